@@ -1,0 +1,111 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+
+/// Element types. The 16-bit ones are for storage: arithmetic on them is done in f32.
+enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, boolean };
+
+/// The upper half of an f32, rounded to nearest even.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float value);
+  explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  bool operator==(const BFloat16&) const = default;
+};
+
+/// IEEE 754 binary16, rounded to nearest even.
+struct Float16 {
+  std::uint16_t bits = 0;
+  Float16() = default;
+  explicit Float16(float value);
+  explicit operator float() const;
+  bool operator==(const Float16&) const = default;
+};
+
+/// Bytes of one element.
+constexpr std::int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::i64: return 8;
+    case DType::f32:
+    case DType::i32: return 4;
+    case DType::bf16:
+    case DType::f16: return 2;
+    case DType::boolean: return 1;
+  }
+  return 0;
+}
+
+/// `f32`, `bool` and so on.
+std::string_view name_of(DType dtype);
+
+constexpr bool is_floating(DType d) { return d <= DType::f16; }
+constexpr bool is_half(DType d) { return d == DType::bf16 || d == DType::f16; }
+constexpr bool is_integer(DType d) { return d == DType::i64 || d == DType::i32; }
+
+/// The dtype arithmetic on `dtype` is done in: f32 for the 16-bit types, else itself.
+constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+/// The dtype two operands meet in: floating before integer before bool, then the wider one; bf16 with
+/// f16 gives f32.
+DType promote(DType a, DType b);
+
+template <class T>
+concept Element = std::is_same_v<T, double> || std::is_same_v<T, float> ||
+                  std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16> ||
+                  std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::int32_t> ||
+                  std::is_same_v<T, bool>;
+
+/// The DType of the C++ type `T`.
+template <Element T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, double>) return DType::f64;
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  if constexpr (std::is_same_v<T, BFloat16>) return DType::bf16;
+  if constexpr (std::is_same_v<T, Float16>) return DType::f16;
+  if constexpr (std::is_same_v<T, std::int64_t>) return DType::i64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
+  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+}
+
+/// Calls `f(T{})` with the C++ type of `dtype`.
+template <class F>
+decltype(auto) visit(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f64: return f(double{});
+    case DType::f32: return f(float{});
+    case DType::bf16: return f(BFloat16{});
+    case DType::f16: return f(Float16{});
+    case DType::i64: return f(std::int64_t{});
+    case DType::i32: return f(std::int32_t{});
+    case DType::boolean: return f(bool{});
+  }
+  throw InternalError("unknown dtype");
+}
+
+/// Calls `f(double{})` or `f(float{})`; other dtypes never reach a floating kernel.
+template <class F>
+decltype(auto) visit_floating(DType dtype, F&& f) {
+  if (dtype == DType::f64) return f(double{});
+  if (dtype == DType::f32) return f(float{});
+  throw InternalError("a floating kernel was called with another dtype");
+}
+
+/// Calls `f(T{})` for the dtypes numbers are computed in: f64, f32, i64, i32.
+template <class F>
+decltype(auto) visit_numeric(DType dtype, F&& f) {
+  if (dtype == DType::i64) return f(std::int64_t{});
+  if (dtype == DType::i32) return f(std::int32_t{});
+  return visit_floating(dtype, f);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "autodiff/bytes.h"
+
+namespace palimpsest {
+
+/// C = op(A)·op(B), or C += op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the given
+/// leading dimensions (elements from row to row as stored). T is float or double.
+template <class T>
+struct Gemm {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  const T* a = nullptr;
+  std::int64_t lda = 0;
+  const T* b = nullptr;
+  std::int64_t ldb = 0;
+  T* c = nullptr;
+  std::int64_t ldc = 0;
+  bool accumulate = false;
+};
+
+/// One product on the calling thread. `workspace` holds at least `gemm_workspace<T>(m, n, k)` bytes
+/// aligned to 64.
+template <class T>
+void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
+
+/// Bytes of packing space one thread needs.
+template <class T>
+Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// One product, split into panels that depend on its shape only, in parallel in the caller's arena.
+/// `workspace` holds `parallel_gemm_workspace<T>(m, n, k, threads)` bytes aligned to 64, where
+/// `threads` ≥ `max_threads()` of that arena.
+template <class T>
+void gemm(const Gemm<T>& product, std::span<std::byte> workspace);
+template <class T>
+Bytes parallel_gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int threads);
+
+}  // namespace palimpsest

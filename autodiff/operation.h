@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <typeinfo>
+
+#include "autodiff/tensor.h"
+
+namespace palimpsest {
+
+class Tape;
+class Var;
+class NodeView;
+class Pullback;
+
+/// What one node was given beside its inputs (axes, strides, a random key): any value type, immutable
+/// once recorded, shared between copies of the node.
+class Attributes {
+ public:
+  Attributes() = default;
+  template <class T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Attributes>)
+  // NOLINTNEXTLINE(google-explicit-constructor): an attribute struct is what callers pass
+  Attributes(T value) : value_(std::make_shared<const T>(std::move(value))), type_(&typeid(T)) {}
+
+  template <class T>
+  const T& as() const {
+    internal_check(type_ != nullptr && *type_ == typeid(T), "attributes of another type");
+    return *static_cast<const T*>(value_.get());
+  }
+  bool empty() const { return value_ == nullptr; }
+
+ private:
+  std::shared_ptr<const void> value_;
+  const std::type_info* type_ = nullptr;
+};
+
+/// One input or output of a running kernel.
+struct Operand {
+  std::byte* data = nullptr;
+  ValueType type;
+
+  const Shape& shape() const { return type.shape; }
+  DType dtype() const { return type.dtype; }
+  std::int64_t elements() const { return type.shape.elements(); }
+  /// The elements; `T` must be the C++ type of the dtype.
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+};
+
+/// Everything a kernel may touch: inputs to read, outputs to fill, scratch it asked for.
+struct KernelCall {
+  const Attributes& attributes;
+  std::span<const Operand> inputs;
+  std::span<const Operand> outputs;
+  /// As many bytes as the operation's `workspace` named for `threads`, aligned to 64.
+  std::span<std::byte> workspace;
+  /// Most threads that run at once in the arena the kernel is called in.
+  int threads = 1;
+
+  const Operand& input(std::size_t i = 0) const { return inputs[i]; }
+  const Operand& output(std::size_t i = 0) const { return outputs[i]; }
+};
+
+/// What running a node takes, for the planners.
+struct Cost {
+  double flops = 0;  ///< floating-point operations; a transcendental function counts as 10
+  double bytes = 0;  ///< bytes read and written
+};
+
+/// What the kernel does with 16-bit floating types.
+enum class HalfSupport : std::uint8_t {
+  widened,  ///< kernel knows f32 and f64; 16-bit operands are widened around it, in workspace
+  native,   ///< kernel takes every dtype itself, as one that only moves elements does
+};
+
+/// One kind of operation, defined in one place: a file of `autodiff/operations/` holds the record,
+/// the public function that checks shapes and records nodes, and the kernel.
+struct Operation {
+  std::string_view name;
+  std::string_view formula;  ///< value and derivative in mathematics
+  std::string_view summary;  ///< one line for the documentation
+
+  /// Fills the outputs. Deterministic: bits depend on inputs and attributes, never on threads.
+  void (*compute)(const KernelCall&) = nullptr;
+  /// Records the adjoints of the inputs; null when no derivative flows (comparisons, argmax, sign).
+  void (*vjp)(const Pullback&) = nullptr;
+  /// Null: one operation per output element and every operand moved once.
+  Cost (*cost)(const NodeView&) = nullptr;
+  /// Bytes of scratch needed when `threads` may run; null: none.
+  Bytes (*workspace)(const NodeView&, int threads) = nullptr;
+
+  HalfSupport half = HalfSupport::widened;
+  bool view = false;  ///< output 0 shares the storage of input 0; `compute` is not called
+  bool leaf = false;  ///< supplied by the user: no inputs, nothing to compute
+};
+
+/// Every operation of the library, in the order of the documentation.
+std::span<const Operation* const> operations();
+
+}  // namespace palimpsest

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace palimpsest {
+
+/// A reference to a callable taking a half-open range; valid while the callable is.
+class RangeFunction {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, RangeFunction>)
+  // NOLINTNEXTLINE(google-explicit-constructor): lambdas are passed where this is expected
+  RangeFunction(F&& f)
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, std::int64_t begin, std::int64_t end) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);
+        }) {}
+  void operator()(std::int64_t begin, std::int64_t end) const { call_(object_, begin, end); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, std::int64_t, std::int64_t);
+};
+
+/// Calls `f` on the chunks [0, grain), [grain, 2·grain) … of [0, n), in parallel in the caller's TBB
+/// arena and isolated from its other tasks. Chunks depend on n and grain only, so a kernel whose
+/// elements depend on their chunk gives the same bits at any number of threads.
+void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f);
+
+/// A grain for which a chunk is some 32 Ki simple operations when one item costs `item_cost` of them.
+constexpr std::int64_t grain_for(double item_cost) {
+  const double items = 32768.0 / (item_cost > 1 ? item_cost : 1);
+  return items < 1 ? 1 : static_cast<std::int64_t>(items);
+}
+
+/// Most threads that can run at once in the caller's arena.
+int max_threads();
+
+/// Index of the calling thread in its arena, in [0, max_threads()): names its share of a workspace.
+int thread_index();
+
+}  // namespace palimpsest

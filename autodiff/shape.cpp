@@ -1,0 +1,91 @@
+#include "autodiff/shape.h"
+
+#include <algorithm>
+
+namespace palimpsest {
+
+Shape::Shape(std::span<const std::int64_t> sizes) {
+  for (const std::int64_t size : sizes) push_back(size);
+}
+
+std::int64_t Shape::elements() const {
+  std::int64_t product = 1;
+  for (const std::int64_t size : *this) {
+    if (__builtin_mul_overflow(product, size, &product)) {
+      throw ShapeError("shape " + to_string(*this) + " has more elements than 64 bits can count");
+    }
+  }
+  return product;
+}
+
+int Shape::wrap(int axis) const {
+  const int wrapped = axis < 0 ? axis + rank_ : axis;
+  if (wrapped < 0 || wrapped >= rank_) {
+    throw ShapeError("axis " + std::to_string(axis) + " is out of range for shape " +
+                     to_string(*this) + "; use -" + std::to_string(rank_) + " to " +
+                     std::to_string(rank_ - 1));
+  }
+  return wrapped;
+}
+
+void Shape::push_back(std::int64_t size) { insert(rank_, size); }
+
+void Shape::insert(int axis, std::int64_t size) {
+  if (size < 0) throw ShapeError("a tensor's axis cannot have size " + std::to_string(size));
+  if (rank_ == max_rank) {
+    throw ShapeError("a tensor has at most " + std::to_string(max_rank) + " axes");
+  }
+  std::copy_backward(sizes_.begin() + axis, sizes_.begin() + rank_, sizes_.begin() + rank_ + 1);
+  sizes_[static_cast<std::size_t>(axis)] = size;
+  ++rank_;
+}
+
+void Shape::erase(int axis) {
+  std::copy(sizes_.begin() + axis + 1, sizes_.begin() + rank_, sizes_.begin() + axis);
+  --rank_;
+}
+
+bool Shape::operator==(const Shape& other) const {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "(";
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis > 0) text += ", ";
+    text += std::to_string(shape[axis]);
+  }
+  return text + ")";
+}
+
+std::array<std::int64_t, max_rank> strides_of(const Shape& shape) {
+  std::array<std::int64_t, max_rank> strides{};
+  std::int64_t stride = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[static_cast<std::size_t>(axis)] = stride;
+    stride *= shape[axis];
+  }
+  return strides;
+}
+
+Shape broadcast(const Shape& a, const Shape& b, const char* operation, const Where& where) {
+  if (a == b) return a;
+  Shape result = a.rank() >= b.rank() ? a : b;
+  const Shape& shorter = a.rank() >= b.rank() ? b : a;
+  const int offset = result.rank() - shorter.rank();
+  for (int axis = 0; axis < shorter.rank(); ++axis) {
+    const std::int64_t theirs = shorter[axis];
+    std::int64_t& ours = result[axis + offset];
+    if (ours == 1) {
+      ours = theirs;
+    } else if (theirs != ours && theirs != 1) {
+      throw ShapeError(operation,
+                       "shapes " + to_string(a) + " and " + to_string(b) +
+                           " do not broadcast; aligned at the last axis, sizes must be equal or 1",
+                       where);
+    }
+  }
+  return result;
+}
+
+}  // namespace palimpsest

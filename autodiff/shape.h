@@ -1,0 +1,60 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+
+/// Largest number of axes a tensor can have.
+inline constexpr int max_rank = 8;
+
+/// Sizes of a tensor's axes, outermost first; a scalar has none. A value type without allocation.
+class Shape {
+ public:
+  Shape() = default;
+  /// Throws `ShapeError` for a negative size or more than `max_rank` axes.
+  Shape(std::initializer_list<std::int64_t> sizes)
+      : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
+  explicit Shape(std::span<const std::int64_t> sizes);
+
+  int rank() const { return rank_; }
+  /// Size of axis `axis`; negative counts from the end. Throws `ShapeError` when out of range.
+  std::int64_t size(int axis) const { return sizes_[static_cast<std::size_t>(wrap(axis))]; }
+  std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
+  std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }
+  /// Number of elements: the product of the sizes, 1 for a scalar.
+  std::int64_t elements() const;
+  /// `axis` as a number in [0, rank); negative counts from the end. Throws `ShapeError`.
+  int wrap(int axis) const;
+
+  const std::int64_t* begin() const { return sizes_.data(); }
+  const std::int64_t* end() const { return sizes_.data() + rank_; }
+  std::span<const std::int64_t> sizes() const { return {begin(), end()}; }
+
+  void push_back(std::int64_t size);
+  void insert(int axis, std::int64_t size);
+  void erase(int axis);
+
+  bool operator==(const Shape& other) const;
+
+ private:
+  std::array<std::int64_t, max_rank> sizes_{};
+  int rank_ = 0;
+};
+
+/// `(2, 3)`; `()` for a scalar.
+std::string to_string(const Shape& shape);
+
+/// Row-major strides, in elements.
+std::array<std::int64_t, max_rank> strides_of(const Shape& shape);
+
+/// The shape two operands meet in by NumPy's rule: aligned at the last axis, equal sizes or one of
+/// them 1. Throws `ShapeError` naming `operation` and both shapes.
+Shape broadcast(const Shape& a, const Shape& b, const char* operation, const Where& where);
+
+}  // namespace palimpsest

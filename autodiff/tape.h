@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodiff/evaluator.h"
+#include "autodiff/operation.h"
+#include "autodiff/tensor.h"
+
+namespace palimpsest {
+
+/// Position of a node on its tape.
+using NodeId = std::uint32_t;
+/// Position of a value on its tape; values are numbered over the outputs of the nodes in order.
+using ValueId = std::uint32_t;
+inline constexpr std::uint32_t none = 0xffffffffu;
+
+class Var;
+
+/// An append-only program in single-assignment form, recorded while ordinary C++ runs.
+///
+/// A node is an operation, the values it reads and the types of the values it makes. Nodes only read
+/// earlier values, so the order of recording is a topological order: every algorithm here is a loop
+/// over ids, none recurses. The tape knows what was recorded and which values are present, never when
+/// or why they are computed; that is its evaluator's business. Not copyable, since `Var`s name it.
+/// Tapes on different threads are independent; one tape is for one thread at a time.
+class Tape {
+ public:
+  /// A tape without an evaluator computes what is asked for, node after node, on one thread.
+  explicit Tape(std::shared_ptr<Evaluator> evaluator = nullptr);
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// A leaf that `backward` returns a gradient for. Shares the tensor's storage.
+  Var parameter(Tensor value, std::string_view name = {}, Where where = Where::current());
+  /// A leaf that it does not.
+  Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());
+
+  /// Appends a node and returns its first output; output i is `output(i)` of its node. Throws
+  /// `TapeError` when an input belongs to another tape.
+  Var record(const Operation& operation, std::span<const Var> inputs,
+             std::span<const ValueType> outputs, Attributes attributes, const Where& where);
+
+  /// Forgets every node and value; `Var`s made before become invalid. Keeps allocations and the
+  /// evaluator, and moves on to fresh random streams.
+  void clear();
+
+  /// Seed of the random operations recorded from here on.
+  void set_seed(std::uint64_t seed) { seed_ = seed; }
+  std::uint64_t seed() const { return seed_; }
+  /// Counts the calls of `clear`; part of the key of every random stream.
+  std::uint32_t generation() const { return generation_; }
+
+  /// While it lives, nodes are recorded under `name`, nested as in "layer3/attention".
+  class [[nodiscard]] Scope {
+   public:
+    Scope(Tape& tape, std::string_view name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Tape& tape_;
+    std::uint32_t outer_;
+  };
+  Scope scope(std::string_view name) { return Scope(*this, name); }
+
+  /// While it lives, no derivative flows through the nodes recorded.
+  class [[nodiscard]] NoGradient {
+   public:
+    explicit NoGradient(Tape& tape) : tape_(tape), outer_(tape.blocked_) { tape.blocked_ = true; }
+    ~NoGradient() { tape_.blocked_ = outer_; }
+    NoGradient(const NoGradient&) = delete;
+    NoGradient& operator=(const NoGradient&) = delete;
+
+   private:
+    Tape& tape_;
+    bool outer_;
+  };
+  NoGradient no_gradient() { return NoGradient(*this); }
+
+  // What was recorded ---------------------------------------------------------------------------
+
+  std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::uint32_t value_count() const { return static_cast<std::uint32_t>(values_.size()); }
+  const Operation& operation(NodeId node) const { return *nodes_[node].operation; }
+  const Attributes& attributes(NodeId node) const { return nodes_[node].attributes; }
+  const Where& where(NodeId node) const { return nodes_[node].where; }
+  std::span<const ValueId> inputs(NodeId node) const;
+  ValueId first_output(NodeId node) const { return nodes_[node].first_output; }
+  std::uint32_t output_count(NodeId node) const;
+  /// True when no derivative flows through the node.
+  bool is_blocked(NodeId node) const { return nodes_[node].blocked; }
+  bool is_leaf(NodeId node) const { return operation(node).leaf; }
+  bool is_parameter(NodeId node) const;
+  /// The name the user gave, else empty.
+  std::string_view name(NodeId node) const { return names_[nodes_[node].name]; }
+  /// The scopes around the node, outermost first, joined by '/'.
+  std::string_view scope_of(NodeId node) const { return names_[nodes_[node].scope]; }
+  /// Scope, name or operation, and id, for messages: `layer3/attention matmul #17`.
+  std::string describe(NodeId node) const;
+  void set_name(NodeId node, std::string_view name);
+
+  NodeId producer(ValueId value) const { return values_[value].node; }
+  DType dtype(ValueId value) const { return values_[value].dtype; }
+  Shape shape(ValueId value) const;
+  ValueType type(ValueId value) const { return {shape(value), dtype(value)}; }
+  Bytes bytes(ValueId value) const { return type(value).bytes(); }
+  Var var(ValueId value);
+
+  /// Bytes the tape itself holds, attributes and values not counted.
+  Bytes metadata_bytes() const;
+
+  // Which values are present --------------------------------------------------------------------
+
+  bool has_value(ValueId value) const { return buffers_[value] != nullptr; }
+  /// The value's storage, null when it is not present.
+  const Buffer& buffer(ValueId value) const { return buffers_[value]; }
+  void set_buffer(ValueId value, Buffer buffer) { buffers_[value] = std::move(buffer); }
+  /// Lets go of a value that can be computed again; a leaf's stays.
+  void drop(ValueId value);
+  /// The value, computed through the evaluator when it is not present.
+  Tensor value(ValueId value);
+
+  const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
+  void set_evaluator(std::shared_ptr<Evaluator> evaluator) { evaluator_ = std::move(evaluator); }
+
+ private:
+  struct Node {
+    const Operation* operation;
+    Attributes attributes;
+    Where where;
+    std::uint32_t first_input;
+    ValueId first_output;
+    std::uint32_t name;
+    std::uint32_t scope;
+    bool blocked;
+  };
+  struct Value {
+    NodeId node;
+    std::uint32_t first_size;
+    std::uint8_t rank;
+    DType dtype;
+  };
+
+  Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
+  std::uint32_t intern(std::string name);
+
+  std::vector<Node> nodes_;
+  std::vector<ValueId> inputs_;
+  std::vector<Value> values_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::string> names_;
+  std::shared_ptr<Evaluator> evaluator_;
+  std::uint64_t seed_ = 0;
+  std::uint32_t generation_ = 0;
+  std::uint32_t scope_ = 0;
+  bool blocked_ = false;
+};
+
+/// One node of a tape, seen as its operation's cost, workspace and message functions see it.
+class NodeView {
+ public:
+  NodeView(const Tape& tape, NodeId node) : tape_(&tape), node_(node) {}
+
+  const Tape& tape() const { return *tape_; }
+  NodeId id() const { return node_; }
+  const Operation& operation() const { return tape_->operation(node_); }
+  const Attributes& attributes() const { return tape_->attributes(node_); }
+  std::size_t input_count() const { return tape_->inputs(node_).size(); }
+  std::size_t output_count() const { return tape_->output_count(node_); }
+  ValueType input(std::size_t i) const { return tape_->type(tape_->inputs(node_)[i]); }
+  ValueType output(std::size_t i = 0) const {
+    return tape_->type(tape_->first_output(node_) + static_cast<ValueId>(i));
+  }
+
+ private:
+  const Tape* tape_;
+  NodeId node_;
+};
+
+/// What running the node takes, by its operation's cost function.
+Cost cost_of(const NodeView& node);
+
+/// Bytes of scratch running the node takes with at most `threads` threads, widened copies included.
+Bytes workspace_of(const NodeView& node, int threads);
+
+}  // namespace palimpsest

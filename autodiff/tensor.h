@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autodiff/bytes.h"
+#include "autodiff/dtype.h"
+#include "autodiff/shape.h"
+
+namespace palimpsest {
+
+/// Shared ownership of raw storage.
+using Buffer = std::shared_ptr<std::byte>;
+
+/// Alignment of every buffer, in bytes: a cache line and the widest vector register.
+inline constexpr std::size_t buffer_alignment = 64;
+
+/// Fresh uninitialised storage aligned to `buffer_alignment`. Throws `EnvironmentError` when there is
+/// no memory for it.
+Buffer allocate_buffer(Bytes bytes);
+
+/// What is known of a value before it is computed.
+struct ValueType {
+  Shape shape;
+  DType dtype = DType::f32;
+
+  /// Bytes its elements take.
+  Bytes bytes() const { return shape.elements() * size_of(dtype); }
+  bool operator==(const ValueType&) const = default;
+};
+
+/// `f32 (2, 3)`.
+std::string to_string(const ValueType& type);
+
+/// A dense, row-major, contiguous array. A handle: copies share their storage, `clone` does not.
+class Tensor {
+ public:
+  /// No tensor at all; `defined()` is false.
+  Tensor() = default;
+  /// Uninitialised elements.
+  explicit Tensor(Shape shape, DType dtype = DType::f32);
+  /// A view of storage that somebody else laid out; `buffer` must hold the elements.
+  Tensor(Buffer buffer, Shape shape, DType dtype);
+
+  static Tensor zeros(Shape shape, DType dtype = DType::f32);
+  static Tensor ones(Shape shape, DType dtype = DType::f32);
+  static Tensor full(Shape shape, double value, DType dtype = DType::f32);
+  /// 0, 1, … n−1.
+  static Tensor arange(std::int64_t n, DType dtype = DType::i64);
+  /// Uniform on [low, high), Philox 4×32 keyed by `seed`; the same at any thread count.
+  static Tensor uniform(Shape shape, std::uint64_t seed, double low = 0, double high = 1,
+                        DType dtype = DType::f32);
+  /// Normal with the given mean and standard deviation, Philox 4×32 keyed by `seed`.
+  static Tensor normal(Shape shape, std::uint64_t seed, double mean = 0, double deviation = 1,
+                       DType dtype = DType::f32);
+  static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
+
+  /// A copy of `values` in `shape`. Throws `ShapeError` when the counts differ.
+  template <Element T>
+  static Tensor from(std::span<const T> values, Shape shape);
+  template <Element T>
+  static Tensor from(const std::vector<T>& values, Shape shape)
+    requires(!std::is_same_v<T, bool>)
+  {
+    return from(std::span<const T>(values), shape);
+  }
+  template <Element T>
+  static Tensor from(std::initializer_list<T> values, Shape shape) {
+    return from(std::span<const T>(values.begin(), values.size()), shape);
+  }
+  /// A one-axis f32 tensor from a list.
+  static Tensor vector(std::initializer_list<float> values) {
+    return from(values, Shape{static_cast<std::int64_t>(values.size())});
+  }
+  /// A two-axis f32 tensor from rows. Throws `ShapeError` when the rows differ in length.
+  static Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
+
+  bool defined() const { return buffer_ != nullptr; }
+  const Shape& shape() const { return type_.shape; }
+  DType dtype() const { return type_.dtype; }
+  const ValueType& type() const { return type_; }
+  std::int64_t elements() const { return type_.shape.elements(); }
+  Bytes bytes() const { return type_.bytes(); }
+  const Buffer& buffer() const { return buffer_; }
+  std::byte* raw() const { return buffer_.get(); }
+
+  /// The elements in row-major order. Throws `DTypeError` when `T` is not the tensor's element type.
+  template <Element T>
+  std::span<T> data() const;
+  /// The only element, converted. Throws `ShapeError` when there are several.
+  template <class T = double>
+  T item() const;
+  /// Element `index` in row-major order, converted to f64.
+  double at(std::int64_t index) const;
+
+  /// The same storage under another shape; one size may be −1 and is inferred. Throws `ShapeError`.
+  Tensor reshape(Shape shape) const;
+  Tensor reshape(std::initializer_list<std::int64_t> sizes) const;
+  /// Own storage with the same elements.
+  Tensor clone() const;
+  /// The elements converted; shares storage when `dtype` is already the tensor's.
+  Tensor to(DType dtype) const;
+
+ private:
+  void require_dtype(DType requested) const;
+
+  Buffer buffer_;
+  ValueType type_;
+};
+
+/// True when type and every bit of every element agree.
+bool same_bits(const Tensor& a, const Tensor& b);
+
+/// Short however large the tensor is: type, then elements, the middle of long axes elided.
+std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
+std::string to_string(const Tensor& tensor);
+
+/// `sizes` with a −1 replaced by what `elements` leaves for it. Throws `ShapeError`.
+Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements);
+
+// Definitions of templates ------------------------------------------------------------------------
+
+template <Element T>
+Tensor Tensor::from(std::span<const T> values, Shape shape) {
+  if (static_cast<std::int64_t>(values.size()) != shape.elements()) {
+    throw ShapeError("[tensor] " + std::to_string(values.size()) + " values do not fill shape " +
+                     to_string(shape) + "; give " + std::to_string(shape.elements()));
+  }
+  Tensor result(shape, dtype_of<T>());
+  std::copy(values.begin(), values.end(), result.data<T>().begin());
+  return result;
+}
+
+template <Element T>
+std::span<T> Tensor::data() const {
+  require_dtype(dtype_of<T>());
+  return {reinterpret_cast<T*>(raw()), static_cast<std::size_t>(elements())};
+}
+
+template <class T>
+T Tensor::item() const {
+  if (elements() != 1) {
+    throw ShapeError("[item] shape " + to_string(shape()) +
+                     " has more or fewer than one element; reduce it or use data()");
+  }
+  return static_cast<T>(at(0));
+}
+
+}  // namespace palimpsest

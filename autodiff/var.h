@@ -1,0 +1,50 @@
+#pragma once
+
+#include "autodiff/tape.h"
+
+namespace palimpsest {
+
+/// A handle to one value of a tape: 16 bytes, cheap to copy. Using it after its tape was cleared, or
+/// together with a handle of another tape, throws `TapeError`.
+class Var {
+ public:
+  /// No value; `defined()` is false.
+  Var() = default;
+  Var(Tape& tape, ValueId id) : tape_(&tape), id_(id), generation_(tape.generation()) {}
+
+  bool defined() const { return tape_ != nullptr; }
+  Tape& tape() const;
+  ValueId id() const { return id_; }
+  NodeId node() const { return tape().producer(id_); }
+  /// Output `index` of the same node.
+  Var output(std::uint32_t index) const;
+
+  Shape shape() const { return tape().shape(id_); }
+  DType dtype() const { return tape().dtype(id_); }
+  ValueType type() const { return tape().type(id_); }
+  int rank() const { return shape().rank(); }
+
+  /// The value; computed, or computed again after it was dropped, when it is not present.
+  Tensor value() const { return tape().value(id_); }
+  /// The only element of the value. Throws `ShapeError` when there are several.
+  template <class T = double>
+  T item() const {
+    return value().template item<T>();
+  }
+
+  /// Names the node that makes this value, for messages, reports and DOT; returns the same handle.
+  const Var& named(std::string_view name) const;
+
+  bool operator==(const Var& other) const { return tape_ == other.tape_ && id_ == other.id_; }
+
+ private:
+  Tape* tape_ = nullptr;
+  ValueId id_ = none;
+  std::uint32_t generation_ = 0;
+};
+
+/// The tape that every one of `vars` lives on. Throws `TapeError` naming `operation` when there are
+/// two, or when a handle is empty or stale.
+Tape& common_tape(std::span<const Var> vars, std::string_view operation, const Where& where);
+
+}  // namespace palimpsest

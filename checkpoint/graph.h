@@ -1,0 +1,98 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff/bytes.h"
+#include "autodiff/tape.h"
+
+namespace palimpsest {
+
+/// What a planner sees of a program: sizes, costs and dependencies, nothing of what is computed.
+///
+/// Nodes and values are numbered as on a tape, and every node reads earlier values only. Each value
+/// has a *storage*: its own, or that of the value it is a view of. A storage is live while any value
+/// in it is, and its bytes count once.
+class Graph {
+ public:
+  struct Output {
+    Bytes bytes = 0;
+    /// Position among the node's inputs of the value whose storage it shares, or −1.
+    int view_of = -1;
+  };
+  struct Traits {
+    double cost = 0;      ///< seconds the node takes
+    Bytes workspace = 0;  ///< bytes live only while it runs
+    bool source = false;  ///< supplied by the user: always live, never computed, outside the budget
+    std::string name;     ///< for messages and pictures; may be empty
+  };
+
+  /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that does
+  /// not exist yet, a negative size or cost, or a view of a position that is not there.
+  NodeId add_node(std::span<const ValueId> inputs, std::span<const Output> outputs, Traits traits);
+  /// Asks for `value` to be live at the end.
+  void add_target(ValueId value);
+  /// Says that `value` is live already when the schedule starts.
+  void set_present(ValueId value);
+  /// The first node of the backward part, for planners that tell the two apart.
+  void set_backward_begins(NodeId node) { backward_begins_ = node; }
+
+  std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::uint32_t value_count() const { return static_cast<std::uint32_t>(values_.size()); }
+  std::span<const ValueId> inputs(NodeId node) const;
+  ValueId first_output(NodeId node) const { return nodes_[node].first_output; }
+  std::uint32_t output_count(NodeId node) const;
+  double cost(NodeId node) const { return nodes_[node].cost; }
+  Bytes workspace(NodeId node) const { return nodes_[node].workspace; }
+  bool is_source(NodeId node) const { return nodes_[node].source; }
+  /// The node's name, or `#id`.
+  std::string describe(NodeId node) const;
+
+  NodeId producer(ValueId value) const { return values_[value].node; }
+  bool is_source_value(ValueId value) const { return is_source(producer(value)); }
+  /// The value whose storage this one lies in: itself unless it is a view.
+  ValueId storage(ValueId value) const { return values_[value].storage; }
+  /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
+  Bytes bytes(ValueId value) const { return values_[value].bytes; }
+  bool is_present(ValueId value) const { return values_[value].present; }
+  bool is_target(ValueId value) const { return values_[value].target; }
+
+  std::span<const ValueId> targets() const { return targets_; }
+  std::optional<NodeId> backward_begins() const { return backward_begins_; }
+
+  /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to what is present,
+  /// in order.
+  std::vector<NodeId> needed_nodes() const;
+  /// Seconds of running each needed node once.
+  double one_pass_cost() const;
+  /// Changes whenever anything a planner or a layout could see does; equal for equal graphs. Names do
+  /// not count.
+  std::uint64_t structure_hash() const;
+
+ private:
+  struct Node {
+    std::uint32_t first_input;
+    ValueId first_output;
+    double cost;
+    Bytes workspace;
+    bool source;
+  };
+  struct Value {
+    NodeId node;
+    ValueId storage;
+    Bytes bytes;
+    bool present;
+    bool target;
+  };
+
+  std::vector<Node> nodes_;
+  std::vector<ValueId> inputs_;
+  std::vector<Value> values_;
+  std::vector<ValueId> targets_;
+  std::vector<std::string> names_;  // empty, or one per node
+  std::optional<NodeId> backward_begins_;
+};
+
+}  // namespace palimpsest

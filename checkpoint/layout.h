@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/schedule.h"
+
+namespace palimpsest {
+
+/// One stretch of schedule during which a storage, or a step's workspace, occupies memory.
+struct Interval {
+  static constexpr ValueId workspace = none;
+
+  ValueId storage;          ///< root of the storage, or `workspace`
+  std::uint32_t first;      ///< step that makes it; 0 for what is present at the start
+  std::uint32_t last;       ///< last step during which it is occupied
+  Bytes bytes;
+  Bytes offset = 0;         ///< from the start of the arena, a multiple of 64
+};
+
+/// Where in one arena everything lies while a schedule runs. Intervals that overlap in time never
+/// overlap in space, so buffers need no allocator and no fragmentation can break the budget.
+struct Layout {
+  std::vector<Interval> intervals;  ///< by first step, values before workspace
+  Bytes size = 0;                   ///< bytes of the arena: at least the simulated peak
+};
+
+/// Lays out the intervals of a valid schedule. Takes the best of first fit in order of time and of
+/// best fit in order of size. Empty storages get no interval.
+Layout lay_out(const Graph& graph, const Schedule& schedule);
+
+}  // namespace palimpsest

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "checkpoint/layout.h"
+#include "checkpoint/planner.h"
+
+namespace palimpsest {
+
+/// No plan fits the budget. Thrown before any work.
+class BudgetError : public EnvironmentError {
+ public:
+  BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner);
+  Bytes budget() const { return budget_; }
+  /// The smallest budget found for which planning succeeds.
+  Bytes smallest_feasible() const { return smallest_feasible_; }
+
+ private:
+  Bytes budget_;
+  Bytes smallest_feasible_;
+};
+
+/// A schedule with its predictions and its place in memory.
+struct Plan {
+  Schedule schedule;
+  Simulation simulation;
+  Layout layout;
+  std::string planner;        ///< who made it
+  Bytes keep_all_peak = 0;    ///< bytes the arena takes when nothing is recomputed
+  Bytes budget = 0;           ///< what was asked for
+
+  /// Bytes the run will take at most: the arena.
+  Bytes predicted_peak() const { return layout.size; }
+  /// Bytes saved against keeping everything.
+  Bytes bytes_saved() const { return keep_all_peak - predicted_peak(); }
+  /// Extra work as a fraction of one forward and one backward.
+  double compute_overhead() const { return simulation.cost_ratio() - 1; }
+  /// True when some step computes `node` again.
+  bool recomputes(NodeId node) const;
+  /// One line: planner, peak, share of keep-all, extra work.
+  std::string summary() const;
+};
+
+/// A budget that never binds.
+inline constexpr Bytes unlimited = INT64_MAX;
+
+/// The cheapest of the planner's schedules whose layout fits `budget`; keep-all when it fits. Throws
+/// `BudgetError` naming the smallest feasible budget found, `ArgumentError` for an empty graph.
+Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited);
+
+}  // namespace palimpsest

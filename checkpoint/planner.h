@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/schedule.h"
+
+namespace palimpsest {
+
+/// A way of deciding what to keep and what to recompute. A value: immutable, shareable, usable from
+/// several threads. Write your own by deriving from it; `make_plan` does the checking.
+class Planner {
+ public:
+  virtual ~Planner() = default;
+  virtual std::string name() const = 0;
+  /// Schedules worth considering for `graph`, in any order, at least one; `make_plan` simulates all
+  /// of them and takes the cheapest that fits. Schedules that do not depend on `budget` make the
+  /// choice monotone in it. Throws `ArgumentError` for settings that make no sense for the graph.
+  virtual std::vector<Schedule> propose(const Graph& graph, Bytes budget) const = 0;
+};
+
+using PlannerPtr = std::shared_ptr<const Planner>;
+
+}  // namespace palimpsest

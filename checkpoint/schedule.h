@@ -1,0 +1,63 @@
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "checkpoint/graph.h"
+
+namespace palimpsest {
+
+/// One step of a schedule.
+struct Step {
+  enum class Kind : std::uint8_t {
+    compute,  ///< run node `id`: all its outputs become live
+    drop,     ///< value `id` stops being live
+  };
+  Kind kind;
+  std::uint32_t id;
+
+  static Step compute(NodeId node) { return {Kind::compute, node}; }
+  static Step drop(ValueId value) { return {Kind::drop, value}; }
+  bool operator==(const Step&) const = default;
+};
+
+/// What to do, in order; the one thing every planner produces and the executor carries out.
+struct Schedule {
+  std::vector<Step> steps;
+  bool operator==(const Schedule&) const = default;
+};
+
+/// What a schedule does to memory and time, exactly.
+struct Simulation {
+  Bytes peak = 0;             ///< most bytes live at once, workspace included, sources not
+  double cost = 0;            ///< seconds of all compute steps
+  double one_pass_cost = 0;   ///< seconds of running each needed node once
+  std::uint32_t computed = 0;    ///< compute steps
+  std::uint32_t recomputed = 0;  ///< compute steps beyond the first of each node
+  /// Bytes live while each step runs.
+  std::vector<Bytes> timeline;
+  /// Total cost over the cost of one pass: 1 when nothing is recomputed.
+  double cost_ratio() const { return one_pass_cost > 0 ? cost / one_pass_cost : 1.0; }
+};
+
+/// Checks a schedule against the specification and measures it.
+///
+/// The specification. At the start the sources and the values present are live. `compute n` needs
+/// every input of n live and makes every output live; an output live already is written again in
+/// place, with the same bits. `drop v` needs v live and no source. At the end every target is live and
+/// nothing else but sources. While `compute n` runs, the storages of all live values, of n's outputs
+/// and n's workspace count. A view costs no bytes but keeps its storage; dropping a value frees its
+/// storage when no other value in it is live.
+/// Throws `ScheduleError` naming the step that breaks a rule. Linear in steps and operands.
+Simulation simulate(const Graph& graph, const Schedule& schedule);
+
+/// A schedule broke the specification.
+class ScheduleError : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
+/// One step a line, `compute 12 (matmul)` or `drop 7`.
+std::ostream& print(std::ostream& stream, const Graph& graph, const Schedule& schedule);
+
+}  // namespace palimpsest
