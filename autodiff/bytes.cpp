@@ -14,7 +14,9 @@ std::string format_bytes(Bytes n) {
     ++unit;
   }
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f %s", value, units[unit]);
+  const double size = value < 0 ? -value : value;
+  const int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f %s", decimals, value, units[unit]);
   return text;
 }
 
