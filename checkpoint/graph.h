@@ -13,8 +13,8 @@ namespace palimpsest {
 /// What a planner sees of a program: sizes, costs and dependencies, nothing of what is computed.
 ///
 /// Nodes and values are numbered as on a tape, and every node reads earlier values only. Each value
-/// has a *storage*: its own, or that of the value it is a view of. A storage is live while any value
-/// in it is, and its bytes count once.
+/// has a *storage*: its own, or that of the value it is a view of. A storage is live while any
+/// value in it is, and its bytes count once.
 class Graph {
  public:
   struct Output {
@@ -29,8 +29,8 @@ class Graph {
     std::string name;     ///< for messages and pictures; may be empty
   };
 
-  /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that does
-  /// not exist yet, a negative size or cost, or a view of a position that is not there.
+  /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that
+  /// does not exist yet, a negative size or cost, or a view of a position that is not there.
   NodeId add_node(std::span<const ValueId> inputs, std::span<const Output> outputs, Traits traits);
   /// Asks for `value` to be live at the end.
   void add_target(ValueId value);
@@ -62,13 +62,13 @@ class Graph {
   std::span<const ValueId> targets() const { return targets_; }
   std::optional<NodeId> backward_begins() const { return backward_begins_; }
 
-  /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to what is present,
-  /// in order.
+  /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to what is
+  /// present, in order.
   std::vector<NodeId> needed_nodes() const;
   /// Seconds of running each needed node once.
   double one_pass_cost() const;
-  /// Changes whenever anything a planner or a layout could see does; equal for equal graphs. Names do
-  /// not count.
+  /// Changes whenever anything a planner or a layout could see does; equal for equal graphs. Names
+  /// do not count.
   std::uint64_t structure_hash() const;
 
  private:

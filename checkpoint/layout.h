@@ -10,11 +10,11 @@ namespace palimpsest {
 struct Interval {
   static constexpr ValueId workspace = none;
 
-  ValueId storage;          ///< root of the storage, or `workspace`
-  std::uint32_t first;      ///< step that makes it; 0 for what is present at the start
-  std::uint32_t last;       ///< last step during which it is occupied
+  ValueId storage;      ///< root of the storage, or `workspace`
+  std::uint32_t first;  ///< step that makes it; 0 for what is present at the start
+  std::uint32_t last;   ///< last step during which it is occupied: the drop, or the last of all
   Bytes bytes;
-  Bytes offset = 0;         ///< from the start of the arena, a multiple of 64
+  Bytes offset = 0;  ///< from the start of the arena, a multiple of 64
 };
 
 /// Where in one arena everything lies while a schedule runs. Intervals that overlap in time never
@@ -24,8 +24,9 @@ struct Layout {
   Bytes size = 0;                   ///< bytes of the arena: at least the simulated peak
 };
 
-/// Lays out the intervals of a valid schedule. Takes the best of first fit in order of time and of
-/// best fit in order of size. Empty storages get no interval.
+/// Lays out the intervals of a valid schedule. First fit in order of time, O(n log n); for up to
+/// some thousand intervals also lowest fit in order of size, with those that stick out moved to the
+/// front a few times. Empty storages get no interval.
 Layout lay_out(const Graph& graph, const Schedule& schedule);
 
 }  // namespace palimpsest

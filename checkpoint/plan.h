@@ -23,9 +23,9 @@ struct Plan {
   Schedule schedule;
   Simulation simulation;
   Layout layout;
-  std::string planner;        ///< who made it
-  Bytes keep_all_peak = 0;    ///< bytes the arena takes when nothing is recomputed
-  Bytes budget = 0;           ///< what was asked for
+  std::string planner;      ///< who made it
+  Bytes keep_all_peak = 0;  ///< bytes the arena takes when nothing is recomputed
+  Bytes budget = 0;         ///< what was asked for
 
   /// Bytes the run will take at most: the arena.
   Bytes predicted_peak() const { return layout.size; }
@@ -42,8 +42,9 @@ struct Plan {
 /// A budget that never binds.
 inline constexpr Bytes unlimited = INT64_MAX;
 
-/// The cheapest of the planner's schedules whose layout fits `budget`; keep-all when it fits. Throws
-/// `BudgetError` naming the smallest feasible budget found, `ArgumentError` for an empty graph.
+/// The cheapest of the planner's schedules whose layout fits its limit (see `Planner::limit`);
+/// keep-all when it fits and the planner accepts it. Throws `BudgetError` naming the smallest
+/// feasible budget found, `ArgumentError` for an empty graph.
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited);
 
 }  // namespace palimpsest

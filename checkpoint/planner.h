@@ -18,6 +18,15 @@ class Planner {
   /// of them and takes the cheapest that fits. Schedules that do not depend on `budget` make the
   /// choice monotone in it. Throws `ArgumentError` for settings that make no sense for the graph.
   virtual std::vector<Schedule> propose(const Graph& graph, Bytes budget) const = 0;
+  /// Bytes the plan may take: the budget, unless the planner sets a limit of its own from what
+  /// keeping everything takes.
+  virtual Bytes limit(Bytes keep_all_peak, Bytes budget) const {
+    static_cast<void>(keep_all_peak);
+    return budget;
+  }
+  /// True for a planner that looks for the cheapest plan: when keep-all fits it is taken, and
+  /// nothing is proposed.
+  virtual bool accepts_keep_all() const { return false; }
 };
 
 using PlannerPtr = std::shared_ptr<const Planner>;

@@ -37,9 +37,9 @@ PlannerPtr square_root();
 /// [0, 1].
 PlannerPtr fraction(double fraction);
 
-/// The best of all planners here and of offline eviction: values are dropped when memory runs short,
-/// those first whose recomputation is cheap for the bytes and the time they free, with the next use
-/// known (after DTR, Kirisame et al., 2021, and Belady, 1966).
+/// The best of all planners here and of offline eviction: values are dropped when memory runs
+/// short, those first whose recomputation is cheap for the bytes and the time they free, with the
+/// next use known (after DTR, Kirisame et al., 2021, and Belady, 1966).
 PlannerPtr automatic();
 
 }  // namespace palimpsest

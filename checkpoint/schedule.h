@@ -29,12 +29,12 @@ struct Schedule {
 
 /// What a schedule does to memory and time, exactly.
 struct Simulation {
-  Bytes peak = 0;             ///< most bytes live at once, workspace included, sources not
-  double cost = 0;            ///< seconds of all compute steps
-  double one_pass_cost = 0;   ///< seconds of running each needed node once
+  Bytes peak = 0;                ///< most bytes live at once, workspace included, sources not
+  double cost = 0;               ///< seconds of all compute steps
+  double one_pass_cost = 0;      ///< seconds of running each needed node once
   std::uint32_t computed = 0;    ///< compute steps
   std::uint32_t recomputed = 0;  ///< compute steps beyond the first of each node
-  /// Bytes live while each step runs.
+  /// Bytes live while each step runs: what a drop frees still counts during the drop.
   std::vector<Bytes> timeline;
   /// Total cost over the cost of one pass: 1 when nothing is recomputed.
   double cost_ratio() const { return one_pass_cost > 0 ? cost / one_pass_cost : 1.0; }
@@ -43,12 +43,12 @@ struct Simulation {
 /// Checks a schedule against the specification and measures it.
 ///
 /// The specification. At the start the sources and the values present are live. `compute n` needs
-/// every input of n live and makes every output live; an output live already is written again in
-/// place, with the same bits. `drop v` needs v live and no source. At the end every target is live and
-/// nothing else but sources. While `compute n` runs, the storages of all live values, of n's outputs
-/// and n's workspace count. A view costs no bytes but keeps its storage; dropping a value frees its
-/// storage when no other value in it is live.
-/// Throws `ScheduleError` naming the step that breaks a rule. Linear in steps and operands.
+/// n to be no source and every input of it live, and makes every output live; an output live
+/// already is written again in place, with the same bits. `drop v` needs v live and no source. At
+/// the end every target is live and nothing else but sources. While `compute n` runs, the storages
+/// of all live values, of n's outputs and n's workspace count. A view costs no bytes but keeps its
+/// storage; dropping a value frees its storage when no other value in it is live. Throws
+/// `ScheduleError` naming the step that breaks a rule. Linear in steps and operands.
 Simulation simulate(const Graph& graph, const Schedule& schedule);
 
 /// A schedule broke the specification.

@@ -1,0 +1,91 @@
+#include "checkpoint/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace palimpsest {
+
+namespace {
+
+Bytes page_size() {
+  static const Bytes size = sysconf(_SC_PAGESIZE);
+  return size;
+}
+
+Bytes round_up(Bytes bytes) { return (bytes + page_size() - 1) / page_size() * page_size(); }
+
+}  // namespace
+
+struct Arena::Region {
+  Region(Meter owner, Bytes size)
+      : meter(std::move(owner)), mapped(std::max(round_up(size), page_size())) {
+    void* const address = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED) {
+      throw EnvironmentError("[arena] the system has no " + format_bytes(size) + " (" +
+                             std::to_string(size) + " bytes); give a smaller budget");
+    }
+    data = static_cast<std::byte*>(address);
+    reserve(mapped);
+  }
+  ~Region() {
+    munmap(data, static_cast<std::size_t>(mapped));
+    reserve(-reserved);
+  }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  /// Gives the pages of [begin, end), both multiples of a page, back to the system.
+  void release(Bytes begin, Bytes end) {
+    if (begin >= end) return;
+    madvise(data + begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
+    reserve(begin - end);
+  }
+  void reserve(Bytes bytes) {
+    reserved += bytes;
+    meter.counts_->reserved.add(bytes);
+  }
+
+  Meter meter;
+  std::byte* data = nullptr;
+  Bytes mapped;
+  Bytes reserved = 0;
+};
+
+Arena::Arena(Meter meter, Bytes size)
+    : region_(std::make_shared<Region>(std::move(meter), size)), size_(size) {}
+
+Buffer Arena::cut(Bytes offset, Bytes bytes) const {
+  internal_check(offset >= 0 && bytes >= 0 && offset + bytes <= size_, "a cut outside the arena");
+  std::byte* const data = region_->data + offset;
+  region_->meter.counts_->live.add(bytes);
+  return Buffer(data, [region = region_, bytes](std::byte*) mutable {
+    region->meter.counts_->live.add(-bytes);
+  });
+}
+
+bool Arena::in_use() const {
+  const bool shared = region_.use_count() > 1;
+  std::atomic_thread_fence(std::memory_order_acquire);  // what the last holder did comes before
+  return shared;
+}
+
+void Arena::release_except(std::span<const Range> ranges) {
+  std::vector<Range> kept(ranges.begin(), ranges.end());
+  std::sort(kept.begin(), kept.end(),
+            [](const Range& a, const Range& b) { return a.offset < b.offset; });
+  Bytes free = 0;  // start of the pages that nothing so far lies in
+  for (const Range& range : kept) {
+    if (range.bytes <= 0) continue;
+    region_->release(free, range.offset / page_size() * page_size());
+    free = std::max(free, round_up(range.offset + range.bytes));
+  }
+  region_->release(free, region_->mapped);
+  region_.reset();
+  size_ = 0;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+
+#include "checkpoint/meter.h"
+
+namespace palimpsest {
+
+/// One region of memory in which everything a plan's layout places is found. Buffers cut from it
+/// share its ownership: the region is unmapped when the arena and all of them are gone. Not for two
+/// threads at once, except `cut` and the release of buffers.
+class Arena {
+ public:
+  /// Part of the arena, in bytes from its start.
+  struct Range {
+    Bytes offset;
+    Bytes bytes;
+  };
+
+  /// No arena; everything but assignment and `size` is then undefined.
+  Arena() = default;
+  /// Maps `size` bytes, reserved at `meter` until they are unmapped. Pages are zero and take no
+  /// memory before they are written. Throws `EnvironmentError` when the system refuses.
+  Arena(Meter meter, Bytes size);
+
+  Bytes size() const { return size_; }
+  /// A buffer at `offset`, live at the meter until its last holder lets go; `offset` is a multiple
+  /// of `buffer_alignment`.
+  Buffer cut(Bytes offset, Bytes bytes) const;
+  /// True while some buffer cut from it is held, so that it must not be written again.
+  bool in_use() const;
+  /// Gives the arena up: pages that lie in none of `ranges` go back to the system, the others when
+  /// the buffers that hold the region let go. Ranges may come in any order and overlap. The arena
+  /// is empty afterwards.
+  void release_except(std::span<const Range> ranges);
+
+ private:
+  struct Region;
+  std::shared_ptr<Region> region_;
+  Bytes size_ = 0;
+};
+
+}  // namespace palimpsest

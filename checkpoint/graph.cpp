@@ -1,0 +1,129 @@
+#include "checkpoint/graph.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace palimpsest {
+
+namespace {
+
+// The finaliser of splitmix64 (Steele, Lea and Flood, 2014).
+std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
+  state += word + 0x9e3779b97f4a7c15ull;
+  state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9ull;
+  state = (state ^ (state >> 27)) * 0x94d049bb133111ebull;
+  return state ^ (state >> 31);
+}
+
+}  // namespace
+
+NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> outputs,
+                       Traits traits) {
+  const NodeId node = node_count();
+  const auto require = [&](bool holds, const std::string& problem) {
+    if (holds) return;
+    const std::string name = traits.name.empty() ? "" : " (" + traits.name + ")";
+    throw ArgumentError("[graph] node " + std::to_string(node) + name + " " + problem);
+  };
+  require(traits.cost >= 0, "has a negative cost");
+  require(traits.workspace >= 0, "has a negative workspace");
+  require(!traits.source || inputs.empty(), "is a source and has inputs; a source has none");
+  for (const ValueId input : inputs) {
+    require(input < value_count(), "reads value " + std::to_string(input) +
+                                       ", which does not exist yet; add its producer first");
+  }
+  for (const Output& output : outputs) {
+    require(output.bytes >= 0, "has an output of negative size");
+    require(output.view_of >= -1 && output.view_of < static_cast<int>(inputs.size()),
+            "has an output that is a view of input " + std::to_string(output.view_of) + " of " +
+                std::to_string(inputs.size()));
+  }
+
+  nodes_.push_back({static_cast<std::uint32_t>(inputs_.size()), value_count(), traits.cost,
+                    traits.workspace, traits.source});
+  inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
+  for (const Output& output : outputs) {
+    const ValueId value = value_count();
+    const bool view = output.view_of >= 0;
+    const ValueId root =
+        view ? values_[inputs[static_cast<std::size_t>(output.view_of)]].storage : value;
+    values_.push_back({node, root, view || traits.source ? 0 : output.bytes, false, false});
+  }
+  if (!traits.name.empty() || !names_.empty()) {
+    names_.resize(node);
+    names_.push_back(std::move(traits.name));
+  }
+  return node;
+}
+
+void Graph::add_target(ValueId value) {
+  if (value >= value_count()) {
+    throw ArgumentError("[graph] target " + std::to_string(value) + " is not a value; there are " +
+                        std::to_string(value_count()));
+  }
+  if (!values_[value].target) targets_.push_back(value);
+  values_[value].target = true;
+}
+
+void Graph::set_present(ValueId value) {
+  if (value >= value_count()) {
+    throw ArgumentError("[graph] value " + std::to_string(value) + " is not there; there are " +
+                        std::to_string(value_count()));
+  }
+  values_[value].present = !is_source_value(value);
+}
+
+std::span<const ValueId> Graph::inputs(NodeId node) const {
+  const std::size_t end = node + 1 < nodes_.size() ? nodes_[node + 1].first_input : inputs_.size();
+  return {inputs_.data() + nodes_[node].first_input, end - nodes_[node].first_input};
+}
+
+std::uint32_t Graph::output_count(NodeId node) const {
+  const ValueId end = node + 1 < nodes_.size() ? nodes_[node + 1].first_output : value_count();
+  return end - nodes_[node].first_output;
+}
+
+std::string Graph::describe(NodeId node) const {
+  if (node < names_.size() && !names_[node].empty()) return names_[node];
+  return "#" + std::to_string(node);
+}
+
+std::vector<NodeId> Graph::needed_nodes() const {
+  std::vector<bool> needed(nodes_.size());
+  const auto want = [&](ValueId value) {
+    if (!values_[value].present && !is_source_value(value)) needed[producer(value)] = true;
+  };
+  for (const ValueId target : targets_) want(target);
+  std::vector<NodeId> result;
+  for (NodeId node = node_count(); node-- > 0;) {
+    if (!needed[node]) continue;
+    result.push_back(node);
+    for (const ValueId input : inputs(node)) want(input);
+  }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+double Graph::one_pass_cost() const {
+  double total = 0;
+  for (const NodeId node : needed_nodes()) total += cost(node);
+  return total;
+}
+
+std::uint64_t Graph::structure_hash() const {
+  std::uint64_t hash = mix(nodes_.size(), values_.size());
+  for (const Node& node : nodes_) {
+    hash = mix(hash, std::uint64_t{node.first_input} << 32 | node.first_output);
+    hash = mix(hash, std::bit_cast<std::uint64_t>(node.cost));
+    hash = mix(hash, static_cast<std::uint64_t>(node.workspace) << 1 | (node.source ? 1 : 0));
+  }
+  for (const ValueId input : inputs_) hash = mix(hash, input);
+  for (const Value& value : values_) {
+    hash = mix(
+        hash, std::uint64_t{value.storage} << 2 | (value.present ? 2 : 0) | (value.target ? 1 : 0));
+    hash = mix(hash, static_cast<std::uint64_t>(value.bytes));
+  }
+  return mix(hash, backward_begins_.value_or(none));
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,29 @@
+#include "checkpoint/meter.h"
+
+namespace palimpsest {
+
+void Meter::Count::add(Bytes bytes) {
+  const Bytes sum = now.fetch_add(bytes) + bytes;
+  Bytes seen = peak.load();
+  while (seen < sum && !peak.compare_exchange_weak(seen, sum)) {
+  }
+}
+
+Buffer Meter::allocate(Bytes bytes) const {
+  Buffer storage = allocate_buffer(bytes);
+  std::byte* const data = storage.get();
+  counts_->live.add(bytes);
+  counts_->reserved.add(bytes);
+  // When this throws, it calls the deleter, which takes the bytes off again.
+  return Buffer(data, [counts = counts_, bytes, held = std::move(storage)](std::byte*) mutable {
+    held.reset();
+    counts->live.add(-bytes);
+    counts->reserved.add(-bytes);
+  });
+}
+
+void Meter::reset_peaks() const {
+  for (Count* count : {&counts_->live, &counts_->reserved}) count->peak = count->now.load();
+}
+
+}  // namespace palimpsest

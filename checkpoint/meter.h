@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "autodiff/tensor.h"
+
+namespace palimpsest {
+
+/// Counts bytes of buffers, always on and from any thread. A handle: copies count together.
+///
+/// *Live* bytes are those of the buffers somebody holds. *Reserved* bytes are the address space
+/// with pages behind it: they bound what the process's resident size grows by.
+class Meter {
+ public:
+  Meter() : counts_(std::make_shared<Counts>()) {}
+
+  /// Fresh storage, counted as live and as reserved until its last holder lets go.
+  Buffer allocate(Bytes bytes) const;
+
+  Bytes live() const { return counts_->live.now.load(); }
+  Bytes peak() const { return counts_->live.peak.load(); }
+  Bytes reserved() const { return counts_->reserved.now.load(); }
+  Bytes peak_reserved() const { return counts_->reserved.peak.load(); }
+  /// Starts both peaks anew from what is held now.
+  void reset_peaks() const;
+
+ private:
+  friend class Arena;
+  struct Count {
+    std::atomic<Bytes> now = 0;
+    std::atomic<Bytes> peak = 0;
+    void add(Bytes bytes);
+  };
+  struct Counts {
+    Count live;
+    Count reserved;
+  };
+  std::shared_ptr<Counts> counts_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,20 @@
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners.h"
+
+namespace palimpsest {
+
+namespace {
+
+class KeepAll final : public Planner {
+ public:
+  std::string name() const override { return "keep all"; }
+  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+    return {drop_after_last_use(graph, graph.needed_nodes())};
+  }
+};
+
+}  // namespace
+
+PlannerPtr keep_all() { return std::make_shared<KeepAll>(); }
+
+}  // namespace palimpsest

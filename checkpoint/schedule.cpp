@@ -1,0 +1,129 @@
+#include "checkpoint/schedule.h"
+
+#include <algorithm>
+#include <ostream>
+
+namespace palimpsest {
+
+namespace {
+
+std::string describe(const Graph& graph, const Step& step) {
+  const std::string id = std::to_string(step.id);
+  if (step.kind == Step::Kind::drop) return "drop " + id;
+  if (step.id >= graph.node_count()) return "compute " + id;
+  return "compute " + id + " (" + graph.describe(step.id) + ")";
+}
+
+/// Plays a schedule, step by step.
+class Player {
+ public:
+  Player(const Graph& graph, const Schedule& schedule)
+      : graph_(graph),
+        schedule_(schedule),
+        live_(graph.value_count()),
+        holders_(graph.value_count()),
+        computed_(graph.node_count()) {
+    for (ValueId value = 0; value < graph.value_count(); ++value) {
+      if (graph.is_source_value(value) || graph.is_present(value)) revive(value);
+    }
+    result_.peak = bytes_;
+    result_.timeline.reserve(schedule.steps.size());
+  }
+
+  Simulation play() {
+    for (const Step& step : schedule_.steps) {
+      step.kind == Step::Kind::compute ? compute(step.id) : drop(step.id);
+    }
+    finish();
+    result_.one_pass_cost = graph_.one_pass_cost();
+    return std::move(result_);
+  }
+
+ private:
+  void compute(NodeId node) {
+    require(node < graph_.node_count(), "there is no such node");
+    require(!graph_.is_source(node), "a source is never computed; read its values instead");
+    for (const ValueId input : graph_.inputs(node)) {
+      if (!live_[input]) fail("input value " + name(input) + " is not live; compute it first");
+    }
+    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
+      revive(graph_.first_output(node) + i);
+    }
+    record(bytes_ + graph_.workspace(node));
+    result_.cost += graph_.cost(node);
+    ++result_.computed;
+    if (computed_[node]) ++result_.recomputed;
+    computed_[node] = true;
+  }
+
+  void drop(ValueId value) {
+    require(value < graph_.value_count(), "there is no such value");
+    require(!graph_.is_source_value(value), "a source is never dropped");
+    require(live_[value], "the value is not live");
+    record(bytes_);
+    live_[value] = false;
+    const ValueId root = graph_.storage(value);
+    if (--holders_[root] == 0) bytes_ -= graph_.bytes(root);
+  }
+
+  void finish() const {
+    for (const ValueId target : graph_.targets()) {
+      if (!live_[target]) {
+        throw ScheduleError("[schedule] at the end target value " + name(target) +
+                            " is not live; compute it and do not drop it");
+      }
+    }
+    for (ValueId value = 0; value < graph_.value_count(); ++value) {
+      if (live_[value] && !graph_.is_target(value) && !graph_.is_source_value(value)) {
+        throw ScheduleError("[schedule] at the end value " + name(value) +
+                            " is live and no target; drop it after its last use");
+      }
+    }
+  }
+
+  void revive(ValueId value) {
+    if (live_[value]) return;
+    live_[value] = true;
+    const ValueId root = graph_.storage(value);
+    if (holders_[root]++ == 0) bytes_ += graph_.bytes(root);
+  }
+
+  void record(Bytes bytes) {
+    result_.timeline.push_back(bytes);
+    result_.peak = std::max(result_.peak, bytes);
+  }
+
+  std::string name(ValueId value) const {
+    return std::to_string(value) + " (of " + graph_.describe(graph_.producer(value)) + ")";
+  }
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    const std::size_t at = result_.timeline.size();
+    throw ScheduleError("[schedule] step " + std::to_string(at) + ", " +
+                        describe(graph_, schedule_.steps[at]) + ": " + problem);
+  }
+  void require(bool holds, const char* problem) const {
+    if (!holds) fail(problem);
+  }
+
+  const Graph& graph_;
+  const Schedule& schedule_;
+  Simulation result_;
+  std::vector<bool> live_;
+  std::vector<std::uint32_t> holders_;  // live values in the storage of this root
+  std::vector<bool> computed_;
+  Bytes bytes_ = 0;
+};
+
+}  // namespace
+
+Simulation simulate(const Graph& graph, const Schedule& schedule) {
+  return Player(graph, schedule).play();
+}
+
+std::ostream& print(std::ostream& stream, const Graph& graph, const Schedule& schedule) {
+  for (const Step& step : schedule.steps) stream << describe(graph, step) << '\n';
+  return stream;
+}
+
+}  // namespace palimpsest

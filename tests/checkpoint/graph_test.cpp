@@ -1,0 +1,121 @@
+#include "checkpoint/graph.h"
+
+#include "tests/catch.h"
+#include "tests/checkpoint/graphs.h"
+
+using namespace palimpsest;
+using Catch::Matchers::Contains;
+using palimpsest::tests::GraphBuilder;
+
+namespace {
+
+std::string error_of(std::vector<ValueId> inputs, std::vector<Graph::Output> outputs,
+                     Graph::Traits traits) {
+  Graph graph;
+  const Graph::Output output{8, -1};
+  graph.add_node({}, {&output, 1}, {.cost = 0, .workspace = 0, .source = true, .name = "x"});
+  try {
+    graph.add_node(inputs, outputs, std::move(traits));
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("graph: nodes and values are numbered in order") {
+  GraphBuilder b;
+  const ValueId x = b.source(8);
+  const ValueId a = b.node({x, x}, 16, 2.5, 4);
+  const std::vector<Graph::Output> two{{32, -1}, {8, -1}};
+  const NodeId split = b.graph.add_node(
+      std::vector{a}, two, {.cost = 1, .workspace = 0, .source = false, .name = "split"});
+  const Graph& g = b.graph;
+  CHECK(g.node_count() == 3);
+  CHECK(g.value_count() == 4);
+  CHECK(g.inputs(1).size() == 2);
+  CHECK(g.inputs(1)[1] == x);
+  CHECK(g.first_output(split) == 2);
+  CHECK(g.output_count(split) == 2);
+  CHECK(g.output_count(0) == 1);
+  CHECK(g.producer(3) == split);
+  CHECK(g.cost(1) == 2.5);
+  CHECK(g.workspace(1) == 4);
+  CHECK(g.is_source(0));
+  CHECK(g.is_source_value(x));
+  CHECK(g.bytes(x) == 0);
+  CHECK(g.bytes(3) == 8);
+  CHECK(g.describe(1) == "#1");
+  CHECK(g.describe(split) == "split");
+}
+
+TEST_CASE("graph: views share the storage of their root") {
+  GraphBuilder b;
+  const ValueId x = b.source(8);
+  const ValueId a = b.node({x}, 16);
+  const ValueId inner = b.view(b.view(a));
+  CHECK(b.graph.storage(inner) == a);
+  CHECK(b.graph.bytes(inner) == 0);
+  CHECK(b.graph.storage(b.view(x)) == x);
+}
+
+TEST_CASE("graph: malformed nodes are errors that name them") {
+  const std::vector<Graph::Output> one{{8, -1}};
+  CHECK_THAT(error_of({7}, one, {.cost = 1, .workspace = 0, .source = false, .name = "add"}),
+             Contains("node 1 (add)") && Contains("value 7") && Contains("does not exist"));
+  CHECK_THAT(error_of({0}, one, {.cost = -1, .workspace = 0, .source = false, .name = {}}),
+             Contains("node 1 has a negative cost"));
+  CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1, .source = false, .name = {}}),
+             Contains("negative workspace"));
+  CHECK_THAT(error_of({0}, {{-8, -1}}, {}), Contains("negative size"));
+  CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1 of 1"));
+  CHECK_THAT(error_of({0}, {{0, -2}}, {}), Contains("view of input -2"));
+  CHECK_THAT(error_of({0}, one, {.cost = 0, .workspace = 0, .source = true, .name = {}}),
+             Contains("source"));
+  Graph graph;
+  CHECK_THROWS_AS(graph.add_target(0), ArgumentError);
+  CHECK_THROWS_AS(graph.set_present(0), ArgumentError);
+}
+
+TEST_CASE("graph: needed nodes are the ancestors of the targets up to what is present") {
+  GraphBuilder b;
+  const ValueId x = b.source();
+  const ValueId a = b.node({x}, 8, 1);
+  const ValueId unused = b.node({a}, 8, 10);
+  const ValueId c = b.node({a}, 8, 100);
+  const ValueId d = b.node({c, x}, 8, 1000);
+  b.graph.add_target(d);
+  b.graph.add_target(d);
+  CHECK(b.graph.targets().size() == 1);
+  CHECK(b.graph.needed_nodes() == std::vector<NodeId>{1, 3, 4});
+  CHECK(b.graph.one_pass_cost() == 1101);
+  b.graph.set_present(c);
+  CHECK(b.graph.needed_nodes() == std::vector<NodeId>{4});
+  b.graph.set_present(d);
+  CHECK(b.graph.needed_nodes().empty());
+  CHECK_FALSE(b.graph.is_target(unused));
+}
+
+TEST_CASE("graph: the hash follows everything but names") {
+  const auto make = [](double cost, Bytes bytes, bool present, const char* name) {
+    GraphBuilder b;
+    const ValueId x = b.source();
+    const Graph::Output output{bytes, -1};
+    b.graph.add_node(std::vector{x}, {&output, 1},
+                     {.cost = cost, .workspace = 0, .source = false, .name = name});
+    if (present) b.graph.set_present(1);
+    return b.graph;
+  };
+  const std::uint64_t hash = make(1, 8, false, "a").structure_hash();
+  CHECK(make(1, 8, false, "b").structure_hash() == hash);
+  CHECK(make(2, 8, false, "a").structure_hash() != hash);
+  CHECK(make(1, 9, false, "a").structure_hash() != hash);
+  CHECK(make(1, 8, true, "a").structure_hash() != hash);
+  Graph graph = make(1, 8, false, "a");
+  graph.add_target(1);
+  const std::uint64_t targeted = graph.structure_hash();
+  CHECK(targeted != hash);
+  graph.set_backward_begins(1);
+  CHECK(graph.structure_hash() != targeted);
+}
