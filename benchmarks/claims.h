@@ -1,0 +1,61 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace palimpsest::benchmarks {
+
+/// What the benchmarks of one suite measured. A benchmark is named by its function and arguments,
+/// as in `chain/1000`; of several repetitions the fastest counts.
+class Results {
+ public:
+  struct Run {
+    double seconds = 0;  ///< wall time of one iteration
+    std::map<std::string, double> counters;
+  };
+
+  void add(const std::string& benchmark, Run run);
+  /// Throws `std::out_of_range` naming the benchmark or counter when it was not measured.
+  double seconds(const std::string& benchmark) const;
+  double counter(const std::string& benchmark, const std::string& name) const;
+
+ private:
+  const Run& run(const std::string& benchmark) const;
+
+  std::map<std::string, Run> runs_;
+};
+
+/// The figures that documentation asserts, each against what this run measured.
+class Claims {
+ public:
+  /// Claims that `subject` is at most, or at least, `target`. Make times comparable across
+  /// machines: claim a ratio.
+  void at_most(const std::string& subject, double target, double measured, std::string unit);
+  void at_least(const std::string& subject, double target, double measured, std::string unit);
+
+  bool all_hold() const;
+  /// An array of objects with the keys claim, target, measured, unit and holds.
+  void write_json(std::ostream& stream) const;
+  /// A table, one claim a line.
+  void print(std::ostream& stream) const;
+
+ private:
+  struct Claim {
+    std::string text;
+    double target;
+    double measured;
+    std::string unit;
+    bool holds;
+  };
+  std::vector<Claim> claims_;
+};
+
+/// The main of a suite: runs the benchmarks with Google Benchmark's own options. With
+/// `--claims=FILE` it then lets `claim` state the claims, prints them and writes them to FILE.
+/// Returns the process's exit status: 1 when a claim does not hold or a benchmark reported an
+/// error.
+int run_suite(int argc, char** argv, void (*claim)(const Results& results, Claims& claims));
+
+}  // namespace palimpsest::benchmarks

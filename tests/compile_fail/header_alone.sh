@@ -1,0 +1,9 @@
+# header_alone.sh HEADER COMPILER...: HEADER compiles alone and includes no heavy library.
+set -eu
+header=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+echo "#include \"$header\"" >"$work/alone.cpp"
+"$@" -MD -MF "$work/includes" "$work/alone.cpp"
+! grep -E '/(tbb|boost|Eigen|nlohmann|Random123)/|/iostream( |$)' "$work/includes"

@@ -1,0 +1,42 @@
+#!/bin/bash
+# consume.sh WAY SOURCE_ROOT BUILD_ROOT PREFIX LIBDIR: builds and runs the consumer in one of three ways.
+set -euo pipefail
+way=$1 source=$2 build=$3 prefix=$4 libdir=$5
+here=$source/tests/consume
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+install_scratch() {
+  DESTDIR=$work/root meson install -C "$build" --no-rebuild >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+  scratch=$work/root$prefix
+  export LD_LIBRARY_PATH=$scratch/$libdir
+}
+
+case $way in
+  pkg_config)
+    install_scratch
+    export PKG_CONFIG_PATH=$scratch/$libdir/pkgconfig
+    # shellcheck disable=SC2046,SC2086
+    $CXX -std=c++20 "$here/consumer.cpp" -o "$work/consumer" \
+      $(pkg-config --define-prefix --cflags --libs palimpsest)
+    "$work/consumer"
+    ;;
+  find_package)
+    install_scratch
+    cp "$here"/consumer.cpp "$here"/CMakeLists.txt "$work"
+    CXX=${CXX##* } cmake -S "$work" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch"
+    cmake --build "$work/build"
+    "$work/build/consumer"
+    ;;
+  subproject)
+    # Static and unoptimised: the other linkage than the installed one, and quick.
+    mkdir "$work/subprojects"
+    ln -s "$source" "$work/subprojects/palimpsest"
+    cp "$here/consumer.cpp" "$work"
+    cp "$here/subproject.meson.build" "$work/meson.build"
+    meson setup "$work/build" "$work" --force-fallback-for=palimpsest --default-library=static \
+      -Dbuildtype=plain -Doptimization=0
+    ninja -C "$work/build"
+    "$work/build/consumer"
+    ;;
+esac
