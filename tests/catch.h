@@ -8,8 +8,16 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <string>
+
+namespace Catch::Matchers {
+// 2's name for it.
+inline auto Contains(const std::string& text) { return ContainsSubstring(text); }
+}  // namespace Catch::Matchers
 #else
 #include <catch2/catch.hpp>
 #endif
