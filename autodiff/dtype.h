@@ -35,12 +35,16 @@ struct Float16 {
 constexpr std::int64_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
-    case DType::i64: return 8;
+    case DType::i64:
+      return 8;
     case DType::f32:
-    case DType::i32: return 4;
+    case DType::i32:
+      return 4;
     case DType::bf16:
-    case DType::f16: return 2;
-    case DType::boolean: return 1;
+    case DType::f16:
+      return 2;
+    case DType::boolean:
+      return 1;
   }
   return 0;
 }
@@ -55,15 +59,15 @@ constexpr bool is_integer(DType d) { return d == DType::i64 || d == DType::i32; 
 /// The dtype arithmetic on `dtype` is done in: f32 for the 16-bit types, else itself.
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
-/// The dtype two operands meet in: floating before integer before bool, then the wider one; bf16 with
-/// f16 gives f32.
+/// The dtype two operands meet in: floating before integer before bool, then the wider one; bf16
+/// with f16 gives f32.
 DType promote(DType a, DType b);
 
 template <class T>
-concept Element = std::is_same_v<T, double> || std::is_same_v<T, float> ||
-                  std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16> ||
-                  std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::int32_t> ||
-                  std::is_same_v<T, bool>;
+concept Element =
+    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, BFloat16> ||
+    std::is_same_v<T, Float16> || std::is_same_v<T, std::int64_t> ||
+    std::is_same_v<T, std::int32_t> || std::is_same_v<T, bool>;
 
 /// The DType of the C++ type `T`.
 template <Element T>
@@ -81,13 +85,20 @@ constexpr DType dtype_of() {
 template <class F>
 decltype(auto) visit(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f64: return f(double{});
-    case DType::f32: return f(float{});
-    case DType::bf16: return f(BFloat16{});
-    case DType::f16: return f(Float16{});
-    case DType::i64: return f(std::int64_t{});
-    case DType::i32: return f(std::int32_t{});
-    case DType::boolean: return f(bool{});
+    case DType::f64:
+      return f(double{});
+    case DType::f32:
+      return f(float{});
+    case DType::bf16:
+      return f(BFloat16{});
+    case DType::f16:
+      return f(Float16{});
+    case DType::i64:
+      return f(std::int64_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::boolean:
+      return f(bool{});
   }
   throw InternalError("unknown dtype");
 }

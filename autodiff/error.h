@@ -7,7 +7,8 @@
 
 namespace palimpsest {
 
-/// Where in the user's program something was recorded; defaulted parameters of this type capture it.
+/// Where in the user's program something was recorded; defaulted parameters of this type capture
+/// it.
 using Where = std::source_location;
 
 /// `file:line` of a source location, as every message writes it.

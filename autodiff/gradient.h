@@ -18,10 +18,7 @@ class Pullback {
   std::size_t output_count() const { return output_adjoints_.size(); }
   Var input(std::size_t i = 0) const;
   Var output(std::size_t i = 0) const;
-  template <class T>
-  const T& attributes() const {
-    return tape_->attributes(node_).template as<T>();
-  }
+  const Attributes& attributes() const { return tape_->attributes(node_); }
   /// True when output `i` has an adjoint; `adjoint(i)` gives zeros otherwise.
   bool has_adjoint(std::size_t i = 0) const { return output_adjoints_[i].defined(); }
   Var adjoint(std::size_t i = 0) const;
@@ -46,8 +43,8 @@ class Pullback {
 /// `seeds` holds one Var per y of its shape, or is empty for ones (then every y must be a scalar or
 /// the sum over its elements is meant). An x that no y depends on gets zeros. Where several paths
 /// meet, contributions are added in the order of the node ids, from high to low. Throws `TapeError`
-/// for handles of different tapes, `ShapeError` for a seed of another shape, `DTypeError` when a y or
-/// x is not floating. Iterative; cost is linear in the nodes between xs and ys.
+/// for handles of different tapes, `ShapeError` for a seed of another shape, `DTypeError` when a y
+/// or x is not floating. Iterative; cost is linear in the nodes between xs and ys.
 std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span<const Var> seeds,
                      Where where = Where::current());
 

@@ -15,8 +15,8 @@ class Var;
 class NodeView;
 class Pullback;
 
-/// What one node was given beside its inputs (axes, strides, a random key): any value type, immutable
-/// once recorded, shared between copies of the node.
+/// What one node was given beside its inputs (axes, strides, a random key): any value type,
+/// immutable once recorded, shared between copies of the node.
 class Attributes {
  public:
   Attributes() = default;

@@ -23,12 +23,13 @@ class RangeFunction {
   void (*call_)(void*, std::int64_t, std::int64_t);
 };
 
-/// Calls `f` on the chunks [0, grain), [grain, 2·grain) … of [0, n), in parallel in the caller's TBB
-/// arena and isolated from its other tasks. Chunks depend on n and grain only, so a kernel whose
-/// elements depend on their chunk gives the same bits at any number of threads.
+/// Calls `f` on the chunks [0, grain), [grain, 2·grain) … of [0, n), in parallel in the caller's
+/// TBB arena and isolated from its other tasks. Chunks depend on n and grain only, so a kernel
+/// whose elements depend on their chunk gives the same bits at any number of threads.
 void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f);
 
-/// A grain for which a chunk is some 32 Ki simple operations when one item costs `item_cost` of them.
+/// A grain for which a chunk is some 32 Ki simple operations when one item costs `item_cost` of
+/// them.
 constexpr std::int64_t grain_for(double item_cost) {
   const double items = 32768.0 / (item_cost > 1 ? item_cost : 1);
   return items < 1 ? 1 : static_cast<std::int64_t>(items);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "autodiff/evaluator.h"
@@ -23,11 +24,12 @@ class Var;
 
 /// An append-only program in single-assignment form, recorded while ordinary C++ runs.
 ///
-/// A node is an operation, the values it reads and the types of the values it makes. Nodes only read
-/// earlier values, so the order of recording is a topological order: every algorithm here is a loop
-/// over ids, none recurses. The tape knows what was recorded and which values are present, never when
-/// or why they are computed; that is its evaluator's business. Not copyable, since `Var`s name it.
-/// Tapes on different threads are independent; one tape is for one thread at a time.
+/// A node is an operation, the values it reads and the types of the values it makes. Nodes only
+/// read earlier values, so the order of recording is a topological order: every algorithm here is a
+/// loop over ids, none recurses. The tape knows what was recorded and which values are present,
+/// never when or why they are computed; that is its evaluator's business. Not copyable, since
+/// `Var`s name it. Tapes on different threads are independent; one tape is for one thread at a
+/// time.
 class Tape {
  public:
   /// A tape without an evaluator computes what is asked for, node after node, on one thread.
@@ -148,8 +150,14 @@ class Tape {
     DType dtype;
   };
 
+  friend class Blame;
+  friend class Trace;
+
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
-  std::uint32_t intern(std::string name);
+  Var append(const Operation& operation, std::span<const Var> inputs,
+             std::span<const ValueType> outputs, Attributes attributes, const Where& where);
+  void truncate(NodeId node);
+  std::uint32_t intern(std::string_view name);
 
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_;
@@ -157,11 +165,31 @@ class Tape {
   std::vector<std::int64_t> sizes_;
   std::vector<Buffer> buffers_;
   std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> name_ids_;
   std::shared_ptr<Evaluator> evaluator_;
   std::uint64_t seed_ = 0;
   std::uint32_t generation_ = 0;
   std::uint32_t scope_ = 0;
   bool blocked_ = false;
+  bool suspended_ = false;        // a trace is being recorded: the evaluator is not told
+  const Where* blame_ = nullptr;  // recorded in place of the caller's line while not null
+};
+
+/// While it lives, nodes are recorded as coming from the line `where`: adjoint nodes carry the line
+/// of the forward node that they differentiate.
+class [[nodiscard]] Blame {
+ public:
+  Blame(Tape& tape, const Where& where) : tape_(tape), outer_(tape.blame_), where_(where) {
+    tape.blame_ = &where_;
+  }
+  ~Blame() { tape_.blame_ = outer_; }
+  Blame(const Blame&) = delete;
+  Blame& operator=(const Blame&) = delete;
+
+ private:
+  Tape& tape_;
+  const Where* outer_;
+  Where where_;
 };
 
 /// One node of a tape, seen as its operation's cost, workspace and message functions see it.

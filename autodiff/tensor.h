@@ -19,8 +19,8 @@ using Buffer = std::shared_ptr<std::byte>;
 /// Alignment of every buffer, in bytes: a cache line and the widest vector register.
 inline constexpr std::size_t buffer_alignment = 64;
 
-/// Fresh uninitialised storage aligned to `buffer_alignment`. Throws `EnvironmentError` when there is
-/// no memory for it.
+/// Fresh uninitialised storage aligned to `buffer_alignment`. Throws `EnvironmentError` when there
+/// is no memory for it.
 Buffer allocate_buffer(Bytes bytes);
 
 /// What is known of a value before it is computed.
@@ -88,7 +88,8 @@ class Tensor {
   const Buffer& buffer() const { return buffer_; }
   std::byte* raw() const { return buffer_.get(); }
 
-  /// The elements in row-major order. Throws `DTypeError` when `T` is not the tensor's element type.
+  /// The elements in row-major order. Throws `DTypeError` when `T` is not the tensor's element
+  /// type.
   template <Element T>
   std::span<T> data() const;
   /// The only element, converted. Throws `ShapeError` when there are several.

@@ -4,8 +4,8 @@
 
 namespace palimpsest {
 
-/// A handle to one value of a tape: 16 bytes, cheap to copy. Using it after its tape was cleared, or
-/// together with a handle of another tape, throws `TapeError`.
+/// A handle to one value of a tape: 16 bytes, cheap to copy. Using it after its tape was cleared,
+/// or together with a handle of another tape, throws `TapeError`.
 class Var {
  public:
   /// No value; `defined()` is false.
@@ -13,7 +13,11 @@ class Var {
   Var(Tape& tape, ValueId id) : tape_(&tape), id_(id), generation_(tape.generation()) {}
 
   bool defined() const { return tape_ != nullptr; }
+  /// The tape. Throws `TapeError` when the handle is empty or its tape was cleared since.
   Tape& tape() const;
+  bool belongs_to(const Tape& tape) const {
+    return tape_ == &tape && generation_ == tape.generation();
+  }
   ValueId id() const { return id_; }
   NodeId node() const { return tape().producer(id_); }
   /// Output `index` of the same node.
@@ -42,6 +46,9 @@ class Var {
   ValueId id_ = none;
   std::uint32_t generation_ = 0;
 };
+
+/// Explains, by throwing a `TapeError`, why `var` cannot be used on the tape it was offered to.
+[[noreturn]] void throw_foreign(const Var& var, std::string_view operation, const Where& where);
 
 /// The tape that every one of `vars` lives on. Throws `TapeError` naming `operation` when there are
 /// two, or when a handle is empty or stale.

@@ -7,8 +7,8 @@
 
 namespace palimpsest {
 
-/// C = op(A)·op(B), or C += op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the given
-/// leading dimensions (elements from row to row as stored). T is float or double.
+/// C = op(A)·op(B), or C += op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
+/// given leading dimensions (elements from row to row as stored). T is float or double.
 template <class T>
 struct Gemm {
   bool transpose_a = false;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+
+#include "autodiff/tape.h"
+
+namespace palimpsest {
+
+/// Runs one kernel. 16-bit operands of a kernel that does not know them are widened to f32 before
+/// and narrowed after, in `workspace`, which holds at least `workspace_of(node, threads)` bytes
+/// aligned to
+/// 64. `threads` is at least the concurrency of the caller's arena.
+void execute(const Operation& operation, const Attributes& attributes,
+             std::span<const Operand> inputs, std::span<const Operand> outputs,
+             std::span<std::byte> workspace, int threads);
+
+/// Computes the outputs of `node` from inputs that are present on the tape into fresh buffers.
+void execute_on_tape(Tape& tape, NodeId node);
+
+/// Throws `AnomalyError` when an output of `node` holds a NaN or an infinity. The message names the
+/// node, its line, all shapes and the range of each input.
+void check_finite(const Tape& tape, NodeId node, std::span<const Operand> inputs,
+                  std::span<const Operand> outputs);
+
+/// Bytes rounded up to the alignment of buffers.
+constexpr Bytes aligned(Bytes bytes) {
+  constexpr Bytes step = static_cast<Bytes>(buffer_alignment);
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,207 @@
+#include "autodiff/gradient.h"
+
+#include <algorithm>
+#include <array>
+
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+
+namespace palimpsest {
+
+Pullback::Pullback(Tape& tape, NodeId node, std::span<const Var> output_adjoints,
+                   std::span<Var> input_adjoints, std::span<const bool> wanted)
+    : tape_(&tape),
+      node_(node),
+      output_adjoints_(output_adjoints),
+      input_adjoints_(input_adjoints),
+      wanted_(wanted) {}
+
+Var Pullback::input(std::size_t i) const { return tape_->var(tape_->inputs(node_)[i]); }
+
+Var Pullback::output(std::size_t i) const {
+  return tape_->var(tape_->first_output(node_) + static_cast<ValueId>(i));
+}
+
+Var Pullback::adjoint(std::size_t i) const {
+  return has_adjoint(i) ? output_adjoints_[i] : full_like(output(i), 0);
+}
+
+namespace {
+
+/// The adjoints of the values in [begin, end), summed up while nodes are walked downwards.
+class Adjoints {
+ public:
+  Adjoints(Tape& tape, ValueId begin, ValueId end)
+      : tape_(tape), begin_(begin), reached_(end - begin), sums_(end - begin, none) {}
+
+  bool reached(ValueId value) const { return inside(value) && reached_[value - begin_]; }
+  void mark_reached(ValueId value) { reached_[value - begin_] = true; }
+
+  Var sum(ValueId value) const {
+    if (!inside(value) || sums_[value - begin_] == none) return Var();
+    return tape_.var(sums_[value - begin_]);
+  }
+
+  void add(ValueId value, const Var& contribution) {
+    ValueId& sum = sums_[value - begin_];
+    sum = sum == none ? contribution.id() : palimpsest::add(tape_.var(sum), contribution).id();
+  }
+
+ private:
+  bool inside(ValueId value) const {
+    return value >= begin_ && value - begin_ < static_cast<ValueId>(reached_.size());
+  }
+
+  Tape& tape_;
+  ValueId begin_;
+  std::vector<bool> reached_;
+  std::vector<ValueId> sums_;
+};
+
+/// Marks every value in nodes [first, last] through which a derivative flows from an x.
+void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoints) {
+  for (NodeId node = first; node <= last; ++node) {
+    if (tape.is_blocked(node) || tape.operation(node).vjp == nullptr) continue;
+    const auto inputs = tape.inputs(node);
+    if (std::none_of(inputs.begin(), inputs.end(),
+                     [&](ValueId input) { return adjoints.reached(input); })) {
+      continue;
+    }
+    const ValueId output = tape.first_output(node);
+    for (ValueId i = 0; i < tape.output_count(node); ++i) {
+      if (is_floating(tape.dtype(output + i))) adjoints.mark_reached(output + i);
+    }
+  }
+}
+
+/// Arrays for one node's pullback, kept between nodes so that the walk does not allocate.
+struct Workbench {
+  std::vector<Var> output_adjoints;
+  std::vector<Var> input_adjoints;
+  std::array<bool, 64> few{};
+  std::unique_ptr<bool[]> many;
+  std::size_t many_size = 0;
+
+  std::span<bool> wanted(std::size_t count) {
+    if (count <= few.size()) return {few.data(), count};
+    if (count > many_size) {
+      many = std::make_unique<bool[]>(count);
+      many_size = count;
+    }
+    return {many.get(), count};
+  }
+};
+
+void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
+  const ValueId first_output = tape.first_output(node);
+  bench.output_adjoints.clear();
+  bool any = false;
+  for (ValueId i = 0; i < tape.output_count(node); ++i) {
+    bench.output_adjoints.push_back(
+        adjoints.reached(first_output + i) ? adjoints.sum(first_output + i) : Var());
+    any |= bench.output_adjoints.back().defined();
+  }
+  if (!any) return;
+
+  const std::size_t inputs = tape.inputs(node).size();
+  const std::span<bool> wanted = bench.wanted(inputs);
+  bool needed = false;
+  for (std::size_t i = 0; i < inputs; ++i) {
+    wanted[i] = adjoints.reached(tape.inputs(node)[i]);
+    needed |= wanted[i];
+  }
+  if (!needed) return;
+
+  bench.input_adjoints.assign(inputs, Var());
+  const Blame blame(tape, tape.where(node));
+  tape.operation(node).vjp(
+      Pullback(tape, node, bench.output_adjoints, bench.input_adjoints, wanted));
+  for (std::size_t i = 0; i < inputs; ++i) {
+    const Var& adjoint = bench.input_adjoints[i];
+    if (!wanted[i] || !adjoint.defined()) continue;
+    const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
+    if (adjoint.type() != tape.type(input)) {
+      throw ShapeError(tape.operation(node).name,
+                       "its derivative gave input " + std::to_string(i) + " " +
+                           to_string(tape.type(input)) + " an adjoint " +
+                           to_string(adjoint.type()) + "; it must have the input's type",
+                       tape.where(node));
+    }
+    adjoints.add(input, adjoint);
+  }
+}
+
+void require_floating(std::span<const Var> vars, const char* role, const Where& where) {
+  for (const Var& var : vars) {
+    if (is_floating(var.dtype())) continue;
+    throw DTypeError("gradient",
+                     std::string(role) + " is " + to_string(var.type()) +
+                         "; derivatives exist for floating dtypes only",
+                     where);
+  }
+}
+
+Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Where& where) {
+  if (seeds.empty()) return full_like(y, 1, where);
+  if (seeds[i].type() == y.type()) return seeds[i];
+  throw ShapeError("gradient",
+                   "seed " + std::to_string(i) + " is " + to_string(seeds[i].type()) +
+                       " for a value " + to_string(y.type()) + "; give one of the same type",
+                   where);
+}
+
+}  // namespace
+
+std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span<const Var> seeds,
+                     Where where) {
+  Tape& tape = common_tape(ys, "gradient", where);
+  if (xs.empty()) return {};
+  if (&common_tape(xs, "gradient", where) != &tape) throw_foreign(xs[0], "gradient", where);
+  require_floating(ys, "a differentiated value", where);
+  require_floating(xs, "a variable of differentiation", where);
+  if (!seeds.empty() && seeds.size() != ys.size()) {
+    throw ArgumentError("gradient",
+                        std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) +
+                            " values; give one each, or none",
+                        where);
+  }
+
+  NodeId first = tape.node_count() - 1;
+  for (const Var& x : xs) first = std::min(first, x.node());
+  NodeId last = 0;
+  for (const Var& y : ys) last = std::max(last, y.node());
+
+  Adjoints adjoints(tape, tape.first_output(first), tape.value_count());
+  for (const Var& x : xs) adjoints.mark_reached(x.id());
+  if (first <= last) mark_reached(tape, first, last, adjoints);
+  for (std::size_t i = 0; i < ys.size(); ++i) {
+    if (adjoints.reached(ys[i].id())) adjoints.add(ys[i].id(), seed_for(ys[i], seeds, i, where));
+  }
+  Workbench bench;
+  for (NodeId node = last + 1; node-- > first;) {
+    if (!tape.is_blocked(node) && tape.operation(node).vjp != nullptr) {
+      pull_back(tape, node, adjoints, bench);
+    }
+  }
+
+  std::vector<Var> gradients;
+  for (const Var& x : xs) {
+    const Var sum = adjoints.sum(x.id());
+    gradients.push_back(sum.defined() ? sum : full_like(x, 0, where));
+  }
+  return gradients;
+}
+
+std::vector<Var> gradient(const Var& y, std::span<const Var> xs, Where where) {
+  return vjp({&y, 1}, xs, {}, where);
+}
+
+std::vector<Var> gradient(const Var& y, std::initializer_list<Var> xs, Where where) {
+  return gradient(y, std::span<const Var>(xs.begin(), xs.size()), where);
+}
+
+Var gradient(const Var& y, const Var& x, Where where) {
+  return gradient(y, std::span<const Var>(&x, 1), where)[0];
+}
+
+}  // namespace palimpsest

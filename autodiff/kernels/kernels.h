@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autodiff/kernels/gemm.h"
+
+namespace palimpsest {
+
+/// y[i] = f(x[i]; parameters) for i in [0, n); x and y at multiples of 64 bytes from their buffers.
+template <class T>
+using UnaryKernel = void (*)(const T* x, T* y, std::int64_t n, const double* parameters);
+
+/// y[i] = f(a[i·a_step], b[i·b_step]) for i in [0, n), steps 0 or 1.
+template <class T, class Y>
+using BinaryKernel = void (*)(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step,
+                              Y* y, std::int64_t n);
+
+/// One matrix product with the blocking and workspace given; see kernels/gemm.cpp.
+template <class T>
+struct BlockedGemm {
+  Gemm<T> product;
+  std::int64_t rows_block;
+  std::int64_t columns_block;
+  std::int64_t depth_block;
+  T* packed_a;
+  T* packed_b;
+};
+
+/// The inner loops compiled for one instruction-set level; arrays are indexed by the position of a
+/// function in its list.
+struct Kernels {
+  const char* level = nullptr;
+  const UnaryKernel<float>* unary_f32;
+  const UnaryKernel<double>* unary_f64;
+  const BinaryKernel<float, float>* binary_f32;
+  const BinaryKernel<double, double>* binary_f64;
+  const BinaryKernel<std::int64_t, std::int64_t>* binary_i64;
+  const BinaryKernel<std::int32_t, std::int32_t>* binary_i32;
+  const BinaryKernel<float, bool>* compare_f32;
+  const BinaryKernel<double, bool>* compare_f64;
+  const BinaryKernel<std::int64_t, bool>* compare_i64;
+  const BinaryKernel<std::int32_t, bool>* compare_i32;
+  void (*gemm_f32)(const BlockedGemm<float>&);
+  void (*gemm_f64)(const BlockedGemm<double>&);
+
+  template <class T>
+  const UnaryKernel<T>* unary() const {
+    if constexpr (sizeof(T) == 8)
+      return unary_f64;
+    else
+      return unary_f32;
+  }
+};
+
+/// The kernels of the best level this processor has, or of the one the environment variable
+/// PALIMPSEST_KERNELS names (base, v3, v4) when the processor has it.
+const Kernels& kernels();
+
+}  // namespace palimpsest

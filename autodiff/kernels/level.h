@@ -1,0 +1,16 @@
+#pragma once
+
+#include "autodiff/kernels/kernels.h"
+
+/// What the files compiled once per instruction-set level share; PALIMPSEST_LEVEL is the level's
+/// name.
+namespace palimpsest::PALIMPSEST_LEVEL {
+
+/// All kernels of this level.
+Kernels make_kernels();
+
+void add_unary(Kernels& kernels);
+void add_binary(Kernels& kernels);
+void add_gemm(Kernels& kernels);
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL

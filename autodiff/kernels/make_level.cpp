@@ -1,0 +1,13 @@
+#include "autodiff/kernels/level.h"
+
+namespace palimpsest::PALIMPSEST_LEVEL {
+
+Kernels make_kernels() {
+  Kernels kernels{};
+  add_unary(kernels);
+  add_binary(kernels);
+  add_gemm(kernels);
+  return kernels;
+}
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL

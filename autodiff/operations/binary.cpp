@@ -1,0 +1,181 @@
+#include "autodiff/operations/binary.h"
+
+#include <array>
+
+#include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/broadcasting.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+
+namespace palimpsest {
+namespace {
+
+template <class T>
+const BinaryKernel<T, T>* binary_kernels() {
+  if constexpr (std::is_same_v<T, double>) return kernels().binary_f64;
+  if constexpr (std::is_same_v<T, float>) return kernels().binary_f32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return kernels().binary_i64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return kernels().binary_i32;
+}
+
+template <class T>
+const BinaryKernel<T, bool>* comparison_kernels() {
+  if constexpr (std::is_same_v<T, double>) return kernels().compare_f64;
+  if constexpr (std::is_same_v<T, float>) return kernels().compare_f32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return kernels().compare_i64;
+  if constexpr (std::is_same_v<T, std::int32_t>) return kernels().compare_i32;
+}
+
+template <class T, class Y>
+void run(BinaryKernel<T, Y> function, const KernelCall& call) {
+  const Operand& a = call.input(0);
+  const Operand& b = call.input(1);
+  const Operand& y = call.output();
+  const T* a_data = a.as<T>();
+  const T* b_data = b.as<T>();
+  Y* y_data = y.as<Y>();
+  for_rows(Broadcast<2>(y.shape(), {a.shape(), b.shape()}), [&](const Row<2>& row) {
+    function(a_data + row.offset[0], row.step[0], b_data + row.offset[1], row.step[1],
+             y_data + row.first, row.length);
+  });
+}
+
+template <std::size_t index>
+void compute(const KernelCall& call) {
+  visit_numeric(call.output().dtype(),
+                [&]<class T>(T) { run<T, T>(binary_kernels<T>()[index], call); });
+}
+
+template <std::size_t index>
+void compute_comparison(const KernelCall& call) {
+  visit_numeric(call.input().dtype(),
+                [&]<class T>(T) { run<T, bool>(comparison_kernels<T>()[index], call); });
+}
+
+template <class F>
+void pull_back(const Pullback& p) {
+  const Var a = p.input(0);
+  const Var b = p.input(1);
+  if (p.wants(0)) p.set(0, sum_to(F::da(p.adjoint(), a, b, p.output()), a.shape()));
+  if (p.wants(1)) p.set(1, sum_to(F::db(p.adjoint(), a, b, p.output()), b.shape()));
+}
+
+template <class... F>
+auto make_binary(functions::List<F...>) {
+  return std::array<Operation, sizeof...(F)>{
+      Operation{.name = F::text.name,
+                .formula = F::text.formula,
+                .summary = F::text.summary,
+                .compute = compute<functions::position<F, functions::Binary>>,
+                .vjp = pull_back<F>}...};
+}
+
+template <class... F>
+auto make_comparisons(functions::List<F...>) {
+  return std::array<Operation, sizeof...(F)>{
+      Operation{.name = F::text.name,
+                .formula = F::text.formula,
+                .summary = F::text.summary,
+                .compute = compute_comparison<functions::position<F, functions::Comparison>>}...};
+}
+
+const auto& binary_table() {
+  static const auto operations = make_binary(functions::Binary{});
+  return operations;
+}
+
+const auto& comparison_table() {
+  static const auto operations = make_comparisons(functions::Comparison{});
+  return operations;
+}
+
+Var record_pair(const Operation& operation, const Var& a, const Var& b, bool to_bool,
+                const Where& where) {
+  const DType dtype = promote(a.dtype(), b.dtype());
+  if (dtype == DType::boolean) {
+    throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
+  }
+  const ValueType type{broadcast(a.shape(), b.shape(), operation.name.data(), where),
+                       to_bool ? DType::boolean : dtype};
+  const Var operands[] = {cast(a, dtype, where), cast(b, dtype, where)};
+  return a.tape().record(operation, operands, {&type, 1}, {}, where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> binary_operations() {
+  static const auto pointers = [] {
+    std::vector<const Operation*> list;
+    for (const Operation& operation : binary_table()) list.push_back(&operation);
+    for (const Operation& operation : comparison_table()) list.push_back(&operation);
+    return list;
+  }();
+  return pointers;
+}
+
+Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where) {
+  return record_pair(binary_table()[index], a, b, false, where);
+}
+
+Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where& where) {
+  return record_pair(comparison_table()[index], a, b, true, where);
+}
+
+namespace {
+
+/// A function of x and a number; on integers the number becomes a value of x's dtype.
+template <class Unary, class Binary>
+Var with_number(const Var& x, double a, bool number_first, const Where& where) {
+  if (is_floating(x.dtype())) return unary<Unary>(x, where, {a});
+  const Var number = full(x.tape(), {}, a, x.dtype(), where);
+  return number_first ? binary<Binary>(number, x, where) : binary<Binary>(x, number, where);
+}
+
+}  // namespace
+
+using namespace functions;
+
+Var operator+(const Located& a, const Var& b) { return binary<Add>(a.var, b, a.where); }
+Var operator-(const Located& a, const Var& b) { return binary<Subtract>(a.var, b, a.where); }
+Var operator*(const Located& a, const Var& b) { return binary<Multiply>(a.var, b, a.where); }
+Var operator/(const Located& a, const Var& b) { return binary<Divide>(a.var, b, a.where); }
+Var operator-(const Located& x) { return unary<Negate>(x.var, x.where); }
+Var operator+(const Located& x, double a) {
+  return with_number<Shift, Add>(x.var, a, false, x.where);
+}
+Var operator+(double a, const Located& x) {
+  return with_number<Shift, Add>(x.var, a, true, x.where);
+}
+Var operator-(const Located& x, double a) {
+  return with_number<Shift, Add>(x.var, -a, false, x.where);
+}
+Var operator-(double a, const Located& x) {
+  return with_number<SubtractFrom, Subtract>(x.var, a, true, x.where);
+}
+Var operator*(const Located& x, double a) {
+  return with_number<Scale, Multiply>(x.var, a, false, x.where);
+}
+Var operator*(double a, const Located& x) {
+  return with_number<Scale, Multiply>(x.var, a, true, x.where);
+}
+Var operator/(const Located& x, double a) {
+  return with_number<DivideBy, Divide>(x.var, a, false, x.where);
+}
+Var operator/(double a, const Located& x) {
+  return binary<Divide>(full(x.var.tape(), {}, a, x.var.dtype(), x.where), x.var, x.where);
+}
+
+Var sum_to(const Var& y, const Shape& shape, Where where) {
+  const Shape from = y.shape();
+  if (from == shape) return y;
+  const int extra = from.rank() - shape.rank();
+  std::vector<int> axes;
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    if (axis < extra || (shape[axis - extra] == 1 && from[axis] != 1)) axes.push_back(axis);
+  }
+  return reshape(sum(y, axes, true, where), shape, where);
+}
+
+}  // namespace palimpsest

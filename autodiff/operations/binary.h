@@ -1,0 +1,49 @@
+#pragma once
+
+#include "autodiff/operations/binary_functions.h"
+#include "autodiff/operations/unary.h"
+
+namespace palimpsest {
+
+/// Records function `index` of `functions::Binary` on operands that broadcast and meet in the
+/// promoted dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool.
+Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where);
+/// The same for `functions::Comparison`; any dtype but bool, the result is bool.
+Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where& where);
+
+template <class F>
+Var binary(const Var& a, const Var& b, const Where& where) {
+  return record_binary(functions::position<F, functions::Binary>, a, b, where);
+}
+template <class F>
+Var comparison(const Var& a, const Var& b, const Where& where) {
+  return record_comparison(functions::position<F, functions::Comparison>, a, b, where);
+}
+
+/// An operand together with the line that names it: how an operator learns where it was written.
+struct Located {
+  // NOLINTNEXTLINE(google-explicit-constructor): the conversion captures the caller's line
+  Located(const Var& operand, Where line = Where::current()) : var(operand), where(line) {}
+  const Var& var;
+  Where where;
+};
+
+Var operator+(const Located& a, const Var& b);
+Var operator-(const Located& a, const Var& b);
+Var operator*(const Located& a, const Var& b);
+Var operator/(const Located& a, const Var& b);
+Var operator-(const Located& x);
+Var operator+(const Located& x, double a);
+Var operator+(double a, const Located& x);
+Var operator-(const Located& x, double a);
+Var operator-(double a, const Located& x);
+Var operator*(const Located& x, double a);
+Var operator*(double a, const Located& x);
+Var operator/(const Located& x, double a);
+Var operator/(double a, const Located& x);
+
+/// y summed over the axes along which `shape` was broadcast to reach y's shape: the adjoint of
+/// broadcasting.
+Var sum_to(const Var& y, const Shape& shape, Where where = Where::current());
+
+}  // namespace palimpsest

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "autodiff/parallel.h"
+#include "autodiff/shape.h"
+
+namespace palimpsest {
+
+/// A run of elements along the innermost axis of a broadcast result.
+template <std::size_t N>
+struct Row {
+  std::int64_t first;  ///< first element of the result
+  std::int64_t length;
+  std::array<std::int64_t, N> offset;  ///< first element of each operand
+  std::array<std::int64_t, N> step;    ///< 1, or 0 where the operand repeats
+};
+
+/// How N operands are read to fill a result: axes merged wherever every operand allows it, so that
+/// equal shapes are a single row.
+template <std::size_t N>
+class Broadcast {
+ public:
+  Broadcast(const Shape& result, const std::array<Shape, N>& operands) {
+    std::array<std::array<std::int64_t, max_rank>, N> strides{};
+    for (std::size_t i = 0; i < N; ++i) {
+      const auto dense = strides_of(operands[i]);
+      const int extra = result.rank() - operands[i].rank();
+      for (int axis = 0; axis < operands[i].rank(); ++axis) {
+        if (operands[i][axis] != 1) strides[i][at(axis + extra)] = dense[at(axis)];
+      }
+    }
+    for (int axis = 0; axis < result.rank(); ++axis) {
+      if (result[axis] == 1) continue;
+      bool merges = rank_ > 0;
+      for (std::size_t i = 0; i < N; ++i) {
+        merges = merges && strides_[i][at(rank_ - 1)] == strides[i][at(axis)] * result[axis];
+      }
+      if (!merges) ++rank_;
+      const std::size_t last = at(rank_ - 1);
+      sizes_[last] = merges ? sizes_[last] * result[axis] : result[axis];
+      for (std::size_t i = 0; i < N; ++i) strides_[i][last] = strides[i][at(axis)];
+    }
+    if (rank_ == 0) {
+      rank_ = 1;
+      sizes_[0] = 1;
+    }
+    elements_ = result.elements();
+  }
+
+  std::int64_t row_length() const { return sizes_[at(rank_ - 1)]; }
+  std::int64_t rows() const { return row_length() == 0 ? 0 : elements_ / row_length(); }
+
+  /// Row number `index`, or the part [begin, end) of it.
+  Row<N> row(std::int64_t index, std::int64_t begin, std::int64_t end) const {
+    Row<N> row{index * row_length() + begin, end - begin, {}, {}};
+    for (std::size_t i = 0; i < N; ++i) {
+      row.step[i] = strides_[i][at(rank_ - 1)];
+      row.offset[i] = begin * row.step[i];
+    }
+    for (int axis = rank_ - 2; axis >= 0; --axis) {
+      const std::int64_t place = index % sizes_[at(axis)];
+      index /= sizes_[at(axis)];
+      for (std::size_t i = 0; i < N; ++i) row.offset[i] += place * strides_[i][at(axis)];
+    }
+    return row;
+  }
+
+ private:
+  static constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
+  std::array<std::int64_t, max_rank> sizes_{};
+  std::array<std::array<std::int64_t, max_rank>, N> strides_{};
+  std::int64_t elements_ = 0;
+  int rank_ = 0;
+};
+
+/// Calls `f(row)` for every row, in parallel; long rows are cut at multiples of a fixed length.
+template <std::size_t N, class F>
+void for_rows(const Broadcast<N>& broadcast, F f) {
+  const std::int64_t length = broadcast.row_length();
+  if (broadcast.rows() == 1) {
+    parallel_chunks(length, grain_for(1),
+                    [&](std::int64_t begin, std::int64_t end) { f(broadcast.row(0, begin, end)); });
+    return;
+  }
+  const double cost = static_cast<double>(length) + 16;
+  parallel_chunks(broadcast.rows(), grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t index = begin; index < end; ++index) f(broadcast.row(index, 0, length));
+  });
+}
+
+}  // namespace palimpsest

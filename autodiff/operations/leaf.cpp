@@ -1,0 +1,96 @@
+#include "autodiff/operations/leaf.h"
+
+#include <algorithm>
+
+#include "autodiff/convert.h"
+#include "autodiff/gradient.h"
+#include "autodiff/operations/registry.h"
+
+namespace palimpsest {
+
+const Operation parameter_operation{
+    .name = "parameter",
+    .formula = "x",
+    .summary = "a leaf that backward returns a gradient for",
+    .half = HalfSupport::native,
+    .leaf = true,
+};
+
+const Operation constant_operation{
+    .name = "constant",
+    .formula = "x",
+    .summary = "a leaf without a gradient",
+    .half = HalfSupport::native,
+    .leaf = true,
+};
+
+namespace {
+
+struct FullAttributes {
+  double value;
+};
+
+const Operation full_operation{
+    .name = "full",
+    .formula = "y = value",
+    .summary = "one number in every place",
+    .compute =
+        [](const KernelCall& call) {
+          const Operand& y = call.output();
+          const double value = call.attributes.as<FullAttributes>().value;
+          visit(y.dtype(), [&]<class T>(T) {
+            if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
+              std::fill_n(y.as<T>(), y.elements(), T(static_cast<float>(value)));
+            } else {
+              std::fill_n(y.as<T>(), y.elements(), static_cast<T>(value));
+            }
+          });
+        },
+    .half = HalfSupport::native,
+};
+
+const Operation stop_gradient_operation{
+    .name = "stop_gradient",
+    .formula = "y = x, dy/dx = 0",
+    .summary = "x itself, without derivatives",
+    .half = HalfSupport::native,
+    .view = true,
+};
+
+const Operation cast_operation{
+    .name = "cast",
+    .formula = "y = x in another dtype; x̄ = ȳ converted back",
+    .summary = "elements converted to another dtype",
+    .compute = [](const KernelCall& call) { convert(call.input(), call.output()); },
+    .vjp = [](const Pullback& p) { p.set(0, cast(p.adjoint(), p.input().dtype())); },
+    .half = HalfSupport::native,
+};
+
+const Operation* const family[] = {&parameter_operation, &constant_operation, &full_operation,
+                                   &stop_gradient_operation, &cast_operation};
+
+}  // namespace
+
+std::span<const Operation* const> leaf_operations() { return family; }
+
+Var full(Tape& tape, const Shape& shape, double value, DType dtype, Where where) {
+  const ValueType type{shape, dtype};
+  return tape.record(full_operation, {}, {&type, 1}, FullAttributes{value}, where);
+}
+
+Var full_like(const Var& x, double value, Where where) {
+  return full(x.tape(), x.shape(), value, x.dtype(), where);
+}
+
+Var stop_gradient(const Var& x, Where where) {
+  const ValueType type = x.type();
+  return x.tape().record(stop_gradient_operation, {&x, 1}, {&type, 1}, {}, where);
+}
+
+Var cast(const Var& x, DType dtype, Where where) {
+  if (x.dtype() == dtype) return x;
+  const ValueType type{x.shape(), dtype};
+  return x.tape().record(cast_operation, {&x, 1}, {&type, 1}, {}, where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// The operations of leaves; `Tape::parameter` and `Tape::constant` record them.
+extern const Operation parameter_operation;
+extern const Operation constant_operation;
+
+/// A value of one number in every place, computed where it is used and so never kept.
+Var full(Tape& tape, const Shape& shape, double value, DType dtype = DType::f32,
+         Where where = Where::current());
+
+/// `full` with the type of `x`.
+Var full_like(const Var& x, double value, Where where = Where::current());
+
+/// x itself, but no derivative flows through. A view.
+Var stop_gradient(const Var& x, Where where = Where::current());
+
+/// x with its elements converted to `dtype`; the adjoint is converted back. Converting to an
+/// integer or bool type stops derivatives.
+Var cast(const Var& x, DType dtype, Where where = Where::current());
+
+}  // namespace palimpsest

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+
+#include "autodiff/operation.h"
+
+namespace palimpsest {
+
+// Each family's file lists its operations; `operations()` strings the families together.
+std::span<const Operation* const> leaf_operations();
+std::span<const Operation* const> unary_operations();
+std::span<const Operation* const> binary_operations();
+std::span<const Operation* const> reduce_operations();
+std::span<const Operation* const> shape_operations();
+
+}  // namespace palimpsest

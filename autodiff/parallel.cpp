@@ -1,0 +1,35 @@
+#include "autodiff/parallel.h"
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+
+namespace palimpsest {
+
+void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {
+  if (n <= 0) return;
+  const std::int64_t chunks = (n + grain - 1) / grain;
+  const auto run = [&](std::int64_t chunk) { f(chunk * grain, std::min(n, (chunk + 1) * grain)); };
+  if (chunks == 1 || max_threads() == 1) {
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) run(chunk);
+    return;
+  }
+  // Without isolation a thread waiting here could take up another node of the tape and, waiting for
+  // that one, hold this one back.
+  tbb::this_task_arena::isolate([&] {
+    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, chunks), [&](const auto& range) {
+      for (std::int64_t chunk = range.begin(); chunk < range.end(); ++chunk) run(chunk);
+    });
+  });
+}
+
+int max_threads() { return tbb::this_task_arena::max_concurrency(); }
+
+int thread_index() {
+  const int index = tbb::this_task_arena::current_thread_index();
+  return index < 0 ? 0 : index;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,78 @@
+#include "autodiff/philox.h"
+
+#include <Random123/philox.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+using Generator = r123::Philox4x32;
+
+Generator::ctr_type block(const RandomStream& stream, std::uint64_t index) {
+  const Generator::ctr_type counter = {{static_cast<std::uint32_t>(index),
+                                        static_cast<std::uint32_t>(index >> 32), stream.node,
+                                        stream.generation}};
+  const Generator::key_type key = {
+      {static_cast<std::uint32_t>(stream.seed), static_cast<std::uint32_t>(stream.seed >> 32)}};
+  return Generator()(counter, key);
+}
+
+/// Numbers one block of 128 bits gives.
+template <class T>
+constexpr std::int64_t per_block = sizeof(T) == 8 ? 2 : 4;
+
+template <class T>
+T unit(const Generator::ctr_type& bits, std::int64_t lane) {
+  if constexpr (sizeof(T) == 8) {
+    const auto at = static_cast<std::size_t>(2 * lane);
+    const std::uint64_t word = (std::uint64_t{bits[at]} << 32) | bits[at + 1];
+    return static_cast<double>(word >> 11) * 0x1p-53;
+  } else {
+    return static_cast<float>(bits[static_cast<std::size_t>(lane)] >> 8) * 0x1p-24f;
+  }
+}
+
+/// Calls `fill(index of block, first element, elements)` for every block.
+template <class T, class Fill>
+void for_blocks(std::int64_t n, Fill fill) {
+  constexpr std::int64_t width = per_block<T>;
+  parallel_chunks((n + width - 1) / width, 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) {
+      fill(static_cast<std::uint64_t>(b), b * width, std::min(width, n - b * width));
+    }
+  });
+}
+
+template <class T>
+void uniform(const RandomStream& stream, T* out, std::int64_t n) {
+  for_blocks<T>(n, [&](std::uint64_t index, std::int64_t first, std::int64_t count) {
+    const auto bits = block(stream, index);
+    for (std::int64_t lane = 0; lane < count; ++lane) out[first + lane] = unit<T>(bits, lane);
+  });
+}
+
+template <class T>
+void normal(const RandomStream& stream, T* out, std::int64_t n) {
+  for_blocks<T>(n, [&](std::uint64_t index, std::int64_t first, std::int64_t count) {
+    const auto bits = block(stream, index);
+    for (std::int64_t pair = 0; pair < count; pair += 2) {
+      const T radius = std::sqrt(T(-2) * std::log(T(1) - unit<T>(bits, pair)));
+      const T angle = T(2) * std::numbers::pi_v<T> * unit<T>(bits, pair + 1);
+      out[first + pair] = radius * std::cos(angle);
+      if (pair + 1 < count) out[first + pair + 1] = radius * std::sin(angle);
+    }
+  });
+}
+
+}  // namespace
+
+void fill_uniform(const RandomStream& s, float* out, std::int64_t n) { uniform(s, out, n); }
+void fill_uniform(const RandomStream& s, double* out, std::int64_t n) { uniform(s, out, n); }
+void fill_normal(const RandomStream& s, float* out, std::int64_t n) { normal(s, out, n); }
+void fill_normal(const RandomStream& s, double* out, std::int64_t n) { normal(s, out, n); }
+
+}  // namespace palimpsest

@@ -1,0 +1,168 @@
+#include "autodiff/tape.h"
+
+#include <algorithm>
+
+#include "autodiff/execute.h"
+#include "autodiff/interpreter.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+Tape::Tape(std::shared_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) { intern(""); }
+
+Tape::~Tape() = default;
+
+Var Tape::parameter(Tensor value, std::string_view name, Where where) {
+  return leaf(parameter_operation, std::move(value), name, where);
+}
+
+Var Tape::constant(Tensor value, std::string_view name, Where where) {
+  return leaf(constant_operation, std::move(value), name, where);
+}
+
+Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where) {
+  if (!value.defined()) throw ArgumentError(kind.name, "the tensor is empty", where);
+  const ValueType type = value.type();
+  const Var var = append(kind, {}, {&type, 1}, {}, where);
+  if (!name.empty()) nodes_.back().name = intern(name);
+  buffers_.back() = value.buffer();
+  return var;
+}
+
+Var Tape::record(const Operation& operation, std::span<const Var> inputs,
+                 std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
+  const Where& blame = blame_ != nullptr ? *blame_ : where;
+  for (const Var& input : inputs) {
+    if (!input.belongs_to(*this)) throw_foreign(input, operation.name, blame);
+  }
+  const Var first = append(operation, inputs, outputs, std::move(attributes), blame);
+  if (evaluator_ != nullptr && !suspended_) {
+    try {
+      evaluator_->on_record(*this, first.node());
+    } catch (...) {
+      truncate(node_count() - 1);
+      throw;
+    }
+  }
+  return first;
+}
+
+Var Tape::append(const Operation& operation, std::span<const Var> inputs,
+                 std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
+  const NodeId node = node_count();
+  const ValueId first = value_count();
+  nodes_.push_back({&operation, std::move(attributes), where,
+                    static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
+  for (const Var& input : inputs) inputs_.push_back(input.id());
+  for (const ValueType& type : outputs) {
+    values_.push_back({node, static_cast<std::uint32_t>(sizes_.size()),
+                       static_cast<std::uint8_t>(type.shape.rank()), type.dtype});
+    sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
+  }
+  buffers_.resize(values_.size());
+  return Var(*this, first);
+}
+
+void Tape::truncate(NodeId node) {
+  const ValueId first_value = nodes_[node].first_output;
+  inputs_.resize(nodes_[node].first_input);
+  if (first_value < value_count()) sizes_.resize(values_[first_value].first_size);
+  values_.resize(first_value);
+  buffers_.resize(first_value);
+  nodes_.erase(nodes_.begin() + node, nodes_.end());
+}
+
+void Tape::clear() {
+  if (evaluator_ != nullptr) evaluator_->on_clear(*this);
+  nodes_.clear();
+  inputs_.clear();
+  values_.clear();
+  sizes_.clear();
+  buffers_.clear();
+  ++generation_;
+}
+
+Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), outer_(tape.scope_) {
+  if (name.empty()) throw ArgumentError("[scope] a scope needs a name");
+  const std::string& outer = tape.names_[outer_];
+  tape.scope_ = tape.intern(outer.empty() ? std::string(name) : outer + "/" + std::string(name));
+}
+
+Tape::Scope::~Scope() { tape_.scope_ = outer_; }
+
+std::uint32_t Tape::intern(std::string_view name) {
+  const auto [entry, fresh] =
+      name_ids_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
+  if (fresh) names_.emplace_back(name);
+  return entry->second;
+}
+
+std::span<const ValueId> Tape::inputs(NodeId node) const {
+  const std::size_t first = nodes_[node].first_input;
+  const std::size_t last = node + 1 < nodes_.size() ? nodes_[node + 1].first_input : inputs_.size();
+  return {inputs_.data() + first, last - first};
+}
+
+std::uint32_t Tape::output_count(NodeId node) const {
+  const ValueId last = node + 1 < nodes_.size() ? nodes_[node + 1].first_output : value_count();
+  return last - nodes_[node].first_output;
+}
+
+bool Tape::is_parameter(NodeId node) const {
+  return nodes_[node].operation == &parameter_operation;
+}
+
+std::string Tape::describe(NodeId node) const {
+  std::string text(scope_of(node));
+  if (!text.empty()) text += '/';
+  if (!name(node).empty()) text.append(name(node)).append(" ");
+  return text.append(operation(node).name).append(" #").append(std::to_string(node));
+}
+
+void Tape::set_name(NodeId node, std::string_view name) { nodes_[node].name = intern(name); }
+
+Shape Tape::shape(ValueId value) const {
+  const Value& entry = values_[value];
+  return Shape(std::span(sizes_.data() + entry.first_size, entry.rank));
+}
+
+Var Tape::var(ValueId value) { return Var(*this, value); }
+
+Bytes Tape::metadata_bytes() const {
+  const std::size_t bytes = nodes_.size() * sizeof(Node) + inputs_.size() * sizeof(ValueId) +
+                            values_.size() * (sizeof(Value) + sizeof(Buffer)) +
+                            sizes_.size() * sizeof(std::int64_t);
+  return static_cast<Bytes>(bytes);
+}
+
+void Tape::drop(ValueId value) {
+  if (!is_leaf(producer(value))) buffers_[value].reset();
+}
+
+Tensor Tape::value(ValueId value) {
+  if (!has_value(value)) {
+    if (evaluator_ != nullptr) {
+      evaluator_->compute(*this, value);
+    } else {
+      interpret(*this, value);
+    }
+  }
+  return Tensor(buffers_[value], shape(value), dtype(value));
+}
+
+Cost cost_of(const NodeView& node) {
+  if (node.operation().leaf || node.operation().view) return {};
+  if (node.operation().cost != nullptr) return node.operation().cost(node);
+  Cost cost;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    cost.bytes += static_cast<double>(node.input(i).bytes());
+  }
+  for (std::size_t i = 0; i < node.output_count(); ++i) {
+    cost.bytes += static_cast<double>(node.output(i).bytes());
+    cost.flops += static_cast<double>(node.output(i).shape.elements());
+  }
+  return cost;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autodiff/gradcheck.h"
+
+namespace palimpsest {
+
+/// One case of an operation: inputs and how to call it. The tests check its gradients in f64 to
+/// `order`, its f32 and 16-bit values against f64, and that recomputing gives the same bits.
+struct OperationRow {
+  std::string operation;  ///< a name in `operations()`
+  std::string label;      ///< what is particular about the case
+  std::vector<Tensor> inputs;
+  Differentiable call;
+  int order = 2;     ///< 0: values only, for operations without derivatives
+  bool half = true;  ///< false where 16-bit precision makes the value meaningless
+};
+
+// One list a family; a test fails when a registered operation has no row.
+std::vector<OperationRow> leaf_rows();
+std::vector<OperationRow> elementwise_rows();
+std::vector<OperationRow> reduce_rows();
+std::vector<OperationRow> shape_rows();
+std::vector<OperationRow> index_rows();
+std::vector<OperationRow> matmul_rows();
+std::vector<OperationRow> linalg_rows();
+std::vector<OperationRow> convolution_rows();
+std::vector<OperationRow> pool_rows();
+std::vector<OperationRow> image_rows();
+std::vector<OperationRow> normalization_rows();
+std::vector<OperationRow> loss_rows();
+std::vector<OperationRow> attention_rows();
+std::vector<OperationRow> recurrent_rows();
+std::vector<OperationRow> random_rows();
+
+}  // namespace palimpsest
