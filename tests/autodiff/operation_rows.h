@@ -18,7 +18,15 @@ struct OperationRow {
   bool half = true;  ///< false where 16-bit precision makes the value meaningless
 };
 
-// One list a family; a test fails when a registered operation has no row.
+/// The rows of one file of operations.
+struct RowFamily {
+  const char* name;
+  std::vector<OperationRow> (*rows)();
+};
+
+/// Every family; a test fails when a registered operation has no row in any.
+std::span<const RowFamily> row_families();
+
 std::vector<OperationRow> leaf_rows();
 std::vector<OperationRow> elementwise_rows();
 std::vector<OperationRow> reduce_rows();

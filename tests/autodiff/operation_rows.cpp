@@ -1,0 +1,15 @@
+#include "tests/autodiff/operation_rows.h"
+
+namespace palimpsest {
+
+std::span<const RowFamily> row_families() {
+  static const RowFamily families[] = {
+      {"leaf", leaf_rows},
+      {"elementwise", elementwise_rows},
+      {"reduce", reduce_rows},
+      {"shape", shape_rows},
+  };
+  return families;
+}
+
+}  // namespace palimpsest

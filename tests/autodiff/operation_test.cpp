@@ -1,0 +1,176 @@
+#include "autodiff/operation.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <set>
+
+#include "autodiff/gradient.h"
+#include "tests/autodiff/operation_rows.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+std::vector<Tensor> converted(std::span<const Tensor> inputs, DType dtype) {
+  std::vector<Tensor> result;
+  for (const Tensor& input : inputs) {
+    result.push_back(is_floating(input.dtype()) ? input.to(dtype) : input);
+  }
+  return result;
+}
+
+/// A row recorded on a tape of its own: its value and, where it has derivatives, its gradients.
+struct Recorded {
+  Tape tape;
+  std::vector<Var> results;
+
+  Recorded(const OperationRow& row, std::span<const Tensor> inputs, bool gradients) {
+    tape.set_seed(7);
+    std::vector<Var> xs, floating;
+    for (const Tensor& input : inputs) {
+      xs.push_back(tape.parameter(input));
+      if (is_floating(input.dtype())) floating.push_back(xs.back());
+    }
+    results.push_back(row.call(xs));
+    if (!gradients || row.order == 0) return;
+    const std::vector<Var> adjoints = gradient(results[0], floating);
+    results.insert(results.end(), adjoints.begin(), adjoints.end());
+  }
+
+  std::vector<Tensor> values() const {
+    std::vector<Tensor> tensors;
+    for (const Var& result : results) tensors.push_back(result.value());
+    return tensors;
+  }
+};
+
+void check_recorded(const OperationRow& row) {
+  const Recorded recorded(row, row.inputs, false);
+  std::set<std::string_view> names;
+  for (NodeId node = 0; node < recorded.tape.node_count(); ++node) {
+    names.insert(recorded.tape.operation(node).name);
+  }
+  INFO("the row does not record the operation it is for");
+  CHECK(names.count(row.operation) == 1);
+}
+
+void check_gradients(const OperationRow& row) {
+  if (row.order == 0) return;
+  const auto result = gradcheck(row.call, row.inputs, {.order = row.order, .directions = 2});
+  INFO(result.message);
+  CHECK(result.passed);
+}
+
+/// The value in `dtype` against the value in f64 at the same, already rounded, inputs.
+void check_precision(const OperationRow& row, DType dtype, double tolerance) {
+  const std::vector<Tensor> narrow = converted(row.inputs, dtype);
+  const Tensor value = Recorded(row, narrow, false).values()[0];
+  const Tensor exact = Recorded(row, converted(narrow, DType::f64), false).values()[0];
+  REQUIRE(value.shape() == exact.shape());
+  double largest = 0;
+  for (std::int64_t i = 0; i < exact.elements(); ++i) {
+    largest = std::max(largest, std::abs(exact.at(i)));
+  }
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < exact.elements(); ++i) {
+    const double difference = std::abs(value.at(i) - exact.at(i));
+    const double scale = std::abs(exact.at(i)) + 0.1 * largest;
+    if (!(difference <= tolerance * scale)) ++wrong;
+  }
+  INFO(name_of(dtype) << "\n" << value << "\nfor\n" << exact);
+  CHECK(wrong == 0);
+}
+
+bool all_same_bits(std::span<const Tensor> a, std::span<const Tensor> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
+}
+
+void check_threads(const OperationRow& row) {
+  const auto values = [&](int threads) {
+    return tbb::task_arena(threads).execute(
+        [&] { return Recorded(row, converted(row.inputs, DType::f32), true).values(); });
+  };
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const std::vector<Tensor> one = values(1);
+  CHECK(all_same_bits(one, values(2)));
+  CHECK(all_same_bits(one, values(8)));
+}
+
+void check_recomputation(const OperationRow& row) {
+  Recorded recorded(row, row.inputs, true);
+  const std::vector<Tensor> first = recorded.values();
+  for (ValueId value = 0; value < recorded.tape.value_count(); ++value) recorded.tape.drop(value);
+  CHECK(all_same_bits(first, recorded.values()));
+}
+
+void check_row(const OperationRow& row) {
+  check_recorded(row);
+  check_gradients(row);
+  check_precision(row, DType::f32, 2e-6);
+  if (row.half) {
+    check_precision(row, DType::bf16, 8e-3);
+    check_precision(row, DType::f16, 1e-3);
+  }
+  check_threads(row);
+  check_recomputation(row);
+}
+
+// Each row is a test case of its own, so that the runner counts and names it. Catch2 registers
+// functions by macro only; this is what the macro does, for objects.
+class RowTest : public Catch::ITestInvoker {
+ public:
+  explicit RowTest(const OperationRow& row) : row_(row) {}
+  void invoke() const override { check_row(row_); }
+
+ private:
+  const OperationRow& row_;
+};
+
+const std::deque<OperationRow>& all_rows() {
+  static const std::deque<OperationRow> rows = [] {
+    std::deque<OperationRow> list;
+    for (const RowFamily& family : row_families()) {
+      for (OperationRow& row : family.rows()) {
+        row.label = std::string(family.name) + ": " + row.operation + " " + row.label;
+        list.push_back(std::move(row));
+      }
+    }
+    return list;
+  }();
+  return rows;
+}
+
+const bool registered = [] {
+  std::multiset<std::string> labels;
+  for (const OperationRow& row : all_rows()) {
+    std::string name = row.label;
+    const auto repeats = labels.count(row.label);
+    if (repeats > 0) name += " (" + std::to_string(repeats + 1) + ")";
+    labels.insert(row.label);
+    const Catch::SourceLineInfo line(__FILE__, __LINE__);
+#if __has_include(<catch2/catch_test_macros.hpp>)
+    Catch::Detail::unique_ptr<Catch::ITestInvoker> invoker(new RowTest(row));
+    Catch::AutoReg(std::move(invoker), line, Catch::StringRef(), Catch::NameAndTags{name, "[row]"});
+#else
+    Catch::AutoReg(new RowTest(row), line, Catch::StringRef(), Catch::NameAndTags{name, "[row]"});
+#endif
+  }
+  return true;
+}();
+
+TEST_CASE("every registered operation has a row") {
+  std::set<std::string_view> covered;
+  for (const OperationRow& row : all_rows()) covered.insert(row.operation);
+  std::string missing;
+  for (const Operation* operation : operations()) {
+    if (covered.count(operation->name) == 0) missing.append(operation->name).append(" ");
+  }
+  CHECK(missing == "");
+}
+
+}  // namespace
+}  // namespace palimpsest
