@@ -9,11 +9,6 @@ namespace palimpsest {
 
 namespace {
 
-constexpr Bytes round_up(Bytes bytes) {
-  constexpr Bytes unit = buffer_alignment;
-  return (bytes + unit - 1) / unit * unit;
-}
-
 /// The intervals of a schedule by first step; offsets are still 0.
 std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule) {
   std::vector<Interval> intervals;
@@ -73,8 +68,8 @@ Bytes lower_bound_of(const std::vector<Interval>& intervals) {
   Bytes peak = 0;
   sweep(
       intervals,
-      [&](std::uint32_t i) { peak = std::max(peak, live += round_up(intervals[i].bytes)); },
-      [&](std::uint32_t i) { live -= round_up(intervals[i].bytes); });
+      [&](std::uint32_t i) { peak = std::max(peak, live += laid_out(intervals[i].bytes)); },
+      [&](std::uint32_t i) { live -= laid_out(intervals[i].bytes); });
   return peak;
 }
 
@@ -148,8 +143,8 @@ Bytes place_by_time(std::vector<Interval>& intervals) {
   FreeSpace space;
   sweep(
       intervals,
-      [&](std::uint32_t i) { intervals[i].offset = space.take(round_up(intervals[i].bytes)); },
-      [&](std::uint32_t i) { space.give(intervals[i].offset, round_up(intervals[i].bytes)); });
+      [&](std::uint32_t i) { intervals[i].offset = space.take(laid_out(intervals[i].bytes)); },
+      [&](std::uint32_t i) { space.give(intervals[i].offset, laid_out(intervals[i].bytes)); });
   return space.size();
 }
 
@@ -165,7 +160,7 @@ Bytes place_in_order(std::vector<Interval>& intervals, std::span<const std::uint
   Bytes size = 0;
   for (const std::uint32_t i : order) {
     Interval& interval = intervals[i];
-    const Bytes bytes = round_up(interval.bytes);
+    const Bytes bytes = laid_out(interval.bytes);
     Bytes offset = 0;
     for (const Placed& other : placed) {
       if (other.last < interval.first || interval.last < other.first) continue;
@@ -207,7 +202,7 @@ Layout lay_out(const Graph& graph, const Schedule& schedule) {
       intervals = trial;
     }
     std::stable_partition(order.begin(), order.end(), [&](std::uint32_t i) {
-      return trial[i].offset + round_up(trial[i].bytes) > bound;
+      return trial[i].offset + laid_out(trial[i].bytes) > bound;
     });
   }
   return best;

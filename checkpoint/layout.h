@@ -6,6 +6,12 @@
 
 namespace palimpsest {
 
+/// Bytes a storage of `bytes` takes in a layout.
+constexpr Bytes laid_out(Bytes bytes) {
+  constexpr Bytes unit = buffer_alignment;
+  return (bytes + unit - 1) / unit * unit;
+}
+
 /// One stretch of schedule during which a storage, or a step's workspace, occupies memory.
 struct Interval {
   static constexpr ValueId workspace = none;

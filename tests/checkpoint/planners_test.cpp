@@ -1,0 +1,188 @@
+#include "checkpoint/planners.h"
+
+#include <cmath>
+
+#include "checkpoint/plan.h"
+#include "checkpoint/rematerialize.h"
+#include "tests/catch.h"
+#include "tests/checkpoint/graphs.h"
+#include "tests/checkpoint/optimum.h"
+
+#include <rapidcheck/catch.h>
+
+using namespace palimpsest;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::vector<PlannerPtr> planners_for(const Graph& graph) {
+  std::vector<PlannerPtr> planners{keep_all(), square_root(), automatic(), fraction(0.5)};
+  for (std::uint32_t k = 1; k < 6; ++k) {
+    planners.push_back(uniform({.segments = k, .every = 0}));
+    planners.push_back(uniform({.segments = 0, .every = k}));
+  }
+  const NodeId forward = graph.backward_begins().value();
+  planners.push_back(selected({}));
+  planners.push_back(selected({{0, forward - 1}}));
+  planners.push_back(selected({{forward / 2, forward - 1}, {forward / 5, forward / 3}}));
+  return planners;
+}
+
+bool overlaps(const Layout& layout) {
+  for (const Interval& a : layout.intervals) {
+    for (const Interval& b : layout.intervals) {
+      if (&a == &b || a.last < b.first || b.last < a.first) continue;
+      if (a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes) return true;
+    }
+  }
+  return false;
+}
+
+std::string error_of(const Graph& graph, const PlannerPtr& planner) {
+  try {
+    make_plan(graph, *planner);
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("planners: every schedule proposed is valid and can be laid out") {
+  rc::prop("on random graphs", [](std::uint32_t seed) {
+    const Graph graph = tests::random_graph(seed, 3 + seed % 25);
+    for (const PlannerPtr& planner : planners_for(graph)) {
+      for (const Schedule& schedule : planner->propose(graph, unlimited)) {
+        const Simulation simulation = simulate(graph, schedule);
+        const Layout layout = lay_out(graph, schedule);
+        RC_ASSERT(simulation.peak <= layout.size);
+        RC_ASSERT_FALSE(overlaps(layout));
+      }
+    }
+  });
+}
+
+TEST_CASE("planners: a larger budget never costs more, the smallest one named works") {
+  rc::prop("on random graphs", [](std::uint32_t seed) {
+    const Graph graph = tests::random_graph(seed, 3 + seed % 25);
+    const Bytes most = make_plan(graph, *keep_all()).predicted_peak();
+    Bytes smallest = 0;
+    try {
+      smallest = make_plan(graph, *automatic(), 0).predicted_peak();
+    } catch (const BudgetError& error) {
+      smallest = error.smallest_feasible();
+    }
+    RC_ASSERT(smallest <= most);
+    double cost = std::numeric_limits<double>::infinity();
+    for (int k = 0; k <= 4; ++k) {
+      const Bytes budget = smallest + (most - smallest) * k / 4;
+      const Plan plan = make_plan(graph, *automatic(), budget);
+      RC_ASSERT(plan.predicted_peak() <= budget);
+      RC_ASSERT(plan.simulation.cost <= cost);
+      cost = plan.simulation.cost;
+    }
+    RC_ASSERT(cost == graph.one_pass_cost());
+  });
+}
+
+TEST_CASE("automatic: against the optimum of tiny graphs") {
+  double worst = 1;
+  int compared = 0;
+  int infeasible = 0;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const Graph graph = tests::random_graph(seed, 5);
+    if (graph.value_count() > 16) continue;
+    std::vector<Simulation> candidates;
+    for (const Schedule& schedule : automatic()->propose(graph, unlimited)) {
+      candidates.push_back(simulate(graph, schedule));
+    }
+    const Bytes most = make_plan(graph, *keep_all()).simulation.peak;
+    for (int part = 4; part <= 10; ++part) {
+      const Bytes limit = most * part / 10;
+      double cost = std::numeric_limits<double>::infinity();
+      for (const Simulation& candidate : candidates) {
+        if (candidate.peak <= limit) cost = std::min(cost, candidate.cost);
+      }
+      const std::optional<double> optimum = tests::least_cost(graph, limit);
+      if (std::isfinite(cost)) REQUIRE(optimum.has_value());
+      if (!optimum) continue;
+      ++compared;
+      if (!std::isfinite(cost)) {
+        ++infeasible;
+        continue;
+      }
+      REQUIRE(cost >= *optimum);
+      if (*optimum > 0) worst = std::max(worst, cost / *optimum);
+    }
+  }
+  INFO(compared << " compared, " << infeasible << " not found, worst ratio " << worst);
+  CHECK(compared > 400);
+  CHECK(infeasible * 12 < compared);
+  CHECK(worst < 1.75);
+}
+
+TEST_CASE("uniform: counts on a chain are the closed form") {
+  for (const auto& [n, k] : {std::pair{12u, 1u}, {12u, 3u}, {12u, 12u}, {100u, 10u}, {1000u, 8u}}) {
+    const Graph graph = tests::chain(n);
+    const std::uint32_t length = n / k;
+    const Plan plan = make_plan(graph, *uniform({.segments = k, .every = 0}));
+    CHECK(plan.simulation.recomputed == (k - 1) * (length - 1));
+    CHECK(make_plan(graph, *uniform({.segments = 0, .every = length})).schedule == plan.schedule);
+    CHECK(plan.recomputes(1) == (k > 1 && length > 1));
+    CHECK_FALSE(plan.recomputes(n));
+  }
+  const Plan ten = make_plan(tests::chain(100), *square_root());
+  CHECK(ten.simulation.recomputed == 81);
+  // 9 boundaries, a segment of 10 values, the adjoint.
+  CHECK(ten.simulation.peak == 64 * (9 + 10 + 1));
+}
+
+TEST_CASE("selected: exactly the nodes inside whose values are not read behind") {
+  const Graph graph = tests::chain(8);
+  const Plan plan = make_plan(graph, *selected({{2, 4}}));
+  for (NodeId node = 1; node < graph.node_count(); ++node) {
+    CHECK(plan.recomputes(node) == (node == 2 || node == 3));
+  }
+  CHECK(plan.planner == "selected segments");
+}
+
+TEST_CASE("planners: settings that make no sense are errors") {
+  CHECK_THROWS_AS(uniform({.segments = 0, .every = 0}), ArgumentError);
+  CHECK_THROWS_AS(uniform({.segments = 2, .every = 2}), ArgumentError);
+  CHECK_THROWS_AS(fraction(-0.01), ArgumentError);
+  CHECK_THROWS_AS(fraction(1.01), ArgumentError);
+  CHECK_THROWS_AS(fraction(std::nan("")), ArgumentError);
+  const Graph graph = tests::chain(8);
+  CHECK_THAT(error_of(graph, selected({{3, 2}})), Contains("[3, 2]") && Contains("ends before"));
+  CHECK_THAT(error_of(graph, selected({{2, 9}})), Contains("[2, 9]") && Contains("forward part"));
+  CHECK_THAT(error_of(graph, selected({{4, 6}, {2, 4}})),
+             Contains("[4, 6]") && Contains("overlaps [2, 4]"));
+  CHECK_THAT(error_of(graph, selected({{2, 4}, {2, 4}})), Contains("twice"));
+  for (const PlannerPtr& planner : planners_for(graph)) {
+    CHECK_THAT(error_of(Graph(), planner), Contains("empty"));
+  }
+}
+
+TEST_CASE("fraction: a share of what keep-all takes") {
+  const Graph graph = tests::chain(64);
+  CHECK(make_plan(graph, *fraction(1)).simulation.recomputed == 0);
+  const Plan half = make_plan(graph, *fraction(0.5));
+  CHECK(half.predicted_peak() <= half.keep_all_peak / 2);
+  CHECK(half.simulation.recomputed > 0);
+  CHECK(half.planner == "fraction 0.500");
+  CHECK_THROWS_AS(make_plan(graph, *fraction(0)), BudgetError);
+}
+
+TEST_CASE("automatic: a chain at a tenth of its memory") {
+  const Graph graph = tests::chain(1000);
+  const Bytes all = make_plan(graph, *keep_all()).predicted_peak();
+  const Plan plan = make_plan(graph, *automatic(), all / 10);
+  CHECK(plan.predicted_peak() <= all / 10);
+  CHECK(plan.compute_overhead() < 0.5);
+}
+
+TEST_CASE("planners: a chain of a million nodes") {
+  const Graph graph = tests::chain(500'000);
+  CHECK(make_plan(graph, *square_root()).simulation.recomputed == 500'000 - 708 - 706);
+}
