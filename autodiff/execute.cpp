@@ -64,7 +64,7 @@ void execute(const Operation& operation, const Attributes& attributes,
   }
 }
 
-void execute_on_tape(Tape& tape, NodeId node) {
+void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate, bool anomaly) {
   const Operation& operation = tape.operation(node);
   const ValueId first = tape.first_output(node);
   if (operation.view) {
@@ -79,14 +79,15 @@ void execute_on_tape(Tape& tape, NodeId node) {
   std::vector<Operand> outputs;
   for (ValueId i = 0; i < tape.output_count(node); ++i) {
     const ValueType type = tape.type(first + i);
-    made.push_back(allocate_buffer(type.bytes()));
+    made.push_back(allocate(type.bytes()));
     outputs.push_back({made.back().get(), type});
   }
   const int threads = max_threads();
   const Bytes scratch = workspace_of(NodeView(tape, node), threads);
-  const Buffer workspace = scratch > 0 ? allocate_buffer(scratch) : nullptr;
+  const Buffer workspace = scratch > 0 ? allocate(scratch) : nullptr;
   execute(operation, tape.attributes(node), inputs, outputs,
           {workspace.get(), static_cast<std::size_t>(scratch)}, threads);
+  if (anomaly) check_finite(tape, node, inputs, outputs);
   for (ValueId i = 0; i < made.size(); ++i) tape.set_buffer(first + i, std::move(made[i]));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "autodiff/tape.h"
@@ -14,8 +15,13 @@ void execute(const Operation& operation, const Attributes& attributes,
              std::span<const Operand> inputs, std::span<const Operand> outputs,
              std::span<std::byte> workspace, int threads);
 
-/// Computes the outputs of `node` from inputs that are present on the tape into fresh buffers.
-void execute_on_tape(Tape& tape, NodeId node);
+/// Where `execute_on_tape` gets storage.
+using Allocate = std::function<Buffer(Bytes)>;
+
+/// Computes the outputs of `node` from inputs that are present on the tape into fresh buffers. With
+/// `anomaly`, checks them by `check_finite`.
+void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate = allocate_buffer,
+                     bool anomaly = false);
 
 /// Throws `AnomalyError` when an output of `node` holds a NaN or an infinity. The message names the
 /// node, its line, all shapes and the range of each input.

@@ -86,6 +86,28 @@ class Tape {
   };
   NoGradient no_gradient() { return NoGradient(*this); }
 
+  /// While it lives, the evaluator is not told of what is recorded; when it goes, those nodes are
+  /// taken off the tape again. `Var`s recorded meanwhile must not be used afterwards.
+  class [[nodiscard]] Temporary {
+   public:
+    explicit Temporary(Tape& tape)
+        : tape_(tape), first_(tape.node_count()), outer_(tape.suspended_) {
+      tape.suspended_ = true;
+    }
+    ~Temporary() {
+      if (tape_.node_count() > first_) tape_.truncate(first_);
+      tape_.suspended_ = outer_;
+    }
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+
+   private:
+    Tape& tape_;
+    NodeId first_;
+    bool outer_;
+  };
+  Temporary temporary() { return Temporary(*this); }
+
   // What was recorded ---------------------------------------------------------------------------
 
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }

@@ -70,6 +70,7 @@ class Graph {
   /// Changes whenever anything a planner or a layout could see does; equal for equal graphs. Names
   /// do not count.
   std::uint64_t structure_hash() const;
+  bool operator==(const Graph& other) const = default;
 
  private:
   struct Node {
@@ -78,6 +79,7 @@ class Graph {
     double cost;
     Bytes workspace;
     bool source;
+    bool operator==(const Node&) const = default;
   };
   struct Value {
     NodeId node;
@@ -85,6 +87,7 @@ class Graph {
     Bytes bytes;
     bool present;
     bool target;
+    bool operator==(const Value&) const = default;
   };
 
   std::vector<Node> nodes_;

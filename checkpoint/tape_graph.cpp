@@ -1,0 +1,93 @@
+#include "checkpoint/tape_graph.h"
+
+#include <algorithm>
+#include <set>
+
+namespace palimpsest {
+
+namespace {
+
+/// The part of `path` up to the end of the first match of `scope`; empty when there is none.
+std::string_view matching_part(std::string_view path, std::string_view scope) {
+  for (std::size_t at = path.find(scope); at != path.npos; at = path.find(scope, at + 1)) {
+    const std::size_t end = at + scope.size();
+    const bool begins = at == 0 || path[at - 1] == '/';
+    const bool ends = end == path.size() || path[end] == '/';
+    if (begins && ends) return path.substr(0, end);
+  }
+  return {};
+}
+
+std::string scopes_of(const Tape& tape) {
+  constexpr std::size_t most = 20;
+  std::set<std::string_view> scopes;
+  for (NodeId node = 0; node < tape.node_count() && scopes.size() <= most; ++node) {
+    if (!tape.scope_of(node).empty()) scopes.insert(tape.scope_of(node));
+  }
+  if (scopes.empty()) return "none";
+  std::string text;
+  for (const std::string_view scope : scopes) {
+    if (!text.empty()) text += ", ";
+    text += scopes.size() > most && scope == *scopes.rbegin() ? "…" : scope;
+  }
+  return text;
+}
+
+}  // namespace
+
+Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
+               std::optional<NodeId> backward_begins, const Machine& machine) {
+  Graph graph;
+  std::vector<Graph::Output> outputs;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const Operation& operation = tape.operation(node);
+    const NodeView view(tape, node);
+    const ValueId first = tape.first_output(node);
+    Graph::Traits traits;
+    traits.name = tape.name(node).empty() ? operation.name : tape.name(node);
+    traits.source = operation.leaf;
+    if (!operation.leaf && !operation.view) {
+      const Cost cost = cost_of(view);
+      traits.cost = cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
+                    machine.seconds_per_node;
+      traits.workspace = workspace_of(view, threads);
+    }
+    outputs.assign(tape.output_count(node), {});
+    for (std::uint32_t i = 0; i < outputs.size(); ++i) outputs[i].bytes = tape.bytes(first + i);
+    if (operation.view) outputs[0].view_of = 0;
+    graph.add_node(tape.inputs(node), outputs, std::move(traits));
+    if (operation.leaf) continue;
+    for (std::uint32_t i = 0; i < outputs.size(); ++i) {
+      if (tape.has_value(first + i)) graph.set_present(first + i);
+    }
+  }
+  for (const ValueId target : targets) graph.add_target(target);
+  if (backward_begins) graph.set_backward_begins(*backward_begins);
+  return graph;
+}
+
+std::vector<Segment> segments_in_scope(const Tape& tape, std::string_view scope) {
+  if (scope.empty()) throw ArgumentError("[segments_in_scope] the scope has no name; give one");
+  std::vector<Segment> segments;
+  std::string_view path;   // of the node before
+  std::string_view match;  // the part of it that is the scope
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const std::string_view here = tape.scope_of(node);
+    const bool moved = here.data() != path.data();
+    const std::string_view part = moved ? matching_part(here, scope) : match;
+    if (!part.empty() && part == match) {
+      segments.back().last = node;
+    } else if (!part.empty()) {
+      segments.push_back({node, node});
+    }
+    path = here;
+    match = part;
+  }
+  if (segments.empty()) {
+    throw ArgumentError("[segments_in_scope] nothing was recorded under '" + std::string(scope) +
+                        "'; the scopes are: " + scopes_of(tape));
+  }
+  return segments;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/planners.h"
+
+namespace palimpsest {
+
+/// How fast planners take the machine to be. Plans depend on the ratios only.
+struct Machine {
+  double flops_per_second = 50e9;
+  double bytes_per_second = 10e9;
+  double seconds_per_node = 1e-6;  ///< to run any node that is no view
+};
+
+/// What a planner sees of `tape`, with the same numbers for nodes and values. Leaves are sources; a
+/// node takes flops over rate plus bytes over bandwidth, by its operation's cost; its workspace is
+/// what it needs for `threads`; values of other nodes that the tape holds are present.
+/// `backward_begins` is the node the adjoints start at. Throws `ArgumentError` for a target that is
+/// no value.
+Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads = 1,
+               std::optional<NodeId> backward_begins = {}, const Machine& machine = {});
+
+/// The runs of nodes recorded under `scope`: whole components of the path, one or several, found
+/// anywhere in it, so that "attention" means "layer3/attention" and what is nested in it. Every
+/// scope it is found in makes segments of its own. Differentiate outside of the scope, or before
+/// asking, and adjoint nodes are not among them. Throws `ArgumentError` naming the scopes there are
+/// when none matches.
+std::vector<Segment> segments_in_scope(const Tape& tape, std::string_view scope);
+
+}  // namespace palimpsest

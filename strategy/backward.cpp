@@ -1,0 +1,107 @@
+#include "strategy/backward.h"
+
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "strategy/evaluators.h"
+
+namespace palimpsest {
+
+Gradients::Gradients(Tensor loss, std::vector<Entry> entries, Report report)
+    : loss_(std::move(loss)), entries_(std::move(entries)), report_(std::move(report)) {}
+
+const Tensor& Gradients::operator[](const Var& parameter) const {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
+    return candidate.parameter == parameter;
+  });
+  if (entry == entries_.end()) {
+    throw ArgumentError(
+        "[gradients] the Var is no parameter of the tape; record it with tape.parameter(), or ask "
+        "gradient(y, x) for the derivative with respect to any value");
+  }
+  return entry->gradient;
+}
+
+namespace {
+
+EngineEvaluator& evaluator_of(Tape& tape) {
+  if (tape.evaluator() == nullptr) tape.set_evaluator(lazy());
+  auto* evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get());
+  if (evaluator == nullptr) {
+    throw ArgumentError(
+        "[backward] the tape's evaluator has no engine; use lazy(), eager() or none");
+  }
+  return *evaluator;
+}
+
+std::vector<Var> parameters_of(Tape& tape) {
+  std::vector<Var> parameters;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (tape.is_parameter(node)) parameters.push_back(tape.var(tape.first_output(node)));
+  }
+  return parameters;
+}
+
+void require_scalar(const Var& loss, const Where& where) {
+  if (loss.shape().elements() == 1) return;
+  throw ShapeError("backward",
+                   "the loss has shape " + to_string(loss.shape()) +
+                       ", not one element; reduce it with sum() or mean()",
+                   where);
+}
+
+/// The loss and its gradients, recorded on a tape that gets rid of them again.
+struct Recorded {
+  Tape::Temporary temporary;
+  NodeId backward_begins;
+  std::vector<Var> parameters;
+  std::vector<Var> gradients;
+  std::vector<ValueId> targets;
+
+  Recorded(const Var& loss, const RunOptions& options, const Where& where)
+      : temporary(loss.tape()), backward_begins(loss.tape().node_count()) {
+    Tape& tape = loss.tape();
+    require_scalar(loss, where);
+    parameters = parameters_of(tape);
+    gradients = vjp({&loss, 1}, parameters, {}, where);
+    targets.push_back(loss.id());
+    for (const Var& gradient : gradients) targets.push_back(gradient.id());
+    // Without a budget nothing forces present values out, and an eager user means to look at them.
+    if (options.memory_budget == unlimited) {
+      for (ValueId value = 0; value < tape.value_count(); ++value) {
+        if (tape.has_value(value) && !tape.is_leaf(tape.producer(value))) targets.push_back(value);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Gradients backward(const Var& loss, const RunOptions& options, Where where) {
+  if (!loss.defined()) throw_foreign(loss, "backward", where);
+  Tape& tape = loss.tape();
+  Engine& engine = evaluator_of(tape).engine();
+  const Recorded recorded(loss, options, where);
+  Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, options);
+  std::vector<Gradients::Entry> entries;
+  for (std::size_t i = 0; i < recorded.parameters.size(); ++i) {
+    entries.push_back({recorded.parameters[i], recorded.gradients[i].value()});
+  }
+  return Gradients(loss.value(), std::move(entries), std::move(report));
+}
+
+Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
+  if (!loss.defined()) throw_foreign(loss, "backward", where);
+  Engine& engine = evaluator_of(loss.tape()).engine();
+  const Recorded recorded(loss, options, where);
+  return engine.plan(loss.tape(), recorded.targets, recorded.backward_begins, options);
+}
+
+Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {
+  Tape& tape = common_tape(values, "evaluate", where);
+  std::vector<ValueId> targets;
+  for (const Var& value : values) targets.push_back(value.id());
+  return evaluator_of(tape).engine().evaluate(tape, targets, options);
+}
+
+}  // namespace palimpsest

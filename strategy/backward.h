@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autodiff/var.h"
+#include "strategy/options.h"
+#include "strategy/report.h"
+
+namespace palimpsest {
+
+/// The result of `backward`: the loss, a gradient for every parameter of the tape, and the report.
+class Gradients {
+ public:
+  struct Entry {
+    Var parameter;
+    Tensor gradient;
+  };
+
+  Gradients(Tensor loss, std::vector<Entry> entries, Report report);
+
+  /// The gradient of the loss with respect to `parameter`: of its shape and dtype, zeros when the
+  /// loss does not depend on it. Throws `ArgumentError` for a Var that is no parameter of the tape.
+  const Tensor& operator[](const Var& parameter) const;
+  /// In the order in which the parameters were recorded.
+  std::span<const Entry> entries() const { return entries_; }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+
+  const Tensor& loss() const { return loss_; }
+  const Report& report() const { return report_; }
+
+ private:
+  Tensor loss_;
+  std::vector<Entry> entries_;
+  Report report_;
+};
+
+/// The gradients of a scalar loss with respect to all parameters of its tape, exact and inside the
+/// memory budget.
+///
+/// On a lazy tape, which is the default, nothing has been computed yet and the budget covers
+/// forward and backward together. On an eager tape it governs from this call on; there, without a
+/// budget, the values already present stay. Adjoint nodes are taken off the tape again. Throws
+/// `ShapeError` unless the loss has one element, `BudgetError` before any work when the budget is
+/// too small, naming the smallest that is not.
+Gradients backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
+
+/// The plan that `backward` would follow, without running anything.
+Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
+
+/// Computes several values of one tape in one planned run; they are present afterwards.
+Report evaluate(std::span<const Var> values, const RunOptions& options = {},
+                Where where = Where::current());
+
+}  // namespace palimpsest

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "autodiff/var.h"
+#include "strategy/options.h"
+#include "strategy/report.h"
+
+namespace palimpsest {
+
+/// Plans and runs tapes, and keeps what the next run can use again: the arena and the plans of
+/// graphs seen before, recognised by their structure. One engine serves one thread at a time.
+class Engine {
+ public:
+  Engine();
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Makes `targets` present on their tape and returns the report of the run. Throws `BudgetError`
+  /// before any work when the budget is too small, `ArgumentError` for a negative budget or number
+  /// of threads.
+  Report evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options);
+
+  /// `evaluate` with the first node of the backward part known, for planners that ask for it.
+  Report evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                  const RunOptions& options);
+
+  /// The plan `evaluate` would follow, without running anything.
+  Plan plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+            const RunOptions& options);
+
+  /// Computes one node now, from inputs present on the tape, into metered storage.
+  void compute_now(Tape& tape, NodeId node, const RunOptions& options);
+
+  /// The meter of every byte this engine allocates.
+  const Meter& meter() const;
+  /// Graphs planned so far; a training loop of one structure plans once.
+  std::uint64_t plans_made() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,168 @@
+#include "strategy/executor.h"
+
+#include <oneapi/tbb/task_group.h>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include "autodiff/execute.h"
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+
+Executor::Executor(Tape& tape, const Graph& graph, const Plan& plan, const Program& program,
+                   Meter meter, const Arena* arena)
+    : tape_(tape), graph_(graph), plan_(plan), program_(program), meter_(meter), arena_(arena) {}
+
+void Executor::run(int threads, bool anomaly) {
+  threads_ = threads;
+  anomaly_ = anomaly;
+  event_.assign(program_.step_count(), none);
+  std::uint32_t computes = 0;
+  for (std::uint32_t step = 0; step < program_.step_count(); ++step) {
+    if (plan_.schedule.steps[step].kind == Step::Kind::compute) event_[step] = computes++;
+  }
+  events_.assign(computes, Event{});
+  start_ = std::chrono::steady_clock::now();
+  take_present();
+  try {
+    if (threads == 1) {
+      run_serially();
+    } else {
+      run_in_parallel(threads);
+    }
+  } catch (...) {
+    restore(false);
+    throw;
+  }
+  restore(true);
+}
+
+void Executor::take_present() {
+  storages_.assign(graph_.value_count(), nullptr);
+  for (ValueId value = 0; value < graph_.value_count(); ++value) {
+    if (graph_.is_source_value(value)) {
+      storages_[value] = tape_.buffer(value);
+    } else if (graph_.is_present(value)) {
+      // Moved, so that a drop frees it: a view and its base share one storage.
+      storages_[graph_.storage(value)] = tape_.buffer(value);
+      tape_.drop(value);
+    }
+  }
+}
+
+void Executor::restore(bool finished) {
+  const auto give_back = [&](ValueId value) {
+    tape_.set_buffer(value, storages_[graph_.storage(value)]);
+  };
+  if (finished) {
+    for (const ValueId target : graph_.targets()) give_back(target);
+  } else {
+    for (ValueId value = 0; value < graph_.value_count(); ++value) {
+      if (graph_.is_present(value)) give_back(value);
+    }
+  }
+  storages_.clear();
+}
+
+void Executor::run_serially() {
+  for (std::uint32_t step = 0; step < program_.step_count(); ++step) run_step(step);
+}
+
+void Executor::run_in_parallel(int) {
+  const std::uint32_t count = program_.step_count();
+  std::vector<std::atomic<std::uint32_t>> waiting(count);
+  for (std::uint32_t step = 0; step < count; ++step) {
+    waiting[step].store(program_.predecessor_count(step), std::memory_order_relaxed);
+  }
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  tbb::task_group tasks;
+
+  // Runs a step and then, on this thread, one of the steps it made ready; the others are offered to
+  // all threads. A loop, so that a chain of a million steps needs no stack.
+  const auto follow = [&](auto&& self, std::uint32_t step) -> void {
+    while (step != none && !failed.load(std::memory_order_relaxed)) {
+      try {
+        run_step(step);
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failed.exchange(true)) failure = std::current_exception();
+        return;
+      }
+      std::uint32_t next = none;
+      for (const std::uint32_t successor : program_.successors(step)) {
+        if (waiting[successor].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (next == none) {
+          next = successor;
+        } else {
+          tasks.run([&self, successor] { self(self, successor); });
+        }
+      }
+      step = next;
+    }
+  };
+  const auto start = [&](std::uint32_t step) { follow(follow, step); };
+  for (std::uint32_t step = 0; step < count; ++step) {
+    if (program_.predecessor_count(step) == 0) tasks.run([&start, step] { start(step); });
+  }
+  tasks.wait();
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void Executor::run_step(std::uint32_t step) {
+  const Step& action = plan_.schedule.steps[step];
+  if (action.kind == Step::Kind::compute) {
+    compute(step, action.id);
+  } else if (const std::uint32_t interval = program_.closed(step); interval != none) {
+    storages_[plan_.layout.intervals[interval].storage].reset();
+  }
+}
+
+Buffer Executor::make(std::uint32_t interval) const {
+  const Interval& place = plan_.layout.intervals[interval];
+  return arena_ != nullptr ? arena_->cut(place.offset, place.bytes) : meter_.allocate(place.bytes);
+}
+
+void Executor::compute(std::uint32_t step, NodeId node) {
+  Event& event = events_[event_[step]];
+  event.node = node;
+  event.thread = thread_index();
+  const auto now = [&] { return (std::chrono::steady_clock::now() - start_).count(); };
+  event.start = now();
+  for (const std::uint32_t interval : program_.opened(step)) {
+    storages_[plan_.layout.intervals[interval].storage] = make(interval);
+  }
+  const Operation& operation = tape_.operation(node);
+  if (!operation.view) {
+    std::vector<Operand> operands;
+    operands.reserve(graph_.inputs(node).size() + graph_.output_count(node));
+    for (const ValueId input : graph_.inputs(node)) {
+      operands.push_back({storages_[graph_.storage(input)].get(), tape_.type(input)});
+    }
+    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
+      const ValueId output = graph_.first_output(node) + i;
+      // An empty value has no interval, but must be told from one that is not there.
+      if (storages_[output] == nullptr) storages_[output] = allocate_buffer(0);
+      operands.push_back({storages_[output].get(), tape_.type(output)});
+    }
+    Buffer workspace;
+    std::size_t workspace_bytes = 0;
+    if (const std::uint32_t interval = program_.workspace(step); interval != none) {
+      workspace = make(interval);
+      workspace_bytes = static_cast<std::size_t>(plan_.layout.intervals[interval].bytes);
+    }
+    event.live = meter_.live();
+    const std::span<const Operand> all(operands);
+    const auto inputs = all.first(graph_.inputs(node).size());
+    const auto outputs = all.subspan(inputs.size());
+    execute(operation, tape_.attributes(node), inputs, outputs, {workspace.get(), workspace_bytes},
+            threads_);
+    if (anomaly_) check_finite(tape_, node, inputs, outputs);
+  }
+  event.end = now();
+}
+
+}  // namespace palimpsest

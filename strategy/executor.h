@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "checkpoint/arena.h"
+#include "strategy/program.h"
+
+namespace palimpsest {
+
+/// One compute step as it happened.
+struct Event {
+  NodeId node = none;
+  std::int64_t start = 0;  ///< nanoseconds since the run began
+  std::int64_t end = 0;
+  Bytes live = 0;  ///< live bytes at the meter while it ran
+  int thread = 0;  ///< index in the arena of threads
+};
+
+/// Carries a plan out on a tape: the only place where planned values are computed.
+class Executor {
+ public:
+  /// Values the run makes lie in `arena`, or each in storage of its own when `arena` is null, as
+  /// when some values lie elsewhere already; either way `meter` counts them.
+  Executor(Tape& tape, const Graph& graph, const Plan& plan, const Program& program, Meter meter,
+           const Arena* arena);
+
+  /// Runs every step on at most `threads` threads, 1 in the order of the schedule. Afterwards the
+  /// targets are present on the tape, and of the other values only leaves. When a kernel throws, or
+  /// `anomaly` is set and one makes a NaN or infinity, the run stops, what was present and not yet
+  /// dropped is present again, and the exception is passed on.
+  void run(int threads, bool anomaly);
+
+  const std::vector<Event>& events() const { return events_; }
+
+ private:
+  void run_serially();
+  void run_in_parallel(int threads);
+  void run_step(std::uint32_t step);
+  void compute(std::uint32_t step, NodeId node);
+  Buffer make(std::uint32_t interval) const;
+  void take_present();
+  void restore(bool finished);
+
+  Tape& tape_;
+  const Graph& graph_;
+  const Plan& plan_;
+  const Program& program_;
+  Meter meter_;
+  const Arena* arena_;
+  int threads_ = 1;
+  bool anomaly_ = false;
+  std::vector<Buffer> storages_;      // by root value
+  std::vector<std::uint32_t> event_;  // of each step
+  std::vector<Event> events_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <vector>
+
+#include "strategy/backward.h"
+
+namespace palimpsest {
+
+/// Changes parameters along their gradients, in place: the tensors given to `Tape::parameter` are
+/// updated, so values computed from them before are out of date and the tape is to be recorded
+/// anew.
+///
+/// State is kept by the position of a parameter on the tape, in f64 for f64 parameters and in f32
+/// otherwise; 16-bit parameters are updated in f32 and rounded. The same bits at any number of
+/// threads.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  /// One update of every parameter. Throws `ArgumentError` when the parameters are not those of the
+  /// step before, by number or shape.
+  void step(const Gradients& gradients);
+  std::int64_t steps() const { return steps_; }
+
+ protected:
+  explicit Optimizer(std::size_t states) : states_(states) {}
+  /// Updates n elements in place, at step number `steps()`; `state` holds one array per kind of
+  /// state.
+  virtual void update(float* parameter, const float* gradient, std::span<float* const> state,
+                      std::int64_t n) const = 0;
+  virtual void update(double* parameter, const double* gradient, std::span<double* const> state,
+                      std::int64_t n) const = 0;
+
+ private:
+  void check(const Gradients& gradients) const;
+  void update_tensor(Tensor parameter, const Tensor& gradient, std::span<const Tensor> state) const;
+
+  std::size_t states_;
+  std::int64_t steps_ = 0;
+  std::vector<ValueType> types_;
+  std::vector<std::vector<Tensor>> state_;  // of each parameter
+};
+
+/// Stochastic gradient descent: v ← μv + g + λp; p ← p − ηv (Sutskever et al., 2013, without
+/// damping).
+struct SgdOptions {
+  double learning_rate = 0.01;
+  double momentum = 0;
+  double weight_decay = 0;
+};
+
+/// Adam (Kingma and Ba, 2015); with `decoupled` weight decay it is AdamW (Loshchilov and Hutter,
+/// 2019).
+struct AdamOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+};
+
+/// Throw `ArgumentError` for a negative rate or a decay outside [0, 1).
+std::unique_ptr<Optimizer> sgd(SgdOptions options = {});
+std::unique_ptr<Optimizer> adam(AdamOptions options = {});
+/// Weight decay is taken off the parameters directly, not through the gradient.
+std::unique_ptr<Optimizer> adamw(AdamOptions options = {.weight_decay = 0.01});
+
+/// Scales all gradients in place so that their joint 2-norm is at most `most`; returns the norm
+/// before. Throws `ArgumentError` unless `most` is positive.
+double clip_by_norm(const Gradients& gradients, double most);
+
+}  // namespace palimpsest

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "checkpoint/plan.h"
+
+namespace palimpsest {
+
+/// How a run is planned and carried out. The defaults keep everything and use every core.
+struct RunOptions {
+  /// Most bytes the run may take for values, adjoints, returned gradients and workspaces; leaves
+  /// and the tape itself do not count. Exceeded never; `BudgetError` before any work when no plan
+  /// fits.
+  Bytes memory_budget = unlimited;
+  /// Who plans; null is `automatic()`, which keeps everything when that fits the budget.
+  PlannerPtr planner = nullptr;
+  /// Most threads; 0 is one per core. The results are the same bits for any number.
+  int threads = 0;
+  /// Anomaly mode: the first NaN or infinity throws `AnomalyError` naming where it came from.
+  bool anomaly = false;
+};
+
+}  // namespace palimpsest

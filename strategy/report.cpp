@@ -1,0 +1,70 @@
+#include "strategy/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iomanip>
+#include <map>
+#include <ostream>
+
+namespace palimpsest {
+
+Bytes resident_size() {
+  std::ifstream file("/proc/self/statm");
+  Bytes total = 0;
+  Bytes resident = 0;
+  if (!(file >> total >> resident)) return 0;
+  return resident * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+}
+
+std::vector<Report::OperationTime> Report::by_operation() const {
+  std::map<std::string, OperationTime> times;
+  for (const Step& step : steps) {
+    OperationTime& time = times[step.operation];
+    time.operation = step.operation;
+    ++time.calls;
+    time.seconds += static_cast<double>(step.event.end - step.event.start) * 1e-9;
+  }
+  std::vector<OperationTime> list;
+  for (auto& [name, time] : times) list.push_back(std::move(time));
+  std::stable_sort(list.begin(), list.end(), [](const OperationTime& a, const OperationTime& b) {
+    return a.seconds > b.seconds;
+  });
+  return list;
+}
+
+std::ostream& operator<<(std::ostream& stream, const Report& report) {
+  const auto bytes = [](Bytes n) { return n == unlimited ? std::string("none") : format_bytes(n); };
+  const auto line = [&](const char* label) -> std::ostream& {
+    return stream << "  " << std::left << std::setw(18) << label << std::right;
+  };
+  const auto old_flags = stream.flags();
+  const auto old_precision = stream.precision(3);
+  stream << std::fixed << report.summary << '\n';
+  line("budget") << bytes(report.budget) << ", keep-all would take " << bytes(report.keep_all_peak)
+                 << '\n';
+  line("peak") << "predicted " << bytes(report.predicted_peak) << ", measured "
+               << bytes(report.measured_peak) << '\n';
+  line("live bytes") << "predicted " << bytes(report.predicted_live_peak) << ", measured "
+                     << bytes(report.measured_live_peak) << '\n';
+  line("process") << "resident " << bytes(report.resident) << ", tape "
+                  << bytes(report.tape_metadata) << '\n';
+  line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
+                << 100 * report.compute_overhead << " % extra work\n";
+  line("time") << 1e3 * report.run_seconds << " ms, in kernels " << 1e3 * report.kernel_seconds
+               << " ms on " << report.threads << " threads (" << report.kernel_level
+               << "), planning " << 1e3 * report.planning_seconds << " ms"
+               << (report.plan_reused ? " (plan reused)" : "") << '\n';
+  constexpr std::size_t most_shown = 8;
+  const auto times = report.by_operation();
+  for (std::size_t i = 0; i < std::min(most_shown, times.size()); ++i) {
+    line(i == 0 ? "by operation" : "") << std::setw(10) << 1e3 * times[i].seconds << " ms  "
+                                       << times[i].operation << " x " << times[i].calls << '\n';
+  }
+  stream.flags(old_flags);
+  stream.precision(old_precision);
+  return stream;
+}
+
+}  // namespace palimpsest

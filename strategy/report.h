@@ -1,0 +1,65 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "autodiff/tape.h"
+#include "checkpoint/plan.h"
+#include "strategy/executor.h"
+
+namespace palimpsest {
+
+/// What a run did: predicted and measured, on bytes, time and recomputation. A value; it stays
+/// readable when the tape is gone.
+struct Report {
+  std::string planner;
+  std::string summary;       ///< one line about the plan
+  std::string kernel_level;  ///< instruction set of the kernels
+  int threads = 1;
+  Bytes budget = unlimited;
+  Bytes keep_all_peak = 0;        ///< bytes the run would take recomputing nothing
+  Bytes predicted_peak = 0;       ///< bytes the plan takes at most
+  Bytes measured_peak = 0;        ///< most bytes reserved at the meter during the run
+  Bytes predicted_live_peak = 0;  ///< most bytes live at once in the order of the schedule
+  Bytes measured_live_peak = 0;   ///< most bytes live at once at the meter
+  Bytes resident = 0;             ///< resident size of the process after the run
+  Bytes tape_metadata = 0;        ///< bytes of the tape itself, attributes not counted
+  std::uint32_t computed = 0;     ///< nodes run
+  std::uint32_t recomputed = 0;   ///< of those, not for the first time
+  double compute_overhead = 0;    ///< predicted extra work over one forward and one backward
+  bool plan_reused = false;       ///< planned in an earlier run of the same structure
+  double planning_seconds = 0;
+  double run_seconds = 0;
+  double kernel_seconds = 0;  ///< sum over threads
+
+  /// One entry a compute step, in the order of the schedule.
+  struct Step {
+    std::string operation;
+    std::string name;  ///< scope, name and id of the node
+    Event event;
+    bool recomputed = false;
+  };
+  std::vector<Step> steps;
+
+  /// Time by operation, longest first.
+  struct OperationTime {
+    std::string operation;
+    std::uint32_t calls = 0;
+    double seconds = 0;
+  };
+  std::vector<OperationTime> by_operation() const;
+
+  /// Draws live bytes over time with budget and predicted peak. Throws `FileError`.
+  void write_svg(const std::string& path) const;
+  /// Writes the steps as a Chrome trace (chrome://tracing, Perfetto). Throws `FileError`.
+  void write_chrome_trace(const std::string& path) const;
+};
+
+/// A table of what a user wants to know first.
+std::ostream& operator<<(std::ostream& stream, const Report& report);
+
+/// Resident size of this process, in bytes; 0 where the system does not tell.
+Bytes resident_size();
+
+}  // namespace palimpsest

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "strategy/report.h"
+#include "strategy/svg.h"
+
+namespace palimpsest {
+namespace {
+
+std::ofstream open(const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  if (!file) throw FileError("[report] cannot write " + path + "; check the folder and its rights");
+  return file;
+}
+
+void finish(std::ofstream& file, const std::string& path) {
+  file.flush();
+  if (!file) throw FileError("[report] writing " + path + " failed; is the disk full?");
+}
+
+}  // namespace
+
+void Report::write_svg(const std::string& path) const {
+  Chart chart;
+  chart.title = planner + ", budget " + (budget == unlimited ? "none" : format_bytes(budget));
+  chart.x_label = "milliseconds";
+  chart.y_label = "MiB live";
+  Chart::Curve curve{.label = "live bytes", .points = {}};
+  double last = 0;
+  for (const Step& step : steps) {
+    const double live = static_cast<double>(step.event.live) / (1 << 20);
+    curve.points.emplace_back(static_cast<double>(step.event.start) * 1e-6, live);
+    last = std::max(last, static_cast<double>(step.event.end) * 1e-6);
+  }
+  curve.points.emplace_back(last, curve.points.empty() ? 0 : curve.points.back().second);
+  std::stable_sort(curve.points.begin(), curve.points.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  chart.curves.push_back(std::move(curve));
+  chart.lines.push_back({"predicted peak", static_cast<double>(predicted_peak) / (1 << 20)});
+  if (budget != unlimited) {
+    chart.lines.push_back({"budget", static_cast<double>(budget) / (1 << 20)});
+  }
+  std::ofstream file = open(path);
+  file << render(chart);
+  finish(file, path);
+}
+
+void Report::write_chrome_trace(const std::string& path) const {
+  nlohmann::json events = nlohmann::json::array();
+  for (const Step& step : steps) {
+    const double start = static_cast<double>(step.event.start) * 1e-3;
+    const double length = static_cast<double>(step.event.end - step.event.start) * 1e-3;
+    events.push_back({{"name", step.operation},
+                      {"cat", step.recomputed ? "recomputed" : "computed"},
+                      {"ph", "X"},
+                      {"ts", start},
+                      {"dur", length},
+                      {"pid", 0},
+                      {"tid", step.event.thread},
+                      {"args", {{"node", step.event.node}, {"scope", step.name}}}});
+    events.push_back({{"name", "live bytes"},
+                      {"ph", "C"},
+                      {"ts", start},
+                      {"pid", 0},
+                      {"args", {{"bytes", step.event.live}}}});
+  }
+  std::ofstream file = open(path);
+  file << nlohmann::json({{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}})
+              .dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  finish(file, path);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,188 @@
+#include "strategy/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+namespace palimpsest {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t length_bytes = 8;
+constexpr std::int64_t longest_header = 100'000'000;  // the limit of the format's reference reader
+
+constexpr std::array<std::pair<DType, const char*>, 7> dtype_names = {{
+    {DType::f64, "F64"},
+    {DType::f32, "F32"},
+    {DType::bf16, "BF16"},
+    {DType::f16, "F16"},
+    {DType::i64, "I64"},
+    {DType::i32, "I32"},
+    {DType::boolean, "BOOL"},
+}};
+
+[[noreturn]] void fail(const std::string& path, std::int64_t offset, const std::string& what) {
+  throw FileError("[safetensors] " + path + ", byte " + std::to_string(offset) + ": " + what);
+}
+
+const char* name_in_file(DType dtype) {
+  return std::find_if(dtype_names.begin(), dtype_names.end(),
+                      [&](const auto& entry) { return entry.first == dtype; })
+      ->second;
+}
+
+}  // namespace
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors) {
+  json header = json::object();
+  std::int64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    header[name] = {
+        {"dtype", name_in_file(tensor.dtype())},
+        {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
+        {"data_offsets", {offset, offset + tensor.bytes()}}};
+    offset += tensor.bytes();
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+
+  const std::string unfinished = path + ".part";
+  {
+    std::ofstream file(unfinished, std::ios::binary);
+    const std::uint64_t length = text.size();
+    for (int byte = 0; byte < length_bytes; ++byte) {
+      file.put(static_cast<char>((length >> (8 * byte)) & 0xff));
+    }
+    file << text;
+    for (const auto& [name, tensor] : tensors) {
+      file.write(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
+    }
+    file.flush();
+    if (!file) {
+      file.close();
+      std::remove(unfinished.c_str());
+      throw FileError("[safetensors] writing " + path +
+                      " failed; is the folder there, the disk full?");
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(unfinished, path, error);
+  if (error) {
+    std::remove(unfinished.c_str());
+    throw FileError("[safetensors] cannot replace " + path + ": " + error.message());
+  }
+}
+
+namespace {
+
+struct Entry {
+  std::string name;
+  ValueType type;
+  std::int64_t begin;
+  std::int64_t end;
+};
+
+DType read_dtype(const std::string& path, const std::string& name, const std::string& dtype) {
+  const auto known = std::find_if(dtype_names.begin(), dtype_names.end(),
+                                  [&](const auto& entry) { return dtype == entry.second; });
+  if (known == dtype_names.end()) {
+    fail(path, length_bytes,
+         "tensor '" + name + "' has dtype " + dtype + ", which is not supported");
+  }
+  return known->first;
+}
+
+Entry read_entry(const std::string& path, const std::string& name, const json& value) {
+  try {
+    const auto offsets = value.at("data_offsets").get<std::array<std::int64_t, 2>>();
+    const auto sizes = value.at("shape").get<std::vector<std::int64_t>>();
+    const ValueType type{Shape(sizes),
+                         read_dtype(path, name, value.at("dtype").get<std::string>())};
+    if (offsets[1] - offsets[0] != type.bytes()) {
+      fail(path, length_bytes,
+           "tensor '" + name + "' is " + to_string(type) + " of " + std::to_string(type.bytes()) +
+               " bytes but has " + std::to_string(offsets[1] - offsets[0]) + " in the file");
+    }
+    return {name, type, offsets[0], offsets[1]};
+  } catch (const json::exception& error) {
+    fail(path, length_bytes, "the entry of tensor '" + name + "' is malformed: " + error.what());
+  } catch (const ShapeError& error) {
+    fail(path, length_bytes, "tensor '" + name + "': " + error.what());
+  }
+}
+
+std::vector<Entry> read_header(const std::string& path, std::ifstream& file, std::int64_t size) {
+  std::array<unsigned char, length_bytes> prefix{};
+  if (size < length_bytes) fail(path, size, "the file ends before the length of its header");
+  file.read(reinterpret_cast<char*>(prefix.data()), length_bytes);
+  std::uint64_t length = 0;
+  for (std::size_t byte = prefix.size(); byte-- > 0;) length = (length << 8) | prefix[byte];
+  if (length > longest_header || static_cast<std::int64_t>(length) > size - length_bytes) {
+    fail(path, 0,
+         "a header of " + std::to_string(length) + " bytes does not fit a file of " +
+             std::to_string(size));
+  }
+  std::string text(length, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(length));
+  json header;
+  try {
+    header = json::parse(text);
+  } catch (const json::parse_error& error) {
+    fail(path, length_bytes + static_cast<std::int64_t>(error.byte), "the header is not JSON");
+  }
+  if (!header.is_object()) fail(path, length_bytes, "the header is no JSON object");
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    if (name != "__metadata__") entries.push_back(read_entry(path, name, value));
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  return entries;
+}
+
+}  // namespace
+
+NamedTensors load_safetensors(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file)
+    throw FileError("[safetensors] cannot open " + path + "; check the name and the rights");
+  const auto size = static_cast<std::int64_t>(file.tellg());
+  file.seekg(0);
+  const std::vector<Entry> entries = read_header(path, file, size);
+  const auto data = static_cast<std::int64_t>(file.tellg());
+
+  NamedTensors tensors;
+  std::int64_t position = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != position) {
+      fail(path, data + position,
+           "tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
+               " of the data, not at " + std::to_string(position) + ": data overlaps or has gaps");
+    }
+    if (data + entry.end > size) {
+      fail(path, size,
+           "the file ends inside tensor '" + entry.name + "', which goes on to byte " +
+               std::to_string(data + entry.end));
+    }
+    Tensor tensor(entry.type.shape, entry.type.dtype);
+    file.read(reinterpret_cast<char*>(tensor.raw()), tensor.bytes());
+    if (!file) fail(path, data + entry.begin, "reading tensor '" + entry.name + "' failed");
+    tensors.emplace(entry.name, std::move(tensor));
+    position = entry.end;
+  }
+  if (data + position != size) {
+    fail(path, data + position,
+         std::to_string(size - data - position) + " bytes after the last tensor belong to none");
+  }
+  return tensors;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace palimpsest {
+
+/// Curves over a common pair of axes from zero, as the pictures of reports and examples show them.
+struct Chart {
+  struct Curve {
+    std::string label;
+    std::vector<std::pair<double, double>> points;  ///< by x
+    bool stepped = true;  ///< holds each y until the next x; else straight lines
+  };
+  /// A labelled horizontal line.
+  struct Line {
+    std::string label;
+    double y;
+  };
+
+  std::string title;
+  std::string x_label;
+  std::string y_label;
+  std::vector<Curve> curves;
+  std::vector<Line> lines;
+};
+
+/// The chart as a self-contained SVG document of some 900 × 420 pixels, readable on a light or a
+/// dark page. Curves of more points than pixels are thinned to their extremes.
+std::string render(const Chart& chart);
+
+}  // namespace palimpsest
