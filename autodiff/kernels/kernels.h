@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "autodiff/kernels/gemm.h"
+#include "autodiff/kernels/softmax.h"
 
 namespace palimpsest {
 
@@ -42,6 +43,8 @@ struct Kernels {
   const BinaryKernel<std::int32_t, bool>* compare_i32;
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
+  SoftmaxKernels<float> softmax_f32;
+  SoftmaxKernels<double> softmax_f64;
 
   template <class T>
   const UnaryKernel<T>* unary() const {
@@ -49,6 +52,13 @@ struct Kernels {
       return unary_f64;
     else
       return unary_f32;
+  }
+  template <class T>
+  const SoftmaxKernels<T>& softmax() const {
+    if constexpr (sizeof(T) == 8)
+      return softmax_f64;
+    else
+      return softmax_f32;
   }
 };
 

@@ -12,5 +12,6 @@ Kernels make_kernels();
 void add_unary(Kernels& kernels);
 void add_binary(Kernels& kernels);
 void add_gemm(Kernels& kernels);
+void add_softmax(Kernels& kernels);
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -7,6 +7,7 @@ Kernels make_kernels() {
   add_unary(kernels);
   add_binary(kernels);
   add_gemm(kernels);
+  add_softmax(kernels);
   return kernels;
 }
 

@@ -13,6 +13,8 @@ std::span<const Operation* const> operations() {
              binary_operations(),
              reduce_operations(),
              shape_operations(),
+             softmax_operations(),
+             classification_operations(),
          }) {
       list.insert(list.end(), family.begin(), family.end());
     }

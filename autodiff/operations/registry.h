@@ -12,5 +12,7 @@ std::span<const Operation* const> unary_operations();
 std::span<const Operation* const> binary_operations();
 std::span<const Operation* const> reduce_operations();
 std::span<const Operation* const> shape_operations();
+std::span<const Operation* const> softmax_operations();
+std::span<const Operation* const> classification_operations();
 
 }  // namespace palimpsest

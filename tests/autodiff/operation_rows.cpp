@@ -4,10 +4,8 @@ namespace palimpsest {
 
 std::span<const RowFamily> row_families() {
   static const RowFamily families[] = {
-      {"leaf", leaf_rows},
-      {"elementwise", elementwise_rows},
-      {"reduce", reduce_rows},
-      {"shape", shape_rows},
+      {"leaf", leaf_rows},   {"elementwise", elementwise_rows}, {"reduce", reduce_rows},
+      {"shape", shape_rows}, {"softmax", softmax_rows},         {"loss", loss_rows},
   };
   return families;
 }

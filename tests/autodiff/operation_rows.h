@@ -38,6 +38,7 @@ std::vector<OperationRow> convolution_rows();
 std::vector<OperationRow> pool_rows();
 std::vector<OperationRow> image_rows();
 std::vector<OperationRow> normalization_rows();
+std::vector<OperationRow> softmax_rows();
 std::vector<OperationRow> loss_rows();
 std::vector<OperationRow> attention_rows();
 std::vector<OperationRow> recurrent_rows();

@@ -1,0 +1,264 @@
+#include "autodiff/gradient.h"
+#include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/lines.h"
+#include "autodiff/operations/loss.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/softmax.h"
+
+namespace palimpsest {
+namespace {
+
+struct ClassAttributes {
+  int axis;
+  double smoothing;
+  std::optional<std::int64_t> ignored;
+
+  std::int64_t checked(std::int64_t choice, std::int64_t classes, std::int64_t place) const {
+    if (choice >= 0 && choice < classes) return choice;
+    throw ArgumentError("[cross_entropy] class " + std::to_string(choice) + " at place " +
+                        std::to_string(place) + " is outside [0, " + std::to_string(classes) +
+                        "); correct it, or name it as ignore_index");
+  }
+};
+
+/// Calls `f(T, Class)` with the types of a floating operand and of the classes.
+template <class F>
+void visit_types(DType dtype, DType classes, F f) {
+  visit_floating(dtype, [&]<class T>(T) {
+    if (classes == DType::i64)
+      f(T{}, std::int64_t{});
+    else
+      f(T{}, std::int32_t{});
+  });
+}
+
+/// Cross entropy of logits, or nll of logarithms of probabilities: `from_logits` false.
+template <bool from_logits>
+void compute(const KernelCall& call) {
+  const auto& attributes = call.attributes.as<ClassAttributes>();
+  visit_types(call.input(0).dtype(), call.input(1).dtype(), [&]<class T, class Class>(T, Class) {
+    const T* x = call.input(0).as<T>();
+    const Class* classes = call.input(1).as<Class>();
+    T* losses = call.output().as<T>();
+    const auto batch = [&](const Lines& lines, std::int64_t offset, std::int64_t first) {
+      T largest[Lines::most_columns] = {};
+      T log_total[Lines::most_columns] = {};
+      if (from_logits) kernels().softmax<T>().log_sum_exp(lines, x + offset, largest, log_total);
+      for (std::int64_t c = 0; c < lines.columns; ++c) {
+        const std::int64_t place = first + c;
+        const T* line = x + offset + c;
+        losses[place] = 0;
+        if (classes[place] == attributes.ignored) continue;
+        const std::int64_t choice = attributes.checked(classes[place], lines.n, place);
+        const double smoothing = attributes.smoothing;
+        double score = (1 - smoothing) * (line[choice * lines.stride] - largest[c]);
+        if (smoothing != 0) {
+          double total = 0;
+          for (std::int64_t i = 0; i < lines.n; ++i) total += line[i * lines.stride] - largest[c];
+          score += smoothing * total / static_cast<double>(lines.n);
+        }
+        losses[place] = static_cast<T>(log_total[c] - score);
+      }
+    };
+    for_lines(call.input(0).shape(), attributes.axis, from_logits ? 10 : 1, batch);
+  });
+}
+
+/// dx = d·(p − target) with p = softmax(x) for logits and 0 for nll, whose x is not even an input.
+template <bool from_logits>
+void compute_adjoint(const KernelCall& call) {
+  const auto& attributes = call.attributes.as<ClassAttributes>();
+  const Operand& targets = call.input(1);
+  visit_types(call.output().dtype(), targets.dtype(), [&]<class T, class Class>(T, Class) {
+    const T* d = call.input(0).as<T>();
+    const Class* classes = targets.as<Class>();
+    T* dx = call.output().as<T>();
+    const auto batch = [&](const Lines& lines, std::int64_t offset, std::int64_t first) {
+      T* out = dx + offset;
+      if constexpr (from_logits) {
+        kernels().softmax<T>().softmax(lines, call.input(2).as<T>() + offset, out);
+      }
+      T factor[Lines::most_columns];
+      for (std::int64_t c = 0; c < lines.columns; ++c) {
+        factor[c] = classes[first + c] == attributes.ignored ? T(0) : d[first + c];
+      }
+      const T spread = static_cast<T>(attributes.smoothing / static_cast<double>(lines.n));
+      for (std::int64_t i = 0; i < lines.n; ++i) {
+        T* row = out + i * lines.stride;
+        for (std::int64_t c = 0; c < lines.columns; ++c) {
+          row[c] = factor[c] * ((from_logits ? row[c] : T(0)) - spread);
+        }
+      }
+      for (std::int64_t c = 0; c < lines.columns; ++c) {
+        const std::int64_t place = first + c;
+        if (classes[place] == attributes.ignored) continue;
+        const std::int64_t choice = attributes.checked(classes[place], lines.n, place);
+        out[c + choice * lines.stride] -= factor[c] * static_cast<T>(1 - attributes.smoothing);
+      }
+    };
+    for_lines(call.output().shape(), attributes.axis, from_logits ? 12 : 2, batch);
+  });
+}
+
+/// 1 at the places that are not ignored, else 0.
+Var counted(const Var& classes, const ClassAttributes& attributes, DType dtype) {
+  const Var ignored =
+      full(classes.tape(), {}, static_cast<double>(*attributes.ignored), classes.dtype());
+  return cast(greater(classes, ignored), dtype) + cast(greater(ignored, classes), dtype);
+}
+
+Var keep_axis(const Var& places, int axis) {
+  Shape shape = places.shape();
+  shape.insert(axis, 1);
+  return reshape(places, shape);
+}
+
+template <bool from_logits>
+void pull_back(const Pullback& p);
+template <bool from_logits>
+void pull_back_adjoint(const Pullback& p);
+
+template <int per_element>
+Cost cost(const NodeView& node) {
+  Cost cost;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    cost.bytes += static_cast<double>(node.input(i).bytes());
+    cost.flops = std::max(cost.flops, static_cast<double>(node.input(i).shape.elements()));
+  }
+  cost.bytes += static_cast<double>(node.output().bytes());
+  cost.flops =
+      per_element * std::max(cost.flops, static_cast<double>(node.output().shape.elements()));
+  return cost;
+}
+
+const Operation cross_entropy_operation{
+    .name = "cross_entropy",
+    .formula = "y = log Σ exp(x) - x[class], x̄ = ȳ·(softmax(x) - onehot(class))",
+    .summary = "negative log likelihood of classes by logits; keeps the logits only",
+    .compute = compute<true>,
+    .vjp = pull_back<true>,
+    .cost = cost<12>,
+};
+
+const Operation nll_operation{
+    .name = "nll",
+    .formula = "y = -x[class], x̄ = -ȳ·onehot(class)",
+    .summary = "negative log likelihood of classes by logarithms of probabilities; keeps nothing",
+    .compute = compute<false>,
+    .vjp = pull_back<false>,
+    .cost = cost<1>,
+};
+
+const Operation cross_entropy_adjoint_operation{
+    .name = "cross_entropy_adjoint",
+    .formula = "dx = d·(softmax(x) - onehot(class))",
+    .summary = "adjoint of cross_entropy",
+    .compute = compute_adjoint<true>,
+    .vjp = pull_back_adjoint<true>,
+    .cost = cost<15>,
+};
+
+const Operation nll_adjoint_operation{
+    .name = "nll_adjoint",
+    .formula = "dx = -d·onehot(class)",
+    .summary = "adjoint of nll",
+    .compute = compute_adjoint<false>,
+    .vjp = pull_back_adjoint<false>,
+    .cost = cost<2>,
+};
+
+const Operation* const family[] = {&cross_entropy_operation, &nll_operation,
+                                   &cross_entropy_adjoint_operation, &nll_adjoint_operation};
+
+template <bool from_logits>
+Var record_adjoint(const Var& d, const Var& classes, const Var& x, const ValueType& type,
+                   const ClassAttributes& attributes) {
+  const Var inputs[] = {d, classes, x};
+  return d.tape().record(from_logits ? cross_entropy_adjoint_operation : nll_adjoint_operation,
+                         std::span(inputs, from_logits ? 3 : 2), {&type, 1}, attributes,
+                         Where::current());
+}
+
+template <bool from_logits>
+void pull_back(const Pullback& p) {
+  const ClassAttributes attributes = p.attributes().as<ClassAttributes>();
+  p.set(0, record_adjoint<from_logits>(p.adjoint(), p.input(1), p.input(0), p.input(0).type(),
+                                       attributes));
+}
+
+// With the adjoint g of dx: d gets Σ g·(p − target), x gets d·p·(g − Σ g·p) where it counts.
+template <bool from_logits>
+void pull_back_adjoint(const Pullback& p) {
+  const ClassAttributes attributes = p.attributes().as<ClassAttributes>();
+  const Var g = p.adjoint();
+  const Var d = p.input(0);
+  const Var classes = p.input(1);
+  const Var x = from_logits ? p.input(2) : Var();
+  if (p.wants(0)) {
+    const Var slope =
+        record_adjoint<from_logits>(full_like(d, 1), classes, x, g.type(), attributes);
+    p.set(0, sum(g * slope, {attributes.axis}));
+  }
+  if (from_logits && p.wants(2)) {
+    const Var factor = attributes.ignored ? d * counted(classes, attributes, d.dtype()) : d;
+    const Var curvature = softmax_adjoint(g, softmax(x, attributes.axis), attributes.axis);
+    p.set(2, keep_axis(factor, attributes.axis) * curvature);
+  }
+}
+
+Var record(const Operation& operation, const Var& x, const Var& classes,
+           const ClassificationOptions& options, const Where& where) {
+  require_floating(x, operation.name, where);
+  if (!is_integer(classes.dtype())) {
+    throw DTypeError(
+        operation.name,
+        "classes are " + to_string(classes.type()) + "; give indices of dtype i64 or i32", where);
+  }
+  const int axis = wrap_axis(x, options.axis, operation.name, where);
+  Shape places = x.shape();
+  places.erase(axis);
+  if (classes.shape() != places) {
+    throw ShapeError(operation.name,
+                     "classes have shape " + to_string(classes.shape()) + " for logits " +
+                         to_string(x.shape()) + " with the classes along axis " +
+                         std::to_string(axis) + "; give shape " + to_string(places),
+                     where);
+  }
+  if (x.shape()[axis] == 0) {
+    throw ShapeError(operation.name, "there are no classes in " + to_string(x.type()), where);
+  }
+  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
+    throw ArgumentError(operation.name,
+                        "label_smoothing is " + std::to_string(options.label_smoothing) +
+                            "; give a share in [0, 1]",
+                        where);
+  }
+  const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index};
+  const Var inputs[] = {x, classes};
+  const ValueType type{places, x.dtype()};
+  const Var losses = x.tape().record(operation, inputs, {&type, 1}, attributes, where);
+  if (options.reduction != Reduction::mean || !options.ignore_index) {
+    return reduce_loss(losses, options.reduction, where);
+  }
+  return sum(losses, {}, false, where) / sum(counted(classes, attributes, x.dtype()));
+}
+
+}  // namespace
+
+std::span<const Operation* const> classification_operations() { return family; }
+
+Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options,
+                  Where where) {
+  return record(cross_entropy_operation, logits, classes, options, where);
+}
+
+Var nll(const Var& log_probabilities, const Var& classes, const ClassificationOptions& options,
+        Where where) {
+  return record(nll_operation, log_probabilities, classes, options, where);
+}
+
+}  // namespace palimpsest

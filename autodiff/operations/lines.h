@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "autodiff/kernels/softmax.h"
+#include "autodiff/parallel.h"
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// A tensor as lines along one axis: (outer, size, inner), line number outer·inner + place.
+struct LineShape {
+  std::int64_t outer = 1;
+  std::int64_t size = 1;
+  std::int64_t inner = 1;
+
+  LineShape(const Shape& shape, int axis) : size(shape[axis]) {
+    for (int i = 0; i < axis; ++i) outer *= shape[i];
+    for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+  }
+};
+
+/// Calls `f(lines, offset, first)` for batches of lines of `shape` along `axis`, in parallel:
+/// `offset` is the batch's first element, `first` its first line. `cost` is that of one element.
+template <class F>
+void for_lines(const Shape& shape, int axis, double cost, F f) {
+  const LineShape line(shape, axis);
+  const std::int64_t width = std::min(line.inner, Lines::most_columns);
+  if (width == 0) return;
+  const std::int64_t batches = (line.inner + width - 1) / width;
+  const double batch_cost = cost * static_cast<double>(width * line.size) + 16;
+  parallel_chunks(
+      line.outer * batches, grain_for(batch_cost), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t batch = begin; batch < end; ++batch) {
+          const std::int64_t place = batch % batches * width;
+          const std::int64_t first = batch / batches * line.inner + place;
+          const std::int64_t offset = batch / batches * line.size * line.inner + place;
+          f(Lines{line.size, line.inner, std::min(width, line.inner - place)}, offset, first);
+        }
+      });
+}
+
+/// `axis` counted from the front. Throws `ShapeError` naming `operation` when x has no such axis.
+inline int wrap_axis(const Var& x, int axis, std::string_view operation, const Where& where) {
+  const int rank = x.rank();
+  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
+  throw ShapeError(operation,
+                   "axis " + std::to_string(axis) + " is out of range for shape " +
+                       to_string(x.shape()) + "; give one from -" + std::to_string(rank) + " to " +
+                       std::to_string(rank - 1),
+                   where);
+}
+
+/// Throws `DTypeError` naming `operation` unless x is floating.
+inline void require_floating(const Var& x, std::string_view operation, const Where& where) {
+  if (is_floating(x.dtype())) return;
+  throw DTypeError(operation,
+                   "takes floating dtypes, not " + to_string(x.type()) + "; cast it first", where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// What becomes of one loss a place.
+enum class Reduction : std::uint8_t { mean, sum, none };
+
+/// `losses` reduced to their mean or sum, or as they are.
+Var reduce_loss(const Var& losses, Reduction reduction, Where where = Where::current());
+
+struct ClassificationOptions {
+  Reduction reduction = Reduction::mean;
+  int axis = -1;  ///< of the classes
+  /// Share of the target spread evenly over all classes, in [0, 1].
+  double label_smoothing = 0;
+  /// Places of this class have loss 0 and do not count in the mean.
+  std::optional<std::int64_t> ignore_index = std::nullopt;
+};
+
+/// −log softmax(logits) at each place's class: `logits` has the classes along an axis, `classes`
+/// (i64 or i32) the shape without it. Nothing of the size of the logits but themselves is kept.
+/// Throws `ShapeError`, `DTypeError`; when it runs, `ArgumentError` for a class out of range.
+Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options = {},
+                  Where where = Where::current());
+
+/// The same of logarithms of probabilities, as `log_softmax` gives them.
+Var nll(const Var& log_probabilities, const Var& classes, const ClassificationOptions& options = {},
+        Where where = Where::current());
+
+}  // namespace palimpsest

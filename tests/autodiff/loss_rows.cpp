@@ -1,0 +1,49 @@
+#include "autodiff/operations/loss.h"
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/softmax.h"
+#include "tests/autodiff/operation_rows.h"
+
+namespace palimpsest {
+
+std::vector<OperationRow> loss_rows() {
+  const Tensor logits = Tensor::normal({4, 6}, 51, 0, 2, DType::f64);
+  const Tensor image = Tensor::normal({2, 5, 3, 2}, 52, 0, 2, DType::f64);
+  const Tensor classes = Tensor::from<std::int64_t>({5, 0, 3, 3}, {4});
+  const Tensor pixels = Tensor::from<std::int32_t>({0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1}, {2, 3, 2});
+  const ClassificationOptions smooth{.label_smoothing = 0.2};
+  const ClassificationOptions ignoring{.ignore_index = 3};
+  const ClassificationOptions everything{
+      .reduction = Reduction::none, .axis = 1, .label_smoothing = 0.1, .ignore_index = 3};
+  using Loss = Var (*)(const Var&, const Var&, const ClassificationOptions&, Where);
+  const auto of = [](Loss loss, const ClassificationOptions& options) {
+    return [=](std::span<const Var> xs) { return loss(xs[0], xs[1], options, Where::current()); };
+  };
+  // The classes are the last input, so that the gradient is one of floating inputs.
+  const auto slope = [](Loss loss, const ClassificationOptions& options) {
+    return [=](std::span<const Var> xs) {
+      const Var y = loss(xs[0], xs[2], options, Where::current());
+      return gradient(y * xs[1], xs[0]);
+    };
+  };
+  const Tensor w = Tensor::normal({}, 53, 0, 1, DType::f64);
+  const Tensor ws = Tensor::normal({2, 3, 2}, 54, 0, 1, DType::f64);
+  return {
+      {"cross_entropy", "mean", {logits, classes}, of(cross_entropy, {})},
+      {"cross_entropy", "sum", {logits, classes}, of(cross_entropy, {Reduction::sum})},
+      {"cross_entropy", "smoothed", {logits, classes}, of(cross_entropy, smooth)},
+      {"cross_entropy", "ignoring a class", {logits, classes}, of(cross_entropy, ignoring)},
+      {"cross_entropy", "of pixels", {image, pixels}, of(cross_entropy, everything)},
+      {"cross_entropy_adjoint", "mean", {logits, w, classes}, slope(cross_entropy, {})},
+      {"cross_entropy_adjoint", "ignoring", {logits, w, classes}, slope(cross_entropy, ignoring)},
+      {"cross_entropy_adjoint", "of pixels", {image, ws, pixels}, slope(cross_entropy, everything)},
+      {"nll", "mean", {logits, classes}, of(nll, {})},
+      {"nll", "smoothed, ignoring", {image, pixels}, of(nll, everything)},
+      {"nll_adjoint", "mean", {logits, w, classes}, slope(nll, {})},
+      {"nll_adjoint", "smoothed, ignoring", {image, ws, pixels}, slope(nll, everything)},
+  };
+}
+
+}  // namespace palimpsest
