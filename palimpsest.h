@@ -13,6 +13,7 @@
 #include "autodiff/operations/binary_functions.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/loss.h"
+#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/softmax.h"

@@ -42,4 +42,24 @@ void gemm(const Gemm<T>& product, std::span<std::byte> workspace);
 template <class T>
 Bytes parallel_gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int threads);
 
+/// One axis of a batch: how many products lie along it and the elements from each operand to the
+/// next.
+struct BatchAxis {
+  std::int64_t size = 1;
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  std::int64_t c = 0;
+};
+
+/// Products of one shape; `first` is the one at index 0 of every axis. Each index along `outputs`
+/// makes a matrix of its own, over `terms` the products are added up in order (their `c` is 0).
+/// Parallel over matrices and their panels, in a way that depends on the shapes only. `workspace`
+/// holds `gemm_batch_workspace<T>` bytes, where `outputs` and `terms` are the counts of products.
+template <class T>
+void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
+                std::span<const BatchAxis> terms, std::span<std::byte> workspace);
+template <class T>
+Bytes gemm_batch_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
+                           std::int64_t terms, int threads);
+
 }  // namespace palimpsest

@@ -1,5 +1,7 @@
 #include <Eigen/Core>
 
+#include <algorithm>
+
 #include "autodiff/kernels/level.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -57,19 +59,49 @@ void with_operands(const Gemm<T>& p, F f) {
   }
 }
 
+/// y += M·x for an Eigen matrix M, in pieces for which x and y, where they are strided, are copied
+/// to the stack: Eigen would allocate.
+template <class T, class M>
+void matrix_vector(const M& matrix, const T* x, std::int64_t x_step, T* y, std::int64_t y_step) {
+  constexpr std::int64_t most = 512;
+  using Vector = Eigen::Matrix<T, -1, 1>;
+  alignas(64) T x_copy[most];
+  alignas(64) T y_copy[most];
+  const std::int64_t depth = x_step == 1 ? matrix.cols() : most;
+  const std::int64_t rows = y_step == 1 ? matrix.rows() : most;
+  for (std::int64_t first = 0; first < matrix.rows(); first += rows) {
+    const std::int64_t height = std::min(rows, matrix.rows() - first);
+    T* to = y + first * y_step;
+    if (y_step != 1) std::fill_n(y_copy, height, T(0));
+    Eigen::Map<Vector> sum(y_step == 1 ? to : y_copy, height);
+    for (std::int64_t at = 0; at < matrix.cols(); at += depth) {
+      const std::int64_t width = std::min(depth, matrix.cols() - at);
+      const T* from = x + at * x_step;
+      if (x_step != 1) {
+        for (std::int64_t i = 0; i < width; ++i) x_copy[i] = from[i * x_step];
+      }
+      const Eigen::Map<const Vector> factor(x_step == 1 ? from : x_copy, width);
+      sum.noalias() += matrix.block(first, at, height, width) * factor;
+    }
+    if (y_step != 1) {
+      for (std::int64_t i = 0; i < height; ++i) to[i * y_step] += y_copy[i];
+    }
+  }
+}
+
 template <class T>
 void gemm(const BlockedGemm<T>& call) {
   const Gemm<T>& p = call.product;
   Result<T> c(p.c, p.m, p.n, Eigen::OuterStride<>(p.ldc));
   if (!p.accumulate) c.setZero();
   if (p.k == 0) return;
-  if (p.m == 1) {
-    with_operands(p, [&](const auto& a, const auto& b) { c.row(0).noalias() += a.row(0) * b; });
-  } else if (p.n == 1) {
-    // A column of a row-major matrix is strided; Eigen would copy it for its own kernel.
-    with_operands(p, [&](const auto& a, const auto& b) {
-      for (Eigen::Index i = 0; i < p.m; ++i)
-        c(i, 0) += a.row(i).transpose().cwiseProduct(b.col(0)).sum();
+  if (p.n == 1) {
+    with_operands(p, [&](const auto& a, const auto&) {
+      matrix_vector(a, p.b, p.transpose_b ? 1 : p.ldb, p.c, p.ldc);
+    });
+  } else if (p.m == 1) {
+    with_operands(p, [&](const auto&, const auto& b) {
+      matrix_vector(b.transpose(), p.a, p.transpose_a ? p.lda : 1, p.c, 1);
     });
   } else if (call.packed_a == nullptr) {
     with_operands(p, [&](const auto& a, const auto& b) { c += a.lazyProduct(b); });

@@ -15,6 +15,7 @@ std::span<const Operation* const> operations() {
              shape_operations(),
              softmax_operations(),
              classification_operations(),
+             matmul_operations(),
          }) {
       list.insert(list.end(), family.begin(), family.end());
     }

@@ -14,5 +14,6 @@ std::span<const Operation* const> reduce_operations();
 std::span<const Operation* const> shape_operations();
 std::span<const Operation* const> softmax_operations();
 std::span<const Operation* const> classification_operations();
+std::span<const Operation* const> matmul_operations();
 
 }  // namespace palimpsest

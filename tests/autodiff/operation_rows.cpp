@@ -6,6 +6,11 @@ std::span<const RowFamily> row_families() {
   static const RowFamily families[] = {
       {"leaf", leaf_rows},   {"elementwise", elementwise_rows}, {"reduce", reduce_rows},
       {"shape", shape_rows}, {"softmax", softmax_rows},         {"loss", loss_rows},
+      {"leaf", leaf_rows},
+      {"elementwise", elementwise_rows},
+      {"reduce", reduce_rows},
+      {"shape", shape_rows},
+      {"matmul", matmul_rows},
   };
   return families;
 }

@@ -1,0 +1,234 @@
+#include "autodiff/operations/matmul.h"
+
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "autodiff/kernels/gemm.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+
+namespace palimpsest {
+namespace {
+
+/// Everything but the last two axes.
+Shape batch_of(const Shape& shape) {
+  return Shape(shape.sizes().first(static_cast<std::size_t>(shape.rank() - 2)));
+}
+
+Shape join(Shape batch, std::int64_t rows, std::int64_t columns) {
+  batch.push_back(rows);
+  batch.push_back(columns);
+  return batch;
+}
+
+/// One node's products: sizes of the matrices, and the batch axes split into those that the output
+/// has and those it is summed over. An axis of both operands that the output lacks is summed: this
+/// is how the adjoint of a broadcast operand is made without its copies.
+class Products {
+ public:
+  Products(const Shape& a, const Shape& b, const Shape& y, const MatmulOptions& options)
+      : m(y.size(-2)), n(y.size(-1)), k(a.size(options.transpose_a ? -2 : -1)) {
+    const auto a_strides = strides_of(a);
+    const auto b_strides = strides_of(b);
+    const auto y_strides = strides_of(y);
+    for (int back = std::max(a.rank(), b.rank()); back > 2; --back) {
+      const auto step = [&](const Shape& shape, const auto& strides) {
+        const int axis = shape.rank() - back;
+        return axis < 0 || shape[axis] == 1 ? 0 : strides[static_cast<std::size_t>(axis)];
+      };
+      const auto size = [&](const Shape& shape) {
+        return back > shape.rank() ? 1 : shape[shape.rank() - back];
+      };
+      const std::int64_t joint = size(a) == 1 ? size(b) : size(a);
+      if (joint == 1) continue;
+      const BatchAxis axis{joint, step(a, a_strides), step(b, b_strides), step(y, y_strides)};
+      if (size(y) == joint) {
+        outputs_[output_axes_++] = axis;
+        output_count *= joint;
+      } else {
+        terms_[term_axes_++] = axis;
+        term_count *= joint;
+      }
+    }
+  }
+
+  explicit Products(const NodeView& node)
+      : Products(node.input(0).shape, node.input(1).shape, node.output().shape,
+                 node.attributes().as<MatmulOptions>()) {}
+
+  std::span<const BatchAxis> outputs() const { return std::span(outputs_).first(output_axes_); }
+  std::span<const BatchAxis> terms() const { return std::span(terms_).first(term_axes_); }
+
+  std::int64_t m, n, k;
+  std::int64_t output_count = 1;
+  std::int64_t term_count = 1;
+
+ private:
+  std::array<BatchAxis, max_rank> outputs_;
+  std::array<BatchAxis, max_rank> terms_;
+  std::size_t output_axes_ = 0;
+  std::size_t term_axes_ = 0;
+};
+
+template <class T>
+void compute(const KernelCall& call) {
+  const auto& options = call.attributes.as<MatmulOptions>();
+  const Operand& a = call.input(0);
+  const Operand& b = call.input(1);
+  const Operand& y = call.output();
+  const Products products(a.shape(), b.shape(), y.shape(), options);
+  gemm_batch(Gemm<T>{.transpose_a = options.transpose_a,
+                     .transpose_b = options.transpose_b,
+                     .m = products.m,
+                     .n = products.n,
+                     .k = products.k,
+                     .a = a.as<T>(),
+                     .lda = a.shape().size(-1),
+                     .b = b.as<T>(),
+                     .ldb = b.shape().size(-1),
+                     .c = y.as<T>(),
+                     .ldc = products.n},
+             products.outputs(), products.terms(), call.workspace);
+}
+
+/// Records the products with `batch` as the result's axes in front of the last two.
+Var record_products(const Var& a, const Var& b, const MatmulOptions& options, const Shape& batch,
+                    const Where& where);
+
+void pull_back(const Pullback& p) {
+  const auto [ta, tb] = p.attributes().as<MatmulOptions>();
+  const Var a = p.input(0);
+  const Var b = p.input(1);
+  const Var dy = p.adjoint();
+  const auto adjoint = [&](const Var& x, const Var& left, const Var& right, bool transpose_left,
+                           bool transpose_right) {
+    return record_products(left, right, {transpose_left, transpose_right}, batch_of(x.shape()),
+                           p.where());
+  };
+  if (p.wants(0)) p.set(0, ta ? adjoint(a, b, dy, tb, true) : adjoint(a, dy, b, false, !tb));
+  if (p.wants(1)) p.set(1, tb ? adjoint(b, dy, a, true, ta) : adjoint(b, a, dy, !ta, false));
+}
+
+const Operation matmul_operation{
+    .name = "matmul",
+    .formula = "y = a·b, ā = ȳ·bᵀ, b̄ = aᵀ·ȳ; ȳ·b and so on where operands are read transposed",
+    .summary = "matrix products over the last two axes, broadcast over those in front",
+    .compute =
+        [](const KernelCall& call) {
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+        },
+    .vjp = pull_back,
+    .cost =
+        [](const NodeView& node) {
+          const Products products(node);
+          Cost cost{2.0 * static_cast<double>(products.term_count) *
+                        static_cast<double>(products.k) *
+                        static_cast<double>(node.output().shape.elements()),
+                    0};
+          for (const auto& type : {node.input(0), node.input(1), node.output()}) {
+            cost.bytes += static_cast<double>(type.bytes());
+          }
+          return cost;
+        },
+    .workspace =
+        [](const NodeView& node, int threads) {
+          const Products p(node);
+          return visit_floating(compute_dtype(node.output().dtype), [&]<class T>(T) {
+            return gemm_batch_workspace<T>(p.m, p.n, p.k, p.output_count, p.term_count, threads);
+          });
+        },
+};
+
+Var record_products(const Var& a, const Var& b, const MatmulOptions& options, const Shape& batch,
+                    const Where& where) {
+  const ValueType type{join(batch, a.shape().size(options.transpose_a ? -1 : -2),
+                            b.shape().size(options.transpose_b ? -2 : -1)),
+                       a.dtype()};
+  const Var operands[] = {a, b};
+  return a.tape().record(matmul_operation, operands, {&type, 1}, options, where);
+}
+
+void check_operand(const Var& x, bool transposed, const Where& where) {
+  if (!is_floating(x.dtype())) {
+    throw DTypeError(
+        "matmul", "takes floating operands, not " + to_string(x.type()) + "; cast it first", where);
+  }
+  if (x.rank() == 0) {
+    throw ShapeError("matmul", "an operand is a scalar; multiply with * instead", where);
+  }
+  if (x.rank() == 1 && transposed) {
+    throw ShapeError("matmul",
+                     "a vector of shape " + to_string(x.shape()) +
+                         " cannot be transposed; reshape it to a matrix first",
+                     where);
+  }
+}
+
+[[noreturn]] void throw_mismatch(const Var& a, const Var& b, const std::string& reason,
+                                 const Where& where) {
+  throw ShapeError("matmul",
+                   "shapes " + to_string(a.shape()) + " and " + to_string(b.shape()) +
+                       " do not multiply: " + reason,
+                   where);
+}
+
+}  // namespace
+
+Var matmul(const Var& a, const Var& b, const MatmulOptions& options, Where where) {
+  const Var pair[] = {a, b};
+  common_tape(pair, "matmul", where);
+  check_operand(a, options.transpose_a, where);
+  check_operand(b, options.transpose_b, where);
+  const DType dtype = promote(a.dtype(), b.dtype());
+  const auto as_matrix = [&](const Var& x, bool row) {
+    const Var same = cast(x, dtype, where);
+    if (x.rank() > 1) return same;
+    const std::int64_t size = x.shape()[0];
+    return reshape(same, row ? Shape{1, size} : Shape{size, 1}, where);
+  };
+  Var left = as_matrix(a, true);
+  const Var right = as_matrix(b, false);
+  const std::int64_t k = left.shape().size(options.transpose_a ? -2 : -1);
+  const std::int64_t b_rows = right.shape().size(options.transpose_b ? -1 : -2);
+  if (k != b_rows) {
+    throw_mismatch(
+        a, b,
+        "each row on the left has " + std::to_string(k) +
+            " elements and each column on the right " + std::to_string(b_rows) +
+            (options.transpose_a || options.transpose_b ? ", as read with the transposes asked for"
+                                                        : "; they must be equal"),
+        where);
+  }
+  Shape batch;
+  try {
+    batch = broadcast(batch_of(left.shape()), batch_of(right.shape()), "matmul", where);
+  } catch (const ShapeError&) {
+    throw_mismatch(a, b, "the axes in front of the last two must be equal or 1", where);
+  }
+
+  Var product;
+  const std::int64_t m = left.shape().size(options.transpose_a ? -1 : -2);
+  const std::int64_t n = right.shape().size(options.transpose_b ? -2 : -1);
+  if (!options.transpose_a && batch_of(right.shape()).elements() == 1) {
+    // One matrix on the right: all rows on the left make one product, and so do the adjoints.
+    left = reshape(left, {batch_of(left.shape()).elements() * m, k}, where);
+    const Shape matrix = right.shape();
+    product = record_products(left, reshape(right, {matrix.size(-2), matrix.size(-1)}, where),
+                              options, {}, where);
+  } else {
+    product = record_products(left, right, options, batch, where);
+  }
+  Shape result = batch;
+  if (a.rank() > 1) result.push_back(m);
+  if (b.rank() > 1) result.push_back(n);
+  return reshape(product, result, where);
+}
+
+namespace {
+const Operation* const family[] = {&matmul_operation};
+}
+
+std::span<const Operation* const> matmul_operations() { return family; }
+
+}  // namespace palimpsest

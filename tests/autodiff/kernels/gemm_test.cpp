@@ -1,0 +1,178 @@
+#include "autodiff/kernels/gemm.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "autodiff/tensor.h"
+#include "tests/catch.h"
+
+using namespace palimpsest;
+
+namespace {
+
+/// Random numbers, the same for the same arguments.
+template <class T>
+std::vector<T> numbers(std::int64_t n, std::uint64_t seed) {
+  const Tensor tensor = Tensor::uniform({n}, seed, -1, 1, dtype_of<T>());
+  const std::span<T> data = tensor.data<T>();
+  return {data.begin(), data.end()};
+}
+
+template <class T>
+double naive(const Gemm<T>& p, std::int64_t i, std::int64_t j) {
+  double sum = 0;
+  for (std::int64_t l = 0; l < p.k; ++l) {
+    const T a = p.transpose_a ? p.a[l * p.lda + i] : p.a[i * p.lda + l];
+    const T b = p.transpose_b ? p.b[j * p.ldb + l] : p.b[l * p.ldb + j];
+    sum += static_cast<double>(a) * static_cast<double>(b);
+  }
+  return sum;
+}
+
+/// One product with gaps of `gap` elements after each row of the operands and the result.
+template <class T>
+struct Case {
+  std::vector<T> a, b, before, c;
+  Gemm<T> product;
+
+  Case(std::int64_t m, std::int64_t n, std::int64_t k, int flags, std::int64_t gap)
+      : product{.transpose_a = (flags & 1) != 0,
+                .transpose_b = (flags & 2) != 0,
+                .m = m,
+                .n = n,
+                .k = k,
+                .ldc = n + gap,
+                .accumulate = (flags & 4) != 0} {
+    product.lda = (product.transpose_a ? m : k) + gap;
+    product.ldb = (product.transpose_b ? k : n) + gap;
+    a = numbers<T>((product.transpose_a ? k : m) * product.lda, 1);
+    b = numbers<T>((product.transpose_b ? n : k) * product.ldb, 2);
+    before = numbers<T>(m * product.ldc, 3);
+    product.a = a.data();
+    product.b = b.data();
+  }
+
+  void run(int threads) {
+    c = before;
+    product.c = c.data();
+    const Bytes bytes = parallel_gemm_workspace<T>(product.m, product.n, product.k, threads);
+    const Buffer workspace = allocate_buffer(bytes);
+    tbb::task_arena(threads).execute(
+        [&] { gemm(product, {workspace.get(), static_cast<std::size_t>(bytes)}); });
+  }
+
+  /// The largest error over what rounding allows for; infinite when a gap was written to.
+  double error() const {
+    const double scale = (static_cast<double>(product.k) + 8) * std::numeric_limits<T>::epsilon();
+    double worst = 0;
+    for (std::int64_t i = 0; i < product.m; ++i) {
+      for (std::int64_t j = 0; j < product.ldc; ++j) {
+        const auto at = static_cast<std::size_t>(i * product.ldc + j);
+        const double old = product.accumulate || j >= product.n ? before[at] : 0;
+        const double right = old + (j < product.n ? naive(product, i, j) : 0);
+        if (j >= product.n && c[at] != before[at]) return INFINITY;
+        worst = std::max(worst, std::abs(static_cast<double>(c[at]) - right) / scale);
+      }
+    }
+    return worst;
+  }
+};
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[gemm]", float,
+                   double) {
+  const Sizes sizes = GENERATE(values<Sizes>({
+      {0, 3, 2},      {3, 0, 2},      {3, 2, 0},      {1, 1, 1},     {1, 1, 700},   {1, 5, 3},
+      {5, 1, 3},      {1, 40, 1000},  {700, 1, 33},   {1, 700, 33},  {2, 2, 2},     {3, 5, 7},
+      {16, 16, 16},   {16, 16, 17},   {2, 300, 100},  {300, 2, 100}, {17, 31, 257}, {63, 65, 64},
+      {129, 33, 300}, {33, 241, 130}, {300, 257, 70}, {2, 2, 5000},
+  }));
+  const std::int64_t gap = GENERATE(0, 3);
+  for (int flags = 0; flags < 8; ++flags) {
+    CAPTURE(sizes.m, sizes.n, sizes.k, gap, flags);
+    Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
+    one.run(1);
+    CHECK(one.error() <= 1);
+  }
+}
+
+TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double) {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const Sizes sizes = GENERATE(values<Sizes>({
+      {400, 300, 200},
+      {1100, 70, 90},
+      {65, 1025, 80},
+      {1, 3000, 700},
+      {3000, 1, 700},
+      {33, 40, 30000},
+      {2, 3, 300000},
+  }));
+  for (int flags = 0; flags < 8; ++flags) {
+    CAPTURE(sizes.m, sizes.n, sizes.k, flags);
+    Case<TestType> product(sizes.m, sizes.n, sizes.k, flags, 0);
+    product.run(1);
+    const std::vector<TestType> alone = product.c;
+    if (flags < 4) CHECK(product.error() <= 1);
+    for (const int threads : {2, 3, 8}) {
+      product.run(threads);
+      CHECK(std::memcmp(alone.data(), product.c.data(), alone.size() * sizeof(TestType)) == 0);
+    }
+  }
+}
+
+TEST_CASE("a batch is its products, and its sums their sums in order", "[gemm]") {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  // Small and many, and few and large; y[i, j] += Σₜ a[i, t]·b[t, j].
+  const Sizes sizes = GENERATE(values<Sizes>({{3, 4, 5}, {200, 150, 64}, {1, 4, 2}, {40, 1, 9}}));
+  const auto [m, n, k] = sizes;
+  const std::int64_t terms = GENERATE(0, 1, 3);
+  const auto a = numbers<float>(5 * 3 * m * k, 1);
+  const auto b = numbers<float>(3 * 4 * k * n, 2);
+  const BatchAxis outputs[] = {{5, 3 * m * k, 0, 4 * m * n}, {4, 0, k * n, m * n}};
+  const BatchAxis sums[] = {{terms, m * k, 4 * k * n, 0}};
+  std::vector<float> expected(static_cast<std::size_t>(20 * m * n), 1.0f);
+  Gemm<float> product{.m = m, .n = n, .k = k, .lda = k, .ldb = n, .ldc = n};
+  for (std::int64_t i = 0; i < 5; ++i) {
+    for (std::int64_t j = 0; j < 4; ++j) {
+      for (std::int64_t t = 0; t < terms; ++t) {
+        product.a = a.data() + (i * 3 + t) * m * k;
+        product.b = b.data() + (t * 4 + j) * k * n;
+        for (std::int64_t r = 0; r < m; ++r) {
+          for (std::int64_t s = 0; s < n; ++s) {
+            expected[static_cast<std::size_t>(((i * 4 + j) * m + r) * n + s)] +=
+                static_cast<float>(naive(product, r, s));
+          }
+        }
+      }
+    }
+  }
+  std::vector<float> alone;
+  for (const int threads : {1, 2, 5}) {
+    std::vector<float> c(expected.size(), 1.0f);
+    product.a = a.data();
+    product.b = b.data();
+    product.c = c.data();
+    product.accumulate = true;
+    const Bytes bytes = gemm_batch_workspace<float>(m, n, k, 20, terms, threads);
+    const Buffer workspace = allocate_buffer(bytes);
+    tbb::task_arena(threads).execute([&] {
+      gemm_batch(product, outputs, sums, {workspace.get(), static_cast<std::size_t>(bytes)});
+    });
+    if (alone.empty()) alone = c;
+    CHECK(c == alone);
+  }
+  float worst = 0;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    worst = std::max(worst, std::abs(alone[i] - expected[i]));
+  }
+  CHECK(worst < 1e-4f);
+}

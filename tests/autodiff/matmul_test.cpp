@@ -1,0 +1,83 @@
+#include "autodiff/operations/matmul.h"
+
+#include "autodiff/gradient.h"
+#include "autodiff/operation.h"
+#include "tests/catch.h"
+
+using namespace palimpsest;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string error_of(const Shape& a, const Shape& b, const MatmulOptions& options = {},
+                     DType dtype = DType::f32) {
+  Tape tape;
+  try {
+    matmul(tape.constant(Tensor::zeros(a)), tape.constant(Tensor::zeros(b, dtype)), options);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("matmul gives NumPy's shapes and numbers") {
+  Tape tape;
+  const Var a = tape.constant(Tensor::matrix({{1, 2}, {3, 4}, {5, 6}}));
+  const Var x = tape.constant(Tensor::vector({1, 10}));
+  CHECK(same_bits(matmul(a, x).value(), Tensor::vector({21, 43, 65})));
+  CHECK(same_bits(matmul(x, a, {.transpose_b = true}).value(), Tensor::vector({21, 43, 65})));
+  CHECK(matmul(x, x).shape() == Shape{});
+  CHECK(matmul(x, x).item() == 101);
+  CHECK(
+      same_bits(matmul(a, a, {.transpose_a = true}).value(), Tensor::matrix({{35, 44}, {44, 56}})));
+  const auto zeros = [&](const Shape& shape) { return tape.constant(Tensor::zeros(shape)); };
+  CHECK(matmul(zeros({7, 1, 3, 4}), zeros({5, 4, 2})).shape() == Shape{7, 5, 3, 2});
+  CHECK(matmul(zeros({4}), zeros({5, 6, 4, 2})).shape() == Shape{5, 6, 2});
+  CHECK(matmul(zeros({5, 6, 4, 2}), zeros({2})).shape() == Shape{5, 6, 4});
+  CHECK(matmul(zeros({0, 3, 4}), zeros({1, 1, 4, 2})).shape() == Shape{1, 0, 3, 2});
+  CHECK(matmul(a, tape.constant(Tensor::ones({2, 2}, DType::f64))).dtype() == DType::f64);
+}
+
+TEST_CASE("matmul explains operands that do not multiply") {
+  CHECK_THAT(error_of({2, 3}, {4, 5}), Contains("[matmul]") && Contains("(2, 3)") &&
+                                           Contains("(4, 5)") && Contains("3 elements") &&
+                                           Contains("right 4") && Contains("matmul_test.cpp"));
+  CHECK_THAT(error_of({2, 3}, {3, 5}, {.transpose_a = true}), Contains("transposes asked for"));
+  CHECK_THAT(error_of({2, 3, 4}, {3, 4, 5}), Contains("(2, 3, 4)") && Contains("equal or 1"));
+  CHECK_THAT(error_of({}, {3, 4}), Contains("scalar") && Contains("*"));
+  CHECK_THAT(error_of({3}, {3, 4}, {.transpose_a = true}), Contains("cannot be transposed"));
+  CHECK_THAT(error_of({2, 3}, {3, 4}, {}, DType::i32), Contains("i32 (3, 4)") && Contains("cast"));
+}
+
+TEST_CASE("a product's adjoints record products and views, and no copies of operands") {
+  Tape tape;
+  const Var shared = tape.parameter(Tensor::zeros({6, 5}));
+  const Var many = tape.parameter(Tensor::zeros({4, 3, 6}));
+  const Var batch = tape.parameter(Tensor::zeros({4, 5, 2}));
+  const Var y = matmul(matmul(many, shared), batch);  // rows of all matrices as one product
+  const Var z = matmul(shared, batch);                // the shared one on the left
+  const NodeId first = tape.node_count();
+  const Var ys[] = {y, z};
+  const Var xs[] = {shared, many, batch};
+  vjp(ys, xs, {});
+  Bytes largest = 0;
+  for (NodeId node = first; node < tape.node_count(); ++node) {
+    const std::string_view name = tape.operation(node).name;
+    CHECK((name == "matmul" || name == "reshape" || name == "add" || name == "full"));
+    largest = std::max(largest, tape.bytes(tape.first_output(node)));
+  }
+  CHECK(largest <= 4 * 6 * 5 * 4);  // never a copy of the shared matrix for each of the batch
+}
+
+TEST_CASE("matmul costs 2mnk for each product, summed ones too") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::zeros({7, 3}));
+  const Var b = tape.parameter(Tensor::zeros({5, 3, 4}));
+  const Var y = matmul(a, b);
+  CHECK(cost_of(NodeView(tape, y.node())).flops == 2.0 * 5 * 7 * 3 * 4);
+  CHECK(cost_of(NodeView(tape, y.node())).bytes == 4.0 * (7 * 3 + 5 * 3 * 4 + 5 * 7 * 4));
+  const Var da = gradient(y, a);
+  CHECK(cost_of(NodeView(tape, da.node())).flops == 2.0 * 5 * 7 * 3 * 4);
+}
