@@ -17,7 +17,7 @@ Buffer allocate_buffer(Bytes bytes) {
     throw EnvironmentError("[memory] no memory for " + format_bytes(bytes) +
                            "; free some, or give backward a memory_budget");
   }
-  return Buffer(data, [alignment](std::byte* p) { ::operator delete(p, alignment); });
+  return Buffer(data, [](std::byte* p) { ::operator delete(p, alignment); });
 }
 
 std::string to_string(const ValueType& type) {
