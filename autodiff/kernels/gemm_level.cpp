@@ -1,7 +1,5 @@
 #include <Eigen/Core>
 
-#include <algorithm>
-
 #include "autodiff/kernels/level.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -70,12 +68,12 @@ void matrix_vector(const M& matrix, const T* x, std::int64_t x_step, T* y, std::
   const std::int64_t depth = x_step == 1 ? matrix.cols() : most;
   const std::int64_t rows = y_step == 1 ? matrix.rows() : most;
   for (std::int64_t first = 0; first < matrix.rows(); first += rows) {
-    const std::int64_t height = std::min(rows, matrix.rows() - first);
+    const std::int64_t height = first + rows < matrix.rows() ? rows : matrix.rows() - first;
     T* to = y + first * y_step;
-    if (y_step != 1) std::fill_n(y_copy, height, T(0));
     Eigen::Map<Vector> sum(y_step == 1 ? to : y_copy, height);
+    if (y_step != 1) sum.setZero();
     for (std::int64_t at = 0; at < matrix.cols(); at += depth) {
-      const std::int64_t width = std::min(depth, matrix.cols() - at);
+      const std::int64_t width = at + depth < matrix.cols() ? depth : matrix.cols() - at;
       const T* from = x + at * x_step;
       if (x_step != 1) {
         for (std::int64_t i = 0; i < width; ++i) x_copy[i] = from[i * x_step];
