@@ -3,6 +3,8 @@
 /// Every public header that needs the standard library only. The build installs the headers named
 /// here, and those of `optional_headers` in meson.build, which need Eigen or Boost.
 #include "autodiff/bytes.h"
+#include "autodiff/composition.h"
+#include "autodiff/custom.h"
 #include "autodiff/dtype.h"
 #include "autodiff/error.h"
 #include "autodiff/evaluator.h"
@@ -23,8 +25,10 @@
 #include "autodiff/shape.h"
 #include "autodiff/tape.h"
 #include "autodiff/tensor.h"
+#include "autodiff/trace.h"
 #include "autodiff/var.h"
 #include "checkpoint/arena.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/graph.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/meter.h"
