@@ -11,6 +11,7 @@ std::span<const Operation* const> operations() {
              leaf_operations(),
              unary_operations(),
              binary_operations(),
+             logical_operations(),
              reduce_operations(),
              shape_operations(),
              softmax_operations(),

@@ -10,6 +10,7 @@ namespace palimpsest {
 std::span<const Operation* const> leaf_operations();
 std::span<const Operation* const> unary_operations();
 std::span<const Operation* const> binary_operations();
+std::span<const Operation* const> logical_operations();
 std::span<const Operation* const> reduce_operations();
 std::span<const Operation* const> shape_operations();
 std::span<const Operation* const> softmax_operations();
