@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "strategy/report.h"
+#include "strategy/svg.h"
 
 namespace palimpsest {
 namespace {
@@ -20,7 +21,11 @@ void finish(std::ofstream& file, const std::string& path) {
 
 }  // namespace
 
-Chart::Curve Report::live_bytes_curve() const {
+void Report::write_svg(const std::string& path) const {
+  Chart chart;
+  chart.title = planner + ", budget " + (budget == unlimited ? "none" : format_bytes(budget));
+  chart.x_label = "milliseconds";
+  chart.y_label = "MiB live";
   Chart::Curve curve{.label = "live bytes", .points = {}};
   double last = 0;
   for (const Step& step : steps) {
@@ -31,15 +36,7 @@ Chart::Curve Report::live_bytes_curve() const {
   curve.points.emplace_back(last, curve.points.empty() ? 0 : curve.points.back().second);
   std::stable_sort(curve.points.begin(), curve.points.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  return curve;
-}
-
-void Report::write_svg(const std::string& path) const {
-  Chart chart;
-  chart.title = planner + ", budget " + (budget == unlimited ? "none" : format_bytes(budget));
-  chart.x_label = "milliseconds";
-  chart.y_label = "MiB live";
-  chart.curves.push_back(live_bytes_curve());
+  chart.curves.push_back(std::move(curve));
   chart.lines.push_back({"predicted peak", static_cast<double>(predicted_peak) / (1 << 20)});
   if (budget != unlimited) {
     chart.lines.push_back({"budget", static_cast<double>(budget) / (1 << 20)});
