@@ -81,6 +81,7 @@ void Tape::clear() {
   sizes_.clear();
   buffers_.clear();
   ++generation_;
+  streams_ = 0;
 }
 
 Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), outer_(tape.scope_) {

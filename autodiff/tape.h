@@ -10,6 +10,7 @@
 
 #include "autodiff/evaluator.h"
 #include "autodiff/operation.h"
+#include "autodiff/philox.h"
 #include "autodiff/tensor.h"
 
 namespace palimpsest {
@@ -57,6 +58,9 @@ class Tape {
   std::uint64_t seed() const { return seed_; }
   /// Counts the calls of `clear`; part of the key of every random stream.
   std::uint32_t generation() const { return generation_; }
+  /// A stream of random numbers that no node of this tape has: the next one. Recording the same
+  /// program again, checkpointed or not, gives its nodes the same streams.
+  RandomStream fresh_stream() { return {seed_, generation_, streams_++}; }
 
   /// While it lives, nodes are recorded under `name`, nested as in "layer3/attention".
   class [[nodiscard]] Scope {
@@ -85,6 +89,22 @@ class Tape {
     bool outer_;
   };
   NoGradient no_gradient() { return NoGradient(*this); }
+
+  /// While it lives, derivatives flow through the nodes recorded even if `no_gradient` is on: for
+  /// what records nodes in order to differentiate them itself.
+  class [[nodiscard]] WithGradient {
+   public:
+    explicit WithGradient(Tape& tape) : tape_(tape), outer_(tape.blocked_) {
+      tape.blocked_ = false;
+    }
+    ~WithGradient() { tape_.blocked_ = outer_; }
+    WithGradient(const WithGradient&) = delete;
+    WithGradient& operator=(const WithGradient&) = delete;
+
+   private:
+    Tape& tape_;
+    bool outer_;
+  };
 
   /// While it lives, the evaluator is not told of what is recorded; when it goes, those nodes are
   /// taken off the tape again. `Var`s recorded meanwhile must not be used afterwards.
@@ -191,6 +211,7 @@ class Tape {
   std::shared_ptr<Evaluator> evaluator_;
   std::uint64_t seed_ = 0;
   std::uint32_t generation_ = 0;
+  std::uint32_t streams_ = 0;
   std::uint32_t scope_ = 0;
   bool blocked_ = false;
   bool suspended_ = false;        // a trace is being recorded: the evaluator is not told

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "autodiff/kernels/convolution_kernels.h"
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/kernels/softmax.h"
 
@@ -45,6 +46,8 @@ struct Kernels {
   void (*gemm_f64)(const BlockedGemm<double>&);
   SoftmaxKernels<float> softmax_f32;
   SoftmaxKernels<double> softmax_f64;
+  ConvolutionKernels<float> convolution_f32;
+  ConvolutionKernels<double> convolution_f64;
 
   template <class T>
   const UnaryKernel<T>* unary() const {
@@ -59,6 +62,13 @@ struct Kernels {
       return softmax_f64;
     else
       return softmax_f32;
+  }
+  template <class T>
+  const ConvolutionKernels<T>& convolution() const {
+    if constexpr (sizeof(T) == 8)
+      return convolution_f64;
+    else
+      return convolution_f32;
   }
 };
 

@@ -13,5 +13,6 @@ void add_unary(Kernels& kernels);
 void add_binary(Kernels& kernels);
 void add_gemm(Kernels& kernels);
 void add_softmax(Kernels& kernels);
+void add_convolution(Kernels& kernels);
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

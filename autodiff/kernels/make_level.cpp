@@ -8,6 +8,7 @@ Kernels make_kernels() {
   add_binary(kernels);
   add_gemm(kernels);
   add_softmax(kernels);
+  add_convolution(kernels);
   return kernels;
 }
 

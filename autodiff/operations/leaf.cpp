@@ -57,6 +57,15 @@ const Operation stop_gradient_operation{
     .view = true,
 };
 
+const Operation identity_operation{
+    .name = "identity",
+    .formula = "y = x, x̄ = ȳ",
+    .summary = "x itself, as another value",
+    .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
+    .half = HalfSupport::native,
+    .view = true,
+};
+
 const Operation cast_operation{
     .name = "cast",
     .formula = "y = x in another dtype; x̄ = ȳ converted back",
@@ -66,8 +75,8 @@ const Operation cast_operation{
     .half = HalfSupport::native,
 };
 
-const Operation* const family[] = {&parameter_operation, &constant_operation, &full_operation,
-                                   &stop_gradient_operation, &cast_operation};
+const Operation* const family[] = {&parameter_operation,     &constant_operation, &full_operation,
+                                   &stop_gradient_operation, &identity_operation, &cast_operation};
 
 }  // namespace
 
@@ -85,6 +94,11 @@ Var full_like(const Var& x, double value, Where where) {
 Var stop_gradient(const Var& x, Where where) {
   const ValueType type = x.type();
   return x.tape().record(stop_gradient_operation, {&x, 1}, {&type, 1}, {}, where);
+}
+
+Var identity(const Var& x, Where where) {
+  const ValueType type = x.type();
+  return x.tape().record(identity_operation, {&x, 1}, {&type, 1}, {}, where);
 }
 
 Var cast(const Var& x, DType dtype, Where where) {

@@ -18,6 +18,9 @@ Var full_like(const Var& x, double value, Where where = Where::current());
 /// x itself, but no derivative flows through. A view.
 Var stop_gradient(const Var& x, Where where = Where::current());
 
+/// x itself, as another value. A view.
+Var identity(const Var& x, Where where = Where::current());
+
 /// x with its elements converted to `dtype`; the adjoint is converted back. Converting to an
 /// integer or bool type stops derivatives.
 Var cast(const Var& x, DType dtype, Where where = Where::current());

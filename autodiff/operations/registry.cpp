@@ -12,17 +12,11 @@ std::span<const Operation* const> operations() {
              unary_operations(),
              binary_operations(),
              reduce_operations(),
-             extreme_operations(),
-             moment_operations(),
-             cumsum_operations(),
              shape_operations(),
              softmax_operations(),
              classification_operations(),
              matmul_operations(),
-             slice_operations(),
-             concat_operations(),
-             index_operations(),
-             random_operations(),
+             convolution_operations(),
          }) {
       list.insert(list.end(), family.begin(), family.end());
     }

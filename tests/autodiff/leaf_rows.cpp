@@ -15,6 +15,7 @@ std::vector<OperationRow> leaf_rows() {
        [x](auto xs) { return xs[0] * xs[0].tape().constant(x.to(xs[0].dtype())); }},
       {"full", "two thirds", {x}, [](auto xs) { return xs[0] * full_like(xs[0], 0.625); }},
       {"stop_gradient", "value", {x}, [](auto xs) { return stop_gradient(xs[0]); }, 0},
+      {"identity", "beside itself", {x}, [](auto xs) { return identity(xs[0]) * xs[0]; }},
       {"cast", "to f32", {x}, [](auto xs) { return cast(xs[0], DType::f32); }, 0},
       {"cast", "to i64", {x}, [](auto xs) { return cast(xs[0], DType::i64); }, 0},
       {"cast", "to bool", {x}, [](auto xs) { return cast(xs[0], DType::boolean); }, 0},

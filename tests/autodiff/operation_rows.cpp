@@ -3,19 +3,11 @@
 namespace palimpsest {
 
 std::span<const RowFamily> row_families() {
-  // clang-format off: one family a line
   static const RowFamily families[] = {
-      {"leaf", leaf_rows},
-      {"elementwise", elementwise_rows},
-      {"reduce", reduce_rows},
-      {"shape", shape_rows},
-      {"index", index_rows},
-      {"random", random_rows},
-      {"softmax", softmax_rows},
-      {"loss", loss_rows},
-      {"matmul", matmul_rows},
+      {"leaf", leaf_rows},     {"elementwise", elementwise_rows}, {"reduce", reduce_rows},
+      {"shape", shape_rows},   {"softmax", softmax_rows},         {"loss", loss_rows},
+      {"matmul", matmul_rows}, {"convolution", convolution_rows},
   };
-  // clang-format on
   return families;
 }
 

@@ -1,0 +1,42 @@
+#include "autodiff/composition.h"
+
+#include "autodiff/operations/leaf.h"
+
+namespace palimpsest {
+
+void pull_back_through(const Pullback& p, const Composition& f) {
+  Tape& tape = p.tape();
+  const Where where = p.where();
+  std::vector<Var> inputs;
+  std::vector<Var> xs;
+  for (std::size_t i = 0; i < p.input_count(); ++i) {
+    inputs.push_back(p.input(i));
+    if (!p.wants(i)) continue;
+    // A name of its own keeps the walk back among the nodes recorded here. Outside of a gradient it
+    // is blocked, and with it every path through this composition.
+    inputs.back() = identity(inputs.back(), where);
+    xs.push_back(inputs.back());
+  }
+  const Tape::WithGradient differentiable(tape);
+  const std::vector<Var> outputs = f(inputs);
+  if (outputs.size() != p.output_count()) {
+    throw ArgumentError("pull_back_through",
+                        "the composition gives " + std::to_string(outputs.size()) +
+                            " values for an operation of " + std::to_string(p.output_count()),
+                        where);
+  }
+  std::vector<Var> ys;
+  std::vector<Var> seeds;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!p.has_adjoint(i)) continue;
+    ys.push_back(outputs[i]);
+    seeds.push_back(p.adjoint(i));
+  }
+  const std::vector<Var> gradients = vjp(ys, xs, seeds, where);
+  auto gradient = gradients.begin();
+  for (std::size_t i = 0; i < p.input_count(); ++i) {
+    if (p.wants(i)) p.set(i, *gradient++);
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,114 @@
+#include "autodiff/custom.h"
+
+namespace palimpsest {
+
+struct CustomOperation::State {
+  explicit State(CustomDefinition user);
+
+  CustomDefinition definition;
+  Operation operation;
+};
+
+namespace {
+
+/// Both live as long as the node: its attributes own the operation they belong to.
+template <class State>
+const CustomDefinition& definition_of(const Attributes& attributes) {
+  return attributes.as<std::shared_ptr<const State>>()->definition;
+}
+
+std::vector<Tensor> tensors_of(std::span<const Operand> operands) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(operands.size());
+  for (const Operand& operand : operands) {
+    tensors.emplace_back(Buffer(Buffer(), operand.data), operand.shape(), operand.dtype());
+  }
+  return tensors;
+}
+
+void pull_back(const CustomDefinition& definition, const Pullback& p) {
+  const auto refuse = [&](std::size_t i, const std::string& what) {
+    throw ArgumentError(definition.name,
+                        "a derivative with respect to argument " + std::to_string(i) + " " +
+                            to_string(p.input(i).type()) + " is asked for, but " + what,
+                        p.where());
+  };
+  for (std::size_t i = 0; i < p.input_count() && definition.vjp == nullptr; ++i) {
+    if (p.wants(i)) {
+      refuse(i, "the operation has no vjp; define one, or pass stop_gradient of the argument");
+    }
+  }
+  definition.vjp(p);
+  for (std::size_t i = 0; i < p.input_count(); ++i) {
+    if (p.wants(i) && !p.is_set(i)) {
+      refuse(i, "its vjp did not set it; call set(" + std::to_string(i) + ", …), with zeros if so");
+    }
+  }
+}
+
+}  // namespace
+
+CustomOperation::State::State(CustomDefinition user) : definition(std::move(user)) {
+  operation.name = definition.name;
+  operation.formula = "defined by the user";
+  operation.summary = "a user's operation";
+  operation.half = definition.half;
+  operation.compute = [](const KernelCall& call) {
+    const std::vector<Tensor> inputs = tensors_of(call.inputs);
+    const std::vector<Tensor> outputs = tensors_of(call.outputs);
+    definition_of<State>(call.attributes).forward({inputs, outputs, call.workspace, call.threads});
+  };
+  operation.vjp = [](const Pullback& p) {
+    const Attributes attributes = p.attributes();  // the tape grows meanwhile
+    pull_back(definition_of<State>(attributes), p);
+  };
+  if (definition.cost != nullptr) {
+    operation.cost = [](const NodeView& node) {
+      return definition_of<State>(node.attributes()).cost(node);
+    };
+  }
+  if (definition.workspace != nullptr) {
+    operation.workspace = [](const NodeView& node, int threads) {
+      return definition_of<State>(node.attributes()).workspace(node, threads);
+    };
+  }
+}
+
+CustomOperation::CustomOperation(CustomDefinition definition) {
+  if (definition.name.empty()) {
+    throw ArgumentError("[custom] a user's operation needs a name; set it in the definition");
+  }
+  if (definition.forward == nullptr) {
+    throw ArgumentError("[" + definition.name +
+                        "] the operation has no forward function; set it in the definition");
+  }
+  state_ = std::make_shared<const State>(std::move(definition));
+}
+
+Var CustomOperation::operator()(Tape& tape, std::span<const Var> inputs, Where where) const {
+  for (const Var& input : inputs) {
+    if (!input.belongs_to(tape)) throw_foreign(input, state_->definition.name, where);
+  }
+  std::vector<ValueType> types;
+  for (const Var& input : inputs) types.push_back(input.type());
+  if (state_->definition.types != nullptr) {
+    types = state_->definition.types(types);
+  } else if (!types.empty()) {
+    types.resize(1);
+  }
+  if (types.empty()) {
+    throw ArgumentError(state_->definition.name,
+                        "the operation has no output; let `types` give at least one", where);
+  }
+  return tape.record(state_->operation, inputs, types, state_, where);
+}
+
+Var CustomOperation::operator()(std::span<const Var> inputs, Where where) const {
+  return (*this)(common_tape(inputs, state_->definition.name, where), inputs, where);
+}
+
+Var CustomOperation::operator()(std::initializer_list<Var> inputs, Where where) const {
+  return (*this)(std::span<const Var>(inputs.begin(), inputs.size()), where);
+}
+
+}  // namespace palimpsest

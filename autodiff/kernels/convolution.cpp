@@ -1,0 +1,294 @@
+#include "autodiff/kernels/convolution.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "autodiff/kernels/patches.h"
+#include "autodiff/kernels/shares.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr std::int64_t most_columns = 512;
+constexpr Bytes most_beside = Bytes{128} << 10;
+constexpr double chunk_flops = 1 << 21;
+
+std::int64_t aligned_count(std::int64_t elements) { return (elements + 15) / 16 * 16; }
+
+/// A result on a regular subgrid of its image, made from a source by products with the weights:
+/// convolution is one, transposed convolution one for each residue modulo the strides.
+struct Correlation {
+  std::int64_t groups;
+  std::int64_t sources, results;                      // channels in each group
+  std::int64_t source_step, result_step, group_step;  // of the weights, in elements
+  Windows windows;
+  std::array<std::int64_t, 3> first_tap{};  // of the kernel's taps that the windows use
+  std::array<std::int64_t, 3> tap_stride{1, 1, 1};
+  std::array<std::int64_t, 3> kernel;
+  std::array<std::int64_t, 3> first{};  // element of the image that position 0 is
+  std::array<std::int64_t, 3> stride{1, 1, 1};
+  std::array<std::int64_t, 3> image;  // sizes of the result
+
+  std::int64_t image_size() const { return image[0] * image[1] * image[2]; }
+
+  /// Where the weights of window tap `tap` start.
+  std::int64_t weight_offset(std::int64_t tap) const {
+    std::array<std::int64_t, 3> at{};
+    for (std::size_t axis = 3; axis-- > 0; tap /= windows[axis].taps) {
+      at[axis] = first_tap[axis] + tap % windows[axis].taps * tap_stride[axis];
+    }
+    return (at[0] * kernel[1] + at[1]) * kernel[2] + at[2];
+  }
+};
+
+Correlation forward_correlation(const ConvolutionGeometry& g) {
+  const std::int64_t sources = g.channels / g.groups;
+  const std::int64_t results = g.results / g.groups;
+  Correlation c{.groups = g.groups,
+                .sources = sources,
+                .results = results,
+                .source_step = g.taps(),
+                .result_step = sources * g.taps(),
+                .group_step = results * sources * g.taps(),
+                .windows = {},
+                .kernel = g.kernel,
+                .image = g.output};
+  for (std::size_t a = 0; a < 3; ++a) {
+    c.windows[a] = {
+        {g.output[a], g.input[a], g.stride[a], -g.padding[a]}, g.kernel[a], g.dilation[a]};
+  }
+  return c;
+}
+
+/// Input h = first + stride·q reads output (h + padding − tap·dilation)/stride wherever that is
+/// whole: taps first_tap, first_tap + tap_stride, … of every residue of h + padding.
+Correlation transposed_correlation(const ConvolutionGeometry& g, std::int64_t residue) {
+  Correlation c = forward_correlation(g);
+  std::swap(c.sources, c.results);
+  std::swap(c.source_step, c.result_step);
+  c.image = g.input;
+  c.stride = g.stride;
+  for (std::size_t a = 3; a-- > 0; residue /= g.stride[a]) {
+    const std::int64_t stride = g.stride[a];
+    const std::int64_t rest = residue % stride;
+    c.first[a] = (rest + stride - g.padding[a] % stride) % stride;
+    c.tap_stride[a] = stride / std::gcd(stride, g.dilation[a]);
+    std::int64_t tap = 0;
+    while (tap < c.tap_stride[a] && tap * g.dilation[a] % stride != rest) ++tap;
+    c.first_tap[a] = tap;
+    const bool any = tap < c.tap_stride[a] && tap < g.kernel[a];
+    Window& w = c.windows[a];
+    w.grid.positions = c.first[a] < g.input[a] ? (g.input[a] - c.first[a] - 1) / stride + 1 : 0;
+    w.grid.source = g.output[a];
+    w.grid.step = 1;
+    w.grid.base = any ? (c.first[a] + g.padding[a] - tap * g.dilation[a]) / stride : 0;
+    w.taps = any ? (g.kernel[a] - tap - 1) / c.tap_stride[a] + 1 : 0;
+    w.tap_step = -c.tap_stride[a] * g.dilation[a] / stride;
+  }
+  return c;
+}
+
+/// One correlation, with everything laid out that depends on its sizes alone.
+template <class T>
+class Plan {
+ public:
+  Plan(const Correlation& correlation, std::int64_t batch, int threads)
+      : c_(correlation),
+        batch_(batch),
+        patches_(c_.windows, batch, c_.sources, most_columns, sizeof(T)),
+        in_place_(patches_.most_columns() <= positions_of(c_.windows) &&
+                  c_.image_size() == positions_of(c_.windows)),
+        depth_(patches_.channels() * taps_of(c_.windows)),
+        rows_at_once_(rows_at_once()),
+        shares_(make_shares(threads)) {}
+
+  Bytes bytes() const { return table_bytes() + shares_.bytes(); }
+
+  void run(const T* source, const T* weight, const T* bias, T* result,
+           std::span<std::byte> workspace) const {
+    auto* table = reinterpret_cast<std::int64_t*>(workspace.data());
+    fill_table(table);
+    shares_.run(workspace.subspan(static_cast<std::size_t>(table_bytes())),
+                [&](std::int64_t begin, std::int64_t end, std::byte* share) {
+                  for (std::int64_t task = begin; task < end; ++task) {
+                    block(patches_.block(task / c_.groups), task % c_.groups, source, weight, bias,
+                          result, table, reinterpret_cast<T*>(share));
+                  }
+                });
+  }
+
+ private:
+  std::int64_t rows_at_once() const {
+    if (in_place_ || depth_ == 0) return c_.results;
+    const Bytes row = patches_.most_columns() * static_cast<Bytes>(sizeof(T));
+    return std::clamp<std::int64_t>(most_beside / row / 6 * 6, 6,
+                                    std::max<std::int64_t>(c_.results, 6));
+  }
+
+  Bytes table_bytes() const {
+    return aligned_count(2 * depth_ + c_.results) * static_cast<Bytes>(sizeof(std::int64_t));
+  }
+
+  Shares make_shares(int threads) const {
+    const std::int64_t beside =
+        in_place_ ? 0 : std::min(rows_at_once_, c_.results) * patches_.most_columns();
+    const double flops = 2.0 * static_cast<double>(c_.results) * static_cast<double>(c_.sources) *
+                         static_cast<double>(taps_of(c_.windows)) *
+                         static_cast<double>(patches_.most_columns());
+    return Shares(patches_.blocks() * c_.groups,
+                  std::max<std::int64_t>(1, static_cast<std::int64_t>(chunk_flops / (flops + 1e4))),
+                  patches_.bytes() + aligned_count(beside) * static_cast<Bytes>(sizeof(T)),
+                  threads);
+  }
+
+  /// Depths of the weights, of the patches, rows of the weights.
+  void fill_table(std::int64_t* table) const {
+    const std::int64_t taps = taps_of(c_.windows);
+    for (std::int64_t i = 0; i < depth_; ++i) {
+      table[i] = i / taps * c_.source_step + c_.weight_offset(i % taps);
+      table[depth_ + i] = patches_.offset(i / taps, i % taps);
+    }
+    for (std::int64_t i = 0; i < c_.results; ++i) table[2 * depth_ + i] = i * c_.result_step;
+  }
+
+  void block(const Patches::Block& block, std::int64_t group, const T* source, const T* weight,
+             const T* bias, T* result, const std::int64_t* table, T* space) const {
+    std::int64_t plane = 1;
+    for (const Window& window : c_.windows) plane *= window.grid.source;
+    source += group * c_.sources * plane;
+    weight += group * c_.group_step;
+    result += (block.first_image * c_.groups + group) * c_.results * c_.image_size();
+    T* beside = space + patches_.bytes() / static_cast<Bytes>(sizeof(T));
+    OffsetProduct<T> product{};
+    product.n = block.columns();
+    product.a_depth = table;
+    product.b_depth = table + depth_;
+    for (std::int64_t first = 0; first < c_.sources; first += patches_.channels()) {
+      const std::int64_t channels = std::min(patches_.channels(), c_.sources - first);
+      product.b = patches_.fill(block, source + first * plane, c_.groups * c_.sources * plane,
+                                channels, space);
+      product.k = channels * taps_of(c_.windows);
+      product.a = weight + first * c_.source_step;
+      const bool add = first > 0;
+      for (std::int64_t row = 0; row < c_.results; row += rows_at_once_) {
+        product.m = std::min(rows_at_once_, c_.results - row);
+        product.a_row = table + 2 * depth_ + row;
+        product.start = add || bias == nullptr ? nullptr : bias + group * c_.results + row;
+        T* target = result + row * c_.image_size();
+        product.accumulate = in_place_ && add;
+        product.c = in_place_ ? target + block.first_position : beside;
+        product.c_row = in_place_ ? c_.image_size() : block.columns();
+        kernels().convolution<T>().product(product);
+        if (in_place_) continue;
+        for (std::int64_t i = 0; i < product.m; ++i) {
+          place(block, beside + i * block.columns(), target + i * c_.image_size(), add);
+        }
+      }
+    }
+  }
+
+  /// Puts one channel's results where their positions lie in its images.
+  void place(const Patches::Block& block, const T* from, T* image, bool add) const {
+    const std::int64_t width = c_.windows[2].grid.positions;
+    const std::int64_t height = c_.windows[1].grid.positions;
+    const std::int64_t last = block.first_position + block.positions;
+    for (std::int64_t b = 0; b < block.images; ++b) {
+      for (std::int64_t at = block.first_position; at < last;) {
+        const std::int64_t row = at / width;
+        const std::int64_t begin = at - row * width;
+        const std::int64_t end = std::min(width, begin + last - at);
+        const std::int64_t i = c_.first[0] + row / height * c_.stride[0];
+        const std::int64_t j = c_.first[1] + row % height * c_.stride[1];
+        T* to = image + (i * c_.image[1] + j) * c_.image[2] + c_.first[2];
+        for (std::int64_t q = begin; q < end; ++q, ++from) {
+          T& target = to[q * c_.stride[2]];
+          target = add ? target + *from : *from;
+        }
+        at += end - begin;
+      }
+      image += c_.groups * c_.results * c_.image_size();
+    }
+  }
+
+  Correlation c_;
+  std::int64_t batch_;
+  Patches patches_;
+  bool in_place_;  // products go to the result itself
+  std::int64_t depth_;
+  std::int64_t rows_at_once_;
+  Shares shares_;
+};
+
+std::int64_t residues(const ConvolutionGeometry& g) {
+  return g.stride[0] * g.stride[1] * g.stride[2];
+}
+
+/// A result that no tap reaches is the bias alone.
+template <class T>
+void fill_with_bias(std::int64_t batch, std::int64_t channels, std::int64_t size, const T* bias,
+                    T* result) {
+  const auto planes = batch * channels;
+  parallel_chunks(
+      planes, grain_for(static_cast<double>(size)), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          std::fill_n(result + i * size, size, bias == nullptr ? T(0) : bias[i % channels]);
+        }
+      });
+}
+
+}  // namespace
+
+template <class T>
+void convolve(const ConvolutionGeometry& g, const T* x, const T* weight, const T* bias, T* y,
+              std::span<std::byte> workspace, int threads) {
+  Plan<T>(forward_correlation(g), g.batch, threads).run(x, weight, bias, y, workspace);
+}
+
+template <class T>
+Bytes convolve_workspace(const ConvolutionGeometry& g, int threads) {
+  return Plan<T>(forward_correlation(g), g.batch, threads).bytes();
+}
+
+template <class T>
+void convolve_transposed(const ConvolutionGeometry& g, const T* y, const T* weight, const T* bias,
+                         T* x, std::span<std::byte> workspace, int threads) {
+  std::vector<Correlation> parts;
+  for (std::int64_t residue = 0; residue < residues(g); ++residue) {
+    const Correlation part = transposed_correlation(g, residue);
+    if (positions_of(part.windows) > 0) parts.push_back(part);
+  }
+  const auto reached = [](const Correlation& part) { return taps_of(part.windows) > 0; };
+  if (!std::all_of(parts.begin(), parts.end(), reached)) {
+    fill_with_bias(g.batch, g.channels, g.input_size(), bias, x);
+  }
+  for (const Correlation& part : parts) {
+    if (reached(part)) Plan<T>(part, g.batch, threads).run(y, weight, bias, x, workspace);
+  }
+}
+
+template <class T>
+Bytes convolve_transposed_workspace(const ConvolutionGeometry& g, int threads) {
+  Bytes most = 0;
+  for (std::int64_t residue = 0; residue < residues(g); ++residue) {
+    const Correlation part = transposed_correlation(g, residue);
+    if (positions_of(part.windows) * taps_of(part.windows) == 0) continue;
+    most = std::max(most, Plan<T>(part, g.batch, threads).bytes());
+  }
+  return most;
+}
+
+template void convolve(const ConvolutionGeometry&, const float*, const float*, const float*, float*,
+                       std::span<std::byte>, int);
+template void convolve(const ConvolutionGeometry&, const double*, const double*, const double*,
+                       double*, std::span<std::byte>, int);
+template Bytes convolve_workspace<float>(const ConvolutionGeometry&, int);
+template Bytes convolve_workspace<double>(const ConvolutionGeometry&, int);
+template void convolve_transposed(const ConvolutionGeometry&, const float*, const float*,
+                                  const float*, float*, std::span<std::byte>, int);
+template void convolve_transposed(const ConvolutionGeometry&, const double*, const double*,
+                                  const double*, double*, std::span<std::byte>, int);
+template Bytes convolve_transposed_workspace<float>(const ConvolutionGeometry&, int);
+template Bytes convolve_transposed_workspace<double>(const ConvolutionGeometry&, int);
+
+}  // namespace palimpsest

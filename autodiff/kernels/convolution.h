@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "autodiff/bytes.h"
+
+namespace palimpsest {
+
+/// Sizes of the trilinear form Σ y·(w ∗ x) that convolution and its two adjoints are the partial
+/// derivatives of: x is batch × channels × input, y is batch × results × output, w is
+/// results × channels/groups × kernel. There are always three spatial axes; missing ones stand in
+/// front with size 1, stride 1, no padding. Output q reads input q·stride − padding + tap·dilation.
+struct ConvolutionGeometry {
+  using Sizes = std::array<std::int64_t, 3>;
+
+  std::int64_t batch = 0;
+  std::int64_t channels = 0;
+  std::int64_t results = 0;
+  std::int64_t groups = 1;
+  Sizes input{1, 1, 1};
+  Sizes output{1, 1, 1};
+  Sizes kernel{1, 1, 1};
+  Sizes stride{1, 1, 1};
+  Sizes padding{0, 0, 0};
+  Sizes dilation{1, 1, 1};
+
+  std::int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  std::int64_t input_size() const { return input[0] * input[1] * input[2]; }
+  std::int64_t output_size() const { return output[0] * output[1] * output[2]; }
+};
+
+// The kernels run in parallel in the caller's arena. What is computed together depends on the
+// geometry alone. T is float or double; `workspace` holds as many bytes as the function's
+// `…_workspace` says for the same number of threads, aligned to 64: per thread some 256 KiB of
+// window values and 128 KiB of results, whatever the sizes, as long as a row of windows fits.
+
+/// y = w ∗ x + bias; `bias` holds `results` numbers or is null.
+template <class T>
+void convolve(const ConvolutionGeometry& geometry, const T* x, const T* weight, const T* bias, T* y,
+              std::span<std::byte> workspace, int threads);
+template <class T>
+Bytes convolve_workspace(const ConvolutionGeometry& geometry, int threads);
+
+/// x = the adjoint of x ↦ w ∗ x at y, + bias; `bias` holds `channels` numbers or is null. A product
+/// for every residue of the input's positions modulo the strides: nothing is added twice.
+template <class T>
+void convolve_transposed(const ConvolutionGeometry& geometry, const T* y, const T* weight,
+                         const T* bias, T* x, std::span<std::byte> workspace, int threads);
+template <class T>
+Bytes convolve_transposed_workspace(const ConvolutionGeometry& geometry, int threads);
+
+/// w = the adjoint of w ↦ w ∗ x at y. The batch is cut into a fixed number of slices, whose sums
+/// (at most 1 MiB of them, or one) are added in order.
+template <class T>
+void convolve_weight(const ConvolutionGeometry& geometry, const T* x, const T* y, T* weight,
+                     std::span<std::byte> workspace, int threads);
+template <class T>
+Bytes convolve_weight_workspace(const ConvolutionGeometry& geometry, int threads);
+
+}  // namespace palimpsest

@@ -1,0 +1,228 @@
+#include <Eigen/Core>
+#include <algorithm>
+#include <utility>
+
+#include "autodiff/kernels/level.h"
+
+namespace palimpsest::PALIMPSEST_LEVEL {
+namespace {
+
+namespace simd = Eigen::internal;
+
+template <class T>
+using Packet = typename simd::packet_traits<T>::type;
+template <class T>
+constexpr int lanes = simd::packet_traits<T>::size;
+
+// A tile of C is held in registers: six rows times as many vectors as leave room for B and A.
+constexpr int tile_rows = 6;
+constexpr int tile_vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+
+/// Calls f(0) … f(count − 1) with constants, so that arrays indexed by them become registers.
+template <int count, class F>
+void unroll(F f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (f(std::integral_constant<int, i>()), ...);
+  }(std::make_integer_sequence<int, count>());
+}
+
+/// A tile of rows × vectors of the product, written to `c`.
+template <class T, int rows, int vectors>
+void tile(const OffsetProduct<T>& p, std::int64_t first_row, std::int64_t first_column, T* c,
+          std::int64_t c_row, bool accumulate) {
+  Packet<T> sum[rows][vectors];
+  const T* a[rows];
+  unroll<rows>([&](auto i) {
+    a[i] = p.a + p.a_row[first_row + i];
+    const T start = p.start != nullptr ? p.start[first_row + i] : T(0);
+    unroll<vectors>([&](auto v) {
+      sum[i][v] = accumulate ? simd::ploadu<Packet<T>>(c + i * c_row + v * lanes<T>)
+                             : simd::pset1<Packet<T>>(start);
+    });
+  });
+  for (std::int64_t l = 0; l < p.k; ++l) {
+    const std::int64_t depth = p.a_depth[l];
+    const T* b = p.b + p.b_depth[l] + first_column;
+    Packet<T> row[vectors];
+    unroll<vectors>([&](auto v) { row[v] = simd::ploadu<Packet<T>>(b + v * lanes<T>); });
+    unroll<rows>([&](auto i) {
+      const Packet<T> factor = simd::pset1<Packet<T>>(a[i][depth]);
+      unroll<vectors>([&](auto v) { sum[i][v] = simd::pmadd(factor, row[v], sum[i][v]); });
+    });
+  }
+  unroll<rows>([&](auto i) {
+    unroll<vectors>([&](auto v) { simd::pstoreu(c + i * c_row + v * lanes<T>, sum[i][v]); });
+  });
+}
+
+/// The last `width` < lanes columns: computed as a whole vector ending with them (or starting with
+/// them when there are no more columns) beside C, since storing the rest would add it twice.
+template <class T, int rows>
+void narrow_tile(OffsetProduct<T> p, std::int64_t first_row, std::int64_t width) {
+  const std::int64_t first = std::max<std::int64_t>(p.n - lanes<T>, 0);
+  if (p.accumulate) p.start = nullptr;
+  T beside[rows * lanes<T>];
+  tile<T, rows, 1>(p, first_row, first, beside, lanes<T>, false);
+  for (int i = 0; i < rows; ++i) {
+    T* c = p.c + (first_row + i) * p.c_row;
+    const T* made = beside + i * lanes<T> - first;
+    for (std::int64_t j = p.n - width; j < p.n; ++j) c[j] = p.accumulate ? c[j] + made[j] : made[j];
+  }
+}
+
+template <class T, int rows>
+void row_of_tiles(const OffsetProduct<T>& p, std::int64_t first_row) {
+  std::int64_t j = 0;
+  const auto advance = [&](auto vectors) {
+    constexpr std::int64_t width = vectors * lanes<T>;
+    for (; p.n - j >= width; j += width) {
+      tile<T, rows, vectors>(p, first_row, j, p.c + first_row * p.c_row + j, p.c_row, p.accumulate);
+    }
+  };
+  unroll<tile_vectors>([&](auto i) { advance(std::integral_constant<int, tile_vectors - i>()); });
+  if (j < p.n) narrow_tile<T, rows>(p, first_row, p.n - j);
+}
+
+template <class T>
+void product(const OffsetProduct<T>& p) {
+  std::int64_t i = 0;
+  for (; p.m - i >= tile_rows; i += tile_rows) row_of_tiles<T, tile_rows>(p, i);
+  unroll<tile_rows>([&](auto rows) {
+    if constexpr (rows > 0) {
+      if (p.m - i == rows) row_of_tiles<T, rows>(p, i);
+    }
+  });
+}
+
+template <class T, int rows>
+void dot_tile(const RowDots<T>& p, std::int64_t first) {
+  Packet<T> sum[rows];
+  const T* a[rows];
+  unroll<rows>([&](auto i) {
+    a[i] = p.a + p.a_row[first + i];
+    sum[i] = simd::pset1<Packet<T>>(T(0));
+  });
+  std::int64_t j = 0;
+  for (; j + lanes<T> <= p.n; j += lanes<T>) {
+    const Packet<T> b = simd::ploadu<Packet<T>>(p.b + j);
+    unroll<rows>(
+        [&](auto i) { sum[i] = simd::pmadd(simd::ploadu<Packet<T>>(a[i] + j), b, sum[i]); });
+  }
+  unroll<rows>([&](auto i) {
+    T total = simd::predux(sum[i]);
+    for (std::int64_t rest = j; rest < p.n; ++rest) total += a[i][rest] * p.b[rest];
+    p.c[first + i] = p.accumulate ? p.c[first + i] + total : total;
+  });
+}
+
+template <class T>
+void dots(const RowDots<T>& p) {
+  std::int64_t i = 0;
+  for (; p.m - i >= 4; i += 4) dot_tile<T, 4>(p, i);
+  for (; i < p.m; ++i) dot_tile<T, 1>(p, i);
+}
+
+/// Writes n elements and what is left of the last vector.
+template <class T>
+void fill(T value, std::int64_t n, T* to) {
+  const Packet<T> values = simd::pset1<Packet<T>>(value);
+  for (std::int64_t i = 0; i < n; i += lanes<T>) simd::pstoreu(to + i, values);
+}
+
+/// Copies n elements `step` apart; with `overrun`, whole vectors are read and written.
+template <class T>
+void copy(const T* from, std::int64_t step, std::int64_t n, bool overrun, T* to) {
+  if (step == 1 && overrun) {
+    for (std::int64_t i = 0; i < n; i += lanes<T>) {
+      simd::pstoreu(to + i, simd::ploadu<Packet<T>>(from + i));
+    }
+  } else if (step == 1) {
+    std::copy(from, from + n, to);
+  } else if (step == 2) {  // a constant the compiler makes shuffles of
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[step * i];
+  }
+}
+
+template <class T>
+void read(const GridRead<T>& r) {
+  // Copies, since stores of whole vectors might change what `r` refers to.
+  const GridAxis outer = r.axes[0];
+  const GridAxis middle = r.axes[1];
+  const GridAxis inner = r.axes[2];
+  const T* const source = r.source;
+  const T outside = r.outside;
+  const auto reaching = [&](std::int64_t index) {  // the first position at or past `index`
+    const std::int64_t ahead = index - inner.base;
+    return ahead <= 0 ? 0 : std::min((ahead + inner.step - 1) / inner.step, inner.positions);
+  };
+  const std::int64_t low = reaching(0);
+  const std::int64_t high = std::max(low, reaching(inner.source));
+  const T* const end_of_source = source + outer.source * middle.source * inner.source;
+  const std::int64_t row = r.first / inner.positions;
+  std::int64_t begin = r.first % inner.positions;
+  std::int64_t outer_position = row / middle.positions;
+  std::int64_t middle_position = row % middle.positions;
+  T* target = r.target;
+  T* const end_of_target = target + (r.last - r.first);
+  while (target < end_of_target) {
+    const std::int64_t end = std::min(inner.positions, begin + (end_of_target - target));
+    const std::int64_t i = outer_position * outer.step + outer.base;
+    const std::int64_t j = middle_position * middle.step + middle.base;
+    T* const next = target + (end - begin);
+    if (i < 0 || i >= outer.source || j < 0 || j >= middle.source) {
+      fill(outside, next - target, target);
+    } else {
+      const std::int64_t first = std::clamp(low, begin, end);
+      const std::int64_t last = std::clamp(high, first, end);
+      T* const inside = target + (first - begin);
+      fill(outside, inside - target, target);
+      const T* from = source + (i * middle.source + j) * inner.source + inner.base;
+      from += first * inner.step;
+      const bool overrun = end_of_source - from >= last - first + lanes<T>;
+      copy(from, inner.step, last - first, overrun, inside);
+      fill(outside, end - last, inside + (last - first));
+    }
+    target = next;
+    begin = 0;
+    if (++middle_position == middle.positions) {
+      middle_position = 0;
+      ++outer_position;
+    }
+  }
+}
+
+template <class T>
+void transpose(const T* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, T* to,
+               std::int64_t to_row) {
+  constexpr std::int64_t side = lanes<T>;
+  const std::int64_t whole_rows = rows / side * side;
+  const std::int64_t whole_columns = columns / side * side;
+  for (std::int64_t j = 0; j < whole_columns; j += side) {
+    for (std::int64_t i = 0; i < whole_rows; i += side) {
+      simd::PacketBlock<Packet<T>, lanes<T>> block;
+      unroll<lanes<T>>([&](auto r) {
+        block.packet[r] = simd::ploadu<Packet<T>>(from + (i + r) * from_row + j);
+      });
+      simd::ptranspose(block);
+      unroll<lanes<T>>([&](auto r) { simd::pstoreu(to + (j + r) * to_row + i, block.packet[r]); });
+    }
+  }
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int64_t done = i < whole_rows ? whole_columns : 0;
+    for (std::int64_t j = done; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
+  }
+}
+
+template <class T>
+constexpr ConvolutionKernels<T> table{product<T>, dots<T>, read<T>, transpose<T>};
+
+}  // namespace
+
+void add_convolution(Kernels& kernels) {
+  kernels.convolution_f32 = table<float>;
+  kernels.convolution_f64 = table<double>;
+}
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL

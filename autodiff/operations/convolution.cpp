@@ -1,0 +1,323 @@
+#include "autodiff/operations/convolution.h"
+
+#include "autodiff/gradient.h"
+#include "autodiff/kernels/convolution.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/registry.h"
+
+namespace palimpsest {
+namespace {
+
+/// Attributes of the three operations, which share one geometry: Σ ȳ·(w ∗ x) is linear in x, w and
+/// ȳ, each operation is its derivative by one of them, and so are their own derivatives.
+using Geometry = ConvolutionGeometry;
+
+/// Attributes live on the tape, which a vjp makes grow: hence copies.
+Geometry geometry_of(const Pullback& p) { return p.attributes().as<Geometry>(); }
+
+Var record(const Operation& operation, std::initializer_list<Var> inputs, const Shape& shape,
+           const Geometry& g, const Where& where) {
+  const Var& first = *inputs.begin();
+  const ValueType type{shape, first.dtype()};
+  return first.tape().record(operation, std::span(inputs.begin(), inputs.size()), {&type, 1}, g,
+                             where);
+}
+
+Var record_y(const Var& x, const Var& weight, const Var& bias, const Geometry& g,
+             const Where& where);
+Var record_x(const Var& y, const Var& weight, const Var& bias, const Geometry& g,
+             const Where& where);
+Var record_weight(const Var& x, const Var& y, const Shape& shape, const Geometry& g,
+                  const Where& where);
+
+Cost cost(const NodeView& node) {
+  const auto& g = node.attributes().as<Geometry>();
+  Cost cost{2.0 * static_cast<double>(g.batch * g.results * g.output_size()) *
+                static_cast<double>(g.channels / g.groups * g.taps()),
+            static_cast<double>(node.output().bytes())};
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    cost.bytes += static_cast<double>(node.input(i).bytes());
+  }
+  return cost;
+}
+
+template <auto single, auto twice>
+Bytes workspace(const NodeView& node, int threads) {
+  const auto& g = node.attributes().as<Geometry>();
+  return compute_dtype(node.output().dtype) == DType::f64 ? twice(g, threads) : single(g, threads);
+}
+
+/// Calls f with first and second input and the bias, null when there is none.
+template <class F>
+void with_operands(const KernelCall& call, F f) {
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    const T* bias = call.inputs.size() > 2 ? call.input(2).as<T>() : nullptr;
+    f(call.attributes.as<Geometry>(), static_cast<const T*>(call.input(0).as<T>()),
+      static_cast<const T*>(call.input(1).as<T>()), bias, call.output().as<T>());
+  });
+}
+
+/// The adjoint of a bias: ȳ summed over everything but the channels.
+void set_bias_adjoint(const Pullback& p) {
+  if (p.input_count() < 3 || !p.wants(2)) return;
+  Axes axes{0};
+  for (int axis = 2; axis < p.adjoint().rank(); ++axis) axes.push_back(axis);
+  p.set(2, sum(p.adjoint(), axes));
+}
+
+const Operation convolution_operation{
+    .name = "convolution",
+    .formula =
+        "y(o, q) = b(o) + Σ w(o, c, t)·x(c, q·s − p + t·d); x̄, w̄ = its adjoints at ȳ, "
+        "b̄ = Σ ȳ",
+    .summary = "1d, 2d or 3d convolution with stride, padding, dilation and groups",
+    .compute =
+        [](const KernelCall& call) {
+          with_operands(call, [&](const Geometry& g, auto x, auto weight, auto bias, auto y) {
+            convolve(g, x, weight, bias, y, call.workspace, call.threads);
+          });
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Geometry g = geometry_of(p);
+          if (p.wants(0)) p.set(0, record_x(p.adjoint(), p.input(1), {}, g, p.where()));
+          if (p.wants(1)) {
+            p.set(1, record_weight(p.input(0), p.adjoint(), p.input(1).shape(), g, p.where()));
+          }
+          set_bias_adjoint(p);
+        },
+    .cost = cost,
+    .workspace = workspace<convolve_workspace<float>, convolve_workspace<double>>,
+};
+
+const Operation transposed_convolution_operation{
+    .name = "transposed_convolution",
+    .formula =
+        "x(c, h) = b(c) + Σ w(o, c, t)·y(o, q) over q·s − p + t·d = h; ȳ = w ∗ x̄, "
+        "w̄ = the adjoint at (x̄, y), b̄ = Σ x̄",
+    .summary = "adjoint of convolution with respect to its input",
+    .compute =
+        [](const KernelCall& call) {
+          with_operands(call, [&](const Geometry& g, auto y, auto weight, auto bias, auto x) {
+            convolve_transposed(g, y, weight, bias, x, call.workspace, call.threads);
+          });
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Geometry g = geometry_of(p);
+          if (p.wants(0)) p.set(0, record_y(p.adjoint(), p.input(1), {}, g, p.where()));
+          if (p.wants(1)) {
+            p.set(1, record_weight(p.adjoint(), p.input(0), p.input(1).shape(), g, p.where()));
+          }
+          set_bias_adjoint(p);
+        },
+    .cost = cost,
+    .workspace =
+        workspace<convolve_transposed_workspace<float>, convolve_transposed_workspace<double>>,
+};
+
+const Operation weight_operation{
+    .name = "convolution_weight",
+    .formula =
+        "w(o, c, t) = Σ y(o, q)·x(c, q·s − p + t·d); x̄ = the adjoint of w̄ ∗ x at y, "
+        "ȳ = w̄ ∗ x",
+    .summary = "adjoint of convolution with respect to its weights",
+    .compute =
+        [](const KernelCall& call) {
+          with_operands(call, [&](const Geometry& g, auto x, auto y, auto, auto weight) {
+            convolve_weight(g, x, y, weight, call.workspace, call.threads);
+          });
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Geometry g = geometry_of(p);
+          if (p.wants(0)) p.set(0, record_x(p.input(1), p.adjoint(), {}, g, p.where()));
+          if (p.wants(1)) p.set(1, record_y(p.input(0), p.adjoint(), {}, g, p.where()));
+        },
+    .cost = cost,
+    .workspace = workspace<convolve_weight_workspace<float>, convolve_weight_workspace<double>>,
+};
+
+const Operation* const family[] = {&convolution_operation, &transposed_convolution_operation,
+                                   &weight_operation};
+
+Var record_y(const Var& x, const Var& weight, const Var& bias, const Geometry& g,
+             const Where& where) {
+  Shape shape = with_spatial_sizes(x.shape(), 2, g.output);
+  shape[1] = g.results;
+  if (!bias.defined()) return record(convolution_operation, {x, weight}, shape, g, where);
+  return record(convolution_operation, {x, weight, bias}, shape, g, where);
+}
+
+Var record_x(const Var& y, const Var& weight, const Var& bias, const Geometry& g,
+             const Where& where) {
+  Shape shape = with_spatial_sizes(y.shape(), 2, g.input);
+  shape[1] = g.channels;
+  if (!bias.defined())
+    return record(transposed_convolution_operation, {y, weight}, shape, g, where);
+  return record(transposed_convolution_operation, {y, weight, bias}, shape, g, where);
+}
+
+Var record_weight(const Var& x, const Var& y, const Shape& shape, const Geometry& g,
+                  const Where& where) {
+  return record(weight_operation, {x, y}, shape, g, where);
+}
+
+/// What is the same for both public functions: operands of one floating dtype, ranks that fit, and
+/// a geometry with everything but channels, results and sizes.
+struct Call {
+  const char* name;
+  const Where& where;
+  Var x, weight, bias;
+  Shape image, kernel;
+  int axes = 0;
+  Geometry g;
+
+  Call(const char* operation, const Var& input, const Var& weights, const Var& offsets,
+       const ConvolutionOptions& options, const Where& line)
+      : name(operation), where(line), image(input.shape()), kernel(weights.shape()) {
+    DType dtype = promote(input.dtype(), weights.dtype());
+    if (offsets.defined()) dtype = promote(dtype, offsets.dtype());
+    if (!is_floating(dtype)) {
+      throw DTypeError(name, "takes floating dtypes, not " + to_string(input.type()), where);
+    }
+    x = cast(input, dtype, where);
+    weight = cast(weights, dtype, where);
+    if (offsets.defined()) bias = cast(offsets, dtype, where);
+    axes = image.rank() - 2;
+    if (axes < 1 || axes > 3) {
+      throw ShapeError(
+          name, "input " + to_string(image) + " is not (batch, channels, 1 to 3 sizes); reshape it",
+          where);
+    }
+    if (kernel.rank() != image.rank()) {
+      throw ShapeError(name,
+                       "weight " + to_string(kernel) + " has another number of axes than input " +
+                           to_string(image) + "; give one kernel size for each spatial axis",
+                       where);
+    }
+    g.batch = image[0];
+    g.groups = options.groups;
+    g.kernel = spatial_sizes(kernel, 2);
+    g.stride = options.stride.fill(axes, 1, 1, name, "stride", where);
+    g.padding = options.padding.fill(axes, 0, 0, name, "padding", where);
+    g.dilation = options.dilation.fill(axes, 1, 1, name, "dilation", where);
+    if (kernel.elements() == 0) {
+      throw ShapeError(name, "weight " + to_string(kernel) + " has an axis of size 0", where);
+    }
+    if (g.groups < 1 || image[1] % g.groups != 0 || kernel[0] % g.groups != 0) {
+      throw ArgumentError(name,
+                          std::to_string(g.groups) + " groups do not divide the " +
+                              std::to_string(image[1]) + " channels of input " + to_string(image) +
+                              " and the first axis of weight " + to_string(kernel),
+                          where);
+    }
+  }
+
+  void require_channels(std::int64_t taken) const {
+    if (taken == image[1]) return;
+    throw ShapeError(name,
+                     "input " + to_string(image) + " has " + std::to_string(image[1]) +
+                         " channels, weight " + to_string(kernel) + " with " +
+                         std::to_string(g.groups) + " groups takes " + std::to_string(taken),
+                     where);
+  }
+
+  void require_bias(std::int64_t results) const {
+    if (!bias.defined() || bias.shape() == Shape{results}) return;
+    throw ShapeError(
+        name,
+        "bias " + to_string(bias.shape()) + " does not fit; give " + to_string(Shape{results}),
+        where);
+  }
+};
+
+void require_rank(const char* name, const Var& x, int rank, const Where& where) {
+  if (x.rank() == rank) return;
+  throw ShapeError(name,
+                   "input " + to_string(x.shape()) + " must have " + std::to_string(rank) +
+                       " axes: batch, channels and " + std::to_string(rank - 2) + " sizes",
+                   where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> convolution_operations() { return family; }
+
+Var convolution(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
+                Where where) {
+  Call call("convolution", x, weight, bias, options, where);
+  Geometry& g = call.g;
+  g.channels = call.image[1];
+  g.results = call.kernel[0];
+  call.require_channels(call.kernel[1] * g.groups);
+  call.require_bias(g.results);
+  g.input = spatial_sizes(call.image, 2);
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::int64_t padded = g.input[a] + 2 * g.padding[a];
+    const std::int64_t reach = g.dilation[a] * (g.kernel[a] - 1) + 1;
+    if (reach > padded) {
+      throw ShapeError("convolution",
+                       "kernel " + to_string(call.kernel) + " reaches over " +
+                           std::to_string(reach) + " elements, input " + to_string(call.image) +
+                           " padded has " + std::to_string(padded) +
+                           "; pad more or use a smaller kernel",
+                       where);
+    }
+    g.output[a] = (padded - reach) / g.stride[a] + 1;
+  }
+  return record_y(call.x, call.weight, call.bias, g, where);
+}
+
+Var conv1d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
+           Where where) {
+  require_rank("conv1d", x, 3, where);
+  return convolution(x, weight, bias, options, where);
+}
+
+Var conv2d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
+           Where where) {
+  require_rank("conv2d", x, 4, where);
+  return convolution(x, weight, bias, options, where);
+}
+
+Var conv3d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
+           Where where) {
+  require_rank("conv3d", x, 5, where);
+  return convolution(x, weight, bias, options, where);
+}
+
+Var transposed_convolution(const Var& y, const Var& weight, const Var& bias,
+                           const TransposedConvolutionOptions& options, Where where) {
+  const char* name = "transposed_convolution";
+  Call call(name, y, weight, bias,
+            {options.stride, options.padding, options.dilation, options.groups}, where);
+  Geometry& g = call.g;
+  g.results = call.image[1];
+  g.channels = call.kernel[1] * g.groups;
+  call.require_channels(call.kernel[0]);
+  call.require_bias(g.channels);
+  g.output = spatial_sizes(call.image, 2);
+  const auto extra = options.output_padding.fill(call.axes, 0, 0, name, "output_padding", where);
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (extra[a] >= g.stride[a]) {
+      throw ArgumentError(name,
+                          "output_padding " + std::to_string(extra[a]) +
+                              " must be less than the stride " + std::to_string(g.stride[a]),
+                          where);
+    }
+    g.input[a] = (g.output[a] - 1) * g.stride[a] - 2 * g.padding[a] +
+                 g.dilation[a] * (g.kernel[a] - 1) + extra[a] + 1;
+    if (g.input[a] < 1) {
+      throw ShapeError(name,
+                       "padding " + std::to_string(g.padding[a]) +
+                           " takes away the whole result of input " + to_string(call.image) +
+                           " and weight " + to_string(call.kernel) + "; pad less",
+                       where);
+    }
+  }
+  return record_x(call.x, call.weight, call.bias, g, where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,51 @@
+#include "autodiff/operations/per_axis.h"
+
+#include <algorithm>
+
+namespace palimpsest {
+
+PerAxis::PerAxis(std::initializer_list<std::int64_t> each) : count_(static_cast<int>(each.size())) {
+  if (each.size() == 0 || each.size() > values_.size()) {
+    throw ArgumentError("[per_axis] " + std::to_string(each.size()) +
+                        " numbers given for the spatial axes; give one, or one for each of 1 to 3");
+  }
+  std::copy(each.begin(), each.end(), values_.begin());
+}
+
+std::array<std::int64_t, 3> PerAxis::fill(int axes, std::int64_t missing, std::int64_t least,
+                                          const char* operation, const char* setting,
+                                          const Where& where) const {
+  if (count_ != 1 && count_ != axes) {
+    throw ArgumentError(operation,
+                        std::string(setting) + " has " + std::to_string(count_) + " numbers for " +
+                            std::to_string(axes) + " spatial axes; give one, or one for each",
+                        where);
+  }
+  std::array<std::int64_t, 3> result{missing, missing, missing};
+  for (int axis = 0; axis < axes; ++axis) {
+    const std::int64_t value = values_[static_cast<std::size_t>(count_ == 1 ? 0 : axis)];
+    if (value < least) {
+      throw ArgumentError(operation,
+                          std::string(setting) + " is " + std::to_string(value) +
+                              "; it must be at least " + std::to_string(least),
+                          where);
+    }
+    result[static_cast<std::size_t>(3 - axes + axis)] = value;
+  }
+  return result;
+}
+
+std::array<std::int64_t, 3> spatial_sizes(const Shape& shape, int first) {
+  std::array<std::int64_t, 3> sizes{1, 1, 1};
+  std::copy(shape.begin() + first, shape.end(), sizes.end() - (shape.rank() - first));
+  return sizes;
+}
+
+Shape with_spatial_sizes(Shape shape, int first, const std::array<std::int64_t, 3>& sizes) {
+  for (int axis = first; axis < shape.rank(); ++axis) {
+    shape[axis] = sizes[static_cast<std::size_t>(3 - shape.rank() + axis)];
+  }
+  return shape;
+}
+
+}  // namespace palimpsest

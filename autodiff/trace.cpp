@@ -1,0 +1,147 @@
+#include "autodiff/trace.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "autodiff/operations/leaf.h"
+
+namespace palimpsest {
+
+/// Copies nodes from one tape to another as they were recorded: scope, name, line and whether
+/// derivatives flow included.
+class Trace::Copier {
+ public:
+  Copier(const Tape& from, Tape& to)
+      : from_(from), to_(to), scope_(to.scope_), blocked_(to.blocked_) {}
+  ~Copier() {
+    to_.scope_ = scope_;
+    to_.blocked_ = blocked_;
+  }
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  void map(ValueId from, const Var& to) { mapped_[from] = to; }
+  const Var& operator[](ValueId value) const { return mapped_.at(value); }
+  bool knows(ValueId value) const { return mapped_.count(value) > 0; }
+
+  void copy(NodeId node) {
+    const Blame blame(to_, from_.where(node));
+    to_.scope_ = to_.intern(from_.scope_of(node));
+    to_.blocked_ = blocked_ || from_.is_blocked(node);
+    const ValueId first = from_.first_output(node);
+    if (from_.is_leaf(node)) {
+      const ValueType type = from_.type(first);
+      map(first, to_.constant(Tensor(from_.buffer(first), type.shape, type.dtype)));
+    } else {
+      std::vector<Var> inputs;
+      for (const ValueId input : from_.inputs(node)) inputs.push_back((*this)[input]);
+      std::vector<ValueType> types;
+      const std::uint32_t outputs = from_.output_count(node);
+      for (ValueId i = 0; i < outputs; ++i) types.push_back(from_.type(first + i));
+      const Var made = to_.record(from_.operation(node), inputs, types, from_.attributes(node),
+                                  from_.where(node));
+      for (ValueId i = 0; i < outputs; ++i) map(first + i, made.output(i));
+    }
+    if (!from_.name(node).empty()) to_.set_name((*this)[first].node(), from_.name(node));
+  }
+
+ private:
+  const Tape& from_;
+  Tape& to_;
+  std::uint32_t scope_;
+  bool blocked_;
+  std::unordered_map<ValueId, Var> mapped_;
+};
+
+namespace {
+
+/// Which nodes from `first` on the values need.
+std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const Var> values) {
+  std::vector<bool> needed(tape.node_count() - first);
+  for (const Var& value : values) {
+    if (value.node() >= first) needed[value.node() - first] = true;
+  }
+  for (NodeId node = tape.node_count(); node-- > first;) {
+    if (!needed[node - first]) continue;
+    for (const ValueId input : tape.inputs(node)) {
+      const NodeId producer = tape.producer(input);
+      if (producer >= first) needed[producer - first] = true;
+    }
+  }
+  return needed;
+}
+
+}  // namespace
+
+Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
+  Tape& tape = common_tape(inputs, "trace", where);
+  const Tape::Temporary region = tape.temporary();
+  const ValueId first_value = tape.value_count();
+  std::vector<Var> standins;
+  for (const Var& input : inputs) standins.push_back(identity(input, where));
+  const NodeId first_node = tape.node_count();
+
+  const std::vector<Var> results = f(standins);
+  if (results.empty()) {
+    throw ArgumentError("trace", "the function returned no value; return at least one", where);
+  }
+  for (const Var& result : results) {
+    if (!result.belongs_to(tape)) throw_foreign(result, "trace", where);
+  }
+
+  const auto program = std::make_shared<Tape>();
+  Copier copier(tape, *program);
+  const auto argument = [&](const Var& value) {
+    const ValueType type = value.type();
+    copier.map(value.id(), program->append(constant_operation, {}, {&type, 1}, {}, where));
+    ++arguments_;
+  };
+  const auto capture = [&](ValueId value) {
+    if (value >= first_value || copier.knows(value)) return;
+    captured_.push_back(tape.var(value));
+    argument(captured_.back());
+  };
+  for (const Var& standin : standins) argument(standin);
+  const std::vector<bool> needed = needed_nodes(tape, first_node, results);
+  for (NodeId node = first_node; node < tape.node_count(); ++node) {
+    if (!needed[node - first_node]) continue;
+    if (tape.is_parameter(node)) {
+      throw ArgumentError("trace",
+                          "the function records parameter " + tape.describe(node) +
+                              ", whose gradient would be lost; record it before and capture it",
+                          tape.where(node));
+    }
+    for (const ValueId input : tape.inputs(node)) capture(input);
+  }
+  for (const Var& result : results) capture(result.id());
+  for (NodeId node = first_node; node < tape.node_count(); ++node) {
+    if (needed[node - first_node]) copier.copy(node);
+  }
+  for (const Var& result : results) outputs_.push_back(copier[result.id()].id());
+  program_ = program;
+}
+
+std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) const {
+  if (arguments.size() != arguments_) {
+    throw ArgumentError("replay",
+                        std::to_string(arguments.size()) + " arguments for a trace of " +
+                            std::to_string(arguments_) + "; give its inputs and what it captured",
+                        where);
+  }
+  Copier copier(*program_, common_tape(arguments, "replay", where));
+  for (ValueId i = 0; i < arguments_; ++i) {
+    if (arguments[i].type() != program_->type(i)) {
+      throw ShapeError("replay",
+                       "argument " + std::to_string(i) + " is " + to_string(arguments[i].type()) +
+                           "; the trace was recorded with " + to_string(program_->type(i)),
+                       where);
+    }
+    copier.map(i, arguments[i]);
+  }
+  for (NodeId node = arguments_; node < program_->node_count(); ++node) copier.copy(node);
+  std::vector<Var> results;
+  for (const ValueId output : outputs_) results.push_back(copier[output]);
+  return results;
+}
+
+}  // namespace palimpsest

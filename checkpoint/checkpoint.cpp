@@ -1,0 +1,184 @@
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "autodiff/custom.h"
+#include "autodiff/execute.h"
+#include "autodiff/trace.h"
+#include "checkpoint/plan.h"
+#include "checkpoint/planners.h"
+#include "checkpoint/tape_graph.h"
+
+namespace palimpsest {
+namespace {
+
+/// Where everything a sub-program makes lies while it runs on so many threads: in its workspace, or
+/// in one of its outputs.
+struct Arrangement {
+  struct Place {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+  };
+  Plan plan;
+  std::vector<Place> storages;    // of each value in the workspace
+  std::vector<Place> workspaces;  // of each node in the workspace
+};
+
+/// A traced function as a program to run: everything but the tape it is recorded on.
+class Subprogram {
+ public:
+  explicit Subprogram(Trace traced) : trace(std::move(traced)) {
+    const Tape& program = trace.program();
+    const Graph graph = graph_of(program, trace.outputs());
+    home_.assign(program.value_count(), none);
+    storage_.resize(program.value_count());
+    for (ValueId value = 0; value < program.value_count(); ++value) {
+      storage_[value] = graph.storage(value);
+    }
+    for (std::uint32_t i = 0; i < trace.outputs().size(); ++i) {
+      const ValueId root = storage_[trace.outputs()[i]];
+      if (!graph.is_source_value(root) && home_[root] == none) home_[root] = i;
+    }
+    for (NodeId node = 0; node < program.node_count(); ++node) {
+      const Cost cost = cost_of(NodeView(program, node));
+      cost_.flops += cost.flops;
+      cost_.bytes += cost.bytes;
+    }
+  }
+
+  const Trace trace;
+
+  Cost cost() const { return cost_; }
+  Bytes workspace(int threads) const { return arrangement(threads).plan.layout.size; }
+  void run(const CustomCall& call) const;
+
+ private:
+  const Arrangement& arrangement(int threads) const;
+  Graph graph_for(int threads) const;
+
+  std::vector<std::uint32_t> home_;  // of each storage: the output it lies in
+  std::vector<ValueId> storage_;     // of each value
+  Cost cost_;
+  mutable std::mutex mutex_;
+  mutable std::map<int, Arrangement> arrangements_;  // by number of threads
+};
+
+/// The program's graph, with what lies in an output taking no bytes.
+Graph Subprogram::graph_for(int threads) const {
+  const Graph full = graph_of(trace.program(), {}, threads);
+  Graph graph;
+  for (NodeId node = 0; node < full.node_count(); ++node) {
+    std::vector<Graph::Output> outputs(full.output_count(node));
+    for (std::uint32_t i = 0; i < outputs.size(); ++i) {
+      const ValueId value = full.first_output(node) + i;
+      outputs[i].bytes = home_[storage_[value]] == none ? trace.program().bytes(value) : 0;
+      if (trace.program().operation(node).view) outputs[i].view_of = 0;
+    }
+    graph.add_node(full.inputs(node), outputs,
+                   {.cost = full.cost(node),
+                    .workspace = full.workspace(node),
+                    .source = full.is_source(node),
+                    .name = full.describe(node)});
+  }
+  for (const ValueId output : trace.outputs()) graph.add_target(output);
+  return graph;
+}
+
+const Arrangement& Subprogram::arrangement(int threads) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = arrangements_.find(threads);
+  if (known != arrangements_.end()) return known->second;
+  Arrangement made;
+  made.plan = make_plan(graph_for(threads), *keep_all());
+  made.storages.resize(trace.program().value_count());
+  made.workspaces.resize(trace.program().node_count());
+  for (const Interval& interval : made.plan.layout.intervals) {
+    Arrangement::Place& place = interval.storage == Interval::workspace
+                                    ? made.workspaces[made.plan.schedule.steps[interval.first].id]
+                                    : made.storages[interval.storage];
+    place = {static_cast<std::size_t>(interval.offset), static_cast<std::size_t>(interval.bytes)};
+  }
+  return arrangements_.emplace(threads, std::move(made)).first->second;
+}
+
+void Subprogram::run(const CustomCall& call) const {
+  const Tape& program = trace.program();
+  const Arrangement& places = arrangement(call.threads);
+  internal_check(std::ssize(call.workspace) >= places.plan.layout.size,
+                 "a checkpoint runs on more threads than it was planned for");
+  alignas(buffer_alignment) std::byte nothing[1];  // where values without elements lie
+  const auto data = [&](ValueId value) -> std::byte* {
+    const ValueId root = storage_[value];
+    if (root < trace.argument_count()) return call.inputs[root].raw();
+    if (program.is_leaf(program.producer(root))) return program.buffer(root).get();
+    if (home_[root] != none) return call.outputs[home_[root]].raw();
+    return call.workspace.empty() ? nothing : &call.workspace[places.storages[root].offset];
+  };
+  std::vector<Operand> operands;
+  for (const Step& step : places.plan.schedule.steps) {
+    if (step.kind != Step::Kind::compute) continue;
+    const NodeId node = step.id;
+    const Operation& operation = program.operation(node);
+    if (operation.view) continue;
+    operands.clear();
+    for (const ValueId input : program.inputs(node)) {
+      operands.push_back({data(input), program.type(input)});
+    }
+    const std::size_t inputs = operands.size();
+    for (ValueId i = 0; i < program.output_count(node); ++i) {
+      const ValueId output = program.first_output(node) + i;
+      operands.push_back({data(output), program.type(output)});
+    }
+    const std::span<const Operand> all(operands);
+    const Arrangement::Place scratch = places.workspaces[node];
+    execute(operation, program.attributes(node), all.first(inputs), all.subspan(inputs),
+            call.workspace.subspan(scratch.offset, scratch.bytes), call.threads);
+  }
+  for (std::uint32_t i = 0; i < call.outputs.size(); ++i) {
+    const ValueId output = trace.outputs()[i];
+    if (home_[storage_[output]] == i) continue;
+    // An argument, a constant, or a value returned twice.
+    std::memcpy(call.outputs[i].raw(), data(output),
+                static_cast<std::size_t>(call.outputs[i].bytes()));
+  }
+}
+
+}  // namespace
+
+std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, Where where) {
+  const auto body = std::make_shared<const Subprogram>(Trace(f, inputs, where));
+  std::vector<Var> arguments(inputs.begin(), inputs.end());
+  const auto captured = body->trace.captured();
+  arguments.insert(arguments.end(), captured.begin(), captured.end());
+  const CustomOperation operation({
+      .name = "checkpoint",
+      .types =
+          [body](std::span<const ValueType>) {
+            std::vector<ValueType> types;
+            for (const ValueId output : body->trace.outputs()) {
+              types.push_back(body->trace.program().type(output));
+            }
+            return types;
+          },
+      .forward = [body](const CustomCall& call) { body->run(call); },
+      .vjp =
+          [body](const Pullback& p) {
+            pull_back_through(
+                p, [&](std::span<const Var> xs) { return body->trace.replay(xs, p.where()); });
+          },
+      .cost = [body](const NodeView&) { return body->cost(); },
+      .workspace = [body](const NodeView&, int threads) { return body->workspace(threads); },
+      .half = HalfSupport::native,
+  });
+  const Var first = operation(arguments, where);
+  std::vector<Var> outputs;
+  for (std::uint32_t i = 0; i < body->trace.outputs().size(); ++i) {
+    outputs.push_back(first.output(i));
+  }
+  return outputs;
+}
+
+}  // namespace palimpsest

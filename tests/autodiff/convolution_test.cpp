@@ -1,0 +1,72 @@
+#include "autodiff/operations/convolution.h"
+
+#include "autodiff/error.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+std::string message_of(void (*call)(Tape&)) {
+  Tape tape;
+  try {
+    call(tape);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+Var zeros(Tape& tape, const Shape& shape) { return tape.parameter(Tensor::zeros(shape)); }
+
+TEST_CASE("convolution says what does not fit") {
+  const struct {
+    void (*call)(Tape&);
+    const char* words;
+  } cases[] = {
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 2, 3, 3})); },
+       "input (2, 3, 8, 8) has 3 channels, weight (4, 2, 3, 3) with 1 groups takes 2"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8}), zeros(t, {4, 3, 3})); },
+       "input (2, 3, 8) must have 4 axes"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3})); },
+       "another number of axes"},
+      {[](Tape& t) { convolution(zeros(t, {2, 3}), zeros(t, {4, 3})); }, "1 to 3 sizes"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 2}), zeros(t, {4, 3, 3, 5}), {}, {.padding = 1}); },
+       "reaches over 5 elements, input (2, 3, 8, 2) padded has 4; pad more"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 1, 3, 3}), {}, {.groups = 2}); },
+       "2 groups do not divide the 3 channels"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), zeros(t, {3})); },
+       "bias (3) does not fit; give (4)"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), {}, {.stride = 0}); },
+       "stride is 0; it must be at least 1"},
+      {[](Tape& t) {
+         conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), {}, {.dilation = {1, 2, 3}});
+       },
+       "dilation has 3 numbers for 2 spatial axes"},
+      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 0, 3})); },
+       "has an axis of size 0"},
+      {[](Tape& t) {
+         conv2d(t.parameter(Tensor::zeros({1, 1, 2, 2}, DType::i64)),
+                t.parameter(Tensor::zeros({1, 1, 1, 1}, DType::i64)));
+       },
+       "takes floating dtypes, not i64 (1, 1, 2, 2)"},
+      {[](Tape& t) {
+         transposed_convolution(zeros(t, {1, 2, 5}), zeros(t, {2, 1, 3}), {},
+                                {.stride = 2, .output_padding = 2});
+       },
+       "output_padding 2 must be less than the stride 2"},
+      {[](Tape& t) {
+         transposed_convolution(zeros(t, {1, 2, 2}), zeros(t, {2, 1, 3}), {}, {.padding = 2});
+       },
+       "takes away the whole result"},
+      {[](Tape& t) { transposed_convolution(zeros(t, {1, 2, 2}), zeros(t, {3, 1, 3})); },
+       "has 2 channels, weight (3, 1, 3) with 1 groups takes 3"},
+  };
+  for (const auto& [call, words] : cases) {
+    CHECK_THAT(message_of(call), Contains(words) && Contains("convolution_test.cpp"));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
