@@ -48,9 +48,10 @@ void for_blocks(std::int64_t n, Fill fill) {
 }
 
 template <class T>
-void uniform(const RandomStream& stream, T* out, std::int64_t n) {
+void uniform(const RandomStream& stream, T* out, std::int64_t n, std::int64_t start) {
+  const auto skipped = static_cast<std::uint64_t>(start / per_block<T>);
   for_blocks<T>(n, [&](std::uint64_t index, std::int64_t first, std::int64_t count) {
-    const auto bits = block(stream, index);
+    const auto bits = block(stream, skipped + index);
     for (std::int64_t lane = 0; lane < count; ++lane) out[first + lane] = unit<T>(bits, lane);
   });
 }
@@ -70,8 +71,12 @@ void normal(const RandomStream& stream, T* out, std::int64_t n) {
 
 }  // namespace
 
-void fill_uniform(const RandomStream& s, float* out, std::int64_t n) { uniform(s, out, n); }
-void fill_uniform(const RandomStream& s, double* out, std::int64_t n) { uniform(s, out, n); }
+void fill_uniform(const RandomStream& s, float* out, std::int64_t n, std::int64_t first) {
+  uniform(s, out, n, first);
+}
+void fill_uniform(const RandomStream& s, double* out, std::int64_t n, std::int64_t first) {
+  uniform(s, out, n, first);
+}
 void fill_normal(const RandomStream& s, float* out, std::int64_t n) { normal(s, out, n); }
 void fill_normal(const RandomStream& s, double* out, std::int64_t n) { normal(s, out, n); }
 

@@ -18,13 +18,32 @@ std::int64_t Shape::elements() const {
   return product;
 }
 
+namespace {
+
+bool inside(int& axis, int rank) {
+  if (axis < 0) axis += rank;
+  return axis >= 0 && axis < rank;
+}
+
+std::string out_of_range(int axis, const Shape& shape) {
+  const std::string text =
+      "axis " + std::to_string(axis) + " is out of range for shape " + to_string(shape);
+  if (shape.rank() == 0) return text + ", which has none";
+  const std::string rank = std::to_string(shape.rank());
+  return text + "; use -" + rank + " to " + std::to_string(shape.rank() - 1);
+}
+
+}  // namespace
+
 int Shape::wrap(int axis) const {
-  const int wrapped = axis < 0 ? axis + rank_ : axis;
-  if (wrapped < 0 || wrapped >= rank_) {
-    throw ShapeError("axis " + std::to_string(axis) + " is out of range for shape " +
-                     to_string(*this) + "; use -" + std::to_string(rank_) + " to " +
-                     std::to_string(rank_ - 1));
-  }
+  int wrapped = axis;
+  if (!inside(wrapped, rank_)) throw ShapeError(out_of_range(axis, *this));
+  return wrapped;
+}
+
+int Shape::wrap(int axis, std::string_view operation, const Where& where) const {
+  int wrapped = axis;
+  if (!inside(wrapped, rank_)) throw ShapeError(operation, out_of_range(axis, *this), where);
   return wrapped;
 }
 
@@ -58,8 +77,8 @@ std::string to_string(const Shape& shape) {
   return text + ")";
 }
 
-std::array<std::int64_t, max_rank> strides_of(const Shape& shape) {
-  std::array<std::int64_t, max_rank> strides{};
+Strides strides_of(const Shape& shape) {
+  Strides strides{};
   std::int64_t stride = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[static_cast<std::size_t>(axis)] = stride;

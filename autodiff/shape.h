@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "autodiff/error.h"
 
@@ -31,6 +33,8 @@ class Shape {
   std::int64_t elements() const;
   /// `axis` as a number in [0, rank); negative counts from the end. Throws `ShapeError`.
   int wrap(int axis) const;
+  /// The same; the error names `operation`.
+  int wrap(int axis, std::string_view operation, const Where& where) const;
 
   const std::int64_t* begin() const { return sizes_.data(); }
   const std::int64_t* end() const { return sizes_.data() + rank_; }
@@ -50,8 +54,14 @@ class Shape {
 /// `(2, 3)`; `()` for a scalar.
 std::string to_string(const Shape& shape);
 
+/// Axes named by the user; negative ones count from the end.
+using Axes = std::vector<int>;
+
+/// One number for each axis.
+using Strides = std::array<std::int64_t, max_rank>;
+
 /// Row-major strides, in elements.
-std::array<std::int64_t, max_rank> strides_of(const Shape& shape);
+Strides strides_of(const Shape& shape);
 
 /// The shape two operands meet in by NumPy's rule: aligned at the last axis, equal sizes or one of
 /// them 1. Throws `ShapeError` naming `operation` and both shapes.

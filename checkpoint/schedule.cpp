@@ -22,7 +22,7 @@ class Player {
         schedule_(schedule),
         live_(graph.value_count()),
         holders_(graph.value_count()),
-        computed_(graph.node_count()) {
+        times_(graph.node_count()) {
     for (ValueId value = 0; value < graph.value_count(); ++value) {
       if (graph.is_source_value(value) || graph.is_present(value)) revive(value);
     }
@@ -35,6 +35,10 @@ class Player {
       step.kind == Step::Kind::compute ? compute(step.id) : drop(step.id);
     }
     finish();
+    // Added up by node, so that schedules of the same work in other orders cost the same to the bit.
+    for (NodeId node = 0; node < graph_.node_count(); ++node) {
+      result_.cost += graph_.cost(node) * times_[node];
+    }
     result_.one_pass_cost = graph_.one_pass_cost();
     return std::move(result_);
   }
@@ -50,10 +54,8 @@ class Player {
       revive(graph_.first_output(node) + i);
     }
     record(bytes_ + graph_.workspace(node));
-    result_.cost += graph_.cost(node);
     ++result_.computed;
-    if (computed_[node]) ++result_.recomputed;
-    computed_[node] = true;
+    if (times_[node]++ > 0) ++result_.recomputed;
   }
 
   void drop(ValueId value) {
@@ -111,7 +113,7 @@ class Player {
   Simulation result_;
   std::vector<bool> live_;
   std::vector<std::uint32_t> holders_;  // live values in the storage of this root
-  std::vector<bool> computed_;
+  std::vector<std::uint32_t> times_;    // each node was computed
   Bytes bytes_ = 0;
 };
 

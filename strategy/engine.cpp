@@ -1,6 +1,6 @@
 #include "strategy/engine.h"
 
-#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
@@ -50,7 +50,10 @@ int checked_threads(int threads) {
     throw ArgumentError("[run] " + std::to_string(threads) +
                         " threads; give a positive number, or 0 for one per core");
   }
-  return threads > 0 ? threads : tbb::info::default_concurrency();
+  // oneTBB prints a warning when an arena is larger than its workers can ever fill.
+  const auto most = static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  return threads > 0 ? std::min(threads, most) : most;
 }
 
 const PlannerPtr& planner_of(const RunOptions& options) {

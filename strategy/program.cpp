@@ -69,6 +69,7 @@ class Program::Builder {
   struct Storage {
     std::uint32_t writer = none;  // last step that wrote it
     std::uint32_t interval = none;
+    std::uint32_t closer = none;         // last drop that ended an interval of it
     std::uint32_t holders = 0;           // live values in it
     std::vector<std::uint32_t> readers;  // since it was written
   };
@@ -83,6 +84,7 @@ class Program::Builder {
     live_[value] = true;
     Storage& storage = storages_[graph_.storage(value)];
     if (storage.holders++ == 0) {
+      if (step != none) depend(step, storage.closer);  // one place holds its buffer
       storage.writer = step;
       storage.interval = none;
       storage.readers.clear();
@@ -140,6 +142,7 @@ class Program::Builder {
     } else if (storage.interval != none) {
       program_.steps_[k].closed = storage.interval;
       closer_[storage.interval] = k;
+      storage.closer = k;
     }
   }
 

@@ -7,6 +7,7 @@
 #include "autodiff/tape.h"
 #include "checkpoint/plan.h"
 #include "strategy/executor.h"
+#include "strategy/svg.h"
 
 namespace palimpsest {
 
@@ -50,6 +51,8 @@ struct Report {
   };
   std::vector<OperationTime> by_operation() const;
 
+  /// Live bytes over time: x in milliseconds, y in MiB.
+  Chart::Curve live_bytes_curve() const;
   /// Draws live bytes over time with budget and predicted peak. Throws `FileError`.
   void write_svg(const std::string& path) const;
   /// Writes the steps as a Chrome trace (chrome://tracing, Perfetto). Throws `FileError`.

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "strategy/report.h"
-#include "strategy/svg.h"
 
 namespace palimpsest {
 namespace {
@@ -21,11 +20,7 @@ void finish(std::ofstream& file, const std::string& path) {
 
 }  // namespace
 
-void Report::write_svg(const std::string& path) const {
-  Chart chart;
-  chart.title = planner + ", budget " + (budget == unlimited ? "none" : format_bytes(budget));
-  chart.x_label = "milliseconds";
-  chart.y_label = "MiB live";
+Chart::Curve Report::live_bytes_curve() const {
   Chart::Curve curve{.label = "live bytes", .points = {}};
   double last = 0;
   for (const Step& step : steps) {
@@ -36,7 +31,15 @@ void Report::write_svg(const std::string& path) const {
   curve.points.emplace_back(last, curve.points.empty() ? 0 : curve.points.back().second);
   std::stable_sort(curve.points.begin(), curve.points.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  chart.curves.push_back(std::move(curve));
+  return curve;
+}
+
+void Report::write_svg(const std::string& path) const {
+  Chart chart;
+  chart.title = planner + ", budget " + (budget == unlimited ? "none" : format_bytes(budget));
+  chart.x_label = "milliseconds";
+  chart.y_label = "MiB live";
+  chart.curves.push_back(live_bytes_curve());
   chart.lines.push_back({"predicted peak", static_cast<double>(predicted_peak) / (1 << 20)});
   if (budget != unlimited) {
     chart.lines.push_back({"budget", static_cast<double>(budget) / (1 << 20)});

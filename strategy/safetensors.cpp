@@ -175,6 +175,12 @@ NamedTensors load_safetensors(const std::string& path) {
     Tensor tensor(entry.type.shape, entry.type.dtype);
     file.read(reinterpret_cast<char*>(tensor.raw()), tensor.bytes());
     if (!file) fail(path, data + entry.begin, "reading tensor '" + entry.name + "' failed");
+    if (tensor.dtype() == DType::boolean) {
+      for (std::int64_t at = 0; at < tensor.bytes(); ++at) {
+        if (static_cast<unsigned char>(tensor.raw()[at]) <= 1) continue;
+        fail(path, data + entry.begin + at, "a bool is neither 0 nor 1");
+      }
+    }
     tensors.emplace(entry.name, std::move(tensor));
     position = entry.end;
   }

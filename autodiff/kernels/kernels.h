@@ -8,9 +8,14 @@
 
 namespace palimpsest {
 
-/// y[i] = f(x[i]; parameters) for i in [0, n); x and y at multiples of 64 bytes from their buffers.
+/// y[i] = f(x[i]; parameters) for i in [0, n).
 template <class T>
 using UnaryKernel = void (*)(const T* x, T* y, std::int64_t n, const double* parameters);
+
+/// dx[i] = dy[i]·f'(z[i]; parameters) for i in [0, n), z being x or y.
+template <class T>
+using AdjointKernel = void (*)(const T* dy, const T* z, T* dx, std::int64_t n,
+                               const double* parameters);
 
 /// y[i] = f(a[i·a_step], b[i·b_step]) for i in [0, n), steps 0 or 1.
 template <class T, class Y>
@@ -34,6 +39,8 @@ struct Kernels {
   const char* level = nullptr;
   const UnaryKernel<float>* unary_f32;
   const UnaryKernel<double>* unary_f64;
+  const AdjointKernel<float>* adjoint_f32;
+  const AdjointKernel<double>* adjoint_f64;
   const BinaryKernel<float, float>* binary_f32;
   const BinaryKernel<double, double>* binary_f64;
   const BinaryKernel<std::int64_t, std::int64_t>* binary_i64;
@@ -62,6 +69,13 @@ struct Kernels {
       return softmax_f64;
     else
       return softmax_f32;
+  }
+  template <class T>
+  const AdjointKernel<T>* adjoint() const {
+    if constexpr (sizeof(T) == 8)
+      return adjoint_f64;
+    else
+      return adjoint_f32;
   }
   template <class T>
   const ConvolutionKernels<T>& convolution() const {

@@ -10,6 +10,7 @@ namespace palimpsest::PALIMPSEST_LEVEL {
 Kernels make_kernels();
 
 void add_unary(Kernels& kernels);
+void add_adjoint(Kernels& kernels);
 void add_binary(Kernels& kernels);
 void add_gemm(Kernels& kernels);
 void add_softmax(Kernels& kernels);

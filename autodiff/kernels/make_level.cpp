@@ -5,6 +5,7 @@ namespace palimpsest::PALIMPSEST_LEVEL {
 Kernels make_kernels() {
   Kernels kernels{};
   add_unary(kernels);
+  add_adjoint(kernels);
   add_binary(kernels);
   add_gemm(kernels);
   add_softmax(kernels);

@@ -1,23 +1,25 @@
-#include <Eigen/Core>
+#include <unsupported/Eigen/SpecialFunctions>
 
+#include "autodiff/kernels/array_functions.h"
+#include "autodiff/kernels/blocks.h"
 #include "autodiff/kernels/level.h"
 #include "autodiff/operations/unary_functions.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-template <class T>
-using Array = Eigen::Array<T, Eigen::Dynamic, 1>;
-
 template <class F, class T>
 void loop(const T* x, T* y, std::int64_t n, const double* parameters) {
-  const Eigen::Map<const Array<T>> input(x, n);
-  Eigen::Map<Array<T>> output(y, n);
-  if constexpr (requires { F::value(input); }) {
-    output = F::value(input);
-  } else {
-    output = F::value(input, static_cast<T>(parameters[0]), static_cast<T>(parameters[1]));
-  }
+  in_blocks(
+      y, n,
+      [parameters](const auto& block) {
+        if constexpr (requires { F::value(block); }) {
+          return F::value(block);
+        } else {
+          return F::value(block, parameters);
+        }
+      },
+      Source<T>(x, 1));
 }
 
 template <class T, class... F>

@@ -1,10 +1,12 @@
 #include "autodiff/operations/binary.h"
 
 #include <array>
+#include <cmath>
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/broadcasting.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
@@ -62,24 +64,49 @@ void pull_back(const Pullback& p) {
   if (p.wants(1)) p.set(1, sum_to(F::db(p.adjoint(), a, b, p.output()), b.shape()));
 }
 
+template <class F>
+constexpr void (*pullback_of())(const Pullback&) {
+  if constexpr (requires(const Var& v) { F::da(v, v, v, v); }) return pull_back<F>;
+  return nullptr;
+}
+
+template <class F>
+Cost cost(const NodeView& node) {
+  const ValueType y = node.output();
+  return {F::text.flops * static_cast<double>(y.shape.elements()),
+          static_cast<double>(node.input(0).bytes() + node.input(1).bytes() + y.bytes())};
+}
+
+template <class F>
+Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullback&)) {
+  return {.name = F::text.name,
+          .formula = F::text.formula,
+          .summary = F::text.summary,
+          .compute = compute,
+          .vjp = vjp,
+          .cost = cost<F>};
+}
+
 template <class... F>
 auto make_binary(functions::List<F...>) {
-  return std::array<Operation, sizeof...(F)>{
-      Operation{.name = F::text.name,
-                .formula = F::text.formula,
-                .summary = F::text.summary,
-                .compute = compute<functions::position<F, functions::Binary>>,
-                .vjp = pull_back<F>}...};
+  return std::array{
+      describe<F>(compute<functions::position<F, functions::Binary>>, pullback_of<F>())...};
 }
 
 template <class... F>
 auto make_comparisons(functions::List<F...>) {
-  return std::array<Operation, sizeof...(F)>{
-      Operation{.name = F::text.name,
-                .formula = F::text.formula,
-                .summary = F::text.summary,
-                .compute = compute_comparison<functions::position<F, functions::Comparison>>}...};
+  return std::array{
+      describe<F>(compute_comparison<functions::position<F, functions::Comparison>>, nullptr)...};
 }
+
+/// True at the place of every function that takes floating dtypes only.
+template <class... F>
+constexpr std::array<bool, sizeof...(F)> floating_only(functions::List<F...>) {
+  return {requires {F::floating;
+}
+...
+};  // namespace
+}  // namespace palimpsest
 
 const auto& binary_table() {
   static const auto operations = make_binary(functions::Binary{});
@@ -116,11 +143,30 @@ std::span<const Operation* const> binary_operations() {
 }
 
 Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where) {
-  return record_pair(binary_table()[index], a, b, false, where);
+  static constexpr auto floating = floating_only(functions::Binary{});
+  const Operation& operation = binary_table()[index];
+  if (floating[index] && !is_floating(promote(a.dtype(), b.dtype()))) {
+    throw DTypeError(operation.name,
+                     "takes floating dtypes, not " + to_string(a.type()) + " and " +
+                         to_string(b.type()) + "; cast one first",
+                     where);
+  }
+  return record_pair(operation, a, b, false, where);
 }
 
 Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where& where) {
   return record_pair(comparison_table()[index], a, b, true, where);
+}
+
+Var number_like(const Var& x, double number, const char* operation, const Where& where) {
+  const DType dtype = x.dtype();
+  if (!is_floating(dtype) && number != std::floor(number)) {
+    throw ArgumentError(operation,
+                        "the number " + std::to_string(number) + " is no " +
+                            std::string(name_of(dtype)) + "; cast the other operand first",
+                        where);
+  }
+  return full(x.tape(), {}, number, dtype, where);
 }
 
 namespace {
@@ -129,8 +175,7 @@ namespace {
 template <class Unary, class Binary>
 Var with_number(const Var& x, double a, bool number_first, const Where& where) {
   if (is_floating(x.dtype())) return unary<Unary>(x, where, {a});
-  const Var number = full(x.tape(), {}, a, x.dtype(), where);
-  return number_first ? binary<Binary>(number, x, where) : binary<Binary>(x, number, where);
+  return number_first ? binary<Binary>(a, x, where) : binary<Binary>(x, a, where);
 }
 
 }  // namespace
@@ -141,7 +186,10 @@ Var operator+(const Located& a, const Var& b) { return binary<Add>(a.var, b, a.w
 Var operator-(const Located& a, const Var& b) { return binary<Subtract>(a.var, b, a.where); }
 Var operator*(const Located& a, const Var& b) { return binary<Multiply>(a.var, b, a.where); }
 Var operator/(const Located& a, const Var& b) { return binary<Divide>(a.var, b, a.where); }
-Var operator-(const Located& x) { return unary<Negate>(x.var, x.where); }
+Var operator-(const Located& x) {
+  return is_floating(x.var.dtype()) ? unary<Negate>(x.var, x.where)
+                                    : binary<Subtract>(0, x.var, x.where);
+}
 Var operator+(const Located& x, double a) {
   return with_number<Shift, Add>(x.var, a, false, x.where);
 }
@@ -163,9 +211,16 @@ Var operator*(double a, const Located& x) {
 Var operator/(const Located& x, double a) {
   return with_number<DivideBy, Divide>(x.var, a, false, x.where);
 }
-Var operator/(double a, const Located& x) {
-  return binary<Divide>(full(x.var.tape(), {}, a, x.var.dtype(), x.where), x.var, x.where);
-}
+Var operator/(double a, const Located& x) { return binary<Divide>(a, x.var, x.where); }
+
+Var operator>(const Located& a, const Var& b) { return greater(a.var, b, a.where); }
+Var operator>=(const Located& a, const Var& b) { return greater_equal(a.var, b, a.where); }
+Var operator<(const Located& a, const Var& b) { return less(a.var, b, a.where); }
+Var operator<=(const Located& a, const Var& b) { return less_equal(a.var, b, a.where); }
+Var operator>(const Located& x, double a) { return greater(x.var, a, x.where); }
+Var operator>=(const Located& x, double a) { return greater_equal(x.var, a, x.where); }
+Var operator<(const Located& x, double a) { return less(x.var, a, x.where); }
+Var operator<=(const Located& x, double a) { return less_equal(x.var, a, x.where); }
 
 Var sum_to(const Var& y, const Shape& shape, Where where) {
   const Shape from = y.shape();

@@ -6,18 +6,35 @@
 namespace palimpsest {
 
 /// Records function `index` of `functions::Binary` on operands that broadcast and meet in the
-/// promoted dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool.
+/// promoted dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool, and
+/// for integers where the function takes floating dtypes only.
 Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where);
 /// The same for `functions::Comparison`; any dtype but bool, the result is bool.
 Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where& where);
+
+/// A scalar of one number in x's dtype. Throws `ArgumentError` naming `operation` when x holds
+/// integers and the number is none.
+Var number_like(const Var& x, double number, const char* operation, const Where& where);
 
 template <class F>
 Var binary(const Var& a, const Var& b, const Where& where) {
   return record_binary(functions::position<F, functions::Binary>, a, b, where);
 }
 template <class F>
+Var binary(const Var& a, double b, const Where& where) {
+  return binary<F>(a, number_like(a, b, F::text.name, where), where);
+}
+template <class F>
+Var binary(double a, const Var& b, const Where& where) {
+  return binary<F>(number_like(b, a, F::text.name, where), b, where);
+}
+template <class F>
 Var comparison(const Var& a, const Var& b, const Where& where) {
   return record_comparison(functions::position<F, functions::Comparison>, a, b, where);
+}
+template <class F>
+Var comparison(const Var& a, double b, const Where& where) {
+  return comparison<F>(a, number_like(a, b, F::text.name, where), where);
 }
 
 /// An operand together with the line that names it: how an operator learns where it was written.
@@ -41,6 +58,16 @@ Var operator*(const Located& x, double a);
 Var operator*(double a, const Located& x);
 Var operator/(const Located& x, double a);
 Var operator/(double a, const Located& x);
+
+// Comparisons element by element. `==` and `!=` compare the handles themselves; see `equal`.
+Var operator>(const Located& a, const Var& b);
+Var operator>=(const Located& a, const Var& b);
+Var operator<(const Located& a, const Var& b);
+Var operator<=(const Located& a, const Var& b);
+Var operator>(const Located& x, double a);
+Var operator>=(const Located& x, double a);
+Var operator<(const Located& x, double a);
+Var operator<=(const Located& x, double a);
 
 /// y summed over the axes along which `shape` was broadcast to reach y's shape: the adjoint of
 /// broadcasting.

@@ -1,17 +1,15 @@
 #pragma once
 
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/function.h"
 
-/// The functions of two variables, as unary_functions.h has those of one. `da` and `db` record the
-/// adjoint of one operand before it is summed to that operand's shape.
+/// The functions of two variables, made as functions/function.h says. `da` and `db` record the
+/// adjoint of one operand before it is summed to that operand's shape; without them no derivative
+/// flows. `floating` marks those that integers do not take.
 namespace palimpsest::functions {
 
 struct Add {
-  static constexpr Text text{"add", "y = a + b", "sum"};
-  template <class A, class B>
-  static auto value(const A& a, const B& b) {
-    return a + b;
-  }
+  static constexpr Text text{"add", "y = a + b", "sum", 1};
+  static auto value(const auto& a, const auto& b) { return a + b; }
   template <class V>
   static V da(const V& dy, const V&, const V&, const V&) {
     return dy;
@@ -23,11 +21,8 @@ struct Add {
 };
 
 struct Subtract {
-  static constexpr Text text{"subtract", "y = a - b", "difference"};
-  template <class A, class B>
-  static auto value(const A& a, const B& b) {
-    return a - b;
-  }
+  static constexpr Text text{"subtract", "y = a - b", "difference", 1};
+  static auto value(const auto& a, const auto& b) { return a - b; }
   template <class V>
   static V da(const V& dy, const V&, const V&, const V&) {
     return dy;
@@ -39,11 +34,8 @@ struct Subtract {
 };
 
 struct Multiply {
-  static constexpr Text text{"multiply", "y = a·b, ∂y/∂a = b, ∂y/∂b = a", "product"};
-  template <class A, class B>
-  static auto value(const A& a, const B& b) {
-    return a * b;
-  }
+  static constexpr Text text{"multiply", "y = a·b, ∂y/∂a = b, ∂y/∂b = a", "product", 1};
+  static auto value(const auto& a, const auto& b) { return a * b; }
   template <class V>
   static V da(const V& dy, const V&, const V& b, const V&) {
     return dy * b;
@@ -55,11 +47,9 @@ struct Multiply {
 };
 
 struct Divide {
-  static constexpr Text text{"divide", "y = a/b, ∂y/∂a = 1/b, ∂y/∂b = -y/b", "quotient"};
-  template <class A, class B>
-  static auto value(const A& a, const B& b) {
-    return a / b;
-  }
+  static constexpr Text text{"divide", "y = a/b, ∂y/∂a = 1/b, ∂y/∂b = -y/b",
+                             "quotient; of integers truncated towards 0, and 0 where b = 0", 1};
+  static auto value(const auto& a, const auto& b) { return quotient(a, b); }
   template <class V>
   static V da(const V& dy, const V&, const V& b, const V&) {
     return dy / b;
@@ -70,32 +60,168 @@ struct Divide {
   }
 };
 
-/// Every function above, in the order of the documentation.
-using Binary = List<Add, Subtract, Multiply, Divide>;
-
-struct Greater {
-  static constexpr Text text{"greater", "y = a > b", "comparison"};
-  template <class A, class B>
-  static auto value(const A& a, const B& b) {
-    return a > b;
+struct Minimum {
+  static constexpr Text text{"minimum", "y = min(a, b); equal operands halve the adjoint",
+                             "the smaller operand; NaN if one is", 1};
+  static auto value(const auto& a, const auto& b) { return smaller(a, b); }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    return dy * share(b, a);
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V&) {
+    return dy * share(a, b);
   }
 };
 
-/// The comparisons; their result is bool.
-using Comparison = List<Greater>;
+struct Maximum {
+  static constexpr Text text{"maximum", "y = max(a, b); equal operands halve the adjoint",
+                             "the larger operand; NaN if one is", 1};
+  static auto value(const auto& a, const auto& b) { return larger(a, b); }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    return dy * share(a, b);
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V&) {
+    return dy * share(b, a);
+  }
+};
+
+/// How much of a maximum's adjoint the operand a gets.
+struct Share {
+  static constexpr Text text{"share", "y = 1 if a > b, 0 if a < b, else 1/2; no derivative",
+                             "part of the adjoint of a maximum", 2};
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) {
+    return choose(a - b, like(a, 1), choose(b - a, like(a, 0), a * like(a, 0) + like(a, 0.5)));
+  }
+};
+
+struct Pow {
+  static constexpr Text text{"pow", "y = aᵇ, ∂y/∂a = b·aᵇ⁻¹, ∂y/∂b = y·log a; both 0 at a = b = 0",
+                             "power", 30};
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) { return pow(a, b); }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    const V empty = logical_and(equal(a, 0), equal(b, 0));  // there 0·0⁻¹ is no number
+    return dy * (b * pow(where(empty, 1, a), b - 1));
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V&, const V& y) {
+    return dy * (y * log(where(equal(a, 0), 1, a)));
+  }
+};
+
+struct Atan2 {
+  static constexpr Text text{"atan2",
+                             "y = angle of (b, a), ∂y/∂a = b/(a² + b²), ∂y/∂b = -a/(a² + b²)",
+                             "angle of a point by its ordinate and abscissa", 30};
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) { return atan2(a, b); }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    return dy * (b / (a * a + b * b));
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V&) {
+    return -(dy * (a / (a * a + b * b)));
+  }
+};
+
+/// Every function above, in the order of the documentation.
+using Binary = List<Add, Subtract, Multiply, Divide, Minimum, Maximum, Share, Pow, Atan2>;
+
+struct Greater {
+  static constexpr Text text{"greater", "y = a > b", "comparison", 1};
+  static bool value(auto a, auto b) { return a > b; }
+};
+
+struct GreaterEqual {
+  static constexpr Text text{"greater_equal", "y = a ≥ b", "comparison", 1};
+  static bool value(auto a, auto b) { return a >= b; }
+};
+
+struct Less {
+  static constexpr Text text{"less", "y = a < b", "comparison", 1};
+  static bool value(auto a, auto b) { return a < b; }
+};
+
+struct LessEqual {
+  static constexpr Text text{"less_equal", "y = a ≤ b", "comparison", 1};
+  static bool value(auto a, auto b) { return a <= b; }
+};
+
+struct Equal {
+  static constexpr Text text{"equal", "y = a = b", "comparison", 1};
+  static bool value(auto a, auto b) { return a == b; }
+};
+
+struct NotEqual {
+  static constexpr Text text{"not_equal", "y = a ≠ b", "comparison", 1};
+  static bool value(auto a, auto b) { return a != b; }
+};
+
+/// The comparisons; their result is bool and no derivative flows.
+using Comparison = List<Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual>;
 
 }  // namespace palimpsest::functions
 
 namespace palimpsest {
 
-template <IsVar V>
-V add(const V& a, const V& b, std::source_location where = std::source_location::current()) {
+// Operands broadcast and meet in the promoted dtype; the second may be a number.
+
+auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Add>(a, b, where);
 }
-/// a > b element by element; bool.
-template <IsVar V>
-V greater(const V& a, const V& b, std::source_location where = std::source_location::current()) {
+auto subtract(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Subtract>(a, b, where);
+}
+auto multiply(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Multiply>(a, b, where);
+}
+auto divide(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Divide>(a, b, where);
+}
+/// The smaller operand; the adjoint of equal ones is halved between them.
+auto minimum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return binary<functions::Minimum>(a, b, where);
+}
+/// The larger operand; the adjoint of equal ones is halved between them.
+auto maximum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return binary<functions::Maximum>(a, b, where);
+}
+/// 1 where a > b, 0 where a < b, else 1/2. No derivative flows.
+auto share(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Share>(a, b, where);
+}
+/// a to the power b; a may be a number. Negative a need whole b.
+auto pow(const auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Pow>(a, b, where);
+}
+/// The angle of the point (b, a), in (−π, π].
+auto atan2(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Atan2>(a, b, where);
+}
+
+auto greater(const IsVar auto& a, const auto& b, Where where = Where::current()) {
   return comparison<functions::Greater>(a, b, where);
+}
+auto greater_equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return comparison<functions::GreaterEqual>(a, b, where);
+}
+auto less(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return comparison<functions::Less>(a, b, where);
+}
+auto less_equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return comparison<functions::LessEqual>(a, b, where);
+}
+auto equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return comparison<functions::Equal>(a, b, where);
+}
+auto not_equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+  return comparison<functions::NotEqual>(a, b, where);
 }
 
 }  // namespace palimpsest

@@ -1,146 +1,211 @@
 #include "autodiff/operations/reduce.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
 #include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/fold.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/parallel.h"
 
 namespace palimpsest {
 namespace {
 
-using Mask = std::array<bool, max_rank>;
-
-Mask mask_of(const Axes& axes, const Shape& shape, const char* operation, const Where& where) {
-  Mask mask{};
-  for (const int axis : axes) {
-    const int wrapped = axis < 0 ? axis + shape.rank() : axis;
-    if (wrapped < 0 || wrapped >= shape.rank()) {
-      throw ShapeError(
-          operation,
-          "axis " + std::to_string(axis) + " is out of range for shape " + to_string(shape), where);
-    }
-    if (std::exchange(mask[static_cast<std::size_t>(wrapped)], true)) {
-      throw ShapeError(operation, "axis " + std::to_string(axis) + " is named twice", where);
-    }
+struct Sum : Summing {
+  template <class T>
+  T finish(Total<T> total, T) const {
+    return static_cast<T>(total);
   }
-  if (axes.empty()) std::fill_n(mask.begin(), shape.rank(), true);
-  return mask;
-}
-
-/// `shape` with the masked axes of size 1.
-Shape kept_shape(const Shape& shape, const Mask& mask) {
-  Shape kept = shape;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (mask[static_cast<std::size_t>(axis)]) kept[axis] = 1;
-  }
-  return kept;
-}
-
-/// The sum of n numbers a stride apart, in halves so that rounding grows with log n only.
-template <class T>
-T pairwise_sum(const T* x, std::int64_t n, std::int64_t stride) {
-  if (n <= 128) {
-    T total{};
-    for (std::int64_t i = 0; i < n; ++i) total += x[i * stride];
-    return total;
-  }
-  const std::int64_t half = n / 2;
-  return pairwise_sum(x, half, stride) + pairwise_sum(x + half * stride, n - half, stride);
-}
-
-struct SumAttributes {
-  Mask mask;
 };
 
-template <class T>
-void compute_sum(const KernelCall& call) {
-  const Operand& x = call.input();
-  const Operand& y = call.output();
-  const Mask& mask = call.attributes.as<SumAttributes>().mask;
-  // Axes split into (kept…, reduced…) by strides; the innermost reduced axis runs fastest.
-  const Shape& shape = x.shape();
-  const auto strides = strides_of(shape);
-  std::vector<std::pair<std::int64_t, std::int64_t>> kept, reduced;  // size, stride
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const auto at = static_cast<std::size_t>(axis);
-    auto& list = mask[at] ? reduced : kept;
-    if (shape[axis] == 1) continue;
-    if (!list.empty() && list.back().second == strides[at] * shape[axis]) {
-      list.back() = {list.back().first * shape[axis], strides[at]};
+struct Product {
+  template <class V>
+  static V combine(V a, V b) {
+    if constexpr (std::is_integral_v<V>) {
+      // 64 bits, so that 32-bit factors are not promoted to a signed product
+      return static_cast<V>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     } else {
-      list.emplace_back(shape[axis], strides[at]);
+      return a * b;
     }
   }
-  std::int64_t count = 1;
-  for (const auto& [size, stride] : reduced) count *= size;
-  const auto inner = reduced.empty() ? std::pair<std::int64_t, std::int64_t>(1, 1) : reduced.back();
-  const T* data = x.as<T>();
-  T* out = y.as<T>();
-  const double cost = static_cast<double>(count);
-  parallel_chunks(y.elements(), grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t o = begin; o < end; ++o) {
-      std::int64_t base = 0;
-      std::int64_t rest = o;
-      for (std::size_t i = kept.size(); i-- > 0;) {
-        base += rest % kept[i].first * kept[i].second;
-        rest /= kept[i].first;
-      }
-      T total{};
-      for (std::int64_t r = 0; inner.first > 0 && r < count / inner.first; ++r) {
-        std::int64_t offset = base;
-        std::int64_t index = r;
-        for (std::size_t i = reduced.empty() ? 0 : reduced.size() - 1; i-- > 0;) {
-          offset += index % reduced[i].first * reduced[i].second;
-          index /= reduced[i].first;
-        }
-        total += pairwise_sum(data + offset, inner.first, inner.second);
-      }
-      out[o] = total;
-    }
-  });
+  template <class V>
+  static V identity() {
+    return V(1);
+  }
+  template <class T>
+  T finish(Total<T> total, T) const {
+    return static_cast<T>(total);
+  }
+};
+
+template <bool every>
+struct Truth {
+  template <class V>
+  static V combine(V a, V b) {
+    return every ? (a & b) != 0 : (a | b) != 0;
+  }
+  template <class V>
+  static V identity() {
+    return every;
+  }
+  bool finish(bool total, bool) const { return total; }
+};
+
+template <class Rule>
+void compute_numbers(const KernelCall& call) {
+  fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
+
+Cost one_pass(const NodeView& node) { return fold_cost(node, 1, 1); }
+
+const AxisMask& mask_of(const Pullback& p) { return p.attributes().as<ReduceAttributes>().mask; }
 
 const Operation sum_operation{
     .name = "sum",
     .formula = "y = Σ x, x̄ = ȳ repeated along the reduced axes",
     .summary = "sum over axes",
+    .compute = compute_numbers<Sum>,
+    .vjp =
+        [](const Pullback& p) {
+          const Var x = p.input();
+          p.set(0, broadcast_to(with_axes_kept(p.adjoint(), x, mask_of(p)), x.shape()));
+        },
+    .cost = one_pass,
+    .workspace = fold_workspace,
+};
+
+const Operation mean_operation{
+    .name = "mean",
+    .formula = "y = Σ x / n, x̄ = ȳ/n repeated along the reduced axes",
+    .summary = "mean over axes",
     .compute =
         [](const KernelCall& call) {
-          visit_numeric(call.input().dtype(), [&]<class T>(T) { compute_sum<T>(call); });
+          fold_floating(call,
+                        [](const auto& folding) { folding.run(Averaging{{}, folding.number()}); });
         },
     .vjp =
         [](const Pullback& p) {
-          const Shape shape = p.input().shape();
-          const Mask& mask = p.attributes().as<SumAttributes>().mask;
-          p.set(0, broadcast_to(reshape(p.adjoint(), kept_shape(shape, mask)), shape));
+          const Var x = p.input();
+          const auto attributes = p.attributes().as<ReduceAttributes>();
+          const Var share = p.adjoint() / attributes.number;
+          p.set(0, broadcast_to(with_axes_kept(share, x, attributes.mask), x.shape()));
         },
+    .cost = one_pass,
+    .workspace = fold_workspace,
 };
 
-const Operation* const family[] = {&sum_operation};
+/// For each element along axis 1 of (before, n, after) the product of the others: products of
+/// pairs, of pairs of pairs and so on upwards, then each one's with its neighbour's downwards.
+/// Nothing is divided, so zeros need no care, and all of it can be differentiated again.
+Var product_of_others(Var x) {
+  const std::int64_t before = x.shape()[0];
+  const std::int64_t after = x.shape()[2];
+  std::vector<Var> pairs;
+  std::vector<std::int64_t> sizes;
+  while (x.shape()[1] > 1) {
+    const std::int64_t n = x.shape()[1];
+    sizes.push_back(n);
+    if (n % 2 != 0) x = pad(x, {{0, 0}, {0, 1}, {0, 0}}, 1);
+    pairs.push_back(reshape(x, {before, (n + 1) / 2, 2, after}));
+    const std::vector<Var> halves = chunk(pairs.back(), 2, 2);
+    x = reshape(halves[0] * halves[1], {before, (n + 1) / 2, after});
+  }
+  Var others = full_like(x, 1);
+  for (std::size_t level = pairs.size(); level-- > 0;) {
+    const std::int64_t n = sizes[level];
+    const Var swapped = flip(pairs[level], {2});
+    const Var both = n <= 2 ? swapped : swapped * unsqueeze(others, 2);
+    others = slice(reshape(both, {before, (n + 1) / 2 * 2, after}), 1, {.stop = n});
+  }
+  return others;
+}
+
+const Operation prod_operation{
+    .name = "prod",
+    .formula = "y = Π x, x̄ᵢ = ȳ·Π over j ≠ i of xⱼ",
+    .summary = "product over axes",
+    .compute = compute_numbers<Product>,
+    .vjp =
+        [](const Pullback& p) {
+          const Var x = p.input();
+          const AxisMask mask = mask_of(p);
+          const Var others = unmerge_axes(product_of_others(merge_axes(x, mask)), x.shape(), mask);
+          p.set(0, others * with_axes_kept(p.adjoint(), x, mask));
+        },
+    .cost = one_pass,
+    .workspace = fold_workspace,
+};
+
+const Operation all_operation{
+    .name = "all",
+    .formula = "y = every x",
+    .summary = "whether all are true, over axes",
+    .compute = [](const KernelCall& call) { Folding<bool>(call).run(Truth<true>{}); },
+    .cost = one_pass,
+    .workspace = fold_workspace,
+};
+
+const Operation any_operation{
+    .name = "any",
+    .formula = "y = some x",
+    .summary = "whether one is true, over axes",
+    .compute = [](const KernelCall& call) { Folding<bool>(call).run(Truth<false>{}); },
+    .cost = one_pass,
+    .workspace = fold_workspace,
+};
+
+const Operation* const family[] = {&sum_operation, &mean_operation, &prod_operation, &all_operation,
+                                   &any_operation};
+
+Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
+            const Where& where) {
+  if (x.dtype() == DType::boolean) {
+    throw DTypeError(operation.name, "takes numbers, not bool; cast it first", where);
+  }
+  const AxisMask mask = mask_of(axes, x.shape(), operation.name, where);
+  return record_reduction(operation, x, {mask}, keep_axes, x.dtype(), where);
+}
+
+Var truths(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
+           const Where& where) {
+  if (x.dtype() != DType::boolean) {
+    throw DTypeError(operation.name,
+                     "takes bool, not " + to_string(x.type()) + "; compare or cast it first",
+                     where);
+  }
+  const AxisMask mask = mask_of(axes, x.shape(), operation.name, where);
+  return record_reduction(operation, x, {mask}, keep_axes, DType::boolean, where);
+}
 
 }  // namespace
 
 std::span<const Operation* const> reduce_operations() { return family; }
 
 Var sum(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  const Shape shape = x.shape();
-  const Mask mask = mask_of(axes, shape, "sum", where);
-  if (x.dtype() == DType::boolean) {
-    throw DTypeError("sum", "takes numbers, not bool; cast it first", where);
+  return numbers(sum_operation, x, axes, keep_axes, where);
+}
+
+Var mean(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  require_floating(x, "mean", where);
+  const AxisMask mask = mask_of(axes, x.shape(), "mean", where);
+  const std::int64_t count = reduced_count(x.shape(), mask);
+  if (count == 0) {
+    throw ShapeError("mean", "shape " + to_string(x.shape()) + " leaves nothing to take a mean of",
+                     where);
   }
-  Shape result;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    if (!mask[static_cast<std::size_t>(axis)])
-      result.push_back(shape[axis]);
-    else if (keep_axes)
-      result.push_back(1);
-  }
-  const ValueType type{result, x.dtype()};
-  return x.tape().record(sum_operation, {&x, 1}, {&type, 1}, SumAttributes{mask}, where);
+  return record_reduction(mean_operation, x, {mask, static_cast<double>(count)}, keep_axes,
+                          x.dtype(), where);
+}
+
+Var prod(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return numbers(prod_operation, x, axes, keep_axes, where);
+}
+
+Var all(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return truths(all_operation, x, axes, keep_axes, where);
+}
+
+Var any(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return truths(any_operation, x, axes, keep_axes, where);
 }
 
 }  // namespace palimpsest

@@ -1,16 +1,59 @@
 #pragma once
 
-#include <vector>
-
 #include "autodiff/var.h"
 
+/// Reductions. `axes` names what is reduced, all axes when it is empty; negative ones count from
+/// the end. Reduced axes are removed, or kept with size 1. An axis that is not there or named twice
+/// throws `ShapeError`. Sums of f32 are totalled in f64, those of 16-bit types in f32 and then f64;
+/// the order of addition is fixed by the shape.
 namespace palimpsest {
 
-/// Axes to reduce; empty means all of them. Negative ones count from the end.
-using Axes = std::vector<int>;
-
-/// Σ x over `axes`; reduced axes are removed, or kept with size 1.
+/// Σ x; 0 of nothing. Any numbers; integers wrap around.
 Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+        Where where = Where::current());
+
+/// Σ x / n. Throws `ShapeError` for the mean of nothing, `DTypeError` for integers.
+Var mean(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+         Where where = Where::current());
+
+/// Π x; 1 of nothing. The derivative is right where factors are zero.
+Var prod(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+         Where where = Where::current());
+
+/// The largest element. A NaN wins. Among equal ones the first has the derivative. Throws
+/// `ShapeError` for the maximum of nothing.
+Var max(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+        Where where = Where::current());
+/// The smallest element, as `max` has the largest.
+Var min(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+        Where where = Where::current());
+
+/// Where `max` found its element, the first among equal ones: i64, counted along the axis, or along
+/// the reduced axes in row-major order when there are several. No derivative.
+Var argmax(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+           Where where = Where::current());
+Var argmin(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+           Where where = Where::current());
+
+/// Σ (x − mean)² / (n − correction). Throws `ArgumentError` unless n > correction ≥ 0.
+Var variance(const Var& x, const Axes& axes = {}, double correction = 1, bool keep_axes = false,
+             Where where = Where::current());
+/// √variance; its derivative is taken as 0 where it is 0.
+Var standard_deviation(const Var& x, const Axes& axes = {}, double correction = 1,
+                       bool keep_axes = false, Where where = Where::current());
+
+/// log Σ exp x, without overflow; −∞ of nothing.
+Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+              Where where = Where::current());
+
+/// Sums of the elements up to and including each along `axis`; from the end when `reverse`.
+Var cumsum(const Var& x, int axis, bool reverse = false, Where where = Where::current());
+
+/// Whether every element is true; true of nothing. Bool only.
+Var all(const Var& x, const Axes& axes = {}, bool keep_axes = false,
+        Where where = Where::current());
+/// Whether some element is true; false of nothing. Bool only.
+Var any(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 
 }  // namespace palimpsest

@@ -10,11 +10,19 @@ namespace palimpsest {
 std::span<const Operation* const> leaf_operations();
 std::span<const Operation* const> unary_operations();
 std::span<const Operation* const> binary_operations();
+std::span<const Operation* const> logical_operations();
 std::span<const Operation* const> reduce_operations();
+std::span<const Operation* const> extreme_operations();
+std::span<const Operation* const> moment_operations();
+std::span<const Operation* const> cumsum_operations();
 std::span<const Operation* const> shape_operations();
 std::span<const Operation* const> softmax_operations();
 std::span<const Operation* const> classification_operations();
 std::span<const Operation* const> matmul_operations();
+std::span<const Operation* const> slice_operations();
+std::span<const Operation* const> concat_operations();
+std::span<const Operation* const> index_operations();
+std::span<const Operation* const> random_operations();
 std::span<const Operation* const> convolution_operations();
 
 }  // namespace palimpsest

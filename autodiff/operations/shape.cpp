@@ -1,14 +1,24 @@
 #include "autodiff/operations/shape.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/broadcasting.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/strided.h"
 
 namespace palimpsest {
 namespace {
+
+constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
+/// Fills the output from the input, read with the given strides.
+void copy_to_output(const KernelCall& call, const Strides& strides) {
+  const Operand& y = call.output();
+  copy_strided({y.shape(), strides, strides_of(y.shape())}, call.input().data, y.data,
+               size_of(y.dtype()));
+}
 
 const Operation reshape_operation{
     .name = "reshape",
@@ -25,24 +35,55 @@ const Operation broadcast_to_operation{
     .summary = "repetition along axes of size 1",
     .compute =
         [](const KernelCall& call) {
-          const Operand& x = call.input();
-          const Operand& y = call.output();
-          visit(y.dtype(), [&]<class T>(T) {
-            for_rows(Broadcast<1>(y.shape(), {x.shape()}), [&](const Row<1>& row) {
-              const T* from = x.as<T>() + row.offset[0];
-              T* to = y.as<T>() + row.first;
-              if (row.step[0] == 0)
-                std::fill_n(to, row.length, *from);
-              else
-                std::copy_n(from, row.length, to);
-            });
-          });
+          const Shape& from = call.input().shape();
+          const Strides dense = strides_of(from);
+          const int extra = call.output().shape().rank() - from.rank();
+          Strides strides{};
+          for (int axis = 0; axis < from.rank(); ++axis) {
+            if (from[axis] != 1) strides[at(axis + extra)] = dense[at(axis)];
+          }
+          copy_to_output(call, strides);
         },
     .vjp = [](const Pullback& p) { p.set(0, sum_to(p.adjoint(), p.input().shape())); },
     .half = HalfSupport::native,
 };
 
-const Operation* const family[] = {&reshape_operation, &broadcast_to_operation};
+const Operation permute_operation{
+    .name = "permute",
+    .formula = "y = x with axis aᵢ as axis i, x̄ = ȳ with the axes put back",
+    .summary = "axes in another order",
+    .compute =
+        [](const KernelCall& call) {
+          const Strides dense = strides_of(call.input().shape());
+          const Axes& axes = call.attributes.as<Axes>();
+          Strides strides{};
+          for (std::size_t i = 0; i < axes.size(); ++i) strides[i] = dense[at(axes[i])];
+          copy_to_output(call, strides);
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Axes axes = p.attributes().as<Axes>();
+          Axes back(axes.size());
+          for (std::size_t i = 0; i < axes.size(); ++i) back[at(axes[i])] = static_cast<int>(i);
+          p.set(0, permute(p.adjoint(), back));
+        },
+    .half = HalfSupport::native,
+};
+
+const Operation* const family[] = {&reshape_operation, &broadcast_to_operation, &permute_operation};
+
+/// x repeated `count` times as a whole (`inner` false) or each part of `block` elements by itself.
+Var repeat_blocks(const Var& x, std::int64_t block, std::int64_t count, const Shape& result,
+                  const Where& where) {
+  const std::int64_t blocks = block == 0 ? 0 : x.shape().elements() / block;
+  const Var parts = reshape(x, Shape{blocks, 1, block}, where);
+  return reshape(broadcast_to(parts, Shape{blocks, count, block}, where), result, where);
+}
+
+void require_count(std::int64_t count, const char* operation, const Where& where) {
+  if (count >= 0) return;
+  throw ArgumentError(operation, "cannot repeat " + std::to_string(count) + " times", where);
+}
 
 }  // namespace
 
@@ -66,6 +107,56 @@ Var reshape(const Var& x, std::initializer_list<std::int64_t> sizes, Where where
   return reshape(x, infer_shape({sizes.begin(), sizes.size()}, x.shape().elements()), where);
 }
 
+Var flatten(const Var& x, int first, int last, Where where) {
+  const Shape shape = x.shape();
+  if (shape.rank() == 0) return reshape(x, Shape{1}, where);
+  const int begin = shape.wrap(first, "flatten", where);
+  const int end = shape.wrap(last, "flatten", where);
+  if (begin > end) {
+    throw ShapeError("flatten",
+                     "axis " + std::to_string(first) + " lies behind axis " + std::to_string(last) +
+                         " of shape " + to_string(shape) + "; swap them",
+                     where);
+  }
+  Shape result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (axis > begin && axis <= end)
+      result[begin] *= shape[axis];
+    else
+      result.push_back(shape[axis]);
+  }
+  return reshape(x, result, where);
+}
+
+Var squeeze(const Var& x, const Axes& axes, Where where) {
+  const Shape shape = x.shape();
+  std::array<bool, max_rank> named{};
+  for (const int axis : axes) {
+    const int wrapped = shape.wrap(axis, "squeeze", where);
+    if (shape[wrapped] != 1) {
+      throw ShapeError("squeeze",
+                       "axis " + std::to_string(axis) + " of shape " + to_string(shape) +
+                           " has size " + std::to_string(shape[wrapped]) + ", not 1",
+                       where);
+    }
+    named[at(wrapped)] = true;
+  }
+  Shape result;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool goes = axes.empty() ? shape[axis] == 1 : named[at(axis)];
+    if (!goes) result.push_back(shape[axis]);
+  }
+  return reshape(x, result, where);
+}
+
+Var unsqueeze(const Var& x, int axis, Where where) {
+  Shape shape = x.shape();
+  Shape longer = shape;
+  longer.push_back(1);
+  shape.insert(longer.wrap(axis, "unsqueeze", where), 1);
+  return reshape(x, shape, where);
+}
+
 Var broadcast_to(const Var& x, const Shape& shape, Where where) {
   const Shape from = x.shape();
   if (from == shape) return x;
@@ -75,6 +166,68 @@ Var broadcast_to(const Var& x, const Shape& shape, Where where) {
   }
   const ValueType type{shape, x.dtype()};
   return x.tape().record(broadcast_to_operation, {&x, 1}, {&type, 1}, {}, where);
+}
+
+Var permute(const Var& x, const Axes& axes, Where where) {
+  const Shape shape = x.shape();
+  Axes order;
+  std::array<bool, max_rank> named{};
+  ValueType type{{}, x.dtype()};
+  for (const int axis : axes) {
+    order.push_back(shape.wrap(axis, "permute", where));
+    type.shape.push_back(shape[order.back()]);
+    if (std::exchange(named[at(order.back())], true)) {
+      throw ShapeError("permute", "axis " + std::to_string(axis) + " is named twice; name it once",
+                       where);
+    }
+  }
+  if (type.shape.rank() != shape.rank()) {
+    throw ShapeError("permute",
+                     std::to_string(axes.size()) + " axes are named for shape " + to_string(shape) +
+                         "; name all " + std::to_string(shape.rank()),
+                     where);
+  }
+  if (std::is_sorted(order.begin(), order.end())) return x;
+  return x.tape().record(permute_operation, {&x, 1}, {&type, 1}, std::move(order), where);
+}
+
+Var transpose(const Var& x, int a, int b, Where where) {
+  const Shape shape = x.shape();
+  Axes axes;
+  for (int axis = 0; axis < shape.rank(); ++axis) axes.push_back(axis);
+  std::swap(axes[at(shape.wrap(a, "transpose", where))],
+            axes[at(shape.wrap(b, "transpose", where))]);
+  return permute(x, axes, where);
+}
+
+Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where) {
+  const int rank = x.rank();
+  if (counts.size() != at(rank)) {
+    throw ShapeError("tile",
+                     std::to_string(counts.size()) + " counts for shape " + to_string(x.shape()) +
+                         "; give one for each axis",
+                     where);
+  }
+  Var result = x;
+  for (int axis = rank - 1; axis >= 0; --axis) {
+    const std::int64_t count = counts[at(axis)];
+    require_count(count, "tile", where);
+    if (count == 1) continue;
+    Shape shape = result.shape();
+    const std::int64_t block = strides_of(shape)[at(axis)] * shape[axis];
+    shape[axis] *= count;
+    result = repeat_blocks(result, block, count, shape, where);
+  }
+  return result;
+}
+
+Var repeat(const Var& x, std::int64_t count, int axis, Where where) {
+  Shape shape = x.shape();
+  const int wrapped = shape.wrap(axis, "repeat", where);
+  require_count(count, "repeat", where);
+  const std::int64_t block = strides_of(shape)[at(wrapped)];
+  shape[wrapped] *= count;
+  return repeat_blocks(x, block, count, shape, where);
 }
 
 }  // namespace palimpsest

@@ -1,25 +1,36 @@
 #include "autodiff/operations/unary.h"
 
-#include <array>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/logical.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
+
+/// a where c > 0, b elsewhere: what the formulas call on Vars.
+template <class A, class B>
+Var choose(const Var& c, const A& a, const B& b) {
+  return where(greater(c, 0), a, b);
+}
+
 namespace {
 
-using functions::Parameters;
+using functions::Unary;
 
-Parameters parameters_of(const Attributes& attributes) {
-  return attributes.empty() ? Parameters{} : attributes.as<Parameters>();
+const Parameters no_parameters{};
+
+const Parameters& parameters_of(const Attributes& attributes) {
+  return attributes.empty() ? no_parameters : attributes.as<Parameters>();
 }
 
 template <std::size_t index>
 void compute(const KernelCall& call) {
-  const Parameters parameters = parameters_of(call.attributes);
+  const Parameters& parameters = parameters_of(call.attributes);
   const Operand& x = call.input();
   const Operand& y = call.output();
   visit_floating(y.dtype(), [&]<class T>(T) {
@@ -30,62 +41,147 @@ void compute(const KernelCall& call) {
   });
 }
 
-template <class F>
-concept Smooth = requires(const Var& v) { F::adjoint(v, v, v); };
-template <class F>
-concept SmoothWithParameters =
-    requires(const Var& v, const Parameters& p) { F::adjoint(v, v, v, p); };
+template <std::size_t index>
+void compute_adjoint(const KernelCall& call) {
+  const Parameters& parameters = parameters_of(call.attributes);
+  const Operand& dy = call.input(0);
+  const Operand& z = call.input(1);
+  const Operand& dx = call.output();
+  visit_floating(dx.dtype(), [&]<class T>(T) {
+    const auto function = kernels().adjoint<T>()[index];
+    parallel_chunks(dx.elements(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
+      function(dy.as<T>() + begin, z.as<T>() + begin, dx.as<T>() + begin, end - begin,
+               parameters.data());
+    });
+  });
+}
 
 template <class F>
-void pull_back(const Pullback& p) {
-  if constexpr (Smooth<F>) {
-    p.set(0, F::adjoint(p.adjoint(), p.input(), p.output()));
-  } else {
-    const Attributes& attributes = p.attributes();
-    const Parameters parameters = parameters_of(attributes);
-    p.set(0, F::adjoint(p.adjoint(), p.input(), p.output(), parameters));
+concept Recorded = requires(const Var& v) { F::adjoint(v, v, v); } ||
+                   requires(const Var& v, const double* p) { F::adjoint(v, v, v, p); };
+template <class F>
+concept Kernel = functions::ReadsX<F, Var> || functions::ReadsY<F, Var>;
+
+template <class F>
+void pull_back(const Pullback& p);
+template <class F>
+void pull_back_adjoint(const Pullback& p);
+
+template <class F>
+Cost cost(const NodeView& node) {
+  const ValueType type = node.output();
+  return {F::text.flops * static_cast<double>(type.shape.elements()),
+          static_cast<double>(1 + node.input_count()) * static_cast<double>(type.bytes())};
+}
+
+/// The function's operation, and that of its adjoint where it has a kernel.
+struct Entry {
+  Operation function;
+  Operation adjoint;
+  std::string adjoint_name;
+  std::string adjoint_summary;
+};
+
+template <class F>
+void fill(Entry& entry) {
+  constexpr std::size_t index = functions::position<F, Unary>;
+  entry.function = {.name = F::text.name,
+                    .formula = F::text.formula,
+                    .summary = F::text.summary,
+                    .compute = compute<index>,
+                    .cost = cost<F>};
+  if constexpr (Recorded<F> || Kernel<F>) entry.function.vjp = pull_back<F>;
+  if constexpr (Kernel<F>) {
+    entry.adjoint_name = std::string(F::text.name) + "_adjoint";
+    entry.adjoint_summary = std::string("adjoint of ") + F::text.name;
+    entry.adjoint = {.name = entry.adjoint_name,
+                     .formula = "x̄ = ȳ·dy/dx, differentiated again by its formula",
+                     .summary = entry.adjoint_summary,
+                     .compute = compute_adjoint<index>,
+                     .vjp = pull_back_adjoint<F>,
+                     .cost = cost<F>};
   }
 }
 
-Cost transcendental_cost(const NodeView& node) {
-  const auto elements = static_cast<double>(node.output().shape.elements());
-  return {10 * elements, 2 * static_cast<double>(node.output().bytes())};
-}
-
-template <class F>
-constexpr void (*pullback_of())(const Pullback&) {
-  if constexpr (Smooth<F> || SmoothWithParameters<F>) return pull_back<F>;
-  return nullptr;
-}
-
-template <class F>
-Operation make_operation() {
-  return {
-      .name = F::text.name,
-      .formula = F::text.formula,
-      .summary = F::text.summary,
-      .compute = compute<functions::position<F, functions::Unary>>,
-      .vjp = pullback_of<F>(),
-      .cost = transcendental_cost,
-  };
-}
+using Table = std::array<Entry, Unary::size>;
 
 template <class... F>
-std::array<Operation, sizeof...(F)> make_operations(functions::List<F...>) {
-  return {make_operation<F>()...};
+void fill_all(Table& table, functions::List<F...>) {
+  std::size_t index = 0;
+  (fill<F>(table[index++]), ...);
 }
 
-const std::array<Operation, functions::Unary::size>& table() {
-  static const auto operations = make_operations(functions::Unary{});
-  return operations;
+const Table& table() {
+  static const std::unique_ptr<const Table> entries = [] {
+    auto filled = std::make_unique<Table>();
+    fill_all(*filled, Unary{});
+    return filled;
+  }();
+  return *entries;
+}
+
+const Operation identity_operation{
+    .name = "identity",
+    .formula = "y = x, x̄ = ȳ",
+    .summary = "x itself, as a variable of its own",
+    .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
+    .half = HalfSupport::native,
+    .view = true,
+};
+
+Var identity(const Var& x) {
+  const ValueType type = x.type();
+  return x.tape().record(identity_operation, {&x, 1}, {&type, 1}, {}, Where::current());
+}
+
+/// The adjoint kernel of `F` as a node.
+template <class F>
+Var record_adjoint(const Var& dy, const Var& z, const Attributes& attributes) {
+  const Operation& operation = table()[functions::position<F, Unary>].adjoint;
+  const Var inputs[] = {dy, z};
+  const ValueType type = z.type();
+  return dy.tape().record(operation, inputs, {&type, 1}, attributes, Where::current());
+}
+
+template <class F>
+void pull_back(const Pullback& p) {
+  const Attributes attributes = p.attributes();  // a copy, since the tape grows
+  const Var dy = p.adjoint();
+  if constexpr (Kernel<F>) {
+    const Var z = functions::ReadsX<F, Var> ? p.input() : p.output();
+    p.set(0, record_adjoint<F>(dy, z, attributes));
+  } else if constexpr (requires { F::adjoint(dy, dy, dy); }) {
+    p.set(0, F::adjoint(dy, p.input(), p.output()));
+  } else {
+    p.set(0, F::adjoint(dy, p.input(), p.output(), parameters_of(attributes).data()));
+  }
+}
+
+template <class F>
+void pull_back_adjoint(const Pullback& p) {
+  const Attributes attributes = p.attributes();
+  const Var dy = p.input(0);
+  const Var z = p.input(1);
+  const Var adjoint = p.adjoint();
+  if (p.wants(0)) p.set(0, record_adjoint<F>(adjoint, z, attributes));
+  if constexpr (!requires { F::piecewise_linear; }) {
+    if (!p.wants(1)) return;
+    // The formula is recorded for a variable of its own, so that the walk back ends there.
+    const Var variable = identity(z);
+    const Var dx = functions::adjoint_of<F>(dy, variable, parameters_of(attributes).data());
+    p.set(1, vjp({&dx, 1}, {&variable, 1}, {&adjoint, 1})[0]);
+  }
 }
 
 }  // namespace
 
 std::span<const Operation* const> unary_operations() {
   static const auto pointers = [] {
-    std::array<const Operation*, functions::Unary::size> list{};
-    for (std::size_t i = 0; i < list.size(); ++i) list[i] = &table()[i];
+    std::vector<const Operation*> list{&identity_operation};
+    for (const Entry& entry : table()) list.push_back(&entry.function);
+    for (const Entry& entry : table()) {
+      if (entry.adjoint.compute != nullptr) list.push_back(&entry.adjoint);
+    }
     return list;
   }();
   return pointers;
@@ -93,15 +189,19 @@ std::span<const Operation* const> unary_operations() {
 
 Var record_unary(std::size_t index, const Var& x, const Parameters& parameters,
                  const Where& where) {
-  const Operation& operation = table()[index];
+  const Operation& operation = table()[index].function;
   const ValueType type = x.type();
   if (!is_floating(type.dtype)) {
     throw DTypeError(operation.name,
                      "takes floating dtypes, not " + to_string(type) + "; cast it first", where);
   }
-  const bool given = parameters != Parameters{};
+  const bool given = parameters != no_parameters;
   return x.tape().record(operation, {&x, 1}, {&type, 1},
                          given ? Attributes(parameters) : Attributes(), where);
+}
+
+void require_sound(const char* operation, const char* problem, const Where& where) {
+  if (problem != nullptr) throw ArgumentError(operation, problem, where);
 }
 
 }  // namespace palimpsest

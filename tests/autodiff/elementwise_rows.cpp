@@ -1,4 +1,5 @@
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/logical.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {
@@ -8,53 +9,158 @@ Tensor normal(Shape shape, std::uint64_t seed) {
   return Tensor::normal(shape, seed, 0, 1, DType::f64);
 }
 
-/// Away from zero on the positive side.
-Tensor positive(Shape shape, std::uint64_t seed) {
-  return Tensor::uniform(shape, seed, 0.25, 3, DType::f64);
+Tensor between(double low, double high, std::uint64_t seed = 3) {
+  return Tensor::uniform({7, 5}, seed, low, high, DType::f64);
 }
 
-/// A function of one variable at `input`.
-OperationRow unary_row(const char* name, Var (*call)(const Var&), Tensor input, int order = 2) {
-  return {name, "", {std::move(input)}, [call](auto xs) { return call(xs[0]); }, order};
+/// Numbers of both signs, none nearer to 0 than 0.25.
+Tensor off_zero(Shape shape, std::uint64_t seed) {
+  Tensor x = Tensor::uniform(shape, seed, -2.5, 2.5, DType::f64);
+  for (double& element : x.data<double>()) element += element < 0 ? -0.25 : 0.25;
+  return x;
+}
+
+using Function = Var (*)(const Var&);
+
+/// A function of one variable and, where it has one of its own, the operation of its adjoint.
+void add_unary(std::vector<OperationRow>& rows, const std::string& name, const Tensor& x,
+               Function f, bool has_adjoint = true, int order = 2) {
+  rows.push_back({name, "", {x}, [f](auto xs) { return f(xs[0]); }, order});
+  if (!has_adjoint) return;
+  rows.push_back({name + "_adjoint",
+                  "",
+                  {x, normal(x.shape(), 9)},
+                  [f](auto xs) {
+                    const Var y = f(xs[0]);
+                    return vjp({&y, 1}, xs.first(1), xs.last(1))[0];
+                  },
+                  order});
+}
+
+void add_unary_rows(std::vector<OperationRow>& rows) {
+  const auto add = [&](const char* name, const Tensor& x, Function f, bool has_adjoint = true,
+                       int order = 2) { add_unary(rows, name, x, f, has_adjoint, order); };
+  const Tensor x = off_zero({7, 5}, 1);
+  const Tensor positive = between(0.25, 3);
+  const Tensor inside = between(-0.9, 0.9);
+
+  add("negate", x, [](const Var& v) { return -v; }, false);
+  add("shift", x, [](const Var& v) { return v - 2.5; }, false);
+  add("subtract_from", x, [](const Var& v) { return 2.5 - v; }, false);
+  add("scale", x, [](const Var& v) { return 2.5 * v; }, false);
+  add("divide_by", x, [](const Var& v) { return v / 2.5; }, false);
+  add("reciprocal", x, [](const Var& v) { return reciprocal(v); });
+  add("square", x, [](const Var& v) { return square(v); });
+  add("square", x, [](const Var& v) { return pow(v, 2); });
+  add("sqrt", positive, [](const Var& v) { return sqrt(v); });
+  add("rsqrt", positive, [](const Var& v) { return rsqrt(v); });
+  add("power", positive, [](const Var& v) { return pow(v, -1.5); });
+  add("power", x, [](const Var& v) { return pow(v, 3); });
+  add("abs", x, [](const Var& v) { return abs(v); });
+  add("sign", x, [](const Var& v) { return sign(v); }, false, 0);
+  add("floor", x, [](const Var& v) { return floor(v); }, false, 0);
+  add("ceil", x, [](const Var& v) { return ceil(v); }, false, 0);
+  add("round", x, [](const Var& v) { return round(v); }, false, 0);
+  add("clamp", x, [](const Var& v) { return clamp(v, -1, 2); });
+
+  add("exp", x, [](const Var& v) { return exp(v); }, false);
+  add("expm1", x, [](const Var& v) { return expm1(v); });
+  add("log", positive, [](const Var& v) { return log(v); }, false);
+  add("log1p", positive, [](const Var& v) { return log1p(v); });
+  add("erf", x, [](const Var& v) { return erf(v); });
+
+  add("sin", x, [](const Var& v) { return sin(v); });
+  add("cos", x, [](const Var& v) { return cos(v); });
+  add("tan", inside, [](const Var& v) { return tan(v); });
+  add("asin", inside, [](const Var& v) { return asin(v); });
+  add("acos", inside, [](const Var& v) { return acos(v); });
+  add("atan", x, [](const Var& v) { return atan(v); });
+  add("sinh", x, [](const Var& v) { return sinh(v); });
+  add("cosh", x, [](const Var& v) { return cosh(v); });
+  add("tanh", x, [](const Var& v) { return tanh(v); });
+  add("asinh", x, [](const Var& v) { return asinh(v); });
+  add("acosh", between(1.25, 4), [](const Var& v) { return acosh(v); });
+  add("atanh", inside, [](const Var& v) { return atanh(v); });
+
+  add("relu", x, [](const Var& v) { return relu(v); });
+  add("leaky_relu", x, [](const Var& v) { return leaky_relu(v, 0.125); });
+  add("elu", x, [](const Var& v) { return elu(v, 1.5); });
+  add("sigmoid", x, [](const Var& v) { return sigmoid(v); });
+  add("softplus", x, [](const Var& v) { return softplus(v); });
+  add("gelu", x, [](const Var& v) { return gelu(v); });
+  add("gelu_tanh", x, [](const Var& v) { return gelu_tanh(v); });
+  add("silu", x, [](const Var& v) { return silu(v); });
+  add("mish", x, [](const Var& v) { return mish(v); });
+  rows.push_back({"identity", "", {positive}, [](auto xs) {
+                    return gradient(gradient(sqrt(xs[0]), xs[0]), xs[0]);
+                  }});
+}
+
+void add_binary_rows(std::vector<OperationRow>& rows) {
+  const Tensor x = normal({7, 5}, 1);
+  const Tensor y = normal({7, 5}, 2);
+  const Tensor p = between(0.25, 3);
+  const Tensor row = off_zero({5}, 4);
+  const Tensor column = off_zero({7, 1}, 5);
+  const Tensor long_row = normal({70001}, 6);
+  const std::vector<OperationRow> list = {
+      {"add", "row", {x, row}, [](auto xs) { return xs[0] + xs[1]; }},
+      {"add", "empty", {normal({0, 5}, 1), row}, [](auto xs) { return xs[0] + xs[1]; }},
+      {"subtract", "column and row", {column, row}, [](auto xs) { return xs[0] - xs[1]; }},
+      {"multiply", "equal shapes", {x, y}, [](auto xs) { return xs[0] * xs[1]; }},
+      {"multiply", "with itself", {x}, [](auto xs) { return xs[0] * xs[0]; }},
+      {"multiply",
+       "scalars",
+       {normal({}, 1), normal({}, 2)},
+       [](auto xs) { return xs[0] * xs[1]; }},
+      {"multiply", "large", {long_row, normal({1}, 7)}, [](auto xs) { return xs[0] * xs[1]; }},
+      {"divide", "column", {x, column}, [](auto xs) { return xs[0] / xs[1]; }},
+      {"divide", "of a number", {p}, [](auto xs) { return 2.0 / xs[0]; }},
+      {"minimum", "row", {x, row}, [](auto xs) { return minimum(xs[0], xs[1]); }},
+      {"maximum", "equal shapes", {x, y}, [](auto xs) { return maximum(xs[0], xs[1]); }},
+      {"maximum", "with a number", {x}, [](auto xs) { return maximum(xs[0], 0.5); }},
+      {"share", "column", {x, column}, [](auto xs) { return share(xs[0], xs[1]); }, 0},
+      {"pow", "column", {p, column}, [](auto xs) { return pow(xs[0], xs[1]); }},
+      {"pow", "of a number", {x}, [](auto xs) { return pow(2.5, xs[0]); }},
+      {"atan2", "row", {x, row}, [](auto xs) { return atan2(xs[0], xs[1]); }},
+      {"greater", "row", {x, row}, [](auto xs) { return xs[0] > xs[1]; }, 0},
+      {"greater", "a number", {x}, [](auto xs) { return xs[0] > 0.5; }, 0},
+      {"greater_equal", "column", {x, column}, [](auto xs) { return xs[0] >= xs[1]; }, 0},
+      {"less", "equal shapes", {x, y}, [](auto xs) { return xs[0] < xs[1]; }, 0},
+      {"less_equal", "row and column", {row, column}, [](auto xs) { return xs[0] <= xs[1]; }, 0},
+      {"equal", "itself", {x}, [](auto xs) { return equal(xs[0], xs[0]); }, 0},
+      {"not_equal", "rounded", {x}, [](auto xs) { return not_equal(round(xs[0]), 0); }, 0},
+      {"where", "equal shapes", {x, y}, [](auto xs) { return where(xs[0] > 0, xs[0], xs[1]); }},
+      {"where",
+       "row, column, condition",
+       {x, row, column},
+       [](auto xs) { return where(xs[0] > 0.25, xs[1], xs[2]); }},
+      {"where",
+       "numbers",
+       {x},
+       [](auto xs) { return where(xs[0] > 1, 3, where(xs[0] < -1, xs[0] * xs[0], -2)); }},
+      {"logical_and",
+       "row and column",
+       {row, column},
+       [](auto xs) { return logical_and(xs[0] > 0, xs[1] > 0); },
+       0},
+      {"logical_or",
+       "equal shapes",
+       {x, y},
+       [](auto xs) { return logical_or(xs[0] > 0, xs[1] > 0); },
+       0},
+      {"logical_not", "", {x}, [](auto xs) { return logical_not(xs[0] > 0); }, 0},
+  };
+  rows.insert(rows.end(), list.begin(), list.end());
 }
 
 }  // namespace
 
 std::vector<OperationRow> elementwise_rows() {
-  const Tensor x = normal({7, 5}, 1);
-  const Tensor y = normal({7, 5}, 2);
-  const Tensor p = positive({7, 5}, 3);
-  const Tensor row = positive({5}, 4);
-  const Tensor column = positive({7, 1}, 5);
-  return {
-      unary_row(
-          "exp", [](const Var& v) { return exp(v); }, x),
-      unary_row(
-          "log", [](const Var& v) { return log(v); }, p),
-      unary_row(
-          "tanh", [](const Var& v) { return tanh(v); }, x),
-      unary_row(
-          "negate", [](const Var& v) { return -v; }, x),
-      unary_row(
-          "scale", [](const Var& v) { return 2.5 * v; }, x),
-      unary_row(
-          "shift", [](const Var& v) { return v - 2.5; }, x),
-      unary_row(
-          "subtract_from", [](const Var& v) { return 2.5 - v; }, x),
-      unary_row(
-          "divide_by", [](const Var& v) { return v / 2.5; }, x),
-      unary_row(
-          "step", [](const Var& v) { return step(v); }, x, 0),
-      unary_row(
-          "relu", [](const Var& v) { return relu(v); }, x),
-      {"add", "row", {x, row}, [](auto xs) { return xs[0] + xs[1]; }},
-      {"subtract", "column and row", {column, row}, [](auto xs) { return xs[0] - xs[1]; }},
-      {"multiply", "equal shapes", {x, y}, [](auto xs) { return xs[0] * xs[1]; }},
-      {"multiply", "with itself", {x}, [](auto xs) { return xs[0] * xs[0]; }},
-      {"divide", "column", {x, column}, [](auto xs) { return xs[0] / xs[1]; }},
-      {"divide", "of a number", {p}, [](auto xs) { return 2.0 / xs[0]; }},
-      {"greater", "row", {x, row}, [](auto xs) { return greater(xs[0], xs[1]); }, 0},
-  };
+  std::vector<OperationRow> rows;
+  add_unary_rows(rows);
+  add_binary_rows(rows);
+  return rows;
 }
 
 }  // namespace palimpsest

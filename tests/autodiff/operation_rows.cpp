@@ -4,9 +4,16 @@ namespace palimpsest {
 
 std::span<const RowFamily> row_families() {
   static const RowFamily families[] = {
-      {"leaf", leaf_rows},     {"elementwise", elementwise_rows}, {"reduce", reduce_rows},
-      {"shape", shape_rows},   {"softmax", softmax_rows},         {"loss", loss_rows},
-      {"matmul", matmul_rows}, {"convolution", convolution_rows},
+      {"leaf", leaf_rows},
+      {"elementwise", elementwise_rows},
+      {"reduce", reduce_rows},
+      {"shape", shape_rows},
+      {"index", index_rows},
+      {"softmax", softmax_rows},
+      {"loss", loss_rows},
+      {"matmul", matmul_rows},
+      {"convolution", convolution_rows},
+      {"random", random_rows},
   };
   return families;
 }

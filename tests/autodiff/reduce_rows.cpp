@@ -1,15 +1,89 @@
 #include "autodiff/operations/reduce.h"
 
+#include "autodiff/operations/binary.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {
+namespace {
+
+using Call = Var (*)(const Var&, const Axes&, bool);
+
+/// One operation over axes inside, in front, behind, around, and of sizes that leave remainders.
+void append_axes(std::vector<OperationRow>& rows, const char* name, Call call, int order = 2,
+                 bool half = true) {
+  const auto numbers = [](Shape shape) {
+    return Tensor::uniform(shape, 21, -0.5, 1.5, DType::f64);
+  };
+  const auto over = [call](const Axes& axes, bool keep = false) {
+    return [=](auto xs) { return call(xs[0], axes, keep); };
+  };
+  const std::vector<OperationRow> more = {
+      {name, "all axes", {numbers({3, 4, 5})}, over({}), order, half},
+      {name, "scalar", {numbers({})}, over({}), order, half},
+      {name, "last axis kept", {numbers({3, 70})}, over({-1}, true), order, half},
+      {name, "middle axis", {numbers({3, 4, 5})}, over({1}), order, half},
+      {name, "first and last axis", {numbers({3, 2, 4, 5})}, over({0, 3}), order, half},
+      {name, "nothing left", {numbers({0, 4})}, over({1}), order, half},
+  };
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
+Var is_positive(const Var& x) { return greater(x, x * 0.0); }
+
+}  // namespace
 
 std::vector<OperationRow> reduce_rows() {
-  const Tensor x = Tensor::normal({3, 4, 5}, 21, 0, 1, DType::f64);
-  return {
-      {"sum", "all axes", {x}, [](auto xs) { return sum(xs[0]); }},
-      {"sum", "middle axis", {x}, [](auto xs) { return sum(xs[0], {1}); }},
+  std::vector<OperationRow> rows;
+  append_axes(rows, "sum", [](auto& x, auto& axes, bool keep) { return sum(x, axes, keep); });
+  append_axes(rows, "mean", [](auto& x, auto& axes, bool keep) { return mean(x, axes, keep); });
+  append_axes(
+      rows, "prod", [](auto& x, auto& axes, bool keep) { return prod(x, axes, keep); }, 2, false);
+  append_axes(rows, "max", [](auto& x, auto& axes, bool keep) { return max(x, axes, keep); });
+  append_axes(rows, "min", [](auto& x, auto& axes, bool keep) { return min(x, axes, keep); });
+  append_axes(rows, "variance",
+              [](auto& x, auto& axes, bool keep) { return variance(x, axes, 0, keep); });
+  append_axes(rows, "standard_deviation",
+              [](auto& x, auto& axes, bool keep) { return standard_deviation(x, axes, 0, keep); });
+  append_axes(rows, "logsumexp",
+              [](auto& x, auto& axes, bool keep) { return logsumexp(x, axes, keep); });
+  append_axes(
+      rows, "all", [](auto& x, auto& axes, bool keep) { return all(is_positive(x), axes, keep); },
+      0);
+  append_axes(
+      rows, "any", [](auto& x, auto& axes, bool keep) { return any(is_positive(x), axes, keep); },
+      0);
+  append_axes(rows, "max", [](auto& x, auto& axes, bool keep) { return argmax(x, axes, keep); }, 0);
+  append_axes(rows, "min", [](auto& x, auto& axes, bool keep) { return argmin(x, axes, keep); }, 0);
+
+  const Tensor x = Tensor::normal({3, 7, 2}, 22, 0, 1, DType::f64);
+  const Tensor zeros = Tensor::from({2.0, 0.0, 3.0, 0.0, 1.5, 0.5, 0.0, 4.0}, {2, 4});
+  const std::vector<OperationRow> more = {
+      {"sum",
+       "in segments",
+       {Tensor::normal({70001, 3}, 23, 0, 1, DType::f64)},
+       [](auto xs) { return sum(xs[0], {0}); },
+       1},
+      {"sum",
+       "in tiles of columns",
+       {Tensor::normal({9, 1100}, 24, 0, 1, DType::f64)},
+       [](auto xs) { return sum(xs[0], {0}); },
+       1},
+      {"prod", "one and two zeros", {zeros}, [](auto xs) { return prod(xs[0], {1}); }},
+      {"prod", "seven factors, axes apart", {x}, [](auto xs) { return prod(xs[0], {0, 2}); }},
+      {"variance", "corrected", {x}, [](auto xs) { return variance(xs[0], {1}); }},
+      {"standard_deviation",
+       "corrected",
+       {x},
+       [](auto xs) { return standard_deviation(xs[0], {1}); }},
+      {"cumsum", "last axis", {x}, [](auto xs) { return cumsum(xs[0], -1); }},
+      {"cumsum", "middle axis from the end", {x}, [](auto xs) { return cumsum(xs[0], 1, true); }},
+      {"cumsum",
+       "nothing",
+       {Tensor::zeros({2, 0}, DType::f64)},
+       [](auto xs) { return cumsum(xs[0], 0); }},
   };
+  rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
 }
 
 }  // namespace palimpsest

@@ -1,0 +1,197 @@
+#include <utility>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/strided.h"
+
+namespace palimpsest {
+namespace {
+
+/// Where each part begins along the axis. Places that no part covers hold zeros.
+struct PartAttributes {
+  int axis;
+  std::vector<std::int64_t> begins;
+};
+
+std::byte* part_of(const Operand& whole, const PartAttributes& attributes, std::size_t i) {
+  const std::int64_t stride = strides_of(whole.shape())[static_cast<std::size_t>(attributes.axis)];
+  return whole.data + attributes.begins[i] * stride * size_of(whole.dtype());
+}
+
+Var record_concat(std::span<const Var> parts, PartAttributes attributes, const ValueType& type,
+                  const Where& where);
+
+const Operation concat_operation{
+    .name = "concat",
+    .formula = "y = parts one behind the other, x̄ᵢ = ȳ there",
+    .summary = "tensors one behind the other along an axis",
+    .compute =
+        [](const KernelCall& call) {
+          const auto& attributes = call.attributes.as<PartAttributes>();
+          const Operand& y = call.output();
+          const Strides strides = strides_of(y.shape());
+          const auto fill_gap = [&](std::int64_t begin, std::int64_t end) {
+            Shape gap = y.shape();
+            gap[attributes.axis] = end - begin;
+            const auto axis = static_cast<std::size_t>(attributes.axis);
+            if (end > begin) fill_box(y, begin * strides[axis], gap, 0);
+          };
+          std::int64_t filled = 0;
+          for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+            const Operand& x = call.input(i);
+            fill_gap(filled, attributes.begins[i]);
+            copy_strided({x.shape(), strides_of(x.shape()), strides}, x.data,
+                         part_of(y, attributes, i), size_of(y.dtype()));
+            filled = attributes.begins[i] + x.shape()[attributes.axis];
+          }
+          fill_gap(filled, y.shape()[attributes.axis]);
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const PartAttributes attributes = p.attributes().as<PartAttributes>();
+          for (std::size_t i = 0; i < p.input_count(); ++i) {
+            if (!p.wants(i)) continue;
+            const std::int64_t begin = attributes.begins[i];
+            const std::int64_t size = p.input(i).shape()[attributes.axis];
+            p.set(i, slice(p.adjoint(), attributes.axis, {begin, begin + size}));
+          }
+        },
+    .half = HalfSupport::native,
+};
+
+const Operation split_operation{
+    .name = "split",
+    .formula = "yᵢ = part i of x, x̄ = the ȳᵢ one behind the other",
+    .summary = "parts of a tensor along an axis",
+    .compute =
+        [](const KernelCall& call) {
+          const auto& attributes = call.attributes.as<PartAttributes>();
+          const Operand& x = call.input();
+          for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+            const Operand& y = call.output(i);
+            copy_strided({y.shape(), strides_of(x.shape()), strides_of(y.shape())},
+                         part_of(x, attributes, i), y.data, size_of(y.dtype()));
+          }
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const PartAttributes attributes = p.attributes().as<PartAttributes>();
+          std::vector<Var> parts;
+          PartAttributes present{attributes.axis, {}};
+          for (std::size_t i = 0; i < p.output_count(); ++i) {
+            if (!p.has_adjoint(i)) continue;
+            parts.push_back(p.adjoint(i));
+            present.begins.push_back(attributes.begins[i]);
+          }
+          p.set(0, record_concat(parts, std::move(present), p.input().type(), p.where()));
+        },
+    .half = HalfSupport::native,
+};
+
+const Operation* const family[] = {&concat_operation, &split_operation};
+
+Var record_concat(std::span<const Var> parts, PartAttributes attributes, const ValueType& type,
+                  const Where& where) {
+  return parts[0].tape().record(concat_operation, parts, {&type, 1}, std::move(attributes), where);
+}
+
+void require_parts(std::span<const Var> parts, const char* operation, const Where& where) {
+  if (parts.empty()) throw ArgumentError(operation, "no tensors were given; give one", where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> concat_operations() { return family; }
+
+Var concat(std::span<const Var> parts, int axis, Where where) {
+  require_parts(parts, "concat", where);
+  common_tape(parts, "concat", where);
+  ValueType type = parts[0].type();
+  PartAttributes attributes{type.shape.wrap(axis, "concat", where), {}};
+  type.shape[attributes.axis] = 0;
+  for (const Var& part : parts) {
+    Shape shape = part.shape();
+    Shape expected = type.shape;
+    if (shape.rank() == expected.rank()) expected[attributes.axis] = shape[attributes.axis];
+    if (shape != expected) {
+      throw ShapeError("concat",
+                       "shapes " + to_string(parts[0].shape()) + " and " + to_string(shape) +
+                           " differ in more than axis " + std::to_string(axis),
+                       where);
+    }
+    attributes.begins.push_back(type.shape[attributes.axis]);
+    type.shape[attributes.axis] += shape[attributes.axis];
+    type.dtype = promote(type.dtype, part.dtype());
+  }
+  if (parts.size() == 1) return parts[0];
+  std::vector<Var> promoted;
+  for (const Var& part : parts) promoted.push_back(cast(part, type.dtype, where));
+  return record_concat(promoted, std::move(attributes), type, where);
+}
+
+Var concat(std::initializer_list<Var> parts, int axis, Where where) {
+  return concat(std::span(parts.begin(), parts.size()), axis, where);
+}
+
+Var stack(std::span<const Var> parts, int axis, Where where) {
+  require_parts(parts, "stack", where);
+  std::vector<Var> wider;
+  for (const Var& part : parts) {
+    if (part.shape() != parts[0].shape()) {
+      throw ShapeError("stack",
+                       "shapes " + to_string(parts[0].shape()) + " and " + to_string(part.shape()) +
+                           " differ; stacked tensors have one shape",
+                       where);
+    }
+    wider.push_back(unsqueeze(part, axis, where));
+  }
+  return concat(wider, axis, where);
+}
+
+Var stack(std::initializer_list<Var> parts, int axis, Where where) {
+  return stack(std::span(parts.begin(), parts.size()), axis, where);
+}
+
+std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int axis,
+                       Where where) {
+  const Shape shape = x.shape();
+  PartAttributes attributes{shape.wrap(axis, "split", where), {}};
+  std::vector<ValueType> types;
+  std::int64_t covered = 0;
+  for (const std::int64_t size : sizes) {
+    if (size < 0) {
+      throw ShapeError("split", "a part cannot have size " + std::to_string(size), where);
+    }
+    attributes.begins.push_back(covered);
+    covered += size;
+    types.push_back({shape, x.dtype()});
+    types.back().shape[attributes.axis] = size;
+  }
+  if (covered != shape[attributes.axis] || sizes.empty()) {
+    throw ShapeError("split",
+                     "parts of " + std::to_string(covered) + " in all do not make up axis " +
+                         std::to_string(axis) + " of shape " + to_string(shape),
+                     where);
+  }
+  if (sizes.size() == 1) return {x};
+  const Var first = x.tape().record(split_operation, {&x, 1}, types, std::move(attributes), where);
+  std::vector<Var> parts;
+  for (std::uint32_t i = 0; i < types.size(); ++i) parts.push_back(first.output(i));
+  return parts;
+}
+
+std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where) {
+  const std::int64_t n = x.shape()[x.shape().wrap(axis, "chunk", where)];
+  if (count < 1 || n % count != 0) {
+    throw ShapeError("chunk",
+                     "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()) +
+                         " does not divide into " + std::to_string(count) + " equal parts",
+                     where);
+  }
+  return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(count), n / count), axis,
+               where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/fold.h"
+#include "autodiff/operations/index.h"
+#include "autodiff/operations/registry.h"
+
+namespace palimpsest {
+namespace {
+
+template <bool largest>
+struct Selecting : Extreme<largest> {
+  template <class T>
+  T finish(Total<T> total, T) const {
+    return static_cast<T>(total);
+  }
+};
+
+/// The first row in which each result's element is found.
+template <class T>
+void find_rows(const Reduction& reduction, const T* x, const T* found, std::int64_t* rows) {
+  const FoldPlan plan(reduction);
+  const std::int64_t columns = reduction.columns();
+  const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
+  parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t item = begin; item < end; ++item) {
+      const std::int64_t first = item % plan.tiles * plan.width;
+      const std::int64_t result = item / plan.tiles * columns + first;
+      const std::int64_t width = std::min(plan.width, columns - first);
+      const T* from = x + reduction.group_offset(item / plan.tiles) + first;
+      std::fill_n(rows + result, width, -1);
+      std::int64_t missing = width;
+      for (std::int64_t row = 0; missing > 0; row += reduction.run()) {
+        const T* line = from + reduction.row_offset(row);
+        for (std::int64_t i = 0; i < reduction.run() && missing > 0; ++i, line += columns) {
+          for (std::int64_t c = 0; c < width; ++c) {
+            const T wanted = found[result + c];
+            const bool same = line[c] == wanted || (wanted != wanted && line[c] != line[c]);
+            if (same && rows[result + c] < 0) {
+              rows[result + c] = row + i;
+              --missing;
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+template <bool largest>
+void compute(const KernelCall& call) {
+  const Reduction reduction(call.input().shape(), call.attributes.as<ReduceAttributes>().mask);
+  visit_numeric(call.input().dtype(), [&]<class T>(T) {
+    const T* x = call.input().as<T>();
+    T* y = call.output(0).as<T>();
+    fold<Selecting<largest>, T>({}, reduction, x, nullptr, y, call.workspace);
+    find_rows(reduction, x, y, call.output(1).as<std::int64_t>());
+  });
+}
+
+/// Only the elements found have an adjoint; x itself is not needed again.
+void pull_back(const Pullback& p) {
+  const Var x = p.input();
+  const AxisMask mask = p.attributes().as<ReduceAttributes>().mask;
+  const std::int64_t count = reduced_count(x.shape(), mask);
+  const auto as_row = [&](const Var& result) {
+    return merge_axes(with_axes_kept(result, x, mask), mask);
+  };
+  const Var merged = scatter_add(as_row(p.adjoint()), 1, as_row(p.output(1)), count);
+  p.set(0, unmerge_axes(merged, x.shape(), mask));
+}
+
+Cost cost(const NodeView& node) {
+  const auto elements = static_cast<double>(node.input(0).shape.elements());
+  return {2 * elements, 2 * static_cast<double>(node.input(0).bytes())};
+}
+
+const Operation max_operation{
+    .name = "max",
+    .formula = "y = max x, x̄ = ȳ at the first maximum",
+    .summary = "largest element and its position, over axes",
+    .compute = compute<true>,
+    .vjp = pull_back,
+    .cost = cost,
+    .workspace = fold_workspace,
+};
+
+const Operation min_operation{
+    .name = "min",
+    .formula = "y = min x, x̄ = ȳ at the first minimum",
+    .summary = "smallest element and its position, over axes",
+    .compute = compute<false>,
+    .vjp = pull_back,
+    .cost = cost,
+    .workspace = fold_workspace,
+};
+
+const Operation* const family[] = {&max_operation, &min_operation};
+
+Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
+           const Where& where) {
+  const Shape shape = x.shape();
+  if (x.dtype() == DType::boolean) {
+    throw DTypeError(operation.name, "takes numbers, not bool; use any or all", where);
+  }
+  const AxisMask mask = mask_of(axes, shape, operation.name, where);
+  if (reduced_count(shape, mask) == 0) {
+    throw ShapeError(operation.name,
+                     "shape " + to_string(shape) + " leaves nothing to choose from; check for it",
+                     where);
+  }
+  const Shape result = reduced_shape(shape, mask, keep_axes);
+  const ValueType types[] = {{result, x.dtype()}, {result, DType::i64}};
+  return x.tape().record(operation, {&x, 1}, types, ReduceAttributes{mask}, where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> extreme_operations() { return family; }
+
+Var max(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return record(max_operation, x, axes, keep_axes, where);
+}
+
+Var min(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return record(min_operation, x, axes, keep_axes, where);
+}
+
+Var argmax(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return max(x, axes, keep_axes, where).output(1);
+}
+
+Var argmin(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  return min(x, axes, keep_axes, where).output(1);
+}
+
+}  // namespace palimpsest

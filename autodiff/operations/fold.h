@@ -1,0 +1,274 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <type_traits>
+
+#include "autodiff/operations/reduction.h"
+#include "autodiff/parallel.h"
+#include "autodiff/tape.h"
+
+/// The loop of every reduction. Rows are added up side by side, whole vectors at a time, so that
+/// memory is read in order whatever axes are reduced; short rows are first taken several at a time
+/// as one longer row. Blocks of rows are added up in the elements' precision and join totals in
+/// f64, so rounding does not grow with the length. The order depends on the shape only.
+namespace palimpsest {
+
+/// What blocks of T are totalled in.
+template <class T>
+using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
+
+inline constexpr std::int64_t fold_columns = 512;  ///< most columns added up side by side
+inline constexpr std::int64_t fold_lanes = 64;     ///< elements that short rows are gathered to
+inline constexpr std::int64_t fold_rows = 64;      ///< rows of a block
+
+/// How a reduction is cut into tasks: tiles of columns, and, where results are few, segments of
+/// rows whose totals are added up in order afterwards.
+struct FoldPlan {
+  explicit FoldPlan(const Reduction& reduction);
+  std::int64_t tiles;
+  std::int64_t width;  ///< columns of a tile, the last one's excepted
+  std::int64_t items;  ///< groups × tiles
+  std::int64_t segments;
+  std::int64_t segment_rows;
+  /// Totals of all segments; none when there is one.
+  std::int64_t partials() const { return segments > 1 ? items * segments * width : 0; }
+};
+
+/// Bytes of workspace `fold` takes; `Operation::workspace` of the reductions.
+Bytes fold_workspace(const NodeView& node, int threads);
+
+// A rule says how elements are folded:
+//   template <class V> static V combine(V, V);  template <class V> static V identity();
+//   T finish(Total<T> total, T center) const;   what is written; `center` is what was given to fold
+// and, to fold a function of the elements instead of themselves, both of
+//   void map(const T* x, const T* center, T* to, std::int64_t n) const;
+//   void map_tile(T* x, std::int64_t n) const;  applied to many mapped rows at once
+template <class Rule, class T>
+concept Mapping = requires(const Rule& rule, T* x) { rule.map(x, x, x, std::int64_t{}); };
+
+template <class Rule, class T>
+void combine_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                  T* __restrict sums) {
+  for (; rows >= 4; rows -= 4, x += 4 * stride) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      const T first = Rule::template combine<T>(x[i], x[stride + i]);
+      const T second = Rule::template combine<T>(x[2 * stride + i], x[3 * stride + i]);
+      sums[i] = Rule::template combine<T>(sums[i], Rule::template combine<T>(first, second));
+    }
+  }
+  for (; rows > 0; --rows, x += stride) {
+    for (std::int64_t i = 0; i < width; ++i) sums[i] = Rule::template combine<T>(sums[i], x[i]);
+  }
+}
+
+/// `combine_rows` of the elements' images under the rule's function, if it has one.
+template <class Rule, class T>
+void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+              std::int64_t width, const T* center, T* sums) {
+  if constexpr (Mapping<Rule, T>) {
+    constexpr std::int64_t tile_size = 2048;
+    alignas(64) T tile[tile_size];
+    const std::int64_t step = tile_size / width;
+    for (std::int64_t row = 0; row < rows; row += step) {
+      const std::int64_t count = std::min(step, rows - row);
+      for (std::int64_t i = 0; i < count; ++i) {
+        rule.map(x + (row + i) * stride, center, tile + i * width, width);
+      }
+      rule.map_tile(tile, count * width);
+      combine_rows<Rule>(tile, count, width, width, sums);
+    }
+  } else {
+    combine_rows<Rule>(x, rows, stride, width, sums);
+  }
+}
+
+/// Folds `rows` rows of `width` elements, `stride` apart, into the totals of their columns.
+template <class Rule, class T>
+void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
+              std::int64_t width, const T* center, Total<T>* totals) {
+  alignas(64) T sums[fold_columns];
+  const auto join = [&] {
+    for (std::int64_t i = 0; i < width; ++i) {
+      totals[i] = Rule::template combine<Total<T>>(totals[i], static_cast<Total<T>>(sums[i]));
+    }
+  };
+  const std::int64_t lanes = width == stride ? std::min(fold_lanes / width, rows / 2) : 1;
+  if (lanes > 1) {
+    T lane_centers[fold_lanes];
+    if (center != nullptr) {
+      for (std::int64_t i = 0; i < lanes * width; ++i) lane_centers[i] = center[i % width];
+    }
+    const std::int64_t together = lanes * width;
+    while (rows >= lanes) {
+      const std::int64_t count = std::min(rows / lanes, fold_rows);
+      std::fill_n(sums, together, Rule::template identity<T>());
+      map_rows(rule, x, count, together, together, lane_centers, sums);
+      for (std::int64_t n = lanes; n > 1;) {
+        const std::int64_t half = (n + 1) / 2;
+        combine_rows<Rule>(sums + half * width, 1, 0, (n - half) * width, sums);
+        n = half;
+      }
+      join();
+      x += count * together;
+      rows -= count * lanes;
+    }
+  }
+  while (rows > 0) {
+    const std::int64_t count = std::min(rows, fold_rows);
+    std::fill_n(sums, width, Rule::template identity<T>());
+    map_rows(rule, x, count, stride, width, center, sums);
+    join();
+    x += count * stride;
+    rows -= count;
+  }
+}
+
+/// Folds x into y by `rule`. `center`, if not null, holds one number a result for the rule's use
+/// and may be y itself.
+template <class Rule, class T>
+void fold(const Rule& rule, const Reduction& reduction, const T* x, const T* center, T* y,
+          std::span<std::byte> workspace) {
+  const FoldPlan plan(reduction);
+  const std::int64_t columns = reduction.columns();
+  const auto first_of = [&](std::int64_t item) { return item % plan.tiles * plan.width; };
+  const auto result_of = [&](std::int64_t item) {
+    return item / plan.tiles * columns + first_of(item);
+  };
+  const auto width_of = [&](std::int64_t item) {
+    return std::min(plan.width, columns - first_of(item));
+  };
+  const auto fold_rows_of = [&](std::int64_t item, std::int64_t begin, std::int64_t end,
+                                Total<T>* totals) {
+    const std::int64_t width = width_of(item);
+    const T* from = x + reduction.group_offset(item / plan.tiles) + first_of(item);
+    std::fill_n(totals, width, Rule::template identity<Total<T>>());
+    for (std::int64_t row = begin; row < end;) {
+      const std::int64_t count = std::min(end - row, reduction.run() - row % reduction.run());
+      fold_run(rule, from + reduction.row_offset(row), count, columns, width,
+               center == nullptr ? nullptr : center + result_of(item), totals);
+      row += count;
+    }
+  };
+  const auto finish = [&](std::int64_t item, const Total<T>* totals) {
+    for (std::int64_t i = 0; i < width_of(item); ++i) {
+      const std::int64_t result = result_of(item) + i;
+      y[result] = rule.finish(totals[i], center == nullptr ? T{} : center[result]);
+    }
+  };
+
+  if (plan.segments <= 1) {
+    const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
+    parallel_chunks(plan.items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+      alignas(64) Total<T> totals[fold_columns];
+      for (std::int64_t item = begin; item < end; ++item) {
+        fold_rows_of(item, 0, reduction.rows(), totals);
+        finish(item, totals);
+      }
+    });
+    return;
+  }
+  auto* partials = reinterpret_cast<Total<T>*>(workspace.data());
+  parallel_chunks(plan.items * plan.segments, 1, [&](std::int64_t task, std::int64_t) {
+    const std::int64_t begin = task % plan.segments * plan.segment_rows;
+    const std::int64_t end = std::min(begin + plan.segment_rows, reduction.rows());
+    fold_rows_of(task / plan.segments, begin, end, partials + task * plan.width);
+  });
+  parallel_chunks(plan.items, 1, [&](std::int64_t item, std::int64_t) {
+    Total<T>* totals = partials + item * plan.segments * plan.width;
+    combine_rows<Rule>(totals + plan.width, plan.segments - 1, plan.width, plan.width, totals);
+    finish(item, totals);
+  });
+}
+
+/// A running reduction: folds input 0 into output 0.
+template <class T>
+class Folding {
+ public:
+  explicit Folding(const KernelCall& call)
+      : call_(call),
+        attributes_(call.attributes.as<ReduceAttributes>()),
+        reduction_(call.input().shape(), attributes_.mask) {}
+
+  const Reduction& reduction() const { return reduction_; }
+  double number() const { return attributes_.number; }
+
+  template <class Rule>
+  void run(const Rule& rule) const {
+    run(rule, nullptr);
+  }
+  /// The same; the output holds the rule's center.
+  template <class Rule>
+  void run_centered(const Rule& rule) const {
+    run(rule, call_.output().as<T>());
+  }
+
+ private:
+  template <class Rule>
+  void run(const Rule& rule, const T* center) const {
+    fold<Rule, T>(rule, reduction_, call_.input().as<T>(), center, call_.output().as<T>(),
+                  call_.workspace);
+  }
+
+  const KernelCall& call_;
+  const ReduceAttributes& attributes_;
+  Reduction reduction_;
+};
+
+/// Calls `f` with the `Folding` of a call's dtype.
+template <class F>
+void fold_numeric(const KernelCall& call, F f) {
+  visit_numeric(call.input().dtype(), [&]<class T>(T) { f(Folding<T>(call)); });
+}
+template <class F>
+void fold_floating(const KernelCall& call, F f) {
+  visit_floating(call.input().dtype(), [&]<class T>(T) { f(Folding<T>(call)); });
+}
+
+/// Cost of some operations on each element in `passes` over them.
+Cost fold_cost(const NodeView& node, double flops, double passes);
+
+/// Sums; integers wrap around.
+struct Summing {
+  template <class V>
+  static V combine(V a, V b) {
+    if constexpr (std::is_integral_v<V>) {
+      using U = std::make_unsigned_t<V>;
+      return static_cast<V>(static_cast<U>(a) + static_cast<U>(b));
+    } else {
+      return a + b;
+    }
+  }
+  template <class V>
+  static V identity() {
+    return V{};
+  }
+};
+
+/// Sums divided by `count`.
+struct Averaging : Summing {
+  double count;
+  template <class T>
+  T finish(Total<T> total, T) const {
+    return static_cast<T>(total / count);
+  }
+};
+
+/// The largest element, or the smallest; a NaN wins.
+template <bool largest>
+struct Extreme {
+  template <class V>
+  static V combine(V a, V b) {
+    const bool better = largest ? b > a : b < a;
+    return better || b != b ? b : a;
+  }
+  template <class V>
+  static V identity() {
+    using Limits = std::numeric_limits<V>;
+    if constexpr (Limits::has_infinity) return largest ? -Limits::infinity() : Limits::infinity();
+    return largest ? Limits::lowest() : Limits::max();
+  }
+};
+
+}  // namespace palimpsest

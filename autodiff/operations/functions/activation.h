@@ -1,0 +1,171 @@
+#pragma once
+
+#include <numbers>
+
+#include "autodiff/operations/functions/function.h"
+
+namespace palimpsest::functions {
+
+/// 1/(1 + exp(-x)) of an array or a Var.
+auto logistic_of(const auto& x) {
+  if constexpr (requires { x.logistic(); }) {
+    return x.logistic();
+  } else {
+    return sigmoid(x);
+  }
+}
+
+struct Relu {
+  static constexpr Text text{"relu", "y = max(x, 0), dy/dx = 1 if x > 0 else 0", "rectifier", 1};
+  static constexpr bool piecewise_linear = true;
+  static auto value(const auto& x) { return choose(-x, like(x, 0), x); }
+  static auto from_y(const auto& dy, const auto& y) { return choose(y, dy, like(y, 0)); }
+};
+
+struct LeakyRelu {
+  static constexpr Text text{"leaky_relu", "y = x if x > 0 else a·x, dy/dx = 1 if x > 0 else a",
+                             "rectifier with a slope below 0", 1};
+  static constexpr bool piecewise_linear = true;
+  static const char* problem(const double* slope) {
+    return *slope >= 0 ? nullptr : "the slope is negative; the value must tell the sign of x";
+  }
+  static auto value(const auto& x, const double* slope) {
+    return choose(x, x, x * like(x, *slope));
+  }
+  static auto from_y(const auto& dy, const auto& y, const double* slope) {
+    return choose(y, dy, dy * like(y, *slope));
+  }
+};
+
+struct Elu {
+  static constexpr Text text{"elu",
+                             "y = x if x > 0 else a·(exp(x) - 1), dy/dx = 1 if x > 0 else y + a",
+                             "exponential linear unit", 20};
+  static const char* problem(const double* a) {
+    return *a >= 0 ? nullptr : "the factor is negative; the value must tell the sign of x";
+  }
+  static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * like(x, *a)); }
+  static auto from_y(const auto& dy, const auto& y, const double* a) {
+    return choose(y, dy, dy * (y + like(y, *a)));
+  }
+};
+
+struct Sigmoid {
+  static constexpr Text text{"sigmoid", "y = 1/(1 + exp(-x)), dy/dx = y·(1 - y)",
+                             "logistic function"};
+  static auto value(const auto& x) { return logistic_of(x); }
+  static auto from_y(const auto& dy, const auto& y) { return dy * (y * (1 - y)); }
+};
+
+struct Softplus {
+  static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
+                             "smooth rectifier", 30};
+  static auto value(const auto& x) {
+    return choose(x, x, like(x, 0)) + log1p(exp(-abs(x)));  // neither end overflows or cancels
+  }
+  static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
+};
+
+struct Gelu {
+  static constexpr Text text{"gelu", "y = x·Φ(x), dy/dx = Φ(x) + x·φ(x), Φ the normal distribution",
+                             "Gaussian error linear unit", 20};
+  static auto distribution(const auto& x) {
+    return (erf(x * like(x, std::numbers::sqrt2 / 2)) + 1) * like(x, 0.5);
+  }
+  static auto value(const auto& x) { return x * distribution(x); }
+  static auto from_x(const auto& dy, const auto& x) {
+    const auto density =
+        exp(x * x * like(x, -0.5)) * like(x, std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+    return dy * (distribution(x) + x * density);
+  }
+};
+
+struct GeluTanh {
+  static constexpr Text text{"gelu_tanh",
+                             "y = x/2·(1 + t), t = tanh(√(2/π)·(x + 0.044715·x³)), "
+                             "dy/dx = (1 + t)/2 + x/2·(1 - t²)·√(2/π)·(1 + 0.134145·x²)",
+                             "Gaussian error linear unit, approximated", 20};
+  static constexpr double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  static auto tanh_of(const auto& x) {
+    return tanh(x * (x * x * like(x, 0.044715 * factor) + like(x, factor)));
+  }
+  static auto value(const auto& x) { return x * like(x, 0.5) * (tanh_of(x) + 1); }
+  static auto from_x(const auto& dy, const auto& x) {
+    const auto t = once(tanh_of(x));
+    const auto inner = x * x * like(x, 3 * 0.044715 * factor) + like(x, factor);
+    return once(dy * ((t + 1) + x * (1 - t * t) * inner) * like(x, 0.5));
+  }
+};
+
+struct Silu {
+  static constexpr Text text{"silu", "y = x·s, s = sigmoid(x), dy/dx = s·(1 + x·(1 - s))",
+                             "sigmoid linear unit"};
+  static auto value(const auto& x) { return x * logistic_of(x); }
+  static auto from_x(const auto& dy, const auto& x) {
+    const auto s = once(logistic_of(x));
+    return once(dy * (s * (x * (1 - s) + 1)));
+  }
+};
+
+struct Mish {
+  static constexpr Text text{"mish",
+                             "y = x·t, t = tanh(softplus(x)), dy/dx = t + x·(1 - t²)·sigmoid(x)",
+                             "self-regularised smooth rectifier", 20};
+  /// tanh(log(1 + e)) = n/(n + 2) with n = e·(e + 2) for e = exp(x), and 1 to the last bit
+  /// beyond 20.
+  static auto tanh_of_softplus(const auto& x) {
+    const auto bounded = choose(x - like(x, 20), like(x, 20), x);
+    const auto e = once(exp(bounded));
+    const auto n = once(e * (e + 2));
+    return once(n / (n + 2));
+  }
+  static auto value(const auto& x) { return once(x * tanh_of_softplus(x)); }
+  static auto from_x(const auto& dy, const auto& x) {
+    const auto t = once(tanh_of_softplus(x));
+    return once(dy * (t + x * (1 - t * t) * logistic_of(x)));
+  }
+};
+
+using Activation = List<Relu, LeakyRelu, Elu, Sigmoid, Softplus, Gelu, GeluTanh, Silu, Mish>;
+
+}  // namespace palimpsest::functions
+
+namespace palimpsest {
+
+/// The derivative at 0 is 0.
+auto relu(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Relu>(x, where);
+}
+/// x above 0, `slope`·x below and, by its derivative, at 0. Throws `ArgumentError` for a negative
+/// slope.
+auto leaky_relu(const IsVar auto& x, double slope = 0.01, Where where = Where::current()) {
+  return unary<functions::LeakyRelu>(x, where, {slope});
+}
+/// x above 0, `a`·(exp(x) − 1) below. Throws `ArgumentError` for a negative `a`.
+auto elu(const IsVar auto& x, double a = 1, Where where = Where::current()) {
+  return unary<functions::Elu>(x, where, {a});
+}
+auto sigmoid(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Sigmoid>(x, where);
+}
+auto softplus(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Softplus>(x, where);
+}
+/// x·Φ(x) with the exact normal distribution.
+auto gelu(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Gelu>(x, where);
+}
+/// The approximation of `gelu` by tanh.
+auto gelu_tanh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::GeluTanh>(x, where);
+}
+/// x·sigmoid(x).
+auto silu(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Silu>(x, where);
+}
+/// x·tanh(softplus(x)).
+auto mish(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Mish>(x, where);
+}
+
+}  // namespace palimpsest

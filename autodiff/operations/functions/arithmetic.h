@@ -1,0 +1,174 @@
+#pragma once
+
+#include "autodiff/operations/functions/function.h"
+
+namespace palimpsest::functions {
+
+struct Negate {
+  static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
+  static auto value(const auto& x) { return -x; }
+  static auto adjoint(const auto& dy, const auto&, const auto&) { return -dy; }
+};
+
+struct Shift {
+  static constexpr Text text{"shift", "y = x + a, dy/dx = 1", "sum with a number", 1};
+  static auto value(const auto& x, const double* a) { return x + like(x, *a); }
+  static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return dy; }
+};
+
+struct SubtractFrom {
+  static constexpr Text text{"subtract_from", "y = a - x, dy/dx = -1", "a number less the value",
+                             1};
+  static auto value(const auto& x, const double* a) { return like(x, *a) - x; }
+  static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return -dy; }
+};
+
+struct Scale {
+  static constexpr Text text{"scale", "y = a·x, dy/dx = a", "product with a number", 1};
+  static auto value(const auto& x, const double* a) { return x * like(x, *a); }
+  static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy * *a; }
+};
+
+struct DivideBy {
+  static constexpr Text text{"divide_by", "y = x/a, dy/dx = 1/a", "quotient with a number", 1};
+  static auto value(const auto& x, const double* a) { return x / like(x, *a); }
+  static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy / *a; }
+};
+
+struct Reciprocal {
+  static constexpr Text text{"reciprocal", "y = 1/x, dy/dx = -y²", "one over the value", 1};
+  static auto value(const auto& x) { return 1 / x; }
+  static auto from_y(const auto& dy, const auto& y) { return -(dy * (y * y)); }
+};
+
+struct Square {
+  static constexpr Text text{"square", "y = x², dy/dx = 2x", "product with itself", 1};
+  static auto value(const auto& x) { return x * x; }
+  static auto from_x(const auto& dy, const auto& x) { return dy * (2 * x); }
+};
+
+struct Sqrt {
+  static constexpr Text text{"sqrt", "y = √x, dy/dx = 1/2y, infinite at 0", "square root", 4};
+  static auto value(const auto& x) { return sqrt(x); }
+  static auto from_y(const auto& dy, const auto& y) { return dy / (2 * y); }
+};
+
+struct Rsqrt {
+  static constexpr Text text{"rsqrt", "y = 1/√x, dy/dx = -y³/2", "one over the square root", 5};
+  // Not the processor's approximate instruction, whose bits differ between makers.
+  static auto value(const auto& x) { return 1 / sqrt(x); }
+  static auto from_y(const auto& dy, const auto& y) { return dy * (y * y * y) * like(y, -0.5); }
+};
+
+struct Power {
+  static constexpr Text text{"power", "y = xᵃ, dy/dx = a·xᵃ⁻¹, 0 where a = 0", "power of a number",
+                             20};
+  static auto value(const auto& x, const double* a) { return pow(x, like(x, *a)); }
+  static auto from_x(const auto& dy, const auto& x, const double* a) {
+    const double exponent = *a == 0 ? 0 : *a - 1;  // 0·x⁻¹ is no number at 0
+    return dy * (pow(x, like(x, exponent)) * like(x, *a));
+  }
+};
+
+struct Abs {
+  static constexpr Text text{"abs", "y = |x|, dy/dx = sign(x), 0 at 0", "absolute value", 1};
+  static constexpr bool piecewise_linear = true;
+  static auto value(const auto& x) { return abs(x); }
+  static auto from_x(const auto& dy, const auto& x) {
+    return choose(x, dy, choose(-x, -dy, like(x, 0)));
+  }
+};
+
+struct Sign {
+  static constexpr Text text{"sign", "y = 1 if x > 0, -1 if x < 0, else 0; dy/dx = 0", "sign", 1};
+  static auto value(const auto& x) { return choose(x, like(x, 1), choose(-x, like(x, -1), x)); }
+};
+
+struct Floor {
+  static constexpr Text text{"floor", "y = ⌊x⌋, dy/dx = 0", "largest whole number not above", 1};
+  static auto value(const auto& x) { return floor(x); }
+};
+
+struct Ceil {
+  static constexpr Text text{"ceil", "y = ⌈x⌉, dy/dx = 0", "smallest whole number not below", 1};
+  static auto value(const auto& x) { return ceil(x); }
+};
+
+struct Round {
+  static constexpr Text text{"round",
+                             "y = nearest whole number to x, the even one of two; dy/dx = 0",
+                             "whole number nearest to the value", 1};
+  static auto value(const auto& x) { return rint(x); }
+};
+
+struct Clamp {
+  static constexpr Text text{"clamp",
+                             "y = min(max(x, low), high), dy/dx = 1 if low ≤ x ≤ high else 0",
+                             "the value moved into an interval", 1};
+  static constexpr bool piecewise_linear = true;
+  static const char* problem(const double* bounds) {
+    return bounds[0] <= bounds[1] ? nullptr : "the lower bound is above the upper one; swap them";
+  }
+  static auto value(const auto& x, const double* bounds) {
+    const auto low = like(x, bounds[0]);
+    const auto high = like(x, bounds[1]);
+    return choose(low - x, low, choose(x - high, high, x));
+  }
+  static auto from_x(const auto& dy, const auto& x, const double* bounds) {
+    const auto zero = like(x, 0);
+    return choose(like(x, bounds[0]) - x, zero, choose(x - like(x, bounds[1]), zero, dy));
+  }
+};
+
+using Arithmetic = List<Negate, Shift, SubtractFrom, Scale, DivideBy, Reciprocal, Square, Sqrt,
+                        Rsqrt, Power, Abs, Sign, Floor, Ceil, Round, Clamp>;
+
+}  // namespace palimpsest::functions
+
+namespace palimpsest {
+
+auto negate(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Negate>(x, where);
+}
+auto reciprocal(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Reciprocal>(x, where);
+}
+auto square(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Square>(x, where);
+}
+/// The derivative is infinite at 0; add a small number under the root where 0 can occur.
+auto sqrt(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Sqrt>(x, where);
+}
+auto rsqrt(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Rsqrt>(x, where);
+}
+/// x to a fixed power. Negative x need a whole `exponent`.
+auto pow(const IsVar auto& x, double exponent, Where where = Where::current()) {
+  return exponent == 2 ? unary<functions::Square>(x, where)
+                       : unary<functions::Power>(x, where, {exponent});
+}
+/// The derivative at 0 is 0.
+auto abs(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Abs>(x, where);
+}
+/// 1, −1, or 0 at 0; NaN stays. No derivative flows.
+auto sign(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Sign>(x, where);
+}
+auto floor(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Floor>(x, where);
+}
+auto ceil(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Ceil>(x, where);
+}
+/// To the nearest whole number, the even one of two. No derivative flows.
+auto round(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Round>(x, where);
+}
+/// x moved into [low, high]; either may be infinite. The derivative is 1 at the bounds and between.
+auto clamp(const IsVar auto& x, double low, double high, Where where = Where::current()) {
+  return unary<functions::Clamp>(x, where, {low, high});
+}
+
+}  // namespace palimpsest

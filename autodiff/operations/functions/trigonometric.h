@@ -1,0 +1,125 @@
+#pragma once
+
+#include "autodiff/operations/functions/function.h"
+
+namespace palimpsest::functions {
+
+struct Sin {
+  static constexpr Text text{"sin", "y = sin(x), dy/dx = cos(x)", "sine"};
+  static auto value(const auto& x) { return sin(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy * cos(x); }
+};
+
+struct Cos {
+  static constexpr Text text{"cos", "y = cos(x), dy/dx = -sin(x)", "cosine"};
+  static auto value(const auto& x) { return cos(x); }
+  static auto from_x(const auto& dy, const auto& x) { return -(dy * sin(x)); }
+};
+
+struct Tan {
+  static constexpr Text text{"tan", "y = tan(x), dy/dx = 1 + y²", "tangent", 20};
+  static auto value(const auto& x) { return tan(x); }
+  static auto from_y(const auto& dy, const auto& y) { return dy * (y * y + 1); }
+};
+
+struct Asin {
+  static constexpr Text text{"asin", "y = arcsin(x), dy/dx = 1/√(1 - x²)", "inverse sine", 20};
+  static auto value(const auto& x) { return asin(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / sqrt((1 - x) * (1 + x)); }
+};
+
+struct Acos {
+  static constexpr Text text{"acos", "y = arccos(x), dy/dx = -1/√(1 - x²)", "inverse cosine", 20};
+  static auto value(const auto& x) { return acos(x); }
+  static auto from_x(const auto& dy, const auto& x) { return -dy / sqrt((1 - x) * (1 + x)); }
+};
+
+struct Atan {
+  static constexpr Text text{"atan", "y = arctan(x), dy/dx = 1/(1 + x²)", "inverse tangent", 20};
+  static auto value(const auto& x) { return atan(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / (x * x + 1); }
+};
+
+struct Sinh {
+  static constexpr Text text{"sinh", "y = sinh(x), dy/dx = cosh(x)", "hyperbolic sine", 20};
+  static auto value(const auto& x) { return sinh(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy * cosh(x); }
+};
+
+struct Cosh {
+  static constexpr Text text{"cosh", "y = cosh(x), dy/dx = sinh(x)", "hyperbolic cosine", 20};
+  static auto value(const auto& x) { return cosh(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy * sinh(x); }
+};
+
+struct Tanh {
+  static constexpr Text text{"tanh", "y = tanh(x), dy/dx = 1 - y²", "hyperbolic tangent"};
+  static auto value(const auto& x) { return tanh(x); }
+  static auto from_y(const auto& dy, const auto& y) { return dy * (1 - y * y); }
+};
+
+struct Asinh {
+  static constexpr Text text{"asinh", "y = arsinh(x), dy/dx = 1/√(x² + 1)",
+                             "inverse hyperbolic sine", 20};
+  static auto value(const auto& x) { return asinh(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / sqrt(x * x + 1); }
+};
+
+struct Acosh {
+  static constexpr Text text{"acosh", "y = arcosh(x), dy/dx = 1/√(x² - 1)",
+                             "inverse hyperbolic cosine", 20};
+  static auto value(const auto& x) { return acosh(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / sqrt((x - 1) * (x + 1)); }
+};
+
+struct Atanh {
+  static constexpr Text text{"atanh", "y = artanh(x), dy/dx = 1/(1 - x²)",
+                             "inverse hyperbolic tangent", 20};
+  static auto value(const auto& x) { return atanh(x); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / ((1 - x) * (1 + x)); }
+};
+
+using Trigonometric = List<Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh>;
+
+}  // namespace palimpsest::functions
+
+namespace palimpsest {
+
+auto sin(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Sin>(x, where);
+}
+auto cos(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Cos>(x, where);
+}
+auto tan(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Tan>(x, where);
+}
+auto asin(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Asin>(x, where);
+}
+auto acos(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Acos>(x, where);
+}
+auto atan(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Atan>(x, where);
+}
+auto sinh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Sinh>(x, where);
+}
+auto cosh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Cosh>(x, where);
+}
+auto tanh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Tanh>(x, where);
+}
+auto asinh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Asinh>(x, where);
+}
+auto acosh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Acosh>(x, where);
+}
+auto atanh(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Atanh>(x, where);
+}
+
+}  // namespace palimpsest

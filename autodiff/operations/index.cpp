@@ -1,0 +1,358 @@
+#include "autodiff/operations/index.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+struct IndexAttributes {
+  int axis;
+  Where where;
+};
+
+/// A tensor that is read or written at places of one axis, as (before, size, after); what is
+/// gathered from it or scattered to it is (before, count, after).
+struct Layout {
+  std::int64_t before = 1;
+  std::int64_t size = 1;
+  std::int64_t after = 1;
+  Layout(const Shape& shape, int axis) : size(shape[axis]) {
+    for (int i = 0; i < axis; ++i) before *= shape[i];
+    for (int i = axis + 1; i < shape.rank(); ++i) after *= shape[i];
+  }
+};
+
+/// Calls `f` with the index's elements as `const I*`, after a check that all lie in [0, size).
+template <class F>
+void with_places(const Operand& index, std::int64_t size, const char* operation, const Where& where,
+                 F f) {
+  const auto run = [&]<class I>(const I* places) {
+    const auto inside = [&](I place) { return place >= 0 && place < size; };
+    const I* const end = places + index.elements();
+    const I* const bad = std::find_if_not(places, end, inside);
+    if (bad != end) {
+      throw ArgumentError(operation,
+                          "index " + std::to_string(*bad) + " at element " +
+                              std::to_string(bad - places) + " is out of range for an axis of " +
+                              std::to_string(size) + "; it must be at least 0 and less than that",
+                          where);
+    }
+    f(places);
+  };
+  if (index.dtype() == DType::i64)
+    run(index.as<std::int64_t>());
+  else
+    run(index.as<std::int32_t>());
+}
+
+/// Calls `f(T{})` with an unsigned type of the dtype's size, for kernels that only move elements.
+template <class F>
+void visit_size(DType dtype, F f) {
+  switch (size_of(dtype)) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
+  }
+}
+
+void compute_gather(const KernelCall& call) {
+  const auto& [axis, where] = call.attributes.as<IndexAttributes>();
+  const Layout from(call.input(0).shape(), axis);
+  const Operand& y = call.output();
+  const std::int64_t count = y.shape()[axis];
+  with_places(call.input(1), from.size, "gather", where, [&](const auto* places) {
+    visit_size(y.dtype(), [&]<class T>(T) {
+      const T* x = call.input(0).as<T>();
+      T* to = y.as<T>();
+      const double cost = 4 * static_cast<double>(from.after);
+      parallel_chunks(
+          from.before * count, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t row = begin; row < end; ++row) {
+              const T* block = x + row / count * from.size * from.after;
+              for (std::int64_t i = 0; i < from.after; ++i) {
+                to[row * from.after + i] = block[places[row * from.after + i] * from.after + i];
+              }
+            }
+          });
+    });
+  });
+}
+
+void compute_index_select(const KernelCall& call) {
+  const auto& [axis, where] = call.attributes.as<IndexAttributes>();
+  const Layout from(call.input(0).shape(), axis);
+  const Operand& y = call.output();
+  const std::int64_t count = call.input(1).elements();
+  with_places(call.input(1), from.size, "index_select", where, [&](const auto* places) {
+    visit_size(y.dtype(), [&]<class T>(T) {
+      const T* x = call.input(0).as<T>();
+      T* to = y.as<T>();
+      const double cost = static_cast<double>(from.after) + 8;
+      parallel_chunks(from.before * count, grain_for(cost),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t row = begin; row < end; ++row) {
+                          const T* block = x + row / count * from.size * from.after;
+                          std::copy_n(block + places[row % count] * from.after, from.after,
+                                      to + row * from.after);
+                        }
+                      });
+    });
+  });
+}
+
+/// Tasks own columns of the result, so that what meets at a place is added in order.
+constexpr std::int64_t tile = 64;
+
+/// Adds rows of x, (before, count, after), to zeros at places; `place_of(row, column)` is where.
+template <class T, class Place>
+void add_rows(const Layout& to, std::int64_t count, const T* x, T* y, Place place_of) {
+  parallel_chunks(
+      to.before * to.size * to.after, grain_for(1),
+      [&](std::int64_t begin, std::int64_t end) { std::fill(y + begin, y + end, T{}); });
+  const std::int64_t tiles = (to.after + tile - 1) / tile;
+  const auto cost = static_cast<double>(count * std::min(tile, to.after));
+  parallel_chunks(to.before * tiles, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t item = begin; item < end; ++item) {
+      const std::int64_t block = item / tiles;
+      const std::int64_t first = item % tiles * tile;
+      const std::int64_t last = std::min(first + tile, to.after);
+      for (std::int64_t row = block * count; row < (block + 1) * count; ++row) {
+        const T* from = x + row * to.after;
+        T* rows = y + block * to.size * to.after;
+        for (std::int64_t i = first; i < last; ++i) {
+          rows[place_of(row, i) * to.after + i] += from[i];
+        }
+      }
+    }
+  });
+}
+
+void compute_scatter_add(const KernelCall& call) {
+  const auto& [axis, where] = call.attributes.as<IndexAttributes>();
+  const Layout to(call.output().shape(), axis);
+  const std::int64_t count = call.input(0).shape()[axis];
+  with_places(call.input(1), to.size, "scatter_add", where, [&](const auto* places) {
+    visit_numeric(call.output().dtype(), [&]<class T>(T) {
+      add_rows(to, count, call.input(0).as<T>(), call.output().as<T>(),
+               [&](std::int64_t row, std::int64_t i) { return places[row * to.after + i]; });
+    });
+  });
+}
+
+void compute_index_add(const KernelCall& call) {
+  const auto& [axis, where] = call.attributes.as<IndexAttributes>();
+  const Layout to(call.output().shape(), axis);
+  const std::int64_t count = call.input(1).elements();
+  with_places(call.input(1), to.size, "index_add", where, [&](const auto* places) {
+    visit_numeric(call.output().dtype(), [&]<class T>(T) {
+      add_rows(to, count, call.input(0).as<T>(), call.output().as<T>(),
+               [&](std::int64_t row, std::int64_t) { return places[row % count]; });
+    });
+  });
+}
+
+void compute_one_hot(const KernelCall& call) {
+  const auto& [axis, where] = call.attributes.as<IndexAttributes>();
+  const Operand& y = call.output();
+  const std::int64_t classes = y.shape()[axis];
+  with_places(call.input(), classes, "one_hot", where, [&](const auto* places) {
+    visit(y.dtype(), [&]<class T>(T) {
+      T* to = y.as<T>();
+      const T one = [] {
+        if constexpr (std::is_class_v<T>)
+          return T(1.0F);
+        else
+          return T(1);
+      }();
+      parallel_chunks(call.input().elements(), grain_for(static_cast<double>(classes)),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        std::fill(to + begin * classes, to + end * classes, T{});
+                        for (std::int64_t i = begin; i < end; ++i)
+                          to[i * classes + places[i]] = one;
+                      });
+    });
+  });
+}
+
+/// What is moved: the elements read at places, the places, and the result.
+Cost moving_cost(const NodeView& node) {
+  return {0, 2 * static_cast<double>(node.output().bytes()) +
+                 static_cast<double>(node.input(1).bytes())};
+}
+
+int axis_of(const Pullback& p) { return p.attributes().as<IndexAttributes>().axis; }
+
+const Operation gather_operation{
+    .name = "gather",
+    .formula = "yᵢ = x at indexᵢ, x̄ₖ = Σ over indexᵢ = k of ȳᵢ",
+    .summary = "elements at given places along an axis",
+    .compute = compute_gather,
+    .vjp =
+        [](const Pullback& p) {
+          const int axis = axis_of(p);
+          p.set(0, scatter_add(p.adjoint(), axis, p.input(1), p.input(0).shape()[axis]));
+        },
+    .cost = moving_cost,
+    .half = HalfSupport::native,
+};
+
+const Operation scatter_add_operation{
+    .name = "scatter_add",
+    .formula = "yₖ = Σ over indexᵢ = k of xᵢ, x̄ᵢ = ȳ at indexᵢ",
+    .summary = "elements added at given places along an axis",
+    .compute = compute_scatter_add,
+    .vjp = [](const Pullback& p) { p.set(0, gather(p.adjoint(), axis_of(p), p.input(1))); },
+};
+
+const Operation index_select_operation{
+    .name = "index_select",
+    .formula = "yᵢ = slice indexᵢ of x, x̄ₖ = Σ over indexᵢ = k of ȳᵢ",
+    .summary = "slices at given places along an axis",
+    .compute = compute_index_select,
+    .vjp =
+        [](const Pullback& p) {
+          const int axis = axis_of(p);
+          p.set(0, index_add(p.adjoint(), axis, p.input(1), p.input(0).shape()[axis]));
+        },
+    .cost = moving_cost,
+    .half = HalfSupport::native,
+};
+
+const Operation index_add_operation{
+    .name = "index_add",
+    .formula = "yₖ = Σ over indexᵢ = k of slice i of x, x̄ᵢ = slice indexᵢ of ȳ",
+    .summary = "slices added at given places along an axis",
+    .compute = compute_index_add,
+    .vjp = [](const Pullback& p) { p.set(0, index_select(p.adjoint(), axis_of(p), p.input(1))); },
+};
+
+const Operation one_hot_operation{
+    .name = "one_hot",
+    .formula = "y = 1 at the place x of the last axis, 0 elsewhere",
+    .summary = "places as rows of zeros and a one",
+    .compute = compute_one_hot,
+    .half = HalfSupport::native,
+};
+
+const Operation* const family[] = {&gather_operation, &scatter_add_operation,
+                                   &index_select_operation, &index_add_operation,
+                                   &one_hot_operation};
+
+void require_places(const Var& index, const char* operation, const Where& where) {
+  if (is_integer(index.dtype())) return;
+  throw DTypeError(operation, "the index is " + to_string(index.type()) + "; give i64 or i32",
+                   where);
+}
+
+void require_numbers(const Var& x, const char* operation, const Where& where) {
+  if (x.dtype() != DType::boolean) return;
+  throw DTypeError(operation, "takes numbers, not bool; cast it first", where);
+}
+
+Var record(const Operation& operation, const Var& x, const Var& index, const Shape& shape, int axis,
+           const Where& where) {
+  const Var inputs[] = {x, index};
+  const ValueType type{shape, x.dtype()};
+  return x.tape().record(operation, inputs, {&type, 1}, IndexAttributes{axis, where}, where);
+}
+
+/// `shape` with the axes [axis, axis + count) replaced by others.
+Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
+  Shape result;
+  for (int i = 0; i < axis; ++i) result.push_back(shape[i]);
+  for (const std::int64_t size : others) result.push_back(size);
+  for (int i = axis + count; i < shape.rank(); ++i) result.push_back(shape[i]);
+  return result;
+}
+
+}  // namespace
+
+std::span<const Operation* const> index_operations() { return family; }
+
+Var gather(const Var& x, int axis, const Var& index, Where where) {
+  require_places(index, "gather", where);
+  const int wrapped = x.shape().wrap(axis, "gather", where);
+  Shape expected = x.shape();
+  const Shape shape = index.shape();
+  if (shape.rank() == expected.rank()) expected[wrapped] = shape[wrapped];
+  if (shape != expected) {
+    throw ShapeError("gather",
+                     "an index " + to_string(shape) + " for shape " + to_string(x.shape()) +
+                         "; they are equal but for axis " + std::to_string(axis),
+                     where);
+  }
+  return record(gather_operation, x, index, shape, wrapped, where);
+}
+
+Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size, Where where) {
+  require_places(index, "scatter_add", where);
+  require_numbers(x, "scatter_add", where);
+  Shape shape = x.shape();
+  const int wrapped = shape.wrap(axis, "scatter_add", where);
+  if (index.shape() != shape) {
+    throw ShapeError("scatter_add",
+                     "an index " + to_string(index.shape()) + " for shape " + to_string(shape) +
+                         "; give each element its place",
+                     where);
+  }
+  shape = replaced(shape, wrapped, 1, Shape{size});
+  return record(scatter_add_operation, x, index, shape, wrapped, where);
+}
+
+Var index_select(const Var& x, int axis, const Var& index, Where where) {
+  require_places(index, "index_select", where);
+  const Shape shape = x.shape();
+  const int wrapped = shape.wrap(axis, "index_select", where);
+  return record(index_select_operation, x, index, replaced(shape, wrapped, 1, index.shape()),
+                wrapped, where);
+}
+
+Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where where) {
+  require_places(index, "index_add", where);
+  require_numbers(x, "index_add", where);
+  const Shape shape = x.shape();
+  const Shape places = index.shape();
+  // A place without axes takes up none of x's: the new axis may stand behind the last.
+  const int wrapped =
+      places.rank() == 0 && axis == shape.rank() ? axis : shape.wrap(axis, "index_add", where);
+  const Shape result = replaced(shape, wrapped, places.rank(), Shape{size});
+  if (wrapped + places.rank() > shape.rank() || replaced(result, wrapped, 1, places) != shape) {
+    throw ShapeError("index_add",
+                     "an index " + to_string(places) + " for shape " + to_string(shape) +
+                         "; its axes are those of the tensor from axis " + std::to_string(axis) +
+                         " on",
+                     where);
+  }
+  return record(index_add_operation, x, index, result, wrapped, where);
+}
+
+Var embedding(const Var& table, const Var& ids, Where where) {
+  if (table.rank() != 2) {
+    throw ShapeError(
+        "embedding",
+        "the table is " + to_string(table.shape()) + "; give one of two axes, (rows, width)",
+        where);
+  }
+  return index_select(table, 0, ids, where);
+}
+
+Var one_hot(const Var& ids, std::int64_t classes, DType dtype, Where where) {
+  require_places(ids, "one_hot", where);
+  ValueType type{ids.shape(), dtype};
+  const int axis = type.shape.rank();
+  type.shape = replaced(type.shape, axis, 0, Shape{classes});
+  return ids.tape().record(one_hot_operation, {&ids, 1}, {&type, 1}, IndexAttributes{axis, where},
+                           where);
+}
+
+}  // namespace palimpsest

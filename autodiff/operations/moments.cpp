@@ -1,0 +1,168 @@
+#include <cmath>
+
+#include "autodiff/gradient.h"
+#include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/fold.h"
+#include "autodiff/operations/registry.h"
+
+namespace palimpsest {
+namespace {
+
+const ReduceAttributes& attributes_of(const Pullback& p) {
+  return p.attributes().as<ReduceAttributes>();
+}
+
+struct SquaredDeviation : Summing {
+  double divisor;
+  bool root;
+  template <class T>
+  void map(const T* x, const T* center, T* to, std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = (x[i] - center[i]) * (x[i] - center[i]);
+  }
+  template <class T>
+  void map_tile(T*, std::int64_t) const {}
+  template <class T>
+  T finish(Total<T> total, T) const {
+    const Total<T> variance = total / divisor;
+    return static_cast<T>(root ? std::sqrt(variance) : variance);
+  }
+};
+
+template <bool root>
+void compute_deviation(const KernelCall& call) {
+  fold_floating(call, [](const auto& folding) {
+    folding.run(Averaging{{}, static_cast<double>(folding.reduction().rows())});
+    folding.run_centered(SquaredDeviation{{}, folding.number(), root});
+  });
+}
+
+/// The largest element where it is finite, else 0: what logsumexp subtracts.
+struct FiniteMaximum : Extreme<true> {
+  template <class T>
+  T finish(Total<T> total, T) const {
+    return std::isfinite(total) ? static_cast<T>(total) : T(0);
+  }
+};
+
+struct SumOfExponentials : Summing {
+  template <class T>
+  void map(const T* x, const T* center, T* to, std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = x[i] - center[i];
+  }
+  template <class T>
+  void map_tile(T* x, std::int64_t n) const {
+    constexpr std::size_t exp = functions::position<functions::Exp, functions::Unary>;
+    kernels().unary<T>()[exp](x, x, n, nullptr);
+  }
+  template <class T>
+  T finish(Total<T> total, T center) const {
+    return static_cast<T>(static_cast<Total<T>>(center) + std::log(total));
+  }
+};
+
+void compute_logsumexp(const KernelCall& call) {
+  fold_floating(call, [](const auto& folding) {
+    folding.run(FiniteMaximum{});
+    folding.run_centered(SumOfExponentials{});
+  });
+}
+
+Cost deviation_cost(const NodeView& node) { return fold_cost(node, 4, 2); }
+Cost logsumexp_cost(const NodeView& node) { return fold_cost(node, 13, 2); }
+
+/// x less its mean.
+Var deviation(const Var& x, const AxisMask& mask) {
+  Axes axes;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (mask[static_cast<std::size_t>(axis)]) axes.push_back(axis);
+  }
+  return x - mean(x, axes, true);
+}
+
+const Operation variance_operation{
+    .name = "variance",
+    .formula = "y = Σ (x - m)² / d, m = mean x, d = n - correction; x̄ = 2·ȳ·(x - m)/d",
+    .summary = "variance over axes",
+    .compute = compute_deviation<false>,
+    .vjp =
+        [](const Pullback& p) {
+          const Var x = p.input();
+          const ReduceAttributes attributes = attributes_of(p);
+          const Var share = p.adjoint() * (2 / attributes.number);
+          p.set(0, with_axes_kept(share, x, attributes.mask) * deviation(x, attributes.mask));
+        },
+    .cost = deviation_cost,
+    .workspace = fold_workspace,
+};
+
+const Operation standard_deviation_operation{
+    .name = "standard_deviation",
+    .formula = "y = √variance; x̄ = ȳ·(x - m)/(d·y), 0 where y = 0",
+    .summary = "standard deviation over axes",
+    .compute = compute_deviation<true>,
+    .vjp =
+        [](const Pullback& p) {
+          const Var x = p.input();
+          const ReduceAttributes attributes = attributes_of(p);
+          const Var share = p.adjoint() * inverse_or_zero(p.output()) / attributes.number;
+          p.set(0, with_axes_kept(share, x, attributes.mask) * deviation(x, attributes.mask));
+        },
+    .cost = deviation_cost,
+    .workspace = fold_workspace,
+};
+
+const Operation logsumexp_operation{
+    .name = "logsumexp",
+    .formula = "y = log Σ exp x, x̄ = ȳ·exp(x - y)",
+    .summary = "logarithm of the sum of exponentials over axes",
+    .compute = compute_logsumexp,
+    .vjp =
+        [](const Pullback& p) {
+          const Var x = p.input();
+          const AxisMask mask = attributes_of(p).mask;
+          const Var y = with_axes_kept(p.output(), x, mask);
+          p.set(0, exp(x - y) * with_axes_kept(p.adjoint(), x, mask));
+        },
+    .cost = logsumexp_cost,
+    .workspace = fold_workspace,
+};
+
+const Operation* const family[] = {&variance_operation, &standard_deviation_operation,
+                                   &logsumexp_operation};
+
+Var record_deviation(const Operation& operation, const Var& x, const Axes& axes, double correction,
+                     bool keep_axes, const Where& where) {
+  require_floating(x, operation.name, where);
+  const AxisMask mask = mask_of(axes, x.shape(), operation.name, where);
+  const auto count = static_cast<double>(reduced_count(x.shape(), mask));
+  if (!(correction >= 0 && correction < count)) {
+    throw ArgumentError(operation.name,
+                        "correction " + std::to_string(correction) + " with " +
+                            std::to_string(static_cast<std::int64_t>(count)) +
+                            " elements a result; it must be at least 0 and less than their number",
+                        where);
+  }
+  return record_reduction(operation, x, {mask, count - correction}, keep_axes, x.dtype(), where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> moment_operations() { return family; }
+
+Var variance(const Var& x, const Axes& axes, double correction, bool keep_axes, Where where) {
+  return record_deviation(variance_operation, x, axes, correction, keep_axes, where);
+}
+
+Var standard_deviation(const Var& x, const Axes& axes, double correction, bool keep_axes,
+                       Where where) {
+  return record_deviation(standard_deviation_operation, x, axes, correction, keep_axes, where);
+}
+
+Var logsumexp(const Var& x, const Axes& axes, bool keep_axes, Where where) {
+  require_floating(x, "logsumexp", where);
+  const AxisMask mask = mask_of(axes, x.shape(), "logsumexp", where);
+  return record_reduction(logsumexp_operation, x, {mask}, keep_axes, x.dtype(), where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,212 @@
+#include "autodiff/operations/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/parallel.h"
+#include "autodiff/philox.h"
+
+namespace palimpsest {
+namespace {
+
+/// Low and high, mean and deviation, or a probability.
+struct RandomAttributes {
+  RandomStream stream;
+  double first;
+  double second = 0;
+};
+
+/// y = min(offset + factor·y, most).
+template <class T>
+void scale_and_shift(const Operand& y, double factor, double offset, double most) {
+  parallel_chunks(y.elements(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double number = offset + factor * static_cast<double>(y.as<T>()[i]);
+      y.as<T>()[i] = static_cast<T>(std::min(number, most));
+    }
+  });
+}
+
+void compute_uniform(const KernelCall& call) {
+  const auto& [stream, low, high] = call.attributes.as<RandomAttributes>();
+  const Operand& y = call.output();
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    fill_uniform(stream, y.as<T>(), y.elements());
+    // Rounding must not reach the end that does not belong to the interval.
+    const T last = std::nextafter(static_cast<T>(high), static_cast<T>(low));
+    scale_and_shift<T>(y, high - low, low, static_cast<double>(last));
+  });
+}
+
+void compute_normal(const KernelCall& call) {
+  const auto& [stream, mean, deviation] = call.attributes.as<RandomAttributes>();
+  const Operand& y = call.output();
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    fill_normal(stream, y.as<T>(), y.elements());
+    scale_and_shift<T>(y, deviation, mean, std::numeric_limits<double>::infinity());
+  });
+}
+
+/// Calls `f(begin, end, numbers)` on parts of [0, n) with one uniform number an element.
+template <class F>
+void with_uniform(const RandomStream& stream, std::int64_t n, F f) {
+  constexpr std::int64_t part = 1024;
+  parallel_chunks(n, part, [&](std::int64_t begin, std::int64_t end) {
+    float numbers[part];
+    fill_uniform(stream, numbers, end - begin, begin);
+    f(begin, end, numbers);
+  });
+}
+
+void compute_bernoulli(const KernelCall& call) {
+  const auto& [stream, p, unused] = call.attributes.as<RandomAttributes>();
+  const Operand& y = call.output();
+  const auto limit = static_cast<float>(p);
+  visit(y.dtype(), [&]<class T>(T) {
+    constexpr bool is_class = std::is_class_v<T>;
+    using Number = std::conditional_t<is_class, float, T>;
+    with_uniform(stream, y.elements(), [&](std::int64_t begin, std::int64_t end, const float* u) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        y.as<T>()[i] = static_cast<T>(static_cast<Number>(u[i - begin] < limit));
+      }
+    });
+  });
+}
+
+void compute_dropout(const KernelCall& call) {
+  const auto& [stream, p, unused] = call.attributes.as<RandomAttributes>();
+  const auto limit = static_cast<float>(p);
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    const T* x = call.input().as<T>();
+    T* y = call.output().as<T>();
+    const T scale = static_cast<T>(1 / (1 - p));
+    with_uniform(stream, call.output().elements(),
+                 [&](std::int64_t begin, std::int64_t end, const float* u) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     y[i] = u[i - begin] < limit ? T(0) : x[i] * scale;
+                   }
+                 });
+  });
+}
+
+Var record_dropout(const Var& x, const RandomAttributes& attributes, const Where& where);
+
+Cost cost(const NodeView& node) {
+  const ValueType type = node.output();
+  return {20 * static_cast<double>(type.shape.elements()),
+          static_cast<double>(type.bytes()) * (node.input_count() + 1.0)};
+}
+
+const Operation uniform_operation{
+    .name = "uniform",
+    .formula = "y ~ U[low, high)",
+    .summary = "uniform random numbers",
+    .compute = compute_uniform,
+    .cost = cost,
+};
+
+const Operation normal_operation{
+    .name = "normal",
+    .formula = "y ~ N(mean, deviation²)",
+    .summary = "normal random numbers",
+    .compute = compute_normal,
+    .cost = cost,
+};
+
+const Operation bernoulli_operation{
+    .name = "bernoulli",
+    .formula = "y = 1 with probability p, else 0",
+    .summary = "random zeros and ones",
+    .compute = compute_bernoulli,
+    .cost = cost,
+    .half = HalfSupport::native,
+};
+
+const Operation dropout_operation{
+    .name = "dropout",
+    .formula = "y = m·x/(1 - p), x̄ = m·ȳ/(1 - p), m = 0 with probability p, else 1",
+    .summary = "elements dropped at random, the others scaled up",
+    .compute = compute_dropout,
+    .vjp =
+        [](const Pullback& p) {
+          const auto attributes = p.attributes().as<RandomAttributes>();
+          p.set(0, record_dropout(p.adjoint(), attributes, p.where()));
+        },
+    .cost = cost,
+};
+
+const Operation* const family[] = {&uniform_operation, &normal_operation, &bernoulli_operation,
+                                   &dropout_operation};
+
+Var record_dropout(const Var& x, const RandomAttributes& attributes, const Where& where) {
+  const ValueType type = x.type();
+  return x.tape().record(dropout_operation, {&x, 1}, {&type, 1}, attributes, where);
+}
+
+/// The stream of the node recorded next.
+RandomStream next_stream(const Tape& tape) {
+  return {tape.seed(), tape.generation(), tape.node_count()};
+}
+
+Var record_random(const Operation& operation, Tape& tape, const ValueType& type, double first,
+                  double second, const Where& where) {
+  return tape.record(operation, {}, {&type, 1}, RandomAttributes{next_stream(tape), first, second},
+                     where);
+}
+
+void require_floating(DType dtype, const char* operation, const Where& where) {
+  if (is_floating(dtype)) return;
+  throw DTypeError(operation,
+                   "makes floating dtypes, not " + std::string(name_of(dtype)) + "; cast it after",
+                   where);
+}
+
+void require_probability(double p, const char* operation, const Where& where) {
+  if (p >= 0 && p <= 1) return;
+  throw ArgumentError(operation, "p = " + std::to_string(p) + " is no probability; give 0 to 1",
+                      where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> random_operations() { return family; }
+
+Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype, Where where) {
+  require_floating(dtype, "uniform", where);
+  if (!(low < high)) {
+    throw ArgumentError("uniform",
+                        "[" + std::to_string(low) + ", " + std::to_string(high) +
+                            ") holds no numbers; give low < high",
+                        where);
+  }
+  return record_random(uniform_operation, tape, {shape, dtype}, low, high, where);
+}
+
+Var normal(Tape& tape, const Shape& shape, double mean, double deviation, DType dtype,
+           Where where) {
+  require_floating(dtype, "normal", where);
+  if (!(deviation >= 0)) {
+    throw ArgumentError("normal",
+                        "a deviation of " + std::to_string(deviation) + "; give 0 or more", where);
+  }
+  return record_random(normal_operation, tape, {shape, dtype}, mean, deviation, where);
+}
+
+Var bernoulli(Tape& tape, const Shape& shape, double p, DType dtype, Where where) {
+  require_probability(p, "bernoulli", where);
+  return record_random(bernoulli_operation, tape, {shape, dtype}, p, 0, where);
+}
+
+Var dropout(const Var& x, double p, bool training, Where where) {
+  require_floating(x.dtype(), "dropout", where);
+  require_probability(p, "dropout", where);
+  if (!training || p == 0) return x;
+  if (p == 1) return full_like(x, 0, where);
+  return record_dropout(x, {next_stream(x.tape()), p}, where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "autodiff/var.h"
+
+/// Random values. Each node has a stream of its own, keyed when it is recorded by the tape's seed,
+/// the number of times the tape was cleared, and the node: computing it again, in another order or
+/// on other threads, gives the same bits. No derivative flows into or out of the numbers.
+namespace palimpsest {
+
+/// Uniform on [low, high), for 16-bit dtypes rounded to them. Floating dtypes. Throws
+/// `ArgumentError` unless low < high.
+Var uniform(Tape& tape, const Shape& shape, double low = 0, double high = 1,
+            DType dtype = DType::f32, Where where = Where::current());
+
+/// Normal. Floating dtypes. Throws `ArgumentError` for a negative deviation.
+Var normal(Tape& tape, const Shape& shape, double mean = 0, double deviation = 1,
+           DType dtype = DType::f32, Where where = Where::current());
+
+/// 1 with probability p, else 0. Any dtype. Throws `ArgumentError` unless 0 ≤ p ≤ 1.
+Var bernoulli(Tape& tape, const Shape& shape, double p, DType dtype = DType::f32,
+              Where where = Where::current());
+
+/// x with each element 0 with probability p, else divided by 1 − p (Srivastava et al., 2014); x
+/// itself when not `training`, or when p is 0. The mask is never stored: the adjoint makes it
+/// again. Which elements go does not depend on the dtype. Throws `ArgumentError` unless
+/// 0 ≤ p ≤ 1.
+Var dropout(const Var& x, double p, bool training = true, Where where = Where::current());
+
+}  // namespace palimpsest

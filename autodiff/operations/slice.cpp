@@ -1,0 +1,292 @@
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/strided.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
+/// Where place i of the smaller tensor lies in the larger one: start + i·step on each axis.
+struct Places {
+  Strides starts{};
+  Strides steps{};
+};
+struct PadAttributes {
+  Places places;
+  double value;
+};
+
+/// First element of the places in a tensor of that shape, and strides from there.
+std::int64_t locate(const Places& places, const Shape& shape, Strides& strides) {
+  strides = strides_of(shape);
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    offset += places.starts[at(axis)] * strides[at(axis)];
+    strides[at(axis)] *= places.steps[at(axis)];
+  }
+  return offset;
+}
+
+Var record_slice(const Var& x, const Places& places, const Shape& sizes, const Where& where);
+Var record_pad(const Var& x, const PadAttributes& attributes, const Shape& sizes,
+               const Where& where);
+
+const Operation slice_operation{
+    .name = "slice",
+    .formula = "yᵢ = x at start + i·step, x̄ = ȳ there, 0 elsewhere",
+    .summary = "ranges of each axis, with steps",
+    .compute =
+        [](const KernelCall& call) {
+          const Operand& y = call.output();
+          StridedBox box{y.shape(), {}, strides_of(y.shape())};
+          const std::int64_t offset =
+              locate(call.attributes.as<Places>(), call.input().shape(), box.from);
+          const std::int64_t bytes = size_of(y.dtype());
+          copy_strided(box, call.input().data + offset * bytes, y.data, bytes);
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Places places = p.attributes().as<Places>();
+          p.set(0, record_pad(p.adjoint(), {places, 0}, p.input().shape(), p.where()));
+        },
+    .cost =
+        [](const NodeView& node) {
+          return Cost{0, 2 * static_cast<double>(node.output().bytes())};
+        },
+    .half = HalfSupport::native,
+};
+
+/// Fills what lies around the places: everything where they leave gaps, else the slabs before and
+/// behind them on each axis in turn.
+void fill_around(const Operand& y, const Shape& inner, const PadAttributes& attributes) {
+  const auto& [starts, steps] = attributes.places;
+  bool gaps = inner.elements() == 0;
+  for (int axis = 0; axis < inner.rank(); ++axis) {
+    gaps = gaps || (std::abs(steps[at(axis)]) != 1 && inner[axis] > 1);
+  }
+  if (gaps) return fill_box(y, 0, y.shape(), attributes.value);
+  const Strides strides = strides_of(y.shape());
+  Shape slab = y.shape();
+  std::int64_t offset = 0;
+  for (int axis = 0; axis < inner.rank(); ++axis) {
+    const std::int64_t stride = strides[at(axis)];
+    const std::int64_t last = starts[at(axis)] + (inner[axis] - 1) * steps[at(axis)];
+    const auto [low, high] = std::minmax(starts[at(axis)], last);
+    slab[axis] = low;
+    fill_box(y, offset, slab, attributes.value);
+    slab[axis] = y.shape()[axis] - high - 1;
+    fill_box(y, offset + (high + 1) * stride, slab, attributes.value);
+    slab[axis] = inner[axis];
+    offset += low * stride;
+  }
+}
+
+const Operation pad_operation{
+    .name = "pad",
+    .formula = "y at start + i·step = xᵢ, a number elsewhere; x̄ᵢ = ȳ at start + i·step",
+    .summary = "a number around the elements, and between them",
+    .compute =
+        [](const KernelCall& call) {
+          const auto& attributes = call.attributes.as<PadAttributes>();
+          const Operand& x = call.input();
+          const Operand& y = call.output();
+          fill_around(y, x.shape(), attributes);
+          StridedBox box{x.shape(), strides_of(x.shape()), {}};
+          const std::int64_t offset = locate(attributes.places, y.shape(), box.to);
+          const std::int64_t bytes = size_of(y.dtype());
+          copy_strided(box, x.data, y.data + offset * bytes, bytes);
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Places places = p.attributes().as<PadAttributes>().places;
+          p.set(0, record_slice(p.adjoint(), places, p.input().shape(), p.where()));
+        },
+    .half = HalfSupport::native,
+};
+
+const Operation* const family[] = {&slice_operation, &pad_operation};
+
+Var record_slice(const Var& x, const Places& places, const Shape& sizes, const Where& where) {
+  const ValueType type{sizes, x.dtype()};
+  return x.tape().record(slice_operation, {&x, 1}, {&type, 1}, places, where);
+}
+
+Var record_pad(const Var& x, const PadAttributes& attributes, const Shape& sizes,
+               const Where& where) {
+  const ValueType type{sizes, x.dtype()};
+  return x.tape().record(pad_operation, {&x, 1}, {&type, 1}, attributes, where);
+}
+
+/// The places of a whole tensor.
+Places everything(const Shape& shape) {
+  Places places;
+  std::fill_n(places.steps.begin(), shape.rank(), 1);
+  return places;
+}
+
+/// `count` places of one axis from `start` on.
+Var along(const Var& x, int axis, std::int64_t start, std::int64_t step, std::int64_t count,
+          const Where& where) {
+  Shape sizes = x.shape();
+  Places places = everything(sizes);
+  sizes[axis] = count;
+  places.starts[at(axis)] = start;
+  places.steps[at(axis)] = step;
+  return record_slice(x, places, sizes, where);
+}
+
+/// Start of a range on an axis of n places, and how many it has.
+std::pair<std::int64_t, std::int64_t> resolve(const Slice& range, std::int64_t n,
+                                              const Where& where) {
+  const std::int64_t step = range.step;
+  if (step == 0) throw ArgumentError("slice", "a step of 0 leads nowhere; give another", where);
+  const std::int64_t low = step > 0 ? 0 : -1;
+  const std::int64_t high = step > 0 ? n : n - 1;
+  const auto place = [&](std::optional<std::int64_t> given, std::int64_t missing) {
+    if (!given) return missing;
+    return std::clamp(*given < 0 ? *given + n : *given, low, high);
+  };
+  const std::int64_t start = place(range.start, step > 0 ? low : high);
+  const std::int64_t stop = place(range.stop, step > 0 ? high : low);
+  const std::int64_t distance = step > 0 ? stop - start : start - stop;
+  const std::int64_t stride = std::abs(step);
+  return {start, distance <= 0 ? 0 : (distance - 1) / stride + 1};
+}
+
+void require_widths(const Var& x, const std::vector<Padding>& widths, const Where& where) {
+  if (widths.size() != at(x.rank())) {
+    throw ShapeError("pad",
+                     std::to_string(widths.size()) + " widths for shape " + to_string(x.shape()) +
+                         "; give one for each axis",
+                     where);
+  }
+  for (const auto& [before, after] : widths) {
+    if (before < 0 || after < 0) {
+      throw ArgumentError("pad",
+                          "widths (" + std::to_string(before) + ", " + std::to_string(after) +
+                              ") are negative; use slice to make a tensor smaller",
+                          where);
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const Operation* const> slice_operations() { return family; }
+
+Var slice(const Var& x, std::span<const Slice> ranges, Where where) {
+  const Shape shape = x.shape();
+  if (ranges.size() > at(shape.rank())) {
+    throw ShapeError("slice",
+                     std::to_string(ranges.size()) + " ranges for shape " + to_string(shape) +
+                         "; give at most one for each axis",
+                     where);
+  }
+  Places places = everything(shape);
+  Shape sizes = shape;
+  bool whole = true;
+  for (int axis = 0; axis < static_cast<int>(ranges.size()); ++axis) {
+    const Slice& range = ranges[at(axis)];
+    const auto [start, count] = resolve(range, shape[axis], where);
+    places.starts[at(axis)] = count == 0 ? 0 : start;
+    places.steps[at(axis)] = range.step;
+    sizes[axis] = count;
+    whole = whole && range.step == 1 && count == shape[axis];
+  }
+  return whole ? x : record_slice(x, places, sizes, where);
+}
+
+Var slice(const Var& x, std::initializer_list<Slice> ranges, Where where) {
+  return slice(x, std::span(ranges.begin(), ranges.size()), where);
+}
+
+Var slice(const Var& x, int axis, const Slice& range, Where where) {
+  std::array<Slice, max_rank> ranges;
+  const std::size_t place = at(x.shape().wrap(axis, "slice", where));
+  ranges[place] = range;
+  return slice(x, std::span(ranges).first(place + 1), where);
+}
+
+Var select(const Var& x, int axis, std::int64_t place, Where where) {
+  Shape shape = x.shape();
+  const int wrapped = shape.wrap(axis, "select", where);
+  const std::int64_t n = shape[wrapped];
+  if (place < -n || place >= n) {
+    throw ArgumentError("select",
+                        "place " + std::to_string(place) + " is out of range for axis " +
+                            std::to_string(axis) + " of shape " + to_string(shape),
+                        where);
+  }
+  shape.erase(wrapped);
+  return reshape(along(x, wrapped, place < 0 ? place + n : place, 1, 1, where), shape, where);
+}
+
+Var flip(const Var& x, const Axes& axes, Where where) {
+  const Shape shape = x.shape();
+  Places places = everything(shape);
+  const auto turn = [&](int axis) {
+    if (shape[axis] < 2) return;
+    places.starts[at(axis)] = shape[axis] - 1;
+    places.steps[at(axis)] = -1;
+  };
+  for (const int axis : axes) turn(shape.wrap(axis, "flip", where));
+  for (int axis = 0; axes.empty() && axis < shape.rank(); ++axis) turn(axis);
+  return record_slice(x, places, shape, where);
+}
+
+Var roll(const Var& x, std::int64_t shift, int axis, Where where) {
+  const int wrapped = x.shape().wrap(axis, "roll", where);
+  const std::int64_t n = x.shape()[wrapped];
+  const std::int64_t cut = n == 0 ? 0 : ((shift % n) + n) % n;
+  if (cut == 0) return x;
+  return concat(
+      {along(x, wrapped, n - cut, 1, cut, where), along(x, wrapped, 0, 1, n - cut, where)}, wrapped,
+      where);
+}
+
+Var pad(const Var& x, const std::vector<Padding>& widths, double value, Where where) {
+  require_widths(x, widths, where);
+  Shape sizes = x.shape();
+  PadAttributes attributes{everything(sizes), value};
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    const auto& [before, after] = widths[at(axis)];
+    attributes.places.starts[at(axis)] = before;
+    sizes[axis] += before + after;
+  }
+  return sizes == x.shape() ? x : record_pad(x, attributes, sizes, where);
+}
+
+Var pad(const Var& x, const std::vector<Padding>& widths, PadMode mode, Where where) {
+  require_widths(x, widths, where);
+  const bool mirrors = mode == PadMode::reflect;
+  Var result = x;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const auto& [before, after] = widths[at(axis)];
+    const std::int64_t n = x.shape()[axis];
+    if (std::max(before, after) > 0 && n <= (mirrors ? std::max(before, after) : 0)) {
+      throw ShapeError("pad",
+                       "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()) +
+                           " is too short for a padding of " +
+                           std::to_string(std::max(before, after)) + " out of its own elements",
+                       where);
+    }
+    const auto edge = [&](std::int64_t width, std::int64_t mirrored, std::int64_t end) {
+      if (mirrors) return along(result, axis, mirrored, -1, width, where);
+      Shape repeated = result.shape();
+      repeated[axis] = width;
+      return broadcast_to(along(result, axis, end, 1, 1, where), repeated, where);
+    };
+    std::vector<Var> parts;
+    if (before > 0) parts.push_back(edge(before, before, 0));
+    parts.push_back(result);
+    if (after > 0) parts.push_back(edge(after, n - 2, n - 1));
+    if (parts.size() > 1) result = concat(parts, axis, where);
+  }
+  return result;
+}
+
+}  // namespace palimpsest

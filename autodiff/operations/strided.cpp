@@ -1,0 +1,187 @@
+#include "autodiff/operations/strided.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
+/// The box with axes of size 1 dropped and neighbouring axes merged where both tensors allow it; at
+/// least one axis is left.
+StridedBox simplified(const StridedBox& box) {
+  StridedBox result;
+  for (int axis = 0; axis < box.sizes.rank(); ++axis) {
+    const std::int64_t size = box.sizes[axis];
+    if (size == 1) continue;
+    const int last = result.sizes.rank() - 1;
+    if (last >= 0 && result.from[at(last)] == box.from[at(axis)] * size &&
+        result.to[at(last)] == box.to[at(axis)] * size) {
+      result.sizes[last] *= size;
+      result.from[at(last)] = box.from[at(axis)];
+      result.to[at(last)] = box.to[at(axis)];
+    } else {
+      result.from[at(last + 1)] = box.from[at(axis)];
+      result.to[at(last + 1)] = box.to[at(axis)];
+      result.sizes.push_back(size);
+    }
+  }
+  if (result.sizes.rank() == 0) result.sizes.push_back(1);
+  return result;
+}
+
+/// Walks the places of a box in order, from place `index` on.
+class Walk {
+ public:
+  Walk(const StridedBox& box, std::int64_t index) : box_(box) {
+    for (int axis = box.sizes.rank() - 1; axis >= 0; --axis) {
+      place_[at(axis)] = index % box.sizes[axis];
+      index /= box.sizes[axis];
+      from += place_[at(axis)] * box.from[at(axis)];
+      to += place_[at(axis)] * box.to[at(axis)];
+    }
+  }
+  void next() {
+    for (int axis = box_.sizes.rank() - 1; axis >= 0; --axis) {
+      from += box_.from[at(axis)];
+      to += box_.to[at(axis)];
+      if (++place_[at(axis)] < box_.sizes[axis]) return;
+      from -= place_[at(axis)] * box_.from[at(axis)];
+      to -= place_[at(axis)] * box_.to[at(axis)];
+      place_[at(axis)] = 0;
+    }
+  }
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+
+ private:
+  const StridedBox& box_;
+  Strides place_{};
+};
+
+/// Takes an axis out of a box, returning size and strides.
+struct Axis {
+  std::int64_t size;
+  std::int64_t from;
+  std::int64_t to;
+};
+Axis take_axis(StridedBox& box, int axis) {
+  const Axis taken{box.sizes[axis], box.from[at(axis)], box.to[at(axis)]};
+  box.sizes.erase(axis);
+  std::copy(box.from.begin() + axis + 1, box.from.end(), box.from.begin() + axis);
+  std::copy(box.to.begin() + axis + 1, box.to.end(), box.to.begin() + axis);
+  return taken;
+}
+
+template <class T>
+void copy_row(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t n) {
+  if (from_step == 1 && to_step == 1 && n >= 32) {
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  } else if (from_step == 1 && to_step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+  } else if (from_step == 0 && to_step == 1) {
+    std::fill_n(to, n, *from);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
+  }
+}
+
+template <class T>
+void copy_rows(StridedBox rows, const Axis& row, const T* from, T* to) {
+  const std::int64_t count = rows.sizes.elements();
+  if (count == 1) {
+    parallel_chunks(row.size, grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+      copy_row(from + begin * row.from, row.from, to + begin * row.to, row.to, end - begin);
+    });
+    return;
+  }
+  const double cost = static_cast<double>(row.size) + 8;
+  parallel_chunks(count, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+    Walk walk(rows, begin);
+    for (std::int64_t i = begin; i < end; ++i, walk.next()) {
+      copy_row(from + walk.from, row.from, to + walk.to, row.to, row.size);
+    }
+  });
+}
+
+/// Copies the plane of two axes, one dense in `from`, one dense in `to`, square by square through a
+/// small array that stays in the cache, so that both are touched a cache line at a time.
+template <class T>
+void transpose_strip(const T* from, const Axis& across, T* to, const Axis& along) {
+  constexpr std::int64_t side = 32;
+  alignas(64) T square[side * side];
+  for (std::int64_t j = 0; j < along.size; j += side) {
+    const std::int64_t width = std::min(side, along.size - j);
+    for (std::int64_t l = 0; l < width; ++l) {
+      const T* line = from + (j + l) * along.from;
+      for (std::int64_t i = 0; i < across.size; ++i) square[i * side + l] = line[i];
+    }
+    for (std::int64_t i = 0; i < across.size; ++i) {
+      std::copy_n(square + i * side, width, to + i * across.to + j);
+    }
+  }
+}
+
+template <class T>
+void transpose_planes(const StridedBox& planes, const Axis& across, const Axis& along,
+                      const T* from, T* to) {
+  constexpr std::int64_t side = 32;
+  const std::int64_t strips = (across.size + side - 1) / side;
+  const auto cost = static_cast<double>(along.size * std::min(across.size, side)) + 16;
+  parallel_chunks(planes.sizes.elements() * strips, grain_for(cost),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; ++i) {
+                      const Walk plane(planes, i / strips);
+                      const std::int64_t first = i % strips * side;
+                      const Axis part{std::min(side, across.size - first), 1, across.to};
+                      transpose_strip(from + plane.from + first, part,
+                                      to + plane.to + first * across.to, along);
+                    }
+                  });
+}
+
+template <class T>
+void copy_box(StridedBox box, const T* from, T* to) {
+  const Axis last = take_axis(box, box.sizes.rank() - 1);
+  if (last.to == 1 && last.from != 1 && last.from != 0) {
+    for (int axis = 0; axis < box.sizes.rank(); ++axis) {
+      if (box.from[at(axis)] != 1) continue;
+      const Axis across = take_axis(box, axis);
+      transpose_planes(box, across, last, from, to);
+      return;
+    }
+  }
+  copy_rows(box, last, from, to);
+}
+
+}  // namespace
+
+void copy_strided(const StridedBox& box, const std::byte* from, std::byte* to,
+                  std::int64_t element_bytes) {
+  if (box.sizes.elements() == 0) return;
+  const StridedBox simple = simplified(box);
+  const auto copy = [&]<class T>(T) {
+    copy_box(simple, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
+  };
+  switch (element_bytes) {
+    case 1:
+      return copy(std::uint8_t{});
+    case 2:
+      return copy(std::uint16_t{});
+    case 4:
+      return copy(std::uint32_t{});
+    default:
+      return copy(std::uint64_t{});
+  }
+}
+
+void fill_box(const Operand& y, std::int64_t offset, const Shape& sizes, double value) {
+  const Tensor element = Tensor::full({}, value, y.dtype());
+  const std::int64_t bytes = size_of(y.dtype());
+  copy_strided({sizes, {}, strides_of(y.shape())}, element.raw(), y.data + offset * bytes, bytes);
+}
+
+}  // namespace palimpsest

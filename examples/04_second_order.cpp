@@ -1,0 +1,57 @@
+// Second derivatives: Newton's method with a Hessian, and with Hessian-vector products only, on
+// Rosenbrock's valley f(x) = Σ 100(xᵢ₊₁ − xᵢ²)² + (1 − xᵢ)².
+#include <palimpsest.h>
+
+#include <cmath>
+#include <iostream>
+
+using namespace palimpsest;
+
+namespace {
+
+Var rosenbrock(const Var& x) {
+  const std::int64_t n = x.shape()[0];
+  const Var here = slice(x, 0, 0, n - 1);
+  const Var next = slice(x, 0, 1, n);
+  return sum(100.0 * square(next - square(here)) + square(1.0 - here));
+}
+
+double largest(const Tensor& tensor) {
+  double most = 0;
+  for (const double element : tensor.data<double>()) most = std::max(most, std::abs(element));
+  return most;
+}
+
+}  // namespace
+
+int main() {
+  Tensor point = Tensor::full({4}, -0.5, DType::f64);
+  for (int step = 0; step < 100; ++step) {
+    Tape tape;
+    const Var x = tape.parameter(point);
+    const Var f = rosenbrock(x);
+    const Var slope = gradient(f, x);
+    const double steepest = largest(slope.value());
+    std::cout << "step " << step << ": f = " << f.item() << ", |f'| = " << steepest << '\n';
+    if (steepest < 1e-9) break;
+    const Var direction = solve(hessian(f, x), reshape(slope, {4, 1}));
+    // Newton's step, halved until it goes downhill.
+    for (double length = 1; length > 1e-6; length /= 2) {
+      const Tensor trial = (x - length * reshape(direction, {4})).value();
+      Tape other;
+      if (rosenbrock(other.constant(trial)).item() < f.item()) {
+        point = trial.clone();
+        break;
+      }
+    }
+  }
+
+  Tape tape;
+  const Var x = tape.parameter(point);
+  const Var v = tape.constant(Tensor::from({1.0, 2.0, 3.0, 4.0}, {4}));
+  const Var product = hvp(rosenbrock(x), x, v);
+  const Var by_matrix = matmul(hessian(rosenbrock(x), x), v);
+  std::cout << "minimum at " << point << "\nH·v " << product.value() << '\n';
+  const bool agree = largest((product - by_matrix).value()) < 1e-9;
+  return largest((x - 1.0).value()) < 1e-6 && agree ? 0 : 1;
+}

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "palimpsest.h"
+
+namespace examples {
+
+/// Reads a gzipped IDX file of bytes, the format of MNIST and its kin, as an i32 tensor of the
+/// shape it states. Throws `palimpsest::FileError` when the file is missing, truncated or not IDX.
+palimpsest::Tensor read_idx(const std::string& path);
+
+/// Images as f32 in [0, 1], (n, 1, height, width), and their labels, i32 (n).
+struct LabelledImages {
+  palimpsest::Tensor images;
+  palimpsest::Tensor labels;
+
+  std::int64_t size() const { return labels.elements(); }
+  /// Images and labels [first, first + count), sharing storage.
+  LabelledImages slice(std::int64_t first, std::int64_t count) const;
+  /// Images and labels at `order[first] …`, copied.
+  LabelledImages gather(std::span<const std::int64_t> order) const;
+};
+
+/// Fashion-MNIST from `folder`; `part` is "train" or "t10k".
+LabelledImages read_fashion_mnist(const std::string& folder, const std::string& part);
+
+/// Where Debian's package dataset-fashion-mnist puts its files.
+inline constexpr const char* fashion_mnist_folder = "/usr/share/datasets/fashion-mnist";
+
+}  // namespace examples

@@ -1,0 +1,64 @@
+#include "autodiff/operations/index.h"
+
+#include "autodiff/operations/binary.h"
+#include "tests/autodiff/operation_rows.h"
+
+namespace palimpsest {
+
+std::vector<OperationRow> index_rows() {
+  const auto numbers = [](Shape shape) { return Tensor::normal(shape, 41, 0, 1, DType::f64); };
+  const auto places = [](std::vector<std::int64_t> list, Shape shape, DType dtype = DType::i64) {
+    return Tensor::from(list, shape).to(dtype);
+  };
+  const Tensor x = numbers({3, 4, 2});
+  const Tensor along = places({0, 3, 3, 1, 2, 2, 0, 0, 1, 3, 2, 1}, {3, 2, 2});
+  const Tensor ids = places({2, 0, 2, 2, 1, 3}, {2, 3}, DType::i32);
+  const auto square = [](const Var& y) { return y * y; };
+  return {
+      {"gather",
+       "middle axis",
+       {x, along},
+       [=](auto xs) { return square(gather(xs[0], 1, xs[1])); }},
+      {"gather",
+       "last axis, i32",
+       {numbers({2, 5}), ids},
+       [=](auto xs) { return square(gather(xs[0], -1, xs[1])); }},
+      {"gather",
+       "nothing",
+       {numbers({2, 5}), places({}, {2, 0})},
+       [](auto xs) { return gather(xs[0], 1, xs[1]); }},
+      {"scatter_add",
+       "middle axis",
+       {numbers({3, 2, 2}), along},
+       [=](auto xs) { return square(scatter_add(xs[0], 1, xs[1], 4)); }},
+      {"scatter_add",
+       "many at few places",
+       {numbers({3, 2, 90}), places(std::vector<std::int64_t>(540, 1), {3, 2, 90})},
+       [](auto xs) { return scatter_add(xs[0], 1, xs[1], 2); },
+       1},
+      {"index_select",
+       "middle axis by a matrix",
+       {x, ids},
+       [=](auto xs) { return square(index_select(xs[0], 1, xs[1])); }},
+      {"index_select",
+       "by one place",
+       {x, places({1}, {})},
+       [=](auto xs) { return square(index_select(xs[0], -1, xs[1])); }},
+      {"index_select",
+       "embedding",
+       {numbers({4, 70}), ids},
+       [=](auto xs) { return square(embedding(xs[0], xs[1])); },
+       1},
+      {"index_add",
+       "a matrix of places",
+       {numbers({2, 2, 3, 2}), ids},
+       [=](auto xs) { return square(index_add(xs[0], 1, xs[1], 4)); }},
+      {"index_add",
+       "one place behind the last axis",
+       {numbers({2, 3}), places({1}, {})},
+       [=](auto xs) { return square(index_add(xs[0], 2, xs[1], 3)); }},
+      {"one_hot", "of a matrix", {ids}, [](auto xs) { return one_hot(xs[0], 4, DType::f64); }, 0},
+  };
+}
+
+}  // namespace palimpsest

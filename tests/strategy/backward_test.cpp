@@ -1,0 +1,203 @@
+#include "strategy/backward.h"
+
+#include <cmath>
+#include <thread>
+
+#include "strategy/evaluators.h"
+#include "tests/catch.h"
+#include "tests/strategy/random_program.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct Quadratic {
+  Tape tape;
+  Var x, unused, loss;
+
+  explicit Quadratic(std::shared_ptr<Evaluator> evaluator = nullptr) : tape(evaluator) {
+    x = tape.parameter(Tensor::vector({1, 2, 3}), "x");
+    unused = tape.parameter(Tensor::vector({7}), "unused");
+    loss = sum(x * x).named("loss");
+  }
+};
+
+TEST_CASE("backward gives a gradient for every parameter and the loss") {
+  Quadratic q;
+  const Gradients gradients = backward(q.loss);
+  CHECK(gradients.loss().item() == 14);
+  CHECK(same_bits(gradients[q.x], Tensor::vector({2, 4, 6})));
+  CHECK(same_bits(gradients[q.unused], Tensor::vector({0})));
+  CHECK(gradients.entries().size() == 2);
+  CHECK_THROWS_WITH(gradients[q.loss], Contains("no parameter") && Contains("gradient(y, x)"));
+}
+
+TEST_CASE("backward leaves the tape as it was recorded") {
+  Quadratic q;
+  const std::uint32_t nodes = q.tape.node_count();
+  backward(q.loss);
+  backward(q.loss);
+  CHECK(q.tape.node_count() == nodes);
+  CHECK(q.loss.item() == 14);
+}
+
+TEST_CASE("wrong calls of backward say what to do") {
+  Quadratic q;
+  CHECK_THROWS_WITH(backward(q.x * 2.0),
+                    Contains("[backward]") && Contains("(3)") && Contains("sum()"));
+  CHECK_THROWS_AS(backward(Var()), TapeError);
+  CHECK_THROWS_WITH(backward(q.loss, {.memory_budget = -1}), Contains("256_MiB"));
+  CHECK_THROWS_WITH(backward(q.loss, {.threads = -2}), Contains("-2 threads"));
+  const Var integer = q.tape.constant(Tensor::arange(1));
+  CHECK_THROWS_AS(backward(integer), DTypeError);
+  CHECK_THROWS_WITH(eager({.memory_budget = 5}), Contains("[eager]"));
+}
+
+TEST_CASE("a lazy tape computes nothing before it is asked, an eager one at once") {
+  Quadratic late(lazy());
+  CHECK_FALSE(late.tape.has_value(late.loss.id()));
+  Quadratic early(eager());
+  CHECK(early.tape.has_value(early.loss.id()));
+  CHECK(early.loss.item() == late.loss.item());
+}
+
+TEST_CASE("without a budget an eager tape keeps what was computed, with one it lets go") {
+  Quadratic kept(eager());
+  const Var square = kept.x * kept.x;
+  const Var loss = sum(square);
+  backward(loss);
+  CHECK(kept.tape.has_value(square.id()));
+  backward(loss, {.memory_budget = 1_MiB});
+  CHECK_FALSE(kept.tape.has_value(square.id()));
+  CHECK(same_bits(square.value(), Tensor::vector({1, 4, 9})));
+}
+
+TEST_CASE("anomaly mode names the operation, the node, the line and the input") {
+  for (const auto& evaluator : {lazy(), eager()}) {
+    Tape tape(evaluator);
+    const auto scope = tape.scope("layer1");
+    const Var x = tape.parameter(Tensor::vector({1, 0, 4}), "x");
+    const Var loss = sum(log(x).named("logarithm"));
+    for (const int threads : {1, 2}) {
+      CHECK_THROWS_WITH(backward(loss, {.threads = threads, .anomaly = true}),
+                        Contains("[log]") || Contains("[divide]"));
+    }
+    CHECK(std::isinf(loss.item()));  // usable afterwards
+    CHECK(std::isinf(backward(loss).loss().item()));
+  }
+  Tape tape;
+  const auto scope = tape.scope("layer1");
+  const Var x = tape.parameter(Tensor::vector({1, 0, 4}), "x");
+  const Var loss = sum(log(x).named("logarithm"));
+  CHECK_THROWS_WITH(backward(loss, {.anomaly = true}),
+                    Contains("[log]") && Contains("layer1/logarithm") &&
+                        Contains("backward_test.cpp:") && Contains("f32 (3)") &&
+                        Contains("[0.000000, 4.000000]"));
+}
+
+TEST_CASE("an eager anomaly is thrown where the operation is recorded and takes it off the tape") {
+  Tape tape(eager({.anomaly = true}));
+  const Var x = tape.parameter(Tensor::vector({0}));
+  const std::uint32_t nodes = tape.node_count();
+  CHECK_THROWS_AS(log(x), AnomalyError);
+  CHECK(tape.node_count() == nodes);
+}
+
+TEST_CASE("one structure is planned once") {
+  auto evaluator = lazy();
+  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  Tape tape(evaluator);
+  for (int step = 0; step < 5; ++step) {
+    tape.clear();
+    const RandomProgram program = record_random(tape, 11, 30);
+    const Gradients gradients = backward(program.loss, {.memory_budget = 1_MiB});
+    CHECK(gradients.report().plan_reused == (step > 0));
+  }
+  CHECK(engine.plans_made() == 1);
+  tape.clear();
+  backward(record_random(tape, 12, 30).loss, {.memory_budget = 1_MiB});
+  CHECK(engine.plans_made() == 2);
+}
+
+TEST_CASE("gradients that are kept stay as they were through later runs") {
+  auto evaluator = lazy();
+  Tape tape(evaluator);
+  std::vector<Tensor> kept, copies;
+  for (std::uint64_t step = 0; step < 6; ++step) {
+    tape.clear();
+    const RandomProgram program = record_random(tape, 20 + step % 2, 30);
+    const Gradients gradients = backward(program.loss);
+    kept.push_back(gradients[program.parameters[step % 3]]);
+    copies.push_back(kept.back().clone());
+    for (std::size_t i = 0; i < kept.size(); ++i) CHECK(same_bits(kept[i], copies[i]));
+  }
+}
+
+TEST_CASE("nothing is held once the results are gone") {
+  auto evaluator = lazy();
+  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  {
+    Tape tape(evaluator);
+    const RandomProgram program = record_random(tape, 3, 40);
+    backward(program.loss);
+    CHECK_THROWS_AS(backward(program.loss, {.memory_budget = 1}), BudgetError);
+    const Var bad = sum(log(program.loss * 0.0));
+    CHECK_THROWS_AS(backward(bad, {.threads = 2, .anomaly = true}), AnomalyError);
+    program.values[0].value();
+  }
+  CHECK(engine.meter().live() == 0);
+}
+
+TEST_CASE("several values are computed in one planned run") {
+  Quadratic q;
+  const Var cube = q.x * q.x * q.x;
+  const Report report = evaluate(std::vector<Var>{q.loss, cube});
+  CHECK(q.tape.has_value(q.loss.id()));
+  CHECK(same_bits(cube.value(), Tensor::vector({1, 8, 27})));
+  CHECK(report.computed == 4);
+}
+
+TEST_CASE("a tape changed after backward can be differentiated again") {
+  Quadratic q;
+  backward(q.loss);
+  const Var more = q.loss + sum(exp(q.unused));
+  const Gradients gradients = backward(more);
+  CHECK_THAT(gradients[q.unused].item(), Catch::Matchers::WithinRel(std::exp(7.0), 1e-6));
+}
+
+TEST_CASE("tapes on different threads are independent") {
+  std::vector<Tensor> expected;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    Tape tape;
+    const RandomProgram program = record_random(tape, seed + 1, 40);
+    expected.push_back(backward(program.loss, {.threads = 1})[program.parameters[1]].clone());
+  }
+  std::vector<int> agreed(8);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round) {
+        Tape tape;
+        const RandomProgram program = record_random(tape, t + 1, 40);
+        agreed[t] +=
+            same_bits(backward(program.loss, {.threads = 2})[program.parameters[1]], expected[t]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int count : agreed) CHECK(count == 5);
+}
+
+TEST_CASE("a chain of many steps runs on one thread and on several without recursion") {
+  for (const int threads : {1, 4}) {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::scalar(0.5));
+    Var y = x;
+    for (int i = 0; i < 100'000; ++i) y = y * 1.0;
+    CHECK(backward(y, {.threads = threads})[x].item() == 1);
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,166 @@
+#include "strategy/backward.h"
+
+#include "tests/catch.h"
+//
+#include <oneapi/tbb/global_control.h>
+#include <rapidcheck.h>
+#include <rapidcheck/catch.h>
+
+#include <functional>
+
+#include "tests/strategy/random_program.h"
+
+namespace palimpsest {
+namespace {
+
+/// Eight threads whatever the machine has.
+const tbb::global_control eight_threads(tbb::global_control::max_allowed_parallelism, 8);
+
+/// Gradients by the interpreter: no plan, no budget, no threads. The oracle.
+std::vector<Tensor> interpreted(std::uint64_t seed, int size) {
+  Tape tape;
+  const RandomProgram program = record_random(tape, seed, size);
+  std::vector<Tensor> tensors;
+  for (const Var& gradient : gradient(program.loss, program.parameters)) {
+    tensors.push_back(gradient.value());
+  }
+  return tensors;
+}
+
+bool equal(const std::vector<Tensor>& expected, const Gradients& gradients,
+           const std::vector<Var>& parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!same_bits(expected[i], gradients[parameters[i]])) return false;
+  }
+  return true;
+}
+
+struct Case {
+  std::uint64_t seed;
+  int size;
+};
+
+Case any_case() {
+  return {*rc::gen::inRange<std::uint64_t>(1, 1'000'000), *rc::gen::inRange(3, 60)};
+}
+
+std::shared_ptr<Evaluator> mode(int index) { return index == 0 ? lazy() : eager(); }
+
+TEST_CASE("the same bits at every budget, planner, mode and number of threads") {
+  rc::prop("gradients equal the interpreter's", [] {
+    const auto [seed, size] = any_case();
+    const std::vector<Tensor> expected = interpreted(seed, size);
+    for (int m = 0; m < 2; ++m) {
+      Bytes everything = 0;
+      {
+        Tape tape(mode(m));
+        const RandomProgram program = record_random(tape, seed, size);
+        const Gradients gradients = backward(program.loss, {.planner = keep_all()});
+        RC_ASSERT(equal(expected, gradients, program.parameters));
+        everything = gradients.report().keep_all_peak;
+      }
+      const int threads = *rc::gen::element(1, 2, 3, 8);
+      for (const PlannerPtr& planner : {automatic(), uniform({.segments = 3}), square_root()}) {
+        Tape tape(mode(m));
+        const RandomProgram program = record_random(tape, seed, size);
+        const Gradients gradients =
+            backward(program.loss, {.planner = planner, .threads = threads});
+        RC_ASSERT(equal(expected, gradients, program.parameters));
+      }
+      for (const double part : {0.9, 0.7, 0.5, 0.3}) {
+        Tape tape(mode(m));
+        const RandomProgram program = record_random(tape, seed, size);
+        const auto budget = static_cast<Bytes>(part * static_cast<double>(everything));
+        try {
+          const Gradients gradients =
+              backward(program.loss, {.memory_budget = budget, .threads = threads});
+          RC_ASSERT(equal(expected, gradients, program.parameters));
+        } catch (const BudgetError& error) {
+          RC_ASSERT(error.smallest_feasible() > budget);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("measured peak ≤ predicted peak ≤ budget, and live bytes as simulated") {
+  rc::prop("at any budget that is feasible", [] {
+    const auto [seed, size] = any_case();
+    const int m = *rc::gen::inRange(0, 2);
+    const int threads = *rc::gen::element(1, 2, 8);
+    const double part = *rc::gen::element(0.25, 0.4, 0.6, 0.8, 1.0);
+    Tape tape(mode(m));
+    const RandomProgram program = record_random(tape, seed, size);
+    const Bytes everything = plan_backward(program.loss).keep_all_peak;
+    const auto budget = static_cast<Bytes>(part * static_cast<double>(everything));
+    try {
+      const Gradients gradients =
+          backward(program.loss, {.memory_budget = budget, .threads = threads});
+      const Report& report = gradients.report();
+      RC_ASSERT(report.predicted_peak <= budget);
+      RC_ASSERT(report.measured_peak <= report.predicted_peak);
+      RC_ASSERT(report.measured_live_peak <= report.predicted_peak);
+      if (threads == 1) RC_ASSERT(report.measured_live_peak == report.predicted_live_peak);
+    } catch (const BudgetError&) {
+    }
+  });
+}
+
+TEST_CASE("a larger budget never costs more") {
+  rc::prop("cost falls as the budget grows", [] {
+    const auto [seed, size] = any_case();
+    Tape tape;
+    const RandomProgram program = record_random(tape, seed, size);
+    const Bytes everything = plan_backward(program.loss).keep_all_peak;
+    double cost = std::numeric_limits<double>::infinity();
+    for (double part = 0.1; part <= 1.1; part += 0.1) {
+      const auto budget = static_cast<Bytes>(part * static_cast<double>(everything));
+      try {
+        const Plan plan = plan_backward(program.loss, {.memory_budget = budget});
+        RC_ASSERT(plan.simulation.cost <= cost);
+        cost = plan.simulation.cost;
+      } catch (const BudgetError&) {
+        RC_ASSERT(std::isinf(cost));
+      }
+    }
+    RC_ASSERT(cost == plan_backward(program.loss).simulation.cost);
+  });
+}
+
+TEST_CASE("too small a budget names the smallest that works, before any work") {
+  rc::prop("the smallest works and one byte less does not", [] {
+    const auto [seed, size] = any_case();
+    Tape tape;
+    const RandomProgram program = record_random(tape, seed, size);
+    Bytes smallest = 0;
+    try {
+      backward(program.loss, {.memory_budget = 1});
+      RC_FAIL("a budget of one byte was met");
+    } catch (const BudgetError& error) {
+      smallest = error.smallest_feasible();
+      const std::string words = error.what();
+      RC_ASSERT(words.find(std::to_string(smallest)) != std::string::npos);
+    }
+    for (const Var& value : program.values) RC_ASSERT(!tape.has_value(value.id()));
+    RC_ASSERT_THROWS_AS(plan_backward(program.loss, {.memory_budget = smallest - 1}), BudgetError);
+    RC_ASSERT(backward(program.loss, {.memory_budget = smallest}).report().measured_peak <=
+              smallest);
+  });
+}
+
+TEST_CASE("every value is there after backward, computed again when it was dropped") {
+  rc::prop("values equal those computed before", [] {
+    const auto [seed, size] = any_case();
+    Tape tape(mode(*rc::gen::inRange(0, 2)));
+    const RandomProgram program = record_random(tape, seed, size);
+    Tape other;
+    const RandomProgram oracle = record_random(other, seed, size);
+    backward(program.loss, {.planner = square_root()});
+    for (std::size_t i = 0; i < program.values.size(); ++i) {
+      RC_ASSERT(same_bits(program.values[i].value(), oracle.values[i].value()));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace palimpsest

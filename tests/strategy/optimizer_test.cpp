@@ -1,0 +1,91 @@
+#include "strategy/optimizer.h"
+
+#include <cmath>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+/// One step on ½·x² from x = 2, whose gradient is x.
+double after_steps(Optimizer& optimizer, int steps, DType dtype = DType::f64) {
+  const Tensor x = Tensor::scalar(2, dtype);
+  for (int i = 0; i < steps; ++i) {
+    Tape tape;
+    const Var p = tape.parameter(x);
+    optimizer.step(backward(p * p * 0.5));
+  }
+  return x.item();
+}
+
+TEST_CASE("SGD takes the steps its formula gives") {
+  CHECK_THAT(after_steps(*sgd({.learning_rate = 0.1}), 1), WithinAbs(1.8, 1e-15));
+  // v: 2, then 0.9·2 + 1.8 = 3.6; p: 1.8, then 1.44.
+  CHECK_THAT(after_steps(*sgd({.learning_rate = 0.1, .momentum = 0.9}), 2), WithinAbs(1.44, 1e-15));
+  CHECK_THAT(after_steps(*sgd({.learning_rate = 0.1, .weight_decay = 0.5}), 1),
+             WithinAbs(2 - 0.1 * 3, 1e-15));
+}
+
+double adam_by_formula(int steps, double decay, bool decoupled) {
+  double p = 2, m = 0, v = 0;
+  for (int t = 1; t <= steps; ++t) {
+    const double g = p + (decoupled ? 0 : decay * p);
+    if (decoupled) p -= 0.1 * decay * p;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    p -= 0.1 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+  }
+  return p;
+}
+
+TEST_CASE("Adam and AdamW take the steps their formulas give") {
+  const AdamOptions options{.learning_rate = 0.1, .weight_decay = 0.3};
+  CHECK_THAT(after_steps(*adam(options), 5), WithinRel(adam_by_formula(5, 0.3, false), 1e-12));
+  CHECK_THAT(after_steps(*adamw(options), 5), WithinRel(adam_by_formula(5, 0.3, true), 1e-12));
+  CHECK_THAT(after_steps(*adam(options), 5, DType::f32),
+             WithinRel(adam_by_formula(5, 0.3, false), 1e-5));
+  CHECK_THAT(after_steps(*adam(options), 5, DType::bf16),
+             WithinRel(adam_by_formula(5, 0.3, false), 3e-2));
+}
+
+TEST_CASE("settings out of range are errors") {
+  CHECK_THROWS_WITH(sgd({.learning_rate = -1}), Contains("[sgd]") && Contains("learning rate"));
+  CHECK_THROWS_WITH(sgd({.momentum = 1}), Contains("momentum"));
+  CHECK_THROWS_WITH(adam({.beta1 = 1.5}), Contains("beta1"));
+  CHECK_THROWS_WITH(adamw({.epsilon = -1}), Contains("epsilon"));
+}
+
+TEST_CASE("an optimizer stays with one model") {
+  const auto optimizer = sgd({.momentum = 0.5});
+  const auto step = [&](const Shape& shape, int parameters) {
+    Tape tape;
+    Var loss = sum(tape.parameter(Tensor::ones(shape)));
+    for (int i = 1; i < parameters; ++i) loss = loss + sum(tape.parameter(Tensor::ones(shape)));
+    optimizer->step(backward(loss));
+  };
+  step({2}, 1);
+  CHECK_THROWS_WITH(step({3}, 1), Contains("f32 (2)") && Contains("f32 (3)"));
+  CHECK_THROWS_WITH(step({2}, 2), Contains("2 parameters"));
+  CHECK(optimizer->steps() == 1);
+}
+
+TEST_CASE("clipping scales all gradients to one norm") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::scalar(3, DType::f64));
+  const Var b = tape.parameter(Tensor::scalar(4, DType::f64));
+  const Gradients gradients = backward((a * a + b * b) * 0.5);
+  CHECK(clip_by_norm(gradients, 10) == 5);
+  CHECK(gradients[a].item() == 3);
+  CHECK(clip_by_norm(gradients, 1) == 5);
+  CHECK_THAT(gradients[a].item(), WithinAbs(0.6, 1e-15));
+  CHECK_THAT(gradients[b].item(), WithinAbs(0.8, 1e-15));
+  CHECK_THROWS_AS(clip_by_norm(gradients, 0), ArgumentError);
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,66 @@
+#include "tests/strategy/random_program.h"
+
+#include <random>
+
+namespace palimpsest {
+
+RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  RandomProgram program;
+  std::vector<Var> wide;    // (rows, 6)
+  std::vector<Var> losses;  // scalars
+  const std::int64_t rows = 3 + static_cast<std::int64_t>(below(40));
+  const auto keep = [&](const Var& value) {
+    program.values.push_back(value);
+    return value;
+  };
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const Shape shape = i == 0 ? Shape{6} : Shape{rows, 6};
+    program.parameters.push_back(
+        tape.parameter(Tensor::uniform(shape, seed * 3 + i, -1, 1, DType::f64)));
+    wide.push_back(broadcast_to(program.parameters.back(), {rows, 6}));
+  }
+  const auto any = [&]() -> const Var& {
+    // Mostly recent values, sometimes one from long ago, as in a network with skips.
+    const std::size_t recent = std::min<std::size_t>(wide.size(), 4);
+    return below(4) == 0 ? wide[below(wide.size())] : wide[wide.size() - 1 - below(recent)];
+  };
+  while (program.values.size() < static_cast<std::size_t>(size)) {
+    switch (below(8)) {
+      case 0:
+        wide.push_back(keep(any() + any()));
+        break;
+      case 1:
+        wide.push_back(keep(any() * any() * 0.5));
+        break;
+      case 2:
+        wide.push_back(keep(tanh(any())));
+        break;
+      case 3:
+        wide.push_back(keep(exp(-(any() * any()))));
+        break;
+      case 4: {  // through a view and back, the view read twice
+        const Var flat = keep(reshape(any(), {-1}));
+        wide.push_back(keep(reshape(flat * tanh(flat), {rows, 6})));
+        break;
+      }
+      case 5: {  // rows meet in their mean
+        const Var mean = keep(sum(any(), {0}, true) / static_cast<double>(rows));
+        wide.push_back(keep(any() - mean));
+        break;
+      }
+      case 6:
+        wide.push_back(keep(relu(any()) + 0.1));
+        break;
+      default:
+        losses.push_back(keep(sum(any() * any())));
+        break;
+    }
+  }
+  program.loss = sum(wide.back());
+  for (const Var& loss : losses) program.loss = program.loss + loss;
+  return program;
+}
+
+}  // namespace palimpsest

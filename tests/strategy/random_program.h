@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "palimpsest.h"
+
+namespace palimpsest {
+
+/// A program made from a seed: shared subexpressions, views, broadcasts, reductions, operations
+/// with several outputs, and a loss that sums several.
+struct RandomProgram {
+  std::vector<Var> parameters;
+  std::vector<Var> values;  ///< everything recorded, in order
+  Var loss;
+};
+
+/// Records some `size` random nodes on `tape`. The same seed gives the same program.
+RandomProgram record_random(Tape& tape, std::uint64_t seed, int size);
+
+}  // namespace palimpsest

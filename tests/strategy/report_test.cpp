@@ -1,0 +1,88 @@
+#include "strategy/report.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "strategy/svg.h"
+#include "tests/catch.h"
+#include "tests/strategy/random_program.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Report some_report(const RunOptions& options = {}) {
+  Tape tape;
+  return backward(record_random(tape, 5, 40).loss, options).report();
+}
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("a report reads well") {
+  std::ostringstream text;
+  text << some_report({.memory_budget = 64_MiB, .threads = 2});
+  CHECK_THAT(text.str(), Contains("predicted") && Contains("measured") && Contains("64.0 MiB") &&
+                             Contains("on 2 threads") && Contains("by operation"));
+}
+
+TEST_CASE("what a report says of steps adds up") {
+  const Report report = some_report({.planner = square_root()});
+  CHECK(report.steps.size() == report.computed);
+  std::uint32_t again = 0;
+  for (const Report::Step& step : report.steps) again += step.recomputed;
+  CHECK(again == report.recomputed);
+  CHECK(again > 0);
+  std::uint32_t calls = 0;
+  for (const auto& time : report.by_operation()) calls += time.calls;
+  CHECK(calls == report.computed);
+  CHECK(report.resident > 0);
+}
+
+TEST_CASE("the Chrome trace is JSON with an event a step") {
+  const Report report = some_report();
+  const std::string path = std::tmpnam(nullptr);
+  report.write_chrome_trace(path);
+  const auto trace = nlohmann::json::parse(contents(path));
+  std::remove(path.c_str());
+  std::size_t complete = 0;
+  for (const auto& event : trace["traceEvents"]) complete += event["ph"] == "X";
+  CHECK(complete == report.steps.size());
+}
+
+TEST_CASE("the picture has axes, a curve and the budget") {
+  const Report report = some_report({.memory_budget = 1_MiB});
+  const std::string path = std::tmpnam(nullptr);
+  report.write_svg(path);
+  const std::string svg = contents(path);
+  std::remove(path.c_str());
+  CHECK_THAT(svg, Contains("<svg") && Contains("milliseconds") && Contains("MiB live") &&
+                      Contains("budget") && Contains("predicted peak") && Contains("</svg>"));
+}
+
+TEST_CASE("a file that cannot be written is an error with its name") {
+  CHECK_THROWS_WITH(some_report().write_svg("/nowhere/picture.svg"),
+                    Contains("/nowhere/picture.svg"));
+  CHECK_THROWS_AS(some_report().write_chrome_trace("/nowhere/trace.json"), FileError);
+}
+
+TEST_CASE("a chart thins long curves but keeps their extremes") {
+  Chart chart;
+  chart.title = "a < b & c";
+  Chart::Curve curve;
+  for (int i = 0; i < 200'000; ++i) curve.points.emplace_back(i, i == 123'457 ? 50 : 1);
+  chart.curves.push_back(curve);
+  const std::string svg = render(chart);
+  CHECK(svg.size() < 200'000);
+  CHECK_THAT(svg, Contains("a &lt; b &amp; c"));
+  // The only point at 50 of an axis to 54 lies at this height.
+  CHECK_THAT(svg, Contains("V67.7"));
+}
+
+}  // namespace
+}  // namespace palimpsest

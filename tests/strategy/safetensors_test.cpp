@@ -1,0 +1,108 @@
+#include "strategy/safetensors.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+class TemporaryFile {
+ public:
+  TemporaryFile() : path_("/tmp/palimpsest-test-" + std::to_string(getpid()) + ".safetensors") {}
+  ~TemporaryFile() { std::remove(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  std::string read() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+/// A file with the given header and `data` zero bytes.
+std::string file_with(const std::string& header, std::size_t data) {
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(header.size() & 0xff);
+  bytes[1] = static_cast<char>(header.size() >> 8);
+  return bytes + header + std::string(data, '\0');
+}
+
+TEST_CASE("every dtype survives a file") {
+  const TemporaryFile file;
+  NamedTensors tensors;
+  for (const DType dtype :
+       {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::boolean}) {
+    tensors.emplace(std::string(name_of(dtype)), Tensor::arange(6).to(dtype).reshape({2, 3}));
+  }
+  tensors.emplace("scalar \"quoted\"", Tensor::scalar(3));
+  tensors.emplace("empty", Tensor::zeros({0, 4}));
+  save_safetensors(file.path(), tensors);
+  const NamedTensors loaded = load_safetensors(file.path());
+  REQUIRE(loaded.size() == tensors.size());
+  for (const auto& [name, tensor] : tensors) CHECK(same_bits(loaded.at(name), tensor));
+}
+
+TEST_CASE("a file cut anywhere is an error, never a crash") {
+  const TemporaryFile file;
+  save_safetensors(file.path(), {{"a", Tensor::ones({3})}, {"b", Tensor::ones({2, 2})}});
+  const std::string whole = file.read();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    file.write(whole.substr(0, length));
+    CHECK_THROWS_AS(load_safetensors(file.path()), FileError);
+  }
+  file.write(whole + "x");
+  CHECK_THROWS_WITH(load_safetensors(file.path()), Contains("belong to none"));
+}
+
+TEST_CASE("malformed files are errors that name the file and the offset") {
+  const TemporaryFile file;
+  const auto entry = [](const std::string& dtype, const std::string& shape,
+                        const std::string& offsets) {
+    return R"({"t":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" +
+           offsets + "}}";
+  };
+  const struct {
+    std::string bytes;
+    const char* words;
+  } rows[] = {
+      {file_with("not json", 0), "not JSON"},
+      {file_with("[]", 0), "no JSON object"},
+      {file_with(entry("F99", "[1]", "[0,4]"), 4), "F99"},
+      {file_with(entry("F32", "[2]", "[0,4]"), 4), "8 bytes but has 4"},
+      {file_with(entry("F32", "[-1]", "[0,4]"), 4), "size -1"},
+      {file_with(entry("F32", "[1]", "[4,8]"), 8), "overlaps or has gaps"},
+      {file_with(entry("F32", "[1]", "[0]"), 4), "malformed"},
+      {file_with(entry("F32", "\"x\"", "[0,4]"), 4), "malformed"},
+      {file_with(R"({"t":{}})", 0), "malformed"},
+      {file_with(entry("F32", "[2]", "[0,8]"), 4), "ends inside tensor 't'"},
+      {file_with(entry("BOOL", "[1]", "[0,1]"), 0) + "\x07", "neither 0 nor 1"},
+      {std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8), "does not fit"},
+  };
+  for (const auto& row : rows) {
+    file.write(row.bytes);
+    CHECK_THROWS_WITH(load_safetensors(file.path()),
+                      Contains(row.words) && Contains(file.path() + ", byte "));
+  }
+  CHECK_THROWS_WITH(load_safetensors("/nowhere/file"), Contains("/nowhere/file"));
+  CHECK_THROWS_AS(save_safetensors("/nowhere/file", {}), FileError);
+}
+
+TEST_CASE("metadata in a file is passed over") {
+  const TemporaryFile file;
+  file.write(file_with(R"({"__metadata__":{"format":"pt"}})", 0));
+  CHECK(load_safetensors(file.path()).empty());
+}
+
+}  // namespace
+}  // namespace palimpsest
