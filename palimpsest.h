@@ -40,6 +40,7 @@
 #include "autodiff/var.h"
 #include "checkpoint/arena.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/dot.h"
 #include "checkpoint/graph.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/meter.h"

@@ -20,23 +20,23 @@ std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
 NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> outputs,
                        Traits traits) {
   const NodeId node = node_count();
-  const auto require = [&](bool holds, const std::string& problem) {
-    if (holds) return;
+  const auto refuse = [&](const std::string& problem) {
     const std::string name = traits.name.empty() ? "" : " (" + traits.name + ")";
     throw ArgumentError("[graph] node " + std::to_string(node) + name + " " + problem);
   };
-  require(traits.cost >= 0, "has a negative cost");
-  require(traits.workspace >= 0, "has a negative workspace");
-  require(!traits.source || inputs.empty(), "is a source and has inputs; a source has none");
+  if (!(traits.cost >= 0)) refuse("has a negative cost");
+  if (traits.workspace < 0) refuse("has a negative workspace");
+  if (traits.source && !inputs.empty()) refuse("is a source and has inputs; a source has none");
   for (const ValueId input : inputs) {
-    require(input < value_count(), "reads value " + std::to_string(input) +
-                                       ", which does not exist yet; add its producer first");
+    if (input < value_count()) continue;
+    refuse("reads value " + std::to_string(input) +
+           ", which does not exist yet; add its producer first");
   }
-  for (const Output& output : outputs) {
-    require(output.bytes >= 0, "has an output of negative size");
-    require(output.view_of >= -1 && output.view_of < static_cast<int>(inputs.size()),
-            "has an output that is a view of input " + std::to_string(output.view_of) + " of " +
-                std::to_string(inputs.size()));
+  for (const auto& [bytes, view_of] : outputs) {
+    if (bytes < 0) refuse("has an output of negative size");
+    if (view_of >= -1 && view_of < static_cast<int>(inputs.size())) continue;
+    refuse("has an output that is a view of input " + std::to_string(view_of) + " of " +
+           std::to_string(inputs.size()));
   }
 
   nodes_.push_back({static_cast<std::uint32_t>(inputs_.size()), value_count(), traits.cost,

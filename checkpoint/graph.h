@@ -26,7 +26,7 @@ class Graph {
     double cost = 0;      ///< seconds the node takes
     Bytes workspace = 0;  ///< bytes live only while it runs
     bool source = false;  ///< supplied by the user: always live, never computed, outside the budget
-    std::string name;     ///< for messages and pictures; may be empty
+    std::string name = {};  ///< for messages and pictures; may be empty
   };
 
   /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that

@@ -30,9 +30,8 @@ struct Layout {
   Bytes size = 0;                   ///< bytes of the arena: at least the simulated peak
 };
 
-/// Lays out the intervals of a valid schedule. First fit in order of time, O(n log n); for up to
-/// some thousand intervals also lowest fit in order of size, with those that stick out moved to the
-/// front a few times. Empty storages get no interval.
+/// Lays out the intervals of a valid schedule, close to its simulated peak. Empty storages get no
+/// interval.
 Layout lay_out(const Graph& graph, const Schedule& schedule);
 
 }  // namespace palimpsest

@@ -1,6 +1,7 @@
 #include "checkpoint/planners/eviction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 
 #include "checkpoint/layout.h"
@@ -70,17 +71,20 @@ Eviction::Program::Program(const Graph& g) : graph(g), order(g.needed_nodes()) {
 /// One walk at one level.
 class Eviction::Run {
  public:
-  Run(const Program& program, Bytes level, std::size_t most_steps)
+  Run(const Program& program, Bytes level, std::size_t most_steps, EvictionWeights weights)
       : p_(program),
         graph_(program.graph),
         level_(level),
         most_steps_(most_steps),
+        weights_(weights),
         missing_(graph_),
         live_(graph_.value_count()),
         storages_(graph_.value_count()),
+        weight_(graph_.value_count()),
         seen_(graph_.node_count()) {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
       storages_[value].next_use = p_.first_use[value];
+      weight_[value] = std::pow(static_cast<double>(p_.bytes[value]), weights_.bytes);
       if (graph_.is_present(value)) revive(value);
     }
   }
@@ -247,7 +251,7 @@ class Eviction::Run {
       const std::uint32_t use = p_.uses[storage.next_use];
       distance = std::max(distance, p_.clock[use] - p_.clock[std::min<std::size_t>(at_, use)]);
     }
-    return cost_of(root) / (static_cast<double>(p_.bytes[root]) * distance);
+    return cost_of(root) / (weight_[root] * std::pow(distance, weights_.distance));
   }
 
   /// Seconds to make the storage again, with what is missing for that; the search is cut short.
@@ -259,7 +263,7 @@ class Eviction::Run {
     const auto visit = [&](NodeId node) {
       if (seen_[node] == call_ || graph_.is_source(node)) return;
       seen_[node] = call_;
-      cost += graph_.cost(node);
+      cost += graph_.cost(node) * (nodes_.empty() ? 1 : weights_.missing);
       nodes_.push_back(node);
     };
     visit(graph_.producer(root));
@@ -309,9 +313,11 @@ class Eviction::Run {
   const Graph& graph_;
   Bytes level_;
   std::size_t most_steps_;
+  EvictionWeights weights_;
   MissingNodes missing_;
   std::vector<bool> live_;
   std::vector<Storage> storages_;
+  std::vector<double> weight_;  // by root, of its bytes
   std::priority_queue<Offer> offers_;
   std::vector<NodeId> steps_;
   std::vector<NodeId> nodes_;        // of the search in cost_of
@@ -325,7 +331,7 @@ class Eviction::Run {
 };
 
 Eviction::Eviction(const Graph& graph) : program_(std::make_unique<Program>(graph)) {
-  Run unbounded(*program_, INT64_MAX / 2, SIZE_MAX);
+  Run unbounded(*program_, INT64_MAX / 2, SIZE_MAX, {});
   unbounded.walk();
   lowest_ = unbounded.largest_working_set();
   highest_ = unbounded.peak();
@@ -333,8 +339,9 @@ Eviction::Eviction(const Graph& graph) : program_(std::make_unique<Program>(grap
 
 Eviction::~Eviction() = default;
 
-std::optional<std::vector<NodeId>> Eviction::run(Bytes level, std::size_t most_steps) const {
-  Run run(*program_, level, most_steps);
+std::optional<std::vector<NodeId>> Eviction::run(Bytes level, std::size_t most_steps,
+                                                 EvictionWeights weights) const {
+  Run run(*program_, level, most_steps, weights);
   if (!run.walk()) return std::nullopt;
   return run.take_steps();
 }

@@ -8,6 +8,13 @@
 
 namespace palimpsest {
 
+/// How much each part of the score weighs: its exponent.
+struct EvictionWeights {
+  double bytes = 1;
+  double distance = 1;
+  double missing = 1;  ///< a factor on the seconds of what is missing
+};
+
 /// Offline greedy eviction: walks the needed nodes in order and, whenever the next one does not fit
 /// a level of bytes, gives up the storage with the least
 ///
@@ -29,7 +36,8 @@ class Eviction {
 
   /// An order of computing that tries to stay within `level` bytes. What cannot fit overshoots: the
   /// result is valid at any level. Nothing when it would run more than `most_steps` nodes.
-  std::optional<std::vector<NodeId>> run(Bytes level, std::size_t most_steps) const;
+  std::optional<std::vector<NodeId>> run(Bytes level, std::size_t most_steps,
+                                         EvictionWeights weights = {}) const;
 
  private:
   struct Program;

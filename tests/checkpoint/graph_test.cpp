@@ -13,7 +13,7 @@ std::string error_of(std::vector<ValueId> inputs, std::vector<Graph::Output> out
                      Graph::Traits traits) {
   Graph graph;
   const Graph::Output output{8, -1};
-  graph.add_node({}, {&output, 1}, {.cost = 0, .workspace = 0, .source = true, .name = "x"});
+  graph.add_node({}, {&output, 1}, {.source = true, .name = "x"});
   try {
     graph.add_node(inputs, outputs, std::move(traits));
   } catch (const ArgumentError& error) {
@@ -29,8 +29,7 @@ TEST_CASE("graph: nodes and values are numbered in order") {
   const ValueId x = b.source(8);
   const ValueId a = b.node({x, x}, 16, 2.5, 4);
   const std::vector<Graph::Output> two{{32, -1}, {8, -1}};
-  const NodeId split = b.graph.add_node(
-      std::vector{a}, two, {.cost = 1, .workspace = 0, .source = false, .name = "split"});
+  const NodeId split = b.graph.add_node(std::vector{a}, two, {.cost = 1, .name = "split"});
   const Graph& g = b.graph;
   CHECK(g.node_count() == 3);
   CHECK(g.value_count() == 4);
@@ -62,17 +61,14 @@ TEST_CASE("graph: views share the storage of their root") {
 
 TEST_CASE("graph: malformed nodes are errors that name them") {
   const std::vector<Graph::Output> one{{8, -1}};
-  CHECK_THAT(error_of({7}, one, {.cost = 1, .workspace = 0, .source = false, .name = "add"}),
+  CHECK_THAT(error_of({7}, one, {.cost = 1, .name = "add"}),
              Contains("node 1 (add)") && Contains("value 7") && Contains("does not exist"));
-  CHECK_THAT(error_of({0}, one, {.cost = -1, .workspace = 0, .source = false, .name = {}}),
-             Contains("node 1 has a negative cost"));
-  CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1, .source = false, .name = {}}),
-             Contains("negative workspace"));
+  CHECK_THAT(error_of({0}, one, {.cost = -1}), Contains("node 1 has a negative cost"));
+  CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1}), Contains("negative workspace"));
   CHECK_THAT(error_of({0}, {{-8, -1}}, {}), Contains("negative size"));
   CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1 of 1"));
   CHECK_THAT(error_of({0}, {{0, -2}}, {}), Contains("view of input -2"));
-  CHECK_THAT(error_of({0}, one, {.cost = 0, .workspace = 0, .source = true, .name = {}}),
-             Contains("source"));
+  CHECK_THAT(error_of({0}, one, {.source = true}), Contains("source"));
   Graph graph;
   CHECK_THROWS_AS(graph.add_target(0), ArgumentError);
   CHECK_THROWS_AS(graph.set_present(0), ArgumentError);
@@ -102,8 +98,7 @@ TEST_CASE("graph: the hash follows everything but names") {
     GraphBuilder b;
     const ValueId x = b.source();
     const Graph::Output output{bytes, -1};
-    b.graph.add_node(std::vector{x}, {&output, 1},
-                     {.cost = cost, .workspace = 0, .source = false, .name = name});
+    b.graph.add_node(std::vector{x}, {&output, 1}, {.cost = cost, .name = name});
     if (present) b.graph.set_present(1);
     return b.graph;
   };

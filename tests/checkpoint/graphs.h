@@ -10,11 +10,9 @@ namespace palimpsest::tests {
 struct GraphBuilder {
   Graph graph;
 
-  ValueId source(Bytes bytes = 0) {
-    return add({}, bytes, {.cost = 0, .workspace = 0, .source = true, .name = {}});
-  }
+  ValueId source(Bytes bytes = 0) { return add({}, bytes, {.source = true}); }
   ValueId node(std::vector<ValueId> inputs, Bytes bytes, double cost = 1, Bytes workspace = 0) {
-    return add(inputs, bytes, {.cost = cost, .workspace = workspace, .source = false, .name = {}});
+    return add(inputs, bytes, {.cost = cost, .workspace = workspace});
   }
   ValueId view(ValueId base) {
     const Graph::Output output{0, 0};

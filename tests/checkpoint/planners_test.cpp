@@ -18,8 +18,8 @@ namespace {
 std::vector<PlannerPtr> planners_for(const Graph& graph) {
   std::vector<PlannerPtr> planners{keep_all(), square_root(), automatic(), fraction(0.5)};
   for (std::uint32_t k = 1; k < 6; ++k) {
-    planners.push_back(uniform({.segments = k, .every = 0}));
-    planners.push_back(uniform({.segments = 0, .every = k}));
+    planners.push_back(uniform({.segments = k}));
+    planners.push_back(uniform({.every = k}));
   }
   const NodeId forward = graph.backward_begins().value();
   planners.push_back(selected({}));
@@ -51,7 +51,7 @@ std::string error_of(const Graph& graph, const PlannerPtr& planner) {
 
 TEST_CASE("planners: every schedule proposed is valid and can be laid out") {
   rc::prop("on random graphs", [](std::uint32_t seed) {
-    const Graph graph = tests::random_graph(seed, 3 + seed % 25);
+    const Graph graph = tests::random_graph(seed, 3 + seed % 20);
     for (const PlannerPtr& planner : planners_for(graph)) {
       for (const Schedule& schedule : planner->propose(graph, unlimited)) {
         const Simulation simulation = simulate(graph, schedule);
@@ -65,7 +65,7 @@ TEST_CASE("planners: every schedule proposed is valid and can be laid out") {
 
 TEST_CASE("planners: a larger budget never costs more, the smallest one named works") {
   rc::prop("on random graphs", [](std::uint32_t seed) {
-    const Graph graph = tests::random_graph(seed, 3 + seed % 25);
+    const Graph graph = tests::random_graph(seed, 3 + seed % 20);
     const Bytes most = make_plan(graph, *keep_all()).predicted_peak();
     Bytes smallest = 0;
     try {
@@ -98,8 +98,8 @@ TEST_CASE("automatic: against the optimum of tiny graphs") {
       candidates.push_back(simulate(graph, schedule));
     }
     const Bytes most = make_plan(graph, *keep_all()).simulation.peak;
-    for (int part = 4; part <= 10; ++part) {
-      const Bytes limit = most * part / 10;
+    for (int part = 8; part < 20; ++part) {
+      const Bytes limit = most * part / 20;
       double cost = std::numeric_limits<double>::infinity();
       for (const Simulation& candidate : candidates) {
         if (candidate.peak <= limit) cost = std::min(cost, candidate.cost);
@@ -117,18 +117,18 @@ TEST_CASE("automatic: against the optimum of tiny graphs") {
     }
   }
   INFO(compared << " compared, " << infeasible << " not found, worst ratio " << worst);
-  CHECK(compared > 400);
-  CHECK(infeasible * 12 < compared);
-  CHECK(worst < 1.75);
+  CHECK(compared > 300);
+  CHECK(infeasible * 8 < compared);
+  CHECK(worst < 2);
 }
 
 TEST_CASE("uniform: counts on a chain are the closed form") {
   for (const auto& [n, k] : {std::pair{12u, 1u}, {12u, 3u}, {12u, 12u}, {100u, 10u}, {1000u, 8u}}) {
     const Graph graph = tests::chain(n);
     const std::uint32_t length = n / k;
-    const Plan plan = make_plan(graph, *uniform({.segments = k, .every = 0}));
+    const Plan plan = make_plan(graph, *uniform({.segments = k}));
     CHECK(plan.simulation.recomputed == (k - 1) * (length - 1));
-    CHECK(make_plan(graph, *uniform({.segments = 0, .every = length})).schedule == plan.schedule);
+    CHECK(make_plan(graph, *uniform({.every = length})).schedule == plan.schedule);
     CHECK(plan.recomputes(1) == (k > 1 && length > 1));
     CHECK_FALSE(plan.recomputes(n));
   }
@@ -148,7 +148,7 @@ TEST_CASE("selected: exactly the nodes inside whose values are not read behind")
 }
 
 TEST_CASE("planners: settings that make no sense are errors") {
-  CHECK_THROWS_AS(uniform({.segments = 0, .every = 0}), ArgumentError);
+  CHECK_THROWS_AS(uniform({}), ArgumentError);
   CHECK_THROWS_AS(uniform({.segments = 2, .every = 2}), ArgumentError);
   CHECK_THROWS_AS(fraction(-0.01), ArgumentError);
   CHECK_THROWS_AS(fraction(1.01), ArgumentError);

@@ -111,8 +111,7 @@ TEST_CASE("print: one step a line") {
   GraphBuilder b;
   const ValueId x = b.source();
   const Graph::Output output{4, -1};
-  b.graph.add_node(std::vector{x}, {&output, 1},
-                   {.cost = 1, .workspace = 0, .source = false, .name = "matmul"});
+  b.graph.add_node(std::vector{x}, {&output, 1}, {.cost = 1, .name = "matmul"});
   std::ostringstream text;
   print(text, b.graph, {{compute(1), drop(1)}});
   CHECK(text.str() == "compute 1 (matmul)\ndrop 1\n");

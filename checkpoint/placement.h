@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "checkpoint/layout.h"
+
+namespace palimpsest {
+
+/// Gives every interval its offset, so that no two overlap in time and space, and returns the bytes
+/// the arena takes. `intervals` are in order of `first`.
+///
+/// First fit in order of time, O(n log n), and, as far as that takes some tenths of a second at
+/// most, lowest fit in order of size, repeated with the intervals that stick out moved to the
+/// front. The latter is usually within a per cent of what is live at once.
+Bytes place(std::span<Interval> intervals);
+
+}  // namespace palimpsest
