@@ -24,6 +24,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/loss.h"
+#include "autodiff/operations/normalization.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/per_axis.h"

@@ -4,6 +4,7 @@
 
 #include "autodiff/kernels/convolution_kernels.h"
 #include "autodiff/kernels/gemm.h"
+#include "autodiff/kernels/normalize.h"
 #include "autodiff/kernels/softmax.h"
 
 namespace palimpsest {
@@ -55,6 +56,8 @@ struct Kernels {
   SoftmaxKernels<double> softmax_f64;
   ConvolutionKernels<float> convolution_f32;
   ConvolutionKernels<double> convolution_f64;
+  NormalizeKernels<float> normalize_f32;
+  NormalizeKernels<double> normalize_f64;
 
   template <class T>
   const UnaryKernel<T>* unary() const {
@@ -83,6 +86,13 @@ struct Kernels {
       return convolution_f64;
     else
       return convolution_f32;
+  }
+  template <class T>
+  const NormalizeKernels<T>& normalize() const {
+    if constexpr (sizeof(T) == 8)
+      return normalize_f64;
+    else
+      return normalize_f32;
   }
 };
 

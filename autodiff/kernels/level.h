@@ -15,5 +15,6 @@ void add_binary(Kernels& kernels);
 void add_gemm(Kernels& kernels);
 void add_softmax(Kernels& kernels);
 void add_convolution(Kernels& kernels);
+void add_normalize(Kernels& kernels);
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -10,6 +10,7 @@ Kernels make_kernels() {
   add_gemm(kernels);
   add_softmax(kernels);
   add_convolution(kernels);
+  add_normalize(kernels);
   return kernels;
 }
 

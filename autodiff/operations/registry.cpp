@@ -19,6 +19,7 @@ std::span<const Operation* const> operations() {
              shape_operations(),
              softmax_operations(),
              classification_operations(),
+             normalization_operations(),
              matmul_operations(),
              slice_operations(),
              concat_operations(),

@@ -18,6 +18,7 @@ std::span<const Operation* const> cumsum_operations();
 std::span<const Operation* const> shape_operations();
 std::span<const Operation* const> softmax_operations();
 std::span<const Operation* const> classification_operations();
+std::span<const Operation* const> normalization_operations();
 std::span<const Operation* const> matmul_operations();
 std::span<const Operation* const> slice_operations();
 std::span<const Operation* const> concat_operations();

@@ -1,0 +1,329 @@
+#include "autodiff/operations/normalize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autodiff/kernels/kernels.h"
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+struct Statistics {
+  double mean = 0;
+  double variance = 0;
+  double scale = 0;  // 1/√(variance + ε)
+};
+
+/// Calls `f(offset, channel, length, step)` for the runs of adjacent elements of one group of
+/// statistics: all channels at a time where they are adjacent, else one channel's spatial part.
+template <class F>
+void for_runs(const Normalization& n, std::int64_t sample, std::int64_t group, F f) {
+  const std::int64_t size = n.channels * n.spatial;
+  const std::int64_t first = n.over_batch ? 0 : sample;
+  const std::int64_t last = n.over_batch ? n.batch : sample + 1;
+  for (std::int64_t b = first; b < last; ++b) {
+    const std::int64_t offset = (b * n.groups + group) * size;
+    const std::int64_t channel = group * n.channels;
+    if (n.spatial == 1) {
+      f(offset, channel, n.channels, 1);
+      continue;
+    }
+    for (std::int64_t c = 0; c < n.channels; ++c) {
+      f(offset + c * n.spatial, channel + c, n.spatial, 0);
+    }
+  }
+}
+
+template <class T>
+Statistics statistics(const Normalization& n, const T* x, std::int64_t sample, std::int64_t group) {
+  const auto& kernel = kernels().normalize<T>();
+  const auto mean_of = [&](auto term) {
+    double sum = 0;
+    for_runs(n, sample, group, [&](std::int64_t offset, std::int64_t, std::int64_t length, int) {
+      sum += term(x + offset, length);
+    });
+    return sum / static_cast<double>(n.count());
+  };
+  Statistics result;
+  if (n.centered && n.count() > 0) {
+    const std::int64_t first = (n.over_batch ? 0 : sample) * n.groups + group;
+    const T pivot = x[first * n.channels * n.spatial];
+    result.mean = pivot + mean_of([&](const T* run, std::int64_t length) {
+                    return kernel.deviations(run, length, pivot);
+                  });
+  }
+  const T mean = static_cast<T>(result.mean);
+  result.variance =
+      mean_of([&](const T* run, std::int64_t length) { return kernel.squares(run, length, mean); });
+  const double rounding = result.mean - static_cast<double>(mean);
+  result.variance = std::max(0.0, result.variance - rounding * rounding);
+  result.scale = 1 / std::sqrt(result.variance + n.epsilon);
+  return result;
+}
+
+template <class T>
+struct Operands {
+  const T* dy = nullptr;
+  const T* x = nullptr;
+  const T* weight = nullptr;
+  const T* bias = nullptr;
+
+  NormalizeRun<T> run(const Statistics& s, std::int64_t offset, std::int64_t channel,
+                      std::int64_t length, int step) const {
+    const T mean = static_cast<T>(s.mean);
+    return {.n = length,
+            .x = x + offset,
+            .dy = dy == nullptr ? nullptr : dy + offset,
+            .out = nullptr,
+            .mean = mean,
+            .scale = static_cast<T>(s.scale),
+            .offset = static_cast<T>((static_cast<double>(mean) - s.mean) * s.scale),
+            .weight = weight == nullptr ? nullptr : weight + channel,
+            .bias = bias == nullptr ? nullptr : bias + channel,
+            .step = step};
+  }
+};
+
+template <class T>
+const T* optional_input(const KernelCall& call, std::size_t i) {
+  return call.inputs.size() > i ? call.inputs[i].as<T>() : nullptr;
+}
+
+/// Channels that are worked on together when a channel's elements lie a row apart.
+constexpr std::int64_t most_columns = 64;
+
+/// Statistics over the batch of channels that lie side by side: rows of a matrix.
+bool is_columns(const Normalization& n) {
+  return n.over_batch && n.spatial == 1 && n.channels == 1;
+}
+
+/// Calls `f(column, width)` for batches of columns, in parallel.
+template <class F>
+void for_columns(const Normalization& n, F f) {
+  const double cost = 8 * static_cast<double>(n.batch);
+  const std::int64_t width = most_columns;
+  parallel_chunks((n.groups + width - 1) / width, grain_for(cost * width),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; ++i) {
+                      f(i * width, std::min(width, n.groups - i * width));
+                    }
+                  });
+}
+
+/// Adds up `term(row, column)` down each of `width` columns.
+template <class Term>
+void sum_columns(const Normalization& n, std::int64_t width, double* sums, Term term) {
+  std::fill_n(sums, width, 0.0);
+  for (std::int64_t row = 0; row < n.batch; ++row) {
+    for (std::int64_t c = 0; c < width; ++c) sums[c] += term(row * n.groups + c, c);
+  }
+}
+
+struct ColumnStatistics {
+  double mean[most_columns] = {};
+  double variance[most_columns] = {};
+  double scale[most_columns] = {};
+
+  template <class T>
+  ColumnStatistics(const Normalization& n, const T* x, std::int64_t width) {
+    const double share = 1 / static_cast<double>(n.batch);
+    sum_columns(n, width, mean, [&](std::int64_t i, std::int64_t) { return double{x[i]}; });
+    for (std::int64_t c = 0; c < width; ++c) mean[c] *= share;
+    sum_columns(n, width, variance, [&](std::int64_t i, std::int64_t c) {
+      const double deviation = x[i] - mean[c];
+      return deviation * deviation;
+    });
+    for (std::int64_t c = 0; c < width; ++c) {
+      variance[c] *= share;
+      scale[c] = 1 / std::sqrt(variance[c] + n.epsilon);
+    }
+  }
+};
+
+template <class T>
+void forward_columns(const Normalization& n, const Operands<T>& in, T* y, T* mean, T* variance) {
+  for_columns(n, [&](std::int64_t column, std::int64_t width) {
+    const ColumnStatistics s(n, in.x + column, width);
+    double factor[most_columns];
+    double shift[most_columns];
+    for (std::int64_t c = 0; c < width; ++c) {
+      mean[column + c] = static_cast<T>(s.mean[c]);
+      variance[column + c] = static_cast<T>(s.variance[c]);
+      factor[c] = s.scale[c] * (in.weight == nullptr ? 1.0 : in.weight[column + c]);
+      shift[c] = in.bias == nullptr ? 0.0 : in.bias[column + c];
+    }
+    for (std::int64_t row = 0; row < n.batch; ++row) {
+      const std::int64_t first = row * n.groups + column;
+      for (std::int64_t c = 0; c < width; ++c) {
+        y[first + c] = static_cast<T>((in.x[first + c] - s.mean[c]) * factor[c] + shift[c]);
+      }
+    }
+  });
+}
+
+template <class T>
+void adjoint_columns(const Normalization& n, const Operands<T>& in, T* dx, T* dweight, T* dbias) {
+  for_columns(n, [&](std::int64_t column, std::int64_t width) {
+    const ColumnStatistics s(n, in.x + column, width);
+    const T* x = in.x + column;
+    const T* dy = in.dy + column;
+    double plain[most_columns];
+    double scaled[most_columns];
+    sum_columns(n, width, plain, [&](std::int64_t i, std::int64_t) { return double{dy[i]}; });
+    sum_columns(n, width, scaled, [&](std::int64_t i, std::int64_t c) {
+      return dy[i] * (x[i] - s.mean[c]) * s.scale[c];
+    });
+    double factor[most_columns];
+    double a[most_columns];
+    double b[most_columns];
+    for (std::int64_t c = 0; c < width; ++c) {
+      if (dweight != nullptr) dweight[column + c] = static_cast<T>(scaled[c]);
+      if (dbias != nullptr) dbias[column + c] = static_cast<T>(plain[c]);
+      factor[c] = s.scale[c] * (in.weight == nullptr ? 1.0 : in.weight[column + c]);
+      a[c] = plain[c] / static_cast<double>(n.batch);
+      b[c] = scaled[c] * s.scale[c] / static_cast<double>(n.batch);
+    }
+    for (std::int64_t row = 0; row < n.batch; ++row) {
+      const std::int64_t first = row * n.groups;
+      for (std::int64_t c = 0; c < width; ++c) {
+        const double along = dy[first + c] - a[c] - (x[first + c] - s.mean[c]) * b[c];
+        dx[first + column + c] = static_cast<T>(factor[c] * along);
+      }
+    }
+  });
+}
+
+template <class T>
+void forward(const KernelCall& call, const Normalization& n) {
+  const Operands<T> in{nullptr, call.input(0).as<T>(), optional_input<T>(call, 1),
+                       optional_input<T>(call, 2)};
+  T* y = call.output(0).as<T>();
+  T* mean = n.over_batch ? call.output(1).as<T>() : nullptr;
+  T* variance = n.over_batch ? call.output(2).as<T>() : nullptr;
+  if (is_columns(n)) return forward_columns(n, in, y, mean, variance);
+  const std::int64_t tasks = (n.over_batch ? 1 : n.batch) * n.groups;
+  const double cost = 6 * static_cast<double>(n.count());
+  parallel_chunks(tasks, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t group = task % n.groups;
+      const Statistics s = statistics(n, in.x, task / n.groups, group);
+      if (n.over_batch) {
+        mean[group] = static_cast<T>(s.mean);
+        variance[group] = static_cast<T>(s.variance);
+      }
+      for_runs(n, task / n.groups, group,
+               [&](std::int64_t offset, std::int64_t channel, std::int64_t length, int step) {
+                 NormalizeRun<T> run = in.run(s, offset, channel, length, step);
+                 run.out = y + offset;
+                 kernels().normalize<T>().normalize(run);
+               });
+    }
+  });
+}
+
+/// How the samples are cut for partial sums over them: by the shape alone.
+struct Chunks {
+  std::int64_t size;
+  std::int64_t count;
+
+  explicit Chunks(const Normalization& n) {
+    constexpr std::int64_t most = 32;
+    // A chunk's data outweighs its partial sums.
+    const std::int64_t least = n.spatial >= 32 ? 1 : 32 / n.spatial;
+    size = n.over_batch ? n.batch : std::max(least, (n.batch + most - 1) / most);
+    count = size == 0 ? 0 : (n.batch + size - 1) / size;
+  }
+};
+
+/// dx of one group of statistics; adds its part of dweight and dbias where these are not null.
+template <class T>
+void adjoint_group(const Normalization& n, const Operands<T>& in, std::int64_t sample,
+                   std::int64_t group, T* dx, double* dweight, double* dbias) {
+  const auto& kernel = kernels().normalize<T>();
+  const Statistics s = statistics(n, in.x, sample, group);
+  double sums[2] = {};
+  for_runs(n, sample, group,
+           [&](std::int64_t offset, std::int64_t channel, std::int64_t length, int step) {
+             const NormalizeRun<T> run = in.run(s, offset, channel, length, step);
+             kernel.adjoint_sums(run, sums);
+             if (dweight != nullptr) kernel.channel_sums(run, dweight + channel, dbias + channel);
+           });
+  const double share = 1 / static_cast<double>(n.count());
+  const T a = n.centered ? static_cast<T>(sums[0] * share) : T(0);
+  const T b = static_cast<T>(sums[1] * share);
+  for_runs(n, sample, group,
+           [&](std::int64_t offset, std::int64_t channel, std::int64_t length, int step) {
+             NormalizeRun<T> run = in.run(s, offset, channel, length, step);
+             run.out = dx + offset;
+             kernel.adjoint(run, a, b);
+           });
+}
+
+template <class T>
+void adjoint(const KernelCall& call, const Normalization& n) {
+  const Operands<T> in{call.input(0).as<T>(), call.input(1).as<T>(), optional_input<T>(call, 2),
+                       nullptr};
+  T* dx = call.output(0).as<T>();
+  T* dweight = call.outputs.size() > 1 ? call.output(1).as<T>() : nullptr;
+  T* dbias = call.outputs.size() > 2 ? call.output(2).as<T>() : nullptr;
+  if (is_columns(n)) return adjoint_columns(n, in, dx, dweight, dbias);
+
+  const Chunks chunks(n);
+  const std::int64_t width = n.groups * n.channels;
+  double* partial = reinterpret_cast<double*>(call.workspace.data());
+  const auto sums_of = [&](std::int64_t chunk) {
+    return dweight == nullptr ? nullptr : partial + chunk * 2 * width;
+  };
+  if (dweight != nullptr) std::fill_n(partial, chunks.count * 2 * width, 0.0);
+  const auto group_of = [&](std::int64_t chunk, std::int64_t sample, std::int64_t group) {
+    double* sums = sums_of(chunk);
+    adjoint_group(n, in, sample, group, dx, sums, sums == nullptr ? nullptr : sums + width);
+  };
+  if (n.over_batch) {
+    const double cost = 8 * static_cast<double>(n.count());
+    parallel_chunks(n.groups, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t group = begin; group < end; ++group) group_of(0, 0, group);
+    });
+  } else {
+    parallel_chunks(chunks.count, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+        const std::int64_t last = std::min(n.batch, (chunk + 1) * chunks.size);
+        for (std::int64_t sample = chunk * chunks.size; sample < last; ++sample) {
+          for (std::int64_t group = 0; group < n.groups; ++group) group_of(chunk, sample, group);
+        }
+      }
+    });
+  }
+  if (dweight == nullptr) return;
+  for (std::int64_t c = 0; c < width; ++c) {
+    double totals[2] = {};
+    for (std::int64_t chunk = 0; chunk < chunks.count; ++chunk) {
+      totals[0] += sums_of(chunk)[c];
+      totals[1] += sums_of(chunk)[width + c];
+    }
+    dweight[c] = static_cast<T>(totals[0]);
+    if (dbias != nullptr) dbias[c] = static_cast<T>(totals[1]);
+  }
+}
+
+}  // namespace
+
+void compute_normalization(const KernelCall& call) {
+  visit_floating(call.output().dtype(),
+                 [&]<class T>(T) { forward<T>(call, call.attributes.as<Normalization>()); });
+}
+
+void compute_normalization_adjoint(const KernelCall& call) {
+  visit_floating(call.output().dtype(),
+                 [&]<class T>(T) { adjoint<T>(call, call.attributes.as<Normalization>()); });
+}
+
+Bytes normalization_adjoint_workspace(const NodeView& node, int) {
+  const auto& n = node.attributes().as<Normalization>();
+  if (node.output_count() < 2 || is_columns(n)) return 0;
+  return Chunks(n).count * 2 * n.groups * n.channels * static_cast<Bytes>(sizeof(double));
+}
+
+}  // namespace palimpsest
