@@ -11,6 +11,7 @@ std::span<const RowFamily> row_families() {
       {"index", index_rows},
       {"softmax", softmax_rows},
       {"loss", loss_rows},
+      {"normalization", normalization_rows},
       {"matmul", matmul_rows},
       {"convolution", convolution_rows},
       {"random", random_rows},
