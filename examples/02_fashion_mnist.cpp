@@ -107,7 +107,7 @@ double accuracy(const ResidualNetwork& network, const LabelledImages& test, std:
   for (std::int64_t first = 0; first < images; first += 500) {
     tape.clear();
     const LabelledImages part = test.slice(first, std::min<std::int64_t>(500, images - first));
-    const Var answer = argmax(network.logits(tape, tape.constant(part.images)), 1);
+    const Var answer = argmax(network.logits(tape, tape.constant(part.images)), {1});
     const Tensor answers = answer.value();
     for (std::int64_t i = 0; i < part.size(); ++i) right += answers.at(i) == part.labels.at(i);
   }
@@ -118,9 +118,11 @@ double accuracy(const ResidualNetwork& network, const LabelledImages& test, std:
 Row train(const Settings& settings, const LabelledImages& images, const LabelledImages& test,
           double fraction, Bytes budget, std::int64_t steps) {
   using Clock = std::chrono::steady_clock;
-  Row row{.fraction = fraction, .budget = budget};
+  Row row;
+  row.fraction = fraction;
+  row.budget = budget;
   const ResidualNetwork network(settings.network);
-  const auto optimizer = adam({.learning_rate = 4e-3});
+  const auto optimizer = adam();
   Batches batches(images, settings.batch);
   char label[16];
   std::snprintf(label, sizeof label, "%.0f %%", 100 * fraction);
@@ -134,6 +136,8 @@ Row train(const Settings& settings, const LabelledImages& images, const Labelled
       const LabelledImages batch = batches.next();
       const Clock::time_point start = Clock::now();
       tape.clear();
+      optimizer->set_learning_rate(6e-3 * static_cast<double>(settings.training_steps + 1 - step) /
+                                   static_cast<double>(settings.training_steps));
       const Var loss = record_loss(tape, network, batch);
       const Gradients gradients = backward(loss, {.memory_budget = budget});
       optimizer->step(gradients);
@@ -245,11 +249,11 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     if (flag == "--quick") {
-      settings.batch = 16;
+      settings.batch = 32;
       settings.training_steps = 4;
       settings.compared_steps = 2;
       settings.test_images = 200;
-      settings.network.channels = 4;
+      settings.network.channels = 8;
     } else if (flag == "--data" && i + 1 < argc) {
       settings.data = argv[++i];
     } else if (flag == "--output" && i + 1 < argc) {

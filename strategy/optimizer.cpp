@@ -20,6 +20,11 @@ void require(bool holds, const char* optimizer, const char* message, double valu
 
 }  // namespace
 
+void Optimizer::set_learning_rate(double rate) {
+  require(rate >= 0, "optimizer", "the learning rate must not be negative", rate);
+  learning_rate_ = rate;
+}
+
 void Optimizer::check(const Gradients& gradients) const {
   const auto entries = gradients.entries();
   if (entries.size() != types_.size()) {
@@ -80,9 +85,8 @@ namespace {
 
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(SgdOptions options) : Optimizer(options.momentum != 0 ? 1 : 0), options_(options) {
-    require(options.learning_rate >= 0, "sgd", "the learning rate must not be negative",
-            options.learning_rate);
+  explicit Sgd(SgdOptions options)
+      : Optimizer(options.learning_rate, options.momentum != 0 ? 1 : 0), options_(options) {
     require(options.momentum >= 0 && options.momentum < 1, "sgd", "momentum must lie in [0, 1)",
             options.momentum);
     require(options.weight_decay >= 0, "sgd", "weight decay must not be negative",
@@ -92,7 +96,7 @@ class Sgd final : public Optimizer {
  private:
   template <class T>
   void apply(T* p, const T* g, std::span<T* const> state, std::int64_t n) const {
-    const T rate = static_cast<T>(options_.learning_rate);
+    const T rate = static_cast<T>(learning_rate());
     const T momentum = static_cast<T>(options_.momentum);
     const T decay = static_cast<T>(options_.weight_decay);
     for (std::int64_t i = 0; i < n; ++i) {
@@ -116,9 +120,7 @@ class Sgd final : public Optimizer {
 class Adam final : public Optimizer {
  public:
   Adam(AdamOptions options, bool decoupled)
-      : Optimizer(2), options_(options), decoupled_(decoupled) {
-    require(options.learning_rate >= 0, "adam", "the learning rate must not be negative",
-            options.learning_rate);
+      : Optimizer(options.learning_rate, 2), options_(options), decoupled_(decoupled) {
     require(options.beta1 >= 0 && options.beta1 < 1, "adam", "beta1 must lie in [0, 1)",
             options.beta1);
     require(options.beta2 >= 0 && options.beta2 < 1, "adam", "beta2 must lie in [0, 1)",
@@ -134,11 +136,11 @@ class Adam final : public Optimizer {
     const double step = static_cast<double>(steps());
     const T beta1 = static_cast<T>(options_.beta1);
     const T beta2 = static_cast<T>(options_.beta2);
-    const T rate = static_cast<T>(options_.learning_rate / (1 - std::pow(options_.beta1, step)));
+    const T rate = static_cast<T>(learning_rate() / (1 - std::pow(options_.beta1, step)));
     const T scale = static_cast<T>(1 / std::sqrt(1 - std::pow(options_.beta2, step)));
     const T epsilon = static_cast<T>(options_.epsilon);
     const T decay = static_cast<T>(options_.weight_decay);
-    const T shrink = static_cast<T>(1 - options_.learning_rate * options_.weight_decay);
+    const T shrink = static_cast<T>(1 - learning_rate() * options_.weight_decay);
     T* mean = state[0];
     T* square = state[1];
     for (std::int64_t i = 0; i < n; ++i) {

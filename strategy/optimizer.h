@@ -21,8 +21,14 @@ class Optimizer {
   void step(const Gradients& gradients);
   std::int64_t steps() const { return steps_; }
 
+  double learning_rate() const { return learning_rate_; }
+  /// Rate of the steps from here on. Throws `ArgumentError` when negative.
+  void set_learning_rate(double rate);
+
  protected:
-  explicit Optimizer(std::size_t states) : states_(states) {}
+  Optimizer(double learning_rate, std::size_t states) : states_(states) {
+    set_learning_rate(learning_rate);
+  }
   /// Updates n elements in place, at step number `steps()`; `state` holds one array per kind of
   /// state.
   virtual void update(float* parameter, const float* gradient, std::span<float* const> state,
@@ -35,6 +41,7 @@ class Optimizer {
   void update_tensor(Tensor parameter, const Tensor& gradient, std::span<const Tensor> state) const;
 
   std::size_t states_;
+  double learning_rate_ = 0;
   std::int64_t steps_ = 0;
   std::vector<ValueType> types_;
   std::vector<std::vector<Tensor>> state_;  // of each parameter

@@ -13,9 +13,9 @@ namespace examples {
 class ResidualNetwork {
  public:
   struct Options {
-    std::int64_t channels = 12;  ///< of the first stage
-    int stages = 2;
-    int blocks = 2;  ///< in each stage
+    std::int64_t channels = 12;        ///< of the first stage
+    std::vector<int> blocks = {3, 2};  ///< in each stage
+    std::int64_t image_size = 28;
     std::int64_t classes = 10;
     std::uint64_t seed = 1;
   };

