@@ -5,6 +5,7 @@
 #include "autodiff/bytes.h"
 #include "autodiff/composition.h"
 #include "autodiff/custom.h"
+#include "autodiff/derivatives.h"
 #include "autodiff/dtype.h"
 #include "autodiff/error.h"
 #include "autodiff/evaluator.h"

@@ -1,0 +1,55 @@
+#include "autodiff/derivatives.h"
+
+#include <cstring>
+
+#include "autodiff/operations/leaf.h"
+
+namespace palimpsest {
+
+std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
+                     std::span<const Var> tangents, Where where) {
+  std::vector<Var> seeds;
+  for (const Var& y : ys) seeds.push_back(full_like(y, 0, where));
+  const std::vector<Var> gradients = vjp(ys, xs, seeds, where);
+  return vjp(gradients, seeds, tangents, where);
+}
+
+Var jvp(const Var& y, const Var& x, const Var& tangent, Where where) {
+  return jvp({&y, 1}, {&x, 1}, {&tangent, 1}, where)[0];
+}
+
+std::vector<Var> hvp(const Var& y, std::span<const Var> xs, std::span<const Var> directions,
+                     Where where) {
+  return vjp(gradient(y, xs, where), xs, directions, where);
+}
+
+Var hvp(const Var& y, const Var& x, const Var& direction, Where where) {
+  return hvp(y, {&x, 1}, {&direction, 1}, where)[0];
+}
+
+Tensor jacobian(const Var& y, const Var& x, Where where) {
+  const ValueType type = y.type();
+  Shape shape = type.shape;
+  for (const std::int64_t size : x.shape()) shape.push_back(size);
+  Tensor result(shape, x.dtype());
+  std::byte* row = result.raw();
+  for (std::int64_t i = 0; i < type.shape.elements(); ++i) {
+    Tensor unit = Tensor::zeros(Shape{type.shape.elements()}, DType::f64);
+    unit.data<double>()[static_cast<std::size_t>(i)] = 1;
+    const Var seed = y.tape().constant(unit.to(type.dtype).reshape(type.shape), {}, where);
+    const Tensor gradient = vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0].value();
+    std::memcpy(row, gradient.raw(), static_cast<std::size_t>(gradient.bytes()));
+    row += gradient.bytes();
+  }
+  return result;
+}
+
+Tensor hessian(const Var& y, const Var& x, Where where) {
+  if (y.shape().elements() != 1) {
+    throw ShapeError("hessian", "y is " + to_string(y.type()) + "; reduce it to one element",
+                     where);
+  }
+  return jacobian(gradient(y, x, where), x, where);
+}
+
+}  // namespace palimpsest

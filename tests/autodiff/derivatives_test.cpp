@@ -1,0 +1,105 @@
+#include "autodiff/derivatives.h"
+
+#include <cmath>
+
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+void check_close(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.type() == b.type());
+  for (std::int64_t i = 0; i < a.elements(); ++i) {
+    CHECK_THAT(a.at(i), Catch::Matchers::WithinAbs(b.at(i), 1e-12));
+  }
+}
+
+Tensor f64(std::vector<double> values) {
+  const auto size = static_cast<std::int64_t>(values.size());
+  return Tensor::from(values, Shape{size});
+}
+
+// y = (x₀x₁, x₁x₂, x₂x₀), whose Jacobian is read off.
+struct Products {
+  Tape tape;
+  Var x = tape.parameter(f64({2, 3, 5}));
+  Var shift = tape.constant(Tensor::from({0., 1., 0., 0., 0., 1., 1., 0., 0.}, {3, 3}));
+  Var y = x * sum(shift * x, {1});
+  Tensor expected = Tensor::from({3., 2., 0., 0., 5., 3., 5., 0., 2.}, {3, 3});
+};
+
+TEST_CASE("the Jacobian has the shape of y followed by that of x") {
+  Products p;
+  check_close(jacobian(p.y, p.x), p.expected);
+  const Var square = reshape(p.x, {3, 1}) * reshape(p.x, {1, 3});
+  CHECK(jacobian(square, p.x).shape() == Shape{3, 3, 3});
+  CHECK(jacobian(sum(p.y), p.x).shape() == Shape{3});
+}
+
+TEST_CASE("jvp is the Jacobian times a tangent") {
+  Products p;
+  const Var v = p.tape.constant(f64({1, -1, 2}));
+  check_close(jvp(p.y, p.x, v).value(), f64({3 - 2, -5 + 6, 5 + 4}));
+  const Var z = exp(p.x) * p.y;
+  const Tensor all = jacobian(z, p.x);
+  const Tensor product = jvp(z, p.x, v).value();
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const double row = all.at(3 * i) - all.at(3 * i + 1) + 2 * all.at(3 * i + 2);
+    CHECK_THAT(product.at(i), Catch::Matchers::WithinRel(row, 1e-12));
+  }
+}
+
+TEST_CASE("jvp of several values along several variables") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::scalar(2, DType::f64));
+  const Var b = tape.parameter(f64({1, 3}));
+  const Var ys[] = {a * b, sum(b * b), tape.constant(f64({7}))};
+  const Var xs[] = {a, b};
+  const Var tangents[] = {tape.constant(Tensor::scalar(10, DType::f64)),
+                          tape.constant(f64({1, -1}))};
+  const auto products = jvp(ys, xs, tangents);
+  check_close(products[0].value(), f64({10 * 1 + 2, 10 * 3 - 2}));
+  check_close(products[1].value(), Tensor::scalar(2 * 1 - 2 * 3, DType::f64));
+  check_close(products[2].value(), f64({0}));
+  CHECK_THROWS_AS(jvp(ys[0], a, tangents[1]), ShapeError);
+}
+
+TEST_CASE("jvp can be differentiated again") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(0.5, DType::f64));
+  const Var one = full_like(x, 1);
+  const Var slope = jvp(sin(x), x, one);
+  check_close(jvp(slope, x, one).value(), Tensor::scalar(-std::sin(0.5), DType::f64));
+  check_close(gradient(slope, x).value(), Tensor::scalar(-std::sin(0.5), DType::f64));
+}
+
+TEST_CASE("the Hessian and its products") {
+  Tape tape;
+  const Var x = tape.parameter(f64({0.5, -1, 2}));
+  const Var s = sum(x);
+  const Var y = sum(x * x * x) + s * s;  // diag(6x) + 2
+  const Tensor expected = Tensor::from({5., 2., 2., 2., -4., 2., 2., 2., 14.}, {3, 3});
+  check_close(hessian(y, x), expected);
+  const Var v = tape.constant(f64({1, 2, 3}));
+  check_close(hvp(y, x, v).value(), f64({5 + 4 + 6, 2 - 8 + 6, 2 + 4 + 42}));
+  CHECK_THROWS_WITH(hessian(x, x),
+                    Catch::Matchers::Contains("[hessian]") && Catch::Matchers::Contains("f64 (3)"));
+}
+
+TEST_CASE("Hessian products along several variables mix them") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::scalar(2, DType::f64));
+  const Var b = tape.parameter(Tensor::scalar(3, DType::f64));
+  const Var xs[] = {a, b};
+  const Var vs[] = {full_like(a, 1), full_like(b, 10)};
+  const auto products = hvp(a * a * b, xs, vs);
+  CHECK(products[0].item() == 2 * 3 + 10 * 2 * 2);
+  CHECK(products[1].item() == 2 * 2);
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,145 @@
+#include "autodiff/error.h"
+
+#include "autodiff/execute.h"
+#include "autodiff/gradcheck.h"
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/logical.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+/// The message of the error of type `E` that `f` must throw.
+template <class E, class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "nothing of the expected type was thrown";
+}
+
+struct Values {
+  Tape tape;
+  Var x = tape.parameter(Tensor::zeros({2, 3}));
+  Var y = tape.parameter(Tensor::zeros({2, 4}));
+  Var i = tape.constant(Tensor::arange(3));
+  Var b = tape.constant(Tensor::zeros({2, 3}, DType::boolean));
+};
+
+using Call = void (*)(Values&);
+
+/// Every row must throw an `E` whose message has all the words and the line of this file.
+template <class E>
+void check_words(const std::vector<std::pair<Call, std::vector<std::string>>>& rows) {
+  for (const auto& [call, words] : rows) {
+    Values values;
+    const std::string message = message_of<E>([&, f = call] { f(values); });
+    INFO(message);
+    for (const std::string& word : words) {
+      INFO(word);
+      CHECK(message.find(word) != std::string::npos);
+    }
+    CHECK(message.find("(recorded at ") != std::string::npos);
+    CHECK(message.find("errors_test.cpp:") != std::string::npos);
+  }
+}
+
+TEST_CASE("shape errors name the operation, the shapes and the next step") {
+  check_words<ShapeError>({
+      {[](Values& v) { v.x + v.y; }, {"[add]", "(2, 3)", "(2, 4)", "sizes must be equal or 1"}},
+      {[](Values& v) { where(v.b, v.y, v.y); }, {"[where]", "(2, 3)", "(2, 4)"}},
+      {[](Values& v) { sum(v.x, {2}); }, {"[sum]", "axis 2", "(2, 3)"}},
+      {[](Values& v) { sum(v.x, {0, -2}); }, {"[sum]", "named twice"}},
+      {[](Values& v) { reshape(v.x, Shape{5}); }, {"[reshape]", "(2, 3)", "6 elements", "(5)"}},
+      {[](Values& v) { broadcast_to(v.x, Shape{3}); }, {"[broadcast_to]", "(2, 3)", "(3)"}},
+      {[](Values& v) { vjp({&v.x, 1}, {&v.x, 1}, {&v.y, 1}); },
+       {"[gradient]", "seed 0 is f32 (2, 4)", "f32 (2, 3)", "give one of the same type"}},
+  });
+}
+
+TEST_CASE("dtype errors name the operation, the dtypes and the next step") {
+  check_words<DTypeError>({
+      {[](Values& v) { exp(v.i); }, {"[exp]", "i64 (3)", "takes floating dtypes", "cast it first"}},
+      {[](Values& v) { v.b + v.b; }, {"[add]", "not bool", "cast the operands first"}},
+      {[](Values& v) { pow(v.i, v.i); }, {"[pow]", "i64 (3)", "cast one first"}},
+      {[](Values& v) { where(v.x, v.x, v.x); },
+       {"[where]", "takes bool", "f32 (2, 3)", "compare it first"}},
+      {[](Values& v) { logical_not(v.x); }, {"[logical_not]", "f32 (2, 3)"}},
+      {[](Values& v) { gradient(v.i, v.i); },
+       {"[gradient]", "i64 (3)", "derivatives exist for floating dtypes only"}},
+  });
+}
+
+TEST_CASE("argument errors name the operation, the argument and the next step") {
+  check_words<ArgumentError>({
+      {[](Values& v) { clamp(v.x, 1, -1); }, {"[clamp]", "lower bound", "swap them"}},
+      {[](Values& v) { leaky_relu(v.x, -0.5); }, {"[leaky_relu]", "negative"}},
+      {[](Values& v) { elu(v.x, -1); }, {"[elu]", "negative"}},
+      {[](Values& v) { v.i + 0.5; }, {"[add]", "0.5", "is no i64", "cast the other operand first"}},
+      {[](Values& v) { v.tape.parameter(Tensor()); }, {"[parameter]", "the tensor is empty"}},
+      {[](Values& v) { v.x.output(1); }, {"[parameter]", "has 1 outputs", "no output 1"}},
+      {[](Values& v) { vjp({}, {&v.x, 1}, {}); }, {"[gradient]", "at least one"}},
+      {[](Values& v) {
+         const Var seeds[] = {v.x, v.x};
+         vjp({&v.x, 1}, {&v.x, 1}, seeds);
+       },
+       {"[gradient]", "2 seeds for 1 values", "give one each"}},
+  });
+}
+
+TEST_CASE("an operation whose derivative has the wrong type is found out") {
+  static const Operation crooked{
+      .name = "crooked",
+      .formula = "y = x",
+      .summary = "its adjoint has another shape",
+      .vjp = [](const Pullback& p) { p.set(0, sum(p.adjoint())); },
+      .view = true,
+  };
+  Values v;
+  const ValueType type = v.x.type();
+  const Var y = v.tape.record(crooked, {&v.x, 1}, {&type, 1}, {}, Where::current());
+  CHECK_THAT(message_of<ShapeError>([&] { gradient(y, v.x); }),
+             Catch::Matchers::Contains("[crooked]") && Catch::Matchers::Contains("input 0") &&
+                 Catch::Matchers::Contains("f32 (2, 3)") && Catch::Matchers::Contains("f32 ()"));
+}
+
+TEST_CASE("errors are one family with three kinds of blame") {
+  const auto where = Where::current();
+  CHECK_THROWS_AS(throw ShapeError("op", "text", where), UsageError);
+  CHECK_THROWS_AS(throw AnomalyError("op", "text", where), UsageError);
+  CHECK_THROWS_AS(throw FileError("text"), EnvironmentError);
+  CHECK_THROWS_AS(throw InternalError("text"), Error);
+  CHECK_THAT(InternalError("tape out of order").what(),
+             Catch::Matchers::Contains("[internal] tape out of order") &&
+                 Catch::Matchers::Contains("please report it"));
+  CHECK(to_string(where).find("errors_test.cpp:") != std::string::npos);
+}
+
+TEST_CASE("the first number that is not finite is reported with all that is known") {
+  Tape tape;
+  const auto layer = tape.scope("encoder");
+  const Var x = tape.constant(Tensor::vector({1, 0, -2}));
+  const Var y = log(x).named("score");
+  const Tensor input = x.value();
+  const Tensor output = y.value();
+  const Operand in{input.raw(), input.type()};
+  const Operand out{output.raw(), output.type()};
+  const std::string message =
+      message_of<AnomalyError>([&] { check_finite(tape, y.node(), {&in, 1}, {&out, 1}); });
+  INFO(message);
+  for (const char* word : {"[log]", "output 0 f32 (3)", "encoder/score log #1", "2 elements",
+                           "not finite", "input 0 f32 (3)", "[-2.0", "1.0", "errors_test.cpp:"}) {
+    INFO(word);
+    CHECK(message.find(word) != std::string::npos);
+  }
+  CHECK_NOTHROW(check_finite(tape, x.node(), {}, {&in, 1}));
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,144 @@
+#include "autodiff/gradient.h"
+
+#include <cmath>
+
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::WithinRel;
+
+Var scalar(Tape& tape, double value) { return tape.parameter(Tensor::scalar(value, DType::f64)); }
+
+TEST_CASE("contributions of several paths add up") {
+  Tape tape;
+  const Var x = scalar(tape, 3);
+  const Var square = x * x;
+  const Var y = square * x + square + x + 2.0 * x;
+  CHECK(gradient(y, x).item() == 3 * 9 + 2 * 3 + 1 + 2);
+}
+
+TEST_CASE("gradients of intermediate values and of a value itself") {
+  Tape tape;
+  const Var x = scalar(tape, 2);
+  const Var z = x * x;
+  const Var y = z * z + x;
+  CHECK(gradient(y, z).item() == 8);
+  CHECK(gradient(y, y).item() == 1);
+  const auto both = gradient(y, {x, z});
+  CHECK(both[0].item() == 33);
+  CHECK(both[1].item() == 8);
+}
+
+TEST_CASE("a variable that was not used has gradient zero") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({1, 2}));
+  const Var unused = tape.parameter(Tensor::matrix({{1, 2, 3}}));
+  const auto gradients = gradient(sum(x * x), {unused, x});
+  CHECK(same_bits(gradients[0].value(), Tensor::zeros({1, 3})));
+  CHECK(same_bits(gradients[1].value(), Tensor::vector({2, 4})));
+  CHECK(gradient(x > 0, std::span<const Var>{}).empty());
+  CHECK(same_bits(gradient(sign(x), x).value(), Tensor::zeros({2})));
+}
+
+TEST_CASE("without seeds the sum of the elements is differentiated") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({1, 2, 3}));
+  CHECK(same_bits(gradient(x * x, x).value(), Tensor::vector({2, 4, 6})));
+  const Var y = x * x;
+  const Var seed = tape.constant(Tensor::vector({1, 0, -1}));
+  CHECK(same_bits(vjp({&y, 1}, {&x, 1}, {&seed, 1})[0].value(), Tensor::vector({2, 0, -6})));
+}
+
+TEST_CASE("several differentiated values, one of them twice") {
+  Tape tape;
+  const Var x = scalar(tape, 2);
+  const Var ys[] = {x * x, 3.0 * x, x};
+  CHECK(vjp(ys, {&x, 1}, {})[0].item() == 4 + 3 + 1);
+  const Var twice[] = {ys[0], ys[0]};
+  CHECK(vjp(twice, {&x, 1}, {})[0].item() == 8);
+}
+
+TEST_CASE("gradients of gradients") {
+  Tape tape;
+  const double at = 0.7;
+  const Var x = scalar(tape, at);
+  Var d = x * x * x * x * x;
+  const double expected[] = {
+      5 * std::pow(at, 4), 20 * std::pow(at, 3), 60 * at * at, 120 * at, 120, 0};
+  for (const double value : expected) {
+    d = gradient(d, x);
+    CHECK_THAT(d.item(), Catch::Matchers::WithinAbs(value, 1e-12));
+  }
+  Var s = sin(x);
+  for (int order = 0; order < 4; ++order) s = gradient(s, x);
+  CHECK_THAT(s.item(), WithinRel(std::sin(at), 1e-12));
+  Var g = tanh(x);
+  for (int order = 0; order < 3; ++order) g = gradient(g, x);
+  const double t = std::tanh(at);
+  CHECK_THAT(g.item(), WithinRel((1 - t * t) * (6 * t * t - 2), 1e-10));
+}
+
+TEST_CASE("adjoints carry the dtype of their values") {
+  Tape tape;
+  const Var half = tape.parameter(Tensor::vector({1, 2}).to(DType::bf16));
+  const Var wide = tape.parameter(Tensor::vector({3, 4}));
+  const Var y = half * wide + cast(half, DType::f64);
+  CHECK(y.dtype() == DType::f64);
+  const auto gradients = gradient(y, {half, wide});
+  CHECK(same_bits(gradients[0].value(), Tensor::vector({4, 5}).to(DType::bf16)));
+  CHECK(same_bits(gradients[1].value(), Tensor::vector({1, 2})));
+  CHECK(same_bits(gradient(cast(cast(wide, DType::i32), DType::f32), wide).value(),
+                  Tensor::zeros({2})));
+}
+
+TEST_CASE("adjoint nodes carry the line and the scope they are recorded for") {
+  Tape tape;
+  const Var x = scalar(tape, 2);
+  const Var y = tanh(x);
+  const auto line = tape.where(y.node()).line();
+  const std::uint32_t forward = tape.node_count();
+  gradient(y, x);
+  std::uint32_t adjoints = 0;
+  for (NodeId node = forward; node < tape.node_count(); ++node) {
+    adjoints += tape.where(node).line() == line;
+  }
+  CHECK(adjoints >= 1);
+  CHECK(tape.where(tape.node_count() - 1).line() == line);
+}
+
+// (x, 2x) as one node, to see an output without an adjoint.
+const Operation pair_operation{
+    .name = "pair",
+    .formula = "y₀ = x, y₁ = 2x",
+    .summary = "two outputs",
+    .compute =
+        [](const KernelCall& call) {
+          for (std::int64_t i = 0; i < call.input().elements(); ++i) {
+            call.output(0).as<double>()[i] = call.input().as<double>()[i];
+            call.output(1).as<double>()[i] = 2 * call.input().as<double>()[i];
+          }
+        },
+    .vjp = [](const Pullback& p) { p.set(0, p.adjoint(0) + 2.0 * p.adjoint(1)); },
+};
+
+TEST_CASE("an output nobody used counts as zero") {
+  Tape tape;
+  const Var x = scalar(tape, 5);
+  const ValueType types[] = {x.type(), x.type()};
+  const Var first = tape.record(pair_operation, {&x, 1}, types, {}, Where::current());
+  const Var second = first.output(1);
+  CHECK(second.item() == 10);
+  CHECK(gradient(first * first, x).item() == 10);
+  CHECK(gradient(second * second, x).item() == 40);
+  CHECK(gradient(first * second, x).item() == 20);
+  CHECK_THROWS_WITH(first.output(2), Contains("[pair]") && Contains("has 2 outputs"));
+}
+
+}  // namespace
+}  // namespace palimpsest
