@@ -9,7 +9,8 @@ namespace palimpsest::functions {
 /// 1/(1 + exp(-x)) of an array or a Var.
 auto logistic_of(const auto& x) {
   if constexpr (requires { x.logistic(); }) {
-    return x.logistic();
+    // Eigen's own logistic() loses all relative accuracy where it is small.
+    return (1 + (-x).exp()).inverse();
   } else {
     return sigmoid(x);
   }
