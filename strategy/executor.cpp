@@ -135,6 +135,7 @@ void Executor::compute(std::uint32_t step, NodeId node) {
   for (const std::uint32_t interval : program_.opened(step)) {
     storages_[plan_.layout.intervals[interval].storage] = make(interval);
   }
+  event.live = meter_.live();
   const Operation& operation = tape_.operation(node);
   if (!operation.view) {
     std::vector<Operand> operands;
