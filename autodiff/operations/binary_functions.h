@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/operations/functions/function.h"
+#include "autodiff/operations/functions/loss.h"
 
 /// The functions of two variables, made as functions/function.h says. `da` and `db` record the
 /// adjoint of one operand before it is summed to that operand's shape; without them no derivative
@@ -131,7 +132,8 @@ struct Atan2 {
 };
 
 /// Every function above, in the order of the documentation.
-using Binary = List<Add, Subtract, Multiply, Divide, Minimum, Maximum, Share, Pow, Atan2>;
+using Binary =
+    List<Add, Subtract, Multiply, Divide, Minimum, Maximum, Share, Pow, Atan2, BceWithLogits>;
 
 struct Greater {
   static constexpr Text text{"greater", "y = a > b", "comparison", 1};

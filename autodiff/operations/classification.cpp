@@ -106,15 +106,7 @@ void compute_adjoint(const KernelCall& call) {
 
 /// 1 at the places that are not ignored, else 0.
 Var counted(const Var& classes, const ClassAttributes& attributes, DType dtype) {
-  const Var ignored =
-      full(classes.tape(), {}, static_cast<double>(*attributes.ignored), classes.dtype());
-  return cast(greater(classes, ignored), dtype) + cast(greater(ignored, classes), dtype);
-}
-
-Var keep_axis(const Var& places, int axis) {
-  Shape shape = places.shape();
-  shape.insert(axis, 1);
-  return reshape(places, shape);
+  return cast(not_equal(classes, static_cast<double>(*attributes.ignored)), dtype);
 }
 
 template <bool from_logits>
@@ -206,7 +198,7 @@ void pull_back_adjoint(const Pullback& p) {
   if (from_logits && p.wants(2)) {
     const Var factor = attributes.ignored ? d * counted(classes, attributes, d.dtype()) : d;
     const Var curvature = softmax_adjoint(g, softmax(x, attributes.axis), attributes.axis);
-    p.set(2, keep_axis(factor, attributes.axis) * curvature);
+    p.set(2, unsqueeze(factor, attributes.axis) * curvature);
   }
 }
 
@@ -218,7 +210,7 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
         operation.name,
         "classes are " + to_string(classes.type()) + "; give indices of dtype i64 or i32", where);
   }
-  const int axis = wrap_axis(x, options.axis, operation.name, where);
+  const int axis = x.shape().wrap(options.axis, operation.name, where);
   Shape places = x.shape();
   places.erase(axis);
   if (classes.shape() != places) {

@@ -41,17 +41,6 @@ void for_lines(const Shape& shape, int axis, double cost, F f) {
       });
 }
 
-/// `axis` counted from the front. Throws `ShapeError` naming `operation` when x has no such axis.
-inline int wrap_axis(const Var& x, int axis, std::string_view operation, const Where& where) {
-  const int rank = x.rank();
-  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
-  throw ShapeError(operation,
-                   "axis " + std::to_string(axis) + " is out of range for shape " +
-                       to_string(x.shape()) + "; give one from -" + std::to_string(rank) + " to " +
-                       std::to_string(rank - 1),
-                   where);
-}
-
 /// Throws `DTypeError` naming `operation` unless x is floating.
 inline void require_floating(const Var& x, std::string_view operation, const Where& where) {
   if (is_floating(x.dtype())) return;

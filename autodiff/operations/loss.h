@@ -31,4 +31,24 @@ Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOpt
 Var nll(const Var& log_probabilities, const Var& classes, const ClassificationOptions& options = {},
         Where where = Where::current());
 
+// Losses of a prediction and a target of the same shape; `ShapeError` when they differ.
+// ------------
+
+/// (prediction − target)².
+Var mse(const Var& prediction, const Var& target, Reduction reduction = Reduction::mean,
+        Where where = Where::current());
+
+/// |prediction − target|.
+Var l1(const Var& prediction, const Var& target, Reduction reduction = Reduction::mean,
+       Where where = Where::current());
+
+/// With u = prediction − target: u²/2 where |u| ≤ delta, else delta·(|u| − delta/2). Throws
+/// `ArgumentError` unless delta > 0.
+Var huber(const Var& prediction, const Var& target, double delta = 1,
+          Reduction reduction = Reduction::mean, Where where = Where::current());
+
+/// −t·log σ(x) − (1 − t)·log(1 − σ(x)) of logits x and targets t in [0, 1], without overflow.
+Var bce_with_logits(const Var& logits, const Var& targets, Reduction reduction = Reduction::mean,
+                    Where where = Where::current());
+
 }  // namespace palimpsest

@@ -56,7 +56,7 @@ std::vector<Var> compose_adjoint(const Normalization& n, std::size_t outputs,
     return sum(v, axes, true) * (1 / static_cast<double>(n.count()));
   };
   const Var centered = n.centered ? x - mean(x) : x;
-  const Var scale = exp(log(mean(centered * centered) + n.epsilon) * -0.5);
+  const Var scale = rsqrt(mean(centered * centered) + n.epsilon);
   const Var normal = centered * scale;
   const Var slope = weighted ? dy * reshape(inputs[2], {1, n.groups, n.channels, 1}) : dy;
   const Var along = slope - normal * mean(slope * normal);
@@ -250,7 +250,7 @@ Var batch_norm(const Var& x, const Var& mean, const Var& variance, const Var& we
   const Shape channels{channels_of(x, epsilon, batch_norm_operation.name, where).groups};
   require_beside(x, mean, "mean", channels, batch_norm_operation.name, where);
   require_beside(x, variance, "variance", channels, batch_norm_operation.name, where);
-  Var scale = exp(log(variance + epsilon) * -0.5);
+  Var scale = rsqrt(variance + epsilon);
   if (weight.defined()) {
     require_beside(x, weight, "weight", channels, batch_norm_operation.name, where);
     scale = scale * weight;

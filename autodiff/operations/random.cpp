@@ -147,15 +147,10 @@ Var record_dropout(const Var& x, const RandomAttributes& attributes, const Where
   return x.tape().record(dropout_operation, {&x, 1}, {&type, 1}, attributes, where);
 }
 
-/// The stream of the node recorded next.
-RandomStream next_stream(const Tape& tape) {
-  return {tape.seed(), tape.generation(), tape.node_count()};
-}
-
 Var record_random(const Operation& operation, Tape& tape, const ValueType& type, double first,
                   double second, const Where& where) {
-  return tape.record(operation, {}, {&type, 1}, RandomAttributes{next_stream(tape), first, second},
-                     where);
+  return tape.record(operation, {}, {&type, 1},
+                     RandomAttributes{tape.fresh_stream(), first, second}, where);
 }
 
 void require_floating(DType dtype, const char* operation, const Where& where) {
@@ -206,7 +201,13 @@ Var dropout(const Var& x, double p, bool training, Where where) {
   require_probability(p, "dropout", where);
   if (!training || p == 0) return x;
   if (p == 1) return full_like(x, 0, where);
-  return record_dropout(x, {next_stream(x.tape()), p}, where);
+  return dropout(x, p, x.tape().fresh_stream(), where);
+}
+
+Var dropout(const Var& x, double p, const RandomStream& stream, Where where) {
+  require_floating(x.dtype(), "dropout", where);
+  require_probability(p, "dropout", where);
+  return record_dropout(x, {stream, p}, where);
 }
 
 }  // namespace palimpsest

@@ -25,5 +25,7 @@ Var bernoulli(Tape& tape, const Shape& shape, double p, DType dtype = DType::f32
 /// again. Which elements go does not depend on the dtype. Throws `ArgumentError` unless
 /// 0 ≤ p ≤ 1.
 Var dropout(const Var& x, double p, bool training = true, Where where = Where::current());
+/// The same with the random numbers of a stream that is named.
+Var dropout(const Var& x, double p, const RandomStream& stream, Where where = Where::current());
 
 }  // namespace palimpsest

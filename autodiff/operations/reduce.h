@@ -42,6 +42,11 @@ Var variance(const Var& x, const Axes& axes = {}, double correction = 1, bool ke
 Var standard_deviation(const Var& x, const Axes& axes = {}, double correction = 1,
                        bool keep_axes = false, Where where = Where::current());
 
+/// (Σ |x|ᵖ)^(1/p) for p ≥ 1; for p = ∞ the largest |x|. The derivative is taken as 0 where the norm
+/// is 0, and where an element is 0 for p = 1. Throws `ArgumentError` for p < 1.
+Var norm(const Var& x, double p = 2, const Axes& axes = {}, bool keep_axes = false,
+         Where where = Where::current());
+
 /// log Σ exp x, without overflow; −∞ of nothing.
 Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
               Where where = Where::current());

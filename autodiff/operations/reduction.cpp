@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {
@@ -84,7 +83,7 @@ Var with_axes_kept(const Var& result, const Var& operand, const AxisMask& mask) 
 }
 
 Var inverse_or_zero(const Var& y) {
-  const Var positive = cast(y > 0, y.dtype());
+  const Var positive = sign(y);
   return positive / (y + (1.0 - positive));
 }
 

@@ -137,7 +137,7 @@ Var record(const Operation& operation, std::initializer_list<Var> inputs, int ax
            const Where& where) {
   const Var& x = *inputs.begin();
   require_floating(x, operation.name, where);
-  const AxisAttributes attributes{wrap_axis(x, axis, operation.name, where)};
+  const AxisAttributes attributes{x.shape().wrap(axis, operation.name, where)};
   const ValueType type = x.type();
   return x.tape().record(operation, inputs, {&type, 1}, attributes, where);
 }

@@ -30,6 +30,12 @@ std::vector<OperationRow> loss_rows() {
   };
   const Tensor w = Tensor::normal({}, 53, 0, 1, DType::f64);
   const Tensor ws = Tensor::normal({2, 3, 2}, 54, 0, 1, DType::f64);
+  // No difference lies near 0 or near ±0.7, where the derivatives jump.
+  const Tensor prediction = Tensor::from({-1.9, 0.3, 2.2, 1.1, -0.4, 0.9}, {2, 3});
+  const Tensor target = Tensor::from({0.1, 0.7, 0.5, 0.8, -0.1, 2.4}, {2, 3});
+  const Tensor likely = Tensor::uniform({4, 6}, 55, 0, 1, DType::f64);
+  const Tensor certain = Tensor::from({0.0, 1.0, 0.0, 1.0}, {4});
+  const Tensor sure = Tensor::from({-40.0, 40.0, 30.0, -30.0}, {4});
   return {
       {"cross_entropy", "mean", {logits, classes}, of(cross_entropy, {})},
       {"cross_entropy", "sum", {logits, classes}, of(cross_entropy, {Reduction::sum})},
@@ -43,6 +49,28 @@ std::vector<OperationRow> loss_rows() {
       {"nll", "smoothed, ignoring", {image, pixels}, of(nll, everything)},
       {"nll_adjoint", "mean", {logits, w, classes}, slope(nll, {})},
       {"nll_adjoint", "smoothed, ignoring", {image, ws, pixels}, slope(nll, everything)},
+      {"square", "as mse", {prediction, target}, [](auto xs) { return mse(xs[0], xs[1]); }},
+      {"abs",
+       "as l1",
+       {prediction, target},
+       [](auto xs) { return l1(xs[0], xs[1], Reduction::none); }},
+      {"huber_loss", "mean", {prediction, target}, [](auto xs) { return huber(xs[0], xs[1]); }},
+      {"huber_loss",
+       "sum",
+       {prediction, target},
+       [](auto xs) { return huber(xs[0], xs[1], 0.7, Reduction::sum); }},
+      {"huber_loss_adjoint",
+       "each",
+       {prediction, target},
+       [](auto xs) { return gradient(huber(xs[0], xs[1], 0.7, Reduction::none), xs[0]); }},
+      {"bce_with_logits",
+       "mean",
+       {logits, likely},
+       [](auto xs) { return bce_with_logits(xs[0], xs[1]); }},
+      {"bce_with_logits",
+       "certain targets, far logits",
+       {sure, certain},
+       [](auto xs) { return bce_with_logits(xs[0], xs[1], Reduction::none); }},
   };
 }
 

@@ -12,6 +12,8 @@ std::span<const RowFamily> row_families() {
       {"softmax", softmax_rows},
       {"loss", loss_rows},
       {"normalization", normalization_rows},
+      {"attention", attention_rows},
+      {"recurrent", recurrent_rows},
       {"matmul", matmul_rows},
       {"convolution", convolution_rows},
       {"random", random_rows},

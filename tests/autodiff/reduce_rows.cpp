@@ -1,5 +1,7 @@
 #include "autodiff/operations/reduce.h"
 
+#include <limits>
+
 #include "autodiff/operations/binary.h"
 #include "tests/autodiff/operation_rows.h"
 
@@ -46,6 +48,7 @@ std::vector<OperationRow> reduce_rows() {
               [](auto& x, auto& axes, bool keep) { return standard_deviation(x, axes, 0, keep); });
   append_axes(rows, "logsumexp",
               [](auto& x, auto& axes, bool keep) { return logsumexp(x, axes, keep); });
+  append_axes(rows, "norm", [](auto& x, auto& axes, bool keep) { return norm(x, 2, axes, keep); });
   append_axes(
       rows, "all", [](auto& x, auto& axes, bool keep) { return all(is_positive(x), axes, keep); },
       0);
@@ -75,6 +78,12 @@ std::vector<OperationRow> reduce_rows() {
        "corrected",
        {x},
        [](auto xs) { return standard_deviation(xs[0], {1}); }},
+      {"norm", "p = 1", {x}, [](auto xs) { return norm(xs[0], 1, {0}); }},
+      {"norm", "p = 3.5", {x}, [](auto xs) { return norm(xs[0], 3.5, {1, 2}); }},
+      {"max",
+       "as the norm for p = infinity",
+       {x},
+       [](auto xs) { return norm(xs[0], std::numeric_limits<double>::infinity(), {1}); }},
       {"cumsum", "last axis", {x}, [](auto xs) { return cumsum(xs[0], -1); }},
       {"cumsum", "middle axis from the end", {x}, [](auto xs) { return cumsum(xs[0], 1, true); }},
       {"cumsum",

@@ -55,6 +55,11 @@ double naive_product(const Numbers& x) {
   for (const double element : x) product *= element;
   return product;
 }
+double naive_norm(const Numbers& x, double p) {
+  double total = 0;
+  for (const double element : x) total += std::pow(std::abs(element), p);
+  return std::pow(total, 1 / p);
+}
 double naive_logsumexp(const Numbers& x) {
   double total = 0;
   for (const double element : x) total += std::exp(element);
@@ -87,6 +92,12 @@ std::vector<Case> cases() {
       {"variance", [](auto& x, auto& axes) { return variance(x, axes, 0); }, naive_variance},
       {"standard_deviation", [](auto& x, auto& axes) { return standard_deviation(x, axes, 0); },
        [](const Numbers& x) { return std::sqrt(naive_variance(x)); }},
+      {"norm", [](auto& x, auto& axes) { return norm(x, 2, axes); },
+       [](const Numbers& x) { return naive_norm(x, 2); }, true},
+      {"1-norm", [](auto& x, auto& axes) { return norm(x, 1, axes); },
+       [](const Numbers& x) { return naive_norm(x, 1); }, true},
+      {"3-norm", [](auto& x, auto& axes) { return norm(x, 3, axes); },
+       [](const Numbers& x) { return naive_norm(x, 3); }, true},
       {"logsumexp", [](auto& x, auto& axes) { return logsumexp(x, axes); }, naive_logsumexp, true},
       {"all", [](auto& x, auto& axes) { return all(greater(x, x * 0.0), axes); },
        [=](const Numbers& x) { return x.empty() || *smallest(x) > 0 ? 1.0 : 0.0; }, true},
@@ -181,6 +192,7 @@ TEST_CASE("derivatives of reductions where they are a matter of convention") {
   CHECK(derivative(max(x), 1) == 1);
   CHECK(derivative(max(x), 2) == 0);
   const Var same = x * 0.0;
+  for (const double p : {1.0, 2.0, 3.0}) CHECK(derivative(norm(same, p), 0) == 0);
   CHECK(derivative(standard_deviation(same), 0) == 0);
 }
 
@@ -203,6 +215,8 @@ TEST_CASE("reductions say what they cannot do") {
   CHECK_THROWS_AS(max(truth), DTypeError);
   CHECK_THROWS_WITH(all(x), Contains("[all] takes bool, not f32 (2, 3)"));
   CHECK_THROWS_AS(cumsum(x, 2), ShapeError);
+  CHECK_THROWS_WITH(norm(x, 0.5), Contains("[norm] p = 0.5") && Contains("p >= 1"));
+  CHECK_THROWS_AS(norm(whole), DTypeError);
 }
 
 }  // namespace

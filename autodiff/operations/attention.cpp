@@ -1,0 +1,256 @@
+#include "autodiff/operations/attention.h"
+
+#include <cmath>
+
+#include "autodiff/composition.h"
+#include "autodiff/operations/attention_blocks.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linear.h"
+#include "autodiff/operations/lines.h"
+#include "autodiff/operations/logical.h"
+#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/random.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/softmax.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr MatmulOptions transpose_a{.transpose_a = true};
+constexpr MatmulOptions transpose_b{.transpose_b = true};
+
+/// Which keys causality lets each query see: bool (queries, keys).
+Var causal_mask(Tape& tape, std::int64_t queries, std::int64_t keys) {
+  const Var i = reshape(tape.constant(Tensor::arange(queries)), {queries, 1});
+  return less_equal(tape.constant(Tensor::arange(keys)), i + static_cast<double>(keys - queries));
+}
+
+Var drop(const Var& weights, const Attention& attention) {
+  if (attention.dropout == 0) return weights;
+  return dropout(weights, attention.dropout, attention.stream);
+}
+
+/// softmax(scale·q·kᵀ + mask) by recorded operations, zeros where a query sees nothing.
+Var compose_weights(const Attention& attention, const Var& q, const Var& k, const Var& mask) {
+  Var scores = matmul(q, k, transpose_b) * attention.scale;
+  Var seen;
+  if (mask.defined() && mask.dtype() == DType::boolean) {
+    seen = mask;
+  } else if (mask.defined()) {
+    scores = scores + mask;
+    // What an infinite mask hides would leave derivatives without a value.
+    seen = greater(mask, -std::numeric_limits<double>::infinity());
+  }
+  if (attention.causal) {
+    const Var past = causal_mask(q.tape(), q.shape().size(-2), k.shape().size(-2));
+    seen = seen.defined() ? logical_and(seen, past) : past;
+  }
+  if (!seen.defined()) return softmax(scores);
+  const double hidden = scores.dtype() == DType::f16 ? -3e4 : -1e30;
+  return softmax(where(seen, scores, hidden)) * cast(seen, scores.dtype());
+}
+
+/// Attention from (q, k, v[, mask]) by recorded operations.
+Var compose(const Attention& attention, std::span<const Var> in) {
+  const Var mask = in.size() > 3 ? in[3] : Var();
+  return matmul(drop(compose_weights(attention, in[0], in[1], mask), attention), in[2]);
+}
+
+/// dq, dk and dv from (do, q, k, v[, mask]) by recorded operations.
+std::vector<Var> compose_adjoint(const Attention& attention, std::span<const Var> in) {
+  const Var& d = in[0];
+  const Var weights = compose_weights(attention, in[1], in[2], in.size() > 4 ? in[4] : Var());
+  const Var slopes = drop(matmul(d, in[3], transpose_b), attention);
+  const Var scores = softmax_adjoint(slopes, weights, -1) * attention.scale;
+  return {matmul(scores, in[2]), matmul(scores, in[1], transpose_a),
+          matmul(drop(weights, attention), d, transpose_a)};
+}
+
+/// `products` matrix products a pair of query and key, on the average half of them if causal.
+Cost cost_of_products(const NodeView& node, std::size_t first, double products) {
+  Cost cost;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    cost.bytes += static_cast<double>(node.input(i).bytes());
+  }
+  for (std::size_t i = 0; i < node.output_count(); ++i) {
+    cost.bytes += static_cast<double>(node.output(i).bytes());
+  }
+  const Shape q = node.input(first).shape;
+  const Shape v = node.input(first + 2).shape;
+  const double pairs = static_cast<double>(q.elements()) /
+                       static_cast<double>(std::max<std::int64_t>(1, q.size(-1))) *
+                       static_cast<double>(v.size(-2));
+  const auto depth = static_cast<double>(q.size(-1) + v.size(-1));
+  const double seen = node.attributes().as<Attention>().causal ? 0.5 : 1;
+  cost.flops = seen * pairs * (products * depth + 15);
+  return cost;
+}
+
+void pull_back(const Pullback& p);
+
+const Operation attention_operation{
+    .name = "attention",
+    .formula = "o = softmax(scale·q·kᵀ + mask)·v",
+    .summary = "scaled dot-product attention, a block of queries at a time; keeps q, k, v",
+    .compute = compute_attention,
+    .vjp = pull_back,
+    .cost = [](const NodeView& node) { return cost_of_products(node, 0, 2); },
+    .workspace = attention_workspace,
+};
+
+const Operation attention_adjoint_operation{
+    .name = "attention_adjoint",
+    .formula = "dv = wᵀ·do, s = w·(do·vᵀ - Σ w·do·vᵀ), dq = scale·s·k, dk = scale·sᵀ·q",
+    .summary = "adjoint of attention, weights w made again a block at a time",
+    .compute = compute_attention_adjoint,
+    .vjp =
+        [](const Pullback& p) {
+          const Attention attention = p.attributes().as<Attention>();
+          pull_back_through(
+              p, [&](std::span<const Var> inputs) { return compose_adjoint(attention, inputs); });
+        },
+    .cost = [](const NodeView& node) { return cost_of_products(node, 1, 5); },
+    .workspace = attention_adjoint_workspace,
+};
+
+const Operation* const family[] = {&attention_operation, &attention_adjoint_operation};
+
+void pull_back(const Pullback& p) {
+  const Attention attention = p.attributes().as<Attention>();
+  std::vector<Var> inputs{p.adjoint()};
+  for (std::size_t i = 0; i < p.input_count(); ++i) inputs.push_back(p.input(i));
+  if (p.input_count() > 3 && p.wants(3)) {
+    pull_back_through(
+        p, [&](std::span<const Var> in) { return std::vector<Var>{compose(attention, in)}; });
+    return;
+  }
+  const ValueType types[] = {p.input(0).type(), p.input(1).type(), p.input(2).type()};
+  const Var adjoint =
+      p.tape().record(attention_adjoint_operation, inputs, types, attention, Where::current());
+  for (std::uint32_t i = 0; i < 3; ++i) p.set(i, adjoint.output(i));
+}
+
+std::string operands_text(const Var& q, const Var& k, const Var& v) {
+  return "q " + to_string(q.type()) + ", k " + to_string(k.type()) + ", v " + to_string(v.type());
+}
+
+/// The shape of the scores. Throws unless the operands go together.
+Shape check(const Var& q, const Var& k, const Var& v, const Where& where) {
+  for (const Var& operand : {q, k, v}) require_floating(operand, "attention", where);
+  if (k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
+    throw DTypeError("attention", operands_text(q, k, v) + " differ in dtype; cast them", where);
+  }
+  const Shape qs = q.shape();
+  const Shape ks = k.shape();
+  const Shape vs = v.shape();
+  const int rank = qs.rank();
+  bool fits = rank >= 2 && ks.rank() == rank && vs.rank() == rank && qs.size(-1) == ks.size(-1) &&
+              ks.size(-2) == vs.size(-2);
+  for (int axis = 0; fits && axis + 2 < rank; ++axis) {
+    fits = qs[axis] == ks[axis] && qs[axis] == vs[axis];
+  }
+  if (!fits) {
+    throw ShapeError("attention",
+                     operands_text(q, k, v) +
+                         " do not go together; give (…, Tq, d), (…, Tk, d) and (…, Tk, dv) with "
+                         "equal axes in front",
+                     where);
+  }
+  Shape scores = qs;
+  scores[rank - 1] = ks.size(-2);
+  return scores;
+}
+
+void check_mask(const Var& mask, const Var& q, const Shape& scores, const Where& where) {
+  if (mask.dtype() != DType::boolean &&
+      (!is_floating(mask.dtype()) || compute_dtype(mask.dtype()) != compute_dtype(q.dtype()))) {
+    throw DTypeError("attention",
+                     "the mask is " + to_string(mask.type()) + " for q " + to_string(q.type()) +
+                         "; give bool, or the dtype of q",
+                     where);
+  }
+  const Shape shape = mask.shape();
+  bool fits = shape.rank() <= scores.rank();
+  for (int axis = -shape.rank(); fits && axis < 0; ++axis) {
+    fits = shape.size(axis) == 1 || shape.size(axis) == scores.size(axis);
+  }
+  if (!fits) {
+    throw ShapeError("attention",
+                     "the mask's shape " + to_string(shape) +
+                         " does not broadcast to that of the scores, " + to_string(scores),
+                     where);
+  }
+}
+
+}  // namespace
+
+std::span<const Operation* const> attention_operations() { return family; }
+
+Var scaled_dot_product_attention(const Var& q, const Var& k, const Var& v,
+                                 const AttentionOptions& options, Where where) {
+  const Shape scores = check(q, k, v, where);
+  if (!(options.dropout >= 0 && options.dropout < 1)) {
+    throw ArgumentError(
+        "attention",
+        "dropout is " + std::to_string(options.dropout) + "; give a probability below 1", where);
+  }
+  std::vector<Var> inputs{q, k, v};
+  if (options.mask.defined()) {
+    check_mask(options.mask, q, scores, where);
+    inputs.push_back(options.mask);
+  }
+  Attention attention;
+  const auto depth = static_cast<double>(std::max<std::int64_t>(1, q.shape().size(-1)));
+  attention.scale = options.scale.value_or(1 / std::sqrt(depth));
+  attention.causal = options.causal;
+  attention.dropout = options.dropout;
+  if (options.dropout > 0) attention.stream = q.tape().fresh_stream();
+  ValueType type = q.type();
+  type.shape[type.shape.rank() - 1] = v.shape().size(-1);
+  return q.tape().record(attention_operation, inputs, {&type, 1}, attention, where);
+}
+
+namespace {
+
+/// (…, T, heads·d) as (…, heads, T, d).
+Var split_heads(const Var& x, std::int64_t heads, const Where& where) {
+  Shape shape = x.shape();
+  const std::int64_t width = shape.size(-1);
+  if (heads < 1 || width % heads != 0) {
+    throw ArgumentError("multi_head_attention",
+                        std::to_string(heads) + " heads do not divide the projection " +
+                            to_string(x.type()) + "; give a divisor of its last axis",
+                        where);
+  }
+  shape[shape.rank() - 1] = heads;
+  shape.push_back(width / heads);
+  return transpose(reshape(x, shape, where), -3, -2, where);
+}
+
+}  // namespace
+
+Var multi_head_attention(const Var& queries, const Var& keys, const Var& values,
+                         const AttentionParameters& p, std::int64_t heads,
+                         const AttentionOptions& options, Where where) {
+  for (const Var& operand : {queries, keys, values}) {
+    if (operand.rank() >= 2) continue;
+    throw ShapeError("multi_head_attention", "takes (…, T, E), not " + to_string(operand.type()),
+                     where);
+  }
+  const Var q = split_heads(linear(queries, p.query, p.query_bias, where), heads, where);
+  const Var k = split_heads(linear(keys, p.key, p.key_bias, where), heads, where);
+  const Var v = split_heads(linear(values, p.value, p.value_bias, where), heads, where);
+  const Var attended = scaled_dot_product_attention(q, k, v, options, where);
+  const Var joined = flatten(transpose(attended, -3, -2, where), -2, -1, where);
+  return linear(joined, p.output, p.output_bias, where);
+}
+
+Var multi_head_attention(const Var& x, const AttentionParameters& parameters, std::int64_t heads,
+                         const AttentionOptions& options, Where where) {
+  return multi_head_attention(x, x, x, parameters, heads, options, where);
+}
+
+}  // namespace palimpsest

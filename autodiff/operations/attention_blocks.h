@@ -1,0 +1,23 @@
+#pragma once
+
+#include "autodiff/tape.h"
+
+namespace palimpsest {
+
+/// What attention was given beside its operands.
+struct Attention {
+  double scale = 1;
+  bool causal = false;
+  double dropout = 0;
+  RandomStream stream;  // of the dropped weights; weight i of (…, Tq, Tk) has number i
+};
+
+/// (q, k, v[, mask]) → o
+void compute_attention(const KernelCall& call);
+Bytes attention_workspace(const NodeView& node, int threads);
+
+/// (do, q, k, v[, mask]) → dq, dk, dv
+void compute_attention_adjoint(const KernelCall& call);
+Bytes attention_adjoint_workspace(const NodeView& node, int threads);
+
+}  // namespace palimpsest

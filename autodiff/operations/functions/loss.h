@@ -1,0 +1,46 @@
+#pragma once
+
+#include "autodiff/operations/functions/activation.h"
+
+namespace palimpsest::functions {
+
+struct HuberLoss {
+  static constexpr Text text{"huber_loss",
+                             "y = x²/2 if |x| ≤ δ else δ·(|x| - δ/2), dy/dx = x if |x| ≤ δ else ±δ",
+                             "square near 0, linear beyond", 4};
+  static const char* problem(const double* delta) {
+    return *delta > 0 ? nullptr : "delta is not positive; give the distance where the loss bends";
+  }
+  static auto value(const auto& x, const double* delta) {
+    const auto d = like(x, *delta);
+    const auto distance = once(abs(x));
+    return once(choose(distance - d, (distance - like(x, *delta / 2)) * d, x * x * like(x, 0.5)));
+  }
+  static auto from_x(const auto& dy, const auto& x, const double* delta) {
+    const auto d = like(x, *delta);
+    return choose(-d - x, dy * -d, choose(x - d, dy * d, dy * x));
+  }
+};
+
+using Loss = List<HuberLoss>;
+
+/// A function of two variables: logits a and targets b. For b = 0 and b = 1 nothing cancels.
+struct BceWithLogits {
+  static constexpr Text text{"bce_with_logits",
+                             "y = log(1 + exp(a)) - a·b, ∂y/∂a = sigmoid(a) - b, ∂y/∂b = -a",
+                             "binary cross entropy of logits and targets", 30};
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) {
+    return once(choose(a, a, like(a, 0)) - a * b + log1p(exp(-abs(a))));
+  }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    return dy * (sigmoid(a) - b);
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V&, const V&) {
+    return -(dy * a);
+  }
+};
+
+}  // namespace palimpsest::functions

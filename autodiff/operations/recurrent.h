@@ -1,0 +1,40 @@
+#pragma once
+
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// What the cells multiply by: `input` (I, gates·H) for x, `hidden` (H, gates·H) for h, and biases
+/// (gates·H) that may be empty. Gates lie side by side in the order each cell names.
+struct CellParameters {
+  Var input;
+  Var hidden;
+  Var bias = {};
+  Var hidden_bias = {};  ///< added to the product with h: of use for `gru_cell` only
+};
+
+enum class CellActivation : std::uint8_t { tanh, relu };
+
+// One step for x (…, I) and the state h (…, H). Everything is recorded operations; the products
+// make all gates at once. Throws `ShapeError` when the shapes do not fit. ------------------------
+
+/// h' = tanh(x·input + h·hidden + bias), or relu for tanh.
+Var rnn_cell(const Var& x, const Var& h, const CellParameters& parameters,
+             CellActivation activation = CellActivation::tanh, Where where = Where::current());
+
+struct LstmState {
+  Var h;
+  Var c;
+};
+
+/// With i, f, g, o = x·input + h·hidden + bias cut in four: c' = σ(f)·c + σ(i)·tanh(g) and
+/// h' = σ(o)·tanh(c') (Hochreiter and Schmidhuber, 1997; Gers, 2000).
+LstmState lstm_cell(const Var& x, const LstmState& state, const CellParameters& parameters,
+                    Where where = Where::current());
+
+/// With r, z, n = x·input + bias and r', z', n' = h·hidden + hidden_bias cut in three:
+/// m = tanh(n + σ(r + r')·n') and h' = m + σ(z + z')·(h − m) (Cho et al., 2014).
+Var gru_cell(const Var& x, const Var& h, const CellParameters& parameters,
+             Where where = Where::current());
+
+}  // namespace palimpsest

@@ -1,0 +1,229 @@
+#include <cmath>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/attention.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/logical.h"
+#include "autodiff/operations/loss.h"
+#include "autodiff/operations/normalization.h"
+#include "autodiff/operations/recurrent.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/softmax.h"
+#include "tests/catch.h"
+
+// What the rows of losses, normalisations, attention and recurrent cells do not say: identities,
+// what is kept and taken, and the words of errors.
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Tensor some(Shape shape, std::uint64_t seed, DType dtype = DType::f64) {
+  return Tensor::normal(shape, seed, 0, 1, dtype);
+}
+
+void check_near(const Var& a, const Var& b, double tolerance = 1e-12) {
+  REQUIRE(a.shape() == b.shape());
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.shape().elements(); ++i) {
+    worst = std::max(worst, std::abs(a.value().at(i) - b.value().at(i)));
+  }
+  CHECK(worst <= tolerance);
+}
+
+TEST_CASE("cross entropy is nll of log_softmax and ignores what it is told to") {
+  Tape tape;
+  const Var x = tape.parameter(some({5, 7}, 1));
+  const Var classes = tape.constant(Tensor::from<std::int64_t>({0, 6, 2, 2, 5}, {5}));
+  check_near(cross_entropy(x, classes), nll(log_softmax(x), classes));
+  const ClassificationOptions ignoring{.ignore_index = 2};
+  const Var each = cross_entropy(x, classes, {.reduction = Reduction::none});
+  const Var three = (select(each, 0, 0) + select(each, 0, 1) + select(each, 0, 4)) / 3.0;
+  check_near(cross_entropy(x, classes, ignoring), three);
+  const Var slope = gradient(cross_entropy(x, classes, ignoring), x);
+  CHECK(slope.value().at(2 * 7) == 0);
+  // Far logits: the loss of the certain answer is exact, not the difference of two large numbers.
+  const Var far = tape.constant(Tensor::matrix({{1000, 0}, {0, -1000}}));
+  const Var zeros = tape.constant(Tensor::from<std::int32_t>({0, 0}, {2}));
+  CHECK(cross_entropy(far, zeros).item() == 0);
+}
+
+TEST_CASE("losses say what is wrong with their arguments") {
+  Tape tape;
+  const Var x = tape.constant(some({2, 3}, 1));
+  const Var two = tape.constant(Tensor::from<std::int64_t>({0, 1}, {2}));
+  const Var three = tape.constant(Tensor::from<std::int64_t>({0, 1, 2}, {3}));
+  const Var outside = tape.constant(Tensor::from<std::int64_t>({0, 3}, {2}));
+  CHECK_THROWS_WITH(cross_entropy(x, three),
+                    Contains("[cross_entropy]") && Contains("(3)") && Contains("give shape (2)"));
+  CHECK_THROWS_WITH(cross_entropy(x, two, {.axis = 2}), Contains("axis 2"));
+  CHECK_THROWS_WITH(cross_entropy(x, two, {.label_smoothing = 1.5}), Contains("in [0, 1]"));
+  CHECK_THROWS_AS(cross_entropy(x, x), DTypeError);
+  CHECK_THROWS_AS(nll(two, two), DTypeError);
+  CHECK_THROWS_AS(cross_entropy(tape.constant(Tensor::zeros({2, 0})), two), ShapeError);
+  CHECK_THROWS_WITH(cross_entropy(x, outside).value(),
+                    Contains("class 3 at place 1 is outside [0, 3)"));
+  CHECK_THROWS_WITH(mse(x, tape.constant(some({2, 1}, 1))),
+                    Contains("[mse]") && Contains("(2, 1)"));
+  CHECK_THROWS_AS(bce_with_logits(x, two), ShapeError);
+  CHECK_THROWS_WITH(huber(x, x, 0), Contains("delta is not positive"));
+}
+
+TEST_CASE("softmax says what is wrong with its arguments") {
+  Tape tape;
+  const Var x = tape.constant(some({2, 3}, 1));
+  CHECK_THROWS_WITH(softmax(x, 2), Contains("[softmax]") && Contains("axis 2"));
+  CHECK_THROWS_AS(log_softmax(tape.constant(Tensor::arange(3))), DTypeError);
+}
+
+TEST_CASE("normalised values have mean 0 and variance 1") {
+  Tape tape;
+  const Var x = tape.constant(some({6, 4, 3, 5}, 1)) * 3.0 + 20.0;
+  const auto check = [&](const Var& y, const Axes& axes) {
+    check_near(mean(y, axes), full_like(mean(y, axes), 0), 1e-12);
+    check_near(variance(y, axes, 0), full_like(mean(y, axes), 1), 1e-4);
+  };
+  check(layer_norm(x), {3});
+  check(layer_norm(x, tape.constant(Tensor::ones({3, 5}, DType::f64))), {2, 3});
+  check(reshape(group_norm(x, 2), {6, 2, -1}), {2});
+  check(instance_norm(x), {2, 3});
+  check(batch_norm(x).y, {0, 2, 3});
+  check(batch_norm(reshape(x, {-1, 5})).y, {0});
+  check_near(mean(square(rms_norm(x)), {3}), tape.constant(Tensor::ones({6, 4, 3}, DType::f64)),
+             1e-6);
+}
+
+TEST_CASE("batch_norm gives its statistics, and with them given the same values") {
+  Tape tape;
+  for (const Shape& shape : {Shape{6, 4, 3}, Shape{50, 70}}) {
+    const Var x = tape.constant(some(shape, 1));
+    const Var weight = tape.constant(some({shape[1]}, 2));
+    const Var bias = tape.constant(some({shape[1]}, 3));
+    const BatchNorm b = batch_norm(x, weight, bias);
+    const Axes axes = shape.rank() == 3 ? Axes{0, 2} : Axes{0};
+    check_near(b.mean, mean(x, axes));
+    check_near(b.variance, variance(x, axes, 0));
+    check_near(batch_norm(x, b.mean, b.variance, weight, bias), b.y);
+  }
+}
+
+TEST_CASE("weights in f32 serve values in bf16") {
+  Tape tape;
+  const Var x = tape.parameter(some({3, 8}, 1, DType::bf16));
+  const Var weight = tape.parameter(some({8}, 2, DType::f32));
+  const Var y = layer_norm(x, weight, weight);
+  CHECK(y.dtype() == DType::bf16);
+  CHECK(gradient(y * y, weight).dtype() == DType::f32);
+  const Var slopes = gradient(gradient(y * y, x), x);
+  CHECK(std::isfinite(slopes.value().at(0)));
+}
+
+TEST_CASE("normalisations say what is wrong with their arguments") {
+  Tape tape;
+  const Var x = tape.constant(some({2, 6, 3}, 1));
+  const Var four = tape.constant(some({4}, 1));
+  const Var six = tape.constant(some({6}, 1));
+  CHECK_THROWS_WITH(layer_norm(x, four),
+                    Contains("[layer_norm]") && Contains("(4)") && Contains("give shape (3)"));
+  CHECK_THROWS_WITH(layer_norm(x, {}, six), Contains("a bias needs a weight"));
+  CHECK_THROWS_AS(layer_norm(x, {}, {}, -1), ArgumentError);
+  CHECK_THROWS_AS(rms_norm(tape.constant(Tensor::scalar(1))), ShapeError);
+  CHECK_THROWS_WITH(group_norm(x, 4), Contains("4 groups do not divide the 6 channels"));
+  CHECK_THROWS_AS(batch_norm(four), ShapeError);
+  CHECK_THROWS_WITH(batch_norm(x, four, four, Var{}, Var{}), Contains("mean") && Contains("(6)"));
+  CHECK_THROWS_AS(batch_norm(x, tape.constant(some({6}, 1, DType::f32))), DTypeError);
+  CHECK_THROWS_AS(rms_norm(tape.constant(Tensor::arange(4))), DTypeError);
+}
+
+TEST_CASE("attention takes some rows of scores for each thread, whatever the batch") {
+  Tape tape;
+  const std::int64_t length = 512;
+  const Bytes all_scores = 8 * 8 * length * length * 4;
+  const Var x = tape.parameter(some({8, 8, length, 16}, 1, DType::f32));
+  const Var o = scaled_dot_product_attention(x, x, x, {.causal = true});
+  gradient(o, x);
+  Bytes largest = 0;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const NodeView view(tape, node);
+    largest = std::max(largest, workspace_of(view, 2));
+    for (std::size_t i = 0; i < view.output_count(); ++i) {
+      largest = std::max(largest, view.output(i).bytes());
+    }
+    CHECK(workspace_of(view, 4) == 2 * workspace_of(view, 2));
+  }
+  CHECK(largest < all_scores / 20);
+  CHECK(cost_of(NodeView(tape, o.node())).flops < 2.0 * 64 * length * length * 32);
+}
+
+TEST_CASE("attention equals its definition") {
+  Tape tape;
+  const Var q = tape.constant(some({3, 100, 8}, 1));
+  const Var k = tape.constant(some({3, 100, 8}, 2));
+  const Var v = tape.constant(some({3, 100, 8}, 3));
+  const Var causal = scaled_dot_product_attention(q, k, v, {.causal = true});
+  const Slice late{.start = 60};
+  // With a cache of keys, the last queries are what is left to do.
+  check_near(scaled_dot_product_attention(slice(q, 1, late), k, v, {.causal = true}),
+             slice(causal, 1, late));
+  // The first query sees its own key only.
+  check_near(select(causal, 1, 0), select(v, 1, 0));
+  // Every third key hidden by a mask, or left out.
+  Tensor seen = Tensor::zeros({100}, DType::boolean);
+  for (std::size_t i = 0; i < 100; i += 3) seen.data<bool>()[i] = true;
+  const Slice third{.step = 3};
+  const Var alone = scaled_dot_product_attention(q, slice(k, 1, third), slice(v, 1, third));
+  check_near(scaled_dot_product_attention(q, k, v, {.mask = tape.constant(seen)}), alone);
+  Tensor added = Tensor::full({100}, -INFINITY, DType::f64);
+  for (std::size_t i = 0; i < 100; i += 3) added.data<double>()[i] = 0;
+  check_near(scaled_dot_product_attention(q, k, v, {.mask = tape.constant(added)}), alone);
+}
+
+TEST_CASE("attention drops its share of weights and scales up the rest") {
+  Tape tape;
+  tape.set_seed(3);
+  const std::int64_t length = 200;
+  const Var x = tape.constant(Tensor::zeros({2, length, 1}));
+  const Var v = tape.constant(Tensor::ones({2, length, 1}));
+  const Var o = scaled_dot_product_attention(x, x, v, {.dropout = 0.25});
+  CHECK_THAT(mean(o).item(), Catch::Matchers::WithinAbs(1, 0.01));
+  CHECK(variance(o).item() > 1e-4);
+  const Var again = scaled_dot_product_attention(x, x, v, {.dropout = 0.25});
+  CHECK(!same_bits(o.value(), again.value()));
+}
+
+TEST_CASE("attention says what is wrong with its arguments") {
+  Tape tape;
+  const Var q = tape.constant(some({2, 5, 4}, 1));
+  const Var k = tape.constant(some({2, 7, 4}, 2));
+  const auto attend = [&](const Var& a, const Var& b, const Var& c,
+                          const AttentionOptions& options = {}) {
+    return scaled_dot_product_attention(a, b, c, options);
+  };
+  CHECK_THROWS_WITH(attend(q, k, q), Contains("[attention]") && Contains("(2, 7, 4)"));
+  CHECK_THROWS_AS(attend(q, reshape(k, {14, 4}), k), ShapeError);
+  CHECK_THROWS_AS(attend(q, k, cast(k, DType::f32)), DTypeError);
+  CHECK_THROWS_WITH(attend(q, k, k, {.mask = q}), Contains("mask"));
+  CHECK_THROWS_AS(attend(q, k, k, {.mask = tape.constant(Tensor::arange(7))}), DTypeError);
+  CHECK_THROWS_WITH(attend(q, k, k, {.dropout = 1}), Contains("probability below 1"));
+  const Var w = tape.constant(some({4, 6}, 3));
+  CHECK_THROWS_WITH(multi_head_attention(q, {w, w, w, w}, 4),
+                    Contains("4 heads do not divide the projection"));
+}
+
+TEST_CASE("recurrent cells say what is wrong with their arguments") {
+  Tape tape;
+  const Var x = tape.constant(some({2, 3}, 1));
+  const Var h = tape.constant(some({2, 4}, 2));
+  const CellParameters one{tape.constant(some({3, 4}, 3)), tape.constant(some({4, 4}, 4))};
+  CHECK(rnn_cell(x, h, one).shape() == Shape{2, 4});
+  CHECK_THROWS_WITH(lstm_cell(x, {h, h}, one),
+                    Contains("[lstm_cell]") && Contains("give shape (3, 16)"));
+  CHECK_THROWS_WITH(rnn_cell(x, x, one), Contains("[rnn_cell]"));
+  CHECK_THROWS_AS(gru_cell(x, select(h, 0, 0), one), ShapeError);
+}
+
+}  // namespace
+}  // namespace palimpsest
