@@ -73,7 +73,7 @@ Var ResidualNetwork::logits(Tape& tape, const Var& images) const {
     }
   }
   const Var features = reshape(halved(x), {images.shape()[0], -1});
-  return matmul(features, weight("classifier.weight")) + weight("classifier.bias");
+  return linear(features, weight("classifier.weight"), weight("classifier.bias"));
 }
 
 }  // namespace examples
