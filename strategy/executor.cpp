@@ -30,7 +30,7 @@ void Executor::run(int threads, bool anomaly) {
     if (threads == 1) {
       run_serially();
     } else {
-      run_in_parallel(threads);
+      run_in_parallel();
     }
   } catch (...) {
     restore(false);
@@ -70,7 +70,7 @@ void Executor::run_serially() {
   for (std::uint32_t step = 0; step < program_.step_count(); ++step) run_step(step);
 }
 
-void Executor::run_in_parallel(int) {
+void Executor::run_in_parallel() {
   const std::uint32_t count = program_.step_count();
   std::vector<std::atomic<std::uint32_t>> waiting(count);
   for (std::uint32_t step = 0; step < count; ++step) {
@@ -81,10 +81,13 @@ void Executor::run_in_parallel(int) {
   std::mutex failure_mutex;
   tbb::task_group tasks;
 
-  // Runs a step and then, on this thread, one of the steps it made ready; the others are offered to
-  // all threads. A loop, so that a chain of a million steps needs no stack.
-  const auto follow = [&](auto&& self, std::uint32_t step) -> void {
-    while (step != none && !failed.load(std::memory_order_relaxed)) {
+  // Runs a step and then, on this thread, steps it made ready; those worth it are offered to all
+  // threads. A loop, so that a chain of a million steps needs no stack.
+  const auto follow = [&](auto&& self, std::uint32_t first) -> void {
+    std::vector<std::uint32_t> ready{first};
+    while (!ready.empty() && !failed.load(std::memory_order_relaxed)) {
+      const std::uint32_t step = ready.back();
+      ready.pop_back();
       try {
         run_step(step);
       } catch (...) {
@@ -92,24 +95,30 @@ void Executor::run_in_parallel(int) {
         if (!failed.exchange(true)) failure = std::current_exception();
         return;
       }
-      std::uint32_t next = none;
       for (const std::uint32_t successor : program_.successors(step)) {
         if (waiting[successor].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-        if (next == none) {
-          next = successor;
+        if (ready.empty() || !worth_a_task(successor)) {
+          ready.push_back(successor);
         } else {
           tasks.run([&self, successor] { self(self, successor); });
         }
       }
-      step = next;
     }
   };
-  const auto start = [&](std::uint32_t step) { follow(follow, step); };
   for (std::uint32_t step = 0; step < count; ++step) {
-    if (program_.predecessor_count(step) == 0) tasks.run([&start, step] { start(step); });
+    if (program_.predecessor_count(step) == 0) {
+      tasks.run([&follow, step] { follow(follow, step); });
+    }
   }
   tasks.wait();
   if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+bool Executor::worth_a_task(std::uint32_t step) const {
+  // Handing a step to another thread takes a microsecond or two.
+  constexpr double seconds = 5e-6;
+  const Step& action = plan_.schedule.steps[step];
+  return action.kind == Step::Kind::compute && graph_.cost(action.id) >= seconds;
 }
 
 void Executor::run_step(std::uint32_t step) {
@@ -131,39 +140,41 @@ void Executor::compute(std::uint32_t step, NodeId node) {
   event.node = node;
   event.thread = thread_index();
   const auto now = [&] { return (std::chrono::steady_clock::now() - start_).count(); };
-  event.start = now();
   for (const std::uint32_t interval : program_.opened(step)) {
     storages_[plan_.layout.intervals[interval].storage] = make(interval);
   }
   event.live = meter_.live();
   const Operation& operation = tape_.operation(node);
-  if (!operation.view) {
-    std::vector<Operand> operands;
-    operands.reserve(graph_.inputs(node).size() + graph_.output_count(node));
-    for (const ValueId input : graph_.inputs(node)) {
-      operands.push_back({storages_[graph_.storage(input)].get(), tape_.type(input)});
-    }
-    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      const ValueId output = graph_.first_output(node) + i;
-      // An empty value has no interval, but must be told from one that is not there.
-      if (storages_[output] == nullptr) storages_[output] = allocate_buffer(0);
-      operands.push_back({storages_[output].get(), tape_.type(output)});
-    }
-    Buffer workspace;
-    std::size_t workspace_bytes = 0;
-    if (const std::uint32_t interval = program_.workspace(step); interval != none) {
-      workspace = make(interval);
-      workspace_bytes = static_cast<std::size_t>(plan_.layout.intervals[interval].bytes);
-    }
-    event.live = meter_.live();
-    const std::span<const Operand> all(operands);
-    const auto inputs = all.first(graph_.inputs(node).size());
-    const auto outputs = all.subspan(inputs.size());
-    execute(operation, tape_.attributes(node), inputs, outputs, {workspace.get(), workspace_bytes},
-            threads_);
-    if (anomaly_) check_finite(tape_, node, inputs, outputs);
+  if (operation.view) {
+    event.start = event.end = now();
+    return;
   }
+  std::vector<Operand> operands;
+  operands.reserve(graph_.inputs(node).size() + graph_.output_count(node));
+  for (const ValueId input : graph_.inputs(node)) {
+    operands.push_back({storages_[graph_.storage(input)].get(), tape_.type(input)});
+  }
+  for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
+    const ValueId output = graph_.first_output(node) + i;
+    // An empty value has no interval, but must be told from one that is not there.
+    if (storages_[output] == nullptr) storages_[output] = allocate_buffer(0);
+    operands.push_back({storages_[output].get(), tape_.type(output)});
+  }
+  Buffer workspace;
+  std::size_t workspace_bytes = 0;
+  if (const std::uint32_t interval = program_.workspace(step); interval != none) {
+    workspace = make(interval);
+    workspace_bytes = static_cast<std::size_t>(plan_.layout.intervals[interval].bytes);
+  }
+  event.live = meter_.live();
+  const std::span<const Operand> all(operands);
+  const auto inputs = all.first(graph_.inputs(node).size());
+  const auto outputs = all.subspan(inputs.size());
+  event.start = now();
+  execute(operation, tape_.attributes(node), inputs, outputs, {workspace.get(), workspace_bytes},
+          threads_);
   event.end = now();
+  if (anomaly_) check_finite(tape_, node, inputs, outputs);
 }
 
 }  // namespace palimpsest

@@ -11,7 +11,7 @@ namespace palimpsest {
 /// One compute step as it happened.
 struct Event {
   NodeId node = none;
-  std::int64_t start = 0;  ///< nanoseconds since the run began
+  std::int64_t start = 0;  ///< of the kernel, in nanoseconds since the run began
   std::int64_t end = 0;
   Bytes live = 0;  ///< live bytes at the meter while it ran
   int thread = 0;  ///< index in the arena of threads
@@ -35,7 +35,8 @@ class Executor {
 
  private:
   void run_serially();
-  void run_in_parallel(int threads);
+  void run_in_parallel();
+  bool worth_a_task(std::uint32_t step) const;
   void run_step(std::uint32_t step);
   void compute(std::uint32_t step, NodeId node);
   Buffer make(std::uint32_t interval) const;

@@ -10,7 +10,9 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
   RandomProgram program;
   std::vector<Var> wide;    // (rows, 6)
   std::vector<Var> losses;  // scalars
-  const std::int64_t rows = 3 + static_cast<std::int64_t>(below(40));
+  // Some are large enough for their steps to be handed from thread to thread.
+  const std::int64_t least = below(3) == 0 ? 1000 : 3;
+  const std::int64_t rows = least + static_cast<std::int64_t>(below(40));
   const auto keep = [&](const Var& value) {
     program.values.push_back(value);
     return value;

@@ -1,0 +1,108 @@
+// Time and peak bytes of single operations, forward and with their gradients, in f32.
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/claims.h"
+#include "palimpsest.h"
+
+using namespace palimpsest;
+using benchmark::State;
+
+namespace {
+
+/// An operation on operands of given shapes, normally distributed.
+struct Row {
+  std::string name;
+  std::vector<Shape> shapes;
+  std::function<Var(std::span<const Var>)> apply;
+};
+
+std::vector<Row> rows() {
+  const Shape large{1 << 20};
+  const Shape image{32, 32, 28, 28};
+  const Shape square_matrix{512, 512};
+  const Shape heads{2, 6, 1024, 64};
+  using In = std::span<const Var>;
+  return {
+      {"add", {large, large}, [](In x) { return x[0] + x[1]; }},
+      {"multiply_broadcast", {{1024, 1024}, {1024}}, [](In x) { return x[0] * x[1]; }},
+      {"exp", {large}, [](In x) { return exp(x[0]); }},
+      {"tanh", {large}, [](In x) { return tanh(x[0]); }},
+      {"gelu", {large}, [](In x) { return gelu(x[0]); }},
+      {"sum_rows", {{1024, 1024}}, [](In x) { return sum(x[0], {1}); }},
+      {"sum_columns", {{1024, 1024}}, [](In x) { return sum(x[0], {0}); }},
+      {"logsumexp", {{1024, 1024}}, [](In x) { return logsumexp(x[0], {1}); }},
+      {"softmax", {{1024, 1024}}, [](In x) { return softmax(x[0]); }},
+      {"layer_norm",
+       {{4096, 256}, {256}, {256}},
+       [](In x) { return layer_norm(x[0], x[1], x[2]); }},
+      {"group_norm", {image, {32}, {32}}, [](In x) { return group_norm(x[0], 4, x[1], x[2]); }},
+      {"transpose", {{1024, 1024}}, [](In x) { return transpose(x[0]); }},
+      {"concat", {large, large}, [](In x) { return concat({x[0], x[1]}, 0); }},
+      {"matmul", {square_matrix, square_matrix}, [](In x) { return matmul(x[0], x[1]); }},
+      {"matmul_batched", {{64, 64, 64}, {64, 64, 64}}, [](In x) { return matmul(x[0], x[1]); }},
+      {"conv2d",
+       {image, {32, 32, 3, 3}},
+       [](In x) { return conv2d(x[0], x[1], {}, {.padding = 1}); }},
+      {"conv2d_depthwise",
+       {image, {32, 1, 3, 3}},
+       [](In x) { return conv2d(x[0], x[1], {}, {.padding = 1, .groups = 32}); }},
+      {"attention",
+       {heads, heads, heads},
+       [](In x) { return scaled_dot_product_attention(x[0], x[1], x[2], {.causal = true}); }},
+  };
+}
+
+/// Records the operation and runs it, with the gradients of all operands if `differentiated`.
+void run(State& state, const Row& row, bool differentiated) {
+  std::vector<Tensor> operands;
+  for (const Shape& shape : row.shapes) operands.push_back(Tensor::normal(shape, operands.size()));
+  Tape tape;
+  Report report;
+  for (auto _ : state) {
+    tape.clear();
+    std::vector<Var> inputs;
+    for (const Tensor& operand : operands) inputs.push_back(tape.parameter(operand));
+    const Var y = row.apply(inputs);
+    std::vector<Var> targets;
+    if (differentiated) targets = gradient(y, inputs);
+    targets.push_back(y);
+    report = evaluate(targets);
+  }
+  state.counters["peak_bytes"] = static_cast<double>(report.measured_peak);
+}
+
+void register_all() {
+  for (const Row& row : rows()) {
+    for (const bool differentiated : {false, true}) {
+      const std::string name = row.name + (differentiated ? "/gradient" : "/forward");
+      benchmark::RegisterBenchmark(
+          name.c_str(), [row, differentiated](State& state) { run(state, row, differentiated); })
+          ->Unit(benchmark::kMicrosecond)
+          ->MinTime(0.2)
+          ->UseRealTime();
+    }
+  }
+}
+
+void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
+  for (const char* name : {"matmul", "conv2d", "attention"}) {
+    claims.at_most(std::string(name) + " with gradients", 4,
+                   results.seconds(std::string(name) + "/gradient") /
+                       results.seconds(std::string(name) + "/forward"),
+                   "of its forward time");
+  }
+  claims.at_most("peak of attention with gradients", 0.5,
+                 results.counter("attention/gradient", "peak_bytes") / (12.0 * 1024 * 1024 * 4),
+                 "of all its scores");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  register_all();
+  return benchmarks::run_suite(argc, argv, claim);
+}
