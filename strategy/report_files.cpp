@@ -40,10 +40,10 @@ void Report::write_svg(const std::string& path) const {
   chart.x_label = "milliseconds";
   chart.y_label = "MiB live";
   chart.curves.push_back(live_bytes_curve());
-  chart.lines.push_back({"predicted peak", static_cast<double>(predicted_peak) / (1 << 20)});
   if (budget != unlimited) {
     chart.lines.push_back({"budget", static_cast<double>(budget) / (1 << 20)});
   }
+  chart.lines.push_back({"predicted peak", static_cast<double>(predicted_peak) / (1 << 20)});
   std::ofstream file = open(path);
   file << render(chart);
   finish(file, path);

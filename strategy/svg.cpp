@@ -142,6 +142,26 @@ std::string path_of(const Chart::Curve& curve, const Axes& axes, const char* col
   return path + "\"/>\n";
 }
 
+const char* ink(std::size_t curve) { return colours[curve % std::size(colours)]; }
+
+/// The names of the curves, on a ground of their own: grid and curves do not run through them.
+std::string legend_of(const Chart& chart) {
+  constexpr double row = 16;
+  constexpr double box = 196;
+  if (chart.curves.empty()) return "";
+  std::string svg = "<rect x=\"" + coordinate(width - right - box) + "\" y=\"" +
+                    coordinate(top - 12) + "\" width=\"" + coordinate(box) + "\" height=\"" +
+                    coordinate(row * static_cast<double>(chart.curves.size()) + 8) +
+                    "\" fill=\"#fff\" fill-opacity=\"0.85\"/>\n";
+  double y = top + 4;
+  for (std::size_t i = 0; i < chart.curves.size(); ++i, y += row) {
+    svg += line_from(width - right - 190, y - 4, width - right - 170, y - 4,
+                     "stroke=\"" + std::string(ink(i)) + "\" stroke-width=\"3\"");
+    svg += text_at(width - right - 164, y, chart.curves[i].label, "start");
+  }
+  return svg;
+}
+
 }  // namespace
 
 std::string render(const Chart& chart) {
@@ -152,22 +172,19 @@ std::string render(const Chart& chart) {
                     "<style>svg{color:#222;background:#fff}</style>\n"
                     "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   svg += frame(chart, axes);
-  double legend = top + 4;
-  std::size_t colour = 0;
-  for (const auto& curve : chart.curves) {
-    const char* ink = colours[colour++ % std::size(colours)];
-    svg += path_of(curve, axes, ink);
-    svg += line_from(width - right - 190, legend - 4, width - right - 170, legend - 4,
-                     "stroke=\"" + std::string(ink) + "\" stroke-width=\"3\"");
-    svg += text_at(width - right - 164, legend, curve.label, "start");
-    legend += 16;
+  for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+    svg += path_of(chart.curves[i], axes, ink(i));
   }
+  bool above = true;
   for (const auto& line : chart.lines) {
     svg += line_from(left, axes.y(line.y), width - right, axes.y(line.y),
                      "stroke=\"#888\" stroke-dasharray=\"6 4\"");
-    svg += text_at(left + 6, axes.y(line.y) - 4, line.label, "start", " fill=\"#666\"");
+    // One over its line, the next under it: a budget and a peak just below it stay legible.
+    svg += text_at(left + 6, axes.y(line.y) + (above ? -4 : 14), line.label, "start",
+                   " fill=\"#666\"");
+    above = !above;
   }
-  return svg + "</svg>\n";
+  return svg + legend_of(chart) + "</svg>\n";
 }
 
 }  // namespace palimpsest
