@@ -14,6 +14,8 @@ class Planner {
  public:
   virtual ~Planner() = default;
   virtual std::string name() const = 0;
+  /// Tells planners apart whose settings differ: plans are kept for use again by it.
+  virtual std::string key() const { return name(); }
   /// Schedules worth considering for `graph`, in any order, at least one; `make_plan` simulates all
   /// of them and takes the cheapest that fits. Schedules that do not depend on `budget` make the
   /// choice monotone in it. Throws `ArgumentError` for settings that make no sense for the graph.

@@ -94,7 +94,7 @@ struct Engine::State {
   CachedPlan& plan_for(Graph graph, const Planner& planner, Bytes budget, bool& reused) {
     const std::uint64_t hash = graph.structure_hash();
     const auto known = std::find_if(plans.begin(), plans.end(), [&](const CachedPlan& entry) {
-      return entry.hash == hash && entry.budget == budget && entry.planner == planner.name() &&
+      return entry.hash == hash && entry.budget == budget && entry.planner == planner.key() &&
              entry.graph == graph;
     });
     reused = known != plans.end();
@@ -104,7 +104,7 @@ struct Engine::State {
     }
     Plan plan = make_plan(graph, planner, budget);
     ++plans_made;
-    plans.emplace_front(hash, planner.name(), budget, std::move(graph), std::move(plan));
+    plans.emplace_front(hash, planner.key(), budget, std::move(graph), std::move(plan));
     if (plans.size() > most_cached_plans) plans.pop_back();
     return plans.front();
   }

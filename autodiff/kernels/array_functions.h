@@ -44,6 +44,14 @@ auto choose(const ArrayBase<C>& c, const A& a, const B& b) {
       c.derived(), internal::like_array<C>(a), internal::like_array<C>(b));
 }
 
+/// exp(x), 0 where that is less than half the smallest number: Eigen's vectorised exp stops at a
+/// subnormal one, even at −∞.
+template <class X, class T = typename X::Scalar>
+auto exponential(const ArrayBase<X>& x) {
+  constexpr T lowest = sizeof(T) == 4 ? T(-103.98) : T(-745.14);
+  return choose(lowest - x.derived(), T(0), x.derived().exp());
+}
+
 /// How minima and maxima treat NaN, which integers do not have.
 template <class T>
 inline constexpr int nan_rule = std::is_integral_v<T> ? PropagateFast : PropagateNaN;

@@ -260,8 +260,9 @@ template <bool largest>
 struct Extreme {
   template <class V>
   static V combine(V a, V b) {
-    const bool better = largest ? b > a : b < a;
-    return better || b != b ? b : a;
+    // Two choices and no condition of two parts: compilers vectorise this.
+    const V better = (largest ? b > a : b < a) ? b : a;
+    return b != b ? b : better;
   }
   template <class V>
   static V identity() {

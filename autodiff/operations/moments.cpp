@@ -55,10 +55,6 @@ struct SumOfExponentials : Summing {
   void map_tile(T* x, std::int64_t n) const {
     constexpr std::size_t exp = functions::position<functions::Exp, functions::Unary>;
     kernels().unary<T>()[exp](x, x, n, nullptr);
-    // The vectorised exponential of −∞ is a subnormal number, whose logarithm is far from −∞.
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (x[i] < std::numeric_limits<T>::min()) x[i] = 0;
-    }
   }
   template <class T>
   T finish(Total<T> total, T center) const {

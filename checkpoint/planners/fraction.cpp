@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 
 #include "checkpoint/planners.h"
 
@@ -15,7 +16,8 @@ class Fraction final : public Planner {
     }
   }
 
-  std::string name() const override { return "fraction " + std::to_string(fraction_).substr(0, 5); }
+  std::string name() const override { return text("%g"); }
+  std::string key() const override { return text("%.17g"); }
   std::vector<Schedule> propose(const Graph& graph, Bytes budget) const override {
     return cheapest_->propose(graph, budget);
   }
@@ -25,6 +27,12 @@ class Fraction final : public Planner {
   bool accepts_keep_all() const override { return true; }
 
  private:
+  std::string text(const char* format) const {
+    char number[32];
+    std::snprintf(number, sizeof number, format, fraction_);
+    return std::string("fraction ") + number;
+  }
+
   double fraction_;
   PlannerPtr cheapest_;
 };

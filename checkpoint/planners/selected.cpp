@@ -19,6 +19,11 @@ class Selected final : public Planner {
   }
 
   std::string name() const override { return "selected segments"; }
+  std::string key() const override {
+    std::string key = name();
+    for (const Segment& segment : segments_) key += " " + to_string(segment);
+    return key;
+  }
 
   std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
     check(graph);

@@ -156,10 +156,19 @@ TEST_CASE("values and derivatives at the ends and at kinks") {
   CHECK(agree(slope, row.slope, 1e-14));
 }
 
+TEST_CASE("exponentials too small to be stored are 0") {
+  const DType dtype = GENERATE(DType::f64, DType::f32);
+  Tape tape;
+  const Tensor x = Tensor::from<double>({-infinity, -1e30, -800}, {3}).to(dtype);
+  const Tensor y = exp(tape.constant(x)).value();
+  for (std::int64_t i = 0; i < 3; ++i) CHECK(y.at(i) == 0);
+}
+
 TEST_CASE("what is not a number stays so") {
   const Function f = GENERATE(values<Function>({
       [](const Var& v) { return relu(v); },
       [](const Var& v) { return sign(v); },
+      [](const Var& v) { return exp(v); },
       [](const Var& v) { return clamp(v, 0, 1); },
       [](const Var& v) { return elu(v); },
       [](const Var& v) { return softplus(v); },

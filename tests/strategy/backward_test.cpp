@@ -120,6 +120,18 @@ TEST_CASE("one structure is planned once") {
   CHECK(engine.plans_made() == 2);
 }
 
+TEST_CASE("a planner with other settings makes another plan") {
+  Tape tape;
+  Var x = tape.parameter(Tensor::vector({0.1, 0.2}));
+  for (int step = 0; step < 20; ++step) x = sin(x);
+  const Var loss = sum(x);
+  const auto recomputed = [&](const PlannerPtr& planner) {
+    return backward(loss, {.planner = planner}).report().recomputed;
+  };
+  CHECK(recomputed(selected({{2, 5}})) != recomputed(selected({{2, 9}})));
+  CHECK(fraction(0.5)->key() != fraction(0.5000001)->key());
+}
+
 TEST_CASE("gradients that are kept stay as they were through later runs") {
   auto evaluator = lazy();
   Tape tape(evaluator);

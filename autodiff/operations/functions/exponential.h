@@ -8,7 +8,7 @@ namespace palimpsest::functions {
 
 struct Exp {
   static constexpr Text text{"exp", "y = exp(x), dy/dx = y", "exponential"};
-  static auto value(const auto& x) { return exp(x); }
+  static auto value(const auto& x) { return exponential(x); }
   static auto adjoint(const auto& dy, const auto&, const auto& y) { return dy * y; }
 };
 
