@@ -170,7 +170,7 @@ TEST_CASE("fraction: a share of what keep-all takes") {
   const Plan half = make_plan(graph, *fraction(0.5));
   CHECK(half.predicted_peak() <= half.keep_all_peak / 2);
   CHECK(half.simulation.recomputed > 0);
-  CHECK(half.planner == "fraction 0.500");
+  CHECK(half.planner == "fraction 0.5");
   CHECK_THROWS_AS(make_plan(graph, *fraction(0)), BudgetError);
 }
 
