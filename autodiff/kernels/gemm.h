@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// C = op(A)·op(B), or C += op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
+/// C = α·op(A)·op(B), or C += α·op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
 /// given leading dimensions (elements from row to row as stored). T is float or double.
 template <class T>
 struct Gemm {
@@ -23,6 +23,7 @@ struct Gemm {
   T* c = nullptr;
   std::int64_t ldc = 0;
   bool accumulate = false;
+  T alpha = 1;
 };
 
 /// One product on the calling thread. `workspace` holds at least `gemm_workspace<T>(m, n, k)` bytes

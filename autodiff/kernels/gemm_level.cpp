@@ -37,7 +37,7 @@ void blocked(const BlockedGemm<T>& call) {
   Blocking<T> blocking(call);
   Eigen::internal::general_matrix_matrix_product<Eigen::Index, T, OrderA, false, T, OrderB, false,
                                                  RowMajor, 1>::run(p.m, p.n, p.k, p.a, p.lda, p.b,
-                                                                   p.ldb, p.c, 1, p.ldc, T(1),
+                                                                   p.ldb, p.c, 1, p.ldc, p.alpha,
                                                                    blocking, nullptr);
 }
 
@@ -57,10 +57,11 @@ void with_operands(const Gemm<T>& p, F f) {
   }
 }
 
-/// y += M·x for an Eigen matrix M, in pieces for which x and y, where they are strided, are copied
-/// to the stack: Eigen would allocate.
+/// y += α·M·x for an Eigen matrix M, in pieces for which x and y, where they are strided, are
+/// copied to the stack: Eigen would allocate.
 template <class T, class M>
-void matrix_vector(const M& matrix, const T* x, std::int64_t x_step, T* y, std::int64_t y_step) {
+void matrix_vector(T alpha, const M& matrix, const T* x, std::int64_t x_step, T* y,
+                   std::int64_t y_step) {
   constexpr std::int64_t most = 512;
   using Vector = Eigen::Matrix<T, -1, 1>;
   alignas(64) T x_copy[most];
@@ -79,7 +80,7 @@ void matrix_vector(const M& matrix, const T* x, std::int64_t x_step, T* y, std::
         for (std::int64_t i = 0; i < width; ++i) x_copy[i] = from[i * x_step];
       }
       const Eigen::Map<const Vector> factor(x_step == 1 ? from : x_copy, width);
-      sum.noalias() += matrix.block(first, at, height, width) * factor;
+      sum.noalias() += alpha * (matrix.block(first, at, height, width) * factor);
     }
     if (y_step != 1) {
       for (std::int64_t i = 0; i < height; ++i) to[i * y_step] += y_copy[i];
@@ -95,14 +96,14 @@ void gemm(const BlockedGemm<T>& call) {
   if (p.k == 0) return;
   if (p.n == 1) {
     with_operands(p, [&](const auto& a, const auto&) {
-      matrix_vector(a, p.b, p.transpose_b ? 1 : p.ldb, p.c, p.ldc);
+      matrix_vector(p.alpha, a, p.b, p.transpose_b ? 1 : p.ldb, p.c, p.ldc);
     });
   } else if (p.m == 1) {
     with_operands(p, [&](const auto&, const auto& b) {
-      matrix_vector(b.transpose(), p.a, p.transpose_a ? p.lda : 1, p.c, 1);
+      matrix_vector(p.alpha, b.transpose(), p.a, p.transpose_a ? p.lda : 1, p.c, 1);
     });
   } else if (call.packed_a == nullptr) {
-    with_operands(p, [&](const auto& a, const auto& b) { c += a.lazyProduct(b); });
+    with_operands(p, [&](const auto& a, const auto& b) { c += p.alpha * a.lazyProduct(b); });
   } else if (p.transpose_a && p.transpose_b) {
     blocked<T, ColMajor, ColMajor>(call);
   } else if (p.transpose_a) {

@@ -5,29 +5,19 @@
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/matrices.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {
 namespace {
 
-/// Everything but the last two axes.
-Shape batch_of(const Shape& shape) {
-  return Shape(shape.sizes().first(static_cast<std::size_t>(shape.rank() - 2)));
-}
-
-Shape join(Shape batch, std::int64_t rows, std::int64_t columns) {
-  batch.push_back(rows);
-  batch.push_back(columns);
-  return batch;
-}
-
 /// One node's products: sizes of the matrices, and the batch axes split into those that the output
 /// has and those it is summed over. An axis of both operands that the output lacks is summed: this
 /// is how the adjoint of a broadcast operand is made without its copies.
-class Products {
+class BatchedProduct {
  public:
-  Products(const Shape& a, const Shape& b, const Shape& y, const MatmulOptions& options)
+  BatchedProduct(const Shape& a, const Shape& b, const Shape& y, const MatmulOptions& options)
       : m(y.size(-2)), n(y.size(-1)), k(a.size(options.transpose_a ? -2 : -1)) {
     const auto a_strides = strides_of(a);
     const auto b_strides = strides_of(b);
@@ -53,9 +43,9 @@ class Products {
     }
   }
 
-  explicit Products(const NodeView& node)
-      : Products(node.input(0).shape, node.input(1).shape, node.output().shape,
-                 node.attributes().as<MatmulOptions>()) {}
+  explicit BatchedProduct(const NodeView& node)
+      : BatchedProduct(node.input(0).shape, node.input(1).shape, node.output().shape,
+                       node.attributes().as<MatmulOptions>()) {}
 
   std::span<const BatchAxis> outputs() const { return std::span(outputs_).first(output_axes_); }
   std::span<const BatchAxis> terms() const { return std::span(terms_).first(term_axes_); }
@@ -77,24 +67,20 @@ void compute(const KernelCall& call) {
   const Operand& a = call.input(0);
   const Operand& b = call.input(1);
   const Operand& y = call.output();
-  const Products products(a.shape(), b.shape(), y.shape(), options);
+  const BatchedProduct all(a.shape(), b.shape(), y.shape(), options);
   gemm_batch(Gemm<T>{.transpose_a = options.transpose_a,
                      .transpose_b = options.transpose_b,
-                     .m = products.m,
-                     .n = products.n,
-                     .k = products.k,
+                     .m = all.m,
+                     .n = all.n,
+                     .k = all.k,
                      .a = a.as<T>(),
                      .lda = a.shape().size(-1),
                      .b = b.as<T>(),
                      .ldb = b.shape().size(-1),
                      .c = y.as<T>(),
-                     .ldc = products.n},
-             products.outputs(), products.terms(), call.workspace);
+                     .ldc = all.n},
+             all.outputs(), all.terms(), call.workspace);
 }
-
-/// Records the products with `batch` as the result's axes in front of the last two.
-Var record_products(const Var& a, const Var& b, const MatmulOptions& options, const Shape& batch,
-                    const Where& where);
 
 void pull_back(const Pullback& p) {
   const auto [ta, tb] = p.attributes().as<MatmulOptions>();
@@ -103,8 +89,8 @@ void pull_back(const Pullback& p) {
   const Var dy = p.adjoint();
   const auto adjoint = [&](const Var& x, const Var& left, const Var& right, bool transpose_left,
                            bool transpose_right) {
-    return record_products(left, right, {transpose_left, transpose_right}, batch_of(x.shape()),
-                           p.where());
+    return matmul_sum(left, right, {transpose_left, transpose_right}, batch_of(x.shape()),
+                      p.where());
   };
   if (p.wants(0)) p.set(0, ta ? adjoint(a, b, dy, tb, true) : adjoint(a, dy, b, false, !tb));
   if (p.wants(1)) p.set(1, tb ? adjoint(b, dy, a, true, ta) : adjoint(b, a, dy, !ta, false));
@@ -121,9 +107,8 @@ const Operation matmul_operation{
     .vjp = pull_back,
     .cost =
         [](const NodeView& node) {
-          const Products products(node);
-          Cost cost{2.0 * static_cast<double>(products.term_count) *
-                        static_cast<double>(products.k) *
+          const BatchedProduct all(node);
+          Cost cost{2.0 * static_cast<double>(all.term_count) * static_cast<double>(all.k) *
                         static_cast<double>(node.output().shape.elements()),
                     0};
           for (const auto& type : {node.input(0), node.input(1), node.output()}) {
@@ -133,21 +118,12 @@ const Operation matmul_operation{
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          const Products p(node);
+          const BatchedProduct p(node);
           return visit_floating(compute_dtype(node.output().dtype), [&]<class T>(T) {
             return gemm_batch_workspace<T>(p.m, p.n, p.k, p.output_count, p.term_count, threads);
           });
         },
 };
-
-Var record_products(const Var& a, const Var& b, const MatmulOptions& options, const Shape& batch,
-                    const Where& where) {
-  const ValueType type{join(batch, a.shape().size(options.transpose_a ? -1 : -2),
-                            b.shape().size(options.transpose_b ? -2 : -1)),
-                       a.dtype()};
-  const Var operands[] = {a, b};
-  return a.tape().record(matmul_operation, operands, {&type, 1}, options, where);
-}
 
 void check_operand(const Var& x, bool transposed, const Where& where) {
   if (!is_floating(x.dtype())) {
@@ -200,12 +176,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& options, Where where
                                                         : "; they must be equal"),
         where);
   }
-  Shape batch;
-  try {
-    batch = broadcast(batch_of(left.shape()), batch_of(right.shape()), "matmul", where);
-  } catch (const ShapeError&) {
-    throw_mismatch(a, b, "the axes in front of the last two must be equal or 1", where);
-  }
+  const Shape batch = broadcast_batches(left.shape(), right.shape(), "matmul", where);
 
   Var product;
   const std::int64_t m = left.shape().size(options.transpose_a ? -1 : -2);
@@ -214,15 +185,31 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& options, Where where
     // One matrix on the right: all rows on the left make one product, and so do the adjoints.
     left = reshape(left, {batch_of(left.shape()).elements() * m, k}, where);
     const Shape matrix = right.shape();
-    product = record_products(left, reshape(right, {matrix.size(-2), matrix.size(-1)}, where),
-                              options, {}, where);
+    product = matmul_sum(left, reshape(right, {matrix.size(-2), matrix.size(-1)}, where), options,
+                         {}, where);
   } else {
-    product = record_products(left, right, options, batch, where);
+    product = matmul_sum(left, right, options, batch, where);
   }
   Shape result = batch;
   if (a.rank() > 1) result.push_back(m);
   if (b.rank() > 1) result.push_back(n);
   return reshape(product, result, where);
+}
+
+Var matmul_sum(const Var& a, const Var& b, const MatmulOptions& options, const Shape& batch,
+               Where where) {
+  const std::int64_t m = a.shape().size(options.transpose_a ? -1 : -2);
+  const std::int64_t n = b.shape().size(options.transpose_b ? -2 : -1);
+  // Where neither operand has an axis of the result, one product is made and repeated.
+  const Shape joint = broadcast_batches(a.shape(), b.shape(), "matmul", where);
+  Shape made = batch;
+  for (int back = 1; back <= batch.rank(); ++back) {
+    if (back > joint.rank() || joint.size(-back) == 1) made[batch.rank() - back] = 1;
+  }
+  const ValueType type{with_matrix(made, m, n), a.dtype()};
+  const Var operands[] = {a, b};
+  const Var product = a.tape().record(matmul_operation, operands, {&type, 1}, options, where);
+  return broadcast_to(product, with_matrix(batch, m, n), where);
 }
 
 namespace {

@@ -17,4 +17,9 @@ struct MatmulOptions {
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {},
            Where where = Where::current());
 
+/// The products of matrices (no vectors) of one dtype, added up over the batch axes that `batch`,
+/// the result's, lacks or has with size 1: what the adjoints of broadcast operands are.
+Var matmul_sum(const Var& a, const Var& b, const MatmulOptions& options, const Shape& batch,
+               Where where = Where::current());
+
 }  // namespace palimpsest

@@ -1,7 +1,7 @@
 #include "autodiff/operations/recurrent.h"
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/linear.h"
+#include "autodiff/operations/products.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {

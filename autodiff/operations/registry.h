@@ -22,10 +22,21 @@ std::span<const Operation* const> classification_operations();
 std::span<const Operation* const> normalization_operations();
 std::span<const Operation* const> attention_operations();
 std::span<const Operation* const> matmul_operations();
+std::span<const Operation* const> triangle_operations();
+std::span<const Operation* const> cholesky_operations();
+std::span<const Operation* const> triangular_solve_operations();
+std::span<const Operation* const> solve_operations();
+std::span<const Operation* const> determinant_operations();
+std::span<const Operation* const> qr_operations();
+std::span<const Operation* const> eigh_operations();
+std::span<const Operation* const> sparse_operations();
 std::span<const Operation* const> slice_operations();
 std::span<const Operation* const> concat_operations();
 std::span<const Operation* const> index_operations();
 std::span<const Operation* const> random_operations();
 std::span<const Operation* const> convolution_operations();
+std::span<const Operation* const> resize_operations();
+std::span<const Operation* const> grid_sample_operations();
+std::span<const Operation* const> pool_operations();
 
 }  // namespace palimpsest

@@ -34,6 +34,7 @@ std::vector<OperationRow> shape_rows();
 std::vector<OperationRow> index_rows();
 std::vector<OperationRow> matmul_rows();
 std::vector<OperationRow> linalg_rows();
+std::vector<OperationRow> sparse_rows();
 std::vector<OperationRow> convolution_rows();
 std::vector<OperationRow> pool_rows();
 std::vector<OperationRow> image_rows();

@@ -30,7 +30,7 @@ double naive(const Gemm<T>& p, std::int64_t i, std::int64_t j) {
     const T b = p.transpose_b ? p.b[j * p.ldb + l] : p.b[l * p.ldb + j];
     sum += static_cast<double>(a) * static_cast<double>(b);
   }
-  return sum;
+  return static_cast<double>(p.alpha) * sum;
 }
 
 /// One product with gaps of `gap` elements after each row of the operands and the result.
@@ -46,7 +46,8 @@ struct Case {
                 .n = n,
                 .k = k,
                 .ldc = n + gap,
-                .accumulate = (flags & 4) != 0} {
+                .accumulate = (flags & 4) != 0,
+                .alpha = static_cast<T>(gap == 0 ? 1 : -0.5)} {
     product.lda = (product.transpose_a ? m : k) + gap;
     product.ldb = (product.transpose_b ? k : n) + gap;
     a = numbers<T>((product.transpose_a ? k : m) * product.lda, 1);

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "autodiff/tensor.h"
+
+/// Tensors made from Eigen's dense objects, and tensors seen as such, without copying wherever the
+/// layout allows it. Tensors are row-major; Eigen's matrices are column-major unless they say
+/// otherwise.
+namespace palimpsest {
+
+/// The DType of an Eigen scalar; its own 16-bit types have the layout of ours.
+template <class T>
+constexpr DType eigen_dtype() {
+  using Scalar = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<Scalar, Eigen::half>) {
+    return DType::f16;
+  } else if constexpr (std::is_same_v<Scalar, Eigen::bfloat16>) {
+    return DType::bf16;
+  } else {
+    return dtype_of<Scalar>();
+  }
+}
+
+namespace detail {
+
+/// The elements of `tensor` as Ts. Throws `DTypeError` when they are something else, `ShapeError`
+/// unless it has `rank` axes (any number for −1).
+template <class T>
+T* eigen_elements(const Tensor& tensor, int rank, const char* operation) {
+  if (!tensor.defined())
+    throw ArgumentError("[tensor] this Tensor holds nothing; assign one first");
+  const std::string name(operation);
+  if (tensor.dtype() != eigen_dtype<T>()) {
+    throw DTypeError("[" + name + "] the tensor is " + to_string(tensor.type()) + ", not " +
+                     std::string(name_of(eigen_dtype<T>())) + "; convert it with to()");
+  }
+  if (rank >= 0 && tensor.shape().rank() != rank) {
+    throw ShapeError("[" + name + "] shape " + to_string(tensor.shape()) + " has " +
+                     std::to_string(tensor.shape().rank()) + " axes, not " + std::to_string(rank) +
+                     "; reshape it first");
+  }
+  return reinterpret_cast<T*>(tensor.raw());
+}
+
+/// `Matrix` with the constness of `T` on it.
+template <class T, class Matrix>
+using LikeConst = std::conditional_t<std::is_const_v<T>, const Matrix, Matrix>;
+
+template <class Derived>
+Shape eigen_shape(const Eigen::DenseBase<Derived>& dense) {
+  if constexpr (Derived::IsVectorAtCompileTime) return Shape{dense.size()};
+  return Shape{dense.rows(), dense.cols()};
+}
+
+/// A tensor over the elements of `dense`, which it keeps alive.
+template <class Dense>
+Tensor adopt(Dense&& dense, const Shape& shape) {
+  const auto owner = std::make_shared<std::remove_cvref_t<Dense>>(std::move(dense));
+  auto* data = reinterpret_cast<std::byte*>(owner->data());
+  // Without elements there may be no memory, and a tensor without memory is none at all.
+  if (data == nullptr) return Tensor(shape, eigen_dtype<typename Dense::Scalar>());
+  return Tensor(Buffer(owner, data), shape, eigen_dtype<typename Dense::Scalar>());
+}
+
+/// An Eigen matrix or array, with memory of its own, that the caller does not need any more.
+template <class Dense>
+concept GivenUp = !std::is_reference_v<Dense> && !std::is_const_v<Dense> &&
+                  std::is_base_of_v<Eigen::PlainObjectBase<Dense>, Dense>;
+
+}  // namespace detail
+
+// Tensors as Eigen objects ------------------------------------------------------------------------
+
+/// A tensor of two axes as a row-major matrix that shares its elements; `as_matrix<const float>` to
+/// read only. Valid while the tensor's storage is. Throws `DTypeError` and `ShapeError`.
+template <class T>
+auto as_matrix(const Tensor& tensor) {
+  using Matrix =
+      Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  T* data = detail::eigen_elements<T>(tensor, 2, "as_matrix");
+  return Eigen::Map<detail::LikeConst<T, Matrix>>(data, tensor.shape()[0], tensor.shape()[1]);
+}
+
+/// A tensor of one axis as a column vector that shares its elements.
+template <class T>
+auto as_vector(const Tensor& tensor) {
+  using Vector = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, 1>;
+  T* data = detail::eigen_elements<T>(tensor, 1, "as_vector");
+  return Eigen::Map<detail::LikeConst<T, Vector>>(data, tensor.elements());
+}
+
+/// All elements of a tensor of any shape, in row-major order, as an array that shares them.
+template <class T>
+auto as_array(const Tensor& tensor) {
+  using Array = Eigen::Array<std::remove_const_t<T>, Eigen::Dynamic, 1>;
+  T* data = detail::eigen_elements<T>(tensor, -1, "as_array");
+  return Eigen::Map<detail::LikeConst<T, Array>>(data, tensor.elements());
+}
+
+// Eigen objects as tensors ------------------------------------------------------------------------
+
+/// A copy of the elements of any dense expression: two axes, or one where the type says that it is
+/// a vector.
+template <class Derived>
+Tensor to_tensor(const Eigen::DenseBase<Derived>& dense) {
+  using Scalar = typename Derived::Scalar;
+  Tensor result(detail::eigen_shape(dense), eigen_dtype<Scalar>());
+  using Rows = Eigen::Array<Scalar, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  Eigen::Map<Rows>(reinterpret_cast<Scalar*>(result.raw()), dense.rows(), dense.cols()) =
+      dense.derived().array();
+  return result;
+}
+
+/// The same for a matrix or an array given up: where its memory is row-major, the tensor takes it
+/// over and nothing is copied; a column-major one is copied (see `to_tensor_transposed`).
+template <detail::GivenUp Dense>
+Tensor to_tensor(Dense&& dense) {
+  if (Dense::IsRowMajor || dense.rows() <= 1 || dense.cols() <= 1) {
+    const Shape shape = detail::eigen_shape(dense);
+    return detail::adopt(std::move(dense), shape);
+  }
+  return to_tensor(std::as_const(dense));
+}
+
+/// A column-major matrix given up, as the row-major tensor (columns, rows) that its memory is: its
+/// transpose, without copying. `matmul` reads it back with a transpose flag.
+template <detail::GivenUp Dense>
+  requires(!Dense::IsRowMajor && !Dense::IsVectorAtCompileTime)
+Tensor to_tensor_transposed(Dense&& dense) {
+  const Shape shape{dense.cols(), dense.rows()};
+  return detail::adopt(std::move(dense), shape);
+}
+
+/// A tensor over memory that a map, or a matrix with a name, refers to and that the caller keeps
+/// alive for as long as a copy of the tensor, or a tape that holds it, is. Nothing is copied.
+/// Throws `ArgumentError` unless the elements lie densely row by row.
+template <class Dense>
+  requires(!detail::GivenUp<Dense>)
+Tensor borrow_tensor(Dense&& dense) {
+  using Object = std::remove_cvref_t<Dense>;
+  using Scalar = typename Object::Scalar;
+  // The steps from row to row and along a row, which matter where there are several of either.
+  const auto row_step = Object::IsRowMajor ? dense.outerStride() : dense.innerStride();
+  const auto column_step = Object::IsRowMajor ? dense.innerStride() : dense.outerStride();
+  if ((dense.cols() > 1 && column_step != 1) || (dense.rows() > 1 && row_step != dense.cols())) {
+    throw ArgumentError(
+        "[borrow_tensor] the elements do not lie densely row by row; copy them with to_tensor");
+  }
+  if (dense.data() == nullptr) return to_tensor(dense);
+  auto* data = reinterpret_cast<std::byte*>(const_cast<Scalar*>(dense.data()));
+  return Tensor(Buffer(Buffer(), data), detail::eigen_shape(dense), eigen_dtype<Scalar>());
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,186 @@
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/factor_batch.h"
+#include "autodiff/operations/linalg.h"
+#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/triangle.h"
+
+namespace palimpsest {
+namespace {
+
+template <class T>
+using Columns = Eigen::Map<Eigen::Matrix<T, -1, -1>>;
+template <class T>
+using Vector = Eigen::Map<Eigen::Matrix<T, -1, 1>>;
+
+Bytes own_bytes(const Shape& a, Bytes element) { return (a.size(-1) + 3) * a.size(-1) * element; }
+
+/// Eigen's SelfAdjointEigenSolver in memory that is given: to tridiagonal form, then QR steps.
+/// Returns false when they do not converge.
+template <class T>
+bool factor(const T* a, T* values, T* vectors, std::int64_t n, T* space) {
+  if (n == 0) return true;
+  Columns<T> v(space, n, n);
+  Vector<T> w(values, n);
+  Vector<T> beside(space + n * n, n - 1);
+  Vector<T> coefficients(space + n * n + n, n - 1);
+  Vector<T> scratch(space + n * n + 2 * n, n);
+  const Eigen::Map<const Eigen::Matrix<T, -1, -1, Eigen::RowMajor>> matrix(a, n, n);
+  v.setZero();
+  v.template triangularView<Eigen::Lower>() = matrix;
+  const T largest = v.cwiseAbs().maxCoeff();
+  const T scale = largest > T(0) ? largest : T(1);
+  v /= scale;
+  bool converged = true;
+  if (n > 1) {
+    Eigen::internal::tridiagonalization_inplace(v, coefficients);
+    w = v.diagonal();
+    beside = v.template diagonal<-1>();
+    Eigen::HouseholderSequence<Columns<T>, Vector<T>>(v, coefficients)
+        .setLength(n - 1)
+        .setShift(1)
+        .evalTo(v, scratch);
+    converged =
+        Eigen::internal::computeFromTridiagonal_impl(w, beside, 30, true, v) == Eigen::Success;
+  } else {
+    w(0) = v(0, 0);
+    v(0, 0) = T(1);
+  }
+  w *= scale;
+  for (std::int64_t j = 0; j < n; ++j) {
+    Eigen::Index largest_at = 0;
+    v.col(j).cwiseAbs().maxCoeff(&largest_at);
+    if (v(largest_at, j) < T(0)) v.col(j) = -v.col(j);
+  }
+  Eigen::Map<Eigen::Matrix<T, -1, -1, Eigen::RowMajor>>(vectors, n, n) = v;
+  return converged;
+}
+
+template <class T>
+void compute(const KernelCall& call) {
+  const auto batch = batch_for(call.input().shape());
+  const std::int64_t n = batch.n;
+  const auto failed = batch.run<T>(
+      call, own_bytes(call.input().shape(), sizeof(T)),
+      [&](std::int64_t index, std::span<std::byte> own, Products<T>&) {
+        const bool converged =
+            factor(call.input().as<T>() + index * n * n, call.output(0).as<T>() + index * n,
+                   call.output(1).as<T>() + index * n * n, n, reinterpret_cast<T*>(own.data()));
+        return std::int64_t{converged ? -1 : 0};
+      });
+  if (failed.first < 0) return;
+  throw ArgumentError("eigh",
+                      "the eigenvalues of matrix " + std::to_string(failed.first) + " of " +
+                          std::to_string(batch.count) + " of size " + std::to_string(n) +
+                          " do not converge; look for elements that are not finite",
+                      call.attributes.as<Blamed>().where);
+}
+
+Var inverse_gaps(const Var& w, const Where& where);
+
+// Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
+void pull_back(const Pullback& p) {
+  const Where& where = p.where();
+  const Var w = p.output(0);
+  const Var v = p.output(1);
+  Var inner;
+  if (p.has_adjoint(1)) {
+    const Var turned = matmul(v, p.adjoint(1), {.transpose_a = true}, where);
+    inner = matmul(v, inverse_gaps(w, where) * turned, {}, where);
+  }
+  if (p.has_adjoint(0)) {
+    const Shape shape = w.shape();
+    Shape row = shape;
+    row.insert(shape.rank() - 1, 1);
+    const Var scaled = v * reshape(p.adjoint(0), row, where);
+    inner = inner.defined() ? inner + scaled : scaled;
+  }
+  const Var s = matmul(inner, v, {.transpose_b = true}, where);
+  p.set(0, half_tril(s + transpose(s, -2, -1, where), where));
+}
+
+const Operation eigh_operation{
+    .name = "eigh",
+    .formula = "a = v·diag(w)·vᵀ, ā = Φ(s + sᵀ), s = v·(diag(w̄) + (vᵀ·v̄)/(wⱼ - wᵢ))·vᵀ",
+    .summary = "eigenvalues and eigenvectors of symmetric matrices",
+    .compute =
+        [](const KernelCall& call) {
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+        },
+    .vjp = pull_back,
+    .cost =
+        [](const NodeView& node) {
+          const auto n = static_cast<double>(node.output(0).shape.size(-1));
+          return Cost{9 * n * static_cast<double>(node.output(1).shape.elements()),
+                      2 * static_cast<double>(node.output(1).bytes())};
+        },
+    .workspace =
+        [](const NodeView& node, int threads) {
+          const ValueType a = node.input(0);
+          return batch_for(a.shape).workspace<float>(
+              threads, own_bytes(a.shape, size_of(compute_dtype(a.dtype))),
+              [](Products<float>&) {});
+        },
+};
+
+/// 1/(wⱼ − wᵢ) at (i, j), and 0 where the two are equal.
+const Operation inverse_gaps_operation{
+    .name = "inverse_gaps",
+    .formula = "yᵢⱼ = 1/(wⱼ - wᵢ), or 0 for equal ones; w̄ⱼ = Σᵢ gᵢⱼ - Σᵢ gⱼᵢ with g = -y²·ȳ",
+    .summary = "inverse differences of eigenvalues",
+    .compute =
+        [](const KernelCall& call) {
+          visit_floating(call.output().dtype(), [&]<class T>(T) {
+            const std::int64_t n = call.output().shape().size(-1);
+            const std::int64_t rows = n == 0 ? 0 : call.output().elements() / n;
+            parallel_chunks(rows, grain_for(static_cast<double>(n)),
+                            [&](std::int64_t begin, std::int64_t end) {
+                              for (std::int64_t row = begin; row < end; ++row) {
+                                const T* w = call.input().as<T>() + row / n * n;
+                                T* y = call.output().as<T>() + row * n;
+                                for (std::int64_t j = 0; j < n; ++j) {
+                                  const T gap = w[j] - w[row % n];
+                                  y[j] = gap == T(0) ? T(0) : T(1) / gap;
+                                }
+                              }
+                            });
+          });
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const Var y = p.output();
+          const Var g = -(y * y * p.adjoint());
+          p.set(0, sum(g, {-2}, false, p.where()) - sum(g, {-1}, false, p.where()));
+        },
+};
+
+Var inverse_gaps(const Var& w, const Where& where) {
+  Shape shape = w.shape();
+  shape.push_back(shape.size(-1));
+  const ValueType type{shape, w.dtype()};
+  return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, {}, where);
+}
+
+const Operation* const family[] = {&eigh_operation, &inverse_gaps_operation};
+
+}  // namespace
+
+std::span<const Operation* const> eigh_operations() { return family; }
+
+Eigh eigh(const Var& a, Where where) {
+  check_matrices("eigh", a, true, where);
+  const Shape shape = a.shape();
+  Shape values = shape;
+  values.erase(shape.rank() - 1);
+  const ValueType types[] = {{values, a.dtype()}, {shape, a.dtype()}};
+  const Var w = a.tape().record(eigh_operation, {&a, 1}, types, Blamed{where}, where);
+  return {w, w.output(1)};
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,110 @@
+#include "autodiff/operations/image.h"
+
+#include <limits>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::WithinAbs;
+using Numbers = std::vector<float>;
+
+constexpr Interpolation linear = Interpolation::linear;
+
+Numbers elements(const Var& y) {
+  const Tensor value = y.value();
+  const auto data = value.data<float>();
+  return {data.begin(), data.end()};
+}
+
+Var row(Tape& tape, std::initializer_list<float> values) {
+  return tape.parameter(Tensor::from(values, {1, 1, static_cast<std::int64_t>(values.size())}));
+}
+
+TEST_CASE("resizing puts elements where the formulas say") {
+  Tape tape;
+  const Var x = row(tape, {0, 2, 4, 8});
+  CHECK(elements(upsample(x, 2)) == Numbers{0, 0, 2, 2, 4, 4, 8, 8});
+  CHECK(elements(resize(x, 3)) == Numbers{0, 2, 4});
+  CHECK(elements(upsample(x, 2, {linear})) == Numbers{0, 0.5, 1.5, 2.5, 3.5, 5, 7, 8});
+  CHECK(elements(resize(x, 7, {linear, true})) == Numbers{0, 1, 2, 3, 4, 6, 8});
+  CHECK(elements(resize(x, 2, {linear})) == Numbers{1, 6});
+  CHECK(elements(resize(x, 4, {linear})) == elements(x));
+  CHECK(elements(resize(x, 1, {linear, true})) == Numbers{0});
+}
+
+TEST_CASE("pixels shuffled come back, channels as sub-images") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::arange(16, DType::f32).reshape({1, 4, 2, 2}));
+  const Var y = pixel_shuffle(x, 2);
+  CHECK(y.shape() == Shape{1, 1, 4, 4});
+  CHECK(elements(y) == Numbers{0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15});
+  CHECK(elements(pixel_unshuffle(y, 2)) == elements(x));
+}
+
+TEST_CASE("a grid of the image's own centres gives the image, others what lies between") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::from({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {1, 1, 2, 3}));
+  const auto at = [&](float across, float down, const GridSampleOptions& options = {}) {
+    const Var grid = tape.constant(Tensor::from({across, down}, {1, 1, 1, 2}));
+    return elements(grid_sample(x, grid, options))[0];
+  };
+  constexpr GridPadding border = GridPadding::border;
+  CHECK(at(0, -0.5f) == 2);
+  CHECK_THAT(at(2.0f / 3, 0.5f), WithinAbs(6, 1e-5));
+  CHECK(at(0, 0) == 3.5);
+  CHECK(at(-1, -1, {.align_corners = true}) == 1);
+  CHECK(at(1, 0, {.align_corners = true}) == 4.5);
+  CHECK(at(-1, -0.5f) == 0.5);  // half of it outside
+  CHECK(at(-1, -0.5f, {.padding = border}) == 1);
+  CHECK(at(9, 9) == 0);
+  CHECK(at(9, 9, {.padding = border}) == 6);
+  CHECK(at(std::numeric_limits<float>::quiet_NaN(), 0) == 0);
+  CHECK(at(0, -std::numeric_limits<float>::infinity()) == 0);
+}
+
+std::string message_of(void (*call)(const Var&)) {
+  Tape tape;
+  try {
+    call(tape.parameter(Tensor::zeros({2, 3, 4, 6})));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+Var zeros(const Var& x, const Shape& shape) { return x.tape().parameter(Tensor::zeros(shape)); }
+
+TEST_CASE("operations on images say what does not fit") {
+  const struct {
+    void (*call)(const Var&);
+    const char* words;
+  } cases[] = {
+      {[](const Var& x) { resize(x, {1, 0}); }, "[resize] size is 0; it must be at least 1"},
+      {[](const Var& x) { upsample(x, {1, 2, 3}); }, "[upsample] factor has 3 numbers for 2"},
+      {[](const Var& x) { resize(cast(x, DType::i32), 2); }, "takes floating dtypes, not i32"},
+      {[](const Var& x) { resize(zeros(x, {2, 3}), 2); },
+       "input (2, 3) is not (batch, channels, 1 to 3 sizes)"},
+      {[](const Var& x) { resize(zeros(x, {2, 3, 0}), 2); }, "an axis without elements"},
+      {[](const Var& x) { pixel_shuffle(x, 2); }, "4 does not divide the 3 channels of input"},
+      {[](const Var& x) { pixel_shuffle(x, 0); }, "r is 0; it must be positive"},
+      {[](const Var& x) { pixel_unshuffle(x, 4); }, "4 does not divide height and width"},
+      {[](const Var& x) { pixel_unshuffle(zeros(x, {2, 3, 4}), 2); },
+       "input (2, 3, 4) is not (batch, channels, height, width)"},
+      {[](const Var& x) { grid_sample(x, zeros(x, {1, 5, 5, 2})); },
+       "grid (1, 5, 5, 2) does not fit input (2, 3, 4, 6); give (batch, height, width, 2)"},
+      {[](const Var& x) { grid_sample(x, zeros(x, {2, 5, 5, 3})); }, "does not fit"},
+      {[](const Var& x) { grid_sample(zeros(x, {2, 5, 2}), x); },
+       "is not (batch, channels, height, width) with elements"},
+  };
+  for (const auto& [call, words] : cases) {
+    CHECK_THAT(message_of(call), Contains(words) && Contains("image_test.cpp"));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,196 @@
+#include "autodiff/operations/linalg.h"
+#include "autodiff/operations/leaf.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include "autodiff/eigen.h"
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "tests/catch.h"
+
+using namespace palimpsest;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Tensor normal(const Shape& shape, std::uint64_t seed) {
+  return Tensor::normal(shape, seed, 0, 1, DType::f64);
+}
+
+/// Symmetric and positive definite.
+Var definite(Tape& tape, const Shape& shape, std::uint64_t seed) {
+  const Var a = tape.constant(normal(shape, seed));
+  const auto n = static_cast<double>(shape.size(-1));
+  Tensor one = Tensor::zeros({shape.size(-1), shape.size(-1)}, DType::f64);
+  as_matrix<double>(one).setIdentity();
+  return matmul(a, a, {.transpose_b = true}) / n + tape.constant(one);
+}
+
+double largest(const Var& x) { return max(abs(x)).item(); }
+
+template <class F>
+std::string error_of(F f) {
+  try {
+    f();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Tensor with_diagonal(std::initializer_list<double> diagonal) {
+  const auto n = static_cast<std::int64_t>(diagonal.size());
+  const Tensor result = Tensor::zeros({n, n}, DType::f64);
+  std::int64_t i = 0;
+  for (const double x : diagonal)
+    result.data<double>()[static_cast<std::size_t>(i++ * (n + 1))] = x;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("factorisations undo what they factor, small and many, large and few", "[linalg]") {
+  const Shape shape = GENERATE(values<Shape>({{2, 3, 5, 5}, {150, 150}, {20, 40, 40}, {0, 3, 3}}));
+  CAPTURE(shape);
+  Tape tape;
+  const Var a = definite(tape, shape, 1);
+  Shape right = shape;
+  right[shape.rank() - 1] = 3;
+  const Var b = tape.constant(normal(right, 2));
+  const auto small = [&](const Var& x) { return x.shape().elements() == 0 || largest(x) < 1e-12; };
+
+  const Var l = cholesky(a);
+  CHECK(small(matmul(l, l, {.transpose_b = true}) - a));
+  CHECK(small(triu(l, 1)));
+  CHECK(small(matmul(l, triangular_solve(l, b)) - b));
+  CHECK(small(matmul(a, solve(a, b)) - b));
+  CHECK(small(matmul(solve(a, b, {.transpose = true}), a, {.transpose_a = true}) -
+              transpose(b, -2, -1)));
+  CHECK(small(matmul(inverse(a), a) - matmul(a, inverse(a))));
+
+  const auto [q, r] = qr(tape.constant(normal(shape, 3)));
+  CHECK(small(matmul(q, r) - tape.constant(normal(shape, 3))));
+  CHECK(small(matmul(q, q, {.transpose_a = true}) - matmul(a, inverse(a))));
+  CHECK(small(tril(r, -1)));
+
+  const auto [w, v] = eigh(a);
+  Shape row = w.shape();
+  row.insert(row.rank() - 1, 1);
+  CHECK(small(matmul(v * reshape(w, row), v, {.transpose_b = true}) - a));
+  CHECK(small(logdet(a) - sum(log(w), {-1})));
+  CHECK(small(slogdet(a).log_magnitude - logdet(a)));
+}
+
+TEST_CASE("qr has the diagonal that makes it unique, eigh ascending values", "[linalg]") {
+  Tape tape;
+  const Var a = tape.constant(normal({4, 7, 5}, 4));
+  const Tensor r = qr(a).r.value();
+  for (std::int64_t i = 0; i < 4; ++i) {
+    for (std::int64_t j = 0; j < 5; ++j) CHECK(r.at(i * 25 + j * 6) >= 0);
+  }
+  const Tensor w = eigh(tape.constant(normal({9, 9}, 5))).values.value();
+  for (std::int64_t i = 1; i < 9; ++i) CHECK(w.at(i - 1) <= w.at(i));
+}
+
+TEST_CASE("determinants have their sign, and are zero for singular matrices", "[linalg]") {
+  Tape tape;
+  const Tensor swapped = Tensor::from({0.0, 2.0, 3.0, 0.0}, {2, 2});
+  CHECK_THAT(det(tape.constant(swapped)).item(), Catch::Matchers::WithinAbs(-6, 1e-12));
+  const auto [sign, magnitude] = slogdet(tape.constant(swapped));
+  CHECK(sign.item() == -1);
+  CHECK_THAT(magnitude.item(), Catch::Matchers::WithinAbs(std::log(6), 1e-12));
+  const Var singular = tape.constant(Tensor::ones({3, 3}, DType::f64));
+  CHECK(det(singular).item() == 0);
+  CHECK(slogdet(singular).sign.item() == 0);
+  CHECK(det(tape.constant(Tensor::zeros({0, 0}, DType::f64))).item() == 1);
+}
+
+TEST_CASE("functions of a matrix with equal eigenvalues have derivatives", "[linalg]") {
+  // f(a) = Σ v·exp(w)·vᵀ does not depend on the choice of vectors; at 2·I its derivative is e²·I.
+  Tape tape;
+  const Var a = tape.parameter(with_diagonal({2, 2, 2}));
+  const auto [w, v] = eigh(a);
+  const Var f = sum(matmul(v * reshape(exp(w), {1, 3}), v, {.transpose_b = true}) *
+                    tape.constant(with_diagonal({1, 2, 3})));
+  const Tensor g = gradient(f, a).value();
+  for (std::int64_t i = 0; i < 9; ++i) {
+    const double expected = i % 4 == 0 ? std::exp(2) * static_cast<double>(i / 4 + 1) : 0;
+    CHECK_THAT(g.at(i), Catch::Matchers::WithinAbs(expected, 1e-12));
+  }
+}
+
+TEST_CASE("matrices that cannot be factored are named, with the line that recorded it",
+          "[linalg]") {
+  Tape tape;
+  const auto check_says = [](const std::string& message, std::vector<std::string> words) {
+    words.push_back("linalg_test.cpp");
+    for (const std::string& word : words) CHECK_THAT(message, Contains(word));
+  };
+  const Var mixed =
+      stack({tape.constant(with_diagonal({1, 1, 1})), tape.constant(with_diagonal({1, 1, -1})),
+             tape.constant(with_diagonal({-1, 1, 1}))},
+            0);
+  check_says(error_of([&] { cholesky(mixed).value(); }),
+             {"[cholesky]", "matrix 1 of 3 of size 3 is not positive definite", "row 2"});
+  const Var singular = tape.constant(with_diagonal({1, 0, 2}));
+  const Var b = tape.constant(Tensor::ones({3}, DType::f64));
+  check_says(error_of([&] { solve(singular, b).value(); }),
+             {"[solve]", "matrix 0 of 1 of size 3 is singular"});
+  check_says(error_of([&] { inverse(singular).value(); }), {"[inverse]", "no pivot for column 1"});
+  check_says(error_of([&] { triangular_solve(singular, reshape(b, {3, 1})).value(); }),
+             {"[triangular_solve]", "element 1 of the diagonal is 0"});
+  check_says(error_of([&] { logdet(mixed).value(); }), {"[logdet]", "matrix 1", "slogdet"});
+  const Var bad = tape.constant(with_diagonal({1, std::nan(""), 2}));
+  check_says(error_of([&] { eigh(bad).values.value(); }), {"[eigh]", "do not converge"});
+  // An adjoint that fails names the line of the forward operation.
+  const Var x = tape.parameter(with_diagonal({1, 0, 2}));
+  const Var d = det(x);
+  const auto line = std::to_string(tape.where(d.node()).line());
+  check_says(error_of([&] { gradient(d, x).value(); }),
+             {"[inverse]", "singular", "linalg_test.cpp:" + line});
+}
+
+TEST_CASE("shapes and dtypes that do not fit are explained when recorded", "[linalg]") {
+  Tape tape;
+  const auto zeros = [&](const Shape& shape, DType dtype = DType::f32) {
+    return tape.constant(Tensor::zeros(shape, dtype));
+  };
+  CHECK_THAT(error_of([&] { cholesky(zeros({2, 3})); }),
+             Contains("[cholesky]") && Contains("square") && Contains("(2, 3)"));
+  CHECK_THAT(error_of([&] { eigh(zeros({3})); }), Contains("[eigh]") && Contains("two axes"));
+  CHECK_THAT(error_of([&] { inverse(zeros({3, 3}, DType::i32)); }),
+             Contains("i32 (3, 3)") && Contains("cast"));
+  CHECK_THAT(error_of([&] { qr(zeros({2, 3})); }), Contains("[qr]") && Contains("transpose"));
+  CHECK_THAT(error_of([&] { solve(zeros({3, 3}), zeros({4, 1})); }),
+             Contains("[solve]") && Contains("(4, 1)") && Contains("as many rows"));
+  CHECK_THAT(error_of([&] { solve(zeros({2, 3, 3}), zeros({4, 3, 1})); }),
+             Contains("[solve]") && Contains("(4, 3, 1)"));
+  CHECK_THAT(error_of([&] { triangular_solve(zeros({3, 3}), zeros({3, 4}), {.right = true}); }),
+             Contains("[triangular_solve]") && Contains("columns"));
+}
+
+TEST_CASE("factorisations have the same bits at any thread count", "[linalg]") {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const Shape shape = GENERATE(values<Shape>({{12, 30, 30}, {1, 260, 260}}));
+  const auto run = [&](int threads) {
+    return tbb::task_arena(threads).execute([&] {
+      Tape tape;
+      const Var a = cast(definite(tape, shape, 6), DType::f32);
+      const Var x = tape.parameter(a.value());
+      const Var b = tape.constant(Tensor::normal({shape[1], 7}, 7));
+      const Var total = sum(square(cholesky(x))) + sum(solve(x, b)) + sum(logdet(x)) +
+                        sum(qr(x).r) + sum(eigh(x).values);
+      return std::vector<Tensor>{total.value(), gradient(total, x).value()};
+    });
+  };
+  const std::vector<Tensor> one = run(1);
+  for (const int threads : {2, 8}) {
+    const std::vector<Tensor> many = run(threads);
+    CHECK(same_bits(one[0], many[0]));
+    CHECK(same_bits(one[1], many[1]));
+  }
+}

@@ -1,0 +1,127 @@
+#include "autodiff/operations/pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> elements(const Var& y) {
+  const Tensor value = y.value();
+  const auto data = value.data<float>();
+  return {data.begin(), data.end()};
+}
+
+Var row(Tape& tape, std::initializer_list<float> values) {
+  return tape.parameter(Tensor::from(values, {1, 1, static_cast<std::int64_t>(values.size())}));
+}
+
+TEST_CASE("windows at the edges") {
+  Tape tape;
+  const Var x = row(tape, {1, 2, 3, 4, 5, 6, 7});
+  using Row = std::vector<float>;
+  CHECK(elements(max_pool(x, 2)) == Row{2, 4, 6});
+  CHECK(elements(max_pool(x, 2, {.ceil_mode = true})) == Row{2, 4, 6, 7});
+  CHECK(elements(max_pool(x, 3, {.stride = 3, .padding = 1})) == Row{2, 5, 7});
+  CHECK(elements(average_pool(x, 2, {.stride = 3, .padding = 1})) == Row{0.5, 3.5, 6.5});
+  CHECK(elements(average_pool(x, 2, {.stride = 3, .padding = 1, .count_include_pad = false})) ==
+        Row{1, 3.5, 6.5});
+  // The last window begins inside and covers one element, one of padding, and one behind it.
+  CHECK(elements(average_pool(x, 3, {.stride = 2, .padding = 0, .ceil_mode = true})) ==
+        Row{2, 4, 6});
+  CHECK(elements(average_pool(x, 4, {.stride = 3, .padding = 1, .ceil_mode = true})) ==
+        Row{1.5, 4.5, 13.0f / 3});
+  // A window that would begin in the padding behind the input is no window.
+  CHECK(elements(max_pool(row(tape, {1, 2, 3}), 2, {.stride = 4, .padding = 1, .ceil_mode = true}))
+            .size() == 1);
+  CHECK(elements(adaptive_average_pool(x, 3)) == Row{2, 4, 6});
+  CHECK(elements(adaptive_max_pool(x, 2)) == Row{4, 7});
+  CHECK(global_average_pool(x).shape() == Shape{1, 1, 1});
+  CHECK(elements(global_max_pool(x)) == Row{7});
+}
+
+TEST_CASE("max_pool takes the first of equal elements, and NaN before all") {
+  Tape tape;
+  const Var x = row(tape, {3, 3, -1, 3, 2, 3});
+  CHECK(elements(gradient(max_pool(x, 3), x)) == std::vector<float>{1, 0, 0, 1, 0, 0});
+  CHECK(elements(gradient(max_pool(x, 4, {.stride = 1}), x)) ==
+        std::vector<float>{1, 1, 0, 1, 0, 0});
+
+  const Var odd = row(tape, {5, nan, nan, 7});
+  CHECK(std::isnan(elements(max_pool(odd, 4))[0]));
+  CHECK(elements(gradient(max_pool(odd, 4), odd)) == std::vector<float>{0, 1, 0, 0});
+}
+
+TEST_CASE("pooling of an image is the loop over its windows") {
+  Tape tape;
+  const Shape shape{2, 2, 9, 8};
+  const Tensor x = Tensor::normal(shape, 3);
+  const Var image = tape.constant(x);
+  const Tensor largest = max_pool(image, {3, 2}, {.stride = {2, 3}, .padding = 1}).value();
+  const Tensor mean = average_pool(image, {3, 2}, {.stride = {2, 3}, .padding = 1}).value();
+  REQUIRE(largest.shape() == Shape{2, 2, 5, 3});
+  std::int64_t wrong = 0;
+  std::int64_t index = 0;
+  for (std::int64_t plane = 0; plane < 4; ++plane) {
+    for (std::int64_t q = 0; q < 5; ++q) {
+      for (std::int64_t r = 0; r < 3; ++r, ++index) {
+        double best = -1e9, sum = 0;
+        for (std::int64_t i = std::max<std::int64_t>(0, 2 * q - 1);
+             i < std::min<std::int64_t>(9, 2 * q + 2); ++i) {
+          for (std::int64_t j = std::max<std::int64_t>(0, 3 * r - 1);
+               j < std::min<std::int64_t>(8, 3 * r + 1); ++j) {
+            const double element = x.at((plane * 9 + i) * 8 + j);
+            best = std::max(best, element);
+            sum += element;
+          }
+        }
+        wrong += largest.at(index) != best || std::abs(mean.at(index) - sum / 6) > 1e-6;
+      }
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+std::string message_of(void (*call)(const Var&)) {
+  Tape tape;
+  try {
+    call(tape.parameter(Tensor::zeros({2, 3, 4, 6})));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_CASE("pooling says what does not fit") {
+  const struct {
+    void (*call)(const Var&);
+    const char* words;
+  } cases[] = {
+      {[](const Var& x) { max_pool(x, {5, 2}); },
+       "[max_pool] kernel 5 is larger than an axis of input (2, 3, 4, 6) with padding 0"},
+      {[](const Var& x) { average_pool(x, 3, {.padding = 2}); },
+       "[average_pool] padding 2 is more than half of kernel 3"},
+      {[](const Var& x) { max_pool(x, {1, 1, 1}); }, "kernel has 3 numbers for 2 spatial axes"},
+      {[](const Var& x) { max_pool(x, 0); }, "kernel is 0; it must be at least 1"},
+      {[](const Var& x) { max_pool(x, 2, {.stride = -1}); }, "stride is -1"},
+      {[](const Var& x) { adaptive_average_pool(x, {2, 0}); }, "size is 0"},
+      {[](const Var& x) { global_max_pool(x.tape().parameter(Tensor::zeros({2, 3}))); },
+       "[global_max_pool] input (2, 3) is not (batch, channels, 1 to 3 sizes)"},
+      {[](const Var& x) { max_pool(cast(x, DType::i32), 2); }, "takes floating dtypes, not i32"},
+  };
+  for (const auto& [call, words] : cases) {
+    CHECK_THAT(message_of(call), Contains(words) && Contains("pool_test.cpp"));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
