@@ -13,8 +13,8 @@ struct RandomStream {
   std::uint32_t node = 0;
 };
 
-/// Fills with numbers `first` … `first` + n − 1 of the stream, uniform in [0, 1): 24 random bits for
-/// f32, 53 for f64. `first` is a multiple of 4.
+/// Fills with numbers `first` … `first` + n − 1 of the stream, uniform in [0, 1): 24 random bits
+/// for f32, 53 for f64. `first` is a multiple of 4.
 void fill_uniform(const RandomStream& stream, float* out, std::int64_t n, std::int64_t first = 0);
 void fill_uniform(const RandomStream& stream, double* out, std::int64_t n, std::int64_t first = 0);
 

@@ -35,7 +35,8 @@ class Player {
       step.kind == Step::Kind::compute ? compute(step.id) : drop(step.id);
     }
     finish();
-    // Added up by node, so that schedules of the same work in other orders cost the same to the bit.
+    // Added up by node, so that schedules of the same work in other orders cost the same to the
+    // bit.
     for (NodeId node = 0; node < graph_.node_count(); ++node) {
       result_.cost += graph_.cost(node) * times_[node];
     }

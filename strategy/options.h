@@ -12,8 +12,8 @@ struct RunOptions {
   Bytes memory_budget = unlimited;
   /// Who plans; null is `automatic()`, which keeps everything when that fits the budget.
   PlannerPtr planner = nullptr;
-  /// Most threads; 0 is one per core, and never more than oneTBB allows in this process. The results
-  /// are the same bits for any number.
+  /// Most threads; 0 is one per core, and never more than oneTBB allows in this process. The
+  /// results are the same bits for any number.
   int threads = 0;
   /// Anomaly mode: the first NaN or infinity throws `AnomalyError` naming where it came from.
   bool anomaly = false;
