@@ -39,7 +39,7 @@ std::string document() {
 
 int main(int argc, char** argv) {
   const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if (argc != 2 && !check) {
+  if ((argc != 2 && !check) || argv[argc - 1][0] == '-') {
     std::cerr << "usage: generate_operations [--check] FILE\n";
     return 2;
   }
