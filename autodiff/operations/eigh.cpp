@@ -1,5 +1,6 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <cmath>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
@@ -22,7 +23,8 @@ using Vector = Eigen::Map<Eigen::Matrix<T, -1, 1>>;
 Bytes own_bytes(const Shape& a, Bytes element) { return (a.size(-1) + 3) * a.size(-1) * element; }
 
 /// Eigen's SelfAdjointEigenSolver in memory that is given: to tridiagonal form, then QR steps.
-/// Returns false when they do not converge.
+/// Signs are chosen by an element that no other precision would pass over. Returns false when they
+/// do not converge.
 template <class T>
 bool factor(const T* a, T* values, T* vectors, std::int64_t n, T* space) {
   if (n == 0) return true;
@@ -54,9 +56,10 @@ bool factor(const T* a, T* values, T* vectors, std::int64_t n, T* space) {
   }
   w *= scale;
   for (std::int64_t j = 0; j < n; ++j) {
-    Eigen::Index largest_at = 0;
-    v.col(j).cwiseAbs().maxCoeff(&largest_at);
-    if (v(largest_at, j) < T(0)) v.col(j) = -v.col(j);
+    const T most = v.col(j).cwiseAbs().maxCoeff();
+    const T* first = std::find_if(v.col(j).data(), v.col(j).data() + n,
+                                  [&](T x) { return std::abs(x) >= T(0.9) * most; });
+    if (first != v.col(j).data() + n && *first < T(0)) v.col(j) = -v.col(j);
   }
   Eigen::Map<Eigen::Matrix<T, -1, -1, Eigen::RowMajor>>(vectors, n, n) = v;
   return converged;
@@ -82,6 +85,7 @@ void compute(const KernelCall& call) {
                       call.attributes.as<Blamed>().where);
 }
 
+/// Of eigenvalues that the operation at `where` made.
 Var inverse_gaps(const Var& w, const Where& where);
 
 // Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
@@ -129,14 +133,33 @@ const Operation eigh_operation{
         },
 };
 
-/// 1/(wⱼ − wᵢ) at (i, j), and 0 where the two are equal.
+/// Throws where two neighbours of the ascending eigenvalues are equal.
+template <class T>
+void check_gaps(const KernelCall& call) {
+  const Shape& shape = call.output().shape();
+  const std::int64_t n = shape.size(-1);
+  const T* w = call.input().as<T>();
+  for (std::int64_t i = 1; i < call.input().elements(); ++i) {
+    if (i % n == 0 || w[i] != w[i - 1]) continue;
+    throw ArgumentError("eigh",
+                        "eigenvalues " + std::to_string(i % n - 1) + " and " +
+                            std::to_string(i % n) + " of matrix " + std::to_string(i / n) +
+                            " of shape " + to_string(shape) +
+                            " are equal, so that their vectors have no derivative; use the "
+                            "eigenvalues only, a wider dtype, or a matrix moved apart by a little",
+                        call.attributes.as<Blamed>().where);
+  }
+}
+
+/// 1/(wⱼ − wᵢ) at (i, j), and 0 on the diagonal.
 const Operation inverse_gaps_operation{
     .name = "inverse_gaps",
-    .formula = "yᵢⱼ = 1/(wⱼ - wᵢ), or 0 for equal ones; w̄ⱼ = Σᵢ gᵢⱼ - Σᵢ gⱼᵢ with g = -y²·ȳ",
+    .formula = "yᵢⱼ = 1/(wⱼ - wᵢ), yᵢᵢ = 0; w̄ⱼ = Σᵢ gᵢⱼ - Σᵢ gⱼᵢ with g = -y²·ȳ",
     .summary = "inverse differences of eigenvalues",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) {
+            check_gaps<T>(call);
             const std::int64_t n = call.output().shape().size(-1);
             const std::int64_t rows = n == 0 ? 0 : call.output().elements() / n;
             parallel_chunks(rows, grain_for(static_cast<double>(n)),
@@ -145,8 +168,7 @@ const Operation inverse_gaps_operation{
                                 const T* w = call.input().as<T>() + row / n * n;
                                 T* y = call.output().as<T>() + row * n;
                                 for (std::int64_t j = 0; j < n; ++j) {
-                                  const T gap = w[j] - w[row % n];
-                                  y[j] = gap == T(0) ? T(0) : T(1) / gap;
+                                  y[j] = j == row % n ? T(0) : T(1) / (w[j] - w[row % n]);
                                 }
                               }
                             });
@@ -164,7 +186,7 @@ Var inverse_gaps(const Var& w, const Where& where) {
   Shape shape = w.shape();
   shape.push_back(shape.size(-1));
   const ValueType type{shape, w.dtype()};
-  return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, {}, where);
+  return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, Blamed{where}, where);
 }
 
 const Operation* const family[] = {&eigh_operation, &inverse_gaps_operation};

@@ -18,7 +18,8 @@ Var tril(const Var& x, int diagonal = 0, Where where = Where::current());
 Var triu(const Var& x, int diagonal = 0, Where where = Where::current());
 
 /// The lower triangular L with L·Lᵀ = a for symmetric, positive definite a. Only the lower triangle
-/// of a is read, and the adjoint lies in it.
+/// of a is read, and the adjoint lies in it. Throws `ArgumentError` when computed if a is not
+/// positive definite.
 Var cholesky(const Var& a, Where where = Where::current());
 
 /// What `triangular_solve` solves: op(A)·X = B, or X·op(A) = B.
@@ -67,10 +68,11 @@ struct Qr {
 Qr qr(const Var& a, Where where = Where::current());
 
 /// a = v·diag(w)·vᵀ for symmetric a: eigenvalues w (…, n) in ascending order, orthonormal vectors
-/// in the columns of v, the largest element of each positive. Only the lower triangle of a is read,
-/// and the adjoint lies in it. Vectors of equal eigenvalues have no derivative: their
-/// terms, which are infinite, are left out. This is right for what does not depend on the choice of
-/// vectors, and for eigenvalues always at order 1.
+/// in the columns of v, in each of which the first element of at least 0.9 times the largest
+/// magnitude is positive. Only the lower triangle of a is read, and the adjoint lies in it. Throws
+/// `ArgumentError` when computed if the iteration does not converge, as for elements that are not
+/// finite, or if two eigenvalues are equal where the adjoint of the vectors is computed: there it
+/// does not exist. Eigenvalues always have their first derivative.
 struct Eigh {
   Var values;
   Var vectors;
