@@ -40,7 +40,8 @@ void check_matrices(const char* operation, const Var& x, bool square, const Wher
   }
   if (square && shape.size(-1) != shape.size(-2)) {
     throw ShapeError(operation,
-                     "takes square matrices, and those of shape " + to_string(shape) + " are not",
+                     "takes square matrices, and those of shape " + to_string(shape) +
+                         " are not; qr factors those with more rows than columns",
                      where);
   }
 }

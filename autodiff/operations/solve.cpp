@@ -36,7 +36,8 @@ Bytes solve_workspace(const FactorBatch& batch, std::int64_t columns, bool trans
                       "matrix " + std::to_string(failed.first) + " of " +
                           std::to_string(batch.count) + " of size " + std::to_string(batch.n) +
                           " is singular: elimination finds no pivot for column " +
-                          std::to_string(failed.second),
+                          std::to_string(failed.second) +
+                          "; add to its diagonal, or solve the least squares through qr",
                       where);
 }
 

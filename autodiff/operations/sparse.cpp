@@ -154,16 +154,23 @@ Var sparse_matmul(const SparsePattern& pattern, const Var& values, const Var& x,
   }
   check_matrices("sparse_matmul", x, false, where);
   const Shape shape = x.shape();
-  if (values.shape() != Shape{pattern.entries()} || !is_floating(values.dtype())) {
-    throw ShapeError("sparse_matmul",
-                     describe(pattern) + " takes a floating vector of as many values, not " +
-                         to_string(values.type()),
+  if (!is_floating(values.dtype())) {
+    throw DTypeError("sparse_matmul",
+                     "takes floating values, not " + to_string(values.type()) + "; cast them first",
                      where);
   }
-  if (shape.size(-2) != (options.transpose ? pattern.rows() : pattern.columns())) {
+  if (values.shape() != Shape{pattern.entries()}) {
+    throw ShapeError("sparse_matmul",
+                     describe(pattern) + " takes a vector of as many values, not shape " +
+                         to_string(values.shape()) + "; give one value for each entry",
+                     where);
+  }
+  const std::int64_t needed = options.transpose ? pattern.rows() : pattern.columns();
+  if (shape.size(-2) != needed) {
     throw ShapeError("sparse_matmul",
                      describe(pattern) + (options.transpose ? ", transposed," : "") +
-                         " does not multiply shape " + to_string(shape),
+                         " does not multiply shape " + to_string(shape) + "; its matrices need " +
+                         std::to_string(needed) + " rows",
                      where);
   }
   const DType dtype = promote(values.dtype(), x.dtype());

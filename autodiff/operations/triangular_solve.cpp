@@ -53,11 +53,12 @@ void compute(const KernelCall& call) {
         return std::int64_t{-1};
       });
   if (matrix < 0) return;
-  throw ArgumentError("triangular_solve",
-                      "system " + std::to_string(matrix) + " of " + std::to_string(batch.count) +
-                          " of size " + std::to_string(n) + " is singular: element " +
-                          std::to_string(pivot) + " of the diagonal is 0",
-                      where);
+  throw ArgumentError(
+      "triangular_solve",
+      "system " + std::to_string(matrix) + " of " + std::to_string(batch.count) + " of size " +
+          std::to_string(n) + " is singular: element " + std::to_string(pivot) +
+          " of the diagonal is 0; add to the diagonal, or take out that row and column",
+      where);
 }
 
 void pull_back(const Pullback& p) {

@@ -8,6 +8,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "tests/catch.h"
+#include "tests/error_of.h"
 
 using namespace palimpsest;
 using Catch::Matchers::Contains;
@@ -25,16 +26,6 @@ Eigen::SparseMatrix<double> scattered(int rows, int columns, int each) {
   Eigen::SparseMatrix<double> matrix(rows, columns);
   matrix.setFromTriplets(entries.begin(), entries.end());
   return matrix;
-}
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace
@@ -99,9 +90,11 @@ TEST_CASE("sparse patterns and products that make no sense are explained", "[spa
   Tape tape;
   const auto zeros = [&](const Shape& shape) { return tape.constant(Tensor::zeros(shape)); };
   CHECK_THAT(error_of([&] { sparse_matmul(good, zeros({3}), zeros({3, 1})); }),
-             Contains("[sparse_matmul]") && Contains("2 entries") && Contains("f32 (3)"));
+             Contains("[sparse_matmul]") && Contains("2 entries") && Contains("shape (3)"));
+  const Var whole = tape.constant(Tensor::zeros({2}, DType::i32));
+  CHECK_THROWS_AS(sparse_matmul(good, whole, zeros({3, 1})), DTypeError);
   CHECK_THAT(error_of([&] { sparse_matmul(good, zeros({2}), zeros({2, 1})); }),
-             Contains("(2, 3)") && Contains("does not multiply"));
+             Contains("(2, 3)") && Contains("does not multiply") && Contains("need 3 rows"));
   CHECK_THAT(error_of([&] { sampled_matmul(good, zeros({2, 1}), zeros({3, 2})); }),
              Contains("[sampled_matmul]") && Contains("does not sample"));
 }
