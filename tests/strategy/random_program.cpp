@@ -29,7 +29,7 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
     return below(4) == 0 ? wide[below(wide.size())] : wide[wide.size() - 1 - below(recent)];
   };
   while (program.values.size() < static_cast<std::size_t>(size)) {
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         wide.push_back(keep(any() + any()));
         break;
@@ -55,6 +55,12 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
       case 6:
         wide.push_back(keep(relu(any()) + 0.1));
         break;
+      case 7: {  // an operation of three outputs, two of them read
+        const BatchNorm normal = batch_norm(any());
+        wide.push_back(keep(normal.y));
+        losses.push_back(keep(sum(normal.variance)));
+        break;
+      }
       default:
         losses.push_back(keep(sum(any() * any())));
         break;
