@@ -5,6 +5,7 @@
 
 #include "benchmarks/claims.h"
 #include "benchmarks/models.h"
+#include "examples/support/resident.h"
 
 using namespace palimpsest;
 using benchmark::State;
@@ -28,11 +29,13 @@ bool same(const Gradients& a, const Gradients& b) {
 void step(State& state, const Model& model, int percent) {
   const Bytes everything = keep_all_peak(model);
   const RunOptions options{.memory_budget = everything * percent / 100};
-  Tape tape;
   const Gradients expected = [&] {
     Tape other;
     return backward(model.record_loss(other));
   }();
+  examples::restart_peak_resident();
+  const Bytes resident = resident_size();
+  Tape tape;
   bool exact = same(expected, backward(model.record_loss(tape), options));
   Bytes peak = 0;
   Bytes predicted = 0;
@@ -45,6 +48,7 @@ void step(State& state, const Model& model, int percent) {
     predicted = report.predicted_peak;
     recomputed = report.recomputed;
   }
+  state.counters["resident_growth"] = static_cast<double>(examples::peak_resident() - resident);
   state.counters["budget_bytes"] = static_cast<double>(options.memory_budget);
   state.counters["predicted_bytes"] = static_cast<double>(predicted);
   state.counters["peak_bytes"] = static_cast<double>(peak);
@@ -132,6 +136,12 @@ void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
         refused + ": peak in that budget", 1,
         results.counter(refused, "peak_bytes") / results.counter(refused, "smallest_bytes"),
         "of it");
+  }
+  for (const int percent : percents) {
+    const std::string name = "residual_network/" + std::to_string(percent);
+    claims.at_most(name + ": growth of the process's resident size",
+                   1.15 * results.counter(name, "budget_bytes") + 24 * 1024 * 1024,
+                   results.counter(name, "resident_growth"), "bytes");
   }
   claims.at_most("residual_network: smallest budget", 0.3,
                  results.counter("residual_network/refusal", "share_of_keep_all"), "of keep-all");

@@ -15,6 +15,7 @@
 
 #include "examples/support/idx.h"
 #include "examples/support/progress.h"
+#include "examples/support/resident.h"
 #include "examples/support/residual_network.h"
 #include "palimpsest.h"
 

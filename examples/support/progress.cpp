@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
 namespace examples {
 
@@ -25,17 +24,5 @@ void Progress::show(std::int64_t step, const std::string& text) {
               terminal_ ? "  " : "\n");
   std::fflush(stdout);
 }
-
-std::int64_t peak_resident() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  while (status >> word) {
-    std::int64_t kilobytes = 0;
-    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
-  }
-  return 0;
-}
-
-void restart_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 }  // namespace examples
