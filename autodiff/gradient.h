@@ -27,8 +27,9 @@ class Pullback {
   /// Gives the adjoint of input `i`: its shape and dtype must be the input's.
   void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = adjoint; }
   bool is_set(std::size_t i = 0) const { return input_adjoints_[i].defined(); }
-  /// The line that recorded the forward node, for the nodes recorded now.
-  const Where& where() const { return tape_->where(node_); }
+  /// The line that recorded the forward node, for the nodes recorded now; a copy, because the tape
+  /// moves what it holds as it grows.
+  Where where() const { return tape_->where(node_); }
 
  private:
   Tape* tape_;

@@ -68,7 +68,7 @@ void substitute(View<T> m, Triangle triangle, View<T> x, bool split) {
   };
   if (split)
     parallel_chunks(x.columns, grain_for(static_cast<double>(m.rows * m.rows)), run);
-  else if (x.columns > 0)
+  else
     run(0, x.columns);
 }
 
@@ -111,6 +111,7 @@ void Products<T>::subtract(View<T> a, View<T> b, View<T> c) {
 template <class T>
 void solve_triangular(View<T> m, Triangle triangle, View<T> x, Products<T>& products) {
   const std::int64_t n = m.rows;
+  if (n == 0 || x.columns == 0) return;
   if (n <= smallest) {
     if (!products.measures()) substitute(m, triangle, x, products.split());
     return;
@@ -210,9 +211,10 @@ std::int64_t factor_panel(View<T> a, std::int64_t* exchanges, Products<T>& produ
   if (!products.measures()) exchange_rows(right, exchanges, half);
   solve_triangular(left.block(0, 0, half, half), {.unit = true}, corner, products);
   products.subtract(left.block(half, 0, a.rows - half, half), corner, rest);
-  const std::int64_t later = factor_panel(rest, exchanges + half, products);
+  std::int64_t* const exchanged = products.measures() ? nullptr : exchanges + half;
+  const std::int64_t later = factor_panel(rest, exchanged, products);
   if (!products.measures()) {
-    exchange_rows(left.block(half, 0, a.rows - half, half), exchanges + half, n - half);
+    exchange_rows(left.block(half, 0, a.rows - half, half), exchanged, n - half);
     for (std::int64_t i = half; i < n; ++i) exchanges[i] += half;
   }
   if (failed >= 0) return failed;

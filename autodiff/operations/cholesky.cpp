@@ -42,7 +42,7 @@ void compute(const KernelCall& call) {
 // Φ takes the lower triangle with half the diagonal. Murray (2016), equation 8, whose adjoint is
 // that of a symmetric matrix; here both triangles' share is the lower one's.
 void pull_back(const Pullback& p) {
-  const Where& where = p.where();
+  const Where where = p.where();
   const Var l = p.output();
   const Var inner = half_tril(matmul(l, p.adjoint(), {.transpose_a = true}, where), where);
   const Var left = triangular_solve(l, inner, {.transpose = true}, where);

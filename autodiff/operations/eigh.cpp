@@ -90,7 +90,7 @@ Var inverse_gaps(const Var& w, const Where& where);
 
 // Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
 void pull_back(const Pullback& p) {
-  const Where& where = p.where();
+  const Where where = p.where();
   const Var w = p.output(0);
   const Var v = p.output(1);
   Var inner;

@@ -67,7 +67,7 @@ void compute(const KernelCall& call) {
 // Walter and Lehmann (2010), section 4.3: ā = (q̄ + q·sym(m))·r⁻ᵀ with m = r·r̄ᵀ - q̄ᵀ·q and sym(m)
 // the symmetric matrix with m's lower triangle.
 void pull_back(const Pullback& p) {
-  const Where& where = p.where();
+  const Where where = p.where();
   const Var q = p.output(0);
   const Var r = p.output(1);
   Var inner;

@@ -83,7 +83,7 @@ const Operation solve_operation{
         },
     .vjp =
         [](const Pullback& p) {
-          const Where& where = p.where();
+          const Where where = p.where();
           const bool transpose = p.attributes().as<SystemAttributes>().transpose;
           const Var a = p.input(0);
           const Var b = p.input(1);

@@ -62,7 +62,7 @@ void compute(const KernelCall& call) {
 }
 
 void pull_back(const Pullback& p) {
-  const Where& where = p.where();
+  const Where where = p.where();
   const TriangularSolveOptions options = p.attributes().as<SystemAttributes>().options;
   const Var a = p.input(0);
   const Var b = p.input(1);
