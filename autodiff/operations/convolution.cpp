@@ -179,18 +179,10 @@ struct Call {
       : name(operation), where(line), image(input.shape()), kernel(weights.shape()) {
     DType dtype = promote(input.dtype(), weights.dtype());
     if (offsets.defined()) dtype = promote(dtype, offsets.dtype());
-    if (!is_floating(dtype)) {
-      throw DTypeError(name, "takes floating dtypes, not " + to_string(input.type()), where);
-    }
+    axes = spatial_axes(name, {image, dtype}, where);
     x = cast(input, dtype, where);
     weight = cast(weights, dtype, where);
     if (offsets.defined()) bias = cast(offsets, dtype, where);
-    axes = image.rank() - 2;
-    if (axes < 1 || axes > 3) {
-      throw ShapeError(
-          name, "input " + to_string(image) + " is not (batch, channels, 1 to 3 sizes); reshape it",
-          where);
-    }
     if (kernel.rank() != image.rank()) {
       throw ShapeError(name,
                        "weight " + to_string(kernel) + " has another number of axes than input " +

@@ -1,6 +1,7 @@
 #include "autodiff/operations/per_axis.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace palimpsest {
 
@@ -30,9 +31,32 @@ std::array<std::int64_t, 3> PerAxis::fill(int axes, std::int64_t missing, std::i
                               "; it must be at least " + std::to_string(least),
                           where);
     }
+    // Sums and products of two settings then fit 64 bits.
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    if (value > most) {
+      throw ArgumentError(operation,
+                          std::string(setting) + " is " + std::to_string(value) +
+                              "; it must be at most " + std::to_string(most),
+                          where);
+    }
     result[static_cast<std::size_t>(3 - axes + axis)] = value;
   }
   return result;
+}
+
+int spatial_axes(const char* operation, const ValueType& input, const Where& where) {
+  if (!is_floating(input.dtype)) {
+    throw DTypeError(operation,
+                     "takes floating dtypes, not " + to_string(input) + "; cast it first", where);
+  }
+  const int axes = input.shape.rank() - 2;
+  if (axes < 1 || axes > 3) {
+    throw ShapeError(
+        operation,
+        "input " + to_string(input.shape) + " is not (batch, channels, 1 to 3 sizes); reshape it",
+        where);
+  }
+  return axes;
 }
 
 std::array<std::int64_t, 3> spatial_sizes(const Shape& shape, int first) {

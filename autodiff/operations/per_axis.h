@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "autodiff/shape.h"
+#include "autodiff/tensor.h"
 
 namespace palimpsest {
 
@@ -19,7 +20,7 @@ class PerAxis {
 
   /// The numbers for `axes` axes, in the last places of three; `missing` stands in front. Throws
   /// `ArgumentError` naming `operation` and `setting` when there are neither one nor `axes` numbers
-  /// or one is below `least`.
+  /// or one is below `least` or takes more than 31 bits.
   std::array<std::int64_t, 3> fill(int axes, std::int64_t missing, std::int64_t least,
                                    const char* operation, const char* setting,
                                    const Where& where) const;
@@ -28,6 +29,10 @@ class PerAxis {
   std::array<std::int64_t, 3> values_{};
   int count_;
 };
+
+/// The number of spatial axes of an operation's input. Throws `DTypeError` for dtypes that are not
+/// floating, `ShapeError` for shapes that are not (batch, channels, 1 to 3 sizes).
+int spatial_axes(const char* operation, const ValueType& input, const Where& where);
 
 /// Sizes of the axes of `shape` from `first` on, in the last places of three after ones.
 std::array<std::int64_t, 3> spatial_sizes(const Shape& shape, int first);

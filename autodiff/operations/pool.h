@@ -7,7 +7,8 @@ namespace palimpsest {
 
 struct PoolOptions {
   PerAxis stride = 0;      ///< 0: as the kernel, so that windows do not overlap
-  PerAxis padding = 0;     ///< on either side; at most half the kernel
+  PerAxis padding = 0;     ///< on either side; at most half of what the kernel spans
+  PerAxis dilation = 1;    ///< from one element of a window to the next
   bool ceil_mode = false;  ///< also the windows that begin inside and end behind the padding
 };
 
@@ -19,8 +20,9 @@ struct AveragePoolOptions {
 };
 
 // Pooling takes (batch, channels, 1 to 3 sizes) and floating dtypes, and makes of every window one
-// element: sizes become (size + 2·padding − kernel)/stride + 1, rounded down, or up with
-// `ceil_mode`. Throws `ShapeError` for other ranks and for a kernel larger than the padded input,
+// element: sizes become (size + 2·padding − span)/stride + 1, rounded down, or up with `ceil_mode`,
+// where a kernel spans (kernel − 1)·dilation + 1 elements. Throws `ShapeError` for other ranks, for
+// kernels that span more than the padded input and for windows that hold padding only,
 // `ArgumentError` for settings out of range, `DTypeError` for other dtypes.
 
 /// The largest element of each window; padding is never it, NaN always. The derivative goes to the

@@ -35,8 +35,9 @@ std::span<const Operation* const> concat_operations();
 std::span<const Operation* const> index_operations();
 std::span<const Operation* const> random_operations();
 std::span<const Operation* const> convolution_operations();
+std::span<const Operation* const> max_pool_operations();
+std::span<const Operation* const> average_pool_operations();
 std::span<const Operation* const> resize_operations();
 std::span<const Operation* const> grid_sample_operations();
-std::span<const Operation* const> pool_operations();
 
 }  // namespace palimpsest

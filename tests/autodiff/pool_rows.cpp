@@ -23,6 +23,12 @@ std::vector<OperationRow> pool_rows() {
        "volume, rounded up",
        {volume},
        [](auto xs) { return max_pool(xs[0], {2, 2, 1}, {.ceil_mode = true}); }},
+      {"max_pool",
+       "dilated, padded",
+       {image},
+       [](auto xs) {
+         return max_pool(xs[0], {3, 2}, {.stride = {2, 1}, .padding = {2, 1}, .dilation = {2, 3}});
+       }},
       {"max_pool", "adaptive", {image}, [](auto xs) { return adaptive_max_pool(xs[0], {3, 4}); }},
       {"max_pool", "global", {volume}, [](auto xs) { return global_max_pool(xs[0]); }},
       {"max_pool", "empty batch", {empty}, [](auto xs) { return max_pool(xs[0], 2); }},

@@ -1,12 +1,17 @@
 #include "autodiff/operations/pool.h"
 
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "tests/catch.h"
+#include "tests/error_of.h"
 
 namespace palimpsest {
 namespace {
@@ -43,6 +48,14 @@ TEST_CASE("windows at the edges") {
   // A window that would begin in the padding behind the input is no window.
   CHECK(elements(max_pool(row(tape, {1, 2, 3}), 2, {.stride = 4, .padding = 1, .ceil_mode = true}))
             .size() == 1);
+  CHECK(elements(max_pool(x, 3, {.stride = 1, .dilation = 2})) == Row{5, 6, 7});
+  CHECK(elements(max_pool(row(tape, {9, 1, 2, 8, 3, 4}), 2,
+                          {.stride = 2, .padding = 1, .dilation = 2})) == Row{1, 8, 8});
+  CHECK(elements(max_pool(row(tape, {9, 1, 2, 8, 3, 4}), 2,
+                          {.stride = 3, .dilation = 2, .ceil_mode = true})) == Row{9, 8});
+  // An axis shorter than the dilation, where every window still touches it.
+  CHECK(elements(max_pool(row(tape, {1, 2}), 3, {.stride = 1, .padding = 3, .dilation = 3})) ==
+        Row{1, 2});
   CHECK(elements(adaptive_average_pool(x, 3)) == Row{2, 4, 6});
   CHECK(elements(adaptive_max_pool(x, 2)) == Row{4, 7});
   CHECK(global_average_pool(x).shape() == Shape{1, 1, 1});
@@ -91,14 +104,22 @@ TEST_CASE("pooling of an image is the loop over its windows") {
   CHECK(wrong == 0);
 }
 
-std::string message_of(void (*call)(const Var&)) {
-  Tape tape;
-  try {
-    call(tape.parameter(Tensor::zeros({2, 3, 4, 6})));
-  } catch (const UsageError& error) {
-    return error.what();
+TEST_CASE("pooling has the same bits at any thread count") {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const auto run = [](int threads) {
+    return tbb::task_arena(threads).execute([] {
+      Tape tape;
+      const Var x = tape.parameter(Tensor::normal({6, 16, 40, 39}, 3));
+      const Var y = max_pool(x, 3, {.stride = 1, .padding = 1, .dilation = 2}) +
+                    average_pool(x, 3, {.stride = 1});
+      return std::vector<Tensor>{y.value(), gradient(y * y, x).value()};
+    });
+  };
+  const std::vector<Tensor> one = run(1);
+  for (const int threads : {2, 8}) {
+    const std::vector<Tensor> many = run(threads);
+    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], many[i]));
   }
-  return "nothing was thrown";
 }
 
 TEST_CASE("pooling says what does not fit") {
@@ -113,13 +134,25 @@ TEST_CASE("pooling says what does not fit") {
       {[](const Var& x) { max_pool(x, {1, 1, 1}); }, "kernel has 3 numbers for 2 spatial axes"},
       {[](const Var& x) { max_pool(x, 0); }, "kernel is 0; it must be at least 1"},
       {[](const Var& x) { max_pool(x, 2, {.stride = -1}); }, "stride is -1"},
+      {[](const Var& x) { max_pool(x, 2, {.dilation = 0}); },
+       "dilation is 0; it must be at least 1"},
+      {[](const Var& x) { max_pool(x, 3, {.dilation = {1, 3}}); },
+       "kernel 3 with dilation 3 is larger than an axis of input (2, 3, 4, 6)"},
+      {[](const Var& x) { max_pool(x, 2, {.padding = 5, .dilation = 9}); },
+       "kernel 2 with dilation 9 and padding 5 steps over an axis of input (2, 3, 4, 6)"},
+      {[](const Var& x) { average_pool(x, std::int64_t{1} << 31); },
+       "kernel is 2147483648; it must be at most 2147483647"},
       {[](const Var& x) { adaptive_average_pool(x, {2, 0}); }, "size is 0"},
+      {[](const Var& x) { adaptive_max_pool(x.tape().parameter(Tensor::zeros({2, 3, 0})), 1); },
+       "[adaptive_max_pool] input (2, 3, 0) has an axis without elements"},
       {[](const Var& x) { global_max_pool(x.tape().parameter(Tensor::zeros({2, 3}))); },
        "[global_max_pool] input (2, 3) is not (batch, channels, 1 to 3 sizes)"},
       {[](const Var& x) { max_pool(cast(x, DType::i32), 2); }, "takes floating dtypes, not i32"},
   };
   for (const auto& [call, words] : cases) {
-    CHECK_THAT(message_of(call), Contains(words) && Contains("pool_test.cpp"));
+    Tape tape;
+    const Var x = tape.parameter(Tensor::zeros({2, 3, 4, 6}));
+    CHECK_THAT(error_of([&, &f = call] { f(x); }), Contains(words) && Contains("pool_test.cpp"));
   }
 }
 

@@ -1,0 +1,121 @@
+#include "autodiff/gradient.h"
+#include "autodiff/operations/pool.h"
+#include "autodiff/operations/pool_windows.h"
+#include "autodiff/operations/registry.h"
+
+namespace palimpsest {
+namespace {
+
+/// Calls f(position, element) with the first largest element of every window of x.
+template <class T, class F>
+void for_maxima(const PoolWindows& windows, const T* x, F f) {
+  windows.for_windows(
+      [&](std::int64_t position, const PoolSpan& i, const PoolSpan& j, const PoolSpan& k) {
+        std::int64_t best = -1;
+        windows.for_rows(i, j, k, [&, step = k.step](std::int64_t begin, std::int64_t end) {
+          if (best < 0) best = begin;
+          for (std::int64_t at = begin; at < end; at += step) {
+            // A NaN is taken, and stays. No branch: none could be foreseen.
+            const bool taken = !(x[at] <= x[best]) & (x[best] == x[best]);
+            best += (at - best) & -static_cast<std::int64_t>(taken);
+          }
+        });
+        f(position, best);
+      });
+}
+
+/// y = what input `source` has where x, input 0, is largest.
+void pick(const KernelCall& call, std::size_t source) {
+  const auto& pool = call.attributes.as<PoolAttributes>();
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
+      const T* x = call.input(0).as<T>() + plane * pool.input_size();
+      const T* from = call.input(source).as<T>() + plane * pool.input_size();
+      T* y = call.output().as<T>() + plane * pool.output_size();
+      for_maxima(windows, x,
+                 [&](std::int64_t position, std::int64_t best) { y[position] = from[best]; });
+    });
+  });
+}
+
+/// Inputs x and ȳ.
+void compute_adjoint(const KernelCall& call) {
+  const auto& pool = call.attributes.as<PoolAttributes>();
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
+      const T* x = call.input(0).as<T>() + plane * pool.input_size();
+      const T* y = call.input(1).as<T>() + plane * pool.output_size();
+      T* to = call.output().as<T>() + plane * pool.input_size();
+      std::fill_n(to, pool.input_size(), T(0));
+      for_maxima(windows, x,
+                 [&](std::int64_t position, std::int64_t best) { to[best] += y[position]; });
+    });
+  });
+}
+
+// x decides where from, so a derivative flows through the other operand only.
+extern const Operation max_pool_pick_operation;
+
+const Operation max_pool_adjoint_operation{
+    .name = "max_pool_adjoint",
+    .formula = "z(argmax of window q of x) += y(q); ȳ = z̄ picked where x is largest, x̄ = 0",
+    .summary = "adjoint of max_pool",
+    .compute = compute_adjoint,
+    .vjp =
+        [](const Pullback& p) {
+          const auto pool = p.attributes().as<PoolAttributes>();
+          if (!p.wants(1)) return;
+          p.set(1, record_pool(max_pool_pick_operation, {p.input(0), p.adjoint()},
+                               p.input(1).shape(), pool, p.where()));
+        },
+    .cost = pool_cost,
+};
+
+void pull_back_pick(const Pullback& p, std::size_t picked) {
+  const auto pool = p.attributes().as<PoolAttributes>();
+  if (!p.wants(picked)) return;
+  p.set(picked, record_pool(max_pool_adjoint_operation, {p.input(0), p.adjoint()},
+                            p.input(0).shape(), pool, p.where()));
+}
+
+const Operation max_pool_pick_operation{
+    .name = "max_pool_pick",
+    .formula = "y(q) = z(argmax of window q of x); z̄ = ȳ where x is largest, x̄ = 0",
+    .summary = "elements from the places that max_pool takes",
+    .compute = [](const KernelCall& call) { pick(call, 1); },
+    .vjp = [](const Pullback& p) { pull_back_pick(p, 1); },
+    .cost = pool_cost,
+};
+
+const Operation max_pool_operation{
+    .name = "max_pool",
+    .formula = "y(q) = max of window q of x; x̄ = ȳ at the first maximum",
+    .summary = "largest element of each window; plain, adaptive or global",
+    .compute = [](const KernelCall& call) { pick(call, 0); },
+    .vjp = [](const Pullback& p) { pull_back_pick(p, 0); },
+    .cost = pool_cost,
+};
+
+const Operation* const family[] = {&max_pool_operation, &max_pool_pick_operation,
+                                   &max_pool_adjoint_operation};
+
+}  // namespace
+
+std::span<const Operation* const> max_pool_operations() { return family; }
+
+Var max_pool(const Var& x, const PerAxis& kernel, const PoolOptions& options, Where where) {
+  return record_pool(max_pool_operation, x, kernel_windows("max_pool", x, kernel, options, where),
+                     where);
+}
+
+Var adaptive_max_pool(const Var& x, const PerAxis& sizes, Where where) {
+  return record_pool(max_pool_operation, x, adaptive_windows("adaptive_max_pool", x, sizes, where),
+                     where);
+}
+
+Var global_max_pool(const Var& x, Where where) {
+  return record_pool(max_pool_operation, x, adaptive_windows("global_max_pool", x, 1, where),
+                     where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "autodiff/operation.h"
+#include "autodiff/operations/per_axis.h"
+#include "autodiff/operations/pool.h"
+#include "autodiff/parallel.h"
+#include "autodiff/tape.h"
+
+/// What pooling by maxima and by averages share: which elements each window covers.
+namespace palimpsest {
+
+/// One axis of a window: elements begin, begin + step … before end, and how many places divide an
+/// average.
+struct PoolSpan {
+  std::int64_t begin, end, step, count;
+};
+
+struct PoolAxis {
+  std::int64_t input = 1;
+  std::int64_t output = 1;
+  std::int64_t kernel = 1;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t dilation = 1;
+  bool adaptive = false;
+
+  /// From a window's first element to one past its last.
+  std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
+  PoolSpan span(std::int64_t q, bool include_padding) const;
+};
+
+struct PoolAttributes {
+  std::array<PoolAxis, 3> axes;
+  bool include_padding = true;
+
+  std::int64_t input_size() const { return axes[0].input * axes[1].input * axes[2].input; }
+  std::int64_t output_size() const { return axes[0].output * axes[1].output * axes[2].output; }
+};
+
+/// The windows of one image and channel, spans listed axis by axis.
+class PoolWindows {
+ public:
+  explicit PoolWindows(const PoolAttributes& pool);
+
+  /// Calls f(position, spans along the three axes) for every window.
+  template <class F>
+  void for_windows(F f) const {
+    std::int64_t position = 0;
+    for (const PoolSpan& i : spans_[0])
+      for (const PoolSpan& j : spans_[1])
+        for (const PoolSpan& k : spans_[2]) f(position++, i, j, k);
+  }
+
+  /// Calls f(first element, end) for every row of a window; elements are k.step apart.
+  template <class F>
+  void for_rows(const PoolSpan& i, const PoolSpan& j, const PoolSpan& k, F f) const {
+    for (std::int64_t a = i.begin; a < i.end; a += i.step) {
+      for (std::int64_t b = j.begin; b < j.end; b += j.step) {
+        const std::int64_t row = (a * rows_ + b) * columns_;
+        f(row + k.begin, row + k.end);
+      }
+    }
+  }
+
+ private:
+  std::int64_t rows_, columns_;
+  std::vector<PoolSpan> spans_[3];
+};
+
+/// Calls f(windows, plane) for every image and channel of `operand`, in parallel: windows may
+/// overlap, so a plane's are for one thread.
+template <class F>
+void for_pool_planes(const PoolAttributes& pool, const Operand& operand, F f) {
+  const PoolWindows windows(pool);
+  const auto cost = static_cast<double>(pool.input_size() + 4 * pool.output_size());
+  const std::int64_t planes = operand.shape()[0] * operand.shape()[1];
+  parallel_chunks(planes, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t plane = begin; plane < end; ++plane) f(windows, plane);
+  });
+}
+
+/// An addition or comparison for every element of every window.
+Cost pool_cost(const NodeView& node);
+
+/// Windows of a kernel; throws as pool.h says.
+PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& kernel,
+                              const PoolOptions& options, const Where& where);
+/// As many windows as `sizes`; throws as pool.h says.
+PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& sizes,
+                                const Where& where);
+
+/// Records one output of the first input's dtype.
+Var record_pool(const Operation& operation, std::initializer_list<Var> inputs, const Shape& shape,
+                const PoolAttributes& pool, const Where& where);
+/// Records a pooling of x.
+Var record_pool(const Operation& operation, const Var& x, const PoolAttributes& pool,
+                const Where& where);
+
+}  // namespace palimpsest
