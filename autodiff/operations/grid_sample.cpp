@@ -25,7 +25,10 @@ struct GridAxis {
 struct GridAttributes {
   std::int64_t batch, channels, places;
   GridAxis down, across;
+  Interpolation interpolation;
 
+  /// Neighbours of a place along an axis.
+  int neighbours() const { return interpolation == Interpolation::nearest ? 1 : 2; }
   std::int64_t image_size() const { return down.size * across.size; }
 };
 
@@ -37,38 +40,43 @@ GridAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
   return axis;
 }
 
-/// A place along one axis: the element below it, how far it lies behind that, and the derivative of
-/// the distance by the grid.
+/// A place along one axis: the first of its neighbours, how far it lies behind that, and the
+/// derivative of the distance by the grid.
 template <class T>
 struct Place {
   std::int64_t element;
-  T fraction, slope;
+  T fraction = T(0), slope = T(0);
 
-  Place(const GridAxis& axis, T g) {
+  Place(const GridAxis& axis, Interpolation interpolation, T g) {
     const T at = g * static_cast<T>(axis.scale) + static_cast<T>(axis.offset);
     const T low = static_cast<T>(axis.low);
     const T high = static_cast<T>(axis.high);
     const bool inside = at >= low && at <= high;
     const T kept = inside ? at : at > high ? high : low;
-    const T below = std::floor(kept);
-    element = static_cast<std::int64_t>(below);
-    fraction = kept - below;
-    slope = inside ? static_cast<T>(axis.scale) : T(0);
+    if (interpolation == Interpolation::nearest) {
+      element = static_cast<std::int64_t>(std::nearbyint(kept));
+      return;
+    }
+    element = static_cast<std::int64_t>(kept);
+    if (static_cast<T>(element) > kept) --element;
+    fraction = kept - static_cast<T>(element);
+    if (inside) slope = static_cast<T>(axis.scale);
   }
 };
 
-/// A place of the image: four neighbours, zero where there is none, and their weights.
+/// A place of the image: its neighbours, zero where there is none, and their weights.
 template <class T>
 struct Spot {
   Place<T> down, across;
 
-  Spot(const GridAttributes& a, const T* grid) : down(a.down, grid[1]), across(a.across, grid[0]) {}
+  Spot(const GridAttributes& a, const T* grid)
+      : down(a.down, a.interpolation, grid[1]), across(a.across, a.interpolation, grid[0]) {}
 
   /// Calls f(element, weight, derivatives of the weight by the two grid coordinates).
   template <class F>
   void for_neighbours(const GridAttributes& a, F f) const {
-    for (int i = 0; i < 2; ++i) {
-      for (int j = 0; j < 2; ++j) {
+    for (int i = 0; i < a.neighbours(); ++i) {
+      for (int j = 0; j < a.neighbours(); ++j) {
         const std::int64_t row = down.element + i;
         const std::int64_t column = across.element + j;
         if (row < 0 || row >= a.down.size || column < 0 || column >= a.across.size) continue;
@@ -228,8 +236,8 @@ const Operation grid_adjoint_operation{
 
 const Operation grid_sample_operation{
     .name = "grid_sample",
-    .formula = "y(c, q) = x(c, ·) between the four elements around grid(q); x̄, ḡ = its adjoints",
-    .summary = "bilinear interpolation at the places of a grid",
+    .formula = "y(c, q) = x(c, ·) between the elements around grid(q); x̄, ḡ = its adjoints",
+    .summary = "nearest or bilinear interpolation at the places of a grid",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
@@ -241,7 +249,7 @@ const Operation grid_sample_operation{
             p.set(0, record(image_adjoint_operation, {p.adjoint(), p.input(1)}, p.input(0).shape(),
                             a, p.where()));
           }
-          if (p.wants(1)) {
+          if (p.wants(1) && a.interpolation == Interpolation::linear) {
             p.set(1, record(grid_adjoint_operation, {p.input(0), p.input(1), p.adjoint()},
                             p.input(1).shape(), a, p.where()));
           }
@@ -265,7 +273,7 @@ const Operation image_adjoint_operation{
             p.set(0, record(grid_sample_operation, {p.adjoint(), p.input(1)}, p.input(0).shape(), a,
                             p.where()));
           }
-          if (p.wants(1)) {
+          if (p.wants(1) && a.interpolation == Interpolation::linear) {
             p.set(1, record(grid_adjoint_operation, {p.adjoint(), p.input(1), p.input(0)},
                             p.input(1).shape(), a, p.where()));
           }
@@ -285,13 +293,15 @@ Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options,
   const Shape places = grid.shape();
   const DType dtype = promote(x.dtype(), grid.dtype());
   if (!is_floating(dtype)) {
-    throw DTypeError("grid_sample", "takes floating dtypes, not " + to_string(x.type()), where);
+    throw DTypeError("grid_sample",
+                     "takes floating dtypes, not " + to_string(x.type()) + "; cast it first",
+                     where);
   }
   if (image.rank() != 4 || image[2] == 0 || image[3] == 0) {
-    throw ShapeError(
-        "grid_sample",
-        "input " + to_string(image) + " is not (batch, channels, height, width) with elements",
-        where);
+    throw ShapeError("grid_sample",
+                     "input " + to_string(image) +
+                         " is not (batch, channels, height, width) with elements; reshape it",
+                     where);
   }
   if (places.rank() != 4 || places[0] != image[0] || places[3] != 2) {
     throw ShapeError("grid_sample",
@@ -299,8 +309,12 @@ Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options,
                          "; give (batch, height, width, 2) with the input's batch",
                      where);
   }
-  const GridAttributes a{image[0], image[1], places[1] * places[2], grid_axis(image[2], options),
-                         grid_axis(image[3], options)};
+  const GridAttributes a{image[0],
+                         image[1],
+                         places[1] * places[2],
+                         grid_axis(image[2], options),
+                         grid_axis(image[3], options),
+                         options.interpolation};
   return record(grid_sample_operation, {cast(x, dtype, where), cast(grid, dtype, where)},
                 Shape{image[0], image[1], places[1], places[2]}, a, where);
 }

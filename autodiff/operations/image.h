@@ -6,7 +6,7 @@
 namespace palimpsest {
 
 enum class Interpolation : std::uint8_t {
-  nearest,  ///< element ⌊q·in/out⌋
+  nearest,  ///< one element: for sizes ⌊q·in/out⌋, for a grid the nearest, of two the even one
   linear,   ///< between the two nearest along each axis: bilinear for images
 };
 
@@ -38,16 +38,18 @@ enum class GridPadding : std::uint8_t {
 };
 
 struct GridSampleOptions {
+  Interpolation interpolation = Interpolation::linear;
   GridPadding padding = GridPadding::zeros;
   /// −1 and 1 are the centres of the outermost elements, else their outer edges.
   bool align_corners = false;
 };
 
-/// y(b, c, q) = x(b, c, ·) interpolated bilinearly at the place grid(b, q) = (across, down), where
+/// y(b, c, q) = x(b, c, ·) interpolated at the place grid(b, q) = (across, down), where
 /// −1 and 1 are the image's edges. x is (batch, channels, height, width), grid (batch, height',
 /// width', 2), y (batch, channels, height', width'). Differentiable in both, to any order; the
-/// second derivative by the grid is recorded in gathers and takes the memory of four results. A
-/// place that is not a number is far outside. Throws `ShapeError` when the shapes do not fit.
+/// second derivative by the grid is recorded in gathers and takes the memory of four results. By
+/// the grid, the derivative of the nearest element is 0. A place that is not a number is far
+/// outside. Throws `ShapeError` when the shapes do not fit.
 Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options = {},
                 Where where = Where::current());
 

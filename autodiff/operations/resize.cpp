@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "autodiff/execute.h"
 #include "autodiff/gradient.h"
+#include "autodiff/kernels/shares.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/parallel.h"
 
 namespace palimpsest {
 namespace {
@@ -45,70 +46,109 @@ std::vector<Between> between(std::int64_t input, std::int64_t output,
   return positions;
 }
 
-/// Calls f(first input element, first output element, weight) for every pair of rows along the last
-/// axis of which the one contributes to the other.
+/// A row along the last axis of the input and its share in one of the output.
+struct Row {
+  std::int64_t first;
+  double weight;
+};
+
+/// Calls f(first element, rows) for every row of the output and the input's rows it lies between.
 template <class F>
 void for_rows(const ResizeAttributes& r, const std::vector<Between>* axes, F f) {
-  for (std::int64_t i = 0; i < r.output[0]; ++i) {
-    for (std::int64_t j = 0; j < r.output[1]; ++j) {
-      const Between& outer = axes[0][static_cast<std::size_t>(i)];
-      const Between& inner = axes[1][static_cast<std::size_t>(j)];
-      const auto row = [&](std::int64_t a, std::int64_t b, double weight) {
-        if (weight == 0) return;
-        f((a * r.input[1] + b) * r.input[2], (i * r.output[1] + j) * r.output[2], weight);
+  std::int64_t to = 0;
+  for (const Between& i : axes[0]) {
+    for (const Between& j : axes[1]) {
+      Row rows[4];
+      std::size_t count = 0;
+      const auto add = [&](std::int64_t a, std::int64_t b, double weight) {
+        if (weight != 0) rows[count++] = {(a * r.input[1] + b) * r.input[2], weight};
       };
-      row(outer.low, inner.low, (1 - outer.weight) * (1 - inner.weight));
-      row(outer.low, inner.high, (1 - outer.weight) * inner.weight);
-      row(outer.high, inner.low, outer.weight * (1 - inner.weight));
-      row(outer.high, inner.high, outer.weight * inner.weight);
+      add(i.low, j.low, (1 - i.weight) * (1 - j.weight));
+      add(i.low, j.high, (1 - i.weight) * j.weight);
+      add(i.high, j.low, i.weight * (1 - j.weight));
+      add(i.high, j.high, i.weight * j.weight);
+      f(to, std::span<const Row>(rows, count));
+      to += r.output[2];
     }
   }
 }
 
-/// Calls f(x plane, y plane, interpolation of the three axes) for every image and channel.
+/// Images and channels, each worker with space for a row of the input.
+Shares shares(const ResizeAttributes& r, std::int64_t planes, int threads) {
+  const auto cost = static_cast<double>(4 * r.input_size() + 4 * r.output_size());
+  return {planes, grain_for(cost), aligned(r.input[2] * Bytes{sizeof(double)}), threads};
+}
+
+Bytes workspace(const NodeView& node, int threads) {
+  const Shape shape = node.output().shape;
+  return shares(node.attributes().as<ResizeAttributes>(), shape[0] * shape[1], threads).bytes();
+}
+
+/// Calls f(x plane, y plane, attributes, interpolation of the three axes, space for a row of x) for
+/// every image and channel.
 template <class T, class F>
 void for_planes(const KernelCall& call, const Operand& x, const Operand& y, F f) {
   const auto& r = call.attributes.as<ResizeAttributes>();
   std::vector<Between> axes[3];
   for (std::size_t a = 0; a < 3; ++a) axes[a] = between(r.input[a], r.output[a], r.options);
-  const auto cost = static_cast<double>(r.input_size() + 4 * r.output_size());
   const std::int64_t planes = y.shape()[0] * y.shape()[1];
-  parallel_chunks(planes, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t plane = begin; plane < end; ++plane) {
-      f(x.as<T>() + plane * r.input_size(), y.as<T>() + plane * r.output_size(), r, axes);
-    }
-  });
+  shares(r, planes, call.threads)
+      .run(call.workspace, [&](std::int64_t begin, std::int64_t end, std::byte* share) {
+        for (std::int64_t plane = begin; plane < end; ++plane) {
+          f(x.as<T>() + plane * r.input_size(), y.as<T>() + plane * r.output_size(), r, axes,
+            reinterpret_cast<T*>(share));
+        }
+      });
+}
+
+/// The weighted sum of rows of x, in `space` unless it is a row as it lies.
+template <class T>
+const T* blend(const T* x, std::span<const Row> rows, T* space, std::int64_t size) {
+  if (rows.size() == 1) return x + rows[0].first;  // its weight is 1
+  std::fill_n(space, size, T(0));
+  for (const Row& row : rows) {
+    const auto weight = static_cast<T>(row.weight);
+    const T* from = x + row.first;
+    for (std::int64_t k = 0; k < size; ++k) space[k] += weight * from[k];
+  }
+  return space;
 }
 
 template <class T>
 void compute(const KernelCall& call) {
-  for_planes<T>(call, call.input(), call.output(), [](const T* x, T* y, const auto& r, auto* axes) {
-    std::fill_n(y, r.output_size(), T(0));
-    for_rows(r, axes, [&](std::int64_t from, std::int64_t to, double factor) {
-      const T* row = x + from;
+  const auto plane = [](const T* x, T* y, const auto& r, const auto* axes, T* line) {
+    for_rows(r, axes, [&](std::int64_t to, std::span<const Row> rows) {
+      const T* row = blend(x, rows, line, r.input[2]);
       T* target = y + to;
       for (const Between& q : axes[2]) {
-        const T low = static_cast<T>(factor * (1 - q.weight)) * row[q.low];
-        *target++ += q.weight == 0 ? low : low + static_cast<T>(factor * q.weight) * row[q.high];
+        const auto weight = static_cast<T>(q.weight);
+        *target++ = q.weight == 0 ? row[q.low] : (1 - weight) * row[q.low] + weight * row[q.high];
       }
     });
-  });
+  };
+  for_planes<T>(call, call.input(), call.output(), plane);
 }
 
 template <class T>
 void compute_adjoint(const KernelCall& call) {
-  for_planes<T>(call, call.output(), call.input(), [](T* x, const T* y, const auto& r, auto* axes) {
+  const auto plane = [](T* x, const T* y, const auto& r, const auto* axes, T* line) {
     std::fill_n(x, r.input_size(), T(0));
-    for_rows(r, axes, [&](std::int64_t to, std::int64_t from, double factor) {
+    for_rows(r, axes, [&](std::int64_t from, std::span<const Row> rows) {
+      std::fill_n(line, r.input[2], T(0));
       const T* source = y + from;
-      T* row = x + to;
       for (const Between& q : axes[2]) {
-        row[q.low] += static_cast<T>(factor * (1 - q.weight)) * *source;
-        if (q.weight != 0) row[q.high] += static_cast<T>(factor * q.weight) * *source;
+        const auto weight = static_cast<T>(q.weight);
+        line[q.low] += (1 - weight) * *source;
+        if (q.weight != 0) line[q.high] += weight * *source;
         ++source;
       }
+      for (const Row& row : rows) {
+        const auto weight = static_cast<T>(row.weight);
+        for (std::int64_t k = 0; k < r.input[2]; ++k) x[row.first + k] += weight * line[k];
+      }
     });
-  });
+  };
+  for_planes<T>(call, call.output(), call.input(), plane);
 }
 
 Cost cost(const NodeView& node) {
@@ -141,6 +181,7 @@ const Operation resize_adjoint_operation{
           p.set(0, record(resize_operation, p.adjoint(), r.output, r, p.where()));
         },
     .cost = cost,
+    .workspace = workspace,
 };
 
 const Operation resize_operation{
@@ -157,27 +198,23 @@ const Operation resize_operation{
           p.set(0, record(resize_adjoint_operation, p.adjoint(), r.input, r, p.where()));
         },
     .cost = cost,
+    .workspace = workspace,
 };
 
 const Operation* const family[] = {&resize_operation, &resize_adjoint_operation};
 
 Var resize_to(const char* name, const Var& x, const PerAxis& numbers, bool factors,
               const ResizeOptions& options, const Where& where) {
+  const int axes = spatial_axes(name, x.type(), where);
   const Shape shape = x.shape();
-  if (!is_floating(x.dtype())) {
-    throw DTypeError(name, "takes floating dtypes, not " + to_string(x.type()) + "; cast it first",
-                     where);
-  }
-  if (shape.rank() < 3 || shape.rank() > 5) {
-    throw ShapeError(
-        name, "input " + to_string(shape) + " is not (batch, channels, 1 to 3 sizes); reshape it",
-        where);
-  }
   const auto input = spatial_sizes(shape, 2);
-  auto output = numbers.fill(shape.rank() - 2, 1, 1, name, factors ? "factor" : "size", where);
+  auto output = numbers.fill(axes, 1, 1, name, factors ? "factor" : "size", where);
   for (std::size_t a = 0; a < 3; ++a) {
     if (input[a] == 0) {
-      throw ShapeError(name, "input " + to_string(shape) + " has an axis without elements", where);
+      throw ShapeError(name,
+                       "input " + to_string(shape) +
+                           " has an axis without elements; give at least one along each",
+                       where);
     }
     if (factors) output[a] *= input[a];
   }
@@ -189,7 +226,9 @@ void require_image(const char* name, const Var& x, std::int64_t r, const Where& 
     throw ArgumentError(name, "r is " + std::to_string(r) + "; it must be positive", where);
   if (x.rank() == 4) return;
   throw ShapeError(
-      name, "input " + to_string(x.shape()) + " is not (batch, channels, height, width)", where);
+      name,
+      "input " + to_string(x.shape()) + " is not (batch, channels, height, width); reshape it",
+      where);
 }
 
 }  // namespace
@@ -210,7 +249,8 @@ Var pixel_shuffle(const Var& x, std::int64_t r, Where where) {
   if (s[1] % (r * r) != 0) {
     throw ShapeError("pixel_shuffle",
                      std::to_string(r * r) + " does not divide the " + std::to_string(s[1]) +
-                         " channels of input " + to_string(s),
+                         " channels of input " + to_string(s) +
+                         "; give r² channels for each of the result",
                      where);
   }
   const std::int64_t channels = s[1] / (r * r);
@@ -223,9 +263,10 @@ Var pixel_unshuffle(const Var& x, std::int64_t r, Where where) {
   require_image("pixel_unshuffle", x, r, where);
   const Shape s = x.shape();
   if (s[2] % r != 0 || s[3] % r != 0) {
-    throw ShapeError(
-        "pixel_unshuffle",
-        std::to_string(r) + " does not divide height and width of input " + to_string(s), where);
+    throw ShapeError("pixel_unshuffle",
+                     std::to_string(r) + " does not divide height and width of input " +
+                         to_string(s) + "; slice or pad it first",
+                     where);
   }
   const Var split = reshape(x, Shape{s[0], s[1], s[2] / r, r, s[3] / r, r}, where);
   return reshape(permute(split, {0, 1, 3, 5, 2, 4}, where),

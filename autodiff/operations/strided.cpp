@@ -145,15 +145,20 @@ void transpose_planes(const StridedBox& planes, const Axis& across, const Axis& 
 
 template <class T>
 void copy_box(StridedBox box, const T* from, T* to) {
-  const Axis last = take_axis(box, box.sizes.rank() - 1);
-  if (last.to == 1 && last.from != 1 && last.from != 0) {
-    for (int axis = 0; axis < box.sizes.rank(); ++axis) {
+  const int end = box.sizes.rank() - 1;
+  const std::int64_t length = box.sizes[end];
+  if (box.to[at(end)] == 1 && box.from[at(end)] != 1 && box.from[at(end)] != 0) {
+    for (int axis = 0; axis < end; ++axis) {
       if (box.from[at(axis)] != 1) continue;
+      // Beside few long rows, such as those of pixels shuffled, squares do not pay.
+      const bool few = length < 8 && box.sizes[axis] > length;
       const Axis across = take_axis(box, axis);
-      transpose_planes(box, across, last, from, to);
-      return;
+      if (few) return copy_rows(box, across, from, to);
+      const Axis last = take_axis(box, end - 1);
+      return transpose_planes(box, across, last, from, to);
     }
   }
+  const Axis last = take_axis(box, end);
   copy_rows(box, last, from, to);
 }
 

@@ -31,6 +31,10 @@ std::vector<OperationRow> image_rows() {
        [](auto xs) { return resize(xs[0], {7, 3}, {linear, true}); }},
       {"resize", "trilinear", {volume}, [](auto xs) { return resize(xs[0], {4, 3, 6}, {linear}); }},
       {"resize",
+       "trilinear, corners kept, shrinking",
+       {volume},
+       [](auto xs) { return resize(xs[0], {2, 4, 3}, {linear, true}); }},
+      {"resize",
        "linear to one element",
        {sequence},
        [](auto xs) { return resize(xs[0], 1, {linear, true}); }},
@@ -50,6 +54,10 @@ std::vector<OperationRow> image_rows() {
        {normal({2, 8, 2, 3}, 6)},
        [](auto xs) { return pixel_shuffle(xs[0], 2); }},
       {"permute",
+       "of pixel_shuffle in threes",
+       {normal({1, 9, 5, 11}, 11)},
+       [](auto xs) { return pixel_shuffle(xs[0], 3); }},
+      {"permute",
        "of pixel_unshuffle",
        {normal({2, 2, 4, 6}, 7)},
        [](auto xs) { return pixel_unshuffle(xs[0], 2); }},
@@ -64,6 +72,22 @@ std::vector<OperationRow> image_rows() {
        {image, grid},
        [](auto xs) {
          return grid_sample(xs[0], xs[1], {.padding = GridPadding::border, .align_corners = true});
+       },
+       2,
+       false},
+      {"grid_sample",
+       "nearest, zeros outside",
+       {image, grid},
+       [](auto xs) { return grid_sample(xs[0], xs[1], {Interpolation::nearest}); },
+       2,
+       false},
+      {"grid_sample_image_adjoint",
+       "nearest, border outside",
+       {image, grid, normal({2, 3, 3, 3}, 10)},
+       [](auto xs) {
+         const Var y =
+             grid_sample(xs[0], xs[1], {Interpolation::nearest, GridPadding::border, true});
+         return vjp({&y, 1}, {&xs[0], 1}, {&xs[2], 1})[0];
        },
        2,
        false},

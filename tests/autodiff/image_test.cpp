@@ -1,10 +1,15 @@
 #include "autodiff/operations/image.h"
 
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <limits>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "tests/catch.h"
+#include "tests/error_of.h"
 
 namespace palimpsest {
 namespace {
@@ -44,6 +49,19 @@ TEST_CASE("pixels shuffled come back, channels as sub-images") {
   CHECK(y.shape() == Shape{1, 1, 4, 4});
   CHECK(elements(y) == Numbers{0, 4, 1, 5, 8, 12, 9, 13, 2, 6, 3, 7, 10, 14, 11, 15});
   CHECK(elements(pixel_unshuffle(y, 2)) == elements(x));
+
+  const Var wide =
+      tape.constant(Tensor::arange(2 * 18 * 4 * 11, DType::f32).reshape({2, 18, 4, 11}));
+  const Tensor shuffled = pixel_shuffle(wide, 3).value();
+  REQUIRE(shuffled.shape() == Shape{2, 2, 12, 33});
+  std::int64_t wrong = 0;
+  for (std::int64_t at = 0; at < shuffled.elements(); ++at) {
+    const std::int64_t column = at % 33, row = at / 33 % 12, image = at / (33 * 12);
+    const std::int64_t channel = image * 9 + row % 3 * 3 + column % 3;
+    wrong += shuffled.at(at) != static_cast<double>((channel * 4 + row / 3) * 11 + column / 3);
+  }
+  CHECK(wrong == 0);
+  CHECK(elements(pixel_unshuffle(pixel_shuffle(wide, 3), 3)) == elements(wide));
 }
 
 TEST_CASE("a grid of the image's own centres gives the image, others what lies between") {
@@ -67,14 +85,44 @@ TEST_CASE("a grid of the image's own centres gives the image, others what lies b
   CHECK(at(0, -std::numeric_limits<float>::infinity()) == 0);
 }
 
-std::string message_of(void (*call)(const Var&)) {
+TEST_CASE("the nearest element of a place, of two the even one") {
   Tape tape;
-  try {
-    call(tape.parameter(Tensor::zeros({2, 3, 4, 6})));
-  } catch (const UsageError& error) {
-    return error.what();
+  const Var x = tape.parameter(Tensor::from({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {1, 1, 2, 3}));
+  // Across, −1, 0 and 1 are the elements; −0.5 and 0.5 lie halfway.
+  const Var grid = tape.parameter(Tensor::from(
+      {-0.6f, -1.0f, -0.5f, -1.0f, 0.5f, 1.0f, 1.4f, 1.0f, 1.6f, 1.0f, -9.0f, 0.0f}, {1, 1, 6, 2}));
+  constexpr Interpolation nearest = Interpolation::nearest;
+  const Var outside = grid_sample(x, grid, {nearest, GridPadding::zeros, true});
+  CHECK(elements(outside) == Numbers{1, 1, 6, 6, 0, 0});
+  CHECK(elements(grid_sample(x, grid, {nearest, GridPadding::border, true})) ==
+        Numbers{1, 1, 6, 6, 6, 1});
+  CHECK(elements(gradient(outside, x)) == Numbers{2, 0, 0, 0, 0, 2});
+  CHECK(elements(gradient(outside, grid)) == Numbers(12, 0));
+  // What is not the nearest does not count, whatever it is.
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const Var odd = tape.constant(Tensor::from({1.0f, infinity}, {1, 1, 1, 2}));
+  const Var left = tape.constant(Tensor::from({-0.5f, 0.0f}, {1, 1, 1, 2}));
+  CHECK(elements(grid_sample(odd, left, {nearest})) == Numbers{1});
+}
+
+TEST_CASE("images have the same bits at any thread count") {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const auto run = [](int threads) {
+    return tbb::task_arena(threads).execute([] {
+      Tape tape;
+      const Var x = tape.parameter(Tensor::normal({3, 16, 30, 29}, 3));
+      const Var grid = tape.parameter(Tensor::uniform({3, 60, 58, 2}, 4, -1.1, 1.1));
+      const Var y = upsample(x, 2, {linear}) * grid_sample(x, grid) + resize(x, {60, 58});
+      const std::vector<Var> adjoints = gradient(y * y, {x, grid});
+      return std::vector<Tensor>{y.value(), adjoints[0].value(), adjoints[1].value(),
+                                 pixel_shuffle(x, 4).value()};
+    });
+  };
+  const std::vector<Tensor> one = run(1);
+  for (const int threads : {2, 8}) {
+    const std::vector<Tensor> many = run(threads);
+    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], many[i]));
   }
-  return "nothing was thrown";
 }
 
 Var zeros(const Var& x, const Shape& shape) { return x.tape().parameter(Tensor::zeros(shape)); }
@@ -100,9 +148,13 @@ TEST_CASE("operations on images say what does not fit") {
       {[](const Var& x) { grid_sample(x, zeros(x, {2, 5, 5, 3})); }, "does not fit"},
       {[](const Var& x) { grid_sample(zeros(x, {2, 5, 2}), x); },
        "is not (batch, channels, height, width) with elements"},
+      {[](const Var& x) { grid_sample(cast(x, DType::i32), cast(x, DType::i32)); },
+       "[grid_sample] takes floating dtypes, not i32"},
   };
   for (const auto& [call, words] : cases) {
-    CHECK_THAT(message_of(call), Contains(words) && Contains("image_test.cpp"));
+    Tape tape;
+    const Var x = tape.parameter(Tensor::zeros({2, 3, 4, 6}));
+    CHECK_THAT(error_of([&, &f = call] { f(x); }), Contains(words) && Contains("image_test.cpp"));
   }
 }
 
