@@ -79,10 +79,10 @@ std::string to_string(const Shape& shape) {
 
 Strides strides_of(const Shape& shape) {
   Strides strides{};
-  std::int64_t stride = 1;
+  std::uint64_t stride = 1;  // a shape without elements may have sizes whose product overflows
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    strides[static_cast<std::size_t>(axis)] = stride;
-    stride *= shape[axis];
+    strides[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(stride);
+    stride *= static_cast<std::uint64_t>(shape[axis]);
   }
   return strides;
 }

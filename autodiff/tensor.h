@@ -28,8 +28,8 @@ struct ValueType {
   Shape shape;
   DType dtype = DType::f32;
 
-  /// Bytes its elements take.
-  Bytes bytes() const { return shape.elements() * size_of(dtype); }
+  /// Bytes its elements take. Throws `ShapeError` when 64 bits cannot count them.
+  Bytes bytes() const;
   bool operator==(const ValueType&) const = default;
 };
 

@@ -18,6 +18,8 @@ using nlohmann::json;
 constexpr std::int64_t length_bytes = 8;
 constexpr std::int64_t longest_header = 100'000'000;  // the limit of the format's reference reader
 
+constexpr const char* not_a_tensor = "__metadata__";
+
 constexpr std::array<std::pair<DType, const char*>, 7> dtype_names = {{
     {DType::f64, "F64"},
     {DType::f32, "F32"},
@@ -44,13 +46,21 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   json header = json::object();
   std::int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
+    if (name == not_a_tensor) {
+      throw ArgumentError("[safetensors] no tensor can be called " + name + "; rename it");
+    }
     header[name] = {
         {"dtype", name_in_file(tensor.dtype())},
         {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
         {"data_offsets", {offset, offset + tensor.bytes()}}};
     offset += tensor.bytes();
   }
-  std::string text = header.dump();
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const json::exception&) {
+    throw ArgumentError("[safetensors] a tensor's name is not UTF-8; rename it");
+  }
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
   const std::string unfinished = path + ".part";
@@ -99,11 +109,27 @@ DType read_dtype(const std::string& path, const std::string& name, const std::st
   return known->first;
 }
 
+/// The numbers of an array, none negative, each representable.
+std::vector<std::int64_t> read_counts(const std::string& path, const std::string& name,
+                                      const json& numbers) {
+  std::vector<std::int64_t> counts;
+  for (const json& number : numbers.get_ref<const json::array_t&>()) {
+    // The JSON library would turn -1 and 1e300 into anything.
+    if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
+      fail(path, length_bytes, "tensor '" + name + "': " + number.dump() + " is no size or offset");
+    }
+    counts.push_back(number);
+  }
+  return counts;
+}
+
 Entry read_entry(const std::string& path, const std::string& name, const json& value) {
   try {
-    const auto offsets = value.at("data_offsets").get<std::array<std::int64_t, 2>>();
-    const auto sizes = value.at("shape").get<std::vector<std::int64_t>>();
-    const ValueType type{Shape(sizes),
+    const std::vector<std::int64_t> offsets = read_counts(path, name, value.at("data_offsets"));
+    if (offsets.size() != 2) {
+      fail(path, length_bytes, "tensor '" + name + "' needs two offsets of its data");
+    }
+    const ValueType type{Shape(read_counts(path, name, value.at("shape"))),
                          read_dtype(path, name, value.at("dtype").get<std::string>())};
     if (offsets[1] - offsets[0] != type.bytes()) {
       fail(path, length_bytes,
@@ -136,11 +162,13 @@ std::vector<Entry> read_header(const std::string& path, std::ifstream& file, std
     header = json::parse(text);
   } catch (const json::parse_error& error) {
     fail(path, length_bytes + static_cast<std::int64_t>(error.byte), "the header is not JSON");
+  } catch (const json::exception& error) {
+    fail(path, length_bytes, std::string("the header cannot be read: ") + error.what());
   }
   if (!header.is_object()) fail(path, length_bytes, "the header is no JSON object");
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
-    if (name != "__metadata__") entries.push_back(read_entry(path, name, value));
+    if (name != not_a_tensor) entries.push_back(read_entry(path, name, value));
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -167,7 +195,7 @@ NamedTensors load_safetensors(const std::string& path) {
            "tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
                " of the data, not at " + std::to_string(position) + ": data overlaps or has gaps");
     }
-    if (data + entry.end > size) {
+    if (entry.end > size - data) {
       fail(path, size,
            "the file ends inside tensor '" + entry.name + "', which goes on to byte " +
                std::to_string(data + entry.end));

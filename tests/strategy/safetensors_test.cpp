@@ -80,9 +80,14 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
       {file_with("[]", 0), "no JSON object"},
       {file_with(entry("F99", "[1]", "[0,4]"), 4), "F99"},
       {file_with(entry("F32", "[2]", "[0,4]"), 4), "8 bytes but has 4"},
-      {file_with(entry("F32", "[-1]", "[0,4]"), 4), "size -1"},
+      {file_with(entry("F32", "[-1]", "[0,4]"), 4), "-1 is no size"},
+      {file_with(entry("F32", "[1e300]", "[0,4]"), 4), "1e+300 is no size"},
+      {file_with(entry("F32", "1", "[0,4]"), 4), "malformed"},
+      {file_with(entry("F64", "[4611686018427387904]", "[0,0]"), 0), "more bytes"},
+      {file_with(entry("F32", "[1]", "[18446744073709551612,0]"), 4), "is no size or offset"},
+      {file_with("1e999", 0), "cannot be read"},
       {file_with(entry("F32", "[1]", "[4,8]"), 8), "overlaps or has gaps"},
-      {file_with(entry("F32", "[1]", "[0]"), 4), "malformed"},
+      {file_with(entry("F32", "[1]", "[0]"), 4), "two offsets"},
       {file_with(entry("F32", "\"x\"", "[0,4]"), 4), "malformed"},
       {file_with(R"({"t":{}})", 0), "malformed"},
       {file_with(entry("F32", "[2]", "[0,8]"), 4), "ends inside tensor 't'"},
@@ -96,6 +101,13 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
   }
   CHECK_THROWS_WITH(load_safetensors("/nowhere/file"), Contains("/nowhere/file"));
   CHECK_THROWS_AS(save_safetensors("/nowhere/file", {}), FileError);
+}
+
+TEST_CASE("names that a file cannot hold are errors") {
+  const TemporaryFile file;
+  for (const char* name : {"__metadata__", "\xff"}) {
+    CHECK_THROWS_AS(save_safetensors(file.path(), {{name, Tensor::scalar(1)}}), ArgumentError);
+  }
 }
 
 TEST_CASE("metadata in a file is passed over") {
