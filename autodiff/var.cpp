@@ -4,7 +4,7 @@ namespace palimpsest {
 
 Tape& Var::tape() const {
   if (tape_ == nullptr) throw TapeError("[var] this Var holds no value; assign one first");
-  if (generation_ != tape_->generation()) {
+  if (!is_current()) {
     throw TapeError("[var] this Var was recorded before its tape was cleared; record it again");
   }
   return *tape_;
@@ -31,16 +31,30 @@ void throw_foreign(const Var& var, std::string_view operation, const Where& wher
   if (!var.defined()) {
     throw TapeError(operation, "an argument is a Var without a value; assign one first", where);
   }
-  var.tape();
+  if (!var.is_current()) {
+    throw TapeError(operation,
+                    "an argument was recorded before its tape was cleared; record it again", where);
+  }
   throw TapeError(operation,
                   "its arguments belong to different tapes; record them on one, or pass a value "
                   "across with tape.constant(x.value())",
                   where);
 }
 
+void require_value(const Var& x, std::string_view operation, const Where& where) {
+  if (!x.defined() || !x.is_current()) throw_foreign(x, operation, where);
+}
+
+void require_floating(const Var& x, std::string_view operation, const Where& where) {
+  require_value(x, operation, where);
+  if (is_floating(x.dtype())) return;
+  throw DTypeError(operation,
+                   "takes floating dtypes, not " + to_string(x.type()) + "; cast it first", where);
+}
+
 Tape& common_tape(std::span<const Var> vars, std::string_view operation, const Where& where) {
   if (vars.empty()) throw ArgumentError(operation, "needs at least one argument", where);
-  if (!vars[0].defined()) throw_foreign(vars[0], operation, where);
+  require_value(vars[0], operation, where);
   Tape& tape = vars[0].tape();
   for (const Var& var : vars) {
     if (!var.belongs_to(tape)) throw_foreign(var, operation, where);

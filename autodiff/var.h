@@ -15,6 +15,8 @@ class Var {
   bool defined() const { return tape_ != nullptr; }
   /// The tape. Throws `TapeError` when the handle is empty or its tape was cleared since.
   Tape& tape() const;
+  /// False when the tape was cleared since this handle was made; the handle must not be empty.
+  bool is_current() const { return generation_ == tape_->generation(); }
   bool belongs_to(const Tape& tape) const {
     return tape_ == &tape && generation_ == tape.generation();
   }
@@ -49,6 +51,11 @@ class Var {
 
 /// Explains, by throwing a `TapeError`, why `var` cannot be used on the tape it was offered to.
 [[noreturn]] void throw_foreign(const Var& var, std::string_view operation, const Where& where);
+
+/// Throws `TapeError` naming `operation` when x is empty or its tape was cleared since.
+void require_value(const Var& x, std::string_view operation, const Where& where);
+/// The same, and `DTypeError` unless x is floating.
+void require_floating(const Var& x, std::string_view operation, const Where& where);
 
 /// The tape that every one of `vars` lives on. Throws `TapeError` naming `operation` when there are
 /// two, or when a handle is empty or stale.

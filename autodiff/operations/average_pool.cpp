@@ -102,7 +102,7 @@ Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Where where) {
 
 Var global_average_pool(const Var& x, Where where) {
   Axes axes;
-  for (int axis = 0; axis < spatial_axes("global_average_pool", x.type(), where); ++axis) {
+  for (int axis = 0; axis < spatial_axes("global_average_pool", x, where); ++axis) {
     axes.push_back(axis + 2);
   }
   return mean(x, axes, true, where);

@@ -120,6 +120,8 @@ const auto& comparison_table() {
 
 Var record_pair(const Operation& operation, const Var& a, const Var& b, bool to_bool,
                 const Where& where) {
+  const Var pair[] = {a, b};
+  common_tape(pair, operation.name, where);
   const DType dtype = promote(a.dtype(), b.dtype());
   if (dtype == DType::boolean) {
     throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
@@ -159,6 +161,7 @@ Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where
 }
 
 Var number_like(const Var& x, double number, const char* operation, const Where& where) {
+  require_value(x, operation, where);
   const DType dtype = x.dtype();
   if (!is_floating(dtype) && number != std::floor(number)) {
     throw ArgumentError(operation,

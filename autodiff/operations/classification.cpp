@@ -205,6 +205,7 @@ void pull_back_adjoint(const Pullback& p) {
 Var record(const Operation& operation, const Var& x, const Var& classes,
            const ClassificationOptions& options, const Where& where) {
   require_floating(x, operation.name, where);
+  require_value(classes, operation.name, where);
   if (!is_integer(classes.dtype())) {
     throw DTypeError(
         operation.name,

@@ -176,7 +176,11 @@ struct Call {
 
   Call(const char* operation, const Var& input, const Var& weights, const Var& offsets,
        const ConvolutionOptions& options, const Where& line)
-      : name(operation), where(line), image(input.shape()), kernel(weights.shape()) {
+      : name(operation), where(line) {
+    const Var pair[] = {input, weights};
+    common_tape(pair, name, where);
+    image = input.shape();
+    kernel = weights.shape();
     DType dtype = promote(input.dtype(), weights.dtype());
     if (offsets.defined()) dtype = promote(dtype, offsets.dtype());
     axes = spatial_axes(name, {image, dtype}, where);
@@ -226,6 +230,7 @@ struct Call {
 };
 
 void require_rank(const char* name, const Var& x, int rank, const Where& where) {
+  require_value(x, name, where);
   if (x.rank() == rank) return;
   throw ShapeError(name,
                    "input " + to_string(x.shape()) + " must have " + std::to_string(rank) +

@@ -63,6 +63,7 @@ const Operation* const family[] = {&cumsum_operation};
 std::span<const Operation* const> cumsum_operations() { return family; }
 
 Var cumsum(const Var& x, int axis, bool reverse, Where where) {
+  require_value(x, "cumsum", where);
   const ValueType type = x.type();
   if (type.dtype == DType::boolean) {
     throw DTypeError("cumsum", "takes numbers, not bool; cast it first", where);

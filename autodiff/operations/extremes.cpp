@@ -99,6 +99,7 @@ const Operation* const family[] = {&max_operation, &min_operation};
 
 Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
            const Where& where) {
+  require_value(x, operation.name, where);
   const Shape shape = x.shape();
   if (x.dtype() == DType::boolean) {
     throw DTypeError(operation.name, "takes numbers, not bool; use any or all", where);

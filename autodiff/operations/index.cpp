@@ -249,12 +249,14 @@ const Operation* const family[] = {&gather_operation, &scatter_add_operation,
                                    &one_hot_operation};
 
 void require_places(const Var& index, const char* operation, const Where& where) {
+  require_value(index, operation, where);
   if (is_integer(index.dtype())) return;
   throw DTypeError(operation, "the index is " + to_string(index.type()) + "; give i64 or i32",
                    where);
 }
 
 void require_numbers(const Var& x, const char* operation, const Where& where) {
+  require_value(x, operation, where);
   if (x.dtype() != DType::boolean) return;
   throw DTypeError(operation, "takes numbers, not bool; cast it first", where);
 }
@@ -281,6 +283,7 @@ std::span<const Operation* const> index_operations() { return family; }
 
 Var gather(const Var& x, int axis, const Var& index, Where where) {
   require_places(index, "gather", where);
+  require_value(x, "gather", where);
   const int wrapped = x.shape().wrap(axis, "gather", where);
   Shape expected = x.shape();
   const Shape shape = index.shape();
@@ -311,6 +314,7 @@ Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size, Whe
 
 Var index_select(const Var& x, int axis, const Var& index, Where where) {
   require_places(index, "index_select", where);
+  require_value(x, "index_select", where);
   const Shape shape = x.shape();
   const int wrapped = shape.wrap(axis, "index_select", where);
   return record(index_select_operation, x, index, replaced(shape, wrapped, 1, index.shape()),
@@ -337,6 +341,7 @@ Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where
 }
 
 Var embedding(const Var& table, const Var& ids, Where where) {
+  require_value(table, "embedding", where);
   if (table.rank() != 2) {
     throw ShapeError(
         "embedding",

@@ -102,6 +102,7 @@ Var identity(const Var& x, Where where) {
 }
 
 Var cast(const Var& x, DType dtype, Where where) {
+  require_value(x, "cast", where);
   if (x.dtype() == dtype) return x;
   const ValueType type{x.shape(), dtype};
   return x.tape().record(cast_operation, {&x, 1}, {&type, 1}, {}, where);

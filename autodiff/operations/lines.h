@@ -41,11 +41,4 @@ void for_lines(const Shape& shape, int axis, double cost, F f) {
       });
 }
 
-/// Throws `DTypeError` naming `operation` unless x is floating.
-inline void require_floating(const Var& x, std::string_view operation, const Where& where) {
-  if (is_floating(x.dtype())) return;
-  throw DTypeError(operation,
-                   "takes floating dtypes, not " + to_string(x.type()) + "; cast it first", where);
-}
-
 }  // namespace palimpsest

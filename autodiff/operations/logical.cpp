@@ -110,6 +110,7 @@ const Operation not_operation{
 const Operation* const family[] = {&where_operation, &and_operation, &or_operation, &not_operation};
 
 void require_bool(const Operation& operation, const Var& x, const Where& line) {
+  require_value(x, operation.name, line);
   if (x.dtype() == DType::boolean) return;
   throw DTypeError(operation.name,
                    "takes bool, not " + to_string(x.type()) + "; compare it first, as in x > 0",
@@ -131,6 +132,8 @@ Var record_logical(const Operation& operation, std::span<const Var> operands, co
 std::span<const Operation* const> logical_operations() { return family; }
 
 Var where(const Var& condition, const Var& a, const Var& b, Where line) {
+  const Var given[] = {condition, a, b};
+  common_tape(given, "where", line);
   require_bool(where_operation, condition, line);
   const DType dtype = promote(a.dtype(), b.dtype());
   const Shape choices = broadcast(a.shape(), b.shape(), "where", line);

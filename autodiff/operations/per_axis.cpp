@@ -72,4 +72,9 @@ Shape with_spatial_sizes(Shape shape, int first, const std::array<std::int64_t, 
   return shape;
 }
 
+int spatial_axes(const char* operation, const Var& x, const Where& where) {
+  require_value(x, operation, where);
+  return spatial_axes(operation, x.type(), where);
+}
+
 }  // namespace palimpsest

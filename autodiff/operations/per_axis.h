@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "autodiff/shape.h"
-#include "autodiff/tensor.h"
+#include "autodiff/var.h"
 
 namespace palimpsest {
 
@@ -33,6 +33,7 @@ class PerAxis {
 /// The number of spatial axes of an operation's input. Throws `DTypeError` for dtypes that are not
 /// floating, `ShapeError` for shapes that are not (batch, channels, 1 to 3 sizes).
 int spatial_axes(const char* operation, const ValueType& input, const Where& where);
+int spatial_axes(const char* operation, const Var& x, const Where& where);
 
 /// Sizes of the axes of `shape` from `first` on, in the last places of three after ones.
 std::array<std::int64_t, 3> spatial_sizes(const Shape& shape, int first);

@@ -42,7 +42,7 @@ Cost pool_cost(const NodeView& node) {
 
 PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& kernel,
                               const PoolOptions& options, const Where& where) {
-  const int axes = spatial_axes(name, x.type(), where);
+  const int axes = spatial_axes(name, x, where);
   const Shape shape = x.shape();
   const auto input = spatial_sizes(shape, 2);
   const auto kernels = kernel.fill(axes, 1, 1, name, "kernel", where);
@@ -90,7 +90,7 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
 
 PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& sizes,
                                 const Where& where) {
-  const int axes = spatial_axes(name, x.type(), where);
+  const int axes = spatial_axes(name, x, where);
   const auto input = spatial_sizes(x.shape(), 2);
   const auto output = sizes.fill(axes, 1, 1, name, "size", where);
   PoolAttributes pool;

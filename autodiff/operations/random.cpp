@@ -197,7 +197,7 @@ Var bernoulli(Tape& tape, const Shape& shape, double p, DType dtype, Where where
 }
 
 Var dropout(const Var& x, double p, bool training, Where where) {
-  require_floating(x.dtype(), "dropout", where);
+  require_floating(x, "dropout", where);
   require_probability(p, "dropout", where);
   if (!training || p == 0) return x;
   if (p == 1) return full_like(x, 0, where);
@@ -205,7 +205,7 @@ Var dropout(const Var& x, double p, bool training, Where where) {
 }
 
 Var dropout(const Var& x, double p, const RandomStream& stream, Where where) {
-  require_floating(x.dtype(), "dropout", where);
+  require_floating(x, "dropout", where);
   require_probability(p, "dropout", where);
   return record_dropout(x, {stream, p}, where);
 }

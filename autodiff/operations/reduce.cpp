@@ -158,6 +158,7 @@ const Operation* const family[] = {&sum_operation, &mean_operation, &prod_operat
 
 Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
             const Where& where) {
+  require_value(x, operation.name, where);
   if (x.dtype() == DType::boolean) {
     throw DTypeError(operation.name, "takes numbers, not bool; cast it first", where);
   }
@@ -167,6 +168,7 @@ Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool kee
 
 Var truths(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
            const Where& where) {
+  require_value(x, operation.name, where);
   if (x.dtype() != DType::boolean) {
     throw DTypeError(operation.name,
                      "takes bool, not " + to_string(x.type()) + "; compare or cast it first",

@@ -47,12 +47,6 @@ AxisMask mask_of(const Axes& axes, const Shape& shape, std::string_view operatio
   return mask;
 }
 
-void require_floating(const Var& x, std::string_view operation, const Where& where) {
-  if (is_floating(x.dtype())) return;
-  throw DTypeError(operation,
-                   "takes floating dtypes, not " + to_string(x.type()) + "; cast it first", where);
-}
-
 Shape reduced_shape(const Shape& shape, const AxisMask& mask, bool keep_axes) {
   Shape result;
   for (int axis = 0; axis < shape.rank(); ++axis) {

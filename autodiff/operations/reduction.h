@@ -16,9 +16,6 @@ using AxisMask = std::array<bool, max_rank>;
 AxisMask mask_of(const Axes& axes, const Shape& shape, std::string_view operation,
                  const Where& where);
 
-/// Throws `DTypeError` unless x is floating.
-void require_floating(const Var& x, std::string_view operation, const Where& where);
-
 /// `shape` with the reduced axes of size 1, or without them.
 Shape reduced_shape(const Shape& shape, const AxisMask& mask, bool keep_axes);
 

@@ -205,7 +205,7 @@ const Operation* const family[] = {&resize_operation, &resize_adjoint_operation}
 
 Var resize_to(const char* name, const Var& x, const PerAxis& numbers, bool factors,
               const ResizeOptions& options, const Where& where) {
-  const int axes = spatial_axes(name, x.type(), where);
+  const int axes = spatial_axes(name, x, where);
   const Shape shape = x.shape();
   const auto input = spatial_sizes(shape, 2);
   auto output = numbers.fill(axes, 1, 1, name, factors ? "factor" : "size", where);

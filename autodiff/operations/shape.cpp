@@ -90,6 +90,7 @@ void require_count(std::int64_t count, const char* operation, const Where& where
 std::span<const Operation* const> shape_operations() { return family; }
 
 Var reshape(const Var& x, const Shape& shape, Where where) {
+  require_value(x, "reshape", where);
   const Shape from = x.shape();
   if (from == shape) return x;
   if (from.elements() != shape.elements()) {
@@ -104,10 +105,12 @@ Var reshape(const Var& x, const Shape& shape, Where where) {
 }
 
 Var reshape(const Var& x, std::initializer_list<std::int64_t> sizes, Where where) {
+  require_value(x, "reshape", where);
   return reshape(x, infer_shape({sizes.begin(), sizes.size()}, x.shape().elements()), where);
 }
 
 Var flatten(const Var& x, int first, int last, Where where) {
+  require_value(x, "flatten", where);
   const Shape shape = x.shape();
   if (shape.rank() == 0) return reshape(x, Shape{1}, where);
   const int begin = shape.wrap(first, "flatten", where);
@@ -129,6 +132,7 @@ Var flatten(const Var& x, int first, int last, Where where) {
 }
 
 Var squeeze(const Var& x, const Axes& axes, Where where) {
+  require_value(x, "squeeze", where);
   const Shape shape = x.shape();
   std::array<bool, max_rank> named{};
   for (const int axis : axes) {
@@ -150,6 +154,7 @@ Var squeeze(const Var& x, const Axes& axes, Where where) {
 }
 
 Var unsqueeze(const Var& x, int axis, Where where) {
+  require_value(x, "unsqueeze", where);
   Shape shape = x.shape();
   Shape longer = shape;
   longer.push_back(1);
@@ -158,6 +163,7 @@ Var unsqueeze(const Var& x, int axis, Where where) {
 }
 
 Var broadcast_to(const Var& x, const Shape& shape, Where where) {
+  require_value(x, "broadcast_to", where);
   const Shape from = x.shape();
   if (from == shape) return x;
   if (broadcast(from, shape, "broadcast_to", where) != shape) {
@@ -169,6 +175,7 @@ Var broadcast_to(const Var& x, const Shape& shape, Where where) {
 }
 
 Var permute(const Var& x, const Axes& axes, Where where) {
+  require_value(x, "permute", where);
   const Shape shape = x.shape();
   Axes order;
   std::array<bool, max_rank> named{};
@@ -192,6 +199,7 @@ Var permute(const Var& x, const Axes& axes, Where where) {
 }
 
 Var transpose(const Var& x, int a, int b, Where where) {
+  require_value(x, "transpose", where);
   const Shape shape = x.shape();
   Axes axes;
   for (int axis = 0; axis < shape.rank(); ++axis) axes.push_back(axis);
@@ -201,6 +209,7 @@ Var transpose(const Var& x, int a, int b, Where where) {
 }
 
 Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where) {
+  require_value(x, "tile", where);
   const int rank = x.rank();
   if (counts.size() != at(rank)) {
     throw ShapeError("tile",
@@ -222,6 +231,7 @@ Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where) {
 }
 
 Var repeat(const Var& x, std::int64_t count, int axis, Where where) {
+  require_value(x, "repeat", where);
   Shape shape = x.shape();
   const int wrapped = shape.wrap(axis, "repeat", where);
   require_count(count, "repeat", where);

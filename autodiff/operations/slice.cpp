@@ -158,6 +158,7 @@ std::pair<std::int64_t, std::int64_t> resolve(const Slice& range, std::int64_t n
 }
 
 void require_widths(const Var& x, const std::vector<Padding>& widths, const Where& where) {
+  require_value(x, "pad", where);
   if (widths.size() != at(x.rank())) {
     throw ShapeError("pad",
                      std::to_string(widths.size()) + " widths for shape " + to_string(x.shape()) +
@@ -179,6 +180,7 @@ void require_widths(const Var& x, const std::vector<Padding>& widths, const Wher
 std::span<const Operation* const> slice_operations() { return family; }
 
 Var slice(const Var& x, std::span<const Slice> ranges, Where where) {
+  require_value(x, "slice", where);
   const Shape shape = x.shape();
   if (ranges.size() > at(shape.rank())) {
     throw ShapeError("slice",
@@ -205,6 +207,7 @@ Var slice(const Var& x, std::initializer_list<Slice> ranges, Where where) {
 }
 
 Var slice(const Var& x, int axis, const Slice& range, Where where) {
+  require_value(x, "slice", where);
   std::array<Slice, max_rank> ranges;
   const std::size_t place = at(x.shape().wrap(axis, "slice", where));
   ranges[place] = range;
@@ -212,6 +215,7 @@ Var slice(const Var& x, int axis, const Slice& range, Where where) {
 }
 
 Var select(const Var& x, int axis, std::int64_t place, Where where) {
+  require_value(x, "select", where);
   Shape shape = x.shape();
   const int wrapped = shape.wrap(axis, "select", where);
   const std::int64_t n = shape[wrapped];
@@ -226,6 +230,7 @@ Var select(const Var& x, int axis, std::int64_t place, Where where) {
 }
 
 Var flip(const Var& x, const Axes& axes, Where where) {
+  require_value(x, "flip", where);
   const Shape shape = x.shape();
   Places places = everything(shape);
   const auto turn = [&](int axis) {
@@ -239,6 +244,7 @@ Var flip(const Var& x, const Axes& axes, Where where) {
 }
 
 Var roll(const Var& x, std::int64_t shift, int axis, Where where) {
+  require_value(x, "roll", where);
   const int wrapped = x.shape().wrap(axis, "roll", where);
   const std::int64_t n = x.shape()[wrapped];
   const std::int64_t cut = n == 0 ? 0 : ((shift % n) + n) % n;

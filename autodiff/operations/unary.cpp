@@ -190,11 +190,8 @@ std::span<const Operation* const> unary_operations() {
 Var record_unary(std::size_t index, const Var& x, const Parameters& parameters,
                  const Where& where) {
   const Operation& operation = table()[index].function;
+  require_floating(x, operation.name, where);
   const ValueType type = x.type();
-  if (!is_floating(type.dtype)) {
-    throw DTypeError(operation.name,
-                     "takes floating dtypes, not " + to_string(type) + "; cast it first", where);
-  }
   const bool given = parameters != no_parameters;
   return x.tape().record(operation, {&x, 1}, {&type, 1},
                          given ? Attributes(parameters) : Attributes(), where);
