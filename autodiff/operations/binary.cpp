@@ -177,6 +177,7 @@ namespace {
 /// A function of x and a number; on integers the number becomes a value of x's dtype.
 template <class Unary, class Binary>
 Var with_number(const Var& x, double a, bool number_first, const Where& where) {
+  require_value(x, Binary::text.name, where);
   if (is_floating(x.dtype())) return unary<Unary>(x, where, {a});
   return number_first ? binary<Binary>(a, x, where) : binary<Binary>(x, a, where);
 }

@@ -50,6 +50,22 @@ void check_words(const std::vector<std::pair<Call, std::vector<std::string>>>& r
   }
 }
 
+TEST_CASE("empty and stale handles are named with the operation and the line") {
+  const std::string empty = "a Var without a value";
+  const std::string stale = "before its tape was cleared";
+  check_words<TapeError>({
+      {[](Values& v) { v.x + Var(); }, {"[add]", empty}},
+      {[](Values&) { Var() * 2.0; }, {"[multiply]", empty}},
+      {[](Values&) { exp(Var()); }, {"[exp]", empty}},
+      {[](Values&) { sum(Var()); }, {"[sum]", empty}},
+      {[](Values&) { reshape(Var(), {1}); }, {"[reshape]", empty}},
+      {[](Values& v) { where(Var(), v.x, v.x); }, {"[where]", empty}},
+      {[](Values&) { cast(Var(), DType::f64); }, {"[cast]", empty}},
+      {[](Values& v) { v.tape.clear(), v.x + v.x; }, {"[add]", stale}},
+      {[](Values& v) { v.tape.clear(), transpose(v.x); }, {"[transpose]", stale}},
+  });
+}
+
 TEST_CASE("shape errors name the operation, the shapes and the next step") {
   check_words<ShapeError>({
       {[](Values& v) { v.x + v.y; }, {"[add]", "(2, 3)", "(2, 4)", "sizes must be equal or 1"}},
