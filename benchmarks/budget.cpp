@@ -98,6 +98,8 @@ void register_all() {
       benchmark::RegisterBenchmark((model.name + "/" + std::to_string(percent)).c_str(),
                                    [model, percent](State& state) { step(state, model, percent); })
           ->Unit(benchmark::kMillisecond)
+          ->MinTime(0.2)
+          ->Repetitions(4)
           ->UseRealTime();
     }
     benchmark::RegisterBenchmark((model.name + "/refusal").c_str(),
