@@ -59,7 +59,7 @@ Shape eigen_shape(const Eigen::DenseBase<Derived>& dense) {
 /// A tensor over the elements of `dense`, which it keeps alive.
 template <class Dense>
 Tensor adopt(Dense&& dense, const Shape& shape) {
-  const auto owner = std::make_shared<std::remove_cvref_t<Dense>>(std::move(dense));
+  const auto owner = std::make_shared<std::remove_cvref_t<Dense>>(std::forward<Dense>(dense));
   auto* data = reinterpret_cast<std::byte*>(owner->data());
   // Without elements there may be no memory, and a tensor without memory is none at all.
   if (data == nullptr) return Tensor(shape, eigen_dtype<typename Dense::Scalar>());
@@ -121,7 +121,7 @@ template <detail::GivenUp Dense>
 Tensor to_tensor(Dense&& dense) {
   if (Dense::IsRowMajor || dense.rows() <= 1 || dense.cols() <= 1) {
     const Shape shape = detail::eigen_shape(dense);
-    return detail::adopt(std::move(dense), shape);
+    return detail::adopt(std::forward<Dense>(dense), shape);
   }
   return to_tensor(std::as_const(dense));
 }
@@ -132,7 +132,7 @@ template <detail::GivenUp Dense>
   requires(!Dense::IsRowMajor && !Dense::IsVectorAtCompileTime)
 Tensor to_tensor_transposed(Dense&& dense) {
   const Shape shape{dense.cols(), dense.rows()};
-  return detail::adopt(std::move(dense), shape);
+  return detail::adopt(std::forward<Dense>(dense), shape);
 }
 
 /// A tensor over memory that a map, or a matrix with a name, refers to and that the caller keeps

@@ -130,6 +130,7 @@ inline NodeId get(boost::vertex_index_t, const TapeView&, NodeId node) { return 
 
 }  // namespace palimpsest
 
+// NOLINTBEGIN(readability-identifier-naming): the names are Boost's.
 template <>
 struct boost::graph_traits<palimpsest::TapeView> {
   struct traversal_category : boost::vertex_list_graph_tag,
@@ -154,3 +155,4 @@ struct boost::property_map<palimpsest::TapeView, boost::vertex_index_t> {
   using type = boost::identity_property_map;
   using const_type = type;
 };
+// NOLINTEND(readability-identifier-naming)

@@ -87,7 +87,7 @@ Strides strides_of(const Shape& shape) {
   return strides;
 }
 
-Shape broadcast(const Shape& a, const Shape& b, const char* operation, const Where& where) {
+Shape broadcast(const Shape& a, const Shape& b, std::string_view operation, const Where& where) {
   if (a == b) return a;
   Shape result = a.rank() >= b.rank() ? a : b;
   const Shape& shorter = a.rank() >= b.rank() ? b : a;

@@ -65,6 +65,6 @@ Strides strides_of(const Shape& shape);
 
 /// The shape two operands meet in by NumPy's rule: aligned at the last axis, equal sizes or one of
 /// them 1. Throws `ShapeError` naming `operation` and both shapes.
-Shape broadcast(const Shape& a, const Shape& b, const char* operation, const Where& where);
+Shape broadcast(const Shape& a, const Shape& b, std::string_view operation, const Where& where);
 
 }  // namespace palimpsest

@@ -13,7 +13,12 @@ namespace palimpsest {
 
 Executor::Executor(Tape& tape, const Graph& graph, const Plan& plan, const Program& program,
                    Meter meter, const Arena* arena)
-    : tape_(tape), graph_(graph), plan_(plan), program_(program), meter_(meter), arena_(arena) {}
+    : tape_(tape),
+      graph_(graph),
+      plan_(plan),
+      program_(program),
+      meter_(std::move(meter)),
+      arena_(arena) {}
 
 void Executor::run(int threads, bool anomaly) {
   threads_ = threads;

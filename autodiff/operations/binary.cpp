@@ -126,7 +126,7 @@ Var record_pair(const Operation& operation, const Var& a, const Var& b, bool to_
   if (dtype == DType::boolean) {
     throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
   }
-  const ValueType type{broadcast(a.shape(), b.shape(), operation.name.data(), where),
+  const ValueType type{broadcast(a.shape(), b.shape(), operation.name, where),
                        to_bool ? DType::boolean : dtype};
   const Var operands[] = {cast(a, dtype, where), cast(b, dtype, where)};
   return a.tape().record(operation, operands, {&type, 1}, {}, where);

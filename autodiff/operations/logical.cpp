@@ -121,7 +121,7 @@ Var record_logical(const Operation& operation, std::span<const Var> operands, co
   Shape shape = operands[0].shape();
   for (const Var& operand : operands) {
     require_bool(operation, operand, line);
-    shape = broadcast(shape, operand.shape(), operation.name.data(), line);
+    shape = broadcast(shape, operand.shape(), operation.name, line);
   }
   const ValueType type{shape, DType::boolean};
   return operands[0].tape().record(operation, operands, {&type, 1}, {}, line);
