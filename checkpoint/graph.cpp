@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace palimpsest {
 
@@ -25,6 +26,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     throw ArgumentError("[graph] node " + std::to_string(node) + name + " " + problem);
   };
   if (!(traits.cost >= 0)) refuse("has a negative cost");
+  if (std::isinf(traits.cost)) refuse("has an infinite cost");
   if (traits.workspace < 0) refuse("has a negative workspace");
   if (traits.source && !inputs.empty()) refuse("is a source and has inputs; a source has none");
   for (const ValueId input : inputs) {
@@ -47,7 +49,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     const bool view = output.view_of >= 0;
     const ValueId root =
         view ? values_[inputs[static_cast<std::size_t>(output.view_of)]].storage : value;
-    values_.push_back({node, root, view || traits.source ? 0 : output.bytes, false, false});
+    values_.push_back({node, root, view ? 0 : output.bytes, traits.source, false, false});
   }
   if (!traits.name.empty() || !names_.empty()) {
     names_.resize(node);
@@ -83,9 +85,19 @@ std::uint32_t Graph::output_count(NodeId node) const {
   return end - nodes_[node].first_output;
 }
 
+std::string_view Graph::name(NodeId node) const {
+  return node < names_.size() ? std::string_view(names_[node]) : std::string_view();
+}
+
 std::string Graph::describe(NodeId node) const {
-  if (node < names_.size() && !names_[node].empty()) return names_[node];
-  return "#" + std::to_string(node);
+  const std::string_view name = this->name(node);
+  return name.empty() ? "#" + std::to_string(node) : std::string(name);
+}
+
+Bytes Graph::resident() const {
+  Bytes total = 0;
+  for (ValueId value = 0; value < value_count(); ++value) total += source_bytes(value);
+  return total;
 }
 
 std::vector<NodeId> Graph::needed_nodes() const {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autodiff/bytes.h"
@@ -30,7 +31,8 @@ class Graph {
   };
 
   /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that
-  /// does not exist yet, a negative size or cost, or a view of a position that is not there.
+  /// does not exist yet, a negative size or cost, an infinite cost, or a view of a position that is
+  /// not there.
   NodeId add_node(std::span<const ValueId> inputs, std::span<const Output> outputs, Traits traits);
   /// Asks for `value` to be live at the end.
   void add_target(ValueId value);
@@ -47,15 +49,23 @@ class Graph {
   double cost(NodeId node) const { return nodes_[node].cost; }
   Bytes workspace(NodeId node) const { return nodes_[node].workspace; }
   bool is_source(NodeId node) const { return nodes_[node].source; }
+  /// The node's name, empty when it has none.
+  std::string_view name(NodeId node) const;
   /// The node's name, or `#id`.
   std::string describe(NodeId node) const;
 
   NodeId producer(ValueId value) const { return values_[value].node; }
-  bool is_source_value(ValueId value) const { return is_source(producer(value)); }
+  bool is_source_value(ValueId value) const { return values_[value].source; }
   /// The value whose storage this one lies in: itself unless it is a view.
   ValueId storage(ValueId value) const { return values_[value].storage; }
   /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
-  Bytes bytes(ValueId value) const { return values_[value].bytes; }
+  Bytes bytes(ValueId value) const { return values_[value].source ? 0 : values_[value].bytes; }
+  /// Bytes of a source's value, which are outside every budget; 0 for any other value.
+  Bytes source_bytes(ValueId value) const {
+    return values_[value].source ? values_[value].bytes : 0;
+  }
+  /// Bytes of all sources: resident all the time.
+  Bytes resident() const;
   bool is_present(ValueId value) const { return values_[value].present; }
   bool is_target(ValueId value) const { return values_[value].target; }
 
@@ -84,7 +94,8 @@ class Graph {
   struct Value {
     NodeId node;
     ValueId storage;
-    Bytes bytes;
+    Bytes bytes;  // a source's too
+    bool source;
     bool present;
     bool target;
     bool operator==(const Value&) const = default;

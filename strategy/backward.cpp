@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
+#include "checkpoint/graph_file.h"
 #include "strategy/evaluators.h"
 
 namespace palimpsest {
@@ -58,7 +59,7 @@ struct Recorded {
   std::vector<Var> gradients;
   std::vector<ValueId> targets;
 
-  Recorded(const Var& loss, const RunOptions& options, const Where& where)
+  Recorded(const Var& loss, const Where& where)
       : temporary(loss.tape()), backward_begins(loss.tape().node_count()) {
     Tape& tape = loss.tape();
     require_scalar(loss, where);
@@ -66,11 +67,14 @@ struct Recorded {
     gradients = vjp({&loss, 1}, parameters, {}, where);
     targets.push_back(loss.id());
     for (const Var& gradient : gradients) targets.push_back(gradient.id());
+  }
+
+  Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
     // Without a budget nothing forces present values out, and an eager user means to look at them.
-    if (options.memory_budget == unlimited) {
-      for (ValueId value = 0; value < tape.value_count(); ++value) {
-        if (tape.has_value(value) && !tape.is_leaf(tape.producer(value))) targets.push_back(value);
-      }
+    if (options.memory_budget != unlimited) return;
+    const Tape& tape = loss.tape();
+    for (ValueId value = 0; value < tape.value_count(); ++value) {
+      if (tape.has_value(value) && !tape.is_leaf(tape.producer(value))) targets.push_back(value);
     }
   }
 };
@@ -95,6 +99,12 @@ Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
   Engine& engine = evaluator_of(loss.tape()).engine();
   const Recorded recorded(loss, options, where);
   return engine.plan(loss.tape(), recorded.targets, recorded.backward_begins, options);
+}
+
+void write_graph(const Var& loss, const std::string& path, Where where) {
+  if (!loss.defined()) throw_foreign(loss, "write_graph", where);
+  const Recorded recorded(loss, where);
+  write_graph(loss.tape(), recorded.targets, path, recorded.backward_begins);
 }
 
 Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {

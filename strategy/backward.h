@@ -49,6 +49,11 @@ Gradients backward(const Var& loss, const RunOptions& options = {}, Where where 
 /// The plan that `backward` would follow, without running anything.
 Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
+/// Writes the graph that `backward` would plan, on a tape that has computed nothing, to a file for
+/// `palimpsest-plan` (see checkpoint/graph_file.h). Throws `FileError`, and `ShapeError` unless the
+/// loss has one element.
+void write_graph(const Var& loss, const std::string& path, Where where = Where::current());
+
 /// Computes several values of one tape in one planned run; they are present afterwards.
 Report evaluate(std::span<const Var> values, const RunOptions& options = {},
                 Where where = Where::current());

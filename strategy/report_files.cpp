@@ -1,24 +1,10 @@
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "autodiff/files.h"
 #include "strategy/report.h"
 
 namespace palimpsest {
-namespace {
-
-std::ofstream open(const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
-  if (!file) throw FileError("[report] cannot write " + path + "; check the folder and its rights");
-  return file;
-}
-
-void finish(std::ofstream& file, const std::string& path) {
-  file.flush();
-  if (!file) throw FileError("[report] writing " + path + " failed; is the disk full?");
-}
-
-}  // namespace
 
 Chart::Curve Report::live_bytes_curve() const {
   Chart::Curve curve{.label = "live bytes", .points = {}};
@@ -44,9 +30,7 @@ void Report::write_svg(const std::string& path) const {
     chart.lines.push_back({"budget", static_cast<double>(budget) / (1 << 20)});
   }
   chart.lines.push_back({"predicted peak", static_cast<double>(predicted_peak) / (1 << 20)});
-  std::ofstream file = open(path);
-  file << render(chart);
-  finish(file, path);
+  write_file(path, render(chart), "report");
 }
 
 void Report::write_chrome_trace(const std::string& path) const {
@@ -68,10 +52,8 @@ void Report::write_chrome_trace(const std::string& path) const {
                       {"pid", 0},
                       {"args", {{"bytes", step.event.live}}}});
   }
-  std::ofstream file = open(path);
-  file << nlohmann::json({{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}})
-              .dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-  finish(file, path);
+  const nlohmann::json trace{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
+  write_file(path, trace.dump(1, ' ', false, nlohmann::json::error_handler_t::replace), "report");
 }
 
 }  // namespace palimpsest

@@ -1,5 +1,7 @@
 #include "checkpoint/graph.h"
 
+#include <cmath>
+
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
@@ -44,8 +46,13 @@ TEST_CASE("graph: nodes and values are numbered in order") {
   CHECK(g.is_source(0));
   CHECK(g.is_source_value(x));
   CHECK(g.bytes(x) == 0);
+  CHECK(g.source_bytes(x) == 8);
+  CHECK(g.source_bytes(a) == 0);
+  CHECK(g.resident() == 8);
   CHECK(g.bytes(3) == 8);
   CHECK(g.describe(1) == "#1");
+  CHECK(g.name(1).empty());
+  CHECK(g.name(split) == "split");
   CHECK(g.describe(split) == "split");
 }
 
@@ -64,6 +71,7 @@ TEST_CASE("graph: malformed nodes are errors that name them") {
   CHECK_THAT(error_of({7}, one, {.cost = 1, .name = "add"}),
              Contains("node 1 (add)") && Contains("value 7") && Contains("does not exist"));
   CHECK_THAT(error_of({0}, one, {.cost = -1}), Contains("node 1 has a negative cost"));
+  CHECK_THAT(error_of({0}, one, {.cost = INFINITY}), Contains("infinite cost"));
   CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1}), Contains("negative workspace"));
   CHECK_THAT(error_of({0}, {{-8, -1}}, {}), Contains("negative size"));
   CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1 of 1"));

@@ -3,9 +3,12 @@
 #include <cmath>
 #include <thread>
 
+#include "checkpoint/graph_file.h"
+#include "checkpoint/planners.h"
 #include "strategy/evaluators.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
+#include "tests/temporary_file.h"
 
 namespace palimpsest {
 namespace {
@@ -130,6 +133,24 @@ TEST_CASE("a planner with other settings makes another plan") {
   };
   CHECK(recomputed(selected({{2, 5}})) != recomputed(selected({{2, 9}})));
   CHECK(fraction(0.5)->key() != fraction(0.5000001)->key());
+}
+
+TEST_CASE("a graph file holds what backward plans, on an eager tape too") {
+  const TemporaryFile file;
+  for (const auto& evaluator : {lazy(), eager()}) {
+    Quadratic q(evaluator);
+    const std::uint32_t nodes = q.tape.node_count();
+    write_graph(q.loss, file.path());
+    CHECK(q.tape.node_count() == nodes);
+    const Graph graph = read_graph(file.path());
+    CHECK(graph.backward_begins() == nodes);
+    CHECK(graph.targets().size() == 3);
+    CHECK(graph.describe(q.loss.node()) == "loss");
+    const Plan plan = make_plan(graph, *keep_all());
+    CHECK(plan.schedule == plan_backward(Quadratic().loss, {.threads = 1}).schedule);
+  }
+  CHECK_THROWS_WITH(write_graph(Quadratic().x, file.path()), Contains("not one element"));
+  CHECK_THROWS_AS(write_graph(Var(), file.path()), TapeError);
 }
 
 TEST_CASE("gradients that are kept stay as they were through later runs") {

@@ -1,34 +1,12 @@
 #include "strategy/safetensors.h"
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <fstream>
-
 #include "tests/catch.h"
+#include "tests/temporary_file.h"
 
 namespace palimpsest {
 namespace {
 
 using Catch::Matchers::Contains;
-
-class TemporaryFile {
- public:
-  TemporaryFile() : path_("/tmp/palimpsest-test-" + std::to_string(getpid()) + ".safetensors") {}
-  ~TemporaryFile() { std::remove(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  const std::string& path() const { return path_; }
-  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
-  std::string read() const {
-    std::ifstream file(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
- private:
-  std::string path_;
-};
 
 /// A file with the given header and `data` zero bytes.
 std::string file_with(const std::string& header, std::size_t data) {

@@ -1,0 +1,168 @@
+#include "checkpoint/graph_file.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "autodiff/files.h"
+#include "checkpoint/json_file.h"
+#include "checkpoint/tape_graph.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr const char* format = "palimpsest-graph";
+
+/// Turns the nodes of a file into a graph's.
+class Reader {
+ public:
+  void add(const JsonValue& node) {
+    static constexpr const char* keys[] = {"name",      "inputs", "outputs", "view_of",
+                                           "workspace", "cost",   "source"};
+    node.require_members(keys);
+    Graph::Traits traits;
+    traits.name = node.at("name").text();
+    traits.source = node.has("source") && node.at("source").boolean();
+    read_inputs(node.at("inputs"));
+    if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source reads nothing");
+    read_outputs(node.at("outputs"));
+    if (node.has("view_of")) read_views(node.at("view_of"));
+    if (node.has("workspace")) traits.workspace = size(node.at("workspace"));
+    const JsonValue cost = node.at("cost");
+    traits.cost = cost.amount();
+    cost_ += traits.cost;
+    if (std::isinf(cost_)) cost.fail("all costs together are infinite");
+    graph_.add_node(inputs_, outputs_, std::move(traits));
+  }
+
+  void add_target(const JsonValue& value) { graph_.add_target(existing(value)); }
+
+  void set_backward_begins(const JsonValue& value) {
+    if (value.is_null()) return;
+    const std::int64_t node = value.natural();
+    if (node > graph_.node_count()) {
+      value.fail("there is no node " + std::to_string(node) + "; there are " +
+                 std::to_string(graph_.node_count()));
+    }
+    graph_.set_backward_begins(static_cast<NodeId>(node));
+  }
+
+  Graph take() { return std::move(graph_); }
+
+ private:
+  void read_inputs(const JsonValue& list) {
+    inputs_.clear();
+    for (std::size_t i = 0; i < list.size(); ++i) inputs_.push_back(existing(list[i]));
+  }
+
+  void read_outputs(const JsonValue& list) {
+    outputs_.clear();
+    for (std::size_t i = 0; i < list.size(); ++i) outputs_.push_back({size(list[i]), -1});
+  }
+
+  void read_views(const JsonValue& list) {
+    if (list.size() != outputs_.size()) {
+      list.fail(std::to_string(list.size()) + " entries for " + std::to_string(outputs_.size()) +
+                " outputs; give one each");
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::int64_t position = list[i].integer();
+      if (position < -1 || position >= static_cast<std::int64_t>(inputs_.size())) {
+        list[i].fail("the node has no input " + std::to_string(position) + "; it has " +
+                     std::to_string(inputs_.size()) + ", and -1 says that it is no view");
+      }
+      outputs_[i].view_of = static_cast<int>(position);
+    }
+  }
+
+  /// The id of a value that the nodes so far make.
+  ValueId existing(const JsonValue& value) const {
+    const std::int64_t id = value.natural();
+    if (id >= graph_.value_count()) {
+      value.fail("no value " + std::to_string(id) + " has been made; the nodes before make " +
+                 std::to_string(graph_.value_count()));
+    }
+    return static_cast<ValueId>(id);
+  }
+
+  /// A number of bytes. However often they are added up, they stay countable.
+  Bytes size(const JsonValue& value) {
+    constexpr Bytes most = Bytes{1} << 61;
+    const Bytes bytes = value.natural();
+    if (bytes > most - bytes_) value.fail("all sizes together exceed 2 EiB");
+    bytes_ += bytes;
+    return bytes;
+  }
+
+  Graph graph_;
+  Bytes bytes_ = 0;
+  double cost_ = 0;
+  std::vector<ValueId> inputs_;
+  std::vector<Graph::Output> outputs_;
+};
+
+/// The file's line about a node.
+Json to_json(const Graph& graph, NodeId node) {
+  const std::span<const ValueId> inputs = graph.inputs(node);
+  Json outputs = Json::array();
+  Json view_of = Json::array();
+  bool views = false;
+  for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
+    const ValueId value = graph.first_output(node) + i;
+    const ValueId root = graph.storage(value);
+    const auto base = std::find_if(inputs.begin(), inputs.end(), [&](ValueId input) {
+      return root != value && graph.storage(input) == root;
+    });
+    const bool view = base != inputs.end();
+    outputs.push_back(graph.bytes(value) + graph.source_bytes(value));
+    view_of.push_back(view ? base - inputs.begin() : -1);
+    views = views || view;
+  }
+  Json json{{"name", graph.name(node)}, {"inputs", inputs}, {"outputs", std::move(outputs)}};
+  if (views) json["view_of"] = std::move(view_of);
+  if (graph.workspace(node) > 0) json["workspace"] = graph.workspace(node);
+  json["cost"] = graph.cost(node);
+  if (graph.is_source(node)) json["source"] = true;
+  return json;
+}
+
+}  // namespace
+
+Graph read_graph(const std::string& path) {
+  const JsonFile file(path, "read_graph", format, {"name", "backward_begins", "nodes", "targets"});
+  const JsonValue root = file.root();
+  root.at("name").text();
+  Reader reader;
+  const JsonValue nodes = root.at("nodes");
+  for (std::size_t i = 0; i < nodes.size(); ++i) reader.add(nodes[i]);
+  reader.set_backward_begins(root.at("backward_begins"));
+  const JsonValue targets = root.at("targets");
+  for (std::size_t i = 0; i < targets.size(); ++i) reader.add_target(targets[i]);
+  return reader.take();
+}
+
+void write_graph(const Graph& graph, const std::string& path) {
+  NodeId node = 0;
+  try {
+    const Json name = std::filesystem::path(path).stem().string();
+    const std::optional<NodeId> begins = graph.backward_begins();
+    std::string text =
+        "{\"format\":\"" + std::string(format) + "\",\"version\":1,\"name\":" + name.dump() +
+        ",\"backward_begins\":" + (begins ? std::to_string(*begins) : "null") + ",\"nodes\":[";
+    for (; node < graph.node_count(); ++node) {
+      text += (node > 0 ? ",\n" : "\n") + to_json(graph, node).dump();
+    }
+    text += "\n],\"targets\":" + Json(graph.targets()).dump() + "}\n";
+    write_file(path, text, "write_graph");
+  } catch (const Json::type_error&) {
+    throw ArgumentError("[write_graph] the name of " +
+                        (node < graph.node_count() ? "node " + std::to_string(node) : "the file") +
+                        " is not UTF-8; rename it");
+  }
+}
+
+void write_graph(const Tape& tape, std::span<const ValueId> targets, const std::string& path,
+                 std::optional<NodeId> backward_begins) {
+  write_graph(graph_of(tape, targets, 1, backward_begins), path);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "checkpoint/graph.h"
+
+namespace palimpsest {
+
+/// Reads a graph from a JSON file of format `palimpsest-graph`, version 1, which
+/// `docs/planning.md` describes. Throws `FileError` naming the file and the place in it for
+/// whatever the format does not allow, the byte where it ends too early among them.
+Graph read_graph(const std::string& path);
+
+/// Writes a graph such that `read_graph` gives an equal one, one node a line. The graph's name in
+/// the file is that of the file. Which values are present is the state of a run and not written.
+/// Throws `FileError` when the file cannot be written, `ArgumentError` for a name that is not
+/// UTF-8.
+void write_graph(const Graph& graph, const std::string& path);
+
+/// Writes the graph a planner sees of `tape`, recorded so far and asked for `targets`: `graph_of`
+/// on one thread. `write_graph(loss, path)` in strategy/backward.h differentiates first.
+void write_graph(const Tape& tape, std::span<const ValueId> targets, const std::string& path,
+                 std::optional<NodeId> backward_begins = {});
+
+}  // namespace palimpsest

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace palimpsest {
+
+/// An object's members in order. Remembers a key that it was given twice, which readers of JSON
+/// otherwise pass over.
+template <class Key, class T, class Less, class Allocator>
+class Members : public nlohmann::ordered_map<Key, T, Less, Allocator> {
+ public:
+  using Base = nlohmann::ordered_map<Key, T, Less, Allocator>;
+  using Base::Base;
+
+  T& operator[](const Key& key) {
+    const auto found = this->find(key);
+    if (found != this->end()) repeated_ = found - this->begin();
+    return Base::operator[](key);
+  }
+  /// A key that was given twice, or null.
+  const Key* repeated() const {
+    return repeated_ < 0 ? nullptr : &(this->begin() + repeated_)->first;
+  }
+
+ private:
+  std::ptrdiff_t repeated_ = -1;
+};
+
+using Json = nlohmann::basic_json<Members>;
+
+class JsonFile;
+
+/// A value of a JSON file that knows its place in it, as `nodes[12] (matmul).inputs[1]`. Every
+/// question that it cannot answer throws `FileError` naming file and place. Valid while the value
+/// it was taken from is.
+class JsonValue {
+ public:
+  /// The member called `key`, which must be there.
+  JsonValue at(const char* key) const;
+  /// Whether there is a member called `key`.
+  bool has(const char* key) const;
+  /// Requires an object with no members but these, none of them twice.
+  void require_members(std::span<const char* const> keys) const;
+
+  /// Number of elements of an array.
+  std::size_t size() const;
+  /// The element of an array at `index`, which must be less than its size.
+  JsonValue operator[](std::size_t index) const;
+
+  bool is_null() const { return value_->is_null(); }
+  bool boolean() const;
+  const std::string& text() const;
+  std::int64_t integer() const;
+  /// An integer that is not negative.
+  std::int64_t natural() const;
+  /// A number that is not negative.
+  double amount() const;
+
+  /// Throws `FileError`: file, place and `problem`.
+  [[noreturn]] void fail(const std::string& problem) const;
+
+ private:
+  friend class JsonFile;
+  JsonValue(const JsonFile& file, const Json& value) : file_(&file), value_(&value) {}
+  const Json* find(const char* key) const;
+  std::string place() const;
+  [[noreturn]] void fail_type(const char* wanted) const;
+
+  const JsonFile* file_;
+  const Json* value_;
+  const JsonValue* parent_ = nullptr;
+  const char* key_ = nullptr;  // in the parent; null for an element
+  std::size_t index_ = 0;      // in the parent, for an element
+};
+
+/// A file of JSON in one of this library's formats.
+class JsonFile {
+ public:
+  /// Reads the file. Its value must be an object of these members besides `"format": format` and
+  /// `"version": 1`. Throws `FileError` in the name of `operation`, with the offset in bytes where
+  /// it is no JSON.
+  JsonFile(std::string path, const char* operation, const char* format,
+           std::initializer_list<const char*> members);
+  JsonFile(const JsonFile&) = delete;
+  JsonFile& operator=(const JsonFile&) = delete;
+
+  JsonValue root() const { return {*this, json_}; }
+  /// Throws `FileError`: operation, file, `place` and `problem`.
+  [[noreturn]] void fail(const std::string& place, const std::string& problem) const;
+
+ private:
+  std::string path_;
+  const char* operation_;
+  Json json_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "checkpoint/schedule.h"
+
+namespace palimpsest {
+
+/// Reads a schedule from a JSON file of format `palimpsest-schedule`, version 1:
+///
+///     {"format": "palimpsest-schedule", "version": 1, "steps": [["compute", 12], ["drop", 7]]}
+///
+/// Whether a graph can be run by it is for `simulate` to say. Throws `FileError` naming the file
+/// and the place in it for whatever the format does not allow.
+Schedule read_schedule(const std::string& path);
+
+/// Writes a schedule such that `read_schedule` gives an equal one. Throws `FileError`.
+void write_schedule(const Schedule& schedule, const std::string& path);
+
+}  // namespace palimpsest

@@ -1,0 +1,49 @@
+#include "checkpoint/schedule_file.h"
+
+#include "tests/catch.h"
+#include "tests/temporary_file.h"
+
+using namespace palimpsest;
+using Catch::Matchers::Contains;
+
+TEST_CASE("schedule files: a schedule survives being written and read") {
+  const TemporaryFile file;
+  const Schedule schedule{{Step::compute(12), Step::drop(7), Step::compute(0)}};
+  write_schedule(schedule, file.path());
+  CHECK(read_schedule(file.path()) == schedule);
+  write_schedule({}, file.path());
+  CHECK(read_schedule(file.path()).steps.empty());
+}
+
+TEST_CASE("schedule files: whatever is wrong is an error that names the place") {
+  const auto steps = [](const std::string& list) {
+    return R"({"format":"palimpsest-schedule","version":1,"steps":[)" + list + "]}";
+  };
+  const struct {
+    std::string content;
+    std::string words;
+  } rows[] = {
+      {R"({"format":"palimpsest-schedule","version":1,"steps":[["compute",1],)", "byte 68"},
+      {R"({"format":"palimpsest-graph","version":1,"steps":[]})", "\"palimpsest-graph\" is not"},
+      {R"({"format":"palimpsest-schedule","version":0,"steps":[]})", "version: 0 is unknown"},
+      {R"({"format":"palimpsest-schedule","version":1})", "\"steps\" is missing"},
+      {R"({"format":"palimpsest-schedule","version":1,"steps":{}})", "this object is not a list"},
+      {R"({"format":"palimpsest-schedule","version":1,"steps":[],"x":1})", "\"x\" is unknown"},
+      {steps("3"), "steps[0]: 3 is not a list"},
+      {steps(R"(["compute",1],["drop"])"), "steps[1]: a step is a word and a number"},
+      {steps(R"(["compute",1,2])"), "steps[0]: a step is a word and a number"},
+      {steps(R"([1,"compute"])"), "steps[0][1]: this string is not a whole number"},
+      {steps(R"([1,1])"), "steps[0][0]: 1 is not a string"},
+      {steps(R"(["compute",-1])"), "steps[0][1]: -1 is negative"},
+      {steps(R"(["compute",4294967295])"), "steps[0][1]: 4294967295 is more than any node"},
+      {steps(R"(["keep",1])"), "steps[0][0]: \"keep\" is no step; steps are"},
+  };
+  const TemporaryFile file;
+  for (const auto& row : rows) {
+    file.write(row.content);
+    CHECK_THROWS_WITH(read_schedule(file.path()),
+                      Contains("[read_schedule] " + file.path()) && Contains(row.words));
+  }
+  CHECK_THROWS_AS(read_schedule("/nowhere/schedule.json"), FileError);
+  CHECK_THROWS_AS(write_schedule({}, "/nowhere/schedule.json"), FileError);
+}
