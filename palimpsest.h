@@ -52,6 +52,8 @@
 #include "checkpoint/arena.h"
 #include "checkpoint/chains/action.h"
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/chains/chain.h"
+#include "checkpoint/chains/optimal.h"
 #include "checkpoint/chains/two_tier.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/dot.h"

@@ -1,0 +1,135 @@
+#include "checkpoint/chains/chain.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "checkpoint/schedule.h"
+
+namespace palimpsest {
+
+void check_chain(std::span<const ChainStage> stages) {
+  if (stages.empty()) throw ArgumentError("[chain] there are no stages; give one at least");
+  Bytes before = 0;
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    const ChainStage& stage = stages[k];
+    const auto require = [k](bool condition, const char* problem) {
+      if (!condition) throw ArgumentError("[chain] stage " + std::to_string(k) + " " + problem);
+    };
+    require(!stage.records.empty(), "has no records; give one at least");
+    require(stage.forward >= 0, "has a negative time");
+    require(stage.output >= 0 && stage.gradient >= 0, "has a negative size");
+    require(stage.forward_peak >= stage.output, "has a peak below its output");
+    for (const ChainStage::Record& record : stage.records) {
+      require(record.forward >= 0 && record.backward >= 0, "has a negative time");
+      require(record.saved >= stage.output, "saves less than its output");
+      require(record.forward_peak >= record.saved, "has a peak below what it saves");
+      require(record.backward_peak >= std::max(record.saved + stage.gradient, before),
+              "has a peak in backward below what is live before or after it");
+    }
+    before = stage.gradient;
+  }
+}
+
+namespace {
+
+const char* name_of(ChainOperation::Kind kind) {
+  switch (kind) {
+    case ChainOperation::Kind::pass:
+      return "pass";
+    case ChainOperation::Kind::pass_on:
+      return "pass on";
+    case ChainOperation::Kind::record:
+      return "record";
+    case ChainOperation::Kind::backward:
+      return "backward";
+  }
+  return "";
+}
+
+class ChainMachine {
+ public:
+  explicit ChainMachine(std::span<const ChainStage> stages)
+      : stages_(stages),
+        output_(stages.size()),
+        record_(stages.size()),
+        left_(stages.size()),
+        held_(stages.back().gradient) {}
+
+  void run(const ChainOperation& operation) {
+    const std::size_t k = operation.stage;
+    const auto require = [&](bool condition, const char* problem) {
+      if (condition) return;
+      throw ScheduleError("[chain] operation " + std::to_string(count_) + ", " +
+                          name_of(operation.kind) + " of stage " + std::to_string(k) + ": " +
+                          problem);
+    };
+    require(k < left_, "the stage is reversed already, or not there");
+    const ChainStage& stage = stages_[k];
+    require(operation.record < stage.records.size(), "the stage has no such record");
+    require(k == 0 || output_[k - 1] || record_[k - 1], "the input is not live; make it first");
+    const ChainStage::Record& record = stage.records[operation.record];
+    if (operation.kind == ChainOperation::Kind::backward) {
+      require(record_[k] == operation.record, "the stage is not recorded so");
+      require(k + 1 == left_, "a later stage is to be reversed first");
+      held_ -= record.saved + stage.gradient;
+      spend(record.backward, record.backward_peak);
+      if (k > 0) held_ += stages_[k - 1].gradient;
+      record_[k].reset();
+      drop_input(k);
+      --left_;
+    } else {
+      require(!output_[k] && !record_[k], "the output is live already");
+      if (operation.kind == ChainOperation::Kind::record) {
+        spend(record.forward, record.forward_peak);
+        held_ += record.saved;
+        record_[k] = operation.record;
+      } else {
+        spend(stage.forward, stage.forward_peak);
+        held_ += stage.output;
+        output_[k] = true;
+        if (operation.kind == ChainOperation::Kind::pass) drop_input(k);
+      }
+    }
+    ++count_;
+  }
+
+  ChainUse finish() const {
+    if (left_ > 0) {
+      throw ScheduleError("[chain] at the end stage " + std::to_string(left_ - 1) +
+                          " is not reversed");
+    }
+    if (output_.back()) throw ScheduleError("[chain] at the end the last stage's output is live");
+    return use_;
+  }
+
+ private:
+  void spend(double seconds, Bytes peak) {
+    use_.cost += seconds;
+    use_.peak = std::max(use_.peak, held_ + peak);
+  }
+  void drop_input(std::size_t k) {
+    if (k == 0 || !output_[k - 1]) return;
+    output_[k - 1] = false;
+    held_ -= stages_[k - 1].output;
+  }
+
+  std::span<const ChainStage> stages_;
+  std::vector<bool> output_;  // held on its own
+  std::vector<std::optional<std::uint32_t>> record_;
+  std::size_t left_;  // stages that are not reversed
+  Bytes held_;        // between operations
+  std::size_t count_ = 0;
+  ChainUse use_;
+};
+
+}  // namespace
+
+ChainUse run_chain(std::span<const ChainStage> stages, std::span<const ChainOperation> operations) {
+  check_chain(stages);
+  ChainMachine machine(stages);
+  for (const ChainOperation& operation : operations) machine.run(operation);
+  return machine.finish();
+}
+
+}  // namespace palimpsest

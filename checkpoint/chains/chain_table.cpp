@@ -1,0 +1,146 @@
+#include "checkpoint/chains/chain_table.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace palimpsest {
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+double seconds(const ChainStage::Record& record) { return record.forward + record.backward; }
+
+}  // namespace
+
+double fastest_record(const ChainStage& stage) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const ChainStage::Record& record : stage.records) least = std::min(least, seconds(record));
+  return least;
+}
+
+ChainTable::ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t slots,
+                       Rounding rounding)
+    : stages_(std::move(stages)),
+      slot_(slot),
+      width_(slots + 1),
+      rounding_(rounding),
+      cells_(stages_.size() * (stages_.size() + 1) / 2),
+      rows_(cells_.size() * width_, infinity) {
+  std::vector<Choice> choices;
+  for (std::size_t t = 0; t < stages_.size(); ++t) {
+    for (std::size_t s = t + 1; s-- > 0;) {
+      list_choices(s, t, choices);
+      find_ends(s, t, choices);
+      fill_row(s, t, choices);
+    }
+  }
+}
+
+void ChainTable::list_choices(std::size_t s, std::size_t t, std::vector<Choice>& choices) const {
+  choices.clear();
+  const Bytes gradient = stages_[t].gradient;
+  const std::vector<ChainStage::Record>& records = stages_[s].records;
+  const double fastest = fastest_record(stages_[s]);
+  for (std::uint32_t r = 0; r < records.size(); ++r) {
+    const Bytes peak = std::max(gradient + records[r].forward_peak, records[r].backward_peak);
+    choices.push_back({true, r, seconds(records[r]) - fastest, peak, records[r].saved});
+  }
+  double passed = 0;
+  Bytes peak = 0;
+  for (std::size_t k = s + 1; k <= t; ++k) {
+    const Bytes input = k - 1 > s ? stages_[k - 2].output : 0;
+    passed += stages_[k - 1].forward;
+    peak = std::max(peak, gradient + input + stages_[k - 1].forward_peak);
+    const Bytes output = stages_[k - 1].output;
+    choices.push_back({false, static_cast<std::uint32_t>(k), passed, peak, output});
+  }
+}
+
+Bytes ChainTable::smallest_with(std::size_t s, std::size_t t, const Choice& choice) const {
+  const std::size_t next = choice.record ? s + 1 : choice.index;
+  Bytes bytes = choice.peak;
+  if (next <= t) bytes = std::max(bytes, choice.held + smallest(next, t));
+  if (!choice.record) bytes = std::max(bytes, smallest(s, next - 1));
+  return bytes;
+}
+
+double ChainTable::least(std::size_t s, std::size_t t, Bytes bytes, const Choice& choice) const {
+  const std::size_t next = choice.record ? s + 1 : choice.index;
+  double total = choice.extra;
+  if (next <= t) total += least(next, t, bytes - choice.held);
+  if (!choice.record) total += least(s, next - 1, bytes);
+  return total;
+}
+
+float ChainTable::least(std::size_t s, std::size_t t, Bytes bytes) const {
+  const Cell& ends = cells_[cell(s, t)];
+  if (bytes < ends.smallest) return infinity;
+  if (bytes >= ends.largest) return 0;
+  const auto m = static_cast<std::size_t>(bytes / slot_);
+  const float counted = row(s, t)[std::min(m, width_ - 1)];
+  return rounding_ == Rounding::up ? std::min(counted, ends.at_smallest) : counted;
+}
+
+std::size_t ChainTable::slots(Bytes bytes) const {
+  return static_cast<std::size_t>((bytes + (rounding_ == Rounding::up ? slot_ - 1 : 0)) / slot_);
+}
+
+/// What is known without slots.
+void ChainTable::find_ends(std::size_t s, std::size_t t, std::span<const Choice> choices) {
+  Cell& ends = cells_[cell(s, t)];
+  for (const Choice& choice : choices) {
+    ends.smallest = std::min(ends.smallest, smallest_with(s, t, choice));
+    if (!choice.record || choice.extra > 0) continue;
+    const Bytes rest = s < t ? choice.held + largest(s + 1, t) : 0;
+    ends.largest = std::min(ends.largest, std::max(choice.peak, rest));
+  }
+  if (rounding_ == Rounding::down) return;
+  double least_at = infinity;
+  for (const Choice& choice : choices) {
+    if (smallest_with(s, t, choice) > ends.smallest) continue;
+    least_at = std::min(least_at, least(s, t, ends.smallest, choice));
+  }
+  ends.at_smallest = static_cast<float>(least_at);
+}
+
+void ChainTable::fill_row(std::size_t s, std::size_t t, std::span<const Choice> choices) {
+  const Cell& ends = cells_[cell(s, t)];
+  float* const out = &rows_[cell(s, t) * width_];
+  const std::size_t first = std::min(slots(ends.smallest), width_);
+  const std::size_t last = std::clamp(slots(ends.largest), first, width_);
+  std::fill(out + last, out + width_, 0.0f);
+  if (rounding_ == Rounding::up) std::fill(out + first, out + last, ends.at_smallest);
+  for (const Choice& choice : choices) {
+    const std::size_t next = choice.record ? s + 1 : choice.index;
+    const std::size_t held = slots(choice.held);
+    const auto extra = static_cast<float>(choice.extra);
+    std::size_t from = std::max(first, slots(choice.peak));
+    if (next <= t) from = std::max(from, held + slots(smallest(next, t)));
+    if (from >= last) continue;
+    if (!choice.record) {
+      const float* const right = row(next, t);
+      const float* const left = row(s, next - 1);
+      // Rows fall: where the one at hand is below the least this choice can give, it stays.
+      const float best = extra + right[last - 1 - held] + left[last - 1];
+      const std::size_t end = static_cast<std::size_t>(
+          std::partition_point(out + from, out + last, [best](float x) { return x > best; }) - out);
+      // The loop that everything else is about: it is to be vectorised.
+      for (std::size_t m = from; m < end; ++m) {
+        const float total = extra + right[m - held] + left[m];
+        out[m] = total < out[m] ? total : out[m];
+      }
+    } else if (next <= t) {
+      const float* const right = row(next, t);
+      for (std::size_t m = from; m < last; ++m) {
+        const float total = extra + right[m - held];
+        out[m] = total < out[m] ? total : out[m];
+      }
+    } else {
+      for (std::size_t m = from; m < last; ++m) out[m] = std::min(out[m], extra);
+    }
+  }
+}
+
+}  // namespace palimpsest

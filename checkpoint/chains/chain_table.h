@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+
+#include "checkpoint/chains/chain.h"
+
+namespace palimpsest {
+
+/// The dynamic programme behind `OptimalChain`; see there for what it finds.
+class ChainTable {
+ public:
+  enum class Rounding { up, down };
+
+  /// One way to begin with stages s … t.
+  struct Choice {
+    bool record;          ///< stage s by its record `index`; else passes over s … index − 1
+    std::uint32_t index;  ///< of the record, or the stage k to go on from
+    double extra;         ///< seconds beyond one pass
+    Bytes peak;           ///< of the operations, the gradient of t's output counted
+    Bytes held;           ///< while what follows (s + 1 … t, or k … t) runs
+  };
+
+  /// Memory is counted in up to `slots` slots of `slot` bytes.
+  ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t slots, Rounding rounding);
+
+  /// The choices for stages s … t, those that record first.
+  void list_choices(std::size_t s, std::size_t t, std::vector<Choice>& choices) const;
+  /// Least seconds beyond one pass for stages s … t within `bytes`; infinite when that is too few.
+  /// Rounded up, what is found is possible; rounded down, nothing less is.
+  float least(std::size_t s, std::size_t t, Bytes bytes) const;
+  /// The same when it begins with `choice`, but for its peak.
+  double least(std::size_t s, std::size_t t, Bytes bytes, const Choice& choice) const;
+  /// The smallest memory for stages s … t, exactly.
+  Bytes smallest(std::size_t s, std::size_t t) const { return cells_[cell(s, t)].smallest; }
+  /// Memory enough to recompute nothing.
+  Bytes largest(std::size_t s, std::size_t t) const { return cells_[cell(s, t)].largest; }
+
+ private:
+  struct Cell {
+    Bytes smallest = unreachable;
+    Bytes largest = unreachable;
+    float at_smallest = 0;  ///< seconds, when memory is the smallest
+  };
+  static constexpr Bytes unreachable = INT64_MAX / 4;
+
+  static std::size_t cell(std::size_t s, std::size_t t) { return t * (t + 1) / 2 + s; }
+  const float* row(std::size_t s, std::size_t t) const { return &rows_[cell(s, t) * width_]; }
+  std::size_t slots(Bytes bytes) const;
+  Bytes smallest_with(std::size_t s, std::size_t t, const Choice& choice) const;
+  void find_ends(std::size_t s, std::size_t t, std::span<const Choice> choices);
+  void fill_row(std::size_t s, std::size_t t, std::span<const Choice> choices);
+
+  std::vector<ChainStage> stages_;
+  Bytes slot_;
+  std::size_t width_;  ///< slots and one
+  Rounding rounding_;
+  std::vector<Cell> cells_;
+  std::vector<float> rows_;  ///< by cell and slots
+};
+
+/// Seconds of the record of `stage` that is fastest, its backward included.
+double fastest_record(const ChainStage& stage);
+
+}  // namespace palimpsest

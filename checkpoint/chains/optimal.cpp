@@ -1,0 +1,122 @@
+#include "checkpoint/chains/optimal.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "checkpoint/chains/chain_table.h"
+#include "checkpoint/plan.h"
+
+namespace palimpsest {
+
+namespace {
+
+Bytes greatest_common_divisor(std::span<const ChainStage> stages) {
+  Bytes divisor = 0;
+  const auto divide = [&](Bytes bytes) { divisor = std::gcd(divisor, bytes); };
+  for (const ChainStage& stage : stages) {
+    for (const Bytes b : {stage.output, stage.forward_peak, stage.gradient}) divide(b);
+    for (const ChainStage::Record& record : stage.records) {
+      for (const Bytes b : {record.saved, record.forward_peak, record.backward_peak}) divide(b);
+    }
+  }
+  return std::max<Bytes>(divisor, 1);
+}
+
+/// Memory that running every stage by its smallest of the fastest records takes.
+Bytes keep_all_peak(std::span<const ChainStage> stages) {
+  Bytes peak = 0;
+  for (std::size_t s = stages.size(); s-- > 0;) {
+    Bytes best = INT64_MAX;
+    const double fastest = fastest_record(stages[s]);
+    for (const ChainStage::Record& record : stages[s].records) {
+      if (record.forward + record.backward > fastest) continue;
+      const Bytes forward = stages.back().gradient + record.forward_peak;
+      best = std::min(best, std::max({forward, record.backward_peak, record.saved + peak}));
+    }
+    peak = best;
+  }
+  return peak;
+}
+
+}  // namespace
+
+OptimalChain::OptimalChain(std::vector<ChainStage> stages, Bytes most, Settings settings)
+    : stages_(std::move(stages)) {
+  check_chain(stages_);
+  if (settings.slots == 0) throw ArgumentError("[optimal chain] no slots; give one at least");
+  largest_ = keep_all_peak(stages_);
+  most_ = std::min(most, largest_);
+  const Bytes divisor = greatest_common_divisor(stages_);
+  const Bytes widest = divisor * settings.slots;
+  const Bytes slot =
+      std::max<Bytes>((std::max<Bytes>(most_, 0) + widest - 1) / widest, 1) * divisor;
+  exact_ = slot == divisor;
+  const auto slots = static_cast<std::size_t>(std::max<Bytes>(most_, 0) / slot);
+  using Rounding = ChainTable::Rounding;
+  table_ = std::make_shared<ChainTable>(stages_, slot, slots, Rounding::up);
+  if (settings.bounded && !exact_) {
+    bounds_ = std::make_shared<ChainTable>(stages_, slot, slots, Rounding::down);
+  }
+  smallest_ = table_->smallest(0, stages_.size() - 1);
+}
+
+ChainPlan OptimalChain::plan(Bytes budget) const {
+  const Bytes limit = std::min(budget, most_);
+  if (limit < smallest_) throw BudgetError(budget, smallest_, "optimal chain");
+  using Kind = ChainOperation::Kind;
+  struct Task {
+    std::size_t first;
+    std::size_t last;
+    Bytes bytes;
+    std::optional<ChainOperation> backward;  // if there is one, it is all
+  };
+  const std::size_t end = stages_.size() - 1;
+  ChainPlan plan;
+  std::vector<ChainTable::Choice> choices;
+  std::vector<Task> tasks{{0, end, limit, {}}};
+  while (!tasks.empty()) {
+    const Task task = tasks.back();
+    tasks.pop_back();
+    if (task.backward) {
+      plan.operations.push_back(*task.backward);
+      continue;
+    }
+    table_->list_choices(task.first, task.last, choices);
+    const ChainTable::Choice* best = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    for (const ChainTable::Choice& choice : choices) {
+      if (choice.peak > task.bytes) continue;
+      const double seconds = table_->least(task.first, task.last, task.bytes, choice);
+      if (seconds < least) best = &choice;
+      least = std::min(least, seconds);
+    }
+    internal_check(best != nullptr, "a chain's memory does not suffice after all");
+    const auto first = static_cast<std::uint32_t>(task.first);
+    const Bytes rest = task.bytes - best->held;
+    if (best->record) {
+      plan.operations.push_back({Kind::record, first, best->index});
+      const ChainOperation backward{Kind::backward, first, best->index};
+      tasks.push_back({task.first, task.first, 0, backward});
+      if (task.first < task.last) tasks.push_back({task.first + 1, task.last, rest, {}});
+    } else {
+      for (std::uint32_t k = first; k < best->index; ++k) {
+        plan.operations.push_back({k == first ? Kind::pass_on : Kind::pass, k});
+      }
+      tasks.push_back({task.first, best->index - 1, task.bytes, {}});
+      tasks.push_back({best->index, task.last, rest, {}});
+    }
+  }
+  const ChainUse use = run_chain(stages_, plan.operations);
+  internal_check(use.peak <= limit, "a chain's plan takes more than its budget");
+  plan.cost = use.cost;
+  plan.peak = use.peak;
+  for (const ChainStage& stage : stages_) plan.lower_bound += fastest_record(stage);
+  const std::shared_ptr<const ChainTable>& bounds = exact_ ? table_ : bounds_;
+  if (bounds != nullptr) plan.lower_bound += bounds->least(0, end, limit);
+  plan.lower_bound = std::min(plan.lower_bound, plan.cost);
+  return plan;
+}
+
+}  // namespace palimpsest
