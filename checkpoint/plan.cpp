@@ -102,4 +102,12 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget) {
   throw BudgetError(limit, smallest_layout(graph, candidates, most), planner.name());
 }
 
+Bytes smallest_budget(const Graph& graph, const Planner& planner) {
+  try {
+    return make_plan(graph, planner, 0).predicted_peak();
+  } catch (const BudgetError& error) {
+    return error.smallest_feasible();
+  }
+}
+
 }  // namespace palimpsest

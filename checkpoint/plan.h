@@ -47,4 +47,7 @@ inline constexpr Bytes unlimited = INT64_MAX;
 /// feasible budget found, `ArgumentError` for an empty graph.
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited);
 
+/// The smallest budget found for which `make_plan` succeeds.
+Bytes smallest_budget(const Graph& graph, const Planner& planner);
+
 }  // namespace palimpsest

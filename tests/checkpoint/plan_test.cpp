@@ -67,6 +67,10 @@ TEST_CASE("plan: too small a budget names one that works") {
                Contains("two ways") && Contains("1000 bytes") && Contains("1280 bytes"));
     CHECK(make_plan(graph, TwoWays(), error.smallest_feasible()).predicted_peak() == 1280);
   }
+  CHECK(smallest_budget(graph, TwoWays()) == 1280);
+  tests::GraphBuilder nothing;
+  nothing.graph.add_target(nothing.node({}, 0));
+  CHECK(smallest_budget(nothing.graph, *keep_all()) == 0);
 }
 
 TEST_CASE("plan: an empty graph is an error") {

@@ -20,6 +20,8 @@ case $way in
     $CXX -std=c++20 "$here/consumer.cpp" -o "$work/consumer" \
       $(pkg-config --define-prefix --cflags --libs palimpsest)
     "$work/consumer"
+    # The program finds the library beside it.
+    [ ! -x "$scratch/bin/palimpsest-plan" ] || env -u LD_LIBRARY_PATH "$scratch/bin/palimpsest-plan" --list
     ;;
   find_package)
     install_scratch

@@ -1,0 +1,83 @@
+#include "checkpoint/planner_names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "checkpoint/planners.h"
+
+namespace palimpsest {
+namespace {
+
+using Settings = PlannerSettings;
+
+constexpr NamedPlanner planners[] = {
+    {"auto", "", "the cheapest plan of all planners here that fits the budget", false,
+     [](const Settings&) { return automatic(); }},
+    {"keep_all", "", "computes each node once and drops values after their last use", false,
+     [](const Settings&) { return keep_all(); }},
+    {"square_root", "", "√n equal segments, all but the last recomputed (Chen et al., 2016)", false,
+     [](const Settings&) { return square_root(); }},
+    {"uniform", ":SEGMENTS", "equal segments, all but the last recomputed", false,
+     [](const Settings& settings) { return uniform({.segments = settings.count()}); }},
+    {"every", ":NODES", "segments of so many nodes each, all but the last recomputed", false,
+     [](const Settings& settings) { return uniform({.every = settings.count()}); }},
+    {"fraction", ":SHARE", "auto, within a share of keep-all's peak as well", false,
+     [](const Settings& settings) { return fraction(*settings.number); }},
+};
+
+[[noreturn]] void refuse(std::string_view text, const std::string& problem) {
+  throw ArgumentError("[planner] '" + std::string(text) + "' " + problem);
+}
+
+std::string_view name_in(std::string_view text) { return text.substr(0, text.find(':')); }
+
+std::optional<double> number_in(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == text.npos) return {};
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, number);
+  if (error != std::errc() || rest != end || !std::isfinite(number)) {
+    refuse(text, "has no number behind its colon");
+  }
+  return number;
+}
+
+}  // namespace
+
+std::uint32_t PlannerSettings::count(std::uint32_t otherwise) const {
+  if (!number) return otherwise;
+  if (!(*number >= 0 && *number < none && *number == std::floor(*number))) {
+    refuse(text, "needs a whole number");
+  }
+  return static_cast<std::uint32_t>(*number);
+}
+
+std::span<const NamedPlanner> named_planners() { return planners; }
+
+const NamedPlanner& named_planner(std::string_view text) {
+  const std::string_view name = name_in(text) == "automatic" ? "auto" : name_in(text);
+  const auto found =
+      std::find_if(std::begin(planners), std::end(planners),
+                   [&](const NamedPlanner& planner) { return planner.name == name; });
+  if (found != std::end(planners)) return *found;
+  std::string names;
+  for (const NamedPlanner& planner : planners) {
+    names += (names.empty() ? "" : ", ") + std::string(planner.name);
+    names += planner.setting;
+  }
+  refuse(text, "is no planner; there are " + names);
+}
+
+PlannerPtr planner_named(std::string_view text, std::optional<double> seconds) {
+  const NamedPlanner& planner = named_planner(text);
+  const Settings settings{std::string(text), number_in(text), seconds};
+  const std::string form = std::string(planner.name) + std::string(planner.setting);
+  if (planner.setting.empty() && settings.number) refuse(text, "takes no number: " + form);
+  if (planner.setting.starts_with(':') && !settings.number) refuse(text, "needs a number: " + form);
+  if (seconds && !planner.timed) refuse(text, "takes no time limit; it does not search");
+  return planner.make(settings);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,95 @@
+#include "tools/plan/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+
+namespace palimpsest::tool {
+
+Bytes Budget::of(Bytes keep_all_peak) const {
+  return static_cast<Bytes>(share ? amount * static_cast<double>(keep_all_peak) : amount);
+}
+
+std::optional<Budget> parse_budget(std::string text) {
+  std::erase(text, ' ');
+  Budget budget{0, false};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, budget.amount);
+  const std::string unit(rest, end);
+  if (unit == "%") {
+    budget.amount /= 100;
+    budget.share = true;
+  } else if (unit != "" && unit != "B") {
+    static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
+    const auto known = std::find(std::begin(units), std::end(units), unit);
+    if (known == std::end(units)) return {};
+    budget.amount = std::ldexp(budget.amount, 10 * static_cast<int>(known - units + 1));
+  }
+  if (error != std::errc() || !(budget.amount >= 0 && budget.amount < 0x1p62)) return {};
+  return budget;
+}
+
+namespace {
+
+void check_together(const Arguments& arguments) {
+  if (arguments.list) return;
+  if (arguments.graph.empty()) throw CLI::RequiredError("GRAPH.json");
+  if (arguments.planners.size() > 1 && arguments.sweep == 0) {
+    throw CLI::ValidationError("--planner", "several planners go with --sweep only");
+  }
+}
+
+}  // namespace
+
+Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code) {
+  Arguments arguments;
+  CLI::App app(
+      "Plans what a program keeps in memory and what it computes again, so that it stays inside a "
+      "budget of bytes.",
+      "palimpsest-plan");
+  app.add_option("graph", arguments.graph, "graph file, as write_graph makes it")
+      ->type_name("GRAPH.json");
+  auto* budget = app.add_option_function<std::string>(
+      "--budget",
+      [&](const std::string& text) {
+        const std::optional<Budget> given = parse_budget(text);
+        if (!given) {
+          throw CLI::ValidationError("--budget",
+                                     "'" + text + "' is no budget; give one as 40%, 2GiB or 4096");
+        }
+        arguments.budget = *given;
+        arguments.budget_given = true;
+      },
+      "most bytes, or the share of what keeping everything takes [100%]");
+  budget->type_name("40%|2GiB|BYTES");
+  auto* planner = app.add_option("--planner", arguments.planners,
+                                 "who plans; --list names them [auto; for --sweep all that need no "
+                                 "setting]");
+  planner->type_name("NAME")->delimiter(',')->allow_extra_args(false);
+  auto* seconds = app.add_option("--seconds", arguments.seconds, "most time to look for a plan");
+  seconds->check(CLI::PositiveNumber);
+  app.add_flag("--json", arguments.json, "print JSON");
+  auto* schedule = app.add_option("--schedule", arguments.schedule, "write the schedule to a file");
+  schedule->type_name("OUT.json");
+  auto* sweep = app.add_option("--sweep", arguments.sweep,
+                               "plan for so many budgets, the smallest possible to 100%");
+  sweep->check(CLI::Range(2, 10000))->excludes(budget)->excludes(schedule);
+  auto* svg = app.add_option("--svg", arguments.svg, "draw the sweep to a file");
+  svg->type_name("FILE")->needs(sweep);
+  auto* check = app.add_option("--check", arguments.check, "verify a schedule; plan nothing");
+  check->type_name("SCHEDULE.json");
+  for (CLI::Option* other : {planner, seconds, schedule, sweep}) check->excludes(other);
+  auto* list = app.add_flag("--list", arguments.list, "name the planners");
+  for (CLI::Option* other : {budget, planner, seconds, schedule, sweep, check}) {
+    list->excludes(other);
+  }
+  try {
+    app.parse(argc, argv);
+    check_together(arguments);
+  } catch (const CLI::ParseError& error) {
+    exit_code = app.exit(error) == 0 ? 0 : 2;
+  }
+  return arguments;
+}
+
+}  // namespace palimpsest::tool

@@ -1,0 +1,119 @@
+#include <iostream>
+
+#include "autodiff/files.h"
+#include "strategy/svg.h"
+#include "tools/plan/commands.h"
+#include "tools/plan/outcome.h"
+#include "tools/plan/progress.h"
+
+namespace palimpsest::tool {
+
+namespace {
+
+/// What one planner makes of the budgets.
+struct Swept {
+  std::string name;
+  PlannerPtr planner;
+  Bytes smallest = 0;
+  std::vector<std::optional<Outcome>> outcomes = {};  // by budget; nothing where no plan fits
+};
+
+std::vector<Bytes> budgets_between(Bytes first, Bytes last, int count) {
+  std::vector<Bytes> budgets;
+  for (int k = 0; k < count; ++k) {
+    const double part = static_cast<double>(k) / (count - 1);
+    budgets.push_back(first + static_cast<Bytes>(part * static_cast<double>(last - first)));
+  }
+  return budgets;
+}
+
+std::optional<Outcome> try_plan(const Graph& graph, const Swept& swept, Bytes budget) {
+  try {
+    return plan_with(graph, swept.name, *swept.planner, budget).outcome;
+  } catch (const BudgetError&) {
+    return {};
+  }
+}
+
+std::string table(const std::vector<Swept>& all, const std::vector<Bytes>& budgets,
+                  const Subject& subject) {
+  Rows rows{{"budget", "of keep-all"}};
+  for (const Swept& swept : all) rows[0].push_back(swept.name);
+  for (std::size_t k = 0; k < budgets.size(); ++k) {
+    auto& row = rows.emplace_back();
+    row = {format_bytes(budgets[k]),
+           decimal(percent_of(budgets[k], subject.keep_all_peak), 1) + " %"};
+    for (const Swept& swept : all) {
+      row.push_back(swept.outcomes[k] ? decimal(swept.outcomes[k]->cost_ratio, 4) : "-");
+    }
+  }
+  auto& last = rows.emplace_back();
+  last = {"smallest", ""};
+  for (const Swept& swept : all) last.push_back(format_bytes(swept.smallest));
+  return in_columns(rows);
+}
+
+nlohmann::ordered_json to_json(const std::vector<Swept>& all, const Subject& subject) {
+  nlohmann::ordered_json json{{"keep_all_peak", subject.keep_all_peak},
+                              {"resident", subject.graph.resident()},
+                              {"curves", nlohmann::ordered_json::array()}};
+  for (const Swept& swept : all) {
+    nlohmann::ordered_json points = nlohmann::ordered_json::array();
+    for (const auto& outcome : swept.outcomes) {
+      if (outcome) points.push_back(tool::to_json(*outcome));
+    }
+    json["curves"].push_back({{"planner", swept.name},
+                              {"minimum_budget", swept.smallest},
+                              {"points", std::move(points)}});
+  }
+  return json;
+}
+
+std::string picture(const std::vector<Swept>& all, const std::string& title) {
+  Chart chart{title, "budget, MiB", "extra work, % of one pass", {}, {}};
+  for (const Swept& swept : all) {
+    Chart::Curve curve{swept.name, {}};
+    for (const auto& outcome : swept.outcomes) {
+      if (!outcome) continue;
+      curve.points.emplace_back(static_cast<double>(outcome->budget) / (1 << 20),
+                                100 * (outcome->cost_ratio - 1));
+    }
+    chart.curves.push_back(std::move(curve));
+  }
+  return render(chart);
+}
+
+}  // namespace
+
+void sweep(const Arguments& arguments) {
+  std::vector<Swept> all;
+  for (const std::string& name : arguments.planners) {
+    all.push_back({name, planner_for(name, arguments)});
+  }
+  const Subject subject = read_subject(arguments);
+  const Progress progress;
+  Bytes smallest = subject.keep_all_peak;
+  for (Swept& swept : all) {
+    progress.show(swept.name + ": looking for the smallest budget ...");
+    swept.smallest = smallest_budget(subject.graph, *swept.planner);
+    smallest = std::min(smallest, swept.smallest);
+  }
+  const std::vector<Bytes> budgets =
+      budgets_between(smallest, subject.keep_all_peak, arguments.sweep);
+  for (Swept& swept : all) {
+    for (const Bytes budget : budgets) {
+      progress.show(swept.name + ": budget " + std::to_string(swept.outcomes.size() + 1) + " of " +
+                    std::to_string(budgets.size()) + " ...");
+      swept.outcomes.push_back(try_plan(subject.graph, swept, budget));
+    }
+  }
+  progress.show("");
+  if (!arguments.svg.empty()) write_file(arguments.svg, picture(all, arguments.graph), "sweep");
+  if (arguments.json) {
+    std::cout << to_json(all, subject).dump(2) << '\n';
+  } else {
+    std::cout << table(all, budgets, subject);
+  }
+}
+
+}  // namespace palimpsest::tool

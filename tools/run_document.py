@@ -1,0 +1,52 @@
+"""run_document.py [--write] DOCUMENT PROGRAM EXAMPLE: what the document shows of PROGRAM is true.
+
+Runs EXAMPLE, which writes files into the folder it is given, and there the commands of the document's
+blocks of kind `console`. Ends non-zero when an output differs in more than its numbers. With --write
+the document gets the outputs of this run.
+"""
+import difflib
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+
+
+def masked(text):
+    """Numbers, units of bytes and a table's empty cells are all the same; spaces do not count."""
+    text = re.sub(r"(?<!\w)\d[\d.]*(e-?\d+)?( [KMGT]?i?B\b)?", "#", text)
+    return [re.sub(r"(?<= )-(?= |$)", "#", " ".join(line.split())) for line in text.splitlines()]
+
+
+def run(block, program, folder):
+    text = ""
+    for line in block.splitlines():
+        if not line.startswith("$ "):
+            continue
+        name, *arguments = shlex.split(line[2:])
+        assert name == pathlib.Path(program).name, line
+        done = subprocess.run([program, *arguments], cwd=folder, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        text += line + "\n" + done.stdout
+    return text
+
+
+def main():
+    write = sys.argv[1] == "--write"
+    document, program, example = map(pathlib.Path, sys.argv[1 + write:])
+    text = document.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([example.resolve(), folder], check=True, stdout=subprocess.DEVNULL)
+        true = BLOCK.sub(lambda block: run(block[0], program.resolve(), folder), text)
+    if write:
+        document.write_text(true, encoding="utf-8")
+        return 0
+    print(*difflib.unified_diff(text.splitlines(), true.splitlines(), "document", "run", lineterm=""), sep="\n")
+    return "$ " not in true or masked(text) != masked(true)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
