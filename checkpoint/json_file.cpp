@@ -32,7 +32,7 @@ void JsonValue::require_members(std::span<const char* const> keys) const {
     const auto same = [&k = key](const char* known) { return k == known; };
     if (std::any_of(keys.begin(), keys.end(), same)) continue;
     std::string known;
-    for (const char* name : keys) known += (known.empty() ? "" : ", ") + std::string(name);
+    for (const char* name : keys) known.append(known.empty() ? "" : ", ").append(name);
     fail("\"" + key + "\" is unknown; the keys are " + known);
   }
 }

@@ -19,7 +19,7 @@ std::optional<Budget> parse_budget(std::string text) {
   if (unit == "%") {
     budget.amount /= 100;
     budget.share = true;
-  } else if (unit != "" && unit != "B") {
+  } else if (!unit.empty() && unit != "B") {
     static constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
     const auto known = std::find(std::begin(units), std::end(units), unit);
     if (known == std::end(units)) return {};
