@@ -9,11 +9,18 @@ Shape::Shape(std::span<const std::int64_t> sizes) {
 }
 
 std::int64_t Shape::elements() const {
+  // More than any machine addresses, and little enough that sums over a tape cannot overflow.
+  constexpr std::int64_t most = std::int64_t{1} << 44;
   std::int64_t product = 1;
+  bool too_many = false;
   for (const std::int64_t size : *this) {
-    if (__builtin_mul_overflow(product, size, &product)) {
-      throw ShapeError("shape " + to_string(*this) + " has more elements than 64 bits can count");
-    }
+    if (size == 0) return 0;
+    too_many = too_many || product > most / size;
+    if (!too_many) product *= size;
+  }
+  if (too_many) {
+    throw ShapeError("shape " + to_string(*this) +
+                     " has more elements than memory could ever hold");
   }
   return product;
 }

@@ -20,13 +20,7 @@ Buffer allocate_buffer(Bytes bytes) {
   return Buffer(data, [](std::byte* p) { ::operator delete(p, alignment); });
 }
 
-Bytes ValueType::bytes() const {
-  Bytes product = 0;
-  if (__builtin_mul_overflow(shape.elements(), size_of(dtype), &product)) {
-    throw ShapeError(to_string(*this) + " has more bytes than 64 bits can count");
-  }
-  return product;
-}
+Bytes ValueType::bytes() const { return shape.elements() * size_of(dtype); }
 
 std::string to_string(const ValueType& type) {
   return std::string(name_of(type.dtype)) + " " + to_string(type.shape);

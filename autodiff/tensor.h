@@ -28,7 +28,7 @@ struct ValueType {
   Shape shape;
   DType dtype = DType::f32;
 
-  /// Bytes its elements take. Throws `ShapeError` when 64 bits cannot count them.
+  /// Bytes its elements take. Throws `ShapeError` when no memory could hold them.
   Bytes bytes() const;
   bool operator==(const ValueType&) const = default;
 };

@@ -41,7 +41,7 @@ class Var {
   /// Names the node that makes this value, for messages, reports and DOT; returns the same handle.
   const Var& named(std::string_view name) const;
 
-  bool operator==(const Var& other) const { return tape_ == other.tape_ && id_ == other.id_; }
+  bool operator==(const Var& other) const = default;
 
  private:
   Tape* tape_ = nullptr;

@@ -62,7 +62,16 @@ std::string take_claims_file(int& argc, char** argv) {
 
 void Results::add(const std::string& benchmark, Run run) {
   const auto [entry, fresh] = runs_.try_emplace(benchmark, run);
-  if (!fresh && run.seconds < entry->second.seconds) entry->second = std::move(run);
+  if (fresh) return;
+  Run& known = entry->second;
+  known.seconds = std::min(known.seconds, run.seconds);
+  for (const auto& [name, value] : run.counters) {
+    const auto [counter, first] = known.counters.try_emplace(name, value);
+    if (first) continue;
+    // Whatever a claim bounds, no repetition may break it.
+    counter->second =
+        name == "exact" ? std::min(counter->second, value) : std::max(counter->second, value);
+  }
 }
 
 const Results::Run& Results::run(const std::string& benchmark) const {

@@ -29,11 +29,10 @@ struct Arena::Region {
                              std::to_string(size) + " bytes); give a smaller budget");
     }
     data = static_cast<std::byte*>(address);
-    reserve(mapped);
   }
   ~Region() {
     munmap(data, static_cast<std::size_t>(mapped));
-    reserve(-reserved);
+    meter.counts_->reserved.add(released - highest);
   }
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
@@ -42,17 +41,25 @@ struct Arena::Region {
   void release(Bytes begin, Bytes end) {
     if (begin >= end) return;
     madvise(data + begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
-    reserve(begin - end);
+    const Bytes bytes = std::max<Bytes>(std::min<Bytes>(end, highest) - begin, 0);
+    released += bytes;
+    meter.counts_->reserved.add(-bytes);
   }
-  void reserve(Bytes bytes) {
-    reserved += bytes;
-    meter.counts_->reserved.add(bytes);
+  /// Counts what lies below `end` as reserved.
+  void reach(Bytes end) {
+    Bytes seen = highest.load();
+    while (seen < end) {
+      if (!highest.compare_exchange_weak(seen, end)) continue;
+      meter.counts_->reserved.add(end - seen);
+      return;
+    }
   }
 
   Meter meter;
   std::byte* data = nullptr;
   Bytes mapped;
-  Bytes reserved = 0;
+  std::atomic<Bytes> highest = 0;  // end of the highest buffer cut
+  Bytes released = 0;              // bytes below it whose pages were given back
 };
 
 Arena::Arena(Meter meter, Bytes size)
@@ -61,11 +68,14 @@ Arena::Arena(Meter meter, Bytes size)
 Buffer Arena::cut(Bytes offset, Bytes bytes) const {
   internal_check(offset >= 0 && bytes >= 0 && offset + bytes <= size_, "a cut outside the arena");
   std::byte* const data = region_->data + offset;
+  region_->reach(offset + bytes);
   region_->meter.counts_->live.add(bytes);
   return Buffer(data, [region = region_, bytes](std::byte*) mutable {
     region->meter.counts_->live.add(-bytes);
   });
 }
+
+Bytes Arena::reserved() const { return region_->highest - region_->released; }
 
 bool Arena::in_use() const {
   const bool shared = region_.use_count() > 1;

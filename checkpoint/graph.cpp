@@ -34,13 +34,23 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     refuse("reads value " + std::to_string(input) +
            ", which does not exist yet; add its producer first");
   }
+  Bytes total = total_bytes_;
+  const auto add = [&](Bytes bytes) {
+    // Then no sum of live bytes or end of a layout overflows.
+    constexpr Bytes most = Bytes{1} << 60;
+    if (bytes > most - total) refuse("takes more bytes than any memory has");
+    total += bytes;
+  };
+  add(traits.workspace);
   for (const auto& [bytes, view_of] : outputs) {
     if (bytes < 0) refuse("has an output of negative size");
+    if (view_of < 0 && !traits.source) add(bytes);
     if (view_of >= -1 && view_of < static_cast<int>(inputs.size())) continue;
     refuse("has an output that is a view of input " + std::to_string(view_of) + " of " +
            std::to_string(inputs.size()));
   }
 
+  total_bytes_ = total;
   nodes_.push_back({static_cast<std::uint32_t>(inputs_.size()), value_count(), traits.cost,
                     traits.workspace, traits.source});
   inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());

@@ -31,8 +31,8 @@ class Graph {
   };
 
   /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that
-  /// does not exist yet, a negative size or cost, an infinite cost, or a view of a position that is
-  /// not there.
+  /// does not exist yet, a negative size or cost, an infinite cost, sizes beyond any memory, or a
+  /// view of a position that is not there.
   NodeId add_node(std::span<const ValueId> inputs, std::span<const Output> outputs, Traits traits);
   /// Asks for `value` to be live at the end.
   void add_target(ValueId value);
@@ -107,6 +107,7 @@ class Graph {
   std::vector<ValueId> targets_;
   std::vector<std::string> names_;  // empty, or one per node
   std::optional<NodeId> backward_begins_;
+  Bytes total_bytes_ = 0;  // of all values and workspaces
 };
 
 }  // namespace palimpsest

@@ -9,17 +9,31 @@ void Meter::Count::add(Bytes bytes) {
   }
 }
 
+/// What happens when nobody holds a buffer any more.
+struct Meter::Release {
+  std::shared_ptr<Counts> counts;
+  Bytes bytes;
+  Buffer held;
+
+  void operator()(std::byte*) {
+    held.reset();
+    counts->live.add(-bytes);
+    counts->reserved.add(-bytes);
+  }
+};
+
 Buffer Meter::allocate(Bytes bytes) const {
   Buffer storage = allocate_buffer(bytes);
   std::byte* const data = storage.get();
   counts_->live.add(bytes);
   counts_->reserved.add(bytes);
   // When this throws, it calls the deleter, which takes the bytes off again.
-  return Buffer(data, [counts = counts_, bytes, held = std::move(storage)](std::byte*) mutable {
-    held.reset();
-    counts->live.add(-bytes);
-    counts->reserved.add(-bytes);
-  });
+  return Buffer(data, Release{counts_, bytes, std::move(storage)});
+}
+
+bool Meter::allocated(const Buffer& buffer) const {
+  const auto* const release = std::get_deleter<Release>(buffer);
+  return release != nullptr && release->counts == counts_;
 }
 
 void Meter::reset_peaks() const {

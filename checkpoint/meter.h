@@ -10,13 +10,15 @@ namespace palimpsest {
 /// Counts bytes of buffers, always on and from any thread. A handle: copies count together.
 ///
 /// *Live* bytes are those of the buffers somebody holds. *Reserved* bytes are the address space
-/// with pages behind it: they bound what the process's resident size grows by.
+/// that may have pages behind it: they bound what the process's resident size grows by.
 class Meter {
  public:
   Meter() : counts_(std::make_shared<Counts>()) {}
 
   /// Fresh storage, counted as live and as reserved until its last holder lets go.
   Buffer allocate(Bytes bytes) const;
+  /// True when `buffer` came from `allocate`: letting go of its last holder frees its bytes.
+  bool allocated(const Buffer& buffer) const;
 
   Bytes live() const { return counts_->live.now.load(); }
   Bytes peak() const { return counts_->live.peak.load(); }
@@ -36,6 +38,8 @@ class Meter {
     Count live;
     Count reserved;
   };
+  struct Release;
+
   std::shared_ptr<Counts> counts_;
 };
 

@@ -1,9 +1,7 @@
 #include "checkpoint/plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <numeric>
 
 #include "checkpoint/planners.h"
 
@@ -46,11 +44,20 @@ std::string percent(double ratio) {
 
 }  // namespace
 
-BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner)
-    : EnvironmentError("[plan] no plan of '" + planner + "' fits a budget of " +
-                       format_bytes(budget) + " (" + std::to_string(budget) +
-                       " bytes); the smallest budget found is " + format_bytes(smallest_feasible) +
-                       " (" + std::to_string(smallest_feasible) + " bytes)"),
+namespace {
+
+std::string both_ways(Bytes bytes) {
+  return format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
+}
+
+}  // namespace
+
+BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner,
+                         bool own_limit)
+    : EnvironmentError("[plan] no plan of '" + planner + "' fits " +
+                       (own_limit ? "its own limit of " : "a budget of ") + both_ways(budget) +
+                       "; the smallest budget found is " + both_ways(smallest_feasible) +
+                       (own_limit ? ", which the planner's settings must allow" : "")),
       budget_(budget),
       smallest_feasible_(smallest_feasible) {}
 
@@ -75,7 +82,7 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget) {
   Schedule everything = std::move(keep_all()->propose(graph, unlimited).front());
   Layout everything_layout = lay_out(graph, everything);
   const Bytes keep_all_peak = everything_layout.size;
-  const Bytes limit = planner.limit(keep_all_peak, budget);
+  const Bytes limit = std::min(budget, planner.limit(keep_all_peak, budget));
   const auto plan = [&](Schedule schedule, Simulation simulation, Layout layout) {
     return Plan{std::move(schedule), std::move(simulation), std::move(layout),
                 planner.name(),      keep_all_peak,         budget};
@@ -99,7 +106,8 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget) {
     return plan(std::move(candidate.schedule), std::move(candidate.simulation), std::move(layout));
   }
   const Bytes most = planner.accepts_keep_all() ? keep_all_peak : unlimited;
-  throw BudgetError(limit, smallest_layout(graph, candidates, most), planner.name());
+  throw BudgetError(limit, smallest_layout(graph, candidates, most), planner.name(),
+                    limit < budget);
 }
 
 Bytes smallest_budget(const Graph& graph, const Planner& planner) {

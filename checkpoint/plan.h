@@ -8,9 +8,12 @@ namespace palimpsest {
 /// No plan fits the budget. Thrown before any work.
 class BudgetError : public EnvironmentError {
  public:
-  BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner);
+  BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner,
+              bool own_limit = false);
+  /// The bytes no plan fits: the budget, or the planner's own limit (see `Planner::limit`) when
+  /// that is smaller.
   Bytes budget() const { return budget_; }
-  /// The smallest budget found for which planning succeeds.
+  /// The smallest budget found for which planning succeeds, if the planner's limit allows it.
   Bytes smallest_feasible() const { return smallest_feasible_; }
 
  private:

@@ -36,12 +36,8 @@ std::vector<NodeId> rematerialize(const Graph& graph, const std::vector<bool>& d
   const std::vector<NodeId> needed = graph.needed_nodes();
   const NodeId backward = end_of_forward(graph);
 
-  // Last node to read a storage; a target is read at the end.
-  std::vector<NodeId> last_use(graph.value_count());
-  for (const NodeId node : needed) {
-    for (const ValueId input : graph.inputs(node)) last_use[graph.storage(input)] = node;
-  }
-  for (const ValueId target : graph.targets()) last_use[graph.storage(target)] = none;
+  std::vector<bool> targets(graph.value_count());
+  for (const ValueId target : graph.targets()) targets[graph.storage(target)] = true;
 
   std::vector<bool> live(graph.value_count());
   std::vector<NodeId> order;
@@ -62,18 +58,11 @@ std::vector<NodeId> rematerialize(const Graph& graph, const std::vector<bool>& d
       forward = false;
       for (ValueId value = 0; value < graph.value_count(); ++value) {
         const ValueId root = graph.storage(value);
-        if (dropped[root] && last_use[root] != none) live[value] = false;
+        if (dropped[root] && !targets[root]) live[value] = false;
       }
     }
-    const std::span<const NodeId> again = missing.find(graph.inputs(node), live);
-    for (const NodeId ancestor : again) compute(ancestor);
+    for (const NodeId ancestor : missing.find(graph.inputs(node), live)) compute(ancestor);
     compute(node);
-    for (const NodeId ancestor : again) {
-      for (std::uint32_t i = 0; i < graph.output_count(ancestor); ++i) {
-        const ValueId value = graph.first_output(ancestor) + i;
-        if (last_use[graph.storage(value)] <= node) live[value] = false;
-      }
-    }
   }
   return order;
 }

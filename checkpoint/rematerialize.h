@@ -26,9 +26,9 @@ class MissingNodes {
 };
 
 /// An order of computing in which the storages of `dropped` (by root value) are given up when the
-/// forward part is over, unless a target lies in them, and made again when a node of the backward
-/// part reads them: then they stay until their last use, while what is made again for their sake
-/// only goes at once. With `drop_after_last_use` it makes a schedule.
+/// forward part is over, unless a target lies in them, and made again when the backward part needs
+/// them, for itself or to make others again: then they stay, so that each is made again once. With
+/// `drop_after_last_use` it makes a schedule.
 std::vector<NodeId> rematerialize(const Graph& graph, const std::vector<bool>& dropped);
 
 /// The storages made inside one of `segments` that no node of the forward part reads behind it.

@@ -36,7 +36,8 @@ std::string scopes_of(const Tape& tape) {
 }  // namespace
 
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
-               std::optional<NodeId> backward_begins, const Machine& machine) {
+               std::optional<NodeId> backward_begins, const Machine& machine,
+               std::span<const NodeId> supplied) {
   Graph graph;
   std::vector<Graph::Output> outputs;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
@@ -45,8 +46,10 @@ Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
     const ValueId first = tape.first_output(node);
     Graph::Traits traits;
     traits.name = tape.name(node).empty() ? operation.name : tape.name(node);
-    traits.source = operation.leaf;
-    if (!operation.leaf && !operation.view) {
+    const bool source =
+        operation.leaf || std::binary_search(supplied.begin(), supplied.end(), node);
+    traits.source = source;
+    if (!source && !operation.view) {
       const Cost cost = cost_of(view);
       traits.cost = cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
                     machine.seconds_per_node;
@@ -54,9 +57,10 @@ Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
     }
     outputs.assign(tape.output_count(node), {});
     for (std::uint32_t i = 0; i < outputs.size(); ++i) outputs[i].bytes = tape.bytes(first + i);
-    if (operation.view) outputs[0].view_of = 0;
-    graph.add_node(tape.inputs(node), outputs, std::move(traits));
-    if (operation.leaf) continue;
+    if (operation.view && !source) outputs[0].view_of = 0;
+    graph.add_node(source ? std::span<const ValueId>() : tape.inputs(node), outputs,
+                   std::move(traits));
+    if (source) continue;
     for (std::uint32_t i = 0; i < outputs.size(); ++i) {
       if (tape.has_value(first + i)) graph.set_present(first + i);
     }

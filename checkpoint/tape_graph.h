@@ -19,10 +19,12 @@ struct Machine {
 /// What a planner sees of `tape`, with the same numbers for nodes and values. Leaves are sources; a
 /// node takes flops over rate plus bytes over bandwidth, by its operation's cost; its workspace is
 /// what it needs for `threads`; values of other nodes that the tape holds are present.
-/// `backward_begins` is the node the adjoints start at. Throws `ArgumentError` for a target that is
-/// no value.
+/// `backward_begins` is the node the adjoints start at. The nodes `supplied`, in order, are sources
+/// as leaves are: all their values are present and not the run's to drop. Throws `ArgumentError`
+/// for a target that is no value.
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads = 1,
-               std::optional<NodeId> backward_begins = {}, const Machine& machine = {});
+               std::optional<NodeId> backward_begins = {}, const Machine& machine = {},
+               std::span<const NodeId> supplied = {});
 
 /// The runs of nodes recorded under `scope`: whole components of the path, one or several, found
 /// anywhere in it, so that "attention" means "layer3/attention" and what is nested in it. Every

@@ -181,6 +181,13 @@ void print(const std::vector<Row>& rows) {
       "difference from 100 %%\n");
 }
 
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  if (!file) throw FileError("cannot write " + path + "; is the folder there, the disk full?");
+  std::printf("wrote %s\n", path.c_str());
+}
+
 void write_files(const Settings& settings, const std::vector<Row>& rows) {
   nlohmann::json list = nlohmann::json::array();
   Chart chart{.title = "One training step of a residual network on Fashion-MNIST, by memory budget",
@@ -203,10 +210,8 @@ void write_files(const Settings& settings, const std::vector<Row>& rows) {
         std::to_string(std::lround(100 * row.fraction)) + " % = " + format_bytes(row.budget);
     chart.curves.push_back(std::move(curve));
   }
-  std::ofstream(settings.output + "/demo.json") << nlohmann::json({{"rows", list}}).dump(1) << '\n';
-  std::ofstream(settings.output + "/demo.svg") << render(chart);
-  std::printf("wrote %s/demo.json and %s/demo.svg\n", settings.output.c_str(),
-              settings.output.c_str());
+  write_file(settings.output + "/demo.json", nlohmann::json({{"rows", list}}).dump(1) + '\n');
+  write_file(settings.output + "/demo.svg", render(chart));
 }
 
 /// True when every row keeps what the library promises.

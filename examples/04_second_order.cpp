@@ -36,7 +36,8 @@ int main() {
     if (steepest < 1e-9) break;
     const Var direction = solve(tape.constant(hessian(f, x)), slope);
     // Newton's step, halved until it goes downhill.
-    for (double length = 1; length > 1e-6; length /= 2) {
+    for (int halvings = 0; halvings < 20; ++halvings) {
+      const double length = std::ldexp(1.0, -halvings);
       const Tensor trial = (x - length * direction).value();
       Tape other;
       if (rosenbrock(other.constant(trial)).item() < f.item()) {

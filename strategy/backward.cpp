@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "checkpoint/graph_file.h"
 #include "strategy/evaluators.h"
+#include "strategy/present.h"
 
 namespace palimpsest {
 
@@ -25,12 +26,12 @@ const Tensor& Gradients::operator[](const Var& parameter) const {
 
 namespace {
 
-EngineEvaluator& evaluator_of(Tape& tape) {
+EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& where) {
   if (tape.evaluator() == nullptr) tape.set_evaluator(lazy());
   auto* evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get());
   if (evaluator == nullptr) {
-    throw ArgumentError(
-        "[backward] the tape's evaluator has no engine; use lazy(), eager() or none");
+    throw ArgumentError(operation,
+                        "the tape's evaluator has no engine; use lazy(), eager() or none", where);
   }
   return *evaluator;
 }
@@ -71,11 +72,7 @@ struct Recorded {
 
   Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
     // Without a budget nothing forces present values out, and an eager user means to look at them.
-    if (options.memory_budget != unlimited) return;
-    const Tape& tape = loss.tape();
-    for (ValueId value = 0; value < tape.value_count(); ++value) {
-      if (tape.has_value(value) && !tape.is_leaf(tape.producer(value))) targets.push_back(value);
-    }
+    if (options.memory_budget == unlimited) append_present(tape, targets);
   }
 };
 
@@ -84,7 +81,7 @@ struct Recorded {
 Gradients backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
   Tape& tape = loss.tape();
-  Engine& engine = evaluator_of(tape).engine();
+  Engine& engine = evaluator_of(tape, "backward", where).engine();
   const Recorded recorded(loss, options, where);
   Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, options);
   std::vector<Gradients::Entry> entries;
@@ -96,7 +93,7 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
 
 Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
-  Engine& engine = evaluator_of(loss.tape()).engine();
+  Engine& engine = evaluator_of(loss.tape(), "backward", where).engine();
   const Recorded recorded(loss, options, where);
   return engine.plan(loss.tape(), recorded.targets, recorded.backward_begins, options);
 }
@@ -111,7 +108,9 @@ Report evaluate(std::span<const Var> values, const RunOptions& options, Where wh
   Tape& tape = common_tape(values, "evaluate", where);
   std::vector<ValueId> targets;
   for (const Var& value : values) targets.push_back(value.id());
-  return evaluator_of(tape).engine().evaluate(tape, targets, options);
+  Engine& engine = evaluator_of(tape, "evaluate", where).engine();
+  if (options.memory_budget == unlimited) append_present(tape, targets);
+  return engine.evaluate(tape, targets, options);
 }
 
 }  // namespace palimpsest

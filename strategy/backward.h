@@ -54,7 +54,8 @@ Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where 
 /// loss has one element.
 void write_graph(const Var& loss, const std::string& path, Where where = Where::current());
 
-/// Computes several values of one tape in one planned run; they are present afterwards.
+/// Computes several values of one tape in one planned run; they are present afterwards,
+/// as long as no run with a budget forces them out.
 Report evaluate(std::span<const Var> values, const RunOptions& options = {},
                 Where where = Where::current());
 

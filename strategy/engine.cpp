@@ -14,6 +14,7 @@
 #include "checkpoint/planners.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/executor.h"
+#include "strategy/present.h"
 #include "strategy/program.h"
 
 namespace palimpsest {
@@ -28,6 +29,19 @@ double seconds_since(Clock::time_point start) {
 /// Plans kept; enough for the handful of structures a program alternates between.
 constexpr std::size_t most_cached_plans = 16;
 
+/// Where the targets lie when the plan has been carried out.
+std::vector<Arena::Range> places_of_targets(const Graph& graph, const Plan& plan) {
+  std::vector<bool> wanted(graph.value_count());
+  for (const ValueId target : graph.targets()) wanted[graph.storage(target)] = true;
+  std::vector<Arena::Range> places;
+  for (const Interval& interval : plan.layout.intervals) {
+    if (interval.last + 1 < plan.schedule.steps.size()) continue;
+    if (interval.storage == Interval::workspace || !wanted[interval.storage]) continue;
+    places.push_back({interval.offset, interval.bytes});
+  }
+  return places;
+}
+
 struct CachedPlan {
   std::uint64_t hash;
   std::string planner;
@@ -35,6 +49,7 @@ struct CachedPlan {
   Graph graph;
   Plan plan;
   Program program;
+  std::vector<Arena::Range> results;  // places of the targets
 
   CachedPlan(std::uint64_t key, std::string name, Bytes bytes, Graph g, Plan p)
       : hash(key),
@@ -42,7 +57,8 @@ struct CachedPlan {
         budget(bytes),
         graph(std::move(g)),
         plan(std::move(p)),
-        program(graph, plan) {}
+        program(graph, plan),
+        results(places_of_targets(graph, plan)) {}
 };
 
 int checked_threads(int threads) {
@@ -66,13 +82,6 @@ void check(const RunOptions& options) {
     throw ArgumentError("[run] a memory budget of " + std::to_string(options.memory_budget) +
                         " bytes; give a positive number, as in 256_MiB");
   }
-}
-
-/// True for the storage of a target: nothing else is occupied at the last step and after.
-bool outlives_run(const Graph& graph, const Plan& plan, const Interval& interval) {
-  if (interval.last + 1 < plan.schedule.steps.size()) return false;
-  return std::any_of(graph.targets().begin(), graph.targets().end(),
-                     [&](ValueId target) { return graph.storage(target) == interval.storage; });
 }
 
 }  // namespace
@@ -110,20 +119,17 @@ struct Engine::State {
   }
 
   /// An arena for `plan` that nobody holds a part of: the last one when it has the size and is
-  /// free. When the last run's targets are still held, they keep their pages and the rest is given
-  /// back.
-  const Arena& arena_for(const Plan& plan, const Graph& graph) {
-    if (arena.size() > 0 && (arena.in_use() || arena.size() != plan.layout.size)) {
-      arena.release_except(held);
-    }
-    if (arena.size() == 0) arena = Arena(meter, plan.layout.size);
-    held.clear();
-    for (const Interval& interval : plan.layout.intervals) {
-      if (interval.storage != Interval::workspace && outlives_run(graph, plan, interval)) {
-        held.push_back({interval.offset, interval.bytes});
-      }
-    }
+  /// free.
+  const Arena& arena_for(const CachedPlan& cached) {
+    if (arena.size() != cached.plan.layout.size || arena.in_use()) give_arena_up();
+    if (arena.size() == 0) arena = Arena(meter, cached.plan.layout.size);
+    held = cached.results;
     return arena;
+  }
+
+  /// The last run's targets that are still held keep their pages, the rest is given back.
+  void give_arena_up() {
+    if (arena.size() > 0) arena.release_except(held);
   }
 };
 
@@ -137,8 +143,9 @@ Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId bac
                   const RunOptions& options) {
   check(options);
   const int threads = checked_threads(options.threads);
-  return make_plan(graph_of(tape, targets, threads, backward_begins), *planner_of(options),
-                   options.memory_budget);
+  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+  return make_plan(graph_of(tape, targets, threads, backward_begins, {}, held),
+                   *planner_of(options), options.memory_budget);
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -193,24 +200,23 @@ void fill(Report& report, const Tape& tape, const CachedPlan& cached,
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
+  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+  settle_present(tape, held, state_->meter);
   Report report;
   report.threads = checked_threads(options.threads);
   const Clock::time_point planning = Clock::now();
   CachedPlan& cached =
-      state_->plan_for(graph_of(tape, targets, report.threads, backward_begins),
+      state_->plan_for(graph_of(tape, targets, report.threads, backward_begins, {}, held),
                        *planner_of(options), options.memory_budget, report.plan_reused);
   report.planning_seconds = seconds_since(planning);
 
   const Plan& plan = cached.plan;
-  // Values that lie elsewhere already are in the layout too: an arena of its size would be too
-  // much.
+  // Values that are present have a place in the layout too. A few are copied there; with many, an
+  // arena of the layout's size beside them would be too much, and each value gets its own storage.
   const Bytes present = present_bytes(cached.graph);
-  const bool own_arena = plan.layout.size > 0 && present == 0;
-  const Arena* arena = own_arena ? &state_->arena_for(plan, cached.graph) : nullptr;
-  const Meter& meter = state_->meter;
-  meter.reset_peaks();
-  const Bytes others_reserved = meter.reserved() - (own_arena ? plan.layout.size : present);
-  const Bytes others_live = meter.live() - present;
+  const bool in_arena = plan.layout.size > 0 && present <= plan.layout.size / 16;
+  const Arena* arena = in_arena ? &state_->arena_for(cached) : nullptr;
+  if (!in_arena) state_->give_arena_up();
 
   const Clock::time_point running = Clock::now();
   Executor executor(tape, cached.graph, plan, cached.program, state_->meter, arena);
@@ -218,8 +224,8 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
     executor.run(report.threads, options.anomaly);
   });
   report.run_seconds = seconds_since(running);
-  report.measured_peak = meter.peak_reserved() - others_reserved;
-  report.measured_live_peak = meter.peak() - others_live;
+  report.measured_peak = executor.peak_reserved();
+  report.measured_live_peak = executor.peak_live();
   fill(report, tape, cached, executor.events());
   return report;
 }

@@ -1,9 +1,16 @@
 #include "strategy/evaluators.h"
 
+#include "strategy/present.h"
+
 namespace palimpsest {
 
-void EngineEvaluator::compute(Tape& tape, std::uint32_t value) {
-  engine_.evaluate(tape, {&value, 1}, options_);
+void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {&value, 1}); }
+
+void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
+  std::vector<ValueId> targets(values.begin(), values.end());
+  // Without a budget nothing forces out what was asked for before.
+  if (options_.memory_budget == unlimited) append_present(tape, targets);
+  engine_.evaluate(tape, targets, options_);
 }
 
 namespace {
@@ -19,9 +26,11 @@ class EagerEvaluator : public EngineEvaluator {
   using EngineEvaluator::EngineEvaluator;
 
   void on_record(Tape& tape, std::uint32_t node) override {
+    std::vector<ValueId> missing;  // dropped by a backward meanwhile
     for (const ValueId input : tape.inputs(node)) {
-      if (!tape.has_value(input)) compute(tape, input);  // dropped by a backward meanwhile
+      if (!tape.has_value(input)) missing.push_back(input);
     }
+    if (!missing.empty()) compute(tape, missing);
     engine().compute_now(tape, node, options());
   }
 };

@@ -2,6 +2,7 @@
 
 #include <oneapi/tbb/task_group.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -32,6 +33,8 @@ void Executor::run(int threads, bool anomaly) {
   start_ = std::chrono::steady_clock::now();
   take_present();
   try {
+    if (arena_ != nullptr) move_into_arena();
+    measure_others();
     if (threads == 1) {
       run_serially();
     } else {
@@ -42,10 +45,13 @@ void Executor::run(int threads, bool anomaly) {
     throw;
   }
   restore(true);
+  peak_live_ = meter_.peak() - others_live_;
+  peak_reserved_ = meter_.peak_reserved() - others_reserved_;
 }
 
 void Executor::take_present() {
   storages_.assign(graph_.value_count(), nullptr);
+  written_.assign(graph_.value_count(), 0);
   for (ValueId value = 0; value < graph_.value_count(); ++value) {
     if (graph_.is_source_value(value)) {
       storages_[value] = tape_.buffer(value);
@@ -57,6 +63,34 @@ void Executor::take_present() {
   }
 }
 
+void Executor::measure_others() {
+  // What is present is part of the run and counted before it began.
+  const Bytes live = live_bytes();
+  others_live_ = meter_.live() - live;
+  others_reserved_ = meter_.reserved() - (arena_ != nullptr ? arena_->reserved() : live);
+  meter_.reset_peaks();
+}
+
+void Executor::move_into_arena() {
+  // The intervals of what is present come first.
+  for (const Interval& place : plan_.layout.intervals) {
+    if (place.first > 0 || place.storage == Interval::workspace) return;
+    Buffer& storage = storages_[place.storage];
+    if (storage == nullptr) return;
+    const Buffer copy = arena_->cut(place.offset, place.bytes);
+    std::copy_n(storage.get(), place.bytes, copy.get());
+    storage = copy;
+  }
+}
+
+Bytes Executor::live_bytes() const {
+  Bytes bytes = 0;
+  for (ValueId root = 0; root < graph_.value_count(); ++root) {
+    if (storages_[root] != nullptr && !graph_.is_source_value(root)) bytes += graph_.bytes(root);
+  }
+  return bytes;
+}
+
 void Executor::restore(bool finished) {
   const auto give_back = [&](ValueId value) {
     tape_.set_buffer(value, storages_[graph_.storage(value)]);
@@ -65,7 +99,7 @@ void Executor::restore(bool finished) {
     for (const ValueId target : graph_.targets()) give_back(target);
   } else {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
-      if (graph_.is_present(value)) give_back(value);
+      if (graph_.is_present(value) && written_[graph_.storage(value)] == 0) give_back(value);
     }
   }
   storages_.clear();
@@ -163,6 +197,7 @@ void Executor::compute(std::uint32_t step, NodeId node) {
     const ValueId output = graph_.first_output(node) + i;
     // An empty value has no interval, but must be told from one that is not there.
     if (storages_[output] == nullptr) storages_[output] = allocate_buffer(0);
+    written_[output] = 1;
     operands.push_back({storages_[output].get(), tape_.type(output)});
   }
   Buffer workspace;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "autodiff/parallel.h"
 
@@ -54,9 +55,11 @@ void Optimizer::step(const Gradients& gradients) {
     }
   }
   check(gradients);
+  std::vector<Tensor> parameters;  // all, before any is changed: a stale one throws
+  for (const auto& entry : entries) parameters.push_back(entry.parameter.value());
   ++steps_;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    update_tensor(entries[i].parameter.value(), entries[i].gradient, state_[i]);
+    update_tensor(parameters[i], entries[i].gradient, state_[i]);
   }
 }
 
@@ -185,7 +188,9 @@ double clip_by_norm(const Gradients& gradients, double most) {
   }
   const double norm = std::sqrt(square);
   if (!(norm > most)) return norm;
+  std::set<const std::byte*> scaled;  // parameters with one adjoint share its storage
   for (const auto& entry : gradients) {
+    if (!scaled.insert(entry.gradient.raw()).second) continue;
     const Tensor wide = entry.gradient.to(state_dtype(entry.gradient.dtype()));
     visit_floating(wide.dtype(), [&]<class T>(T) {
       for (T& x : wide.data<T>()) x = static_cast<T>(static_cast<double>(x) * (most / norm));

@@ -69,7 +69,7 @@ class Program::Builder {
   struct Storage {
     std::uint32_t writer = none;  // last step that wrote it
     std::uint32_t interval = none;
-    std::uint32_t closer = none;         // last drop that ended an interval of it
+    std::uint32_t closer = none;         // last drop that left no value in it
     std::uint32_t holders = 0;           // live values in it
     std::vector<std::uint32_t> readers;  // since it was written
   };
@@ -139,11 +139,12 @@ class Program::Builder {
     depend(k, storage.writer);
     if (--storage.holders > 0) {
       storage.readers.assign(1, k);  // the drop stands for the readers it waited for
-    } else if (storage.interval != none) {
-      program_.steps_[k].closed = storage.interval;
-      closer_[storage.interval] = k;
-      storage.closer = k;
+      return;
     }
+    storage.closer = k;
+    if (storage.interval == none) return;  // no bytes
+    program_.steps_[k].closed = storage.interval;
+    closer_[storage.interval] = k;
   }
 
   /// Turns the edges into rows of successors.

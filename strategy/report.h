@@ -21,7 +21,7 @@ struct Report {
   Bytes budget = unlimited;
   Bytes keep_all_peak = 0;        ///< bytes the run would take recomputing nothing
   Bytes predicted_peak = 0;       ///< bytes the plan takes at most
-  Bytes measured_peak = 0;        ///< most bytes reserved at the meter during the run
+  Bytes measured_peak = 0;        ///< end of the highest byte occupied in the arena
   Bytes predicted_live_peak = 0;  ///< most bytes live at once in the order of the schedule
   Bytes measured_live_peak = 0;   ///< most bytes live at once at the meter
   Bytes resident = 0;             ///< resident size of the process after the run
@@ -37,7 +37,7 @@ struct Report {
   /// One entry a compute step, in the order of the schedule.
   struct Step {
     std::string operation;
-    std::string name;  ///< scope, name and id of the node
+    std::string name;  ///< the node's scope and name; empty without either
     Event event;
     bool recomputed = false;
   };

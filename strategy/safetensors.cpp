@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) {
     if (name == not_a_tensor) {
       throw ArgumentError("[safetensors] no tensor can be called " + name + "; rename it");
+    }
+    if (!tensor.defined()) {
+      throw ArgumentError("[safetensors] tensor '" + name + "' is empty; leave it out");
     }
     header[name] = {
         {"dtype", name_in_file(tensor.dtype())},
@@ -116,7 +120,8 @@ std::vector<std::int64_t> read_counts(const std::string& path, const std::string
   for (const json& number : numbers.get_ref<const json::array_t&>()) {
     // The JSON library would turn -1 and 1e300 into anything.
     if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
-      fail(path, length_bytes, "tensor '" + name + "': " + number.dump() + " is no size or offset");
+      const std::string text = number.is_number() ? number.dump() : number.type_name();
+      fail(path, length_bytes, "tensor '" + name + "': " + text + " is no size or offset");
     }
     counts.push_back(number);
   }
@@ -144,6 +149,19 @@ Entry read_entry(const std::string& path, const std::string& name, const json& v
   }
 }
 
+/// The JSON library keeps the last of two equal keys; here they are an error.
+json parse_without_repeats(const std::string& path, const std::string& text) {
+  std::set<std::string> names;
+  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth != 1 || event != json::parse_event_t::key) return true;
+    const auto& name = parsed.get_ref<const std::string&>();
+    if (!names.insert(name).second)
+      fail(path, length_bytes, "tensor '" + name + "' is there twice");
+    return true;
+  };
+  return json::parse(text, check);
+}
+
 std::vector<Entry> read_header(const std::string& path, std::ifstream& file, std::int64_t size) {
   std::array<unsigned char, length_bytes> prefix{};
   if (size < length_bytes) fail(path, size, "the file ends before the length of its header");
@@ -157,9 +175,10 @@ std::vector<Entry> read_header(const std::string& path, std::ifstream& file, std
   }
   std::string text(length, '\0');
   file.read(text.data(), static_cast<std::streamsize>(length));
+  if (!file) fail(path, 0, "the header cannot be read");
   json header;
   try {
-    header = json::parse(text);
+    header = parse_without_repeats(path, text);
   } catch (const json::parse_error& error) {
     fail(path, length_bytes + static_cast<std::int64_t>(error.byte), "the header is not JSON");
   } catch (const json::exception& error) {
@@ -182,6 +201,9 @@ NamedTensors load_safetensors(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw FileError("[safetensors] cannot open " + path + "; check the name and the rights");
+  if (std::filesystem::is_directory(path)) {
+    throw FileError("[safetensors] " + path + " is a folder; name a file");
+  }
   const auto size = static_cast<std::int64_t>(file.tellg());
   file.seekg(0);
   const std::vector<Entry> entries = read_header(path, file, size);

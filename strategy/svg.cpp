@@ -87,14 +87,22 @@ Axes axes_of(const Chart& chart) {
   return axes;
 }
 
+/// Where ticks stand from 0 to `most`.
+std::vector<double> ticks(double most) {
+  const double step = tick_step(most);
+  std::vector<double> result;
+  for (int k = 0; k * step <= most; ++k) result.push_back(k * step);
+  return result;
+}
+
 std::string frame(const Chart& chart, const Axes& axes) {
   std::string svg;
   const std::string grid = "stroke=\"currentColor\" stroke-opacity=\"0.15\"";
-  for (double y = 0; y <= axes.most_y; y += tick_step(axes.most_y)) {
+  for (const double y : ticks(axes.most_y)) {
     svg += line_from(left, axes.y(y), width - right, axes.y(y), grid);
     svg += text_at(left - 8, axes.y(y) + 4, number(y), "end");
   }
-  for (double x = 0; x <= axes.most_x; x += tick_step(axes.most_x)) {
+  for (const double x : ticks(axes.most_x)) {
     svg += line_from(axes.x(x), height - bottom, axes.x(x), height - bottom + 5, grid);
     svg += text_at(axes.x(x), height - bottom + 20, number(x), "middle");
   }

@@ -66,11 +66,17 @@ LabelledImages LabelledImages::gather(std::span<const std::int64_t> order) const
 
 LabelledImages read_fashion_mnist(const std::string& folder, const std::string& part) {
   const Tensor pixels = read_idx(folder + "/" + part + "-images-idx3-ubyte.gz");
+  const Tensor labels = read_idx(folder + "/" + part + "-labels-idx1-ubyte.gz");
   const Shape& shape = pixels.shape();
+  if (shape.rank() != 3 || labels.shape().rank() != 1 || shape[0] != labels.elements()) {
+    throw palimpsest::FileError(folder + ": images of shape " + to_string(shape) +
+                                " and labels of shape " + to_string(labels.shape()) +
+                                " do not go together");
+  }
   Tensor images(Shape{shape[0], 1, shape[1], shape[2]});
   std::ranges::transform(pixels.data<std::int32_t>(), images.data<float>().begin(),
                          [](std::int32_t pixel) { return static_cast<float>(pixel) / 255.0f; });
-  return {images, read_idx(folder + "/" + part + "-labels-idx1-ubyte.gz")};
+  return {images, labels};
 }
 
 }  // namespace examples

@@ -22,7 +22,8 @@ struct LabelledImages {
   LabelledImages gather(std::span<const std::int64_t> order) const;
 };
 
-/// Fashion-MNIST from `folder`; `part` is "train" or "t10k".
+/// Fashion-MNIST from `folder`; `part` is "train" or "t10k". Throws `palimpsest::FileError` when a
+/// file is missing or malformed, or when the two do not go together.
 LabelledImages read_fashion_mnist(const std::string& folder, const std::string& part);
 
 /// Where Debian's package dataset-fashion-mnist puts its files.

@@ -77,6 +77,7 @@ TEST_CASE("graph: malformed nodes are errors that name them") {
   CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1 of 1"));
   CHECK_THAT(error_of({0}, {{0, -2}}, {}), Contains("view of input -2"));
   CHECK_THAT(error_of({0}, one, {.source = true}), Contains("source"));
+  CHECK_THAT(error_of({0}, {{Bytes{1} << 60, -1}, {1, -1}}, {}), Contains("any memory"));
   Graph graph;
   CHECK_THROWS_AS(graph.add_target(0), ArgumentError);
   CHECK_THROWS_AS(graph.set_present(0), ArgumentError);

@@ -171,7 +171,37 @@ TEST_CASE("fraction: a share of what keep-all takes") {
   CHECK(half.predicted_peak() <= half.keep_all_peak / 2);
   CHECK(half.simulation.recomputed > 0);
   CHECK(half.planner == "fraction 0.5");
-  CHECK_THROWS_AS(make_plan(graph, *fraction(0)), BudgetError);
+  CHECK_THROWS_WITH(make_plan(graph, *fraction(0)), Contains("its own limit of 0 B"));
+}
+
+TEST_CASE("segments: each node is computed again once at most") {
+  // x is summed through tanh at every step: each tanh needs the chain before it.
+  tests::GraphBuilder b;
+  std::vector<ValueId> branches;
+  ValueId x = b.source(64);
+  for (int k = 0; k < 200; ++k) {
+    x = b.node({x}, 64);
+    branches.push_back(b.node({x}, 64));
+  }
+  b.graph.set_backward_begins(b.graph.node_count());
+  ValueId adjoint = b.node({x}, 64);
+  for (std::size_t k = branches.size(); k-- > 0;) adjoint = b.node({adjoint, branches[k]}, 64);
+  b.graph.add_target(adjoint);
+  for (const std::uint32_t count : {1u, 2u, 20u}) {
+    const Plan plan = make_plan(b.graph, *uniform({.segments = count}));
+    CHECK(plan.simulation.recomputed <= 400);
+  }
+}
+
+TEST_CASE("make_plan: a planner's own limit never lifts the budget") {
+  struct Greedy final : Planner {
+    std::string name() const override { return "greedy"; }
+    std::vector<Schedule> propose(const Graph& graph, Bytes budget) const override {
+      return keep_all()->propose(graph, budget);
+    }
+    Bytes limit(Bytes keep_all_peak, Bytes) const override { return keep_all_peak; }
+  };
+  CHECK_THROWS_AS(make_plan(tests::chain(64), Greedy(), 64), BudgetError);
 }
 
 TEST_CASE("automatic: a chain at a tenth of its memory") {

@@ -95,5 +95,26 @@ TEST_CASE("clipping scales all gradients to one norm") {
   CHECK_THROWS_AS(clip_by_norm(gradients, 0), ArgumentError);
 }
 
+TEST_CASE("clip_by_norm scales an adjoint that parameters share once") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::scalar(3, DType::f64));
+  const Var b = tape.parameter(Tensor::scalar(4, DType::f64));
+  const Gradients gradients = backward((a + b) * 5.0);
+  clip_by_norm(gradients, std::sqrt(2.0));
+  CHECK_THAT(gradients[a].item(), WithinAbs(1, 1e-15));
+  CHECK_THAT(gradients[b].item(), WithinAbs(1, 1e-15));
+}
+
+TEST_CASE("gradients are those of their own parameters, and a step that fails is none") {
+  Tape tape;
+  const Gradients old = backward(tape.parameter(Tensor::scalar(3)) * 2.0);
+  tape.clear();
+  const Var other = tape.parameter(Tensor::scalar(5));
+  CHECK_THROWS_AS(old[other], ArgumentError);
+  const auto optimizer = adam({});
+  CHECK_THROWS_AS(optimizer->step(old), TapeError);
+  CHECK(optimizer->steps() == 0);
+}
+
 }  // namespace
 }  // namespace palimpsest

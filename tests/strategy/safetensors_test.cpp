@@ -61,9 +61,12 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
       {file_with(entry("F32", "[-1]", "[0,4]"), 4), "-1 is no size"},
       {file_with(entry("F32", "[1e300]", "[0,4]"), 4), "1e+300 is no size"},
       {file_with(entry("F32", "1", "[0,4]"), 4), "malformed"},
-      {file_with(entry("F64", "[4611686018427387904]", "[0,0]"), 0), "more bytes"},
+      {file_with(entry("F64", "[4611686018427387904]", "[0,0]"), 0), "more elements"},
       {file_with(entry("F32", "[1]", "[18446744073709551612,0]"), 4), "is no size or offset"},
       {file_with("1e999", 0), "cannot be read"},
+      {file_with(R"({"t":{},"t":{}})", 0), "'t' is there twice"},
+      {file_with(entry("F32", std::string(30'000, '[').append(30'000, ']'), "[0,4]"), 4),
+       "array is no size"},
       {file_with(entry("F32", "[1]", "[4,8]"), 8), "overlaps or has gaps"},
       {file_with(entry("F32", "[1]", "[0]"), 4), "two offsets"},
       {file_with(entry("F32", "\"x\"", "[0,4]"), 4), "malformed"},
@@ -78,7 +81,9 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
                       Contains(row.words) && Contains(file.path() + ", byte "));
   }
   CHECK_THROWS_WITH(load_safetensors("/nowhere/file"), Contains("/nowhere/file"));
+  CHECK_THROWS_WITH(load_safetensors("/tmp"), Contains("is a folder"));
   CHECK_THROWS_AS(save_safetensors("/nowhere/file", {}), FileError);
+  CHECK_THROWS_WITH(save_safetensors(file.path(), {{"t", Tensor()}}), Contains("'t' is empty"));
 }
 
 TEST_CASE("names that a file cannot hold are errors") {

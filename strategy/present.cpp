@@ -1,0 +1,77 @@
+#include "strategy/present.h"
+
+#include <algorithm>
+
+namespace palimpsest {
+
+void append_present(const Tape& tape, std::vector<ValueId>& values) {
+  for (ValueId value = 0; value < tape.value_count(); ++value) {
+    if (tape.has_value(value) && !tape.is_leaf(tape.producer(value))) values.push_back(value);
+  }
+}
+
+namespace {
+
+/// Calls `f` with the values of each storage that is present and no leaf's.
+template <class F>
+void for_each_storage(const Tape& tape, F f) {
+  std::vector<ValueId> present;
+  append_present(tape, present);
+  const auto address = [&](ValueId value) { return tape.buffer(value).get(); };
+  std::stable_sort(present.begin(), present.end(),
+                   [&](ValueId a, ValueId b) { return address(a) < address(b); });
+  std::vector<const std::byte*> leaves;
+  for (ValueId value = 0; value < tape.value_count() && !present.empty(); ++value) {
+    if (tape.has_value(value) && tape.is_leaf(tape.producer(value)))
+      leaves.push_back(address(value));
+  }
+  std::sort(leaves.begin(), leaves.end());
+  for (auto first = present.begin(); first != present.end();) {
+    const auto last = std::find_if(
+        first, present.end(), [&](ValueId value) { return address(value) != address(*first); });
+    if (!std::binary_search(leaves.begin(), leaves.end(), address(*first))) {
+      f(std::span<const ValueId>(first, last));
+    }
+    first = last;
+  }
+}
+
+/// True when somebody besides these values of the tape holds their storage.
+bool held_elsewhere(const Tape& tape, std::span<const ValueId> values) {
+  return tape.buffer(values.front()).use_count() > static_cast<long>(values.size());
+}
+
+}  // namespace
+
+std::vector<NodeId> nodes_held_elsewhere(const Tape& tape) {
+  std::vector<bool> held(tape.value_count());
+  for_each_storage(tape, [&](std::span<const ValueId> values) {
+    if (!held_elsewhere(tape, values)) return;
+    for (const ValueId value : values) held[value] = true;
+  });
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const auto first = held.begin() + tape.first_output(node);
+    const auto count = static_cast<std::ptrdiff_t>(tape.output_count(node));
+    if (count > 0 && std::all_of(first, first + count, [](bool each) { return each; })) {
+      nodes.push_back(node);
+    }
+  }
+  return nodes;
+}
+
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter) {
+  for_each_storage(tape, [&](std::span<const ValueId> values) {
+    const ValueId first = values.front();
+    const Bytes bytes = tape.type(first).bytes();
+    // Empty values may share an address and free nothing.
+    if (bytes == 0 || std::binary_search(held.begin(), held.end(), tape.producer(first))) return;
+    const Buffer& buffer = tape.buffer(first);
+    if (meter.allocated(buffer) && !held_elsewhere(tape, values)) return;
+    const Buffer own = meter.allocate(bytes);
+    std::copy_n(buffer.get(), bytes, own.get());
+    for (const ValueId value : values) tape.set_buffer(value, own);
+  });
+}
+
+}  // namespace palimpsest

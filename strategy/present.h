@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "autodiff/tape.h"
+#include "checkpoint/meter.h"
+
+namespace palimpsest {
+
+/// Appends the values that are present and no leaves.
+void append_present(const Tape& tape, std::vector<ValueId>& values);
+
+/// The nodes all of whose values are present and held outside of the tape as well, in order. They
+/// are the user's as leaves are: dropping them would free nothing.
+std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);
+
+/// Makes sure that dropping a present value of a node that is not among `held` frees its bytes at
+/// `meter`: what somebody else holds too, lies in an arena, or was computed without the meter, is
+/// copied into storage of its own, all values of one storage into one.
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter);
+
+}  // namespace palimpsest
