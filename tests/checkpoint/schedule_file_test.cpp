@@ -29,6 +29,7 @@ TEST_CASE("schedule files: whatever is wrong is an error that names the place") 
       {R"({"format":"palimpsest-schedule","version":1})", "\"steps\" is missing"},
       {R"({"format":"palimpsest-schedule","version":1,"steps":{}})", "this object is not a list"},
       {R"({"format":"palimpsest-schedule","version":1,"steps":[],"x":1})", "\"x\" is unknown"},
+      {R"({"format":"palimpsest-schedule","version":1,"steps":[],"steps":[]})", "\"steps\" stands"},
       {steps("3"), "steps[0]: 3 is not a list"},
       {steps(R"(["compute",1],["drop"])"), "steps[1]: a step is a word and a number"},
       {steps(R"(["compute",1,2])"), "steps[0]: a step is a word and a number"},

@@ -101,7 +101,9 @@ def check_sweep():
     sweep = read_json("g.json", "--sweep", 5, "--planner", "auto,every:4", "--planner", "keep_all")
     assert [curve["planner"] for curve in sweep["curves"]] == ["auto", "every:4", "keep_all"]
     auto, _, keep_all = sweep["curves"]
-    assert len(auto["points"]) == 5 and len(keep_all["points"]) == 1
+    # Each curve begins at its planner's smallest budget; the common budgets that fit follow.
+    assert len(auto["points"]) == 6 and len(keep_all["points"]) == 2
+    assert all(curve["points"][0]["peak"] == curve["minimum_budget"] for curve in sweep["curves"])
     assert auto["points"][0]["budget"] == auto["minimum_budget"]
     costs = [point["cost_ratio"] for point in auto["points"]]
     assert costs == sorted(costs, reverse=True) and costs[0] > costs[-1] == 1, costs

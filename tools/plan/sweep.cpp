@@ -15,6 +15,7 @@ struct Swept {
   std::string name;
   PlannerPtr planner;
   Bytes smallest = 0;
+  std::optional<Outcome> at_smallest = {};            // where its curve begins
   std::vector<std::optional<Outcome>> outcomes = {};  // by budget; nothing where no plan fits
 };
 
@@ -59,6 +60,7 @@ nlohmann::ordered_json to_json(const std::vector<Swept>& all, const Subject& sub
                               {"curves", nlohmann::ordered_json::array()}};
   for (const Swept& swept : all) {
     nlohmann::ordered_json points = nlohmann::ordered_json::array();
+    if (swept.at_smallest) points.push_back(tool::to_json(*swept.at_smallest));
     for (const auto& outcome : swept.outcomes) {
       if (outcome) points.push_back(tool::to_json(*outcome));
     }
@@ -73,11 +75,13 @@ std::string picture(const std::vector<Swept>& all, const std::string& title) {
   Chart chart{title, "budget, MiB", "extra work, % of one pass", {}, {}};
   for (const Swept& swept : all) {
     Chart::Curve curve{swept.name, {}};
-    for (const auto& outcome : swept.outcomes) {
-      if (!outcome) continue;
+    const auto add = [&](const std::optional<Outcome>& outcome) {
+      if (!outcome) return;
       curve.points.emplace_back(static_cast<double>(outcome->budget) / (1 << 20),
                                 100 * (outcome->cost_ratio - 1));
-    }
+    };
+    add(swept.at_smallest);
+    std::for_each(swept.outcomes.begin(), swept.outcomes.end(), add);
     chart.curves.push_back(std::move(curve));
   }
   return render(chart);
@@ -96,6 +100,7 @@ void sweep(const Arguments& arguments) {
   for (Swept& swept : all) {
     progress.show(swept.name + ": looking for the smallest budget ...");
     swept.smallest = smallest_budget(subject.graph, *swept.planner);
+    swept.at_smallest = try_plan(subject.graph, swept, swept.smallest);
     smallest = std::min(smallest, swept.smallest);
   }
   const std::vector<Bytes> budgets =
