@@ -18,7 +18,10 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   const std::string& path() const { return path_; }
-  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  void write(const std::string& bytes) const {
+    std::remove(path_.c_str());  // some file systems write through what replaces a content
+    std::ofstream(path_, std::ios::binary) << bytes;
+  }
   std::string read() const {
     std::ifstream file(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

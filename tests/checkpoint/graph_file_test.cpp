@@ -155,6 +155,28 @@ TEST_CASE("graph files: a file cut anywhere is an error") {
   }
 }
 
+TEST_CASE("graph files: with any byte changed, a file is refused or read for what it is") {
+  const TemporaryFile file;
+  write_graph(tests::chain(3), file.path());
+  const std::string whole = file.read();
+  int refused = 0;
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const char c : {'0', '9', '-', '.', ',', '"', '}', '\xff'}) {
+      std::string changed = whole;
+      changed[at] = c;
+      file.write(changed);
+      try {
+        const Graph graph = read_graph(file.path());
+        write_graph(graph, file.path());
+        CHECK(read_graph(file.path()) == graph);
+      } catch (const FileError&) {
+        ++refused;
+      }
+    }
+  }
+  CHECK(refused > static_cast<int>(whole.size()));
+}
+
 TEST_CASE("graph files: a name that is not UTF-8 is an error") {
   const TemporaryFile file;
   Graph graph;
