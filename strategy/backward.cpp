@@ -72,7 +72,7 @@ struct Recorded {
 
   Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
     // Without a budget nothing forces present values out, and an eager user means to look at them.
-    if (options.memory_budget == unlimited) append_present(tape, targets);
+    if (options.memory_budget == unlimited) append_present(loss.tape(), targets);
   }
 };
 
