@@ -22,6 +22,14 @@ constexpr NamedPlanner planners[] = {
      [](const Settings& settings) { return uniform({.segments = settings.count()}); }},
     {"every", ":NODES", "segments of so many nodes each, all but the last recomputed", false,
      [](const Settings& settings) { return uniform({.every = settings.count()}); }},
+    {"binomial", ":SNAPSHOTS",
+     "stages reversed with so many snapshots (Griewank and Walther, 2000)", false,
+     [](const Settings& settings) { return binomial({.snapshots = settings.count()}); }},
+    {"chain", "[:STAGES]", "the optimal chain of so many stages (after Beaumont et al., 2019)",
+     false,
+     [](const Settings& settings) {
+       return chain({.stages = settings.count(ChainSettings().stages)});
+     }},
     {"fraction", ":SHARE", "auto, within a share of keep-all's peak as well", false,
      [](const Settings& settings) { return fraction(*settings.number); }},
 };

@@ -33,6 +33,27 @@ PlannerPtr selected(std::vector<Segment> segments);
 /// √n segments of equal size (Chen et al., 2016).
 PlannerPtr square_root();
 
+/// Cuts the forward part into stages where little crosses, and reverses these with a number of
+/// snapshots of what crosses (Griewank and Walther, 2000): the least recomputation when stages are
+/// equal.
+struct BinomialSettings {
+  std::uint32_t snapshots = 0;  ///< held at a time, the input of the first stage counted
+};
+/// Throws `ArgumentError` for no snapshots; at planning, for a graph without a backward part, and
+/// when so few snapshots make a schedule of more than 10⁸ steps.
+PlannerPtr binomial(BinomialSettings settings);
+
+/// Cuts the forward part into stages where little crosses, and finds the optimal persistent
+/// schedule of this chain of unequal stages at several levels of memory (after Beaumont et al.,
+/// 2019).
+struct ChainSettings {
+  std::uint32_t stages = 64;  ///< at most: longer chains are cut where fewest bytes cross
+  std::uint32_t slots = 300;  ///< in which memory is counted
+};
+/// Throws `ArgumentError` for less than two stages and for no slots; at planning, for a graph
+/// without a backward part.
+PlannerPtr chain(ChainSettings settings = {});
+
 /// The cheapest plan within `fraction` of keep-all's peak. Throws `ArgumentError` unless it lies in
 /// [0, 1].
 PlannerPtr fraction(double fraction);

@@ -22,6 +22,12 @@ std::vector<PlannerPtr> planners_for(const Graph& graph) {
     planners.push_back(uniform({.every = k}));
   }
   const NodeId forward = graph.backward_begins().value();
+  const std::vector<NodeId> needed = graph.needed_nodes();
+  if (!needed.empty() && needed.back() >= forward) {
+    for (std::uint32_t k = 1; k < 6; ++k) planners.push_back(binomial({.snapshots = k}));
+    planners.push_back(chain());
+    planners.push_back(chain({.stages = 5, .slots = 20}));
+  }
   planners.push_back(selected({}));
   planners.push_back(selected({{0, forward - 1}}));
   planners.push_back(selected({{forward / 2, forward - 1}, {forward / 5, forward / 3}}));

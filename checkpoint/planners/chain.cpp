@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <cmath>
+
+#include "checkpoint/chains/optimal.h"
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners.h"
+#include "checkpoint/planners/retention.h"
+#include "checkpoint/planners/stage_costs.h"
+
+namespace palimpsest {
+
+namespace {
+
+class ChainPlanner final : public Planner {
+ public:
+  explicit ChainPlanner(ChainSettings settings) : settings_(settings) {
+    if (settings.stages < 2 || settings.slots < 1) {
+      throw ArgumentError("[chain] " + std::to_string(settings.stages) + " stages and " +
+                          std::to_string(settings.slots) +
+                          " slots; give two stages at least, and one slot");
+    }
+  }
+
+  std::string name() const override { return "chain"; }
+  std::string key() const override {
+    return name() + " " + std::to_string(settings_.stages) + " " + std::to_string(settings_.slots);
+  }
+  bool accepts_keep_all() const override { return true; }
+
+  /// Plans for levels that depend on the graph alone, so that a larger budget has every choice a
+  /// smaller one has.
+  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+    std::vector<Schedule> schedules;
+    std::vector<std::vector<bool>> tried;
+    // Storages that are read far away spoil the cuts between. Whether it is better to hold them
+    // differs from graph to graph.
+    for (const std::uint32_t part : {0u, 4u, 16u}) {
+      const Stages stages(graph, "chain", {.most_stages = settings_.stages, .far_part = part});
+      if (std::find(tried.begin(), tried.end(), stages.held()) != tried.end()) continue;
+      tried.push_back(stages.held());
+      propose_for(stages, schedules);
+    }
+    return schedules;
+  }
+
+ private:
+  void propose_for(const Stages& stages, std::vector<Schedule>& schedules) const {
+    const OptimalChain::Settings settings{.slots = settings_.slots, .bounded = false};
+    std::vector<ChainStage> costs = measure_stages(stages);
+    OptimalChain table(costs, INT64_MAX, settings);
+    Bytes most = table.largest_budget();
+    const double ratio = static_cast<double>(table.smallest_budget()) / static_cast<double>(most);
+    const Bytes largest = most;
+    // Large graphs get fewer levels, lest the schedules fill the memory.
+    const int levels = std::clamp(static_cast<int>(2'000'000 / stages.graph().node_count()), 6, 24);
+    std::vector<ChainOperation> last;
+    for (int level = 0; level <= levels; ++level) {
+      const double part = std::pow(ratio, static_cast<double>(level) / levels);
+      const auto bytes = std::max(static_cast<Bytes>(part * static_cast<double>(largest)),
+                                  table.smallest_budget());
+      // A level that few slots of the table cover gets a table of its own.
+      if (bytes < most / 6) {
+        most = bytes;
+        table = OptimalChain(costs, most, settings);
+      }
+      std::vector<ChainOperation> operations = table.plan(bytes).operations;
+      if (operations == last) continue;
+      schedules.push_back(carry_out(stages, operations, bytes));
+      last = std::move(operations);
+    }
+  }
+
+  static Schedule carry_out(const Stages& stages, std::span<const ChainOperation> operations,
+                            Bytes level) {
+    StageOrder order(stages);
+    for (const auto& [kind, stage, record] : operations) {
+      if (kind == ChainOperation::Kind::backward) {
+        order.run_backward(stage);
+      } else {
+        order.run_forward(stage);  // what is read later is held
+      }
+    }
+    // A stage that is recorded again makes its output too, which may just have been there. Long
+    // orders do without: the search is not linear.
+    constexpr std::size_t long_order = 200'000;
+    const Graph& graph = stages.graph();
+    std::vector<NodeId> nodes = order.nodes();
+    if (nodes.size() < long_order) nodes = hold_instead(graph, std::move(nodes), level);
+    return drop_after_last_use(graph, nodes);
+  }
+
+  ChainSettings settings_;
+};
+
+}  // namespace
+
+PlannerPtr chain(ChainSettings settings) { return std::make_shared<ChainPlanner>(settings); }
+
+}  // namespace palimpsest

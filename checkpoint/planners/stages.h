@@ -1,0 +1,65 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/planners/cuts.h"
+#include "checkpoint/schedule.h"
+
+namespace palimpsest {
+
+/// The forward part of a graph as a chain: stages one after another, each with the nodes of the
+/// backward part that belong to it.
+///
+/// The forward part is cut by `find_cuts`. A node of the backward part belongs to the first stage,
+/// from the last one downwards, at whose turn all it reads can be there; one that waits for
+/// nothing, to the first that reads it. Linear in the graph.
+class Stages {
+ public:
+  /// Throws `ArgumentError` in the name of `planner` for a graph without a backward part.
+  Stages(const Graph& graph, const std::string& planner, CutSettings settings);
+
+  const Graph& graph() const { return graph_; }
+  std::size_t count() const { return forward_.size(); }
+  /// The stage's nodes, in order.
+  std::span<const NodeId> forward(std::size_t stage) const { return forward_[stage]; }
+  std::span<const NodeId> backward(std::size_t stage) const { return backward_[stage]; }
+  /// By node, its stage; `none` for nodes that nothing asked for reads.
+  std::uint32_t stage_of(NodeId node) const { return stage_of_[node]; }
+  bool is_backward(NodeId node) const { return node >= backward_begins_; }
+  /// By root value, whether it is held over cuts.
+  const std::vector<bool>& held() const { return held_; }
+
+ private:
+  std::vector<NodeId> find_nodes();
+  void share_out_backward(std::span<const NodeId> nodes);
+
+  const Graph& graph_;
+  NodeId backward_begins_ = 0;
+  std::vector<std::vector<NodeId>> forward_;
+  std::vector<std::vector<NodeId>> backward_;
+  std::vector<std::uint32_t> stage_of_;
+  std::vector<bool> held_;
+};
+
+/// Puts together an order of computing from what is done to stages; `drop_after_last_use` makes it
+/// a schedule.
+class StageOrder {
+ public:
+  explicit StageOrder(const Stages& stages)
+      : stages_(stages), begun_(stages.graph().node_count()) {}
+
+  void run_forward(std::size_t stage) { append(stages_.forward(stage)); }
+  void run_backward(std::size_t stage) { append(stages_.backward(stage)); }
+  /// What was run, without what nothing needs.
+  std::vector<NodeId> nodes() const;
+
+ private:
+  void append(std::span<const NodeId> nodes);
+
+  const Stages& stages_;
+  std::vector<NodeId> nodes_;
+  std::vector<bool> begun_;
+};
+
+}  // namespace palimpsest

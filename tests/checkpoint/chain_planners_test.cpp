@@ -1,0 +1,211 @@
+#include <array>
+#include <cmath>
+
+#include "checkpoint/chains/binomial.h"
+#include "checkpoint/plan.h"
+#include "checkpoint/planners.h"
+#include "checkpoint/planners/stage_costs.h"
+#include "tests/catch.h"
+#include "tests/checkpoint/graphs.h"
+
+using namespace palimpsest;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// A chain of unequal blocks: a wide value inside of each that its backward reads, and, when
+/// `skips`, a value of each second block that the block after the next reads too.
+Graph blocks(std::uint32_t seed, std::uint32_t count, bool skips = false) {
+  std::mt19937 random(seed);
+  const auto some = [&](std::uint32_t limit) { return 1 + static_cast<Bytes>(random() % limit); };
+  tests::GraphBuilder b;
+  struct Block {
+    ValueId input, wide, output;
+    Bytes bytes;
+  };
+  std::vector<Block> made;
+  ValueId last = b.source(64);
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const Bytes bytes = 10 * some(9);
+    std::vector<ValueId> inputs{last};
+    if (skips && k % 2 == 0 && k >= 2) inputs.push_back(made[k - 2].output);
+    const ValueId wide = b.node(inputs, 40 * some(9), static_cast<double>(some(20)), some(30));
+    made.push_back({last, wide, b.node({wide}, bytes, static_cast<double>(some(9))), bytes});
+    last = made.back().output;
+  }
+  ValueId adjoint = b.node({last}, 10);
+  b.graph.set_backward_begins(b.graph.producer(adjoint));
+  for (std::uint32_t k = count; k-- > 0;) {
+    const Block& block = made[k];
+    adjoint = b.node({adjoint, block.wide, block.output}, 40, 5);
+    adjoint = b.node({adjoint, block.input}, block.bytes, 5);
+    if (k % 3 == 0) b.graph.add_target(b.node({adjoint, block.input}, 16));
+  }
+  b.graph.add_target(adjoint);
+  return std::move(b.graph);
+}
+
+std::string error_of(const Graph& graph, const PlannerPtr& planner) {
+  try {
+    planner->propose(graph, unlimited);
+  } catch (const ArgumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The least cost of the planner's schedules within `limit`.
+double least_cost(const Graph& graph, const PlannerPtr& planner, Bytes limit) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Schedule& schedule : planner->propose(graph, unlimited)) {
+    const Simulation simulation = simulate(graph, schedule);
+    if (simulation.peak <= limit) least = std::min(least, simulation.cost);
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("binomial planner: a chain's nodes run as often as the closed form says") {
+  for (const auto& [n, s] : {std::pair{10u, 3u}, {10u, 1u}, {100u, 5u}, {200u, 4u}, {30u, 30u}}) {
+    CAPTURE(n, s);
+    const Plan plan = make_plan(tests::chain(n), *binomial({.snapshots = s}));
+    const std::uint64_t advanced = binomial_forward_steps(n, s) - n;
+    // The backward part reads the inputs of the steps and the last output: no step but the last
+    // runs for its own sake.
+    CHECK(plan.simulation.computed == advanced + 1 + n);
+    CHECK(plan.simulation.recomputed == advanced + 1 - n);
+    // Snapshots but the first, which the user has; a value at hand and the one made of it.
+    CHECK(plan.simulation.peak <= 64 * (s - 1 + 2 + 1));
+  }
+}
+
+TEST_CASE("binomial planner: what is present is not made again for nothing") {
+  Graph graph = tests::chain(50);
+  for (ValueId value = 1; value <= 50; ++value) graph.set_present(value);
+  const Plan plan = make_plan(graph, *binomial({.snapshots = 4}));
+  CHECK(plan.simulation.computed == binomial_forward_steps(50, 4) - 50 + 1 + 50 - 50);
+  CHECK(make_plan(graph, *binomial({.snapshots = 50})).simulation.recomputed == 0);
+}
+
+TEST_CASE("chain planner: as good as binomial on equal steps") {
+  const Graph graph = tests::chain(60);
+  for (const std::uint32_t s : {2u, 3u, 5u, 10u, 20u}) {
+    const Plan plan = make_plan(graph, *binomial({.snapshots = s}));
+    CHECK(least_cost(graph, chain(), plan.simulation.peak) <= 1.05 * plan.simulation.cost);
+  }
+}
+
+TEST_CASE("chain planner: unequal blocks, against equal segments at the same peak") {
+  for (const bool skips : {false, true}) {
+    double ours = 0;
+    double others = 0;
+    for (std::uint32_t seed = 0; seed < 6; ++seed) {
+      const Graph graph = blocks(seed, 30, skips);
+      for (std::uint32_t segments = 2; segments <= 20; segments += 3) {
+        const Plan plan = make_plan(graph, *uniform({.segments = segments}));
+        const double one_pass = plan.simulation.one_pass_cost;
+        ours += least_cost(graph, chain(), plan.simulation.peak) - one_pass;
+        others += plan.simulation.cost - one_pass;
+      }
+    }
+    CAPTURE(skips, ours, others);
+    CHECK(ours < 0.95 * others);
+  }
+}
+
+TEST_CASE("chain planner: costs fall with the budget, to none") {
+  const Graph graph = blocks(1, 40);
+  const std::vector<Schedule> schedules = chain()->propose(graph, unlimited);
+  CHECK(schedules.size() > 10);
+  CHECK(chain()->propose(graph, 1000) == schedules);
+  double last = std::numeric_limits<double>::infinity();
+  const Bytes all = make_plan(graph, *keep_all()).predicted_peak();
+  for (int part = 4; part <= 10; ++part) {
+    const double cost = make_plan(graph, *chain(), all * part / 10).simulation.cost;
+    CHECK(cost <= last);
+    last = cost;
+  }
+  CHECK(last == graph.one_pass_cost());
+  CHECK_THROWS_AS(make_plan(graph, *chain(), all / 20), BudgetError);
+}
+
+TEST_CASE("stages: cut at articulation points, backward nodes beside their forward ones") {
+  const Graph graph = blocks(2, 12, true);
+  const Stages stages(graph, "test", {});
+  REQUIRE(stages.count() > 3);
+  std::size_t nodes = 0;
+  for (std::size_t k = 0; k < stages.count(); ++k) {
+    for (const NodeId node : stages.forward(k)) CHECK_FALSE(stages.is_backward(node));
+    for (const NodeId node : stages.backward(k)) {
+      CHECK(stages.is_backward(node));
+      for (const ValueId input : graph.inputs(node)) {
+        if (graph.is_source_value(input)) continue;
+        const std::uint32_t made = stages.stage_of(graph.producer(input));
+        CHECK((stages.is_backward(graph.producer(input)) ? made >= k : made <= k + 3));
+      }
+    }
+    nodes += stages.forward(k).size() + stages.backward(k).size();
+  }
+  CHECK(nodes == graph.needed_nodes().size());
+}
+
+TEST_CASE("stages: what they take on a chain") {
+  const Graph graph = tests::chain(9, 64);
+  const Stages stages(graph, "test", {});
+  REQUIRE(stages.count() == 9);
+  const std::vector<ChainStage> costs = measure_stages(stages);
+  check_chain(costs);
+  for (std::uint32_t k = 0; k < 9; ++k) {
+    const bool last = k == 8;
+    CAPTURE(k);
+    CHECK(costs[k].forward == (last ? 0 : 1));
+    CHECK(costs[k].output == (last ? 0 : 64));
+    CHECK(costs[k].forward_peak == (last ? 0 : 64));
+    CHECK(costs[k].gradient == (last ? 0 : 64));
+    CHECK(costs[k].records.front().saved == 64);
+    // The first stage's adjoint reads what is the user's: it need not wait for its turn.
+    CHECK(costs[k].records.front().backward == (k == 0 ? 0 : k == 1 ? 2 : 1));
+  }
+}
+
+TEST_CASE("stages: at most as many as asked for, where fewest bytes cross") {
+  tests::GraphBuilder b;
+  std::vector<ValueId> values{b.source()};
+  for (std::uint32_t k = 0; k < 64; ++k)
+    values.push_back(b.node({values.back()}, k % 8 == 3 ? 1 : 9));
+  b.graph.set_backward_begins(b.graph.node_count());
+  ValueId adjoint = values.back();
+  for (std::uint32_t k = 64; k-- > 0;) adjoint = b.node({adjoint, values[k]}, 9);
+  b.graph.add_target(adjoint);
+  const Stages stages(b.graph, "test", {.most_stages = 9});
+  CHECK(stages.count() == 9);
+  for (std::size_t k = 0; k + 1 < stages.count(); ++k) {
+    CHECK(b.graph.bytes(b.graph.first_output(stages.forward(k).back())) == 1);
+  }
+  CHECK(Stages(b.graph, "test", {.most_stages = 1}).count() == 1);
+}
+
+TEST_CASE("chain planners: settings and graphs that make no sense are errors") {
+  CHECK_THROWS_AS(binomial({}), ArgumentError);
+  CHECK_THROWS_AS(chain({.stages = 1}), ArgumentError);
+  CHECK_THROWS_AS(chain({.slots = 0}), ArgumentError);
+  tests::GraphBuilder b;
+  b.graph.add_target(b.node({b.source()}, 8));
+  Graph said = b.graph;
+  said.set_backward_begins(said.node_count());
+  for (const Graph& graph : {b.graph, said}) {
+    CHECK_THAT(error_of(graph, chain()), Contains("[chain]") && Contains("no backward part"));
+    CHECK_THAT(error_of(graph, binomial({.snapshots = 2})), Contains("[binomial]"));
+  }
+  CHECK_THAT(error_of(tests::chain(100'000), binomial({.snapshots = 1})),
+             Contains("give more snapshots"));
+}
+
+TEST_CASE("chain planners: a chain of a million nodes") {
+  const Graph graph = tests::chain(500'000);
+  const std::vector<Schedule> schedules = binomial({.snapshots = 20})->propose(graph, unlimited);
+  CHECK(simulate(graph, schedules.front()).recomputed ==
+        binomial_forward_steps(500'000, 20) - 500'000 + 1 - 500'000);
+  CHECK(simulate(graph, chain()->propose(graph, unlimited).front()).recomputed < 500'000);
+}
