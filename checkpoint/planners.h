@@ -50,8 +50,8 @@ struct ChainSettings {
   std::uint32_t stages = 64;  ///< at most: longer chains are cut where fewest bytes cross
   std::uint32_t slots = 300;  ///< in which memory is counted
 };
-/// Throws `ArgumentError` for less than two stages and for no slots; at planning, for a graph
-/// without a backward part.
+/// Throws `ArgumentError` for no stages and for no slots; at planning, for a graph without a
+/// backward part.
 PlannerPtr chain(ChainSettings settings = {});
 
 /// The cheapest plan within `fraction` of keep-all's peak. Throws `ArgumentError` unless it lies in

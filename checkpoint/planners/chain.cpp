@@ -14,10 +14,9 @@ namespace {
 class ChainPlanner final : public Planner {
  public:
   explicit ChainPlanner(ChainSettings settings) : settings_(settings) {
-    if (settings.stages < 2 || settings.slots < 1) {
+    if (settings.stages == 0 || settings.slots == 0) {
       throw ArgumentError("[chain] " + std::to_string(settings.stages) + " stages and " +
-                          std::to_string(settings.slots) +
-                          " slots; give two stages at least, and one slot");
+                          std::to_string(settings.slots) + " slots; give one of each at least");
     }
   }
 

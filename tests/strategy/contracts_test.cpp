@@ -60,7 +60,8 @@ TEST_CASE("the same bits at every budget, planner, mode and number of threads") 
         everything = gradients.report().keep_all_peak;
       }
       const int threads = *rc::gen::element(1, 2, 3, 8);
-      for (const PlannerPtr& planner : {automatic(), uniform({.segments = 3}), square_root()}) {
+      for (const PlannerPtr& planner :
+           {automatic(), uniform({.segments = 3}), square_root(), binomial({.snapshots = 3})}) {
         Tape tape(mode(m));
         const RandomProgram program = record_random(tape, seed, size);
         const Gradients gradients =
