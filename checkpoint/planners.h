@@ -45,9 +45,11 @@ PlannerPtr binomial(BinomialSettings settings);
 
 /// Cuts the forward part into stages where little crosses, and finds the optimal persistent
 /// schedule of this chain of unequal stages at several levels of memory (after Beaumont et al.,
-/// 2019).
+/// 2019). A stage is recorded whole, or with more and more of what it saves dropped and made again
+/// in its backward part, what is cheap first.
 struct ChainSettings {
-  std::uint32_t stages = 64;  ///< at most: longer chains are cut where fewest bytes cross
+  std::uint32_t stages = 64;  ///< at most, and a fourth of it: cut where fewest bytes cross
+  std::uint32_t records = 8;  ///< ways of recording a stage other than whole
   std::uint32_t slots = 300;  ///< in which memory is counted
 };
 /// Throws `ArgumentError` for no stages and for no slots; at planning, for a graph without a

@@ -22,7 +22,7 @@ class BinomialPlanner final : public Planner {
     const Stages stages(graph, "binomial", {});
     const auto count = static_cast<std::uint32_t>(stages.count());
     check(graph, count);
-    StageOrder order(stages);
+    StageOrder order(graph);
     BinomialSchedule schedule(count, snapshots_);
     std::uint32_t at_hand = 0;
     while (const std::optional<ChainAction> action = schedule.next()) {
@@ -33,11 +33,11 @@ class BinomialPlanner final : public Planner {
           at_hand = action->step;
           break;
         case ChainAction::Kind::advance:
-          while (at_hand < action->step) order.run_forward(at_hand++);
+          while (at_hand < action->step) order.run(stages.forward(at_hand++));
           break;
         case ChainAction::Kind::reverse:
-          order.run_forward(action->step);
-          order.run_backward(action->step);
+          order.run(stages.forward(action->step));
+          order.run(stages.backward(action->step));
       }
     }
     return {drop_after_last_use(graph, order.nodes())};

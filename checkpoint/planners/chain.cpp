@@ -22,7 +22,8 @@ class ChainPlanner final : public Planner {
 
   std::string name() const override { return "chain"; }
   std::string key() const override {
-    return name() + " " + std::to_string(settings_.stages) + " " + std::to_string(settings_.slots);
+    return name() + " " + std::to_string(settings_.stages) + " " +
+           std::to_string(settings_.records) + " " + std::to_string(settings_.slots);
   }
   bool accepts_keep_all() const override { return true; }
 
@@ -30,14 +31,17 @@ class ChainPlanner final : public Planner {
   /// smaller one has.
   std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
     std::vector<Schedule> schedules;
-    std::vector<std::vector<bool>> tried;
-    // Storages that are read far away spoil the cuts between. Whether it is better to hold them
-    // differs from graph to graph.
-    for (const std::uint32_t part : {0u, 4u, 16u}) {
-      const Stages stages(graph, "chain", {.most_stages = settings_.stages, .far_part = part});
-      if (std::find(tried.begin(), tried.end(), stages.held()) != tried.end()) continue;
-      tried.push_back(stages.held());
-      propose_for(stages, schedules);
+    std::vector<Stages> tried;
+    // Short stages serve small budgets, long ones, with more to choose from in each, large budgets.
+    for (const std::uint32_t most : {settings_.stages, (settings_.stages + 3) / 4}) {
+      // Storages that are read far away spoil the cuts between. Whether it is better to hold them
+      // differs from graph to graph.
+      for (const std::uint32_t part : {0u, 4u, 16u}) {
+        Stages stages(graph, "chain", {.most_stages = most, .far_part = part});
+        if (std::find(tried.begin(), tried.end(), stages) != tried.end()) continue;
+        propose_for(stages, schedules);
+        tried.push_back(std::move(stages));
+      }
     }
     return schedules;
   }
@@ -45,8 +49,8 @@ class ChainPlanner final : public Planner {
  private:
   void propose_for(const Stages& stages, std::vector<Schedule>& schedules) const {
     const OptimalChain::Settings settings{.slots = settings_.slots, .bounded = false};
-    std::vector<ChainStage> costs = measure_stages(stages);
-    OptimalChain table(costs, INT64_MAX, settings);
+    const StageCosts costs = measure_stages(stages, settings_.records);
+    OptimalChain table(costs.chain, INT64_MAX, settings);
     Bytes most = table.largest_budget();
     const double ratio = static_cast<double>(table.smallest_budget()) / static_cast<double>(most);
     const Bytes largest = most;
@@ -60,29 +64,29 @@ class ChainPlanner final : public Planner {
       // A level that few slots of the table cover gets a table of its own.
       if (bytes < most / 6) {
         most = bytes;
-        table = OptimalChain(costs, most, settings);
+        table = OptimalChain(costs.chain, most, settings);
       }
       std::vector<ChainOperation> operations = table.plan(bytes).operations;
       if (operations == last) continue;
-      schedules.push_back(carry_out(stages, operations, bytes));
+      schedules.push_back(carry_out(stages, costs, operations, bytes));
       last = std::move(operations);
     }
   }
 
-  static Schedule carry_out(const Stages& stages, std::span<const ChainOperation> operations,
-                            Bytes level) {
-    StageOrder order(stages);
+  static Schedule carry_out(const Stages& stages, const StageCosts& costs,
+                            std::span<const ChainOperation> operations, Bytes level) {
+    const Graph& graph = stages.graph();
+    StageOrder order(graph);
     for (const auto& [kind, stage, record] : operations) {
       if (kind == ChainOperation::Kind::backward) {
-        order.run_backward(stage);
+        order.run(costs.backward[stage][record]);
       } else {
-        order.run_forward(stage);  // what is read later is held
+        order.run(stages.forward(stage));  // what is read later is held
       }
     }
     // A stage that is recorded again makes its output too, which may just have been there. Long
     // orders do without: the search is not linear.
     constexpr std::size_t long_order = 200'000;
-    const Graph& graph = stages.graph();
     std::vector<NodeId> nodes = order.nodes();
     if (nodes.size() < long_order) nodes = hold_instead(graph, std::move(nodes), level);
     return drop_after_last_use(graph, nodes);

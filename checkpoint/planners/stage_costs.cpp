@@ -2,62 +2,56 @@
 
 #include <algorithm>
 
+#include "checkpoint/planners/storage_lives.h"
+#include "checkpoint/rematerialize.h"
+
 namespace palimpsest {
 
 namespace {
-
-/// Where a storage is made and read.
-struct Life {
-  Bytes bytes = 0;
-  std::uint32_t made = none;    // in which stage; none for what no stage does
-  std::uint32_t reach = 0;      // the last stage to read it, forwards, or backwards at its turn
-  std::uint32_t lowest = none;  // the last stage to read it going backwards
-  std::uint32_t last_read = 0;  // the last place in the backward part that reads it
-  std::uint32_t last_run = 0;   // the last place in a stage that reads it
-  std::uint32_t seen = 0;       // the last run of a stage that met it
-  bool backward = false;        // made by the backward part
-  bool target = false;          // live to the end
-  bool held = false;            // made by the forward part, and never made again
-};
 
 class StageMeter {
  public:
   explicit StageMeter(const Stages& stages)
       : stages_(stages),
         graph_(stages.graph()),
-        count_(static_cast<std::uint32_t>(stages.count())),
-        lives_(graph_.value_count()),
-        output_(count_ + 1),
-        gradient_(count_ + 1),
-        through_(count_ + 1) {
-    find_lives();
-    for (const Life& life : lives_) {
-      if (life.made != none) count_between_stages(life);
-    }
-    for (std::vector<Bytes>* sums : {&output_, &gradient_, &through_}) {
-      for (std::size_t k = 1; k < sums->size(); ++k) (*sums)[k] += (*sums)[k - 1];
+        lives_(stages),
+        used_outside_(graph_.value_count()),
+        live_(graph_.value_count(), true),
+        missing_(graph_) {
+    for (std::uint32_t k = 0; k < stages.count(); ++k) {
+      for (const NodeId node : stages.forward(k)) {
+        for (const ValueId input : graph_.inputs(node)) {
+          if (stages.stage_of(graph_.producer(input)) != k) used_outside_[input] = true;
+        }
+      }
+      for (const NodeId node : stages.backward(k)) {
+        for (const ValueId input : graph_.inputs(node)) used_outside_[input] = true;
+      }
     }
   }
 
-  std::vector<ChainStage> measure() {
-    std::vector<ChainStage> result(count_);
-    std::uint32_t place = 0;
-    for (std::uint32_t k = count_; k-- > 0;) {
-      const Run backward = run_backward(k, place);
-      const auto crosses = [k](const Life& life) { return life.reach > k; };
-      const auto is_saved = [k](const Life& life) { return life.reach > k || life.lowest != none; };
-      const Run pass = run_forward(k, crosses);
-      const Run recording = run_forward(k, is_saved);
-      const Bytes saved_and_gradient = recording.left + gradient_[k];
-      const Bytes before = k > 0 ? gradient_[k - 1] : 0;
-      result[k].forward = pass.cost;
-      result[k].output = output_[k];
-      result[k].forward_peak = pass.peak;
-      result[k].gradient = gradient_[k];
-      result[k].records = {{recording.cost, backward.cost, recording.left, recording.peak,
-                            std::max({backward.peak, saved_and_gradient, before})}};
+  StageCosts measure(std::uint32_t records) {
+    for (std::uint32_t k = 0; k < stages_.count(); ++k) {
+      const Run pass = run_forward(k, [k](const StorageLife& life) { return life.crosses(k); });
+      costs_.chain.push_back({pass.cost, lives_.output(k), pass.peak, lives_.gradient(k), {}});
+      costs_.backward.emplace_back();
+      add_record(k);
+      const std::vector<ValueId> candidates = cheapest_first(k);
+      Bytes total = 0;
+      for (const ValueId root : candidates) total += graph_.bytes(root);
+      Bytes dropped = 0;
+      std::size_t next = 0;
+      for (std::uint32_t r = 1; r <= records; ++r) {
+        const std::size_t before = next;
+        for (; next < candidates.size() && dropped < total * r / records; ++next) {
+          lives_[candidates[next]].dropped = true;
+          dropped += graph_.bytes(candidates[next]);
+        }
+        if (next > before) add_record(k);
+      }
+      for_values(k, [&](ValueId value) { live_[value] = true; });
     }
-    return result;
+    return std::move(costs_);
   }
 
  private:
@@ -67,91 +61,73 @@ class StageMeter {
     Bytes peak = 0;
   };
 
-  Life& life_of(ValueId value) { return lives_[graph_.storage(value)]; }
-
-  /// Calls `f` for the storages of what a node makes.
+  /// Calls `f` for the values that the forward part of a stage makes.
   template <class F>
-  void for_made(NodeId node, F f) {
-    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      f(life_of(graph_.first_output(node) + i));
-    }
-  }
-  /// The same for what it reads and makes.
-  template <class F>
-  void for_all(NodeId node, F f) {
-    for (const ValueId input : graph_.inputs(node)) f(life_of(input));
-    for_made(node, f);
-  }
-
-  void find_lives() {
-    for (ValueId value = 0; value < lives_.size(); ++value) {
-      if (graph_.is_target(value)) life_of(value).target = true;
-      const NodeId node = graph_.producer(value);
-      if (graph_.storage(value) != value || graph_.is_source(node)) continue;
-      Life& life = lives_[value];
-      life.bytes = graph_.bytes(value);
-      life.made = stages_.stage_of(node);
-      life.backward = stages_.is_backward(node);
-      life.held = stages_.held()[value];
-    }
-    for (Life& life : lives_) life.held = life.held || (life.target && !life.backward);
-    for (std::uint32_t k = 0; k < count_; ++k) {
-      for (const NodeId node : stages_.forward(k)) {
-        for_all(node, [&](Life& life) { life.reach = k; });
-      }
-    }
-    std::uint32_t place = 0;
-    for (std::uint32_t k = count_; k-- > 0;) {
-      for (const NodeId node : stages_.backward(k)) {
-        for_all(node, [&](Life& life) {
-          life.reach = std::max(life.reach, k);
-          life.lowest = k;
-          life.last_read = place;
-        });
-        ++place;
-      }
-    }
-  }
-
-  void count_between_stages(const Life& life) {
-    const auto add = [&](std::vector<Bytes>& sums, std::uint32_t first, std::uint32_t end) {
-      if (first >= end) return;
-      sums[first] += life.bytes;
-      sums[end] -= life.bytes;
-    };
-    const std::uint32_t lowest = life.target ? 0 : std::min(life.made, life.lowest);
-    if (life.backward || life.held) {
-      add(gradient_, lowest, life.held ? count_ : life.made);
-    } else {
-      add(gradient_, lowest, life.made);
-      add(output_, life.made, life.reach);
-      add(through_, life.made + 1, life.reach);
-    }
-  }
-
-  /// The backward nodes of a stage, the first of which is at `place`: moves it on.
-  Run run_backward(std::uint32_t stage, std::uint32_t& place) {
-    Run run;
-    run.left = gradient_[stage];
+  void for_values(std::uint32_t stage, F f) {
     for (const NodeId node : stages_.forward(stage)) {
       for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-        const Life& life = lives_[graph_.first_output(node) + i];
-        if (!life.held && life.lowest <= stage) run.left += life.bytes;
+        f(graph_.first_output(node) + i);
       }
     }
-    run.peak = run.left;
-    for (const NodeId node : stages_.backward(stage)) {
-      run.cost += graph_.cost(node);
-      add_made(node, run);
-      for_all(node, [&](Life& life) {
-        const bool counted = life.backward || life.held || life.made >= stage;
-        if (life.made == none || !counted || life.target || life.last_read != place) return;
-        run.left -= life.bytes;
-        life.last_read = none;
-      });
-      ++place;
+  }
+
+  /// The storages that the stage saves for its own backward part only, those first that take least
+  /// seconds for their bytes to make again when all others are there.
+  std::vector<ValueId> cheapest_first(std::uint32_t stage) {
+    std::vector<std::pair<ValueId, ValueId>> values;  // storage and value
+    for_values(stage, [&](ValueId value) {
+      const ValueId root = graph_.storage(value);
+      const StorageLife& life = lives_[root];
+      const bool own = life.made == stage && life.lowest == stage && !life.crosses(stage);
+      if (own && !life.held && life.bytes > 0 && used_outside_[value]) {
+        values.push_back({root, value});
+      }
+    });
+    std::sort(values.begin(), values.end());
+    std::vector<std::pair<double, ValueId>> prices;
+    std::vector<ValueId> again;
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const ValueId root = values[k].first;
+      again.push_back(values[k].second);
+      live_[values[k].second] = false;
+      if (k + 1 < values.size() && values[k + 1].first == root) continue;
+      double cost = 0;
+      for (const NodeId node : missing_.find(again, live_)) cost += graph_.cost(node);
+      prices.push_back({cost / static_cast<double>(graph_.bytes(root)), root});
+      for (const ValueId value : again) live_[value] = true;
+      again.clear();
     }
-    return run;
+    std::sort(prices.begin(), prices.end());
+    std::vector<ValueId> roots;
+    for (const auto& [price, root] : prices) roots.push_back(root);
+    return roots;
+  }
+
+  /// The record that saves what is not dropped.
+  void add_record(std::uint32_t stage) {
+    for_values(stage, [&](ValueId value) {
+      const StorageLife& life = lives_[value];
+      live_[value] = life.held || (life.is_saved(stage) && used_outside_[value]);
+    });
+    std::vector<NodeId> nodes;
+    for (const NodeId node : stages_.backward(stage)) {
+      for (const NodeId again : missing_.find(graph_.inputs(node), live_)) {
+        nodes.push_back(again);
+        for (std::uint32_t i = 0; i < graph_.output_count(again); ++i) {
+          live_[graph_.first_output(again) + i] = true;
+        }
+      }
+      nodes.push_back(node);
+    }
+    const auto saved = [stage](const StorageLife& life) { return life.is_saved(stage); };
+    const Run recording = run_forward(stage, saved);
+    const Run backward = run_backward(stage, nodes);
+    const Bytes before = stage > 0 ? lives_.gradient(stage - 1) : 0;
+    const Bytes after = recording.left + lives_.gradient(stage);
+    costs_.chain[stage].records.push_back({recording.cost, backward.cost, recording.left,
+                                           recording.peak,
+                                           std::max({backward.peak, before, after})});
+    costs_.backward[stage].push_back(std::move(nodes));
   }
 
   /// The forward nodes of a stage that make storages that are `wanted`.
@@ -159,59 +135,87 @@ class StageMeter {
   Run run_forward(std::uint32_t stage, Wanted wanted) {
     const std::span<const NodeId> nodes = stages_.forward(stage);
     std::vector<bool> runs(nodes.size());
-    ++runs_;
+    ++walk_;
     for (std::uint32_t k = narrow(nodes.size()); k-- > 0;) {
-      for_made(nodes[k], [&](const Life& life) {
-        runs[k] = runs[k] || life.seen == runs_ || (wanted(life) && !life.held);
+      lives_.for_made(nodes[k], [&](const StorageLife& life) {
+        runs[k] = runs[k] || life.seen == walk_ || (wanted(life) && !life.held);
       });
-      if (!runs[k]) continue;
-      for_all(nodes[k], [&](Life& life) {
-        if (life.seen != runs_) life.last_run = k;
-        life.seen = runs_;
-      });
+      if (runs[k]) note_use(nodes[k], k);
     }
     Run run;
-    run.left = run.peak = through_[stage];
+    run.left = run.peak = lives_.through(stage);
     for (std::uint32_t k = 0; k < nodes.size(); ++k) {
       if (!runs[k]) continue;
-      run.cost += graph_.cost(nodes[k]);
-      add_made(nodes[k], run);
-      for_all(nodes[k], [&](Life& life) {
-        if (life.made != stage || life.held || wanted(life) || life.last_run != k) return;
-        run.left -= life.bytes;
-        life.last_run = none;
+      add(run, nodes[k], [](const StorageLife& life) { return !life.held; });
+      remove(run, nodes[k], k, [&](const StorageLife& life) {
+        return life.made == stage && !life.held && !wanted(life);
       });
     }
     return run;
   }
 
-  /// What a node makes, and its workspace.
-  void add_made(NodeId node, Run& run) {
-    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      const Life& life = lives_[graph_.first_output(node) + i];
-      if (!life.held) run.left += life.bytes;
+  /// The backward nodes of a stage with those run again for them.
+  Run run_backward(std::uint32_t stage, std::span<const NodeId> nodes) {
+    ++walk_;
+    for (std::uint32_t k = narrow(nodes.size()); k-- > 0;) note_use(nodes[k], k);
+    Run run;
+    run.left = lives_.gradient(stage);
+    for (const NodeId node : stages_.forward(stage)) {
+      lives_.for_own(node, [&](const StorageLife& life) {
+        if (life.is_saved(stage) && !life.held && life.lowest <= stage) run.left += life.bytes;
+      });
     }
+    run.peak = run.left;
+    for (std::uint32_t k = 0; k < nodes.size(); ++k) {
+      add(run, nodes[k], [&](const StorageLife& life) {
+        return life.backward || !(life.held || life.is_saved(stage));
+      });
+      remove(run, nodes[k], k, [&](const StorageLife& life) {
+        return !life.target && std::min(life.made, life.lowest) >= stage;
+      });
+    }
+    return run;
+  }
+
+  /// For walks backwards over nodes: the last use is the first that is met.
+  void note_use(NodeId node, std::uint32_t place) {
+    lives_.for_all(node, [&](StorageLife& life) {
+      if (life.seen != walk_) life.last_use = place;
+      life.seen = walk_;
+    });
+  }
+  template <class Counts>
+  void add(Run& run, NodeId node, Counts counts) {
+    run.cost += graph_.cost(node);
+    lives_.for_own(node,
+                   [&](const StorageLife& life) { run.left += counts(life) ? life.bytes : 0; });
     run.peak = std::max(run.peak, run.left + graph_.workspace(node));
+  }
+  template <class Goes>
+  void remove(Run& run, NodeId node, std::uint32_t place, Goes goes) {
+    lives_.for_all(node, [&](StorageLife& life) {
+      if (life.last_use != place || !goes(life)) return;
+      run.left -= life.bytes;
+      life.last_use = none;
+    });
   }
 
   static std::uint32_t narrow(std::size_t size) { return static_cast<std::uint32_t>(size); }
 
   const Stages& stages_;
   const Graph& graph_;
-  std::uint32_t count_;
-  std::vector<Life> lives_;  // by root value
-  // Bytes live between a stage and the next: that the former makes for the latter or for later
-  // ones; that the backward part of later stages leaves, or that are held; that cross the stage.
-  std::vector<Bytes> output_;
-  std::vector<Bytes> gradient_;
-  std::vector<Bytes> through_;
-  std::uint32_t runs_ = 0;
+  StorageLives lives_;
+  std::vector<bool> used_outside_;  // values that another stage, or the backward part, reads
+  std::vector<bool> live_;          // values, when the backward part of the stage at hand begins
+  MissingNodes missing_;
+  StageCosts costs_;
+  std::uint32_t walk_ = 0;
 };
 
 }  // namespace
 
-std::vector<ChainStage> measure_stages(const Stages& stages) {
-  return StageMeter(stages).measure();
+StageCosts measure_stages(const Stages& stages, std::uint32_t records) {
+  return StageMeter(stages).measure(records);
 }
 
 }  // namespace palimpsest

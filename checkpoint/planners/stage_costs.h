@@ -5,8 +5,18 @@
 
 namespace palimpsest {
 
-/// What the stages take, as the chain planners see it: an estimate, since storages that cross
-/// several cuts count for each, and memory that is free before a stage ends does not.
-std::vector<ChainStage> measure_stages(const Stages& stages);
+/// What stages take, as the chain planners see it.
+struct StageCosts {
+  std::vector<ChainStage> chain;
+  /// By stage and record, the stage's backward nodes with those that are run again for them.
+  std::vector<std::vector<std::vector<NodeId>>> backward;
+};
+
+/// Measures stages. The first record of each saves all that its backward part reads; up to
+/// `records` others save less and less, and make the rest again when it is read, first what takes
+/// least seconds for its bytes. An estimate: storages that cross several cuts count for each, and
+/// what is saved counts until the stage's backward part ends. Linear in the graph, but for what is
+/// run again.
+StageCosts measure_stages(const Stages& stages, std::uint32_t records);
 
 }  // namespace palimpsest

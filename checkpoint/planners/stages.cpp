@@ -53,8 +53,9 @@ void Stages::share_out_backward(std::span<const NodeId> nodes) {
       for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
         reach[graph_.storage(graph_.first_output(node) + i)] = stage_of_[node];
       }
-      for (const ValueId input : graph_.inputs(node))
+      for (const ValueId input : graph_.inputs(node)) {
         reach[graph_.storage(input)] = stage_of_[node];
+      }
     }
   }
   for (const NodeId node : nodes) {
@@ -69,6 +70,7 @@ void Stages::share_out_backward(std::span<const NodeId> nodes) {
       }
     }
   }
+  keep_order(nodes);
   // What can run at any time runs when it is wanted.
   std::vector<std::uint32_t> wanted(graph_.node_count());
   backward_.resize(count());
@@ -85,19 +87,35 @@ void Stages::share_out_backward(std::span<const NodeId> nodes) {
   for (std::vector<NodeId>& stage : backward_) std::reverse(stage.begin(), stage.end());
 }
 
-void StageOrder::append(std::span<const NodeId> nodes) {
-  const Graph& graph = stages_.graph();
-  for (const NodeId node : nodes) {
-    // The first run of a node whose values are there is over already.
-    bool present = !begun_[node];
-    for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
-      present = present && graph.is_present(graph.first_output(node) + i);
-    }
-    begun_[node] = true;
-    if (!present) nodes_.push_back(node);
+/// Puts off nodes that could run before the ones recorded before them. A node that has to wait for
+/// much lower stages than those after it does not count: it is out of order itself.
+void Stages::keep_order(std::span<const NodeId> nodes) {
+  constexpr std::uint32_t near = 4;
+  std::vector<std::uint32_t> highest_after(nodes.size() + 1);
+  for (std::size_t k = nodes.size(); k-- > 0;) {
+    const std::uint32_t turn = stage_of_[nodes[k]];
+    highest_after[k] = std::max(highest_after[k + 1], turn == none ? 0 : turn);
+  }
+  std::uint32_t now = none;
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    std::uint32_t& turn = stage_of_[nodes[k]];
+    if (turn == none) continue;
+    turn = std::min(turn, now);
+    if (highest_after[k + 1] <= turn + near) now = turn;
   }
 }
 
-std::vector<NodeId> StageOrder::nodes() const { return without_useless(stages_.graph(), nodes_); }
+void StageOrder::run(std::span<const NodeId> nodes) {
+  for (const NodeId node : nodes) {
+    bool over = !begun_[node];
+    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
+      over = over && graph_.is_present(graph_.first_output(node) + i);
+    }
+    begun_[node] = true;
+    if (!over) nodes_.push_back(node);
+  }
+}
+
+std::vector<NodeId> StageOrder::nodes() const { return without_useless(graph_, nodes_); }
 
 }  // namespace palimpsest

@@ -29,10 +29,15 @@ class Stages {
   bool is_backward(NodeId node) const { return node >= backward_begins_; }
   /// By root value, whether it is held over cuts.
   const std::vector<bool>& held() const { return held_; }
+  /// Of the same graph.
+  bool operator==(const Stages& other) const {
+    return stage_of_ == other.stage_of_ && held_ == other.held_;
+  }
 
  private:
   std::vector<NodeId> find_nodes();
   void share_out_backward(std::span<const NodeId> nodes);
+  void keep_order(std::span<const NodeId> nodes);
 
   const Graph& graph_;
   NodeId backward_begins_ = 0;
@@ -46,18 +51,15 @@ class Stages {
 /// a schedule.
 class StageOrder {
  public:
-  explicit StageOrder(const Stages& stages)
-      : stages_(stages), begun_(stages.graph().node_count()) {}
+  explicit StageOrder(const Graph& graph) : graph_(graph), begun_(graph.node_count()) {}
 
-  void run_forward(std::size_t stage) { append(stages_.forward(stage)); }
-  void run_backward(std::size_t stage) { append(stages_.backward(stage)); }
+  /// Nodes of the graph, whose first run is over when their values are present.
+  void run(std::span<const NodeId> nodes);
   /// What was run, without what nothing needs.
   std::vector<NodeId> nodes() const;
 
  private:
-  void append(std::span<const NodeId> nodes);
-
-  const Stages& stages_;
+  const Graph& graph_;
   std::vector<NodeId> nodes_;
   std::vector<bool> begun_;
 };

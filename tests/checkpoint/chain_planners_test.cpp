@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/chains/optimal.h"
+#include "checkpoint/liveness.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/stage_costs.h"
@@ -110,7 +112,7 @@ TEST_CASE("chain planner: unequal blocks, against equal segments at the same pea
       }
     }
     CAPTURE(skips, ours, others);
-    CHECK(ours < 0.95 * others);
+    CHECK(ours < 0.7 * others);
   }
 }
 
@@ -154,7 +156,7 @@ TEST_CASE("stages: what they take on a chain") {
   const Graph graph = tests::chain(9, 64);
   const Stages stages(graph, "test", {});
   REQUIRE(stages.count() == 9);
-  const std::vector<ChainStage> costs = measure_stages(stages);
+  const std::vector<ChainStage> costs = measure_stages(stages, 4).chain;
   check_chain(costs);
   for (std::uint32_t k = 0; k < 9; ++k) {
     const bool last = k == 8;
@@ -167,6 +169,45 @@ TEST_CASE("stages: what they take on a chain") {
     // The first stage's adjoint reads what is the user's: it need not wait for its turn.
     CHECK(costs[k].records.front().backward == (k == 0 ? 0 : k == 1 ? 2 : 1));
   }
+}
+
+TEST_CASE("stages: less saved takes longer, and what is estimated holds") {
+  int records = 0;
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = blocks(seed, 24);
+    const Stages stages(graph, "test", {.most_stages = 2 + seed});
+    const StageCosts costs = measure_stages(stages, 5);
+    check_chain(costs.chain);
+    double one_pass = 0;
+    for (const ChainStage& stage : costs.chain) {
+      one_pass += stage.records[0].forward + stage.records[0].backward;
+      for (std::size_t r = 1; r < stage.records.size(); ++r) {
+        const ChainStage::Record& more = stage.records[r - 1];
+        const ChainStage::Record& less = stage.records[r];
+        CHECK(less.saved < more.saved);
+        CHECK(less.forward <= more.forward);
+        CHECK(less.backward >= more.backward);
+        ++records;
+      }
+    }
+    CHECK(one_pass == graph.one_pass_cost());
+    const OptimalChain chain(costs.chain, unlimited, {.bounded = false});
+    for (int part = 0; part <= 4; ++part) {
+      const Bytes range = chain.largest_budget() - chain.smallest_budget();
+      const ChainPlan plan = chain.plan(chain.smallest_budget() + range * part / 4);
+      StageOrder order(graph);
+      for (const auto& [kind, stage, record] : plan.operations) {
+        const bool backward = kind == ChainOperation::Kind::backward;
+        order.run(backward ? std::span<const NodeId>(costs.backward[stage][record])
+                           : stages.forward(stage));
+      }
+      const Simulation simulation = simulate(graph, drop_after_last_use(graph, order.nodes()));
+      CHECK(simulation.peak <= plan.peak);
+      CHECK(simulation.cost <= plan.cost);
+      CHECK(simulation.cost >= 0.9 * plan.cost);
+    }
+  }
+  CHECK(records > 100);
 }
 
 TEST_CASE("stages: at most as many as asked for, where fewest bytes cross") {
@@ -207,5 +248,6 @@ TEST_CASE("chain planners: a chain of a million nodes") {
   const std::vector<Schedule> schedules = binomial({.snapshots = 20})->propose(graph, unlimited);
   CHECK(simulate(graph, schedules.front()).recomputed ==
         binomial_forward_steps(500'000, 20) - 500'000 + 1 - 500'000);
-  CHECK(simulate(graph, chain()->propose(graph, unlimited).front()).recomputed < 500'000);
+  const Graph shorter = tests::chain(100'000);
+  CHECK(simulate(shorter, chain()->propose(shorter, unlimited).back()).recomputed > 100'000);
 }
