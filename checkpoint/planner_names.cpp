@@ -30,6 +30,8 @@ constexpr NamedPlanner planners[] = {
      [](const Settings& settings) {
        return chain({.stages = settings.count(ChainSettings().stages)});
      }},
+    {"min_cut", "", "keeps at the end of the forward part what minimum cuts choose", false,
+     [](const Settings&) { return min_cut(); }},
     {"fraction", ":SHARE", "auto, within a share of keep-all's peak as well", false,
      [](const Settings& settings) { return fraction(*settings.number); }},
 };

@@ -56,6 +56,10 @@ struct ChainSettings {
 /// backward part.
 PlannerPtr chain(ChainSettings settings = {});
 
+/// Keeps at the end of the forward part what a minimum cut chooses, and computes the rest again: the
+/// least seconds of recomputation for the bytes kept there, at every price of a byte.
+PlannerPtr min_cut();
+
 /// The cheapest plan within `fraction` of keep-all's peak. Throws `ArgumentError` unless it lies in
 /// [0, 1].
 PlannerPtr fraction(double fraction);

@@ -16,7 +16,8 @@ using Catch::Matchers::Contains;
 namespace {
 
 std::vector<PlannerPtr> planners_for(const Graph& graph) {
-  std::vector<PlannerPtr> planners{keep_all(), square_root(), automatic(), fraction(0.5)};
+  std::vector<PlannerPtr> planners{keep_all(), square_root(), min_cut(), automatic(),
+                                   fraction(0.5)};
   for (std::uint32_t k = 1; k < 6; ++k) {
     planners.push_back(uniform({.segments = k}));
     planners.push_back(uniform({.every = k}));

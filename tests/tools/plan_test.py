@@ -66,21 +66,27 @@ def check_plan(graph):
         assert plan["resident"] == 3 * MIB
         assert plan["minimum_budget"] <= plan["peak"] <= plan["budget"] <= keep_all, plan
         assert plan["planning_seconds"] > 0
+        assert 1 <= plan["lower_bound"] <= plan["cost_ratio"], plan
+        assert abs(plan["gap"] - (plan["cost_ratio"] / plan["lower_bound"] - 1)) < 1e-9, plan
         assert plan["candidates"][0]["cost_ratio"] == plan["cost_ratio"]
         steps = json.loads(pathlib.Path("s.json").read_text())["steps"]
         assert (plan["peak"], plan["cost_ratio"]) == live_peak(graph, steps), plan
         assert plan["recomputed"] == sum(kind == "compute" for kind, _ in steps) - 2 * STEPS
-        checked = read_json("g.json", "--check", "s.json", "--budget", plan["peak"])
-        for key in ("peak", "cost_ratio", "keep_all_peak", "resident", "recomputed"):
+        checked = read_json("g.json", "--check", "s.json", "--budget", plan["budget"])
+        for key in ("peak", "cost_ratio", "keep_all_peak", "resident", "recomputed", "lower_bound",
+                    "gap"):
             assert checked[key] == plan[key], (key, checked, plan)
-    assert read_json("g.json")["budget"] == keep_all
+    everything = read_json("g.json")
+    assert everything["budget"] == keep_all
+    assert everything["lower_bound"] == everything["cost_ratio"] == 1 and everything["gap"] == 0
+    assert read_json("g.json", "--budget", "60%")["lower_bound"] > 1.05
     smallest = plan["minimum_budget"]
     assert read_json("g.json", "--budget", smallest)["peak"] == smallest
     refused(["no plan of", f"({smallest} bytes)"], "g.json", "--budget", smallest - 1)
 
     text = run("g.json", "--budget", "10MiB", "--schedule", "s.json")
     for words in ["g.json, 33 nodes", "3.00 MiB (3145728 bytes), outside", "17.0 MiB (17825792 bytes)",
-                  "10.0 MiB (10485760 bytes)", "nodes run", "of one pass", "by auto"]:
+                  "10.0 MiB (10485760 bytes)", "nodes run", "of one pass", "above the least possible", "by auto"]:
         assert words in text, text
     steps = json.loads(pathlib.Path("s.json").read_text())["steps"]
     assert f"s.json, valid, {len(steps)} steps" in run("g.json", "--check", "s.json")
@@ -95,8 +101,11 @@ def check_sweep():
     assert lines[5].split()[2:6] == ["100.0", "%", "1.0000", "1.0000"], lines
     assert lines[1].split()[5] == "-", "keep_all fits its own peak only"
     assert lines[6].startswith("smallest") and "17.0 MiB" in lines[6], lines
+    bounds = [float(line.split()[-1]) for line in lines[1:6]]
+    assert bounds == sorted(bounds, reverse=True) and bounds[0] > bounds[4] == 1, lines
     svg = pathlib.Path("s.svg").read_text()
-    assert svg.startswith("<svg") and all(f">{name}<" in svg for name in everybody), svg
+    assert svg.startswith("<svg"), svg
+    assert all(f">{name}<" in svg for name in everybody + ["lower bound"]), svg
 
     sweep = read_json("g.json", "--sweep", 5, "--planner", "auto,every:4", "--planner", "keep_all")
     assert [curve["planner"] for curve in sweep["curves"]] == ["auto", "every:4", "keep_all"]

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "checkpoint/graph_file.h"
+#include "checkpoint/lower_bound.h"
 #include "checkpoint/planner_names.h"
 #include "checkpoint/planners.h"
 
@@ -19,11 +20,18 @@ double percent_of(Bytes part, Bytes whole) {
   return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 100;
 }
 
+double lower_bound_ratio(const Graph& graph, Bytes budget) {
+  const double one_pass = graph.one_pass_cost();
+  return one_pass > 0 ? lower_bound(graph, budget) / one_pass : 1;
+}
+
 nlohmann::ordered_json to_json(const Outcome& outcome) {
   return {{"planner", outcome.planner},
           {"budget", outcome.budget},
           {"peak", outcome.peak},
           {"cost_ratio", outcome.cost_ratio},
+          {"lower_bound", outcome.lower_bound},
+          {"gap", outcome.gap()},
           {"recomputed", outcome.recomputed},
           {"planning_seconds", outcome.planning_seconds}};
 }

@@ -27,12 +27,18 @@ struct Outcome {
   double cost_ratio = 1;
   std::uint32_t recomputed = 0;
   double planning_seconds = 0;
+  double lower_bound = 1;  ///< what no schedule within the budget can have as `cost_ratio`
+  /// How much the cost is above the least possible, at most.
+  double gap() const { return cost_ratio / lower_bound - 1; }
 };
 
-/// Members named as those of `Outcome`.
+/// The least cost possible within `budget`, over that of one pass.
+double lower_bound_ratio(const Graph& graph, Bytes budget);
+
+/// Members named as those of `Outcome`, and its gap.
 nlohmann::ordered_json to_json(const Outcome& outcome);
 
-/// A plan, timed. Throws `BudgetError`.
+/// A plan, timed, with its lower bound left out. Throws `BudgetError`.
 struct Planned {
   Outcome outcome;
   Plan plan;

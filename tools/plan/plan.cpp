@@ -24,6 +24,9 @@ void add_rows(Rows& rows, const Subject& subject, const Outcome& outcome,
                                     decimal(percent_of(outcome.peak, simulation.peak) - 100, 2) +
                                     " % larger"});
   rows.push_back({"cost", decimal(outcome.cost_ratio, 4) + " of one pass"});
+  rows.push_back(
+      {"lower bound", decimal(outcome.lower_bound, 4) + " of one pass; the cost is at most " +
+                          decimal(100 * outcome.gap(), 2) + " % above the least possible"});
   rows.push_back({"recomputed", std::to_string(simulation.recomputed) + " of " +
                                     std::to_string(simulation.computed) + " nodes run"});
 }
@@ -41,8 +44,10 @@ void plan(const Arguments& arguments) {
   const Subject subject = read_subject(arguments);
   const Progress progress;
   progress.show("planning with " + name + " ...");
-  const auto [outcome, plan] =
+  auto [outcome, plan] =
       plan_with(subject.graph, name, *planner, arguments.budget.of(subject.keep_all_peak));
+  progress.show("bounding the cost of all schedules ...");
+  outcome.lower_bound = lower_bound_ratio(subject.graph, outcome.budget);
   progress.show("looking for the smallest budget of " + name + " ...");
   const Bytes smallest = smallest_budget(subject.graph, *planner);
   progress.show("");
@@ -69,13 +74,15 @@ void check(const Arguments& arguments) {
   const Subject subject = read_subject(arguments);
   const Schedule schedule = read_schedule(arguments.check);
   const Simulation simulation = simulate(subject.graph, schedule);
-  const Outcome outcome{arguments.check, arguments.budget.of(subject.keep_all_peak),
-                        lay_out(subject.graph, schedule).size, simulation.cost_ratio(),
-                        simulation.recomputed};
+  Outcome outcome{arguments.check, arguments.budget.of(subject.keep_all_peak),
+                  lay_out(subject.graph, schedule).size, simulation.cost_ratio(),
+                  simulation.recomputed};
   if (arguments.budget_given && outcome.peak > outcome.budget) {
     throw EnvironmentError("[check] " + arguments.check + " takes " + in_full(outcome.peak) +
                            ", more than the budget of " + in_full(outcome.budget));
   }
+  outcome.lower_bound =
+      lower_bound_ratio(subject.graph, arguments.budget_given ? outcome.budget : outcome.peak);
   if (arguments.json) {
     nlohmann::ordered_json json = to_json(outcome);
     for (const char* key : {"planner", "planning_seconds"}) json.erase(key);

@@ -19,13 +19,20 @@ struct Swept {
   std::vector<std::optional<Outcome>> outcomes = {};  // by budget; nothing where no plan fits
 };
 
-std::vector<Bytes> budgets_between(Bytes first, Bytes last, int count) {
-  std::vector<Bytes> budgets;
+/// What all planners are asked for, and what none can be below.
+struct Level {
+  Bytes budget;
+  double lower_bound;
+};
+
+std::vector<Level> levels_between(const Graph& graph, Bytes first, Bytes last, int count) {
+  std::vector<Level> levels;
   for (int k = 0; k < count; ++k) {
     const double part = static_cast<double>(k) / (count - 1);
-    budgets.push_back(first + static_cast<Bytes>(part * static_cast<double>(last - first)));
+    const Bytes budget = first + static_cast<Bytes>(part * static_cast<double>(last - first));
+    levels.push_back({budget, lower_bound_ratio(graph, budget)});
   }
-  return budgets;
+  return levels;
 }
 
 std::optional<Outcome> try_plan(const Graph& graph, const Swept& swept, Bytes budget) {
@@ -36,17 +43,19 @@ std::optional<Outcome> try_plan(const Graph& graph, const Swept& swept, Bytes bu
   }
 }
 
-std::string table(const std::vector<Swept>& all, const std::vector<Bytes>& budgets,
+std::string table(const std::vector<Swept>& all, const std::vector<Level>& levels,
                   const Subject& subject) {
   Rows rows{{"budget", "of keep-all"}};
   for (const Swept& swept : all) rows[0].push_back(swept.name);
-  for (std::size_t k = 0; k < budgets.size(); ++k) {
+  rows[0].push_back("lower bound");
+  for (std::size_t k = 0; k < levels.size(); ++k) {
     auto& row = rows.emplace_back();
-    row = {format_bytes(budgets[k]),
-           decimal(percent_of(budgets[k], subject.keep_all_peak), 1) + " %"};
+    row = {format_bytes(levels[k].budget),
+           decimal(percent_of(levels[k].budget, subject.keep_all_peak), 1) + " %"};
     for (const Swept& swept : all) {
       row.push_back(swept.outcomes[k] ? decimal(swept.outcomes[k]->cost_ratio, 4) : "-");
     }
+    row.push_back(decimal(levels[k].lower_bound, 4));
   }
   auto& last = rows.emplace_back();
   last = {"smallest", ""};
@@ -71,19 +80,24 @@ nlohmann::ordered_json to_json(const std::vector<Swept>& all, const Subject& sub
   return json;
 }
 
-std::string picture(const std::vector<Swept>& all, const std::string& title) {
+std::string picture(const std::vector<Swept>& all, const std::vector<Level>& levels,
+                    const std::string& title) {
   Chart chart{title, "budget, MiB", "extra work, % of one pass", {}, {}};
+  const auto point = [](Bytes budget, double ratio) {
+    return std::pair(static_cast<double>(budget) / (1 << 20), 100 * (ratio - 1));
+  };
   for (const Swept& swept : all) {
     Chart::Curve curve{swept.name, {}};
     const auto add = [&](const std::optional<Outcome>& outcome) {
-      if (!outcome) return;
-      curve.points.emplace_back(static_cast<double>(outcome->budget) / (1 << 20),
-                                100 * (outcome->cost_ratio - 1));
+      if (outcome) curve.points.push_back(point(outcome->budget, outcome->cost_ratio));
     };
     add(swept.at_smallest);
     std::for_each(swept.outcomes.begin(), swept.outcomes.end(), add);
     chart.curves.push_back(std::move(curve));
   }
+  Chart::Curve bound{"lower bound", {}};
+  for (const Level& level : levels) bound.points.push_back(point(level.budget, level.lower_bound));
+  chart.curves.push_back(std::move(bound));
   return render(chart);
 }
 
@@ -101,23 +115,29 @@ void sweep(const Arguments& arguments) {
     progress.show(swept.name + ": looking for the smallest budget ...");
     swept.smallest = smallest_budget(subject.graph, *swept.planner);
     swept.at_smallest = try_plan(subject.graph, swept, swept.smallest);
+    if (swept.at_smallest) {
+      swept.at_smallest->lower_bound = lower_bound_ratio(subject.graph, swept.smallest);
+    }
     smallest = std::min(smallest, swept.smallest);
   }
-  const std::vector<Bytes> budgets =
-      budgets_between(smallest, subject.keep_all_peak, arguments.sweep);
+  progress.show("bounding the cost of all schedules ...");
+  const std::vector<Level> levels =
+      levels_between(subject.graph, smallest, subject.keep_all_peak, arguments.sweep);
   for (Swept& swept : all) {
-    for (const Bytes budget : budgets) {
+    for (const Level& level : levels) {
       progress.show(swept.name + ": budget " + std::to_string(swept.outcomes.size() + 1) + " of " +
-                    std::to_string(budgets.size()) + " ...");
-      swept.outcomes.push_back(try_plan(subject.graph, swept, budget));
+                    std::to_string(levels.size()) + " ...");
+      auto& outcome = swept.outcomes.emplace_back(try_plan(subject.graph, swept, level.budget));
+      if (outcome) outcome->lower_bound = level.lower_bound;
     }
   }
   progress.show("");
-  if (!arguments.svg.empty()) write_file(arguments.svg, picture(all, arguments.graph), "sweep");
+  if (!arguments.svg.empty())
+    write_file(arguments.svg, picture(all, levels, arguments.graph), "sweep");
   if (arguments.json) {
     std::cout << to_json(all, subject).dump(2) << '\n';
   } else {
-    std::cout << table(all, budgets, subject);
+    std::cout << table(all, levels, subject);
   }
 }
 

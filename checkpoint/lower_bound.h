@@ -1,0 +1,12 @@
+#pragma once
+
+#include "checkpoint/graph.h"
+
+namespace palimpsest {
+
+/// Seconds that no valid schedule of `graph` within `budget` bytes is below, whatever its order: at
+/// least those of one pass, exactly those when keeping everything fits, and infinity when it is
+/// certain that no schedule fits. The work is bounded: near-linear in the graph's size.
+double lower_bound(const Graph& graph, Bytes budget);
+
+}  // namespace palimpsest
