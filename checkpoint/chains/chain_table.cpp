@@ -1,6 +1,7 @@
 #include "checkpoint/chains/chain_table.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -28,12 +29,30 @@ ChainTable::ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t s
       rounding_(rounding),
       cells_(stages_.size() * (stages_.size() + 1) / 2),
       rows_(cells_.size() * width_, infinity) {
-  std::vector<Choice> choices;
-  for (std::size_t t = 0; t < stages_.size(); ++t) {
-    for (std::size_t s = t + 1; s-- > 0;) {
-      list_choices(s, t, choices);
-      find_ends(s, t, choices);
-      fill_row(s, t, choices);
+  // Columns are filled a few at a time, so that what all of them read is read once.
+  constexpr std::size_t block = 8;
+  std::array<std::vector<Choice>, block> choices;
+  for (std::size_t begin = 0; begin < stages_.size(); begin += block) {
+    const std::size_t end = std::min(begin + block, stages_.size());
+    for (std::size_t s = end; s-- > 0;) {
+      const std::size_t first = std::max(s, begin);
+      const std::size_t records = stages_[s].records.size();
+      for (std::size_t t = first; t < end; ++t) {
+        list_choices(s, t, choices[t - begin]);
+        find_ends(s, t, choices[t - begin]);
+        for (std::size_t r = 0; r < records; ++r) relax(s, t, choices[t - begin][r]);
+      }
+      for (std::size_t k = s + 1; k <= begin; ++k) {
+        for (std::size_t t = first; t < end; ++t) {
+          relax(s, t, choices[t - begin][records + k - s - 1]);
+        }
+      }
+      for (std::size_t t = first; t < end; ++t) {
+        for (std::size_t k = first + 1; k <= t; ++k) {
+          relax(s, t, choices[t - begin][records + k - s - 1]);
+        }
+        finish(s, t, choices[t - begin]);
+      }
     }
   }
 }
@@ -96,50 +115,58 @@ void ChainTable::find_ends(std::size_t s, std::size_t t, std::span<const Choice>
     const Bytes rest = s < t ? choice.held + largest(s + 1, t) : 0;
     ends.largest = std::min(ends.largest, std::max(choice.peak, rest));
   }
-  if (rounding_ == Rounding::down) return;
-  double least_at = infinity;
-  for (const Choice& choice : choices) {
-    if (smallest_with(s, t, choice) > ends.smallest) continue;
-    least_at = std::min(least_at, least(s, t, ends.smallest, choice));
-  }
-  ends.at_smallest = static_cast<float>(least_at);
+  ends.first = slots(ends.smallest);
+  ends.last = std::min(slots(ends.largest), width_);
+  float* const out = &rows_[cell(s, t) * width_];
+  std::fill(out + ends.last, out + width_, 0.0f);
 }
 
-void ChainTable::fill_row(std::size_t s, std::size_t t, std::span<const Choice> choices) {
-  const Cell& ends = cells_[cell(s, t)];
+void ChainTable::relax(std::size_t s, std::size_t t, const Choice& choice) {
   float* const out = &rows_[cell(s, t) * width_];
-  const std::size_t first = std::min(slots(ends.smallest), width_);
-  const std::size_t last = std::clamp(slots(ends.largest), first, width_);
-  std::fill(out + last, out + width_, 0.0f);
-  if (rounding_ == Rounding::up) std::fill(out + first, out + last, ends.at_smallest);
-  for (const Choice& choice : choices) {
-    const std::size_t next = choice.record ? s + 1 : choice.index;
-    const std::size_t held = slots(choice.held);
-    const auto extra = static_cast<float>(choice.extra);
-    std::size_t from = std::max(first, slots(choice.peak));
-    if (next <= t) from = std::max(from, held + slots(smallest(next, t)));
-    if (from >= last) continue;
-    if (!choice.record) {
-      const float* const right = row(next, t);
-      const float* const left = row(s, next - 1);
-      // Rows fall: where the one at hand is below the least this choice can give, it stays.
-      const float best = extra + right[last - 1 - held] + left[last - 1];
-      const std::size_t end = static_cast<std::size_t>(
-          std::partition_point(out + from, out + last, [best](float x) { return x > best; }) - out);
-      // The loop that everything else is about: it is to be vectorised.
-      for (std::size_t m = from; m < end; ++m) {
-        const float total = extra + right[m - held] + left[m];
-        out[m] = total < out[m] ? total : out[m];
-      }
-    } else if (next <= t) {
-      const float* const right = row(next, t);
-      for (std::size_t m = from; m < last; ++m) {
-        const float total = extra + right[m - held];
-        out[m] = total < out[m] ? total : out[m];
-      }
-    } else {
-      for (std::size_t m = from; m < last; ++m) out[m] = std::min(out[m], extra);
+  const Cell& ends = cells_[cell(s, t)];
+  const std::size_t last = ends.last;
+  const std::size_t next = choice.record ? s + 1 : choice.index;
+  const std::size_t held = slots(choice.held);
+  const auto extra = static_cast<float>(choice.extra);
+  std::size_t from = std::max(ends.first, slots(choice.peak));
+  if (next <= t) from = std::max(from, held + cells_[cell(next, t)].first);
+  if (from >= last) return;
+  if (!choice.record) {
+    const float* const right = row(next, t);
+    const float* const left = row(s, next - 1);
+    // Rows fall: where the one at hand is below the least this choice can give, it stays.
+    const float best = extra + right[last - 1 - held] + left[last - 1];
+    const auto end = static_cast<std::size_t>(
+        std::partition_point(out + from, out + last, [best](float x) { return x > best; }) - out);
+    // The loop that everything else is about: it is to be vectorised.
+    for (std::size_t m = from; m < end; ++m) {
+      const float total = extra + right[m - held] + left[m];
+      out[m] = total < out[m] ? total : out[m];
     }
+  } else if (next <= t) {
+    const float* const right = row(next, t);
+    for (std::size_t m = from; m < last; ++m) {
+      const float total = extra + right[m - held];
+      out[m] = total < out[m] ? total : out[m];
+    }
+  } else {
+    for (std::size_t m = from; m < last; ++m) out[m] = std::min(out[m], extra);
+  }
+}
+
+/// What the smallest memory, to the byte, makes possible is possible with all that is more.
+void ChainTable::finish(std::size_t s, std::size_t t, std::span<const Choice> choices) {
+  if (rounding_ == Rounding::down) return;
+  Cell& ends = cells_[cell(s, t)];
+  double seconds = infinity;
+  for (const Choice& choice : choices) {
+    if (smallest_with(s, t, choice) > ends.smallest) continue;
+    seconds = std::min(seconds, least(s, t, ends.smallest, choice));
+  }
+  ends.at_smallest = static_cast<float>(seconds);
+  float* const out = &rows_[cell(s, t) * width_];
+  for (std::size_t m = ends.first; m < width_ && out[m] > ends.at_smallest; ++m) {
+    out[m] = ends.at_smallest;
   }
 }
 

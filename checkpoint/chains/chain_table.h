@@ -39,6 +39,8 @@ class ChainTable {
   struct Cell {
     Bytes smallest = unreachable;
     Bytes largest = unreachable;
+    std::size_t first = 0;  ///< slots of the smallest
+    std::size_t last = 0;   ///< slots of the largest, or one more than there are
     float at_smallest = 0;  ///< seconds, when memory is the smallest
   };
   static constexpr Bytes unreachable = INT64_MAX / 4;
@@ -48,7 +50,8 @@ class ChainTable {
   std::size_t slots(Bytes bytes) const;
   Bytes smallest_with(std::size_t s, std::size_t t, const Choice& choice) const;
   void find_ends(std::size_t s, std::size_t t, std::span<const Choice> choices);
-  void fill_row(std::size_t s, std::size_t t, std::span<const Choice> choices);
+  void relax(std::size_t s, std::size_t t, const Choice& choice);
+  void finish(std::size_t s, std::size_t t, std::span<const Choice> choices);
 
   std::vector<ChainStage> stages_;
   Bytes slot_;
