@@ -119,6 +119,9 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   for (std::size_t i = 0; i < inputs; ++i) {
     const Var& adjoint = bench.input_adjoints[i];
     if (!wanted[i] || !adjoint.defined()) continue;
+    if (!adjoint.belongs_to(tape)) {
+      throw_foreign(adjoint, tape.operation(node).name, tape.where(node));
+    }
     const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
     if (adjoint.type() != tape.type(input)) {
       throw ShapeError(tape.operation(node).name,
@@ -131,7 +134,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   }
 }
 
-void require_floating(std::span<const Var> vars, const char* role, const Where& where) {
+void require_differentiable(std::span<const Var> vars, const char* role, const Where& where) {
   for (const Var& var : vars) {
     if (is_floating(var.dtype())) continue;
     throw DTypeError("gradient",
@@ -157,13 +160,16 @@ std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span
   Tape& tape = common_tape(ys, "gradient", where);
   if (xs.empty()) return {};
   if (&common_tape(xs, "gradient", where) != &tape) throw_foreign(xs[0], "gradient", where);
-  require_floating(ys, "a differentiated value", where);
-  require_floating(xs, "a variable of differentiation", where);
+  require_differentiable(ys, "a differentiated value", where);
+  require_differentiable(xs, "a variable of differentiation", where);
   if (!seeds.empty() && seeds.size() != ys.size()) {
     throw ArgumentError("gradient",
                         std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) +
                             " values; give one each, or none",
                         where);
+  }
+  for (const Var& seed : seeds) {
+    if (!seed.belongs_to(tape)) throw_foreign(seed, "gradient", where);
   }
 
   NodeId first = tape.node_count() - 1;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autodiff/custom.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
@@ -138,6 +139,25 @@ TEST_CASE("an output nobody used counts as zero") {
   CHECK(gradient(second * second, x).item() == 40);
   CHECK(gradient(first * second, x).item() == 20);
   CHECK_THROWS_WITH(first.output(2), Contains("[pair]") && Contains("has 2 outputs"));
+}
+
+TEST_CASE("seeds and adjoints of another tape are refused") {
+  Tape tape, other;
+  const Var x = scalar(tape, 3);
+  const Var foreign = scalar(other, 100);
+  const Var stale = scalar(other, 1);
+  const Var y = x * x;
+  CHECK_THROWS_WITH(vjp({&y, 1}, {&x, 1}, {&foreign, 1}), Contains("[gradient]") &&
+                                                              Contains("different tapes") &&
+                                                              Contains("gradient_test.cpp:"));
+  const Var empty;
+  CHECK_THROWS_AS(vjp({&y, 1}, {&x, 1}, {&empty, 1}), TapeError);
+  const CustomOperation twice({.name = "twice",
+                               .forward = [](const CustomCall&) {},
+                               .vjp = [&](const Pullback& p) { p.set(0, foreign); }});
+  CHECK_THROWS_WITH(gradient(twice({x}), x), Contains("[twice]") && Contains("different tapes"));
+  other.clear();
+  CHECK_THROWS_AS(vjp({&y, 1}, {&x, 1}, {&stale, 1}), TapeError);
 }
 
 }  // namespace
