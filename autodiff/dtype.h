@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -101,6 +102,30 @@ decltype(auto) visit(DType dtype, F&& f) {
       return f(bool{});
   }
   throw InternalError("unknown dtype");
+}
+
+/// One element as another type: floating numbers beyond an integer type become its nearest end and
+/// NaN 0, others are truncated; anything is true unless it is 0; f64 to 16 bits rounds through f32.
+template <class To, class From>
+To convert_element(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_class_v<From>) {
+    return convert_element<To>(static_cast<float>(value));
+  } else if constexpr (std::is_class_v<To>) {
+    return To(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // Its least value is a power of two, or 0, and so is one more than its largest.
+    constexpr auto low = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr auto end = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    if (value >= low && value < end) return static_cast<To>(value);
+    if (value != value) return To{};
+    return value < low ? std::numeric_limits<To>::min() : std::numeric_limits<To>::max();
+  } else {
+    return static_cast<To>(value);
+  }
 }
 
 /// Calls `f(double{})` or `f(float{})`; other dtypes never reach a floating kernel.

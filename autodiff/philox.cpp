@@ -3,6 +3,7 @@
 #include <Random123/philox.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "autodiff/parallel.h"
@@ -69,6 +70,46 @@ void normal(const RandomStream& stream, T* out, std::int64_t n) {
   });
 }
 
+/// y = min(offset + factor·y, most).
+template <class T>
+void scale_and_shift(T* y, std::int64_t n, double factor, double offset, double most) {
+  parallel_chunks(n, grain_for(1), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      y[i] = static_cast<T>(std::min(offset + factor * static_cast<double>(y[i]), most));
+    }
+  });
+}
+
+/// The largest number of `dtype` below `high`, or `low` if that is larger.
+double last_of(double low, double high, DType dtype) {
+  return visit(dtype, [&]<class E>(E) {
+    E last = convert_element<E>(high);
+    if (convert_element<double>(last) >= high) {
+      if constexpr (std::is_floating_point_v<E>) {
+        last = std::nextafter(last, -std::numeric_limits<E>::infinity());
+      } else if constexpr (std::is_class_v<E>) {
+        const std::uint16_t bits = last.bits;  // a sign, then numbers in the order of their size
+        last.bits = (bits & 0x7fff) == 0 ? 0x8001 : bits < 0x8000 ? bits - 1 : bits + 1;
+      }
+    }
+    return std::max(low, convert_element<double>(last));
+  });
+}
+
+template <class T>
+void between(const RandomStream& stream, T* out, std::int64_t n, double low, double high,
+             DType dtype) {
+  fill_uniform(stream, out, n);
+  scale_and_shift(out, n, high - low, low, last_of(low, high, dtype));
+}
+
+template <class T>
+void any_normal(const RandomStream& stream, T* out, std::int64_t n, double mean, double deviation) {
+  normal(stream, out, n);
+  if (mean == 0 && deviation == 1) return;
+  scale_and_shift(out, n, deviation, mean, std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 
 void fill_uniform(const RandomStream& s, float* out, std::int64_t n, std::int64_t first) {
@@ -77,7 +118,22 @@ void fill_uniform(const RandomStream& s, float* out, std::int64_t n, std::int64_
 void fill_uniform(const RandomStream& s, double* out, std::int64_t n, std::int64_t first) {
   uniform(s, out, n, first);
 }
-void fill_normal(const RandomStream& s, float* out, std::int64_t n) { normal(s, out, n); }
-void fill_normal(const RandomStream& s, double* out, std::int64_t n) { normal(s, out, n); }
+bool is_interval(double low, double high) { return low < high && std::isfinite(high - low); }
+
+void fill_between(const RandomStream& s, float* out, std::int64_t n, double low, double high,
+                  DType dtype) {
+  between(s, out, n, low, high, dtype);
+}
+void fill_between(const RandomStream& s, double* out, std::int64_t n, double low, double high,
+                  DType dtype) {
+  between(s, out, n, low, high, dtype);
+}
+void fill_normal(const RandomStream& s, float* out, std::int64_t n, double mean, double deviation) {
+  any_normal(s, out, n, mean, deviation);
+}
+void fill_normal(const RandomStream& s, double* out, std::int64_t n, double mean,
+                 double deviation) {
+  any_normal(s, out, n, mean, deviation);
+}
 
 }  // namespace palimpsest

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "autodiff/dtype.h"
+
 namespace palimpsest {
 
 /// One stream of random numbers: Philox 4×32 (Salmon et al., 2011) keyed by a seed, a tape's
@@ -18,8 +20,21 @@ struct RandomStream {
 void fill_uniform(const RandomStream& stream, float* out, std::int64_t n, std::int64_t first = 0);
 void fill_uniform(const RandomStream& stream, double* out, std::int64_t n, std::int64_t first = 0);
 
-/// Fills with standard normal numbers (Box and Muller, 1958).
-void fill_normal(const RandomStream& stream, float* out, std::int64_t n);
-void fill_normal(const RandomStream& stream, double* out, std::int64_t n);
+/// True when uniform numbers can be drawn from [low, high): low < high, and both, and their
+/// difference, are finite.
+bool is_interval(double low, double high);
+
+/// Fills with numbers uniform in [low, high). None is `high` when rounded to `dtype`, if that has
+/// any number in between.
+void fill_between(const RandomStream& stream, float* out, std::int64_t n, double low, double high,
+                  DType dtype);
+void fill_between(const RandomStream& stream, double* out, std::int64_t n, double low, double high,
+                  DType dtype);
+
+/// Fills with normal numbers (Box and Muller, 1958).
+void fill_normal(const RandomStream& stream, float* out, std::int64_t n, double mean = 0,
+                 double deviation = 1);
+void fill_normal(const RandomStream& stream, double* out, std::int64_t n, double mean = 0,
+                 double deviation = 1);
 
 }  // namespace palimpsest

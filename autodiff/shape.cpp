@@ -1,6 +1,7 @@
 #include "autodiff/shape.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace palimpsest {
 
@@ -8,9 +9,14 @@ Shape::Shape(std::span<const std::int64_t> sizes) {
   for (const std::int64_t size : sizes) push_back(size);
 }
 
+namespace {
+
+// More than any machine addresses, and little enough that sums over a tape cannot overflow.
+constexpr std::int64_t most = std::int64_t{1} << 44;
+
+}  // namespace
+
 std::int64_t Shape::elements() const {
-  // More than any machine addresses, and little enough that sums over a tape cannot overflow.
-  constexpr std::int64_t most = std::int64_t{1} << 44;
   std::int64_t product = 1;
   bool too_many = false;
   for (const std::int64_t size : *this) {
@@ -23,6 +29,26 @@ std::int64_t Shape::elements() const {
                      " has more elements than memory could ever hold");
   }
   return product;
+}
+
+bool Shape::is_possible() const {
+  // In f64, which is exact as far as it matters and cannot overflow.
+  double product = 1;
+  for (const std::int64_t size : *this) {
+    if (size < 0 || size > most) return false;
+    product *= static_cast<double>(size);
+  }
+  return product <= static_cast<double>(most);
+}
+
+std::int64_t add_sizes(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  return a > largest - b ? largest : a + b;
+}
+
+std::int64_t multiply_sizes(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  return b != 0 && a > largest / b ? largest : a * b;
 }
 
 namespace {

@@ -31,6 +31,8 @@ class Shape {
   std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }
   /// Number of elements: the product of the sizes, 1 for a scalar.
   std::int64_t elements() const;
+  /// True when a tensor could have this shape: no size negative or beyond what memory could hold.
+  bool is_possible() const;
   /// `axis` as a number in [0, rank); negative counts from the end. Throws `ShapeError`.
   int wrap(int axis) const;
   /// The same; the error names `operation`.
@@ -62,6 +64,10 @@ using Strides = std::array<std::int64_t, max_rank>;
 
 /// Row-major strides, in elements.
 Strides strides_of(const Shape& shape);
+
+/// a + b and a·b of sizes, the largest number where that is less.
+std::int64_t add_sizes(std::int64_t a, std::int64_t b);
+std::int64_t multiply_sizes(std::int64_t a, std::int64_t b);
 
 /// The shape two operands meet in by NumPy's rule: aligned at the last axis, equal sizes or one of
 /// them 1. Throws `ShapeError` naming `operation` and both shapes.

@@ -43,16 +43,7 @@ Tensor Tensor::ones(Shape shape, DType dtype) { return full(shape, 1, dtype); }
 
 Tensor Tensor::full(Shape shape, double value, DType dtype) {
   Tensor result(shape, dtype);
-  visit(dtype, [&]<class T>(T) {
-    const auto element = [&] {
-      if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
-        return T(static_cast<float>(value));
-      } else {
-        return static_cast<T>(value);
-      }
-    }();
-    std::ranges::fill(result.data<T>(), element);
-  });
+  visit(dtype, [&]<class T>(T) { std::ranges::fill(result.data<T>(), convert_element<T>(value)); });
   return result;
 }
 
@@ -63,26 +54,39 @@ Tensor Tensor::arange(std::int64_t n, DType dtype) {
   return counts.to(dtype);
 }
 
-Tensor Tensor::uniform(Shape shape, std::uint64_t seed, double low, double high, DType dtype) {
-  Tensor result(shape, dtype == DType::f64 ? DType::f64 : DType::f32);
-  const RandomStream stream{seed, 0, 0};
-  visit_floating(result.dtype(), [&]<class T>(T) {
-    const auto data = result.data<T>();
-    fill_uniform(stream, data.data(), result.elements());
-    for (T& x : data) x = static_cast<T>(low + (high - low) * static_cast<double>(x));
-  });
+namespace {
+
+// A generation that no tape reaches, so that weights and a tape's first mask are not one sequence.
+constexpr std::uint32_t tensor_generation = 0xffffffff;
+
+/// In the precision of the compute dtype, then in `dtype`.
+template <class Fill>
+Tensor random(const Shape& shape, DType dtype, Fill fill) {
+  if (!is_floating(dtype)) {
+    throw DTypeError("[tensor] random numbers are of floating dtypes, not " +
+                     std::string(name_of(dtype)) + "; convert them with to()");
+  }
+  Tensor result(shape, compute_dtype(dtype));
+  visit_floating(result.dtype(), [&]<class T>(T) { fill(result.data<T>()); });
   return result.to(dtype);
 }
 
-Tensor Tensor::normal(Shape shape, std::uint64_t seed, double mean, double deviation, DType dtype) {
-  Tensor result(shape, dtype == DType::f64 ? DType::f64 : DType::f32);
-  const RandomStream stream{seed, 0, 0};
-  visit_floating(result.dtype(), [&]<class T>(T) {
-    const auto data = result.data<T>();
-    fill_normal(stream, data.data(), result.elements());
-    for (T& x : data) x = static_cast<T>(mean + deviation * static_cast<double>(x));
+}  // namespace
+
+Tensor Tensor::uniform(Shape shape, std::uint64_t seed, double low, double high, DType dtype) {
+  if (!is_interval(low, high)) {
+    throw ArgumentError("[tensor] no uniform numbers in [" + std::to_string(low) + ", " +
+                        std::to_string(high) + "); give finite low < high");
+  }
+  return random(shape, dtype, [&]<class T>(std::span<T> data) {
+    fill_between({seed, tensor_generation, 0}, data.data(), std::ssize(data), low, high, dtype);
   });
-  return result.to(dtype);
+}
+
+Tensor Tensor::normal(Shape shape, std::uint64_t seed, double mean, double deviation, DType dtype) {
+  return random(shape, dtype, [&]<class T>(std::span<T> data) {
+    fill_normal({seed, tensor_generation, 0}, data.data(), std::ssize(data), mean, deviation);
+  });
 }
 
 Tensor Tensor::matrix(std::initializer_list<std::initializer_list<float>> rows) {
@@ -99,8 +103,12 @@ Tensor Tensor::matrix(std::initializer_list<std::initializer_list<float>> rows) 
               Shape{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)});
 }
 
-void Tensor::require_dtype(DType requested) const {
+void Tensor::require_defined() const {
   if (!defined()) throw ArgumentError("[tensor] this Tensor holds nothing; assign one first");
+}
+
+void Tensor::require_dtype(DType requested) const {
+  require_defined();
   if (requested != dtype()) {
     throw DTypeError("[data] the tensor is " + to_string(type_) + ", not " +
                      std::string(name_of(requested)) + "; convert it with to()");
@@ -108,18 +116,13 @@ void Tensor::require_dtype(DType requested) const {
 }
 
 double Tensor::at(std::int64_t index) const {
-  if (!defined()) throw ArgumentError("[tensor] this Tensor holds nothing; assign one first");
+  require_defined();
   if (index < 0 || index >= elements()) {
     throw ArgumentError("[at] index " + std::to_string(index) + " is out of range for shape " +
                         to_string(shape()));
   }
   return visit(dtype(), [&]<class T>(T) {
-    const T element = reinterpret_cast<const T*>(raw())[index];
-    if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
-      return static_cast<double>(static_cast<float>(element));
-    } else {
-      return static_cast<double>(element);
-    }
+    return convert_element<double>(reinterpret_cast<const T*>(raw())[index]);
   });
 }
 
@@ -133,7 +136,7 @@ Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements) {
       shape.push_back(0);
     } else {
       shape.push_back(size);
-      known *= size;
+      known = multiply_sizes(known, size);
     }
   }
   if (inferred >= 0) {
@@ -164,12 +167,14 @@ Tensor Tensor::reshape(std::initializer_list<std::int64_t> sizes) const {
 }
 
 Tensor Tensor::clone() const {
+  require_defined();
   Tensor copy(shape(), dtype());
   std::memcpy(copy.raw(), raw(), static_cast<std::size_t>(bytes()));
   return copy;
 }
 
 Tensor Tensor::to(DType dtype) const {
+  require_defined();
   if (dtype == this->dtype()) return *this;
   Tensor result(shape(), dtype);
   convert({raw(), type_}, {result.raw(), result.type_});
@@ -177,6 +182,7 @@ Tensor Tensor::to(DType dtype) const {
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
   return a.type() == b.type() &&
          std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.bytes())) == 0;
 }

@@ -51,10 +51,12 @@ class Tensor {
   static Tensor full(Shape shape, double value, DType dtype = DType::f32);
   /// 0, 1, … n−1.
   static Tensor arange(std::int64_t n, DType dtype = DType::i64);
-  /// Uniform on [low, high), Philox 4×32 keyed by `seed`; the same at any thread count.
+  /// Uniform on [low, high), Philox 4×32 keyed by `seed`, in a stream that no tape has; the same
+  /// at any thread count. Floating dtypes. Throws `ArgumentError` unless low < high and both are
+  /// finite, as is their difference.
   static Tensor uniform(Shape shape, std::uint64_t seed, double low = 0, double high = 1,
                         DType dtype = DType::f32);
-  /// Normal with the given mean and standard deviation, Philox 4×32 keyed by `seed`.
+  /// Normal with the given mean and standard deviation, likewise.
   static Tensor normal(Shape shape, std::uint64_t seed, double mean = 0, double deviation = 1,
                        DType dtype = DType::f32);
   static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
@@ -92,7 +94,7 @@ class Tensor {
   /// type.
   template <Element T>
   std::span<T> data() const;
-  /// The only element, converted. Throws `ShapeError` when there are several.
+  /// The only element, converted as by `to`. Throws `ShapeError` when there are several.
   template <class T = double>
   T item() const;
   /// Element `index` in row-major order, converted to f64.
@@ -107,13 +109,14 @@ class Tensor {
   Tensor to(DType dtype) const;
 
  private:
+  void require_defined() const;
   void require_dtype(DType requested) const;
 
   Buffer buffer_;
   ValueType type_;
 };
 
-/// True when type and every bit of every element agree.
+/// True when type and every bit of every element agree, or neither is defined.
 bool same_bits(const Tensor& a, const Tensor& b);
 
 /// Short however large the tensor is: type, then elements, the middle of long axes elided.
@@ -148,7 +151,7 @@ T Tensor::item() const {
     throw ShapeError("[item] shape " + to_string(shape()) +
                      " has more or fewer than one element; reduce it or use data()");
   }
-  return static_cast<T>(at(0));
+  return visit(dtype(), [&]<class E>(E) { return convert_element<T>(data<E>()[0]); });
 }
 
 }  // namespace palimpsest

@@ -6,14 +6,22 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::int64_t edge_items = 3;
+/// Elements printed at either end of a long axis: few where there are many axes.
+std::int64_t edge_items(const Shape& shape) { return shape.rank() <= 4 ? 3 : 1; }
 
 std::string element_text(const Tensor& tensor, std::int64_t index) {
-  const double value = tensor.at(index);
-  if (tensor.dtype() == DType::boolean) return value != 0 ? "true" : "false";
-  char text[32];
-  std::snprintf(text, sizeof text, is_integer(tensor.dtype()) ? "%.0f" : "%.6g", value);
-  return text;
+  return visit(tensor.dtype(), [&]<class T>(T) -> std::string {
+    const T element = tensor.data<T>()[static_cast<std::size_t>(index)];
+    if constexpr (std::is_same_v<T, bool>) {
+      return element ? "true" : "false";
+    } else if constexpr (std::is_integral_v<T>) {
+      return std::to_string(element);
+    } else {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.6g", convert_element<double>(element));
+      return text;
+    }
+  });
 }
 
 /// Appends the block of axes from `axis` on; the depth is bounded by `max_rank`.
@@ -24,14 +32,15 @@ void append(std::string& text, const Tensor& tensor, int axis, std::int64_t offs
     return;
   }
   const std::int64_t stride = strides_of(shape)[static_cast<std::size_t>(axis)];
+  const std::int64_t edge = edge_items(shape);
   const bool innermost = axis == shape.rank() - 1;
   text += '[';
   for (std::int64_t i = 0; i < shape[axis]; ++i) {
     if (i > 0)
       text += innermost ? ", " : ",\n" + std::string(static_cast<std::size_t>(axis) + 1, ' ');
-    if (i == edge_items && shape[axis] > 2 * edge_items) {
+    if (i == edge && shape[axis] > 2 * edge) {
       text += "...";
-      i = shape[axis] - edge_items - 1;
+      i = shape[axis] - edge - 1;
     } else {
       append(text, tensor, axis + 1, offset + i * stride);
     }

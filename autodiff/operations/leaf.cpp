@@ -39,11 +39,7 @@ const Operation full_operation{
           const Operand& y = call.output();
           const double value = call.attributes.as<FullAttributes>().value;
           visit(y.dtype(), [&]<class T>(T) {
-            if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
-              std::fill_n(y.as<T>(), y.elements(), T(static_cast<float>(value)));
-            } else {
-              std::fill_n(y.as<T>(), y.elements(), static_cast<T>(value));
-            }
+            std::fill_n(y.as<T>(), y.elements(), convert_element<T>(value));
           });
         },
     .half = HalfSupport::native,
@@ -88,15 +84,18 @@ Var full(Tape& tape, const Shape& shape, double value, DType dtype, Where where)
 }
 
 Var full_like(const Var& x, double value, Where where) {
+  require_value(x, "full_like", where);
   return full(x.tape(), x.shape(), value, x.dtype(), where);
 }
 
 Var stop_gradient(const Var& x, Where where) {
+  require_value(x, "stop_gradient", where);
   const ValueType type = x.type();
   return x.tape().record(stop_gradient_operation, {&x, 1}, {&type, 1}, {}, where);
 }
 
 Var identity(const Var& x, Where where) {
+  require_value(x, "identity", where);
   const ValueType type = x.type();
   return x.tape().record(identity_operation, {&x, 1}, {&type, 1}, {}, where);
 }

@@ -1,9 +1,5 @@
 #include "autodiff/operations/random.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/registry.h"
@@ -18,36 +14,20 @@ struct RandomAttributes {
   RandomStream stream;
   double first;
   double second = 0;
+  DType dtype = DType::f32;  // of the numbers, whatever they are computed in
 };
 
-/// y = min(offset + factor·y, most).
-template <class T>
-void scale_and_shift(const Operand& y, double factor, double offset, double most) {
-  parallel_chunks(y.elements(), grain_for(1), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const double number = offset + factor * static_cast<double>(y.as<T>()[i]);
-      y.as<T>()[i] = static_cast<T>(std::min(number, most));
-    }
-  });
-}
-
 void compute_uniform(const KernelCall& call) {
-  const auto& [stream, low, high] = call.attributes.as<RandomAttributes>();
-  const Operand& y = call.output();
-  visit_floating(y.dtype(), [&]<class T>(T) {
-    fill_uniform(stream, y.as<T>(), y.elements());
-    // Rounding must not reach the end that does not belong to the interval.
-    const T last = std::nextafter(static_cast<T>(high), static_cast<T>(low));
-    scale_and_shift<T>(y, high - low, low, static_cast<double>(last));
+  const auto& [stream, low, high, dtype] = call.attributes.as<RandomAttributes>();
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    fill_between(stream, call.output().as<T>(), call.output().elements(), low, high, dtype);
   });
 }
 
 void compute_normal(const KernelCall& call) {
-  const auto& [stream, mean, deviation] = call.attributes.as<RandomAttributes>();
-  const Operand& y = call.output();
-  visit_floating(y.dtype(), [&]<class T>(T) {
-    fill_normal(stream, y.as<T>(), y.elements());
-    scale_and_shift<T>(y, deviation, mean, std::numeric_limits<double>::infinity());
+  const auto& [stream, mean, deviation, dtype] = call.attributes.as<RandomAttributes>();
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    fill_normal(stream, call.output().as<T>(), call.output().elements(), mean, deviation);
   });
 }
 
@@ -63,7 +43,7 @@ void with_uniform(const RandomStream& stream, std::int64_t n, F f) {
 }
 
 void compute_bernoulli(const KernelCall& call) {
-  const auto& [stream, p, unused] = call.attributes.as<RandomAttributes>();
+  const auto& [stream, p, unused, dtype] = call.attributes.as<RandomAttributes>();
   const Operand& y = call.output();
   const auto limit = static_cast<float>(p);
   visit(y.dtype(), [&]<class T>(T) {
@@ -78,7 +58,7 @@ void compute_bernoulli(const KernelCall& call) {
 }
 
 void compute_dropout(const KernelCall& call) {
-  const auto& [stream, p, unused] = call.attributes.as<RandomAttributes>();
+  const auto& [stream, p, unused, dtype] = call.attributes.as<RandomAttributes>();
   const auto limit = static_cast<float>(p);
   visit_floating(call.output().dtype(), [&]<class T>(T) {
     const T* x = call.input().as<T>();
@@ -150,10 +130,10 @@ Var record_dropout(const Var& x, const RandomAttributes& attributes, const Where
 Var record_random(const Operation& operation, Tape& tape, const ValueType& type, double first,
                   double second, const Where& where) {
   return tape.record(operation, {}, {&type, 1},
-                     RandomAttributes{tape.fresh_stream(), first, second}, where);
+                     RandomAttributes{tape.fresh_stream(), first, second, type.dtype}, where);
 }
 
-void require_floating(DType dtype, const char* operation, const Where& where) {
+void require_real(DType dtype, const char* operation, const Where& where) {
   if (is_floating(dtype)) return;
   throw DTypeError(operation,
                    "makes floating dtypes, not " + std::string(name_of(dtype)) + "; cast it after",
@@ -171,11 +151,11 @@ void require_probability(double p, const char* operation, const Where& where) {
 std::span<const Operation* const> random_operations() { return family; }
 
 Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype, Where where) {
-  require_floating(dtype, "uniform", where);
-  if (!(low < high)) {
+  require_real(dtype, "uniform", where);
+  if (!is_interval(low, high)) {
     throw ArgumentError("uniform",
                         "[" + std::to_string(low) + ", " + std::to_string(high) +
-                            ") holds no numbers; give low < high",
+                            ") holds no numbers or too many; give finite low < high",
                         where);
   }
   return record_random(uniform_operation, tape, {shape, dtype}, low, high, where);
@@ -183,7 +163,7 @@ Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype
 
 Var normal(Tape& tape, const Shape& shape, double mean, double deviation, DType dtype,
            Where where) {
-  require_floating(dtype, "normal", where);
+  require_real(dtype, "normal", where);
   if (!(deviation >= 0)) {
     throw ArgumentError("normal",
                         "a deviation of " + std::to_string(deviation) + "; give 0 or more", where);

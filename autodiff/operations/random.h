@@ -7,8 +7,8 @@
 /// on other threads, gives the same bits. No derivative flows into or out of the numbers.
 namespace palimpsest {
 
-/// Uniform on [low, high), for 16-bit dtypes rounded to them. Floating dtypes. Throws
-/// `ArgumentError` unless low < high.
+/// Uniform on [low, high), for 16-bit dtypes rounded to them but never to `high`. Floating dtypes.
+/// Throws `ArgumentError` unless low < high and both are finite, as is their difference.
 Var uniform(Tape& tape, const Shape& shape, double low = 0, double high = 1,
             DType dtype = DType::f32, Where where = Where::current());
 

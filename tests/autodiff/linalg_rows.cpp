@@ -101,12 +101,12 @@ std::vector<OperationRow> linalg_rows() {
       {"inverse", "batch", {definite({3, 4, 4}, 56)}, [](auto xs) { return inverse(xs[0]); }},
       {"inverse", "blocked", {definite({33, 33}, 56)}, [](auto xs) { return inverse(xs[0]); }, 1},
       {"det", "batch", {definite({2, 3, 3}, 57)}, [](auto xs) { return det(xs[0]); }},
-      {"det", "negative", {normal({3, 3}, 59)}, [](auto xs) { return det(xs[0]); }},
+      {"det", "negative", {normal({3, 3}, 60)}, [](auto xs) { return det(xs[0]); }},
       {"logdet", "batch", {definite({2, 3, 3}, 57)}, [](auto xs) { return logdet(xs[0]); }},
       {"logdet", "no rows", {normal({2, 0, 0}, 57)}, [](auto xs) { return logdet(xs[0]); }},
       {"slogdet",
        "any sign",
-       {normal({5, 3, 3}, 58)},
+       {normal({5, 3, 3}, 65)},
        [](auto xs) {
          const auto [sign, magnitude] = slogdet(xs[0]);
          return magnitude + sign;

@@ -1,6 +1,7 @@
 #include "autodiff/operations/random.h"
 
 #include <cmath>
+#include <limits>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
@@ -83,6 +84,8 @@ TEST_CASE("dropout at its ends, and what random operations refuse") {
   CHECK_THROWS_AS(dropout(x, std::nan("")), ArgumentError);
   CHECK_THROWS_AS(bernoulli(tape, {2}, 2), ArgumentError);
   CHECK_THROWS_AS(uniform(tape, {2}, 1, 1), ArgumentError);
+  CHECK_THROWS_AS(uniform(tape, {2}, -std::numeric_limits<double>::infinity(), 0), ArgumentError);
+  CHECK_THROWS_AS(uniform(tape, {2}, -1e308, 1e308, DType::f64), ArgumentError);
   CHECK_THROWS_AS(normal(tape, {2}, 0, -1), ArgumentError);
   CHECK_THROWS_WITH(uniform(tape, {2}, 0, 1, DType::i64), Contains("[uniform]") && Contains("i64"));
   CHECK_THROWS_AS(dropout(tape.constant(Tensor::ones({2}, DType::i32)), 0.5), DTypeError);

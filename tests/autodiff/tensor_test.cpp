@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "autodiff/operations/random.h"
 #include "tests/catch.h"
 
 namespace palimpsest {
@@ -87,6 +88,52 @@ TEST_CASE("tensors print in a few lines however large") {
   CHECK(to_string(Tensor::arange(100)) == "i64 (100)\n[0, 1, 2, ..., 97, 98, 99]");
   CHECK(to_string(Tensor::zeros({0})) == "f32 (0)\n[]");
   CHECK(to_string(Tensor::zeros({100, 100, 100})).size() < 2000);
+  CHECK(to_string(Tensor::zeros({7, 7, 7, 7, 7, 7, 7, 7})).size() < 8000);
+}
+
+TEST_CASE("integers stay exact") {
+  const std::int64_t odd = (std::int64_t{1} << 53) + 1;
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  CHECK(Tensor::from({odd}, {}).item<std::int64_t>() == odd);
+  CHECK(Tensor::from({most}, {}).item<std::int64_t>() == most);
+  CHECK(to_string(Tensor::from({most}, {1})) == "i64 (1)\n[9223372036854775807]");
+}
+
+TEST_CASE("numbers beyond an integer type become its ends, NaN 0") {
+  const auto converted = [](double x, DType dtype) {
+    return Tensor::scalar(x, DType::f64).to(dtype).item<std::int64_t>();
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(converted(-2.9, DType::i32) == -2);
+  CHECK(converted(3e9, DType::i32) == std::numeric_limits<std::int32_t>::max());
+  CHECK(converted(-infinity, DType::i32) == std::numeric_limits<std::int32_t>::min());
+  CHECK(converted(0x1p63, DType::i64) == std::numeric_limits<std::int64_t>::max());
+  CHECK(converted(-0x1p63, DType::i64) == std::numeric_limits<std::int64_t>::min());
+  CHECK(converted(std::nan(""), DType::i64) == 0);
+  CHECK(Tensor::full({}, 1e300, DType::i32).item<int>() == std::numeric_limits<int>::max());
+}
+
+TEST_CASE("uniform tensors never reach their upper end, and share no stream with a tape") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
+  const double low = GENERATE(-1.0, 0.0, 1.0);
+  Tape tape;
+  const Tensor own = Tensor::uniform({200000}, 0, low, low + 1, dtype);
+  const Tensor recorded = uniform(tape, {200000}, low, low + 1, dtype).value();
+  double high = low;
+  for (std::int64_t i = 0; i < own.elements(); ++i) {
+    high = std::max({high, own.at(i), recorded.at(i)});
+  }
+  CHECK(high < low + 1);
+  CHECK(!same_bits(own, recorded));
+}
+
+TEST_CASE("tensors that hold nothing are refused, not read") {
+  CHECK_THROWS_AS(Tensor().clone(), ArgumentError);
+  CHECK_THROWS_AS(Tensor().to(DType::f64), ArgumentError);
+  CHECK(!same_bits(Tensor(), Tensor::vector({1})));
+  CHECK(!same_bits(Tensor::zeros({}), Tensor()));
+  CHECK_THROWS_AS(Tensor::uniform({2}, 0, 1, 1), ArgumentError);
+  CHECK_THROWS_AS(Tensor::uniform({2}, 0, 0, 1, DType::i32), DTypeError);
 }
 
 }  // namespace
