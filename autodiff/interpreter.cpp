@@ -25,9 +25,31 @@ std::vector<std::uint32_t> count_reads(const Tape& tape, ValueId target) {
 
 }  // namespace
 
+/// The values that were made on the way. Those left when it goes, even by an exception, are
+/// dropped.
+class Made {
+ public:
+  explicit Made(Tape& tape) : tape_(tape), made_(tape.value_count()) {}
+  ~Made() {
+    for (ValueId value = 0; value < made_.size(); ++value) drop(value);
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+
+  void add(ValueId value) { made_[value] = true; }
+  void keep(ValueId value) { made_[value] = false; }
+  void drop(ValueId value) {
+    if (made_[value]) tape_.drop(value);
+  }
+
+ private:
+  Tape& tape_;
+  std::vector<bool> made_;
+};
+
 void interpret(Tape& tape, ValueId value) {
   std::vector<std::uint32_t> reads = count_reads(tape, value);
-  std::vector<bool> made(tape.value_count());
+  Made made(tape);
   for (NodeId node = 0; node <= tape.producer(value); ++node) {
     const ValueId first = tape.first_output(node);
     const std::uint32_t outputs = tape.output_count(node);
@@ -40,13 +62,14 @@ void interpret(Tape& tape, ValueId value) {
     for (ValueId i = 0; i < outputs; ++i) present.push_back(tape.has_value(first + i));
     execute_on_tape(tape, node);
     for (ValueId i = 0; i < outputs; ++i) {
-      made[first + i] = !present[i];
-      if (reads[first + i] == 0 && !present[i]) tape.drop(first + i);
+      if (!present[i]) made.add(first + i);
+      if (reads[first + i] == 0) made.drop(first + i);
     }
     for (const ValueId input : tape.inputs(node)) {
-      if (--reads[input] == 0 && made[input]) tape.drop(input);
+      if (--reads[input] == 0) made.drop(input);
     }
   }
+  made.keep(value);
 }
 
 }  // namespace palimpsest

@@ -36,6 +36,11 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
   for (const Var& input : inputs) {
     if (!input.belongs_to(*this)) throw_foreign(input, operation.name, blame);
   }
+  for (const ValueType& type : outputs) {
+    if (type.shape.is_possible()) continue;
+    throw ShapeError(operation.name,
+                     "no memory could ever hold a result of shape " + to_string(type.shape), blame);
+  }
   const Var first = append(operation, inputs, outputs, std::move(attributes), blame);
   if (evaluator_ != nullptr && !suspended_) {
     try {
@@ -152,15 +157,18 @@ Tensor Tape::value(ValueId value) {
   return Tensor(buffers_[value], shape(value), dtype(value));
 }
 
+double bytes_moved(const NodeView& node) {
+  Bytes bytes = 0;
+  for (std::size_t i = 0; i < node.input_count(); ++i) bytes += node.input(i).bytes();
+  for (std::size_t i = 0; i < node.output_count(); ++i) bytes += node.output(i).bytes();
+  return static_cast<double>(bytes);
+}
+
 Cost cost_of(const NodeView& node) {
   if (node.operation().leaf || node.operation().view) return {};
   if (node.operation().cost != nullptr) return node.operation().cost(node);
-  Cost cost;
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
-  }
+  Cost cost{0, bytes_moved(node)};
   for (std::size_t i = 0; i < node.output_count(); ++i) {
-    cost.bytes += static_cast<double>(node.output(i).bytes());
     cost.flops += static_cast<double>(node.output(i).shape.elements());
   }
   return cost;

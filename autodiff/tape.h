@@ -256,6 +256,9 @@ class NodeView {
   NodeId node_;
 };
 
+/// Bytes of all inputs and outputs.
+double bytes_moved(const NodeView& node);
+
 /// What running the node takes, by its operation's cost function.
 Cost cost_of(const NodeView& node);
 

@@ -122,7 +122,7 @@ Var concat(std::span<const Var> parts, int axis, Where where) {
                        where);
     }
     attributes.begins.push_back(type.shape[attributes.axis]);
-    type.shape[attributes.axis] += shape[attributes.axis];
+    type.shape[attributes.axis] = add_sizes(type.shape[attributes.axis], shape[attributes.axis]);
     type.dtype = promote(type.dtype, part.dtype());
   }
   if (parts.size() == 1) return parts[0];
@@ -137,6 +137,7 @@ Var concat(std::initializer_list<Var> parts, int axis, Where where) {
 
 Var stack(std::span<const Var> parts, int axis, Where where) {
   require_parts(parts, "stack", where);
+  common_tape(parts, "stack", where);
   std::vector<Var> wider;
   for (const Var& part : parts) {
     if (part.shape() != parts[0].shape()) {
@@ -156,6 +157,7 @@ Var stack(std::initializer_list<Var> parts, int axis, Where where) {
 
 std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int axis,
                        Where where) {
+  require_value(x, "split", where);
   const Shape shape = x.shape();
   PartAttributes attributes{shape.wrap(axis, "split", where), {}};
   std::vector<ValueType> types;
@@ -165,7 +167,7 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
       throw ShapeError("split", "a part cannot have size " + std::to_string(size), where);
     }
     attributes.begins.push_back(covered);
-    covered += size;
+    covered = add_sizes(covered, size);
     types.push_back({shape, x.dtype()});
     types.back().shape[attributes.axis] = size;
   }
@@ -183,6 +185,7 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
 }
 
 std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where) {
+  require_value(x, "chunk", where);
   const std::int64_t n = x.shape()[x.shape().wrap(axis, "chunk", where)];
   if (count < 1 || n % count != 0) {
     throw ShapeError("chunk",

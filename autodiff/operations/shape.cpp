@@ -224,7 +224,7 @@ Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where) {
     if (count == 1) continue;
     Shape shape = result.shape();
     const std::int64_t block = strides_of(shape)[at(axis)] * shape[axis];
-    shape[axis] *= count;
+    shape[axis] = multiply_sizes(shape[axis], count);
     result = repeat_blocks(result, block, count, shape, where);
   }
   return result;
@@ -236,7 +236,7 @@ Var repeat(const Var& x, std::int64_t count, int axis, Where where) {
   const int wrapped = shape.wrap(axis, "repeat", where);
   require_count(count, "repeat", where);
   const std::int64_t block = strides_of(shape)[at(wrapped)];
-  shape[wrapped] *= count;
+  shape[wrapped] = multiply_sizes(shape[wrapped], count);
   return repeat_blocks(x, block, count, shape, where);
 }
 

@@ -261,7 +261,7 @@ Var pad(const Var& x, const std::vector<Padding>& widths, double value, Where wh
   for (int axis = 0; axis < sizes.rank(); ++axis) {
     const auto& [before, after] = widths[at(axis)];
     attributes.places.starts[at(axis)] = before;
-    sizes[axis] += before + after;
+    sizes[axis] = add_sizes(sizes[axis], add_sizes(before, after));
   }
   return sizes == x.shape() ? x : record_pad(x, attributes, sizes, where);
 }

@@ -5,7 +5,10 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
 namespace palimpsest {
@@ -170,6 +173,30 @@ TEST_CASE("tapes on different threads are independent") {
   }
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < 8; ++i) CHECK(same_bits(alone[i], together[i]));
+}
+
+TEST_CASE("a kernel that throws leaves nothing behind") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::arange(3));
+  const Var doubled = x + x;
+  const Var bad = gather(tape.parameter(Tensor::ones({3})), 0, doubled);
+  CHECK_THROWS_AS(bad.value(), ArgumentError);
+  CHECK(!tape.has_value(doubled.id()));
+}
+
+TEST_CASE("a result that no memory could hold is refused and leaves the tape as it was") {
+  using Call = Var (*)(const Var&);
+  const Call call = GENERATE(values<Call>({
+      [](const Var& v) { return pad(v, {{std::int64_t{1} << 62, std::int64_t{1} << 62}, {0, 0}}); },
+      [](const Var& v) { return tile(v, {std::int64_t{1} << 62, 4}); },
+      [](const Var& v) { return repeat(v, std::int64_t{1} << 62, 0); },
+      [](const Var& v) { return split(v, {1LL << 62, 1LL << 62, 1LL << 62, 1LL << 62}, 0)[0]; },
+      [](const Var& v) { return reshape(v, {1LL << 32, 1LL << 32, -1}); },
+  }));
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({2, 2}));
+  CHECK_THROWS_AS(call(x), ShapeError);
+  CHECK(gradient(sum(x * x), x).value().at(3) == 2);
 }
 
 }  // namespace
