@@ -5,13 +5,24 @@
 #include "autodiff/operations/leaf.h"
 
 namespace palimpsest {
+namespace {
+
+/// What `f` records, to be differentiated here, whether or not the caller wants gradients of it.
+template <class F>
+auto differentiable(Tape& tape, F f) {
+  const Tape::WithGradient guard(tape);
+  return f();
+}
+
+}  // namespace
 
 std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
                      std::span<const Var> tangents, Where where) {
+  Tape& tape = common_tape(ys, "jvp", where);
   std::vector<Var> seeds;
   for (const Var& y : ys) seeds.push_back(full_like(y, 0, where));
-  const std::vector<Var> gradients = vjp(ys, xs, seeds, where);
-  return vjp(gradients, seeds, tangents, where);
+  return vjp(differentiable(tape, [&] { return vjp(ys, xs, seeds, where); }), seeds, tangents,
+             where);
 }
 
 Var jvp(const Var& y, const Var& x, const Var& tangent, Where where) {
@@ -20,7 +31,8 @@ Var jvp(const Var& y, const Var& x, const Var& tangent, Where where) {
 
 std::vector<Var> hvp(const Var& y, std::span<const Var> xs, std::span<const Var> directions,
                      Where where) {
-  return vjp(gradient(y, xs, where), xs, directions, where);
+  Tape& tape = common_tape({&y, 1}, "hvp", where);
+  return vjp(differentiable(tape, [&] { return gradient(y, xs, where); }), xs, directions, where);
 }
 
 Var hvp(const Var& y, const Var& x, const Var& direction, Where where) {
@@ -28,8 +40,16 @@ Var hvp(const Var& y, const Var& x, const Var& direction, Where where) {
 }
 
 Tensor jacobian(const Var& y, const Var& x, Where where) {
+  const Var both[] = {y, x};
+  common_tape(both, "jacobian", where);
   const ValueType type = y.type();
   Shape shape = type.shape;
+  if (shape.rank() + x.rank() > max_rank) {
+    throw ShapeError("jacobian",
+                     to_string(type) + " by " + to_string(x.type()) + " has more than " +
+                         std::to_string(max_rank) + " axes; reshape one of them",
+                     where);
+  }
   for (const std::int64_t size : x.shape()) shape.push_back(size);
   Tensor result(shape, x.dtype());
   std::byte* row = result.raw();
@@ -45,11 +65,12 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
 }
 
 Tensor hessian(const Var& y, const Var& x, Where where) {
+  require_value(y, "hessian", where);
   if (y.shape().elements() != 1) {
     throw ShapeError("hessian", "y is " + to_string(y.type()) + "; reduce it to one element",
                      where);
   }
-  return jacobian(gradient(y, x, where), x, where);
+  return jacobian(differentiable(y.tape(), [&] { return gradient(y, x, where); }), x, where);
 }
 
 }  // namespace palimpsest

@@ -101,5 +101,19 @@ TEST_CASE("Hessian products along several variables mix them") {
   CHECK(products[1].item() == 2 * 2);
 }
 
+TEST_CASE("derivatives are the same where gradients are not wanted") {
+  Products p;
+  const Var tangent = p.tape.constant(f64({1, -1, 2}));
+  const Var y = sum(p.y * p.y);
+  const Tensor outside[] = {jvp(p.y, p.x, tangent).value(), hvp(y, p.x, tangent).value(),
+                            hessian(y, p.x)};
+  const auto guard = p.tape.no_gradient();
+  const Var along = jvp(p.y, p.x, tangent);
+  CHECK(same_bits(along.value(), outside[0]));
+  CHECK(same_bits(hvp(y, p.x, tangent).value(), outside[1]));
+  CHECK(same_bits(hessian(y, p.x), outside[2]));
+  CHECK(same_bits(gradient(sum(along), p.x).value(), Tensor::zeros({3}, DType::f64)));
+}
+
 }  // namespace
 }  // namespace palimpsest
