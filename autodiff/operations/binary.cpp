@@ -102,11 +102,8 @@ auto make_comparisons(functions::List<F...>) {
 /// True at the place of every function that takes floating dtypes only.
 template <class... F>
 constexpr std::array<bool, sizeof...(F)> floating_only(functions::List<F...>) {
-  return {requires {F::floating;
+  return {(requires { F::floating; })...};
 }
-...
-};  // namespace
-}  // namespace palimpsest
 
 const auto& binary_table() {
   static const auto operations = make_binary(functions::Binary{});
@@ -163,7 +160,10 @@ Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where
 Var number_like(const Var& x, double number, const char* operation, const Where& where) {
   require_value(x, operation, where);
   const DType dtype = x.dtype();
-  if (!is_floating(dtype) && number != std::floor(number)) {
+  // Powers of two, which f64 holds: beyond them an integer has no such number.
+  const double end = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
+  const bool fits = number >= (dtype == DType::boolean ? 0 : -end) && number < end;
+  if (!is_floating(dtype) && (number != std::floor(number) || !fits)) {
     throw ArgumentError(operation,
                         "the number " + std::to_string(number) + " is no " +
                             std::string(name_of(dtype)) + "; cast the other operand first",
@@ -191,6 +191,7 @@ Var operator-(const Located& a, const Var& b) { return binary<Subtract>(a.var, b
 Var operator*(const Located& a, const Var& b) { return binary<Multiply>(a.var, b, a.where); }
 Var operator/(const Located& a, const Var& b) { return binary<Divide>(a.var, b, a.where); }
 Var operator-(const Located& x) {
+  require_value(x.var, "negate", x.where);
   return is_floating(x.var.dtype()) ? unary<Negate>(x.var, x.where)
                                     : binary<Subtract>(0, x.var, x.where);
 }
@@ -227,6 +228,7 @@ Var operator<(const Located& x, double a) { return less(x.var, a, x.where); }
 Var operator<=(const Located& x, double a) { return less_equal(x.var, a, x.where); }
 
 Var sum_to(const Var& y, const Shape& shape, Where where) {
+  require_value(y, "sum_to", where);
   const Shape from = y.shape();
   if (from == shape) return y;
   const int extra = from.rank() - shape.rank();

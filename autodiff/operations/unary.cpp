@@ -6,6 +6,7 @@
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
@@ -18,40 +19,41 @@ Var choose(const Var& c, const A& a, const B& b) {
   return where(greater(c, 0), a, b);
 }
 
+Var root(const Var& x) { return sqrt(x); }
+Var exponential(const Var& x) { return exp(x); }
+
 namespace {
 
 using functions::Unary;
 
-const Parameters no_parameters{};
-
-const Parameters& parameters_of(const Attributes& attributes) {
-  return attributes.empty() ? no_parameters : attributes.as<Parameters>();
+/// Null where the function takes none.
+const double* parameters_of(const Attributes& attributes) {
+  return attributes.empty() ? nullptr : attributes.as<Parameters>().data();
 }
 
 template <std::size_t index>
 void compute(const KernelCall& call) {
-  const Parameters& parameters = parameters_of(call.attributes);
+  const double* parameters = parameters_of(call.attributes);
   const Operand& x = call.input();
   const Operand& y = call.output();
   visit_floating(y.dtype(), [&]<class T>(T) {
     const auto function = kernels().unary<T>()[index];
     parallel_chunks(y.elements(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
-      function(x.as<T>() + begin, y.as<T>() + begin, end - begin, parameters.data());
+      function(x.as<T>() + begin, y.as<T>() + begin, end - begin, parameters);
     });
   });
 }
 
 template <std::size_t index>
 void compute_adjoint(const KernelCall& call) {
-  const Parameters& parameters = parameters_of(call.attributes);
+  const double* parameters = parameters_of(call.attributes);
   const Operand& dy = call.input(0);
   const Operand& z = call.input(1);
   const Operand& dx = call.output();
   visit_floating(dx.dtype(), [&]<class T>(T) {
     const auto function = kernels().adjoint<T>()[index];
     parallel_chunks(dx.elements(), grain_for(4), [&](std::int64_t begin, std::int64_t end) {
-      function(dy.as<T>() + begin, z.as<T>() + begin, dx.as<T>() + begin, end - begin,
-               parameters.data());
+      function(dy.as<T>() + begin, z.as<T>() + begin, dx.as<T>() + begin, end - begin, parameters);
     });
   });
 }
@@ -120,20 +122,6 @@ const Table& table() {
   return *entries;
 }
 
-const Operation identity_operation{
-    .name = "identity",
-    .formula = "y = x, x̄ = ȳ",
-    .summary = "x itself, as a variable of its own",
-    .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
-    .half = HalfSupport::native,
-    .view = true,
-};
-
-Var identity(const Var& x) {
-  const ValueType type = x.type();
-  return x.tape().record(identity_operation, {&x, 1}, {&type, 1}, {}, Where::current());
-}
-
 /// The adjoint kernel of `F` as a node.
 template <class F>
 Var record_adjoint(const Var& dy, const Var& z, const Attributes& attributes) {
@@ -153,7 +141,7 @@ void pull_back(const Pullback& p) {
   } else if constexpr (requires { F::adjoint(dy, dy, dy); }) {
     p.set(0, F::adjoint(dy, p.input(), p.output()));
   } else {
-    p.set(0, F::adjoint(dy, p.input(), p.output(), parameters_of(attributes).data()));
+    p.set(0, F::adjoint(dy, p.input(), p.output(), parameters_of(attributes)));
   }
 }
 
@@ -168,7 +156,7 @@ void pull_back_adjoint(const Pullback& p) {
     if (!p.wants(1)) return;
     // The formula is recorded for a variable of its own, so that the walk back ends there.
     const Var variable = identity(z);
-    const Var dx = functions::adjoint_of<F>(dy, variable, parameters_of(attributes).data());
+    const Var dx = functions::adjoint_of<F>(dy, variable, parameters_of(attributes));
     p.set(1, vjp({&dx, 1}, {&variable, 1}, {&adjoint, 1})[0]);
   }
 }
@@ -177,7 +165,7 @@ void pull_back_adjoint(const Pullback& p) {
 
 std::span<const Operation* const> unary_operations() {
   static const auto pointers = [] {
-    std::vector<const Operation*> list{&identity_operation};
+    std::vector<const Operation*> list;
     for (const Entry& entry : table()) list.push_back(&entry.function);
     for (const Entry& entry : table()) {
       if (entry.adjoint.compute != nullptr) list.push_back(&entry.adjoint);
@@ -187,14 +175,13 @@ std::span<const Operation* const> unary_operations() {
   return pointers;
 }
 
-Var record_unary(std::size_t index, const Var& x, const Parameters& parameters,
+Var record_unary(std::size_t index, const Var& x, const Parameters* parameters,
                  const Where& where) {
   const Operation& operation = table()[index].function;
   require_floating(x, operation.name, where);
   const ValueType type = x.type();
-  const bool given = parameters != no_parameters;
   return x.tape().record(operation, {&x, 1}, {&type, 1},
-                         given ? Attributes(parameters) : Attributes(), where);
+                         parameters == nullptr ? Attributes() : Attributes(*parameters), where);
 }
 
 void require_sound(const char* operation, const char* problem, const Where& where) {

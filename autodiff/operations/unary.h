@@ -10,9 +10,9 @@ namespace palimpsest {
 /// Numbers a function was given beside its variable: a slope, bounds, an exponent.
 using Parameters = std::array<double, 2>;
 
-/// Records function number `index` of `functions::Unary`. Floating dtypes only; throws
-/// `DTypeError`.
-Var record_unary(std::size_t index, const Var& x, const Parameters& parameters, const Where& where);
+/// Records function number `index` of `functions::Unary`; `parameters` is null where it takes none.
+/// Floating dtypes only; throws `DTypeError`.
+Var record_unary(std::size_t index, const Var& x, const Parameters* parameters, const Where& where);
 
 /// Throws `ArgumentError` when `problem` is not null.
 void require_sound(const char* operation, const char* problem, const Where& where);
@@ -20,11 +20,15 @@ void require_sound(const char* operation, const char* problem, const Where& wher
 /// Records the function `F` of x, element by element. Throws `DTypeError` for an x that is not
 /// floating, `ArgumentError` for parameters that `F` does not take.
 template <class F>
-Var unary(const Var& x, const Where& where, const Parameters& parameters = {}) {
+Var unary(const Var& x, const Where& where) {
+  return record_unary(functions::position<F, functions::Unary>, x, nullptr, where);
+}
+template <class F>
+Var unary(const Var& x, const Where& where, const Parameters& parameters) {
   if constexpr (requires { F::problem(parameters.data()); }) {
     require_sound(F::text.name, F::problem(parameters.data()), where);
   }
-  return record_unary(functions::position<F, functions::Unary>, x, parameters, where);
+  return record_unary(functions::position<F, functions::Unary>, x, &parameters, where);
 }
 
 }  // namespace palimpsest

@@ -270,11 +270,88 @@ TEST_CASE("conditions combine and choose") {
   CHECK(same_bits(logical_and(x > -2, x < 2).value(), bools({false, true, true, true, false})));
   CHECK(same_bits(logical_or(x <= -2, x >= 2).value(), bools({true, false, false, false, true})));
   CHECK(same_bits(logical_not(equal(x, 0)).value(), not_equal(x, 0).value()));
-  CHECK(same_bits(where(x > 0, x, -x).value(), abs(x).value()));
+  CHECK(same_bits(where(x >= 0, x, -x).value(), abs(x).value()));
   CHECK(same_bits(where(x > 0, 1, x).value(), Tensor::vector({-2, -1, 0, 1, 1})));
   const Var nothing = tape.constant(Tensor::vector({std::nanf("")}));
   CHECK(same_bits(equal(nothing, nothing).value(), bools({false})));
   CHECK(same_bits(not_equal(nothing, nothing).value(), bools({true})));
+}
+
+template <class T>
+void check_roots() {
+  constexpr T least = std::numeric_limits<T>::denorm_min();
+  std::vector<T> xs{0,
+                    least,
+                    1000 * least,
+                    std::numeric_limits<T>::min(),
+                    1,
+                    4,
+                    std::numeric_limits<T>::max(),
+                    std::numeric_limits<T>::infinity()};
+  for (int i = 0; i < 1000; ++i) xs.push_back(static_cast<T>(0.37 + 0.731 * i));
+  Tape tape;
+  const Var x = tape.constant(Tensor::from(xs, Shape{std::ssize(xs)}));
+  std::vector<T> roots, inverses;
+  for (const T number : xs) {
+    roots.push_back(std::sqrt(number));
+    inverses.push_back(1 / std::sqrt(number));
+  }
+  CHECK(same_bits(sqrt(x).value(), Tensor::from(roots, x.shape())));
+  CHECK(same_bits(rsqrt(x).value(), Tensor::from(inverses, x.shape())));
+}
+
+TEST_CASE("roots are the nearest numbers, at the ends of the range too") {
+  check_roots<float>();
+  check_roots<double>();
+}
+
+TEST_CASE("f32 functions use the whole range") {
+  struct Row {
+    const char* name;
+    Function f;
+    double x, value;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"exp", [](const Var& v) { return exp(v); }, 88.375, std::exp(88.375)},
+      {"exp", [](const Var& v) { return exp(v); }, 88.71875, std::exp(88.71875)},
+      {"exp", [](const Var& v) { return exp(v); }, 88.75, infinity},
+      {"exp", [](const Var& v) { return exp(v); }, infinity, infinity},
+      {"expm1", [](const Var& v) { return expm1(v); }, 88.5, std::exp(88.5)},
+      {"log", [](const Var& v) { return log(v); }, 0x1p-149, std::log(0x1p-149)},
+      {"log", [](const Var& v) { return log(v); }, 0x1.5p-130, std::log(0x1.5p-130)},
+      {"log", [](const Var& v) { return log(v); }, 0x1p-126, std::log(0x1p-126)},
+      {"log", [](const Var& v) { return log(v); }, 0, -infinity},
+      {"log", [](const Var& v) { return log(v); }, infinity, infinity},
+      {"mish", [](const Var& v) { return mish(v); }, -3e38, 0},
+      {"silu", [](const Var& v) { return silu(v); }, -3e38, 0},
+      {"gelu'", [](const Var& v) { return gradient(gelu(v), v); }, -3e38, 0},
+      {"erf'", [](const Var& v) { return gradient(erf(v), v); }, 1e30, 0},
+      {"asin'", [](const Var& v) { return gradient(asin(v), v); }, 0.6, 1.25},
+  }));
+  INFO(row.name << " of " << row.x << " is " << value_at(row.f, row.x, DType::f32));
+  CHECK(agree(value_at(row.f, row.x, DType::f32), row.value, 4e-7));
+}
+
+TEST_CASE("f64 logarithms reach the subnormal numbers") {
+  const Function f = [](const Var& v) { return log(v); };
+  CHECK(agree(value_at(f, 0x1p-1074), std::log(0x1p-1074), 1e-15));
+}
+
+TEST_CASE("infinities and zeros keep their signs and shares") {
+  Tape tape;
+  const auto numbers = [&](std::initializer_list<float> list) {
+    return tape.parameter(Tensor::vector(list));
+  };
+  const auto inf = std::numeric_limits<float>::infinity();
+  const Var a = numbers({inf, -inf, 1, inf});
+  const Var b = numbers({inf, -inf, 1, -inf});
+  CHECK(same_bits(gradient(maximum(a, b), a).value(), Tensor::vector({0.5, 0.5, 0.5, 1})));
+  CHECK(same_bits(gradient(minimum(a, b), a).value(), Tensor::vector({0.5, 0.5, 0.5, 0})));
+  const Var signs = numbers({1, -1});
+  CHECK(same_bits((signs / -0.0).value(), Tensor::vector({-inf, inf})));
+  CHECK(same_bits((signs * -0.0).value(), Tensor::vector({-0.0f, 0.0f})));
+  CHECK(same_bits((-numbers({0.0f, -0.0f})).value(), Tensor::vector({-0.0f, 0.0f})));
+  CHECK(same_bits((signs * 0.0).value(), Tensor::vector({0.0f, -0.0f})));
 }
 
 }  // namespace

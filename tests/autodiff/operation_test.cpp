@@ -172,5 +172,14 @@ TEST_CASE("every registered operation has a row") {
   CHECK(missing == "");
 }
 
+TEST_CASE("operations have names of their own") {
+  std::multiset<std::string_view> names;
+  for (const Operation* operation : operations()) names.insert(operation->name);
+  for (const std::string_view name : names) {
+    INFO(name);
+    CHECK(names.count(name) == 1);
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest

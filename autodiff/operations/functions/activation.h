@@ -10,7 +10,7 @@ namespace palimpsest::functions {
 auto logistic_of(const auto& x) {
   if constexpr (requires { x.logistic(); }) {
     // Eigen's own logistic() loses all relative accuracy where it is small.
-    return (1 + (-x).exp()).inverse();
+    return (1 + exponential(-x)).inverse();
   } else {
     return sigmoid(x);
   }
@@ -62,7 +62,8 @@ struct Softplus {
   static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
                              "smooth rectifier", 30};
   static auto value(const auto& x) {
-    return choose(x, x, like(x, 0)) + log1p(exp(-abs(x)));  // neither end overflows or cancels
+    return choose(x, x, like(x, 0)) +
+           log1p(exponential(-abs(x)));  // neither end overflows or cancels
   }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
 };
@@ -75,8 +76,8 @@ struct Gelu {
   }
   static auto value(const auto& x) { return x * distribution(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto density =
-        exp(x * x * like(x, -0.5)) * like(x, std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+    const auto density = exponential(x * x * like(x, -0.5)) *
+                         like(x, std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
     return dy * (distribution(x) + x * density);
   }
 };
@@ -116,7 +117,7 @@ struct Mish {
   /// beyond 20.
   static auto tanh_of_softplus(const auto& x) {
     const auto bounded = choose(x - like(x, 20), like(x, 20), x);
-    const auto e = once(exp(bounded));
+    const auto e = once(exponential(bounded));
     const auto n = once(e * (e + 2));
     return once(n / (n + 2));
   }

@@ -6,7 +6,8 @@ namespace palimpsest::functions {
 
 struct Negate {
   static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
-  static auto value(const auto& x) { return -x; }
+  // Eigen's own negation is 0 − x on some processors, which makes −0 of nothing.
+  static auto value(const auto& x) { return x * like(x, -1); }
   static auto adjoint(const auto& dy, const auto&, const auto&) { return -dy; }
 };
 
@@ -49,14 +50,13 @@ struct Square {
 
 struct Sqrt {
   static constexpr Text text{"sqrt", "y = √x, dy/dx = 1/2y, infinite at 0", "square root", 4};
-  static auto value(const auto& x) { return sqrt(x); }
+  static auto value(const auto& x) { return root(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy / (2 * y); }
 };
 
 struct Rsqrt {
   static constexpr Text text{"rsqrt", "y = 1/√x, dy/dx = -y³/2", "one over the square root", 5};
-  // Not the processor's approximate instruction, whose bits differ between makers.
-  static auto value(const auto& x) { return 1 / sqrt(x); }
+  static auto value(const auto& x) { return 1 / root(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y * y * y) * like(y, -0.5); }
 };
 

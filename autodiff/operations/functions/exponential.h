@@ -15,13 +15,13 @@ struct Exp {
 struct Expm1 {
   static constexpr Text text{"expm1", "y = exp(x) - 1, dy/dx = y + 1",
                              "exponential less 1, exact near 0", 20};
-  static auto value(const auto& x) { return expm1(x); }
+  static auto value(const auto& x) { return exponential_less_one(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y + 1); }
 };
 
 struct Log {
   static constexpr Text text{"log", "y = log(x), dy/dx = 1/x", "natural logarithm"};
-  static auto value(const auto& x) { return log(x); }
+  static auto value(const auto& x) { return logarithm(x); }
   static auto adjoint(const auto& dy, const auto& x, const auto&) { return dy / x; }
 };
 
@@ -37,7 +37,7 @@ struct Erf {
                              "error function"};
   static auto value(const auto& x) { return erf(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    return dy * (exp(-(x * x)) * like(x, 2 * std::numbers::inv_sqrtpi));
+    return dy * (exponential(-(x * x)) * like(x, 2 * std::numbers::inv_sqrtpi));
   }
 };
 

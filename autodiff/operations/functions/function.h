@@ -100,7 +100,7 @@ auto adjoint_of(const X& dy, const X& z, const double* parameters) {
   }
 }
 
-// `choose(c, a, b)`, a where c > 0 and b elsewhere, is defined in kernels/array_functions.h and
-// unary.cpp.
+// `choose(c, a, b)`, a where c > 0 and b elsewhere, `root` and `exponential` are defined in
+// kernels/array_functions.h for arrays and in unary.cpp for `Var`s.
 
 }  // namespace palimpsest::functions

@@ -31,7 +31,7 @@ struct BceWithLogits {
                              "binary cross entropy of logits and targets", 30};
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
-    return once(choose(a, a, like(a, 0)) - a * b + log1p(exp(-abs(a))));
+    return once(choose(a, a, like(a, 0)) - a * b + log1p(exponential(-abs(a))));
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {

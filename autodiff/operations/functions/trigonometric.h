@@ -25,13 +25,13 @@ struct Tan {
 struct Asin {
   static constexpr Text text{"asin", "y = arcsin(x), dy/dx = 1/√(1 - x²)", "inverse sine", 20};
   static auto value(const auto& x) { return asin(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / sqrt((1 - x) * (1 + x)); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / root((1 - x) * (1 + x)); }
 };
 
 struct Acos {
   static constexpr Text text{"acos", "y = arccos(x), dy/dx = -1/√(1 - x²)", "inverse cosine", 20};
   static auto value(const auto& x) { return acos(x); }
-  static auto from_x(const auto& dy, const auto& x) { return -dy / sqrt((1 - x) * (1 + x)); }
+  static auto from_x(const auto& dy, const auto& x) { return -dy / root((1 - x) * (1 + x)); }
 };
 
 struct Atan {
@@ -62,14 +62,14 @@ struct Asinh {
   static constexpr Text text{"asinh", "y = arsinh(x), dy/dx = 1/√(x² + 1)",
                              "inverse hyperbolic sine", 20};
   static auto value(const auto& x) { return asinh(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / sqrt(x * x + 1); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / root(x * x + 1); }
 };
 
 struct Acosh {
   static constexpr Text text{"acosh", "y = arcosh(x), dy/dx = 1/√(x² - 1)",
                              "inverse hyperbolic cosine", 20};
   static auto value(const auto& x) { return acosh(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / sqrt((x - 1) * (x + 1)); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / root((x - 1) * (x + 1)); }
 };
 
 struct Atanh {
