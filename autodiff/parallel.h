@@ -35,6 +35,13 @@ constexpr std::int64_t grain_for(double item_cost) {
   return items < 1 ? 1 : static_cast<std::int64_t>(items);
 }
 
+/// a/b rounded up.
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+/// The next multiple of `step` from a on.
+constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) {
+  return divide_up(a, step) * step;
+}
+
 /// Most threads that can run at once in the caller's arena.
 int max_threads();
 

@@ -18,7 +18,7 @@ struct Selecting : Extreme<largest> {
 
 /// The first row in which each result's element is found.
 template <class T>
-void find_rows(const Reduction& reduction, const T* x, const T* found, std::int64_t* rows) {
+void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::int64_t* rows) {
   const FoldPlan plan(reduction);
   const std::int64_t columns = reduction.columns();
   const double cost = static_cast<double>(reduction.rows()) * static_cast<double>(plan.width);
@@ -49,7 +49,7 @@ void find_rows(const Reduction& reduction, const T* x, const T* found, std::int6
 
 template <bool largest>
 void compute(const KernelCall& call) {
-  const Reduction reduction(call.input().shape(), call.attributes.as<ReduceAttributes>().mask);
+  const ReductionWalk reduction(call.input().shape(), call.attributes.as<ReduceAttributes>().mask);
   visit_numeric(call.input().dtype(), [&]<class T>(T) {
     const T* x = call.input().as<T>();
     T* y = call.output(0).as<T>();

@@ -1,17 +1,12 @@
 #include "autodiff/operations/fold.h"
 
 namespace palimpsest {
-namespace {
 
-constexpr std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
-FoldPlan::FoldPlan(const Reduction& reduction) {
+FoldPlan::FoldPlan(const ReductionWalk& reduction) {
   const std::int64_t columns = reduction.columns();
-  tiles = up(columns, fold_columns);
-  width = tiles <= 1 ? std::max<std::int64_t>(columns, 1) : up(up(columns, tiles), 16) * 16;
-  tiles = up(columns, width);
+  tiles = divide_up(columns, fold_columns);
+  width = tiles <= 1 ? std::max<std::int64_t>(columns, 1) : round_up(divide_up(columns, tiles), 16);
+  tiles = divide_up(columns, width);
   items = reduction.groups() * tiles;
   segments = 1;
   segment_rows = reduction.rows();
@@ -19,15 +14,18 @@ FoldPlan::FoldPlan(const Reduction& reduction) {
   constexpr std::int64_t few = 64;
   constexpr std::int64_t work = 65536;
   if (items == 0 || items >= few || reduction.rows() * width < 2 * work) return;
-  const std::int64_t wanted = std::min(up(reduction.rows() * width, work), 4 * few / items);
-  segment_rows = up(reduction.rows(), wanted);
-  segments = up(reduction.rows(), segment_rows);
+  const std::int64_t wanted = std::min(divide_up(reduction.rows() * width, work), 4 * few / items);
+  segment_rows = divide_up(reduction.rows(), wanted);
+  segments = divide_up(reduction.rows(), segment_rows);
+}
+
+Bytes fold_bytes(const FoldPlan& plan) {
+  return plan.partials() * static_cast<Bytes>(sizeof(double));
 }
 
 Bytes fold_workspace(const NodeView& node, int) {
   const AxisMask& mask = node.attributes().as<ReduceAttributes>().mask;
-  const FoldPlan plan(Reduction(node.input(0).shape, mask));
-  return plan.partials() * static_cast<Bytes>(sizeof(double));
+  return fold_bytes(FoldPlan(ReductionWalk(node.input(0).shape, mask)));
 }
 
 Cost fold_cost(const NodeView& node, double flops, double passes) {

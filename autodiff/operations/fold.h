@@ -26,7 +26,7 @@ inline constexpr std::int64_t fold_rows = 64;      ///< rows of a block
 /// How a reduction is cut into tasks: tiles of columns, and, where results are few, segments of
 /// rows whose totals are added up in order afterwards.
 struct FoldPlan {
-  explicit FoldPlan(const Reduction& reduction);
+  explicit FoldPlan(const ReductionWalk& reduction);
   std::int64_t tiles;
   std::int64_t width;  ///< columns of a tile, the last one's excepted
   std::int64_t items;  ///< groups × tiles
@@ -37,11 +37,14 @@ struct FoldPlan {
 };
 
 /// Bytes of workspace `fold` takes; `Operation::workspace` of the reductions.
+Bytes fold_bytes(const FoldPlan& plan);
 Bytes fold_workspace(const NodeView& node, int threads);
 
 // A rule says how elements are folded:
 //   template <class V> static V combine(V, V);  template <class V> static V identity();
-//   T finish(Total<T> total, T center) const;   what is written; `center` is what was given to fold
+//   T finish(Total<T> total, T center) const;   what is written; `center` is what was given to
+//   fold,
+//                                               a third parameter the number of the result
 // and, to fold a function of the elements instead of themselves, both of
 //   void map(const T* x, const T* center, T* to, std::int64_t n) const;
 //   void map_tile(T* x, std::int64_t n) const;  applied to many mapped rows at once
@@ -128,7 +131,7 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
 /// Folds x into y by `rule`. `center`, if not null, holds one number a result for the rule's use
 /// and may be y itself.
 template <class Rule, class T>
-void fold(const Rule& rule, const Reduction& reduction, const T* x, const T* center, T* y,
+void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T* center, T* y,
           std::span<std::byte> workspace) {
   const FoldPlan plan(reduction);
   const std::int64_t columns = reduction.columns();
@@ -154,7 +157,12 @@ void fold(const Rule& rule, const Reduction& reduction, const T* x, const T* cen
   const auto finish = [&](std::int64_t item, const Total<T>* totals) {
     for (std::int64_t i = 0; i < width_of(item); ++i) {
       const std::int64_t result = result_of(item) + i;
-      y[result] = rule.finish(totals[i], center == nullptr ? T{} : center[result]);
+      const T given = center == nullptr ? T{} : center[result];
+      if constexpr (requires { rule.finish(totals[i], given, result); }) {
+        y[result] = rule.finish(totals[i], given, result);
+      } else {
+        y[result] = rule.finish(totals[i], given);
+      }
     }
   };
 
@@ -191,12 +199,28 @@ class Folding {
         attributes_(call.attributes.as<ReduceAttributes>()),
         reduction_(call.input().shape(), attributes_.mask) {}
 
-  const Reduction& reduction() const { return reduction_; }
+  const ReductionWalk& reduction() const { return reduction_; }
   double number() const { return attributes_.number; }
+  std::span<const T> results() const {
+    const Operand& y = call_.output();
+    return {y.as<T>(), static_cast<std::size_t>(y.elements())};
+  }
 
   template <class Rule>
   void run(const Rule& rule) const {
     run(rule, nullptr);
+  }
+  /// Sets the output to the first element of each result, of which there must be one.
+  void take_first() const {
+    const std::int64_t columns = reduction_.columns();
+    for (std::int64_t group = 0; group < reduction_.groups(); ++group) {
+      std::copy_n(call_.input().as<T>() + reduction_.group_offset(group), columns,
+                  call_.output().as<T>() + group * columns);
+    }
+  }
+  /// What `Operation::workspace` asked for beyond `fold_workspace`.
+  std::byte* own_workspace() const {
+    return call_.workspace.data() + fold_bytes(FoldPlan(reduction_));
   }
   /// The same; the output holds the rule's center.
   template <class Rule>
@@ -213,7 +237,7 @@ class Folding {
 
   const KernelCall& call_;
   const ReduceAttributes& attributes_;
-  Reduction reduction_;
+  ReductionWalk reduction_;
 };
 
 /// Calls `f` with the `Folding` of a call's dtype.

@@ -14,9 +14,31 @@ const ReduceAttributes& attributes_of(const Pullback& p) {
   return p.attributes().as<ReduceAttributes>();
 }
 
+/// The mean, by differences from an element; how far its rounding to T lies below it is kept.
+struct KeepingMean : Summing {
+  double count;
+  double* roundings;
+  template <class T>
+  void map(const T* x, const T* center, T* to, std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = x[i] - center[i];
+  }
+  template <class T>
+  void map_tile(T*, std::int64_t) const {}
+  template <class T>
+  T finish(Total<T> total, T center, std::int64_t result) const {
+    const Total<T> mean = static_cast<Total<T>>(center) + total / count;
+    const T rounded = static_cast<T>(mean);
+    roundings[result] = mean - static_cast<Total<T>>(rounded);
+    return rounded;
+  }
+};
+
+/// From the mean as it was rounded, corrected for that.
 struct SquaredDeviation : Summing {
+  double count;
   double divisor;
   bool root;
+  const double* roundings;
   template <class T>
   void map(const T* x, const T* center, T* to, std::int64_t n) const {
     for (std::int64_t i = 0; i < n; ++i) to[i] = (x[i] - center[i]) * (x[i] - center[i]);
@@ -24,8 +46,9 @@ struct SquaredDeviation : Summing {
   template <class T>
   void map_tile(T*, std::int64_t) const {}
   template <class T>
-  T finish(Total<T> total, T) const {
-    const Total<T> variance = total / divisor;
+  T finish(Total<T> total, T, std::int64_t result) const {
+    Total<T> variance = (total - count * roundings[result] * roundings[result]) / divisor;
+    if (variance < 0) variance = 0;  // but NaN stays
     return static_cast<T>(root ? std::sqrt(variance) : variance);
   }
 };
@@ -33,9 +56,18 @@ struct SquaredDeviation : Summing {
 template <bool root>
 void compute_deviation(const KernelCall& call) {
   fold_floating(call, [](const auto& folding) {
-    folding.run(Averaging{{}, static_cast<double>(folding.reduction().rows())});
-    folding.run_centered(SquaredDeviation{{}, folding.number(), root});
+    const auto count = static_cast<double>(folding.reduction().rows());
+    auto* roundings = reinterpret_cast<double*>(folding.own_workspace());
+    folding.take_first();
+    folding.run_centered(KeepingMean{{}, count, roundings});
+    folding.run_centered(SquaredDeviation{{}, count, folding.number(), root, roundings});
   });
+}
+
+/// That of the fold, then a number for every result.
+Bytes deviation_workspace(const NodeView& node, int threads) {
+  return fold_workspace(node, threads) +
+         node.output().shape.elements() * static_cast<Bytes>(sizeof(double));
 }
 
 /// The largest element where it is finite, else 0: what logsumexp subtracts.
@@ -72,13 +104,14 @@ void compute_logsumexp(const KernelCall& call) {
 Cost deviation_cost(const NodeView& node) { return fold_cost(node, 4, 2); }
 Cost logsumexp_cost(const NodeView& node) { return fold_cost(node, 13, 2); }
 
-/// x less its mean.
+/// x less its mean, and less what rounding the mean left of it.
 Var deviation(const Var& x, const AxisMask& mask) {
   Axes axes;
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (mask[static_cast<std::size_t>(axis)]) axes.push_back(axis);
   }
-  return x - mean(x, axes, true);
+  const Var rough = x - mean(x, axes, true);
+  return rough - mean(rough, axes, true);
 }
 
 const Operation variance_operation{
@@ -94,7 +127,7 @@ const Operation variance_operation{
           p.set(0, with_axes_kept(share, x, attributes.mask) * deviation(x, attributes.mask));
         },
     .cost = deviation_cost,
-    .workspace = fold_workspace,
+    .workspace = deviation_workspace,
 };
 
 const Operation standard_deviation_operation{
@@ -110,7 +143,7 @@ const Operation standard_deviation_operation{
           p.set(0, with_axes_kept(share, x, attributes.mask) * deviation(x, attributes.mask));
         },
     .cost = deviation_cost,
-    .workspace = fold_workspace,
+    .workspace = deviation_workspace,
 };
 
 const Operation logsumexp_operation{

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "autodiff/gradient.h"
@@ -8,19 +9,44 @@
 namespace palimpsest {
 namespace {
 
-/// Σ |x|ᵖ and its root.
-template <class Map>
+/// Σ |x|ᵖ and its root; `scaled`, of x/center, times that.
+template <class Map, bool scaled>
 struct PowerSum : Summing {
   double p;
   template <class T>
-  void map(const T* x, const T*, T* to, std::int64_t n) const {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = Map::value(x[i], static_cast<T>(p));
+  void map(const T* x, const T* center, T* to, std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) {
+      to[i] = Map::value(scaled ? x[i] / center[i] : x[i], static_cast<T>(p));
+    }
   }
   template <class T>
   void map_tile(T*, std::int64_t) const {}
   template <class T>
-  T finish(Total<T> total, T) const {
-    return static_cast<T>(Map::root(total, static_cast<Total<T>>(p)));
+  T finish(Total<T> total, T center) const {
+    const Total<T> root = Map::root(total, static_cast<Total<T>>(p));
+    return static_cast<T>(scaled ? root * static_cast<Total<T>>(center) : root);
+  }
+};
+
+/// True when powers of elements that matter to a norm of `y` may have left T's range.
+template <class T>
+bool is_doubtful(T y, double p) {
+  return p * std::log2(static_cast<double>(y)) < (sizeof(T) == 4 ? -80 : -700) || std::isinf(y);
+}
+
+/// What makes powers fit: the largest |x| where the norm, given as center, is doubtful, else 1.
+struct Scale : Extreme<true> {
+  double p;
+  template <class T>
+  void map(const T* x, const T*, T* to, std::int64_t n) const {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = std::abs(x[i]);
+  }
+  template <class T>
+  void map_tile(T*, std::int64_t) const {}
+  template <class T>
+  T finish(Total<T> total, T center) const {
+    return is_doubtful(center, p) && total > 0 && std::isfinite(total) ? static_cast<T>(total)
+                                                                       : T(1);
   }
 };
 
@@ -57,15 +83,24 @@ struct Power {
   }
 };
 
+template <class Map, class F>
+void sum_powers(const F& folding, double p) {
+  folding.run(PowerSum<Map, false>{{}, p});
+  const auto doubtful = [p](auto y) { return is_doubtful(y, p); };
+  if (std::ranges::none_of(folding.results(), doubtful)) return;
+  folding.run_centered(Scale{{}, p});
+  folding.run_centered(PowerSum<Map, true>{{}, p});
+}
+
 void compute(const KernelCall& call) {
   fold_floating(call, [](const auto& folding) {
     const double p = folding.number();
     if (p == 1)
-      folding.run(PowerSum<Absolute>{{}, p});
+      folding.run(PowerSum<Absolute, false>{{}, p});
     else if (p == 2)
-      folding.run(PowerSum<Square>{{}, p});
+      sum_powers<Square>(folding, p);
     else
-      folding.run(PowerSum<Power>{{}, p});
+      sum_powers<Power>(folding, p);
   });
 }
 
@@ -86,8 +121,8 @@ void pull_back(const Pullback& p) {
     p.set(0, x * with_axes_kept(p.adjoint() * inverse, x, mask));
     return;
   }
-  const Var share = p.adjoint() * pow(inverse, order - 1);
-  p.set(0, sign(x) * pow(abs(x), order - 1) * with_axes_kept(share, x, mask));
+  const Var share = abs(x) * with_axes_kept(inverse, x, mask);  // at most 1: its powers fit
+  p.set(0, sign(x) * pow(share, order - 1) * with_axes_kept(p.adjoint(), x, mask));
 }
 
 const Operation norm_operation{

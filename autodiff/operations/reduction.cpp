@@ -109,7 +109,7 @@ Var unmerge_axes(const Var& merged, const Shape& shape, const AxisMask& mask) {
   return permute(reshape(merged, ordered), back);
 }
 
-Reduction::Reduction(const Shape& shape, const AxisMask& mask) {
+ReductionWalk::ReductionWalk(const Shape& shape, const AxisMask& mask) {
   // Neighbouring axes of one kind are one axis, those of size 1 none.
   struct Axis {
     bool reduced;

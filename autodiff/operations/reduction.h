@@ -45,9 +45,9 @@ Var unmerge_axes(const Var& merged, const Shape& shape, const AxisMask& mask);
 
 /// A tensor as a reduction walks it. Results lie in `groups` of `columns` side by side; each is
 /// made of `rows` elements, of which `run` at a time lie one below the other, `columns` apart.
-class Reduction {
+class ReductionWalk {
  public:
-  Reduction(const Shape& shape, const AxisMask& mask);
+  ReductionWalk(const Shape& shape, const AxisMask& mask);
 
   std::int64_t groups() const { return groups_; }
   std::int64_t columns() const { return columns_; }

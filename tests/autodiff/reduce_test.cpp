@@ -6,6 +6,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
 namespace palimpsest {
@@ -217,6 +218,35 @@ TEST_CASE("reductions say what they cannot do") {
   CHECK_THROWS_AS(cumsum(x, 2), ShapeError);
   CHECK_THROWS_WITH(norm(x, 0.5), Contains("[norm] p = 0.5") && Contains("p >= 1"));
   CHECK_THROWS_AS(norm(whole), DTypeError);
+}
+
+TEST_CASE("moments of large numbers do not feel how their mean is rounded") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({0x1p24f, 0x1p24f + 2}));
+  CHECK(variance(x, {}, 0).item() == 1);
+  CHECK(standard_deviation(x, {}, 0).item() == 1);
+  CHECK(same_bits(gradient(variance(x, {}, 0), x).value(), Tensor::vector({-1, 1})));
+  const Var rows = tape.parameter(Tensor::matrix({{0x1p24f, 1}, {0x1p24f + 2, 3}}));
+  CHECK(same_bits(variance(rows, {0}, 0).value(), Tensor::vector({1, 1})));
+  CHECK(std::isnan(variance(tape.constant(Tensor::vector({std::nanf(""), 1}))).item()));
+}
+
+TEST_CASE("norms hold where powers of the elements do not") {
+  const double size = GENERATE(1e-25, 1e25);
+  const double p = GENERATE(2.0, 3.0);
+  Tape tape;
+  const Var x =
+      tape.parameter(Tensor::from<double>({3 * size, -4 * size, 3, -4}, {2, 2}).to(DType::f32));
+  const Var y = norm(x, p, {1});
+  const double unit = std::pow(std::pow(3, p) + std::pow(4, p), 1 / p);
+  CHECK_THAT(y.value().at(0) / size, Catch::Matchers::WithinAbs(unit, 1e-5));
+  CHECK(y.value().at(1) == norm(slice(x, 0, {.start = 1}), p).item());
+  const double slope = gradient(y, x).value().at(1);
+  CHECK_THAT(slope, Catch::Matchers::WithinAbs(-std::pow(4 / unit, p - 1), 1e-5));
+  const Var odd = tape.parameter(Tensor::vector({0, 0, std::numeric_limits<float>::infinity(), 1}));
+  CHECK(same_bits(norm(reshape(odd, {2, 2}), p, {1}).value(),
+                  Tensor::vector({0, std::numeric_limits<float>::infinity()})));
+  CHECK(norm(tape.constant(Tensor::zeros({0})), p).item() == 0);
 }
 
 }  // namespace
