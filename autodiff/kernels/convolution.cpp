@@ -14,8 +14,6 @@ constexpr std::int64_t most_columns = 512;
 constexpr Bytes most_beside = Bytes{128} << 10;
 constexpr double chunk_flops = 1 << 21;
 
-std::int64_t aligned_count(std::int64_t elements) { return (elements + 15) / 16 * 16; }
-
 /// A result on a regular subgrid of its image, made from a source by products with the weights:
 /// convolution is one, transposed convolution one for each residue modulo the strides.
 struct Correlation {
@@ -51,39 +49,55 @@ Correlation forward_correlation(const ConvolutionGeometry& g) {
                 .source_step = g.taps(),
                 .result_step = sources * g.taps(),
                 .group_step = results * sources * g.taps(),
-                .windows = {},
+                .windows = windows_of(g),
                 .kernel = g.kernel,
                 .image = g.output};
-  for (std::size_t a = 0; a < 3; ++a) {
-    c.windows[a] = {
-        {g.output[a], g.input[a], g.stride[a], -g.padding[a]}, g.kernel[a], g.dilation[a]};
-  }
   return c;
 }
 
+/// Elements first, first + stride, … of one axis of an input, reached by tap `tap` and those that
+/// follow it in steps of the geometry's tap stride.
+struct Residue {
+  std::int64_t first, tap;
+};
+
+std::int64_t tap_stride(const ConvolutionGeometry& g, std::size_t axis) {
+  return g.stride[axis] / std::gcd(g.stride[axis], g.dilation[axis]);
+}
+
+/// Those that any tap reaches; there are at most as many as taps.
+std::vector<Residue> residues(const ConvolutionGeometry& g, std::size_t axis) {
+  const std::int64_t stride = g.stride[axis];
+  std::vector<Residue> reached;
+  for (std::int64_t tap = 0; tap < std::min(tap_stride(g, axis), g.kernel[axis]); ++tap) {
+    const std::int64_t place = (tap * g.dilation[axis] - g.padding[axis]) % stride;
+    const std::int64_t first = place < 0 ? place + stride : place;
+    if (first < g.input[axis]) reached.push_back({first, tap});
+  }
+  return reached;
+}
+
 /// Input h = first + stride·q reads output (h + padding − tap·dilation)/stride wherever that is
-/// whole: taps first_tap, first_tap + tap_stride, … of every residue of h + padding.
-Correlation transposed_correlation(const ConvolutionGeometry& g, std::int64_t residue) {
+/// whole.
+Correlation transposed_correlation(const ConvolutionGeometry& g,
+                                   const std::array<Residue, 3>& residues) {
   Correlation c = forward_correlation(g);
   std::swap(c.sources, c.results);
   std::swap(c.source_step, c.result_step);
   c.image = g.input;
   c.stride = g.stride;
-  for (std::size_t a = 3; a-- > 0; residue /= g.stride[a]) {
+  for (std::size_t a = 0; a < 3; ++a) {
     const std::int64_t stride = g.stride[a];
-    const std::int64_t rest = residue % stride;
-    c.first[a] = (rest + stride - g.padding[a] % stride) % stride;
-    c.tap_stride[a] = stride / std::gcd(stride, g.dilation[a]);
-    std::int64_t tap = 0;
-    while (tap < c.tap_stride[a] && tap * g.dilation[a] % stride != rest) ++tap;
+    const auto [first, tap] = residues[a];
+    c.first[a] = first;
+    c.tap_stride[a] = tap_stride(g, a);
     c.first_tap[a] = tap;
-    const bool any = tap < c.tap_stride[a] && tap < g.kernel[a];
     Window& w = c.windows[a];
-    w.grid.positions = c.first[a] < g.input[a] ? (g.input[a] - c.first[a] - 1) / stride + 1 : 0;
+    w.grid.positions = (g.input[a] - first - 1) / stride + 1;
     w.grid.source = g.output[a];
     w.grid.step = 1;
-    w.grid.base = any ? (c.first[a] + g.padding[a] - tap * g.dilation[a]) / stride : 0;
-    w.taps = any ? (g.kernel[a] - tap - 1) / c.tap_stride[a] + 1 : 0;
+    w.grid.base = (first + g.padding[a] - tap * g.dilation[a]) / stride;
+    w.taps = (g.kernel[a] - tap - 1) / c.tap_stride[a] + 1;
     w.tap_step = -c.tap_stride[a] * g.dilation[a] / stride;
   }
   return c;
@@ -127,7 +141,7 @@ class Plan {
   }
 
   Bytes table_bytes() const {
-    return aligned_count(2 * depth_ + c_.results) * static_cast<Bytes>(sizeof(std::int64_t));
+    return round_up(2 * depth_ + c_.results, 16) * static_cast<Bytes>(sizeof(std::int64_t));
   }
 
   Shares make_shares(int threads) const {
@@ -138,8 +152,7 @@ class Plan {
                          static_cast<double>(patches_.most_columns());
     return Shares(patches_.blocks() * c_.groups,
                   std::max<std::int64_t>(1, static_cast<std::int64_t>(chunk_flops / (flops + 1e4))),
-                  patches_.bytes() + aligned_count(beside) * static_cast<Bytes>(sizeof(T)),
-                  threads);
+                  patches_.bytes() + round_up(beside, 16) * static_cast<Bytes>(sizeof(T)), threads);
   }
 
   /// Depths of the weights, of the patches, rows of the weights.
@@ -220,8 +233,21 @@ class Plan {
   Shares shares_;
 };
 
-std::int64_t residues(const ConvolutionGeometry& g) {
-  return g.stride[0] * g.stride[1] * g.stride[2];
+/// Calls `f` with the correlations that make up a transposed convolution. Returns whether they
+/// reach all of the input.
+template <class F>
+bool for_transposed(const ConvolutionGeometry& g, F f) {
+  const std::vector<Residue> axes[] = {residues(g, 0), residues(g, 1), residues(g, 2)};
+  for (const Residue& i : axes[0]) {
+    for (const Residue& j : axes[1]) {
+      for (const Residue& k : axes[2]) f(transposed_correlation(g, {i, j, k}));
+    }
+  }
+  bool all = true;
+  for (std::size_t a = 0; a < 3; ++a) {
+    all &= std::ssize(axes[a]) == std::min(g.stride[a], g.input[a]);
+  }
+  return all;
 }
 
 /// A result that no tap reaches is the bias alone.
@@ -254,27 +280,19 @@ template <class T>
 void convolve_transposed(const ConvolutionGeometry& g, const T* y, const T* weight, const T* bias,
                          T* x, std::span<std::byte> workspace, int threads) {
   std::vector<Correlation> parts;
-  for (std::int64_t residue = 0; residue < residues(g); ++residue) {
-    const Correlation part = transposed_correlation(g, residue);
-    if (positions_of(part.windows) > 0) parts.push_back(part);
-  }
-  const auto reached = [](const Correlation& part) { return taps_of(part.windows) > 0; };
-  if (!std::all_of(parts.begin(), parts.end(), reached)) {
-    fill_with_bias(g.batch, g.channels, g.input_size(), bias, x);
-  }
+  const bool all = for_transposed(g, [&](const Correlation& part) { parts.push_back(part); });
+  if (!all) fill_with_bias(g.batch, g.channels, g.input_size(), bias, x);
   for (const Correlation& part : parts) {
-    if (reached(part)) Plan<T>(part, g.batch, threads).run(y, weight, bias, x, workspace);
+    Plan<T>(part, g.batch, threads).run(y, weight, bias, x, workspace);
   }
 }
 
 template <class T>
 Bytes convolve_transposed_workspace(const ConvolutionGeometry& g, int threads) {
   Bytes most = 0;
-  for (std::int64_t residue = 0; residue < residues(g); ++residue) {
-    const Correlation part = transposed_correlation(g, residue);
-    if (positions_of(part.windows) * taps_of(part.windows) == 0) continue;
+  for_transposed(g, [&](const Correlation& part) {
     most = std::max(most, Plan<T>(part, g.batch, threads).bytes());
-  }
+  });
   return most;
 }
 

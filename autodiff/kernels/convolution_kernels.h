@@ -35,7 +35,7 @@ struct RowDots {
 };
 
 /// How one axis of a grid reads an axis of `source` elements: position q reads element
-/// q·step + base, which counts as `outside` where there is none.
+/// q·step + base, which counts as 0 where there is none.
 struct GridAxis {
   std::int64_t positions = 1;
   std::int64_t source = 1;
@@ -51,10 +51,9 @@ struct GridRead {
   std::int64_t first, last;
   const T* source;
   T* target;
-  T outside;
 };
 
-/// The inner loops of convolution and pooling for one instruction-set level.
+/// The inner loops of convolution for one instruction-set level.
 template <class T>
 struct ConvolutionKernels {
   void (*product)(const OffsetProduct<T>&);

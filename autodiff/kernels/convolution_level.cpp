@@ -122,11 +122,11 @@ void dots(const RowDots<T>& p) {
   for (; i < p.m; ++i) dot_tile<T, 1>(p, i);
 }
 
-/// Writes n elements and what is left of the last vector.
+/// Writes n zeros and what is left of the last vector.
 template <class T>
-void fill(T value, std::int64_t n, T* to) {
-  const Packet<T> values = simd::pset1<Packet<T>>(value);
-  for (std::int64_t i = 0; i < n; i += lanes<T>) simd::pstoreu(to + i, values);
+void clear(std::int64_t n, T* to) {
+  const Packet<T> zeros = simd::pset1<Packet<T>>(T(0));
+  for (std::int64_t i = 0; i < n; i += lanes<T>) simd::pstoreu(to + i, zeros);
 }
 
 /// Copies n elements `step` apart; with `overrun`, whole vectors are read and written.
@@ -152,7 +152,6 @@ void read(const GridRead<T>& r) {
   const GridAxis middle = r.axes[1];
   const GridAxis inner = r.axes[2];
   const T* const source = r.source;
-  const T outside = r.outside;
   const auto reaching = [&](std::int64_t index) {  // the first position at or past `index`
     const std::int64_t ahead = index - inner.base;
     return ahead <= 0 ? 0 : std::min((ahead + inner.step - 1) / inner.step, inner.positions);
@@ -172,17 +171,17 @@ void read(const GridRead<T>& r) {
     const std::int64_t j = middle_position * middle.step + middle.base;
     T* const next = target + (end - begin);
     if (i < 0 || i >= outer.source || j < 0 || j >= middle.source) {
-      fill(outside, next - target, target);
+      clear(next - target, target);
     } else {
       const std::int64_t first = std::clamp(low, begin, end);
       const std::int64_t last = std::clamp(high, first, end);
       T* const inside = target + (first - begin);
-      fill(outside, inside - target, target);
+      clear(inside - target, target);
       const T* from = source + (i * middle.source + j) * inner.source + inner.base;
       from += first * inner.step;
       const bool overrun = end_of_source - from >= last - first + lanes<T>;
       copy(from, inner.step, last - first, overrun, inside);
-      fill(outside, end - last, inside + (last - first));
+      clear(end - last, inside + (last - first));
     }
     target = next;
     begin = 0;

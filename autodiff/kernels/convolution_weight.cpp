@@ -17,17 +17,6 @@ constexpr std::int64_t least_rows = 64;
 // Up to so many results of a group, products along positions beat those along results.
 constexpr std::int64_t few_results = 4;
 
-std::int64_t round_up(std::int64_t a, std::int64_t step) { return (a + step - 1) / step * step; }
-
-Windows windows_of(const ConvolutionGeometry& g) {
-  Windows windows;
-  for (std::size_t a = 0; a < 3; ++a) {
-    windows[a] = {
-        {g.output[a], g.input[a], g.stride[a], -g.padding[a]}, g.kernel[a], g.dilation[a]};
-  }
-  return windows;
-}
-
 /// w(o, c, tap) = Σ y(o, position)·patch(c, tap, position) over the positions of the batch, cut
 /// into slices of the batch × groups × ranges of channels, which are tasks. With many results the
 /// sum is a product of patches with y turned to position × result, so that a vector holds results;

@@ -59,6 +59,7 @@ void substitute_columns(View<T> m, Triangle triangle, View<T> x) {
 
 template <class T>
 void substitute(View<T> m, Triangle triangle, View<T> x, bool split) {
+  if (m.data == nullptr || x.data == nullptr) return;
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     const View<T> part = x.block(0, begin, x.rows, end - begin);
     if (x.column_step == 1)
@@ -136,7 +137,7 @@ template <class T>
 std::int64_t factor_cholesky(View<T> a, Products<T>& products) {
   const std::int64_t n = a.rows;
   if (n <= smallest) {
-    if (products.measures()) return -1;
+    if (products.measures() || a.data == nullptr) return -1;
     for (std::int64_t j = 0; j < n; ++j) {
       for (std::int64_t i = j; i < n; ++i) {
         T sum = a(i, j);
@@ -168,6 +169,7 @@ namespace {
 
 template <class T>
 void exchange_rows(View<T> a, const std::int64_t* exchanges, std::int64_t count) {
+  if (a.data == nullptr) return;
   for (std::int64_t i = 0; i < count; ++i) {
     if (exchanges[i] != i) std::swap_ranges(&a(i, 0), &a(i, 0) + a.columns, &a(exchanges[i], 0));
   }
@@ -201,19 +203,22 @@ std::int64_t eliminate(View<T> a, std::int64_t* exchanges) {
 template <class T>
 std::int64_t factor_panel(View<T> a, std::int64_t* exchanges, Products<T>& products) {
   const std::int64_t n = a.columns;
-  if (n <= smallest) return products.measures() ? -1 : eliminate(a, exchanges);
+  const bool measures = products.measures() || exchanges == nullptr;
+  if (n <= smallest) {
+    return measures || a.data == nullptr ? -1 : eliminate(a, exchanges);
+  }
   const std::int64_t half = half_of(n);
   const View<T> left = a.block(0, 0, a.rows, half);
   const View<T> right = a.block(0, half, a.rows, n - half);
   const View<T> corner = right.block(0, 0, half, n - half);
   const View<T> rest = right.block(half, 0, a.rows - half, n - half);
   const std::int64_t failed = factor_panel(left, exchanges, products);
-  if (!products.measures()) exchange_rows(right, exchanges, half);
+  if (!measures) exchange_rows(right, exchanges, half);
   solve_triangular(left.block(0, 0, half, half), {.unit = true}, corner, products);
   products.subtract(left.block(half, 0, a.rows - half, half), corner, rest);
-  std::int64_t* const exchanged = products.measures() ? nullptr : exchanges + half;
+  std::int64_t* const exchanged = measures ? nullptr : exchanges + half;
   const std::int64_t later = factor_panel(rest, exchanged, products);
-  if (!products.measures()) {
+  if (!measures) {
     exchange_rows(left.block(half, 0, a.rows - half, half), exchanged, n - half);
     for (std::int64_t i = half; i < n; ++i) exchanges[i] += half;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/parallel.h"
 
 namespace palimpsest {
 namespace {
@@ -20,7 +21,6 @@ bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 /// Elements rounded up to whole vector registers, with the slack Eigen's packing writes into.
-std::int64_t padded(std::int64_t elements) { return (elements + 63) / 64 * 64; }
 
 struct Blocks {
   std::int64_t rows, columns, depth;
@@ -38,7 +38,7 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!is_packed(m, n, k)) return 0;
   const Blocks blocks = blocks_for<T>(m, n, k);
   const std::int64_t elements =
-      padded(blocks.rows * blocks.depth) + padded(blocks.columns * blocks.depth);
+      round_up(blocks.rows * blocks.depth, 64) + round_up(blocks.columns * blocks.depth, 64);
   return elements * static_cast<Bytes>(sizeof(T));
 }
 
@@ -49,7 +49,7 @@ void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   BlockedGemm<T> call{product, blocks.rows, blocks.columns, blocks.depth, nullptr, nullptr};
   if (is_packed(product.m, product.n, product.k)) {
     call.packed_a = reinterpret_cast<T*>(workspace.data());
-    call.packed_b = call.packed_a + padded(blocks.rows * blocks.depth);
+    call.packed_b = call.packed_a + round_up(blocks.rows * blocks.depth, 64);
   }
   if constexpr (sizeof(T) == 8) {
     kernels().gemm_f64(call);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "autodiff/kernels/convolution.h"
+#include "autodiff/parallel.h"
+
 namespace palimpsest {
 namespace {
 
@@ -14,10 +17,6 @@ constexpr std::int64_t gathered_columns = 192;
 // Depth below which a product spends its time on loading and storing the result.
 constexpr std::int64_t least_depth = 128;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-std::int64_t round_up(std::int64_t a, std::int64_t step) { return divide_up(a, step) * step; }
-
 bool reads_source_as_it_lies(const Windows& windows) {
   return std::all_of(windows.begin(), windows.end(), [](const Window& w) {
     return w.taps == 1 && w.grid.step == 1 && w.grid.base == 0 && w.grid.positions == w.grid.source;
@@ -25,6 +24,15 @@ bool reads_source_as_it_lies(const Windows& windows) {
 }
 
 }  // namespace
+
+Windows windows_of(const ConvolutionGeometry& g) {
+  Windows windows;
+  for (std::size_t a = 0; a < 3; ++a) {
+    windows[a] = {
+        {g.output[a], g.input[a], g.stride[a], -g.padding[a]}, g.kernel[a], g.dilation[a]};
+  }
+  return windows;
+}
 
 std::int64_t positions_of(const Windows& windows) {
   return windows[0].grid.positions * windows[1].grid.positions * windows[2].grid.positions;
@@ -117,7 +125,7 @@ const T* Patches::fill(const Block& block, const T* source, std::int64_t image_s
   source += block.first_image * image_step;
   if (direct_) return source + block.first_position;
 
-  GridRead<T> read{{windows_[0].grid, windows_[1].grid, windows_[2].grid}, 0, 0, source, space, 0};
+  GridRead<T> read{{windows_[0].grid, windows_[1].grid, windows_[2].grid}, 0, 0, source, space};
   std::array<std::int64_t, 3> taps{windows_[0].taps, windows_[1].taps, windows_[2].taps};
   read.first = block.first_position;
   read.last = block.first_position + block.positions;

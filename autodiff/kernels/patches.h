@@ -8,6 +8,8 @@
 
 namespace palimpsest {
 
+struct ConvolutionGeometry;
+
 /// How one spatial axis of a grid reads a source through a window: position q reads under tap j
 /// element q·step + base + j·tap_step, which counts as zero where there is none.
 struct Window {
@@ -17,6 +19,8 @@ struct Window {
 };
 /// Three axes; missing ones stand in front with one position and one tap.
 using Windows = std::array<Window, 3>;
+/// Those that make the outputs of a convolution.
+Windows windows_of(const ConvolutionGeometry& g);
 
 /// Number of positions, or of taps, of all axes.
 std::int64_t positions_of(const Windows& windows);

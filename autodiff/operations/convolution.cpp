@@ -33,13 +33,9 @@ Var record_weight(const Var& x, const Var& y, const Shape& shape, const Geometry
 
 Cost cost(const NodeView& node) {
   const auto& g = node.attributes().as<Geometry>();
-  Cost cost{2.0 * static_cast<double>(g.batch * g.results * g.output_size()) *
-                static_cast<double>(g.channels / g.groups * g.taps()),
-            static_cast<double>(node.output().bytes())};
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
-  }
-  return cost;
+  return {2.0 * static_cast<double>(g.batch * g.results * g.output_size()) *
+              static_cast<double>(g.channels / g.groups * g.taps()),
+          bytes_moved(node)};
 }
 
 template <auto single, auto twice>

@@ -1,6 +1,7 @@
 #include "autodiff/operations/convolution.h"
 
 #include "autodiff/error.h"
+#include "autodiff/gradient.h"
 #include "tests/catch.h"
 
 namespace palimpsest {
@@ -66,6 +67,27 @@ TEST_CASE("convolution says what does not fit") {
   for (const auto& [call, words] : cases) {
     CHECK_THAT(message_of(call), Contains(words) && Contains("convolution_test.cpp"));
   }
+}
+
+TEST_CASE("gradients of one output do not depend on the stride, however large") {
+  const std::int64_t stride =
+      GENERATE(std::int64_t{1}, std::int64_t{500}, (std::int64_t{1} << 31) - 1);
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({1, 1, 4, 4}, 1));
+  const Var w = tape.parameter(Tensor::normal({1, 1, 4, 4}, 2));
+  const Var y = conv2d(x, w, {}, {.stride = stride});
+  REQUIRE(y.shape() == Shape{1, 1, 1, 1});
+  CHECK(same_bits(gradient(y, x).value(), w.value()));
+  CHECK(same_bits(gradient(y, w).value(), x.value()));
+}
+
+TEST_CASE("elements between the windows of a convolution have gradient zero") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::zeros({1, 1, 11}));
+  const Var w = tape.constant(Tensor::vector({2, 3}).reshape({1, 1, 2}));
+  const Var y = conv1d(x, w, {}, {.stride = 4, .padding = 1});
+  CHECK(same_bits(gradient(y, x).value(),
+                  Tensor::vector({3, 0, 0, 2, 3, 0, 0, 2, 3, 0, 0}).reshape({1, 1, 11})));
 }
 
 }  // namespace
