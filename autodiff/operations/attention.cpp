@@ -6,7 +6,6 @@
 #include "autodiff/operations/attention_blocks.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/lines.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/products.h"
@@ -53,10 +52,11 @@ Var compose_weights(const Attention& attention, const Var& q, const Var& k, cons
   return softmax(where(seen, scores, hidden)) * cast(seen, scores.dtype());
 }
 
-/// Attention from (q, k, v[, mask]) by recorded operations.
+/// Attention from (q, k, v[, mask]) by recorded operations. A wider mask widens what it meets.
 Var compose(const Attention& attention, std::span<const Var> in) {
   const Var mask = in.size() > 3 ? in[3] : Var();
-  return matmul(drop(compose_weights(attention, in[0], in[1], mask), attention), in[2]);
+  const Var weights = drop(compose_weights(attention, in[0], in[1], mask), attention);
+  return cast(matmul(weights, in[2]), in[2].dtype());
 }
 
 /// dq, dk and dv from (do, q, k, v[, mask]) by recorded operations.
@@ -65,19 +65,14 @@ std::vector<Var> compose_adjoint(const Attention& attention, std::span<const Var
   const Var weights = compose_weights(attention, in[1], in[2], in.size() > 4 ? in[4] : Var());
   const Var slopes = drop(matmul(d, in[3], transpose_b), attention);
   const Var scores = softmax_adjoint(slopes, weights, -1) * attention.scale;
-  return {matmul(scores, in[2]), matmul(scores, in[1], transpose_a),
-          matmul(drop(weights, attention), d, transpose_a)};
+  const auto narrow = [&](const Var& x) { return cast(x, d.dtype()); };
+  return {narrow(matmul(scores, in[2])), narrow(matmul(scores, in[1], transpose_a)),
+          narrow(matmul(drop(weights, attention), d, transpose_a))};
 }
 
 /// `products` matrix products a pair of query and key, on the average half of them if causal.
 Cost cost_of_products(const NodeView& node, std::size_t first, double products) {
-  Cost cost;
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
-  }
-  for (std::size_t i = 0; i < node.output_count(); ++i) {
-    cost.bytes += static_cast<double>(node.output(i).bytes());
-  }
+  Cost cost{0, bytes_moved(node)};
   const Shape q = node.input(first).shape;
   const Shape v = node.input(first + 2).shape;
   const double pairs = static_cast<double>(q.elements()) /
@@ -165,6 +160,7 @@ Shape check(const Var& q, const Var& k, const Var& v, const Where& where) {
 }
 
 void check_mask(const Var& mask, const Var& q, const Shape& scores, const Where& where) {
+  require_value(mask, "attention", where);
   if (mask.dtype() != DType::boolean &&
       (!is_floating(mask.dtype()) || compute_dtype(mask.dtype()) != compute_dtype(q.dtype()))) {
     throw DTypeError("attention",
@@ -236,6 +232,7 @@ Var multi_head_attention(const Var& queries, const Var& keys, const Var& values,
                          const AttentionParameters& p, std::int64_t heads,
                          const AttentionOptions& options, Where where) {
   for (const Var& operand : {queries, keys, values}) {
+    require_value(operand, "multi_head_attention", where);
     if (operand.rank() >= 2) continue;
     throw ShapeError("multi_head_attention", "takes (…, T, E), not " + to_string(operand.type()),
                      where);

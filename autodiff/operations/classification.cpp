@@ -16,12 +16,16 @@ struct ClassAttributes {
   int axis;
   double smoothing;
   std::optional<std::int64_t> ignored;
+  std::string_view operation;
+  Where where;
 
   std::int64_t checked(std::int64_t choice, std::int64_t classes, std::int64_t place) const {
     if (choice >= 0 && choice < classes) return choice;
-    throw ArgumentError("[cross_entropy] class " + std::to_string(choice) + " at place " +
-                        std::to_string(place) + " is outside [0, " + std::to_string(classes) +
-                        "); correct it, or name it as ignore_index");
+    throw ArgumentError(operation,
+                        "class " + std::to_string(choice) + " at place " + std::to_string(place) +
+                            " is outside [0, " + std::to_string(classes) +
+                            "); correct it, or name it as ignore_index",
+                        where);
   }
 };
 
@@ -106,7 +110,10 @@ void compute_adjoint(const KernelCall& call) {
 
 /// 1 at the places that are not ignored, else 0.
 Var counted(const Var& classes, const ClassAttributes& attributes, DType dtype) {
-  return cast(not_equal(classes, static_cast<double>(*attributes.ignored)), dtype);
+  const Var wide = cast(classes, DType::i64, attributes.where);
+  const Var ignored =
+      classes.tape().constant(Tensor::from({*attributes.ignored}, {}), {}, attributes.where);
+  return cast(not_equal(wide, ignored, attributes.where), dtype, attributes.where);
 }
 
 template <bool from_logits>
@@ -116,12 +123,10 @@ void pull_back_adjoint(const Pullback& p);
 
 template <int per_element>
 Cost cost(const NodeView& node) {
-  Cost cost;
+  Cost cost{0, bytes_moved(node)};
   for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
     cost.flops = std::max(cost.flops, static_cast<double>(node.input(i).shape.elements()));
   }
-  cost.bytes += static_cast<double>(node.output().bytes());
   cost.flops =
       per_element * std::max(cost.flops, static_cast<double>(node.output().shape.elements()));
   return cost;
@@ -230,14 +235,19 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
                             "; give a share in [0, 1]",
                         where);
   }
-  const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index};
+  const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index,
+                                   operation.name, where};
   const Var inputs[] = {x, classes};
   const ValueType type{places, x.dtype()};
   const Var losses = x.tape().record(operation, inputs, {&type, 1}, attributes, where);
   if (options.reduction != Reduction::mean || !options.ignore_index) {
     return reduce_loss(losses, options.reduction, where);
   }
-  return sum(losses, {}, false, where) / sum(counted(classes, attributes, x.dtype()));
+  // 16 bits hold neither the sum of many losses nor their number.
+  const DType dtype = compute_dtype(x.dtype());
+  const Var total = sum(cast(losses, dtype, where), {}, false, where);
+  const Var count = sum(counted(classes, attributes, dtype), {}, false, where);
+  return cast(divide(total, count, where), x.dtype(), where);
 }
 
 }  // namespace

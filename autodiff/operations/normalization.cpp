@@ -3,7 +3,6 @@
 #include "autodiff/composition.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/lines.h"
 #include "autodiff/operations/normalize.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
@@ -16,11 +15,7 @@ void pull_back(const Pullback& p);
 
 template <int per_element>
 Cost cost(const NodeView& node) {
-  Cost cost{per_element * static_cast<double>(node.output().shape.elements()), 0};
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
-  }
-  return {cost.flops, cost.bytes + static_cast<double>(node.output().bytes())};
+  return {per_element * static_cast<double>(node.output().shape.elements()), bytes_moved(node)};
 }
 
 constexpr Operation forward(std::string_view name, std::string_view formula,
@@ -129,6 +124,7 @@ void pull_back(const Pullback& p) {
 /// Throws unless `v`, a weight or another value beside x, has the shape and a fitting dtype.
 void require_beside(const Var& x, const Var& v, const char* role, const Shape& shape,
                     std::string_view operation, const Where& where) {
+  require_value(v, operation, where);
   if (v.shape() != shape) {
     throw ShapeError(operation,
                      std::string(role) + " has shape " + to_string(v.shape()) + " for " +
@@ -246,6 +242,7 @@ BatchNorm batch_norm(const Var& x, const Var& weight, const Var& bias, double ep
 
 Var batch_norm(const Var& x, const Var& mean, const Var& variance, const Var& weight,
                const Var& bias, double epsilon, Where where) {
+  require_value(x, batch_norm_operation.name, where);
   const Blame blame(x.tape(), where);
   const Shape channels{channels_of(x, epsilon, batch_norm_operation.name, where).groups};
   require_beside(x, mean, "mean", channels, batch_norm_operation.name, where);

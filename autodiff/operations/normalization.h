@@ -7,7 +7,7 @@ namespace palimpsest {
 // Every normalisation is one operation that keeps its input x only: the statistics are computed
 // again in the adjoint, which is one operation too. `weight` and `bias` may be empty Vars; a bias
 // without a weight is an `ArgumentError`. Throws `ShapeError` when the shapes do not fit,
-// `DTypeError` unless all are of one floating dtype.
+// `DTypeError` unless all are floating and computed in one precision: f32 weights go with 16 bits.
 
 /// (x − mean)/√(variance + epsilon)·weight + bias over the last axes, those of `weight`'s shape, or
 /// over the last one without a weight (Ba, Kiros and Hinton, 2016).

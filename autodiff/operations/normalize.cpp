@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "autodiff/kernels/kernels.h"
@@ -47,6 +48,7 @@ Statistics statistics(const Normalization& n, const T* x, std::int64_t sample, s
     return sum / static_cast<double>(n.count());
   };
   Statistics result;
+  if (n.count() == 0) result.mean = std::numeric_limits<double>::quiet_NaN();
   if (n.centered && n.count() > 0) {
     const std::int64_t first = (n.over_batch ? 0 : sample) * n.groups + group;
     const T pivot = x[first * n.channels * n.spatial];
@@ -58,7 +60,8 @@ Statistics statistics(const Normalization& n, const T* x, std::int64_t sample, s
   result.variance =
       mean_of([&](const T* run, std::int64_t length) { return kernel.squares(run, length, mean); });
   const double rounding = result.mean - static_cast<double>(mean);
-  result.variance = std::max(0.0, result.variance - rounding * rounding);
+  result.variance -= rounding * rounding;
+  if (result.variance < 0) result.variance = 0;  // but NaN stays
   result.scale = 1 / std::sqrt(result.variance + n.epsilon);
   return result;
 }
@@ -231,7 +234,7 @@ struct Chunks {
   explicit Chunks(const Normalization& n) {
     constexpr std::int64_t most = 32;
     // A chunk's data outweighs its partial sums.
-    const std::int64_t least = n.spatial >= 32 ? 1 : 32 / n.spatial;
+    const std::int64_t least = n.spatial >= 32 ? 1 : 32 / std::max<std::int64_t>(1, n.spatial);
     size = n.over_batch ? n.batch : std::max(least, (n.batch + most - 1) / most);
     count = size == 0 ? 0 : (n.batch + size - 1) / size;
   }

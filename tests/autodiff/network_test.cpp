@@ -225,5 +225,66 @@ TEST_CASE("recurrent cells say what is wrong with their arguments") {
   CHECK_THROWS_AS(gru_cell(x, select(h, 0, 0), one), ShapeError);
 }
 
+TEST_CASE("normalisations of nothing have gradients, of NaN are NaN") {
+  using Normal = Var (*)(const Var&, const Var&);
+  const Normal normal = GENERATE(values<Normal>({
+      [](const Var& x, const Var& w) { return group_norm(x, 2, w); },
+      [](const Var& x, const Var& w) { return instance_norm(x, w); },
+      [](const Var& x, const Var& w) { return batch_norm(x, w).y; },
+      [](const Var& x, const Var&) { return layer_norm(x); },
+      [](const Var& x, const Var&) { return rms_norm(x); },
+  }));
+  Tape tape;
+  const Var weight = tape.parameter(Tensor::ones({4}));
+  for (const Shape& shape : {Shape{2, 4, 0}, Shape{0, 4, 3}}) {
+    const Var x = tape.parameter(Tensor::zeros(shape));
+    const auto gradients = gradient(sum(normal(x, weight)), {x, weight});
+    CHECK(same_bits(gradients[0].value(), x.value()));
+    CHECK(same_bits(gradients[1].value(), Tensor::zeros({4})));
+  }
+  const Tensor y = normal(tape.constant(Tensor::full({2, 4, 3}, std::nan(""))), weight).value();
+  for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(std::isnan(y.at(i)));
+}
+
+TEST_CASE("one NaN spoils all that is normalised with it, statistics included") {
+  Tape tape;
+  const auto nan = std::nanf("");
+  const Tensor y = rms_norm(tape.constant(Tensor::vector({nan, 1, 2, 3}))).value();
+  for (std::int64_t i = 0; i < 4; ++i) CHECK(std::isnan(y.at(i)));
+  const Shape shape = GENERATE(Shape{2, 1, 2}, Shape{4, 1});
+  const Var x = tape.constant(Tensor::vector({nan, 1, 2, 3}).reshape(shape));
+  CHECK(std::isnan(batch_norm(x).variance.item()));
+  const Var none = tape.constant(Tensor::zeros(shape.rank() == 2 ? Shape{0, 1} : Shape{0, 1, 2}));
+  CHECK(std::isnan(batch_norm(none).mean.item()));
+  CHECK(std::isnan(batch_norm(none).variance.item()));
+}
+
+TEST_CASE("means of many 16-bit losses neither overflow nor stall") {
+  const DType dtype = GENERATE(DType::f16, DType::bf16);
+  const auto n = GENERATE(std::int64_t{30000}, std::int64_t{70000});
+  Tape tape;
+  const Var logits = tape.constant(Tensor::zeros({n, 10}, dtype));
+  const Var classes = tape.constant(Tensor::zeros({n}, DType::i32));
+  const Var loss = cross_entropy(logits, classes, {.ignore_index = -100});
+  CHECK(loss.dtype() == dtype);
+  CHECK(loss.item() == cross_entropy(logits, classes).item());
+}
+
+TEST_CASE("wider masks of attention have gradients, and let the others be narrow") {
+  const DType dtype = GENERATE(DType::f16, DType::bf16);
+  const DType mask_dtype = GENERATE(DType::f32, DType::f16, DType::bf16);
+  Tape tape;
+  const Var q = tape.parameter(some({2, 4}, 1, dtype));
+  const Var k = tape.parameter(some({3, 4}, 2, dtype));
+  const Var v = tape.parameter(some({3, 4}, 3, dtype));
+  const Var mask = tape.parameter(some({2, 3}, 4, mask_dtype));
+  const Var o = scaled_dot_product_attention(q, k, v, {.mask = mask});
+  const Var slope = gradient(sum(square(o)), mask);
+  CHECK(slope.type() == mask.type());
+  CHECK(sum(abs(slope)).item() > 0);
+  const Var dv = gradient(sum(square(o)), v);
+  CHECK(gradient(sum(square(dv)), q).value().type() == q.type());
+}
+
 }  // namespace
 }  // namespace palimpsest
