@@ -36,6 +36,7 @@ bool factor(const T* a, T* values, T* vectors, std::int64_t n, T* space) {
   const Eigen::Map<const Eigen::Matrix<T, -1, -1, Eigen::RowMajor>> matrix(a, n, n);
   v.setZero();
   v.template triangularView<Eigen::Lower>() = matrix;
+  if (!v.allFinite()) return false;
   const T largest = v.cwiseAbs().maxCoeff();
   const T scale = largest > T(0) ? largest : T(1);
   v /= scale;

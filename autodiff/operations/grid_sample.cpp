@@ -6,6 +6,7 @@
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
@@ -160,12 +161,7 @@ void compute_grid_adjoint(const KernelCall& call) {
 
 Cost cost(const NodeView& node) {
   const auto& a = node.attributes().as<GridAttributes>();
-  Cost cost{20.0 * static_cast<double>(a.batch * a.channels * a.places),
-            static_cast<double>(node.output().bytes())};
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
-  }
-  return cost;
+  return {20.0 * static_cast<double>(a.batch * a.channels * a.places), bytes_moved(node)};
 }
 
 Var record(const Operation& operation, std::initializer_list<Var> inputs, const Shape& shape,
@@ -180,7 +176,9 @@ struct RecordedPlace {
   Var below, fraction;
 
   RecordedPlace(const GridAxis& axis, const Var& g) {
-    const Var at = clamp(g * axis.scale + axis.offset, axis.low, axis.high);
+    const Var place = g * axis.scale + axis.offset;
+    // A NaN is far outside, as for the kernels.
+    const Var at = clamp(where(equal(place, place), place, axis.low), axis.low, axis.high);
     below = stop_gradient(floor(at));
     fraction = at - below;
   }
@@ -200,9 +198,12 @@ Var neighbour(const GridAttributes& a, const Var& x, const Var& row, const Var& 
   return gather(images, 2, broadcast_to(index, shape)) * there;
 }
 
-/// grid_sample in operations that can be differentiated by the grid as often as one likes.
-Var composed(const GridAttributes& a, const Var& x, const Var& grid) {
-  const Var places = reshape(grid, Shape{a.batch, 1, a.places, 2});
+/// grid_sample in operations that can be differentiated by the grid as often as one likes, in the
+/// precision of the kernels: 16 bits cannot tell neighbouring places apart.
+Var composed(const GridAttributes& a, const Var& image, const Var& grid) {
+  const DType dtype = compute_dtype(image.dtype());
+  const Var x = cast(image, dtype);
+  const Var places = reshape(cast(grid, dtype), Shape{a.batch, 1, a.places, 2});
   const RecordedPlace down(a.down, select(places, 3, 1));
   const RecordedPlace across(a.across, select(places, 3, 0));
   const auto row_of = [&](const Var& row) {
@@ -227,7 +228,7 @@ const Operation grid_adjoint_operation{
           const auto a = p.attributes().as<GridAttributes>();
           pull_back_through(p, [&a](std::span<const Var> inputs) {
             const Var y = composed(a, inputs[0], inputs[1]);
-            const Var seed = reshape(inputs[2], y.shape());
+            const Var seed = reshape(cast(inputs[2], y.dtype()), y.shape());
             return vjp({&y, 1}, {&inputs[1], 1}, {&seed, 1});
           });
         },
@@ -289,6 +290,8 @@ const Operation* const family[] = {&grid_sample_operation, &image_adjoint_operat
 std::span<const Operation* const> grid_sample_operations() { return family; }
 
 Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options, Where where) {
+  const Var both[] = {x, grid};
+  common_tape(both, "grid_sample", where);
   const Shape image = x.shape();
   const Shape places = grid.shape();
   const DType dtype = promote(x.dtype(), grid.dtype());

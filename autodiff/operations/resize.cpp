@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "autodiff/execute.h"
@@ -216,14 +217,17 @@ Var resize_to(const char* name, const Var& x, const PerAxis& numbers, bool facto
                            " has an axis without elements; give at least one along each",
                        where);
     }
-    if (factors) output[a] *= input[a];
+    if (factors) output[a] = multiply_sizes(output[a], input[a]);
   }
   return record(resize_operation, x, output, {input, output, options}, where);
 }
 
 void require_image(const char* name, const Var& x, std::int64_t r, const Where& where) {
-  if (r < 1)
-    throw ArgumentError(name, "r is " + std::to_string(r) + "; it must be positive", where);
+  require_value(x, name, where);
+  // Its square must not overflow.
+  if (r < 1 || r > std::numeric_limits<std::int32_t>::max())
+    throw ArgumentError(
+        name, "r is " + std::to_string(r) + "; it must be positive and less than 2³¹", where);
   if (x.rank() == 4) return;
   throw ShapeError(
       name,

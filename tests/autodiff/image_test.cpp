@@ -3,6 +3,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <cmath>
 #include <limits>
 
 #include "autodiff/gradient.h"
@@ -156,6 +157,25 @@ TEST_CASE("operations on images say what does not fit") {
     const Var x = tape.parameter(Tensor::zeros({2, 3, 4, 6}));
     CHECK_THAT(error_of([&, &f = call] { f(x); }), Contains(words) && Contains("image_test.cpp"));
   }
+}
+
+TEST_CASE("second derivatives of a 16-bit grid are those of the f32 one, and NaN is outside") {
+  const auto second = [](DType dtype, double place) {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::arange(600, dtype).reshape({1, 1, 1, 600}));
+    const Var grid = tape.parameter(Tensor::from<double>({place, 0}, {1, 1, 1, 2}).to(dtype));
+    const Var by_grid = gradient(grid_sample(x, grid), grid);
+    return gradient(by_grid, x).value().to(DType::f64);
+  };
+  const Tensor exact = second(DType::f32, 0.90625);
+  CHECK(same_bits(second(DType::bf16, 0.90625), exact.to(DType::bf16).to(DType::f64)));
+  CHECK(same_bits(second(DType::f32, std::nan("")), Tensor::zeros({1, 1, 1, 600}, DType::f64)));
+}
+
+TEST_CASE("factors too large to square are refused") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::zeros({1, 4, 2, 2}));
+  CHECK_THROWS_AS(pixel_shuffle(x, std::int64_t{1} << 32), ArgumentError);
 }
 
 }  // namespace

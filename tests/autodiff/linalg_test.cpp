@@ -3,6 +3,9 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <cmath>
+#include <limits>
+
 #include "autodiff/eigen.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
@@ -195,4 +198,12 @@ TEST_CASE("factorisations have the same bits at any thread count", "[linalg]") {
     CHECK(same_bits(one[0], many[0]));
     CHECK(same_bits(one[1], many[1]));
   }
+}
+
+TEST_CASE("eigenvalues of what is not finite are refused", "[linalg]") {
+  const float bad = GENERATE(std::numeric_limits<float>::infinity(), std::nanf(""));
+  Tape tape;
+  CHECK_THROWS_AS(eigh(tape.constant(Tensor::matrix({{1, 0}, {0, bad}}))).values.value(),
+                  ArgumentError);
+  CHECK_THROWS_AS(eigh(tape.constant(Tensor::matrix({{bad}}))).values.value(), ArgumentError);
 }
