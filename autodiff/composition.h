@@ -13,8 +13,8 @@ using Composition = std::function<std::vector<Var>(std::span<const Var>)>;
 
 /// For the VJP of an operation that equals `f`, a composition of others: records `f` of the inputs,
 /// differentiates the nodes recorded and sets the adjoints of the inputs asked for. What it records
-/// can be differentiated again. Throws `ArgumentError` when `f` does not give one value of the same
-/// type for every output.
+/// can be differentiated again. Throws `ArgumentError` when `f` does not give one value for every
+/// output, `ShapeError` when their types differ.
 void pull_back_through(const Pullback& p, const Composition& f);
 
 }  // namespace palimpsest

@@ -31,7 +31,8 @@ class Trace::Copier {
     const ValueId first = from_.first_output(node);
     if (from_.is_leaf(node)) {
       const ValueType type = from_.type(first);
-      map(first, to_.constant(Tensor(from_.buffer(first), type.shape, type.dtype)));
+      map(first,
+          to_.constant(Tensor(from_.buffer(first), type.shape, type.dtype), {}, from_.where(node)));
     } else {
       std::vector<Var> inputs;
       for (const ValueId input : from_.inputs(node)) inputs.push_back((*this)[input]);

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/fold.h"
+#include "autodiff/operations/lines.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
 
@@ -13,18 +15,6 @@ namespace {
 struct IndexAttributes {
   int axis;
   Where where;
-};
-
-/// A tensor that is read or written at places of one axis, as (before, size, after); what is
-/// gathered from it or scattered to it is (before, count, after).
-struct Layout {
-  std::int64_t before = 1;
-  std::int64_t size = 1;
-  std::int64_t after = 1;
-  Layout(const Shape& shape, int axis) : size(shape[axis]) {
-    for (int i = 0; i < axis; ++i) before *= shape[i];
-    for (int i = axis + 1; i < shape.rank(); ++i) after *= shape[i];
-  }
 };
 
 /// Calls `f` with the index's elements as `const I*`, after a check that all lie in [0, size).
@@ -67,20 +57,20 @@ void visit_size(DType dtype, F f) {
 
 void compute_gather(const KernelCall& call) {
   const auto& [axis, where] = call.attributes.as<IndexAttributes>();
-  const Layout from(call.input(0).shape(), axis);
+  const LineShape from(call.input(0).shape(), axis);
   const Operand& y = call.output();
   const std::int64_t count = y.shape()[axis];
   with_places(call.input(1), from.size, "gather", where, [&](const auto* places) {
     visit_size(y.dtype(), [&]<class T>(T) {
       const T* x = call.input(0).as<T>();
       T* to = y.as<T>();
-      const double cost = 4 * static_cast<double>(from.after);
+      const double cost = 4 * static_cast<double>(from.inner);
       parallel_chunks(
-          from.before * count, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+          from.outer * count, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t row = begin; row < end; ++row) {
-              const T* block = x + row / count * from.size * from.after;
-              for (std::int64_t i = 0; i < from.after; ++i) {
-                to[row * from.after + i] = block[places[row * from.after + i] * from.after + i];
+              const T* block = x + row / count * from.size * from.inner;
+              for (std::int64_t i = 0; i < from.inner; ++i) {
+                to[row * from.inner + i] = block[places[row * from.inner + i] * from.inner + i];
               }
             }
           });
@@ -90,20 +80,20 @@ void compute_gather(const KernelCall& call) {
 
 void compute_index_select(const KernelCall& call) {
   const auto& [axis, where] = call.attributes.as<IndexAttributes>();
-  const Layout from(call.input(0).shape(), axis);
+  const LineShape from(call.input(0).shape(), axis);
   const Operand& y = call.output();
   const std::int64_t count = call.input(1).elements();
   with_places(call.input(1), from.size, "index_select", where, [&](const auto* places) {
     visit_size(y.dtype(), [&]<class T>(T) {
       const T* x = call.input(0).as<T>();
       T* to = y.as<T>();
-      const double cost = static_cast<double>(from.after) + 8;
-      parallel_chunks(from.before * count, grain_for(cost),
+      const double cost = static_cast<double>(from.inner) + 8;
+      parallel_chunks(from.outer * count, grain_for(cost),
                       [&](std::int64_t begin, std::int64_t end) {
                         for (std::int64_t row = begin; row < end; ++row) {
-                          const T* block = x + row / count * from.size * from.after;
-                          std::copy_n(block + places[row % count] * from.after, from.after,
-                                      to + row * from.after);
+                          const T* block = x + row / count * from.size * from.inner;
+                          std::copy_n(block + places[row % count] * from.inner, from.inner,
+                                      to + row * from.inner);
                         }
                       });
     });
@@ -113,24 +103,25 @@ void compute_index_select(const KernelCall& call) {
 /// Tasks own columns of the result, so that what meets at a place is added in order.
 constexpr std::int64_t tile = 64;
 
-/// Adds rows of x, (before, count, after), to zeros at places; `place_of(row, column)` is where.
+/// Adds rows of x, (outer, count, inner), to zeros at places; `place_of(row, column)` is where.
 template <class T, class Place>
-void add_rows(const Layout& to, std::int64_t count, const T* x, T* y, Place place_of) {
+void add_rows(const LineShape& to, std::int64_t count, const T* x, T* y, Place place_of) {
   parallel_chunks(
-      to.before * to.size * to.after, grain_for(1),
+      to.outer * to.size * to.inner, grain_for(1),
       [&](std::int64_t begin, std::int64_t end) { std::fill(y + begin, y + end, T{}); });
-  const std::int64_t tiles = (to.after + tile - 1) / tile;
-  const auto cost = static_cast<double>(count * std::min(tile, to.after));
-  parallel_chunks(to.before * tiles, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t tiles = (to.inner + tile - 1) / tile;
+  const auto cost = static_cast<double>(count * std::min(tile, to.inner));
+  parallel_chunks(to.outer * tiles, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t block = item / tiles;
       const std::int64_t first = item % tiles * tile;
-      const std::int64_t last = std::min(first + tile, to.after);
+      const std::int64_t last = std::min(first + tile, to.inner);
       for (std::int64_t row = block * count; row < (block + 1) * count; ++row) {
-        const T* from = x + row * to.after;
-        T* rows = y + block * to.size * to.after;
+        const T* from = x + row * to.inner;
+        T* rows = y + block * to.size * to.inner;
         for (std::int64_t i = first; i < last; ++i) {
-          rows[place_of(row, i) * to.after + i] += from[i];
+          T& sum = rows[place_of(row, i) * to.inner + i];
+          sum = Summing::combine(sum, from[i]);
         }
       }
     }
@@ -139,19 +130,19 @@ void add_rows(const Layout& to, std::int64_t count, const T* x, T* y, Place plac
 
 void compute_scatter_add(const KernelCall& call) {
   const auto& [axis, where] = call.attributes.as<IndexAttributes>();
-  const Layout to(call.output().shape(), axis);
+  const LineShape to(call.output().shape(), axis);
   const std::int64_t count = call.input(0).shape()[axis];
   with_places(call.input(1), to.size, "scatter_add", where, [&](const auto* places) {
     visit_numeric(call.output().dtype(), [&]<class T>(T) {
       add_rows(to, count, call.input(0).as<T>(), call.output().as<T>(),
-               [&](std::int64_t row, std::int64_t i) { return places[row * to.after + i]; });
+               [&](std::int64_t row, std::int64_t i) { return places[row * to.inner + i]; });
     });
   });
 }
 
 void compute_index_add(const KernelCall& call) {
   const auto& [axis, where] = call.attributes.as<IndexAttributes>();
-  const Layout to(call.output().shape(), axis);
+  const LineShape to(call.output().shape(), axis);
   const std::int64_t count = call.input(1).elements();
   with_places(call.input(1), to.size, "index_add", where, [&](const auto* places) {
     visit_numeric(call.output().dtype(), [&]<class T>(T) {
@@ -168,12 +159,7 @@ void compute_one_hot(const KernelCall& call) {
   with_places(call.input(), classes, "one_hot", where, [&](const auto* places) {
     visit(y.dtype(), [&]<class T>(T) {
       T* to = y.as<T>();
-      const T one = [] {
-        if constexpr (std::is_class_v<T>)
-          return T(1.0F);
-        else
-          return T(1);
-      }();
+      const T one = convert_element<T>(1.0);
       parallel_chunks(call.input().elements(), grain_for(static_cast<double>(classes)),
                       [&](std::int64_t begin, std::int64_t end) {
                         std::fill(to + begin * classes, to + end * classes, T{});
@@ -200,7 +186,7 @@ const Operation gather_operation{
     .vjp =
         [](const Pullback& p) {
           const int axis = axis_of(p);
-          p.set(0, scatter_add(p.adjoint(), axis, p.input(1), p.input(0).shape()[axis]));
+          p.set(0, scatter_add(p.adjoint(), axis, p.input(1), p.input(0).shape()[axis], p.where()));
         },
     .cost = moving_cost,
     .half = HalfSupport::native,
@@ -211,7 +197,8 @@ const Operation scatter_add_operation{
     .formula = "yₖ = Σ over indexᵢ = k of xᵢ, x̄ᵢ = ȳ at indexᵢ",
     .summary = "elements added at given places along an axis",
     .compute = compute_scatter_add,
-    .vjp = [](const Pullback& p) { p.set(0, gather(p.adjoint(), axis_of(p), p.input(1))); },
+    .vjp =
+        [](const Pullback& p) { p.set(0, gather(p.adjoint(), axis_of(p), p.input(1), p.where())); },
 };
 
 const Operation index_select_operation{
@@ -222,7 +209,7 @@ const Operation index_select_operation{
     .vjp =
         [](const Pullback& p) {
           const int axis = axis_of(p);
-          p.set(0, index_add(p.adjoint(), axis, p.input(1), p.input(0).shape()[axis]));
+          p.set(0, index_add(p.adjoint(), axis, p.input(1), p.input(0).shape()[axis], p.where()));
         },
     .cost = moving_cost,
     .half = HalfSupport::native,
@@ -233,7 +220,10 @@ const Operation index_add_operation{
     .formula = "yₖ = Σ over indexᵢ = k of slice i of x, x̄ᵢ = slice indexᵢ of ȳ",
     .summary = "slices added at given places along an axis",
     .compute = compute_index_add,
-    .vjp = [](const Pullback& p) { p.set(0, index_select(p.adjoint(), axis_of(p), p.input(1))); },
+    .vjp =
+        [](const Pullback& p) {
+          p.set(0, index_select(p.adjoint(), axis_of(p), p.input(1), p.where()));
+        },
 };
 
 const Operation one_hot_operation{

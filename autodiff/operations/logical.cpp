@@ -118,6 +118,7 @@ void require_bool(const Operation& operation, const Var& x, const Where& line) {
 }
 
 Var record_logical(const Operation& operation, std::span<const Var> operands, const Where& line) {
+  common_tape(operands, operation.name, line);
   Shape shape = operands[0].shape();
   for (const Var& operand : operands) {
     require_bool(operation, operand, line);

@@ -7,6 +7,8 @@ namespace palimpsest {
 namespace {
 
 void require_same_shape(const Var& a, const Var& b, const char* operation, const Where& where) {
+  const Var both[] = {a, b};
+  common_tape(both, operation, where);
   if (a.shape() == b.shape()) return;
   throw ShapeError(operation,
                    "the prediction has shape " + to_string(a.shape()) + ", the target " +
@@ -23,6 +25,7 @@ Var difference(const Var& prediction, const Var& target, const char* operation,
 }  // namespace
 
 Var reduce_loss(const Var& losses, Reduction reduction, Where where) {
+  require_value(losses, "reduce_loss", where);
   switch (reduction) {
     case Reduction::mean:
       return mean(losses, {}, false, where);

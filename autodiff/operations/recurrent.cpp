@@ -9,6 +9,7 @@ namespace {
 
 void check(const char* cell, const Var& x, const Var& h, const CellParameters& p,
            std::int64_t gates, const Where& where) {
+  for (const Var& v : {x, h, p.input, p.hidden}) require_value(v, cell, where);
   const auto require = [&](const Var& v, const char* role, const Shape& shape) {
     if (v.shape() == shape) return;
     throw ShapeError(cell,
@@ -47,6 +48,7 @@ Var rnn_cell(const Var& x, const Var& h, const CellParameters& parameters,
 LstmState lstm_cell(const Var& x, const LstmState& state, const CellParameters& parameters,
                     Where where) {
   check("lstm_cell", x, state.h, parameters, 4, where);
+  require_value(state.c, "lstm_cell", where);
   if (state.c.shape() != state.h.shape()) {
     throw ShapeError("lstm_cell",
                      "c has shape " + to_string(state.c.shape()) + ", h " +

@@ -1,11 +1,18 @@
 #include "autodiff/error.h"
 
+#include "autodiff/derivatives.h"
 #include "autodiff/execute.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
+#include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/image.h"
+#include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
+#include "autodiff/operations/loss.h"
+#include "autodiff/operations/normalization.h"
+#include "autodiff/operations/recurrent.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
@@ -61,6 +68,32 @@ TEST_CASE("empty and stale handles are named with the operation and the line") {
       {[](Values&) { reshape(Var(), {1}); }, {"[reshape]", empty}},
       {[](Values& v) { where(Var(), v.x, v.x); }, {"[where]", empty}},
       {[](Values&) { cast(Var(), DType::f64); }, {"[cast]", empty}},
+      {[](Values&) { -Var(); }, {"[negate]", empty}},
+      {[](Values&) { split(Var(), {1}, 0); }, {"[split]", empty}},
+      {[](Values&) { chunk(Var(), 2, 0); }, {"[chunk]", empty}},
+      {[](Values& v) { stack({v.x, Var()}, 0); }, {"[stack]", empty}},
+      {[](Values& v) { logical_and(v.b, Var()); }, {"[logical_and]", empty}},
+      {[](Values&) { logical_not(Var()); }, {"[logical_not]", empty}},
+      {[](Values&) { pixel_shuffle(Var(), 2); }, {"[pixel_shuffle]", empty}},
+      {[](Values&) { batch_norm(Var()); }, {"[batch_norm]", empty}},
+      {[](Values& v) { batch_norm(v.x, Var(), v.x, Var(), Var()); }, {"[batch_norm]", empty}},
+      {[](Values& v) { batch_norm(Var(), v.x, v.x, Var(), Var()); }, {"[batch_norm]", empty}},
+      {[](Values&) { stop_gradient(Var()); }, {"[stop_gradient]", empty}},
+      {[](Values&) { identity(Var()); }, {"[identity]", empty}},
+      {[](Values&) { full_like(Var(), 0); }, {"[full_like]", empty}},
+      {[](Values& v) { grid_sample(v.x, Var()); }, {"[grid_sample]", empty}},
+      {[](Values& v) { rnn_cell(v.x, Var(), {}); }, {"[rnn_cell]", empty}},
+      {[](Values& v) { lstm_cell(v.x, {}, {}); }, {"[lstm_cell]", empty}},
+      {[](Values& v) { mse(v.x, Var()); }, {"[mse]", empty}},
+      {[](Values& v) { huber(Var(), v.x); }, {"[huber]", empty}},
+      {[](Values&) { reduce_loss(Var(), Reduction::none); }, {"[reduce_loss]", empty}},
+      {[](Values&) { multi_head_attention(Var(), {}, 1); }, {"[multi_head_attention]", empty}},
+      {[](Values& v) { jacobian(v.x, Var()); }, {"[jacobian]", empty}},
+      {[](Values& v) { hessian(Var(), v.x); }, {"[hessian]", empty}},
+      {[](Values& v) { jvp(Var(), v.x, v.x); }, {"[jvp]", empty}},
+      {[](Values& v) { jvp(v.x, v.x, Var()); }, {"[gradient]", empty}},
+      {[](Values& v) { hvp(Var(), v.x, v.x); }, {"[hvp]", empty}},
+      {[](Values&) { sum_to(Var(), {}); }, {"[sum_to]", empty}},
       {[](Values& v) { v.tape.clear(), v.x + v.x; }, {"[add]", stale}},
       {[](Values& v) { v.tape.clear(), transpose(v.x); }, {"[transpose]", stale}},
   });
@@ -73,6 +106,11 @@ TEST_CASE("shape errors name the operation, the shapes and the next step") {
       {[](Values& v) { sum(v.x, {2}); }, {"[sum]", "axis 2", "(2, 3)"}},
       {[](Values& v) { sum(v.x, {0, -2}); }, {"[sum]", "named twice"}},
       {[](Values& v) { reshape(v.x, Shape{5}); }, {"[reshape]", "(2, 3)", "6 elements", "(5)"}},
+      {[](Values& v) {
+         const Var y = reshape(v.x, {1, 1, 1, 1, 2, 3});
+         jacobian(y, y);
+       },
+       {"[jacobian]", "more than 8 axes"}},
       {[](Values& v) { broadcast_to(v.x, Shape{3}); }, {"[broadcast_to]", "(2, 3)", "(3)"}},
       {[](Values& v) { vjp({&v.x, 1}, {&v.x, 1}, {&v.y, 1}); },
        {"[gradient]", "seed 0 is f32 (2, 4)", "f32 (2, 3)", "give one of the same type"}},
@@ -100,6 +138,15 @@ TEST_CASE("argument errors name the operation, the argument and the next step") 
       {[](Values& v) { v.i + 0.5; }, {"[add]", "0.5", "is no i64", "cast the other operand first"}},
       {[](Values& v) { v.tape.parameter(Tensor()); }, {"[parameter]", "the tensor is empty"}},
       {[](Values& v) { v.x.output(1); }, {"[parameter]", "has 1 outputs", "no output 1"}},
+      {[](Values& v) { v.i < 1e30; }, {"[less]", "is no i64"}},
+      {[](Values& v) { where(v.i > 0, v.i, 0x1p63); }, {"[where]", "is no i64"}},
+      {[](Values& v) { cast(v.i, DType::i32) + 3e9; }, {"[add]", "is no i32"}},
+      {[](Values& v) { gather(sum(v.x, {0}), 0, v.i + 1).value(); },
+       {"[gather]", "index 3", "out of range for an axis of 3"}},
+      {[](Values& v) { gradient(scatter_add(sum(v.x, {0}), 0, v.i, 2), v.x).value(); },
+       {"[gather]", "index 2", "out of range for an axis of 2"}},
+      {[](Values& v) { nll(v.x, slice(v.i, 0, {.start = 1}) + 1).value(); },
+       {"[nll]", "class 3", "is outside [0, 3)", "name it as ignore_index"}},
       {[](Values& v) { vjp({}, {&v.x, 1}, {}); }, {"[gradient]", "at least one"}},
       {[](Values& v) {
          const Var seeds[] = {v.x, v.x};
