@@ -108,13 +108,9 @@ const Operation matmul_operation{
     .cost =
         [](const NodeView& node) {
           const BatchedProduct all(node);
-          Cost cost{2.0 * static_cast<double>(all.term_count) * static_cast<double>(all.k) *
-                        static_cast<double>(node.output().shape.elements()),
-                    0};
-          for (const auto& type : {node.input(0), node.input(1), node.output()}) {
-            cost.bytes += static_cast<double>(type.bytes());
-          }
-          return cost;
+          return Cost{2.0 * static_cast<double>(all.term_count) * static_cast<double>(all.k) *
+                          static_cast<double>(node.output().shape.elements()),
+                      bytes_moved(node)};
         },
     .workspace =
         [](const NodeView& node, int threads) {

@@ -26,10 +26,7 @@ PoolWindows::PoolWindows(const PoolAttributes& pool)
 }
 
 Cost pool_cost(const NodeView& node) {
-  Cost cost{0, static_cast<double>(node.output().bytes())};
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    cost.bytes += static_cast<double>(node.input(i).bytes());
-  }
+  Cost cost{0, bytes_moved(node)};
   const Shape shape = node.output().shape;
   cost.flops = static_cast<double>(shape[0] * shape[1]);
   for (const PoolAxis& axis : node.attributes().as<PoolAttributes>().axes) {

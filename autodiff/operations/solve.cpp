@@ -101,8 +101,7 @@ const Operation solve_operation{
           const auto n = static_cast<double>(x.size(-2));
           const auto count = static_cast<double>(batch_of(x).elements());
           return Cost{count * n * n * (2 * n / 3 + 2 * static_cast<double>(x.size(-1))),
-                      static_cast<double>(node.input(0).bytes() + node.input(1).bytes() +
-                                          node.output().bytes())};
+                      bytes_moved(node)};
         },
     .workspace =
         [](const NodeView& node, int threads) {

@@ -91,9 +91,7 @@ const Operation triangular_solve_operation{
     .cost =
         [](const NodeView& node) {
           const auto n = static_cast<double>(node.input(0).shape.size(-1));
-          return Cost{n * static_cast<double>(node.output().shape.elements()),
-                      static_cast<double>(node.input(0).bytes() + node.input(1).bytes() +
-                                          node.output().bytes())};
+          return Cost{n * static_cast<double>(node.output().shape.elements()), bytes_moved(node)};
         },
     .workspace =
         [](const NodeView& node, int threads) {
