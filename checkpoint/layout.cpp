@@ -47,9 +47,9 @@ std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule)
 
 }  // namespace
 
-Layout lay_out(const Graph& graph, const Schedule& schedule) {
+Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough) {
   Layout layout{intervals_of(graph, schedule)};
-  layout.size = place(layout.intervals);
+  layout.size = place(layout.intervals, enough);
   return layout;
 }
 

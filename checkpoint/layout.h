@@ -31,7 +31,7 @@ struct Layout {
 };
 
 /// Lays out the intervals of a valid schedule, close to its simulated peak. Empty storages get no
-/// interval.
-Layout lay_out(const Graph& graph, const Schedule& schedule);
+/// interval. Tries harder when the arena would take more than `enough` bytes.
+Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = INT64_MAX);
 
 }  // namespace palimpsest

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -218,31 +220,61 @@ class LowestFit {
 
 }  // namespace
 
-Bytes place(std::span<Interval> intervals) {
+Bytes place(std::span<Interval> intervals, Bytes enough) {
   constexpr double most_seconds = 0.1;
   constexpr int most_rounds = 16;
+  constexpr int most_trials = 300;
 
   Bytes best = place_by_time(intervals);
   if (intervals.empty()) return best;
   std::vector<Interval> trial(intervals.begin(), intervals.end());
   LowestFit fit(trial);
-  const Bytes good_enough = fit.bound() + fit.bound() / 512;
-  const auto rounds = static_cast<int>(std::min<double>(most_rounds, most_seconds / fit.seconds()));
+  const Bytes good = fit.bound() + fit.bound() / 512;
+  const auto affordable = [&](int most) {
+    return static_cast<int>(std::min<double>(most, most_seconds / fit.seconds()));
+  };
+  const auto sticks_out = [&](Bytes above) {
+    return
+        [&, above](std::uint32_t i) { return trial[i].offset + laid_out(trial[i].bytes) > above; };
+  };
 
   std::vector<std::uint32_t> order(intervals.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return intervals[a].bytes > intervals[b].bytes;
-  });
-  for (int round = 0; round < rounds && best > good_enough; ++round) {
+  std::vector<std::uint32_t> best_order = order;
+  const auto try_order = [&] {
     const Bytes size = fit.place(order);
-    if (size < best) {
-      best = size;
-      std::copy(trial.begin(), trial.end(), intervals.begin());
+    if (size >= best) return;
+    best = size;
+    best_order = order;
+    std::copy(trial.begin(), trial.end(), intervals.begin());
+  };
+  const auto steps = [&](std::uint32_t i) {
+    return static_cast<double>(intervals[i].last - intervals[i].first + 1);
+  };
+  for (const double weight : {0.0, 1.0, 0.5}) {
+    const auto rank = [&](std::uint32_t i) {
+      return static_cast<double>(intervals[i].bytes) * std::pow(steps(i), weight);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return rank(a) > rank(b); });
+    for (int round = affordable(most_rounds); round > 0 && best > good; --round) {
+      try_order();
+      std::stable_partition(order.begin(), order.end(), sticks_out(fit.bound()));
     }
-    std::stable_partition(order.begin(), order.end(), [&](std::uint32_t i) {
-      return trial[i].offset + laid_out(trial[i].bytes) > fit.bound();
-    });
+  }
+  // Every other trial starts from the best order; some of what sticks out goes to the front.
+  std::minstd_rand random;
+  for (int left = affordable(most_trials);
+       left > 0 && best > enough && best - enough < enough / 100; --left) {
+    if (left % 2 == 0) order = best_order;
+    for (int swaps = 1 + static_cast<int>(random() % 3); swaps > 0; --swaps) {
+      const std::size_t from = random() % order.size();
+      std::rotate(order.begin() + random() % (from + 1), order.begin() + from,
+                  order.begin() + from + 1);
+    }
+    fit.place(order);
+    std::stable_partition(order.begin(), order.end(), sticks_out(enough));
+    try_order();
   }
   return best;
 }

@@ -11,7 +11,8 @@ namespace palimpsest {
 ///
 /// First fit in order of time, O(n log n), and, as far as that takes some tenths of a second at
 /// most, lowest fit in order of size, repeated with the intervals that stick out moved to the
-/// front. The latter is usually within a per cent of what is live at once.
-Bytes place(std::span<Interval> intervals);
+/// front. The latter is usually within a per cent of what is live at once. When the arena then
+/// takes more than `enough` bytes, orders near the best are tried for as long again.
+Bytes place(std::span<Interval> intervals, Bytes enough);
 
 }  // namespace palimpsest

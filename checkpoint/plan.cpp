@@ -9,29 +9,56 @@ namespace palimpsest {
 
 namespace {
 
-struct Candidate {
-  Schedule schedule;
+struct Measured {
+  Proposal proposal;
   Simulation simulation;
 };
 
-std::vector<Candidate> measure(const Graph& graph, std::vector<Schedule> schedules) {
-  std::vector<Candidate> candidates;
-  candidates.reserve(schedules.size());
-  for (Schedule& schedule : schedules) {
-    Simulation simulation = simulate(graph, schedule);
-    candidates.push_back({std::move(schedule), std::move(simulation)});
+std::vector<Measured> measure(const Graph& graph, std::vector<Proposal> proposals,
+                              const std::string& planner) {
+  std::vector<Measured> measured;
+  measured.reserve(proposals.size());
+  for (Proposal& proposal : proposals) {
+    if (proposal.planner.empty()) proposal.planner = planner;
+    Simulation simulation = simulate(graph, proposal.schedule);
+    measured.push_back({std::move(proposal), std::move(simulation)});
   }
-  return candidates;
+  std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
+    return a.simulation.cost < b.simulation.cost ||
+           (a.simulation.cost == b.simulation.cost && a.simulation.peak < b.simulation.peak);
+  });
+  return measured;
 }
 
-/// Size of the smallest layout among the candidates.
-Bytes smallest_layout(const Graph& graph, std::vector<Candidate>& candidates, Bytes best) {
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+/// The best of each planner, from schedules in order of cost.
+std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes limit) {
+  std::vector<Candidate> best;
+  for (const auto& [proposal, simulation] : measured) {
+    const Candidate candidate{proposal.planner, simulation.peak, simulation.cost_ratio(),
+                              simulation.peak <= limit};
+    const auto known = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
+      return other.planner == candidate.planner;
+    });
+    if (known == best.end()) {
+      best.push_back(candidate);
+    } else if (!known->fits && (candidate.fits || candidate.peak < known->peak)) {
+      *known = candidate;
+    }
+  }
+  std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
+    return a.fits != b.fits ? a.fits : a.cost_ratio < b.cost_ratio;
+  });
+  return best;
+}
+
+/// Size of the smallest layout among the schedules.
+Bytes smallest_layout(const Graph& graph, std::vector<Measured>& measured, Bytes best) {
+  std::sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
     return a.simulation.peak < b.simulation.peak;
   });
-  for (const Candidate& candidate : candidates) {
-    if (candidate.simulation.peak >= best) break;  // a layout is never smaller than the peak
-    best = std::min(best, lay_out(graph, candidate.schedule).size);
+  for (const auto& [proposal, simulation] : measured) {
+    if (simulation.peak >= best) break;  // a layout is never smaller than the peak
+    best = std::min(best, lay_out(graph, proposal.schedule).size);
   }
   return best;
 }
@@ -79,35 +106,35 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget) {
   if (graph.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
-  Schedule everything = std::move(keep_all()->propose(graph, unlimited).front());
+  Schedule everything = std::move(keep_all()->propose(graph, unlimited).front().schedule);
   Layout everything_layout = lay_out(graph, everything);
   const Bytes keep_all_peak = everything_layout.size;
   const Bytes limit = std::min(budget, planner.limit(keep_all_peak, budget));
-  const auto plan = [&](Schedule schedule, Simulation simulation, Layout layout) {
-    return Plan{std::move(schedule), std::move(simulation), std::move(layout),
-                planner.name(),      keep_all_peak,         budget};
-  };
   if (planner.accepts_keep_all() && keep_all_peak <= limit) {
     Simulation simulation = simulate(graph, everything);
-    return plan(std::move(everything), std::move(simulation), std::move(everything_layout));
+    return {std::move(everything), std::move(simulation), std::move(everything_layout),
+            planner.name(),        keep_all_peak,         budget};
   }
 
-  std::vector<Candidate> candidates = measure(graph, planner.propose(graph, limit));
-  internal_check(!candidates.empty(), "a planner proposed nothing");
-  std::stable_sort(
-      candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        return a.simulation.cost < b.simulation.cost ||
-               (a.simulation.cost == b.simulation.cost && a.simulation.peak < b.simulation.peak);
-      });
-  for (Candidate& candidate : candidates) {
-    if (candidate.simulation.peak > limit) continue;
-    Layout layout = lay_out(graph, candidate.schedule);
+  std::vector<Measured> measured = measure(graph, planner.propose(graph, limit), planner.name());
+  internal_check(!measured.empty(), "a planner proposed nothing");
+  int laid_out_hard = 0;  // trying harder for every one would take too long
+  for (Measured& each : measured) {
+    if (each.simulation.peak > limit) continue;
+    const Bytes enough = laid_out_hard++ < 3 ? limit : unlimited;
+    Layout layout = lay_out(graph, each.proposal.schedule, enough);
     if (layout.size > limit) continue;
-    return plan(std::move(candidate.schedule), std::move(candidate.simulation), std::move(layout));
+    std::vector<Candidate> candidates = best_of_each(measured, limit);
+    return {std::move(each.proposal.schedule),
+            std::move(each.simulation),
+            std::move(layout),
+            std::move(each.proposal.planner),
+            keep_all_peak,
+            budget,
+            std::move(candidates)};
   }
   const Bytes most = planner.accepts_keep_all() ? keep_all_peak : unlimited;
-  throw BudgetError(limit, smallest_layout(graph, candidates, most), planner.name(),
-                    limit < budget);
+  throw BudgetError(limit, smallest_layout(graph, measured, most), planner.name(), limit < budget);
 }
 
 Bytes smallest_budget(const Graph& graph, const Planner& planner) {

@@ -21,6 +21,15 @@ class BudgetError : public EnvironmentError {
   Bytes smallest_feasible_;
 };
 
+/// The best that one planner offered for a budget: its cheapest schedule within it, or, when it has
+/// none, the one of the lowest peak.
+struct Candidate {
+  std::string planner;
+  Bytes peak = 0;  ///< live bytes, by simulation
+  double cost_ratio = 0;
+  bool fits = false;  ///< the peak does; a layout can still be larger
+};
+
 /// A schedule with its predictions and its place in memory.
 struct Plan {
   Schedule schedule;
@@ -29,6 +38,8 @@ struct Plan {
   std::string planner;      ///< who made it
   Bytes keep_all_peak = 0;  ///< bytes the arena takes when nothing is recomputed
   Bytes budget = 0;         ///< what was asked for
+  std::vector<Candidate> candidates =
+      {};  ///< cheapest first; empty when keep-all was taken at once
 
   /// Bytes the run will take at most: the arena.
   Bytes predicted_peak() const { return layout.size; }

@@ -2,11 +2,22 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/schedule.h"
 
 namespace palimpsest {
+
+/// A schedule that a planner offers.
+struct Proposal {
+  Schedule schedule;
+  std::string planner;  ///< who made it; empty means the one that was asked
+
+  Proposal(Schedule made, std::string by = {})  // NOLINT(google-explicit-constructor)
+      : schedule(std::move(made)), planner(std::move(by)) {}
+  bool operator==(const Proposal&) const = default;
+};
 
 /// A way of deciding what to keep and what to recompute. A value: immutable, shareable, usable from
 /// several threads. Write your own by deriving from it; `make_plan` does the checking.
@@ -19,7 +30,7 @@ class Planner {
   /// Schedules worth considering for `graph`, in any order, at least one; `make_plan` simulates all
   /// of them and takes the cheapest that fits. Schedules that do not depend on `budget` make the
   /// choice monotone in it. Throws `ArgumentError` for settings that make no sense for the graph.
-  virtual std::vector<Schedule> propose(const Graph& graph, Bytes budget) const = 0;
+  virtual std::vector<Proposal> propose(const Graph& graph, Bytes budget) const = 0;
   /// Bytes the plan may take: the budget, unless the planner sets a limit of its own from what
   /// keeping everything takes.
   virtual Bytes limit(Bytes keep_all_peak, Bytes budget) const {

@@ -12,10 +12,14 @@ namespace {
 using Settings = PlannerSettings;
 
 constexpr NamedPlanner planners[] = {
-    {"auto", "", "the cheapest plan of all planners here that fits the budget", false,
-     [](const Settings&) { return automatic(); }},
+    {"auto", "", "the cheapest plan of all planners here that fits the budget, improved", true,
+     [](const Settings& settings) { return automatic({.seconds = settings.seconds}); }},
     {"keep_all", "", "computes each node once and drops values after their last use", false,
      [](const Settings&) { return keep_all(); }},
+    {"greedy", "", "offline eviction at many levels of memory (after Kirisame et al., 2021)", false,
+     [](const Settings&) { return greedy(); }},
+    {"search", "", "greedy, improved by large neighbourhood search (Shaw, 1998)", true,
+     [](const Settings& settings) { return search({.seconds = settings.seconds}); }},
     {"square_root", "", "√n equal segments, all but the last recomputed (Chen et al., 2016)", false,
      [](const Settings&) { return square_root(); }},
     {"uniform", ":SEGMENTS", "equal segments, all but the last recomputed", false,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,17 +58,40 @@ struct ChainSettings {
 /// backward part.
 PlannerPtr chain(ChainSettings settings = {});
 
-/// Keeps at the end of the forward part what a minimum cut chooses, and computes the rest again: the
-/// least seconds of recomputation for the bytes kept there, at every price of a byte.
+/// Keeps at the end of the forward part what a minimum cut chooses, and computes the rest again:
+/// the least seconds of recomputation for the bytes kept there, at every price of a byte.
 PlannerPtr min_cut();
 
 /// The cheapest plan within `fraction` of keep-all's peak. Throws `ArgumentError` unless it lies in
 /// [0, 1].
 PlannerPtr fraction(double fraction);
 
-/// The best of all planners here and of offline eviction: values are dropped when memory runs
-/// short, those first whose recomputation is cheap for the bytes and the time they free, with the
-/// next use known (after DTR, Kirisame et al., 2021, and Belady, 1966).
-PlannerPtr automatic();
+/// Offline eviction at many levels of bytes: walking the nodes in order, values are dropped when
+/// memory runs short, those first whose recomputation is cheap for the bytes and the time they
+/// free, with the next use known (after DTR, Kirisame et al., 2021, and Belady, 1966).
+PlannerPtr greedy();
+
+/// How long a search goes on.
+struct SearchSettings {
+  /// Moves tried at most; the same number gives the same plan. When neither this nor `seconds` is
+  /// given, as many as take about a tenth of one pass over the graph, by its own costs.
+  std::optional<std::uint64_t> moves = {};
+  /// Time since the beginning after which no more moves are tried.
+  std::optional<double> seconds = {};
+  /// False when the budget binds live bytes alone, as in most of the literature: plans may then
+  /// turn out to need an arena a per cent or two larger, and be refused for it.
+  bool lay_out = true;
+  std::uint64_t seed = 1;
+};
+
+/// What `greedy` finds for the budget, improved by large neighbourhood search (Shaw, 1998) under
+/// simulated annealing: parts of the recomputation are taken out at random and made up for in other
+/// ways. Looks for smaller peaks when nothing fits. Throws `ArgumentError` unless seconds ≥ 0.
+PlannerPtr search(SearchSettings settings = {});
+
+/// The best of the planners here, improved as `search` does: of greedy, uniform segments and, from
+/// 500 nodes on, chain and min-cut. A plan says which of them made it and how the others did.
+/// Throws `ArgumentError` unless seconds ≥ 0.
+PlannerPtr automatic(SearchSettings settings = {});
 
 }  // namespace palimpsest

@@ -12,7 +12,7 @@ class CheapestFirst final : public Planner {
  public:
   std::string name() const override { return "cheapest first"; }
 
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     std::vector<ValueId> storages;
     for (const NodeId node : forward_nodes(graph)) {
       for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
@@ -27,7 +27,7 @@ class CheapestFirst final : public Planner {
                      [&](ValueId a, ValueId b) { return price(a) < price(b); });
 
     constexpr std::size_t parts = 16;
-    std::vector<Schedule> schedules;
+    std::vector<Proposal> schedules;
     std::vector<bool> dropped(graph.value_count());
     std::size_t next = 0;
     for (std::size_t part = 0; part <= parts; ++part) {

@@ -18,7 +18,7 @@ class BinomialPlanner final : public Planner {
     return "binomial, " + std::to_string(snapshots_) + " snapshots";
   }
 
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     const Stages stages(graph, "binomial", {});
     const auto count = static_cast<std::uint32_t>(stages.count());
     check(graph, count);

@@ -29,8 +29,8 @@ class ChainPlanner final : public Planner {
 
   /// Plans for levels that depend on the graph alone, so that a larger budget has every choice a
   /// smaller one has.
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
-    std::vector<Schedule> schedules;
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
+    std::vector<Proposal> schedules;
     std::vector<Stages> tried;
     // Short stages serve small budgets, long ones, with more to choose from in each, large budgets.
     for (const std::uint32_t most : {settings_.stages, (settings_.stages + 3) / 4}) {
@@ -47,7 +47,7 @@ class ChainPlanner final : public Planner {
   }
 
  private:
-  void propose_for(const Stages& stages, std::vector<Schedule>& schedules) const {
+  void propose_for(const Stages& stages, std::vector<Proposal>& schedules) const {
     const OptimalChain::Settings settings{.slots = settings_.slots, .bounded = false};
     const StageCosts costs = measure_stages(stages, settings_.records);
     OptimalChain table(costs.chain, INT64_MAX, settings);

@@ -18,8 +18,10 @@ class Fraction final : public Planner {
 
   std::string name() const override { return text("%g"); }
   std::string key() const override { return text("%.17g"); }
-  std::vector<Schedule> propose(const Graph& graph, Bytes budget) const override {
-    return cheapest_->propose(graph, budget);
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    std::vector<Proposal> proposals = cheapest_->propose(graph, budget);
+    for (Proposal& proposal : proposals) proposal.planner.clear();  // all are this planner's
+    return proposals;
   }
   Bytes limit(Bytes keep_all_peak, Bytes budget) const override {
     return std::min(budget, static_cast<Bytes>(fraction_ * static_cast<double>(keep_all_peak)));

@@ -8,7 +8,7 @@ namespace {
 class KeepAll final : public Planner {
  public:
   std::string name() const override { return "keep all"; }
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     return {drop_after_last_use(graph, graph.needed_nodes())};
   }
 };

@@ -50,7 +50,7 @@ class MinCut final : public Planner {
  public:
   std::string name() const override { return "min cut"; }
 
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     const NodeId backward = graph.backward_begins().value_or(graph.node_count());
     Moment end_of_forward{std::vector<bool>(graph.node_count()),
                           std::vector<double>(graph.node_count()),
@@ -63,7 +63,7 @@ class MinCut final : public Planner {
     for (const ValueId target : graph.targets()) end_of_forward.there[graph.storage(target)] = true;
 
     const RecomputeNetwork network(graph, end_of_forward);
-    std::vector<Schedule> schedules;
+    std::vector<Proposal> schedules;
     for (const Choice& choice : choices_of(network)) {
       std::vector<bool> dropped(graph.value_count());
       for (const ValueId root : network.keep_all().kept) dropped[root] = true;

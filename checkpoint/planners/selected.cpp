@@ -25,7 +25,7 @@ class Selected final : public Planner {
     return key;
   }
 
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     check(graph);
     return {recompute_segments(graph, segments_)};
   }

@@ -19,7 +19,7 @@ class UniformPlanner final : public Planner {
     return "uniform, every " + std::to_string(settings_.every) + " nodes";
   }
 
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     return {recompute_segments(graph, all_but_last(segments_of(graph)))};
   }
 

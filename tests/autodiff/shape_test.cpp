@@ -67,7 +67,8 @@ TEST_CASE("sizes out of range are refused") {
   CHECK_THROWS_WITH((Shape{2, -1}), Contains("size -1"));
   CHECK_THROWS_WITH((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), Contains("at most 8 axes"));
   const std::int64_t big = std::int64_t{1} << 40;
-  CHECK_THROWS_WITH((Shape{big, big}.elements()), Contains("more elements than memory could ever hold"));
+  CHECK_THROWS_WITH((Shape{big, big}.elements()),
+                    Contains("more elements than memory could ever hold"));
 }
 
 }  // namespace

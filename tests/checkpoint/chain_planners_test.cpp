@@ -59,7 +59,7 @@ std::string error_of(const Graph& graph, const PlannerPtr& planner) {
 /// The least cost of the planner's schedules within `limit`.
 double least_cost(const Graph& graph, const PlannerPtr& planner, Bytes limit) {
   double least = std::numeric_limits<double>::infinity();
-  for (const Schedule& schedule : planner->propose(graph, unlimited)) {
+  for (const auto& [schedule, name] : planner->propose(graph, unlimited)) {
     const Simulation simulation = simulate(graph, schedule);
     if (simulation.peak <= limit) least = std::min(least, simulation.cost);
   }
@@ -118,7 +118,7 @@ TEST_CASE("chain planner: unequal blocks, against equal segments at the same pea
 
 TEST_CASE("chain planner: costs fall with the budget, to none") {
   const Graph graph = blocks(1, 40);
-  const std::vector<Schedule> schedules = chain()->propose(graph, unlimited);
+  const std::vector<Proposal> schedules = chain()->propose(graph, unlimited);
   CHECK(schedules.size() > 10);
   CHECK(chain()->propose(graph, 1000) == schedules);
   double last = std::numeric_limits<double>::infinity();
@@ -245,9 +245,10 @@ TEST_CASE("chain planners: settings and graphs that make no sense are errors") {
 
 TEST_CASE("chain planners: a chain of a million nodes") {
   const Graph graph = tests::chain(500'000);
-  const std::vector<Schedule> schedules = binomial({.snapshots = 20})->propose(graph, unlimited);
-  CHECK(simulate(graph, schedules.front()).recomputed ==
+  const std::vector<Proposal> schedules = binomial({.snapshots = 20})->propose(graph, unlimited);
+  CHECK(simulate(graph, schedules.front().schedule).recomputed ==
         binomial_forward_steps(500'000, 20) - 500'000 + 1 - 500'000);
   const Graph shorter = tests::chain(100'000);
-  CHECK(simulate(shorter, chain()->propose(shorter, unlimited).back()).recomputed > 100'000);
+  CHECK(simulate(shorter, chain()->propose(shorter, unlimited).back().schedule).recomputed >
+        100'000);
 }

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "checkpoint/graph.h"
+#include "checkpoint/layout.h"
 
 namespace palimpsest::tests {
 
@@ -86,6 +87,33 @@ inline Graph random_graph(std::uint32_t seed, std::uint32_t n) {
     }
   }
   return graph;
+}
+
+/// The same graph with every storage and workspace as large as a layout makes it.
+inline Graph laid_out(const Graph& graph) {
+  Graph result;
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    std::vector<Graph::Output> outputs;
+    for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
+      const ValueId value = graph.first_output(node) + i;
+      Graph::Output output{palimpsest::laid_out(graph.bytes(value)), -1};
+      const auto inputs = graph.inputs(node);
+      for (std::size_t k = 0; graph.storage(value) != value && k < inputs.size(); ++k) {
+        if (graph.storage(inputs[k]) == graph.storage(value)) output.view_of = static_cast<int>(k);
+      }
+      outputs.push_back(output);
+    }
+    result.add_node(graph.inputs(node), outputs,
+                    {.cost = graph.cost(node),
+                     .workspace = palimpsest::laid_out(graph.workspace(node)),
+                     .source = graph.is_source(node)});
+  }
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    if (graph.is_present(value)) result.set_present(value);
+  }
+  for (const ValueId target : graph.targets()) result.add_target(target);
+  if (graph.backward_begins()) result.set_backward_begins(*graph.backward_begins());
+  return result;
 }
 
 }  // namespace palimpsest::tests

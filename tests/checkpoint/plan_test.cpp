@@ -14,7 +14,7 @@ namespace {
 class TwoWays final : public Planner {
  public:
   std::string name() const override { return "two ways"; }
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     // x → 1 → 2 → 3, 4 reads 1 and 3
     return {drop_after_last_use(graph, std::vector<NodeId>{1, 2, 3, 4}),
             drop_after_last_use(graph, std::vector<NodeId>{1, 2, 3, 1, 4})};

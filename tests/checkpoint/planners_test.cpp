@@ -16,8 +16,9 @@ using Catch::Matchers::Contains;
 namespace {
 
 std::vector<PlannerPtr> planners_for(const Graph& graph) {
-  std::vector<PlannerPtr> planners{keep_all(), square_root(), min_cut(), automatic(),
-                                   fraction(0.5)};
+  std::vector<PlannerPtr> planners{keep_all(),          square_root(), greedy(),
+                                   min_cut(),           fraction(0.5), automatic({.moves = 3}),
+                                   search({.moves = 5})};
   for (std::uint32_t k = 1; k < 6; ++k) {
     planners.push_back(uniform({.segments = k}));
     planners.push_back(uniform({.every = k}));
@@ -60,7 +61,7 @@ TEST_CASE("planners: every schedule proposed is valid and can be laid out") {
   rc::prop("on random graphs", [](std::uint32_t seed) {
     const Graph graph = tests::random_graph(seed, 3 + seed % 20);
     for (const PlannerPtr& planner : planners_for(graph)) {
-      for (const Schedule& schedule : planner->propose(graph, unlimited)) {
+      for (const auto& [schedule, name] : planner->propose(graph, unlimited)) {
         const Simulation simulation = simulate(graph, schedule);
         const Layout layout = lay_out(graph, schedule);
         RC_ASSERT(simulation.peak <= layout.size);
@@ -76,7 +77,7 @@ TEST_CASE("planners: a larger budget never costs more, the smallest one named wo
     const Bytes most = make_plan(graph, *keep_all()).predicted_peak();
     Bytes smallest = 0;
     try {
-      smallest = make_plan(graph, *automatic(), 0).predicted_peak();
+      smallest = make_plan(graph, *greedy(), 0).predicted_peak();
     } catch (const BudgetError& error) {
       smallest = error.smallest_feasible();
     }
@@ -84,7 +85,7 @@ TEST_CASE("planners: a larger budget never costs more, the smallest one named wo
     double cost = std::numeric_limits<double>::infinity();
     for (int k = 0; k <= 4; ++k) {
       const Bytes budget = smallest + (most - smallest) * k / 4;
-      const Plan plan = make_plan(graph, *automatic(), budget);
+      const Plan plan = make_plan(graph, *greedy(), budget);
       RC_ASSERT(plan.predicted_peak() <= budget);
       RC_ASSERT(plan.simulation.cost <= cost);
       cost = plan.simulation.cost;
@@ -93,7 +94,59 @@ TEST_CASE("planners: a larger budget never costs more, the smallest one named wo
   });
 }
 
-TEST_CASE("automatic: against the optimum of tiny graphs") {
+TEST_CASE("search: against the optimum of tiny graphs") {
+  double sum = 0;
+  double worst = 1;
+  int compared = 0;
+  int infeasible = 0;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    const Graph graph = tests::laid_out(tests::random_graph(seed, 5));
+    if (graph.value_count() > 16) continue;
+    const Bytes most = make_plan(graph, *keep_all()).predicted_peak();
+    for (int part = 8; part < 20; part += 3) {
+      const Bytes limit = most * part / 20;
+      const std::optional<double> optimum = tests::least_cost(graph, limit);
+      if (!optimum || *optimum == 0) continue;
+      ++compared;
+      double cost = std::numeric_limits<double>::infinity();
+      for (const auto& [schedule, name] : search({.moves = 200})->propose(graph, limit)) {
+        const Simulation simulation = simulate(graph, schedule);
+        if (simulation.peak <= limit) cost = std::min(cost, simulation.cost);
+      }
+      if (!std::isfinite(cost)) {
+        ++infeasible;
+        continue;
+      }
+      REQUIRE(cost >= *optimum);
+      sum += cost / *optimum;
+      worst = std::max(worst, cost / *optimum);
+    }
+  }
+  const double mean = sum / (compared - infeasible);
+  INFO(compared << " compared, " << infeasible << " not found, mean " << mean << ", worst "
+                << worst);
+  CHECK(compared > 40);
+  CHECK(infeasible * 8 < compared);
+  CHECK(mean < 1.02);
+}
+
+TEST_CASE("search: the same moves give the same plan, never dearer than the greedy one") {
+  for (std::uint32_t seed = 0; seed < 10; ++seed) {
+    const Graph graph = tests::random_graph(seed, 30);
+    const Bytes budget = make_plan(graph, *keep_all()).predicted_peak() * 6 / 10;
+    try {
+      const Plan greedily = make_plan(graph, *greedy(), budget);
+      const Plan once = make_plan(graph, *search({.moves = 50}), budget);
+      const Plan again = make_plan(graph, *search({.moves = 50}), budget);
+      CHECK(once.schedule == again.schedule);
+      CHECK(once.simulation.cost <= greedily.simulation.cost);
+      CHECK(once.predicted_peak() <= budget);
+    } catch (const BudgetError&) {
+    }
+  }
+}
+
+TEST_CASE("greedy: against the optimum of tiny graphs") {
   double worst = 1;
   int compared = 0;
   int infeasible = 0;
@@ -101,7 +154,7 @@ TEST_CASE("automatic: against the optimum of tiny graphs") {
     const Graph graph = tests::random_graph(seed, 5);
     if (graph.value_count() > 16) continue;
     std::vector<Simulation> candidates;
-    for (const Schedule& schedule : automatic()->propose(graph, unlimited)) {
+    for (const auto& [schedule, name] : greedy()->propose(graph, unlimited)) {
       candidates.push_back(simulate(graph, schedule));
     }
     const Bytes most = make_plan(graph, *keep_all()).simulation.peak;
@@ -160,6 +213,7 @@ TEST_CASE("planners: settings that make no sense are errors") {
   CHECK_THROWS_AS(fraction(-0.01), ArgumentError);
   CHECK_THROWS_AS(fraction(1.01), ArgumentError);
   CHECK_THROWS_AS(fraction(std::nan("")), ArgumentError);
+  CHECK_THROWS_AS(search({.seconds = -1}), ArgumentError);
   const Graph graph = tests::chain(8);
   CHECK_THAT(error_of(graph, selected({{3, 2}})), Contains("[3, 2]") && Contains("ends before"));
   CHECK_THAT(error_of(graph, selected({{2, 9}})), Contains("[2, 9]") && Contains("forward part"));
@@ -203,7 +257,7 @@ TEST_CASE("segments: each node is computed again once at most") {
 TEST_CASE("make_plan: a planner's own limit never lifts the budget") {
   struct Greedy final : Planner {
     std::string name() const override { return "greedy"; }
-    std::vector<Schedule> propose(const Graph& graph, Bytes budget) const override {
+    std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
       return keep_all()->propose(graph, budget);
     }
     Bytes limit(Bytes keep_all_peak, Bytes) const override { return keep_all_peak; }
@@ -211,10 +265,10 @@ TEST_CASE("make_plan: a planner's own limit never lifts the budget") {
   CHECK_THROWS_AS(make_plan(tests::chain(64), Greedy(), 64), BudgetError);
 }
 
-TEST_CASE("automatic: a chain at a tenth of its memory") {
+TEST_CASE("greedy: a chain at a tenth of its memory") {
   const Graph graph = tests::chain(1000);
   const Bytes all = make_plan(graph, *keep_all()).predicted_peak();
-  const Plan plan = make_plan(graph, *automatic(), all / 10);
+  const Plan plan = make_plan(graph, *greedy(), all / 10);
   CHECK(plan.predicted_peak() <= all / 10);
   CHECK(plan.compute_overhead() < 0.5);
 }

@@ -123,12 +123,13 @@ class OneOrder final : public Planner {
   std::string name() const override { return "one order"; }
   std::string key() const override { return name() + std::to_string(byte_); }
 
-  std::vector<Schedule> propose(const Graph& graph, Bytes) const override {
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     const Eviction eviction(graph);
     const Bytes range = eviction.highest_level() - eviction.lowest_level();
     const Bytes level = eviction.lowest_level() + range * static_cast<Bytes>(byte_) / 255;
     const auto order = eviction.run(level, 8 * graph.node_count() + 64);
-    return {order ? drop_after_last_use(graph, *order) : keep_all()->propose(graph, 0).front()};
+    return {order ? drop_after_last_use(graph, *order)
+                  : keep_all()->propose(graph, 0).front().schedule};
   }
 
  private:

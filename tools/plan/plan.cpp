@@ -36,6 +36,12 @@ void add_members(nlohmann::ordered_json& json, const Subject& subject) {
   json["resident"] = subject.graph.resident();
 }
 
+/// What was chosen from: the plan alone when nothing else was considered.
+std::vector<Candidate> candidates_of(const Plan& plan) {
+  if (!plan.candidates.empty()) return plan.candidates;
+  return {{plan.planner, plan.simulation.peak, plan.simulation.cost_ratio(), true}};
+}
+
 }  // namespace
 
 void plan(const Arguments& arguments) {
@@ -57,8 +63,13 @@ void plan(const Arguments& arguments) {
     nlohmann::ordered_json json = to_json(outcome);
     json["minimum_budget"] = smallest;
     add_members(json, subject);
-    json["candidates"] = {
-        {{"planner", plan.planner}, {"peak", outcome.peak}, {"cost_ratio", outcome.cost_ratio}}};
+    json["candidates"] = nlohmann::ordered_json::array();
+    for (const Candidate& candidate : candidates_of(plan)) {
+      json["candidates"].push_back({{"planner", candidate.planner},
+                                    {"peak", candidate.peak},
+                                    {"cost_ratio", candidate.cost_ratio},
+                                    {"fits", candidate.fits}});
+    }
     std::cout << json.dump(2) << '\n';
     return;
   }
@@ -67,6 +78,15 @@ void plan(const Arguments& arguments) {
   rows.push_back({"budget", in_full(outcome.budget)});
   add_rows(rows, subject, outcome, plan.simulation);
   rows.push_back({"planning", decimal(outcome.planning_seconds, 3) + " s, by " + name});
+  if (plan.candidates.size() > 1) {
+    const char* label = "candidates";
+    for (const Candidate& candidate : plan.candidates) {
+      rows.push_back({label, candidate.planner + ": cost " + decimal(candidate.cost_ratio, 4) +
+                                 ", live bytes " + format_bytes(candidate.peak) +
+                                 (candidate.fits ? "" : ", too many")});
+      label = "";
+    }
+  }
   std::cout << in_columns(rows);
 }
 

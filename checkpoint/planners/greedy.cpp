@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners.h"
+#include "checkpoint/planners/eviction.h"
+#include "checkpoint/planners/retention.h"
+
+namespace palimpsest {
+
+namespace {
+
+/// Which of these wins differs from graph to graph and from level to level.
+constexpr std::array<EvictionWeights, 6> portfolio{{{.bytes = 1, .distance = 0.5, .missing = 1},
+                                                    {.bytes = 1, .distance = 0.5, .missing = 0.3},
+                                                    {.bytes = 1, .distance = 0, .missing = 1},
+                                                    {.bytes = 1, .distance = 1, .missing = 1},
+                                                    {.bytes = 0.5, .distance = 0.5, .missing = 1},
+                                                    {.bytes = 1, .distance = 0.5, .missing = 0}}};
+
+/// Searches one level after another, upwards, and keeps every schedule that no other beats in both
+/// peak and cost.
+class Levels {
+ public:
+  explicit Levels(const Graph& graph)
+      : graph_(graph), eviction_(graph), nodes_(graph.needed_nodes().size()) {}
+
+  std::vector<Proposal> run() {
+    // The work is bounded: larger graphs get fewer levels first, then fewer weights.
+    constexpr std::size_t work = 100'000;
+    const std::size_t runs = std::clamp<std::size_t>(work / (nodes_ + 1), 6, 300);
+    const std::size_t weights = std::clamp<std::size_t>(runs / 24, 1, portfolio.size());
+    const std::size_t levels = std::min(runs / weights, nodes_ + 6);
+    const auto lowest = static_cast<double>(eviction_.lowest_level());
+    const double range = static_cast<double>(eviction_.highest_level()) - lowest;
+    for (std::size_t k = 0; k < levels; ++k) {
+      const double part = static_cast<double>(k) / static_cast<double>(levels);
+      const auto level = static_cast<Bytes>(lowest + std::pow(part, 1.5) * range);
+      cost_ = std::numeric_limits<double>::infinity();
+      if (!order_.empty()) consider(std::vector<NodeId>(order_), level);
+      for (std::size_t w = 0; w < weights; ++w) {
+        if (auto order = eviction_.run(level, 8 * nodes_ + 64, portfolio[w])) {
+          consider(without_useless(graph_, *order), level);
+        }
+      }
+    }
+    std::vector<Proposal> schedules;
+    for (Candidate& candidate : front_) schedules.emplace_back(std::move(candidate.schedule));
+    return schedules;
+  }
+
+ private:
+  struct Candidate {
+    Schedule schedule;
+    double cost;
+    Bytes peak;
+    bool beats(const Candidate& other) const { return cost <= other.cost && peak <= other.peak; }
+  };
+
+  void consider(std::vector<NodeId> order, Bytes level) {
+    order = hold_instead(graph_, std::move(order), level);
+    Candidate candidate{drop_after_last_use(graph_, order), 0, 0};
+    const Simulation simulation = simulate(graph_, candidate.schedule);
+    candidate.cost = simulation.cost;
+    candidate.peak = simulation.peak;
+    if (candidate.peak <= level && candidate.cost < cost_) {
+      cost_ = candidate.cost;
+      order_ = std::move(order);
+    }
+    const auto beaten = [&](const Candidate& other) { return other.beats(candidate); };
+    if (std::any_of(front_.begin(), front_.end(), beaten)) return;
+    std::erase_if(front_, [&](const Candidate& other) { return candidate.beats(other); });
+    front_.push_back(std::move(candidate));
+  }
+
+  const Graph& graph_;
+  Eviction eviction_;
+  std::size_t nodes_;
+  std::vector<NodeId> order_;  // the cheapest within the level at hand, where the next one starts
+  double cost_ = 0;            // its cost
+  std::vector<Candidate> front_;
+};
+
+class Greedy final : public Planner {
+ public:
+  std::string name() const override { return "greedy"; }
+  bool accepts_keep_all() const override { return true; }
+
+  /// Plans for byte levels that depend on the graph alone, so that a larger budget has every choice
+  /// a smaller one has.
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
+    return Levels(graph).run();
+  }
+};
+
+}  // namespace
+
+PlannerPtr greedy() { return std::make_shared<Greedy>(); }
+
+}  // namespace palimpsest

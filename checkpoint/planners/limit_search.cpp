@@ -1,0 +1,281 @@
+#include "checkpoint/planners/limit_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners/retention.h"
+
+namespace palimpsest {
+
+namespace {
+
+/// Storages that would drag more nodes in are not given up.
+constexpr std::size_t most_missing = 400;
+
+/// Which steps of an order compute a node again.
+std::vector<std::size_t> recomputations(const Graph& graph, std::span<const NodeId> order) {
+  std::vector<bool> seen(graph.node_count());
+  std::vector<std::size_t> result;
+  for (std::size_t position = 0; position < order.size(); ++position) {
+    if (seen[order[position]]) result.push_back(position);
+    seen[order[position]] = true;
+  }
+  return result;
+}
+
+}  // namespace
+
+LimitSearch::LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed)
+    : graph_(graph),
+      budget_(budget),
+      limit_(budget),
+      timeline_(graph),
+      random_(seed),
+      met_(graph.node_count()) {}
+
+bool LimitSearch::keeps_to_limit(std::span<const NodeId> order) {
+  timeline_.read(order);
+  return timeline_.peak() <= limit_;
+}
+
+std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order) {
+  constexpr std::array parts = {0.3, 0.1, 0.03, 0.01};
+  constexpr std::size_t most_reads = 100'000;  // of nodes: some milliseconds
+  std::size_t left = most_reads / (order.size() + 1);
+  std::vector<std::vector<NodeId>> lowered;
+  timeline_.read(order);
+  Bytes peak = timeline_.peak();
+  noise_ = 0;
+  for (std::size_t part = 0; part < parts.size() && left > 0;) {
+    limit_ = peak - static_cast<Bytes>(parts[part] * static_cast<double>(peak));
+    std::vector<NodeId> next = order;
+    const std::size_t most = left / 4 + 1;
+    left -= most;
+    if (!mend(next, static_cast<int>(most))) {
+      ++part;
+      continue;
+    }
+    order = hold_instead(graph_, without_useless(graph_, next), limit_);
+    timeline_.read(order);
+    peak = timeline_.peak();
+    lowered.push_back(order);
+  }
+  limit_ = budget_;
+  return lowered;
+}
+
+double LimitSearch::cost(std::span<const NodeId> order) const {
+  double sum = 0;
+  for (const NodeId node : order) sum += graph_.cost(node);
+  return sum;
+}
+
+void LimitSearch::find_excess() {
+  // A sample of many positions ranks the gaps as well as all do.
+  constexpr std::size_t most = 256;
+  over_.clear();
+  excess_.clear();
+  const auto heights = timeline_.heights();
+  const auto count = static_cast<std::size_t>(
+      std::count_if(heights.begin(), heights.end(), [&](Bytes height) { return height > limit_; }));
+  const std::size_t stride = count / most + 1;
+  std::size_t met = 0;
+  for (std::size_t position = 0; position < heights.size(); ++position) {
+    if (heights[position] <= limit_ || met++ % stride != 0) continue;
+    over_.push_back(static_cast<Timeline::Position>(position));
+    excess_.push_back(heights[position] - limit_);
+  }
+}
+
+double LimitSearch::excess_in(const Timeline::Gap& gap) const {
+  const Bytes bytes = timeline_.bytes(gap.root);
+  Bytes sum = 0;
+  const auto begin = std::upper_bound(over_.begin(), over_.end(), gap.after);
+  for (auto over = begin; over != over_.end() && *over < gap.before; ++over) {
+    sum += std::min(bytes, excess_[static_cast<std::size_t>(over - over_.begin())]);
+  }
+  return static_cast<double>(sum);
+}
+
+bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position position) {
+  ++round_;
+  missing_.clear();
+  stack_.clear();
+  missing_cost_ = 0;
+  const auto want = [&](NodeId node) {
+    if (met_[node] == round_) return;
+    met_[node] = round_;
+    stack_.push_back(node);
+  };
+  timeline_.live_values(gap.root, position, values_);
+  for (const ValueId value : values_) want(graph_.producer(value));
+  while (!stack_.empty()) {
+    const NodeId node = stack_.back();
+    stack_.pop_back();
+    missing_.push_back(node);
+    missing_cost_ += graph_.cost(node);
+    if (missing_.size() > most_missing) return false;
+    for (const ValueId input : timeline_.inputs(node)) {
+      const bool given_up = graph_.storage(input) == gap.root;
+      if (given_up || !timeline_.is_live(input, gap.before)) want(graph_.producer(input));
+    }
+  }
+  return true;
+}
+
+bool LimitSearch::find_surrender(Timeline::Position position, Surrender& best) {
+  best.score = -1;
+  std::normal_distribution<double> normal;
+  for (const Timeline::Gap& gap : timeline_.gaps(position)) {
+    if (!find_missing(gap, position)) continue;
+    const double score =
+        excess_in(gap) / (missing_cost_ + 1e-12) * std::exp(noise_ * normal(random_));
+    if (score <= best.score) continue;
+    best.score = score;
+    best.after = gap.after;
+    best.before = gap.before;
+    best.nodes = missing_;
+  }
+  return best.score >= 0;
+}
+
+bool LimitSearch::mend(std::vector<NodeId>& order, int most) {
+  // Far apart, storages are given up on one reading of the order.
+  const std::size_t at_once = 1 + std::min<std::size_t>(order.size() / 1000, 15);
+  std::vector<Surrender> surrenders;
+  for (int given_up = 0; given_up <= most;) {
+    timeline_.read(order);
+    if (timeline_.peak() <= limit_) return true;
+    find_excess();
+    surrenders.clear();
+    Timeline::Position position = timeline_.highest();
+    while (position >= 0 && surrenders.size() < at_once) {
+      Surrender& best = surrenders.emplace_back();
+      if (!find_surrender(position, best)) {
+        if (surrenders.size() == 1) return false;
+        surrenders.pop_back();
+        break;
+      }
+      ++given_up;
+      position = highest_outside(surrenders);
+    }
+    insert(order, surrenders);
+  }
+  return false;
+}
+
+Timeline::Position LimitSearch::highest_outside(std::span<const Surrender> surrenders) const {
+  Timeline::Position result = -1;
+  Bytes most = 0;
+  for (std::size_t i = 0; i < over_.size(); ++i) {
+    const Timeline::Position position = over_[i];
+    const bool covered = std::any_of(surrenders.begin(), surrenders.end(), [&](const auto& one) {
+      return one.after <= position && position <= one.before;
+    });
+    if (covered || excess_[i] <= most) continue;
+    most = excess_[i];
+    result = position;
+  }
+  return result;
+}
+
+void LimitSearch::insert(std::vector<NodeId>& order, std::vector<Surrender>& surrenders) {
+  std::sort(surrenders.begin(), surrenders.end(),
+            [](const Surrender& a, const Surrender& b) { return a.before > b.before; });
+  for (Surrender& one : surrenders) {
+    std::sort(one.nodes.begin(), one.nodes.end());
+    order.insert(order.begin() + one.before, one.nodes.begin(), one.nodes.end());
+  }
+}
+
+void LimitSearch::take_out(std::vector<NodeId>& order) {
+  constexpr std::size_t most_out = 40;  // what is taken out has to be made up for
+  const std::vector<std::size_t> again = recomputations(graph_, order);
+  if (again.empty()) return;
+  std::vector<bool> out(order.size());
+  switch (below(3)) {
+    case 0: {  // a long run
+      const std::size_t first = below(again.size());
+      const std::size_t last = std::min(again.size(), first + 1 + below(most_out));
+      for (std::size_t i = first; i < last; ++i) out[again[i]] = true;
+      break;
+    }
+    case 1:  // a few runs
+      for (std::size_t runs = 1 + below(4); runs > 0; --runs) {
+        const std::size_t first = below(again.size());
+        const std::size_t last = std::min(again.size(), first + 1 + below(4));
+        for (std::size_t i = first; i < last; ++i) out[again[i]] = true;
+      }
+      break;
+    default: {  // some share of all
+      const double share = std::min(0.02 + 0.3 * uniform(), static_cast<double>(most_out) /
+                                                                static_cast<double>(again.size()));
+      for (const std::size_t position : again) out[position] = uniform() < share;
+    }
+  }
+  std::size_t kept = 0;
+  for (std::size_t position = 0; position < order.size(); ++position) {
+    if (!out[position]) order[kept++] = order[position];
+  }
+  order.resize(kept);
+  order = without_useless(graph_, order);
+}
+
+std::vector<NodeId> LimitSearch::improve(
+    std::vector<NodeId> start, std::uint64_t moves, const std::function<bool()>& stop,
+    const std::function<Bytes(std::span<const NodeId>)>& size) {
+  constexpr int most_surrenders = 60;
+  // Cycles get longer and start from the best order; each is hotter or cooler than the one before.
+  constexpr std::array hottest = {0.003, 0.001, 0.01};  // of the cost of one pass
+  constexpr std::uint64_t first_cycle = 250;
+  const double one_pass = graph_.one_pass_cost();
+  std::vector<NodeId> best = start;
+  double best_cost = size(best) <= budget_ ? cost(best) : std::numeric_limits<double>::infinity();
+  std::vector<NodeId> current = std::move(start);
+  double current_cost = cost(current);
+  std::uint64_t begun = 0;
+  std::uint64_t length = first_cycle;
+  std::size_t cycle = 0;
+  for (std::uint64_t move = 0; move < moves && !stop(); ++move) {
+    if (best_cost <= one_pass * (1 + 1e-12)) break;  // nothing is left to save
+    if (move == begun + length) {
+      begun = move;
+      // Some orders of the same cost can be laid out and some cannot; others need room beside what
+      // is live.
+      if (cycle % 2 == 0) limit_ = budget_;
+      if (++cycle % 6 == 0) length *= 2;
+      if (std::isfinite(best_cost)) current = best;
+      current_cost = cost(current);
+    }
+    const double left = 1 - static_cast<double>(move - begun) / static_cast<double>(length);
+    const double temperature = one_pass * (hottest[cycle % hottest.size()] * left * left + 1e-9);
+    noise_ = 0.1 + 0.8 * uniform();
+    std::vector<NodeId> next = current;
+    take_out(next);
+    if (!mend(next, most_surrenders)) continue;
+    next = hold_instead(graph_, without_useless(graph_, next), limit_);
+    const double next_cost = cost(next);
+    if (next_cost > current_cost &&
+        uniform() >= std::exp((current_cost - next_cost) / temperature)) {
+      continue;
+    }
+    if (next_cost < best_cost * (1 - 1e-12)) {
+      const Bytes bytes = size(next);
+      if (bytes <= budget_) {
+        best = next;
+        best_cost = next_cost;
+      } else {
+        const Bytes part = cycle % 2 == 0 && graph_.node_count() < 1000 ? 16 : 2;
+        limit_ = std::max(limit_ - (bytes - budget_) / part, budget_ - budget_ / 50);
+      }
+    }
+    current = std::move(next);
+    current_cost = next_cost;
+  }
+  return best;
+}
+
+}  // namespace palimpsest

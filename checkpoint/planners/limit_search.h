@@ -1,0 +1,70 @@
+#pragma once
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "checkpoint/planners/timeline.h"
+
+namespace palimpsest {
+
+/// Improves an order of computing by large neighbourhood search (Shaw, 1998) under simulated
+/// annealing: takes a random part of the recomputations out, which breaks the limit, and mends it
+/// by giving up idle storages where most bytes are live, those first that free most bytes above the
+/// limit for a second of recomputation, with noise; then takes back what can be held after all.
+class LimitSearch {
+ public:
+  LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed = 1);
+
+  bool keeps_to_limit(std::span<const NodeId> order);
+
+  /// Orders of ever lower peaks than that of `order`, as far as a bounded effort finds them; the
+  /// same whatever the budget.
+  std::vector<std::vector<NodeId>> lower(std::vector<NodeId> order);
+
+  /// The cheapest order met from `start`, which keeps to the budget, in `moves` moves. `stop` is
+  /// asked before each; `size` says what bytes an order cheaper than all before takes in a layout,
+  /// and it counts only when they are within the budget. Returns `start` when nothing did.
+  std::vector<NodeId> improve(std::vector<NodeId> start, std::uint64_t moves,
+                              const std::function<bool()>& stop,
+                              const std::function<Bytes(std::span<const NodeId>)>& size);
+
+ private:
+  /// Gives storages up until the order keeps to the limit. False when that does not succeed within
+  /// `most` of them.
+  bool mend(std::vector<NodeId>& order, int most);
+  /// A storage to give up, and the nodes that make it again.
+  struct Surrender {
+    Timeline::Position after = 0;
+    Timeline::Position before = 0;
+    std::vector<NodeId> nodes;
+    double score = 0;
+  };
+
+  void find_excess();
+  double excess_in(const Timeline::Gap& gap) const;
+  bool find_missing(const Timeline::Gap& gap, Timeline::Position position);
+  bool find_surrender(Timeline::Position position, Surrender& best);
+  Timeline::Position highest_outside(std::span<const Surrender> surrenders) const;
+  static void insert(std::vector<NodeId>& order, std::vector<Surrender>& surrenders);
+  void take_out(std::vector<NodeId>& order);
+  double cost(std::span<const NodeId> order) const;
+  double uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+  const Graph& graph_;
+  Bytes budget_;
+  Bytes limit_;  // of live bytes; below the budget when layouts turn out larger
+  Timeline timeline_;
+  std::mt19937_64 random_;
+  double noise_ = 0;
+  std::vector<Timeline::Position> over_;  // positions above the limit
+  std::vector<Bytes> excess_;             // of each, above it
+  std::vector<std::uint32_t> met_;        // by node, the search for missing nodes that met it last
+  std::uint32_t round_ = 0;
+  std::vector<NodeId> missing_, stack_;
+  double missing_cost_ = 0;
+  std::vector<ValueId> values_;
+};
+
+}  // namespace palimpsest

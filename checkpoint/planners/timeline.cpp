@@ -1,0 +1,155 @@
+#include "checkpoint/planners/timeline.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "checkpoint/layout.h"
+
+namespace palimpsest {
+
+Timeline::Timeline(const Graph& graph)
+    : graph_(graph),
+      bytes_(graph.value_count()),
+      last_life_(graph.value_count()),
+      holders_(graph.value_count()),
+      gap_of_(graph.value_count(), none) {
+  first_input_.push_back(0);
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    const auto row = static_cast<std::ptrdiff_t>(inputs_.size());
+    for (const ValueId input : graph.inputs(node)) {
+      const bool known = std::find(inputs_.begin() + row, inputs_.end(), input) != inputs_.end();
+      if (!known && !graph.is_source_value(input)) inputs_.push_back(input);
+    }
+    first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+  }
+  first_value_.assign(graph.value_count() + 1, 0);
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    bytes_[value] = laid_out(graph.bytes(value));
+    ++first_value_[graph.storage(value) + 1];
+  }
+  for (ValueId root = 0; root < graph.value_count(); ++root) {
+    first_value_[root + 1] += first_value_[root];
+  }
+  values_.resize(graph.value_count());
+  std::vector<std::uint32_t> next = first_value_;
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    values_[next[graph.storage(value)]++] = value;
+  }
+}
+
+void Timeline::begin_life(ValueId value, Position position) {
+  lives_.push_back({value, position, position, none, last_life_[value]});
+  last_life_[value] = static_cast<std::uint32_t>(lives_.size() - 1);
+}
+
+void Timeline::read_value(ValueId value, Position position) {
+  internal_check(last_life_[value] != none, "a value is read before it is made");
+  Life& life = lives_[last_life_[value]];
+  reads_.push_back({position, life.last_read});
+  life.last_read = static_cast<std::uint32_t>(reads_.size() - 1);
+  life.end = position;
+}
+
+void Timeline::read(std::span<const NodeId> order) {
+  lives_.clear();
+  reads_.clear();
+  std::fill(last_life_.begin(), last_life_.end(), none);
+  for (ValueId value = 0; value < graph_.value_count(); ++value) {
+    if (graph_.is_present(value)) begin_life(value, -1);
+  }
+  for (Position position = 0; position < std::ssize(order); ++position) {
+    const NodeId node = order[index(position)];
+    for (const ValueId input : inputs(node)) read_value(input, position);
+    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
+      begin_life(graph_.first_output(node) + i, position);
+    }
+  }
+  for (const ValueId target : graph_.targets()) {
+    if (!graph_.is_source_value(target)) {
+      read_value(target, static_cast<Position>(order.size()));
+    }
+  }
+  measure(order);
+}
+
+void Timeline::measure(std::span<const NodeId> order) {
+  ended_.assign(order.size() + 1, none);
+  next_ended_.resize(lives_.size());
+  for (std::uint32_t life = 0; life < lives_.size(); ++life) {
+    const Position end = lives_[life].end;
+    if (end < 0) continue;
+    next_ended_[life] = ended_[index(end)];
+    ended_[index(end)] = life;
+  }
+  std::fill(holders_.begin(), holders_.end(), 0);
+  heights_.resize(order.size());
+  highest_ = 0;
+  Bytes bytes = 0;
+  const auto begin = [&](ValueId value) {
+    const ValueId root = graph_.storage(value);
+    if (holders_[root]++ == 0) bytes += bytes_[root];
+  };
+  // The lives of what is present come first; what is never read is dropped before the first step.
+  for (const Life& life : lives_) {
+    if (life.begin >= 0) break;
+    if (life.end >= 0) begin(life.value);
+  }
+  for (Position position = 0; position < std::ssize(order); ++position) {
+    const NodeId node = order[index(position)];
+    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
+      begin(graph_.first_output(node) + i);
+    }
+    heights_[index(position)] = bytes + laid_out(graph_.workspace(node));
+    if (heights_[index(position)] > heights_[index(highest_)]) highest_ = position;
+    for (std::uint32_t life = ended_[index(position)]; life != none; life = next_ended_[life]) {
+      const ValueId root = graph_.storage(lives_[life].value);
+      if (--holders_[root] == 0) bytes -= bytes_[root];
+    }
+  }
+}
+
+bool Timeline::is_live(ValueId value, Position position) const {
+  std::uint32_t life = last_life_[value];
+  while (life != none && lives_[life].begin >= position) life = lives_[life].earlier;
+  return life != none && lives_[life].end >= position;
+}
+
+std::span<const Timeline::Gap> Timeline::gaps(Position position) {
+  constexpr Position busy = -2;
+  gaps_.clear();
+  for (const Life& life : lives_) {
+    if (life.begin > position || life.end < position) continue;
+    const ValueId root = graph_.storage(life.value);
+    if (gap_of_[root] == none) {
+      gap_of_[root] = static_cast<std::uint32_t>(gaps_.size());
+      gaps_.push_back({root, -1, std::numeric_limits<Position>::max()});
+    }
+    Gap& gap = gaps_[gap_of_[root]];
+    if (gap.after == busy) continue;
+    Position before = std::numeric_limits<Position>::max();
+    std::uint32_t read = life.last_read;
+    for (; read != none && reads_[read].position > position; read = reads_[read].earlier) {
+      before = reads_[read].position;
+    }
+    const Position after = read == none ? life.begin : reads_[read].position;
+    if (after == position) {
+      gap.after = busy;
+      continue;
+    }
+    gap.after = std::max(gap.after, after);
+    gap.before = std::min(gap.before, before);
+  }
+  for (const Gap& gap : gaps_) gap_of_[gap.root] = none;
+  std::erase_if(gaps_, [&](const Gap& gap) { return gap.after == busy || bytes_[gap.root] == 0; });
+  return gaps_;
+}
+
+void Timeline::live_values(ValueId root, Position position, std::vector<ValueId>& values) const {
+  values.clear();
+  for (std::uint32_t i = first_value_[root]; i < first_value_[root + 1]; ++i) {
+    // Live between two steps: made before this one and read after it.
+    if (is_live(values_[i], position)) values.push_back(values_[i]);
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "checkpoint/graph.h"
+
+namespace palimpsest {
+
+/// Where storages are live while nodes are computed in some order, each value held no longer than
+/// `drop_after_last_use` holds it. Positions count the steps of the order, −1 is before them;
+/// targets are read at its end. Bytes are those a layout takes.
+class Timeline {
+ public:
+  using Position = std::int32_t;
+
+  explicit Timeline(const Graph& graph);
+
+  /// Takes an order in which every value that is read was made before. Linear.
+  void read(std::span<const NodeId> order);
+
+  /// Bytes live while each step runs, workspace included, sources not.
+  std::span<const Bytes> heights() const { return heights_; }
+  /// The first position of the most bytes, and those bytes.
+  Position highest() const { return highest_; }
+  Bytes peak() const { return heights_.empty() ? 0 : heights_[index(highest_)]; }
+
+  /// True when `value` was made before `position` and is read there or later.
+  bool is_live(ValueId value, Position position) const;
+
+  /// A storage that is live and that nobody reads or makes between two positions.
+  struct Gap {
+    ValueId root;
+    Position after;   ///< the last position that reads or makes it
+    Position before;  ///< the next one that reads it
+  };
+  /// The gaps that `position` lies in. Valid until the next call.
+  std::span<const Gap> gaps(Position position);
+  /// The values of `root`'s storage that are live at `position`.
+  void live_values(ValueId root, Position position, std::vector<ValueId>& values) const;
+
+  Bytes bytes(ValueId root) const { return bytes_[root]; }
+  /// The values a node reads, each once, sources left out.
+  std::span<const ValueId> inputs(NodeId node) const {
+    return std::span(inputs_).subspan(first_input_[node],
+                                      first_input_[node + 1] - first_input_[node]);
+  }
+
+ private:
+  /// One life of a value: from the step that makes it to the last that reads it.
+  struct Life {
+    ValueId value;
+    Position begin;
+    Position end;
+    std::uint32_t last_read;  ///< the latest of its reads, or none
+    std::uint32_t earlier;    ///< the life of the same value before, or none
+  };
+  struct Read {
+    Position position;
+    std::uint32_t earlier;  ///< the read of the same life before, or none
+  };
+
+  static std::size_t index(Position position) { return static_cast<std::size_t>(position); }
+  void begin_life(ValueId value, Position position);
+  void read_value(ValueId value, Position position);
+  void measure(std::span<const NodeId> order);
+
+  const Graph& graph_;
+  std::vector<std::uint32_t> first_input_;  // by node, where its row of `inputs_` begins
+  std::vector<ValueId> inputs_;
+  std::vector<Bytes> bytes_;                // by root
+  std::vector<std::uint32_t> first_value_;  // by root, where its row of `values_` begins
+  std::vector<ValueId> values_;
+
+  std::vector<Life> lives_;
+  std::vector<Read> reads_;
+  std::vector<std::uint32_t> last_life_;   // by value
+  std::vector<std::uint32_t> next_ended_;  // by life, the next that ends at the same position
+  std::vector<std::uint32_t> ended_;       // by position, the first life that ends there
+  std::vector<std::uint32_t> holders_;     // by root: live values in it
+  std::vector<Bytes> heights_;
+  Position highest_ = 0;
+  std::vector<Gap> gaps_;
+  std::vector<std::uint32_t> gap_of_;  // by root, its place in `gaps_`, or none
+};
+
+}  // namespace palimpsest
