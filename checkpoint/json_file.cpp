@@ -31,9 +31,9 @@ void JsonValue::require_members(std::span<const char* const> keys) const {
   for (const auto& [key, value] : members) {
     const auto same = [&k = key](const char* known) { return k == known; };
     if (std::any_of(keys.begin(), keys.end(), same)) continue;
-    std::string known;
-    for (const char* name : keys) known.append(known.empty() ? "" : ", ").append(name);
-    fail("\"" + key + "\" is unknown; the keys are " + known);
+    std::string problem = "\"" + key + "\" is unknown; the keys are";
+    for (const char* name : keys) problem.append(name == keys.front() ? " " : ", ").append(name);
+    fail(problem);
   }
 }
 

@@ -262,7 +262,8 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
       std::stable_partition(order.begin(), order.end(), sticks_out(fit.bound()));
     }
   }
-  // Every other trial starts from the best order; some of what sticks out goes to the front.
+  // Every other trial starts from the best order; what sticks out goes to the front. The trials do
+  // not depend on `enough`, so that what fits in one size fits in a larger one.
   std::minstd_rand random;
   for (int left = affordable(most_trials);
        left > 0 && best > enough && best - enough < enough / 100; --left) {
@@ -273,7 +274,7 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
                   order.begin() + from + 1);
     }
     fit.place(order);
-    std::stable_partition(order.begin(), order.end(), sticks_out(enough));
+    std::stable_partition(order.begin(), order.end(), sticks_out(best - 1));
     try_order();
   }
   return best;

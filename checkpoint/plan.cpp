@@ -102,7 +102,8 @@ std::string Plan::summary() const {
          " extra work";
 }
 
-Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget) {
+Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
+               std::span<const Proposal> known) {
   if (graph.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
@@ -116,13 +117,13 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget) {
             planner.name(),        keep_all_peak,         budget};
   }
 
-  std::vector<Measured> measured = measure(graph, planner.propose(graph, limit), planner.name());
-  internal_check(!measured.empty(), "a planner proposed nothing");
-  int laid_out_hard = 0;  // trying harder for every one would take too long
+  std::vector<Proposal> proposals = planner.propose(graph, limit);
+  internal_check(!proposals.empty(), "a planner proposed nothing");
+  proposals.insert(proposals.end(), known.begin(), known.end());
+  std::vector<Measured> measured = measure(graph, std::move(proposals), planner.name());
   for (Measured& each : measured) {
     if (each.simulation.peak > limit) continue;
-    const Bytes enough = laid_out_hard++ < 3 ? limit : unlimited;
-    Layout layout = lay_out(graph, each.proposal.schedule, enough);
+    Layout layout = lay_out(graph, each.proposal.schedule, limit);
     if (layout.size > limit) continue;
     std::vector<Candidate> candidates = best_of_each(measured, limit);
     return {std::move(each.proposal.schedule),

@@ -57,9 +57,11 @@ struct Plan {
 inline constexpr Bytes unlimited = INT64_MAX;
 
 /// The cheapest of the planner's schedules whose layout fits its limit (see `Planner::limit`);
-/// keep-all when it fits and the planner accepts it. Throws `BudgetError` naming the smallest
-/// feasible budget found, `ArgumentError` for an empty graph.
-Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited);
+/// keep-all when it fits and the planner accepts it. Schedules `known` before, as for a smaller
+/// budget, are chosen from too. Throws `BudgetError` naming the smallest feasible budget found,
+/// `ArgumentError` for an empty graph.
+Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited,
+               std::span<const Proposal> known = {});
 
 /// The smallest budget found for which `make_plan` succeeds.
 Bytes smallest_budget(const Graph& graph, const Planner& planner);

@@ -40,6 +40,13 @@ class Planner {
   /// True for a planner that looks for the cheapest plan: when keep-all fits it is taken, and
   /// nothing is proposed.
   virtual bool accepts_keep_all() const { return false; }
+  /// A planner that goes on from `found` for so many seconds, in round `round`; null when more time
+  /// finds nothing more. An engine asks for it while it runs a plan again and again.
+  virtual std::shared_ptr<const Planner> continuing(Schedule found, double seconds,
+                                                    std::uint64_t round) const {
+    static_cast<void>(found), static_cast<void>(seconds), static_cast<void>(round);
+    return nullptr;
+  }
 };
 
 using PlannerPtr = std::shared_ptr<const Planner>;

@@ -20,6 +20,10 @@ struct Segment {
 /// Computes each needed node once and drops each value after its last use.
 PlannerPtr keep_all();
 
+/// Follows a schedule that is there already, as one read from a file. Planning throws
+/// `ScheduleError` when it is not valid for the graph.
+PlannerPtr given(Schedule schedule);
+
 /// Cuts the forward part into equal segments and recomputes all but the last.
 struct Uniform {
   std::uint32_t segments = 0;  ///< number of segments; or
@@ -74,7 +78,7 @@ PlannerPtr greedy();
 /// How long a search goes on.
 struct SearchSettings {
   /// Moves tried at most; the same number gives the same plan. When neither this nor `seconds` is
-  /// given, as many as take about a tenth of one pass over the graph, by its own costs.
+  /// given, 2000, or fewer where these would take more than about a second.
   std::optional<std::uint64_t> moves = {};
   /// Time since the beginning after which no more moves are tried.
   std::optional<double> seconds = {};
@@ -86,12 +90,14 @@ struct SearchSettings {
 
 /// What `greedy` finds for the budget, improved by large neighbourhood search (Shaw, 1998) under
 /// simulated annealing: parts of the recomputation are taken out at random and made up for in other
-/// ways. Looks for smaller peaks when nothing fits. Throws `ArgumentError` unless seconds ≥ 0.
+/// ways. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr search(SearchSettings settings = {});
 
 /// The best of the planners here, improved as `search` does: of greedy, uniform segments and, from
 /// 500 nodes on, chain and min-cut. A plan says which of them made it and how the others did.
-/// Throws `ArgumentError` unless seconds ≥ 0.
+/// Without moves the plan is monotone: a larger budget never costs more. With moves it nearly is,
+/// and exactly when plans for smaller budgets are handed to `make_plan`, as an engine does. Throws
+/// `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});
 
 }  // namespace palimpsest

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <list>
 #include <optional>
 
 #include "autodiff/execute.h"
@@ -14,8 +13,8 @@
 #include "checkpoint/planners.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/executor.h"
+#include "strategy/plan_store.h"
 #include "strategy/present.h"
-#include "strategy/program.h"
 
 namespace palimpsest {
 namespace {
@@ -25,41 +24,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-/// Plans kept; enough for the handful of structures a program alternates between.
-constexpr std::size_t most_cached_plans = 16;
-
-/// Where the targets lie when the plan has been carried out.
-std::vector<Arena::Range> places_of_targets(const Graph& graph, const Plan& plan) {
-  std::vector<bool> wanted(graph.value_count());
-  for (const ValueId target : graph.targets()) wanted[graph.storage(target)] = true;
-  std::vector<Arena::Range> places;
-  for (const Interval& interval : plan.layout.intervals) {
-    if (interval.last + 1 < plan.schedule.steps.size()) continue;
-    if (interval.storage == Interval::workspace || !wanted[interval.storage]) continue;
-    places.push_back({interval.offset, interval.bytes});
-  }
-  return places;
-}
-
-struct CachedPlan {
-  std::uint64_t hash;
-  std::string planner;
-  Bytes budget;
-  Graph graph;
-  Plan plan;
-  Program program;
-  std::vector<Arena::Range> results;  // places of the targets
-
-  CachedPlan(std::uint64_t key, std::string name, Bytes bytes, Graph g, Plan p)
-      : hash(key),
-        planner(std::move(name)),
-        budget(bytes),
-        graph(std::move(g)),
-        plan(std::move(p)),
-        program(graph, plan),
-        results(places_of_targets(graph, plan)) {}
-};
 
 int checked_threads(int threads) {
   if (threads < 0) {
@@ -73,7 +37,8 @@ int checked_threads(int threads) {
 }
 
 const PlannerPtr& planner_of(const RunOptions& options) {
-  static const PlannerPtr standard = automatic();
+  // A search before the first run would not pay when it is the only one.
+  static const PlannerPtr standard = automatic({.moves = 0});
   return options.planner != nullptr ? options.planner : standard;
 }
 
@@ -90,8 +55,7 @@ struct Engine::State {
   Meter meter;
   Arena arena;
   std::vector<Arena::Range> held;  // of the arena: targets of the last run
-  std::list<CachedPlan> plans;     // most recently used first
-  std::uint64_t plans_made = 0;
+  PlanStore plans;
   std::optional<tbb::task_arena> threads;
 
   tbb::task_arena& thread_arena(int count) {
@@ -99,31 +63,13 @@ struct Engine::State {
     return *threads;
   }
 
-  /// The plan for `graph`, from an earlier run of the same structure when there was one.
-  CachedPlan& plan_for(Graph graph, const Planner& planner, Bytes budget, bool& reused) {
-    const std::uint64_t hash = graph.structure_hash();
-    const auto known = std::find_if(plans.begin(), plans.end(), [&](const CachedPlan& entry) {
-      return entry.hash == hash && entry.budget == budget && entry.planner == planner.key() &&
-             entry.graph == graph;
-    });
-    reused = known != plans.end();
-    if (reused) {
-      plans.splice(plans.begin(), plans, known);
-      return plans.front();
-    }
-    Plan plan = make_plan(graph, planner, budget);
-    ++plans_made;
-    plans.emplace_front(hash, planner.key(), budget, std::move(graph), std::move(plan));
-    if (plans.size() > most_cached_plans) plans.pop_back();
-    return plans.front();
-  }
-
   /// An arena for `plan` that nobody holds a part of: the last one when it has the size and is
   /// free.
-  const Arena& arena_for(const CachedPlan& cached) {
-    if (arena.size() != cached.plan.layout.size || arena.in_use()) give_arena_up();
-    if (arena.size() == 0) arena = Arena(meter, cached.plan.layout.size);
-    held = cached.results;
+  const Arena& arena_for(const PlanStore::Ready& ready) {
+    const Bytes size = ready.plan.layout.size;
+    if (arena.size() != size || arena.in_use()) give_arena_up();
+    if (arena.size() == 0) arena = Arena(meter, size);
+    held = ready.results;
     return arena;
   }
 
@@ -137,7 +83,7 @@ Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 const Meter& Engine::meter() const { return state_->meter; }
-std::uint64_t Engine::plans_made() const { return state_->plans_made; }
+std::uint64_t Engine::plans_made() const { return state_->plans.made(); }
 
 Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
@@ -167,9 +113,11 @@ Bytes present_bytes(const Graph& graph) {
   return bytes;
 }
 
-void fill(Report& report, const Tape& tape, const CachedPlan& cached,
+void fill(Report& report, const Tape& tape, const PlanStore::Entry& entry,
           std::span<const Event> events) {
-  const Plan& plan = cached.plan;
+  const Plan& plan = entry.ready.plan;
+  report.plan_reused = entry.reused;
+  report.plan_improvements = entry.improvements;
   report.planner = plan.planner;
   report.summary = plan.summary();
   report.kernel_level = kernels().level;
@@ -205,28 +153,29 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   Report report;
   report.threads = checked_threads(options.threads);
   const Clock::time_point planning = Clock::now();
-  CachedPlan& cached =
-      state_->plan_for(graph_of(tape, targets, report.threads, backward_begins, {}, held),
-                       *planner_of(options), options.memory_budget, report.plan_reused);
+  PlanStore::Entry& entry =
+      state_->plans.find_or_make(graph_of(tape, targets, report.threads, backward_begins, {}, held),
+                                 planner_of(options), options.memory_budget);
   report.planning_seconds = seconds_since(planning);
 
-  const Plan& plan = cached.plan;
+  const Plan& plan = entry.ready.plan;
   // Values that are present have a place in the layout too. A few are copied there; with many, an
   // arena of the layout's size beside them would be too much, and each value gets its own storage.
-  const Bytes present = present_bytes(cached.graph);
+  const Bytes present = present_bytes(entry.graph);
   const bool in_arena = plan.layout.size > 0 && present <= plan.layout.size / 16;
-  const Arena* arena = in_arena ? &state_->arena_for(cached) : nullptr;
+  const Arena* arena = in_arena ? &state_->arena_for(entry.ready) : nullptr;
   if (!in_arena) state_->give_arena_up();
 
   const Clock::time_point running = Clock::now();
-  Executor executor(tape, cached.graph, plan, cached.program, state_->meter, arena);
+  Executor executor(tape, entry.graph, plan, entry.ready.program, state_->meter, arena);
   state_->thread_arena(report.threads).execute([&] {
     executor.run(report.threads, options.anomaly);
   });
   report.run_seconds = seconds_since(running);
+  entry.run_seconds += report.run_seconds;
   report.measured_peak = executor.peak_reserved();
   report.measured_live_peak = executor.peak_live();
-  fill(report, tape, cached, executor.events());
+  fill(report, tape, entry, executor.events());
   return report;
 }
 

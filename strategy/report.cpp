@@ -55,7 +55,8 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   line("time") << 1e3 * report.run_seconds << " ms, in kernels " << 1e3 * report.kernel_seconds
                << " ms on " << report.threads << " threads (" << report.kernel_level
                << "), planning " << 1e3 * report.planning_seconds << " ms"
-               << (report.plan_reused ? " (plan reused)" : "") << '\n';
+               << (report.plan_reused ? " (plan reused)" : "")
+               << (report.plan_improvements > 0 ? " (and improved)" : "") << '\n';
   constexpr std::size_t most_shown = 8;
   const auto times = report.by_operation();
   for (std::size_t i = 0; i < std::min(most_shown, times.size()); ++i) {

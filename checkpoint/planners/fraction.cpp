@@ -9,7 +9,7 @@ namespace {
 
 class Fraction final : public Planner {
  public:
-  explicit Fraction(double fraction) : fraction_(fraction), cheapest_(automatic()) {
+  explicit Fraction(double fraction) : fraction_(fraction), cheapest_(automatic({.moves = 0})) {
     if (!(fraction >= 0 && fraction <= 1)) {
       throw ArgumentError("[fraction] " + std::to_string(fraction) +
                           " is no fraction of keep-all's memory; give one in [0, 1]");
@@ -27,6 +27,9 @@ class Fraction final : public Planner {
     return std::min(budget, static_cast<Bytes>(fraction_ * static_cast<double>(keep_all_peak)));
   }
   bool accepts_keep_all() const override { return true; }
+  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
+    return cheapest_->continuing(std::move(found), seconds, round);
+  }
 
  private:
   std::string text(const char* format) const {

@@ -29,7 +29,7 @@ class Levels {
 
   std::vector<Proposal> run() {
     // The work is bounded: larger graphs get fewer levels first, then fewer weights.
-    constexpr std::size_t work = 100'000;
+    constexpr std::size_t work = 60'000;
     const std::size_t runs = std::clamp<std::size_t>(work / (nodes_ + 1), 6, 300);
     const std::size_t weights = std::clamp<std::size_t>(runs / 24, 1, portfolio.size());
     const std::size_t levels = std::min(runs / weights, nodes_ + 6);

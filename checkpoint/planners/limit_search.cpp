@@ -36,15 +36,10 @@ LimitSearch::LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed)
       random_(seed),
       met_(graph.node_count()) {}
 
-bool LimitSearch::keeps_to_limit(std::span<const NodeId> order) {
-  timeline_.read(order);
-  return timeline_.peak() <= limit_;
-}
-
 std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order) {
   constexpr std::array parts = {0.3, 0.1, 0.03, 0.01};
-  constexpr std::size_t most_reads = 100'000;  // of nodes: some milliseconds
-  std::size_t left = most_reads / (order.size() + 1);
+  // Some milliseconds.
+  std::size_t left = 20 + 30'000 / (order.size() + 1);
   std::vector<std::vector<NodeId>> lowered;
   timeline_.read(order);
   Bytes peak = timeline_.peak();

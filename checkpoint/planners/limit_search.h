@@ -16,8 +16,6 @@ class LimitSearch {
  public:
   LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed = 1);
 
-  bool keeps_to_limit(std::span<const NodeId> order);
-
   /// Orders of ever lower peaks than that of `order`, as far as a bounded effort finds them; the
   /// same whatever the budget.
   std::vector<std::vector<NodeId>> lower(std::vector<NodeId> order);

@@ -22,6 +22,32 @@ std::vector<NodeId> order_of(const Schedule& schedule) {
   return order;
 }
 
+struct Measured {
+  const Schedule* schedule;
+  Bytes peak;
+  double cost;
+};
+
+/// Cheapest first.
+std::vector<Measured> measure(const Graph& graph, std::span<const Proposal> proposals) {
+  std::vector<Measured> measured;
+  measured.reserve(proposals.size());
+  for (const Proposal& proposal : proposals) {
+    const Simulation simulation = simulate(graph, proposal.schedule);
+    measured.push_back({&proposal.schedule, simulation.peak, simulation.cost});
+  }
+  std::stable_sort(measured.begin(), measured.end(),
+                   [](const Measured& a, const Measured& b) { return a.cost < b.cost; });
+  return measured;
+}
+
+const Schedule& lowest(const Graph& graph, std::span<const Proposal> proposals) {
+  const std::vector<Measured> all = measure(graph, proposals);
+  return *std::min_element(all.begin(), all.end(), [](const Measured& a, const Measured& b) {
+            return a.peak < b.peak;
+          })->schedule;
+}
+
 class Searching final : public Planner {
  public:
   Searching(std::string name, PlannerPtr first, SearchSettings settings)
@@ -48,6 +74,10 @@ class Searching final : public Planner {
     for (Proposal& proposal : proposals) {
       if (proposal.planner.empty()) proposal.planner = first_->name();
     }
+    LimitSearch search(graph, budget, settings_.seed);
+    for (std::vector<NodeId>& order : search.lower(order_of(lowest(graph, proposals)))) {
+      proposals.emplace_back(drop_after_last_use(graph, order), "search");
+    }
     const std::uint64_t moves = moves_for(graph);
     if (moves == 0) return proposals;
     const auto stop = [&] {
@@ -58,55 +88,31 @@ class Searching final : public Planner {
       if (!settings_.lay_out) return Bytes{0};
       return lay_out(graph, drop_after_last_use(graph, order), budget).size;
     };
-    LimitSearch search(graph, budget, settings_.seed);
-    const auto fits = [&](std::span<const NodeId> order) {
-      return search.keeps_to_limit(order) && size(order) <= budget;
-    };
-    std::vector<NodeId> order = best(graph, proposals, budget);
-    bool found = fits(order);
-    if (!found) {
-      for (std::vector<NodeId>& lower : search.lower(order)) {
-        proposals.emplace_back(drop_after_last_use(graph, lower), "search");
-        if (found) continue;
-        found = fits(lower);
-        order = std::move(lower);
-      }
-    }
-    if (search.keeps_to_limit(order)) {
-      order = search.improve(std::move(order), moves, stop, size);
-      proposals.emplace_back(drop_after_last_use(graph, order), "search");
-    }
+    std::vector<Measured> starts = measure(graph, proposals);
+    std::erase_if(starts, [&](const Measured& start) { return start.peak > budget; });
+    if (starts.empty()) return proposals;
+    const auto laid_out = std::find_if(starts.begin(), starts.end(), [&](const Measured& start) {
+      return size(order_of(*start.schedule)) <= budget;
+    });
+    const Measured& start = laid_out != starts.end() ? *laid_out : starts.front();
+    const std::vector<NodeId> found = search.improve(order_of(*start.schedule), moves, stop, size);
+    proposals.emplace_back(drop_after_last_use(graph, found), "search");
     return proposals;
+  }
+
+  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
+    SearchSettings settings = settings_;
+    settings.moves = {};
+    settings.seconds = seconds;
+    settings.seed += round;
+    return search_from(name_, given(std::move(found)), settings);
   }
 
  private:
   std::uint64_t moves_for(const Graph& graph) const {
-    constexpr std::uint64_t most = 2000;
-    constexpr double seconds_per_node = 0.7e-6;  // of a move
     if (settings_.moves) return *settings_.moves;
     if (settings_.seconds) return std::numeric_limits<std::uint64_t>::max();
-    const double seconds = seconds_per_node * graph.node_count();
-    return static_cast<std::uint64_t>(
-        std::min<double>(most, 0.1 * graph.one_pass_cost() / seconds));
-  }
-
-  /// The order of the cheapest schedule whose peak keeps to the budget, or of the lowest peak.
-  static std::vector<NodeId> best(const Graph& graph, const std::vector<Proposal>& proposals,
-                                  Bytes budget) {
-    const Schedule* best = nullptr;
-    Bytes peak = 0;
-    double cost = 0;
-    for (const auto& [schedule, planner] : proposals) {
-      const Simulation now = simulate(graph, schedule);
-      const bool fits = now.peak <= budget;
-      const bool better =
-          best == nullptr || (fits ? peak > budget || now.cost < cost : now.peak < peak);
-      if (!better) continue;
-      best = &schedule;
-      peak = now.peak;
-      cost = now.cost;
-    }
-    return order_of(*best);
+    return std::min(2000u, 1'000'000u / (graph.node_count() + 1));
   }
 
   std::string name_;

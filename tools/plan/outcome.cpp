@@ -37,9 +37,9 @@ nlohmann::ordered_json to_json(const Outcome& outcome) {
 }
 
 Planned plan_with(const Graph& graph, const std::string& name, const Planner& planner,
-                  Bytes budget) {
+                  Bytes budget, std::span<const Proposal> known) {
   const auto start = std::chrono::steady_clock::now();
-  Plan plan = make_plan(graph, planner, budget);
+  Plan plan = make_plan(graph, planner, budget, known);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   Outcome outcome{name,
                   budget,

@@ -17,6 +17,7 @@ struct Swept {
   Bytes smallest = 0;
   std::optional<Outcome> at_smallest = {};            // where its curve begins
   std::vector<std::optional<Outcome>> outcomes = {};  // by budget; nothing where no plan fits
+  std::vector<Proposal> found = {};                   // for smaller budgets
 };
 
 /// What all planners are asked for, and what none can be below.
@@ -35,9 +36,11 @@ std::vector<Level> levels_between(const Graph& graph, Bytes first, Bytes last, i
   return levels;
 }
 
-std::optional<Outcome> try_plan(const Graph& graph, const Swept& swept, Bytes budget) {
+std::optional<Outcome> try_plan(const Graph& graph, Swept& swept, Bytes budget) {
   try {
-    return plan_with(graph, swept.name, *swept.planner, budget).outcome;
+    Planned planned = plan_with(graph, swept.name, *swept.planner, budget, swept.found);
+    swept.found.emplace_back(std::move(planned.plan.schedule), planned.plan.planner);
+    return planned.outcome;
   } catch (const BudgetError&) {
     return {};
   }

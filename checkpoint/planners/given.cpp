@@ -1,0 +1,29 @@
+#include "checkpoint/planners.h"
+
+namespace palimpsest {
+
+namespace {
+
+class Given final : public Planner {
+ public:
+  explicit Given(Schedule schedule) : schedule_(std::move(schedule)) {}
+
+  std::string name() const override { return "given"; }
+  std::string key() const override {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const Step& step : schedule_.steps) {
+      hash = (hash ^ (std::uint64_t{step.id} << 1 | std::uint64_t(step.kind))) * 0x100000001b3;
+    }
+    return "given " + std::to_string(schedule_.steps.size()) + " " + std::to_string(hash);
+  }
+  std::vector<Proposal> propose(const Graph&, Bytes) const override { return {schedule_}; }
+
+ private:
+  Schedule schedule_;
+};
+
+}  // namespace
+
+PlannerPtr given(Schedule schedule) { return std::make_shared<Given>(std::move(schedule)); }
+
+}  // namespace palimpsest

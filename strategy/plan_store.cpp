@@ -1,0 +1,93 @@
+#include "strategy/plan_store.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace palimpsest {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Enough for the handful of structures and budgets a program alternates between.
+constexpr std::size_t most_entries = 16;
+/// Of what a plan has run, spent on looking for a better one.
+constexpr double share = 0.1;
+constexpr double longest_round = 2;
+constexpr int most_vain = 3;
+/// Of the cost, what is saved at least: the arena may have to be mapped anew.
+constexpr double worth_it = 1e-3;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Where the targets lie when the plan has been carried out.
+std::vector<Arena::Range> places_of_targets(const Graph& graph, const Plan& plan) {
+  std::vector<bool> wanted(graph.value_count());
+  for (const ValueId target : graph.targets()) wanted[graph.storage(target)] = true;
+  std::vector<Arena::Range> places;
+  for (const Interval& interval : plan.layout.intervals) {
+    if (interval.last + 1 < plan.schedule.steps.size()) continue;
+    if (interval.storage == Interval::workspace || !wanted[interval.storage]) continue;
+    places.push_back({interval.offset, interval.bytes});
+  }
+  return places;
+}
+
+}  // namespace
+
+PlanStore::Ready::Ready(const Graph& graph, Plan p)
+    : plan(std::move(p)), program(graph, plan), results(places_of_targets(graph, plan)) {}
+
+PlanStore::Entry& PlanStore::find_or_make(Graph graph, const PlannerPtr& planner, Bytes budget) {
+  const std::uint64_t hash = graph.structure_hash();
+  const std::string key = planner->key();
+  std::vector<Proposal> others;
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->hash != hash || entry->key != key || !(entry->graph == graph)) continue;
+    if (entry->budget != budget) {
+      others.emplace_back(entry->ready.plan.schedule, entry->ready.plan.planner);
+      continue;
+    }
+    improve(*entry);
+    entry->reused = true;
+    entries_.splice(entries_.begin(), entries_, entry);
+    return entries_.front();
+  }
+  const Clock::time_point start = Clock::now();
+  Plan plan = make_plan(graph, *planner, budget, others);
+  Ready ready(graph, std::move(plan));
+  ++made_;
+  entries_.push_front({hash, key, planner, budget, std::move(graph), std::move(ready)});
+  entries_.front().planning_seconds = seconds_since(start);
+  if (entries_.size() > most_entries) entries_.pop_back();
+  return entries_.front();
+}
+
+void PlanStore::improve(Entry& entry) {
+  const Plan& plan = entry.ready.plan;
+  if (entry.vain >= most_vain || plan.simulation.recomputed == 0) return;
+  if (share * entry.run_seconds < entry.planning_seconds + entry.next_seconds) return;
+  const PlannerPtr planner =
+      entry.planner->continuing(plan.schedule, entry.next_seconds, ++entry.rounds);
+  if (planner == nullptr) {
+    entry.vain = most_vain;
+    return;
+  }
+  const Clock::time_point start = Clock::now();
+  Plan found =
+      make_plan(entry.graph, *planner,
+                std::min(entry.budget, entry.planner->limit(plan.keep_all_peak, entry.budget)));
+  ++entry.vain;
+  if (found.simulation.cost < (1 - worth_it) * plan.simulation.cost) {
+    found.budget = entry.budget;
+    entry.ready = Ready(entry.graph, std::move(found));
+    entry.vain = 0;
+    ++entry.improvements;
+  }
+  entry.planning_seconds += seconds_since(start);
+  entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
+}
+
+}  // namespace palimpsest

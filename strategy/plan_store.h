@@ -1,0 +1,59 @@
+#pragma once
+
+#include <list>
+#include <string>
+#include <vector>
+
+#include "checkpoint/arena.h"
+#include "checkpoint/plan.h"
+#include "strategy/program.h"
+
+namespace palimpsest {
+
+/// The plans of an engine, found again by the structure of their graphs, and improved while they
+/// serve: looking for a better plan takes at most a tenth of the seconds spent running it, in
+/// rounds, until several in a row find nothing. A plan made for one budget is a candidate for
+/// every other budget.
+class PlanStore {
+ public:
+  /// A plan and what running it takes.
+  struct Ready {
+    Plan plan;
+    Program program;
+    std::vector<Arena::Range> results;  ///< places of the targets
+
+    Ready(const Graph& graph, Plan plan);
+  };
+  struct Entry {
+    std::uint64_t hash;  ///< of the graph's structure
+    std::string key;     ///< of the planner
+    PlannerPtr planner;
+    Bytes budget;
+    Graph graph;
+    Ready ready;
+    bool reused = false;
+    std::uint32_t improvements = 0;
+    double run_seconds = 0;  ///< for which the plan has served; whoever runs it adds to it
+
+    // Of looking for a better plan.
+    double planning_seconds = 0;
+    double next_seconds = 0.01;  ///< of the next round
+    std::uint64_t rounds = 0;
+    int vain = 0;  ///< rounds since the last that found one
+  };
+
+  /// The plan for `graph`, made now unless it is there. The reference holds until the next call.
+  /// Throws what `make_plan` throws.
+  Entry& find_or_make(Graph graph, const PlannerPtr& planner, Bytes budget);
+
+  /// Graphs planned so far.
+  std::uint64_t made() const { return made_; }
+
+ private:
+  static void improve(Entry& entry);
+
+  std::list<Entry> entries_;  // most recently used first
+  std::uint64_t made_ = 0;
+};
+
+}  // namespace palimpsest

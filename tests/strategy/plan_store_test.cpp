@@ -1,0 +1,119 @@
+#include "strategy/plan_store.h"
+
+#include "checkpoint/planners.h"
+#include "tests/catch.h"
+#include "tests/checkpoint/graphs.h"
+
+namespace palimpsest {
+namespace {
+
+Schedule order_in(const Graph& graph, std::uint32_t segments) {
+  return uniform({.segments = segments})->propose(graph, unlimited).front().schedule;
+}
+
+double cost_of(const PlanStore::Entry& entry) { return entry.ready.plan.simulation.cost; }
+
+/// Plans larger budgets worse than small ones.
+class Fickle final : public Planner {
+ public:
+  explicit Fickle(Bytes worse_from) : worse_from_(worse_from) {}
+  std::string name() const override { return "fickle"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    Schedule schedule = order_in(graph, 8);
+    if (budget >= worse_from_) {  // computes the first node many times over
+      const Step first = schedule.steps.front();
+      schedule.steps.insert(schedule.steps.begin(), 10, first);
+    }
+    return {std::move(schedule)};
+  }
+
+ private:
+  Bytes worse_from_;
+};
+
+/// Finds something better in some rounds.
+class Improving final : public Planner {
+ public:
+  explicit Improving(std::vector<std::uint32_t> segments_by_round)
+      : segments_(std::move(segments_by_round)) {}
+  std::string name() const override { return "improving"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
+    return {order_in(graph, segments_.front())};
+  }
+  PlannerPtr continuing(Schedule, double seconds, std::uint64_t round) const override {
+    asked.push_back(seconds);
+    const std::size_t last = segments_.size() - 1;
+    return uniform({.segments = segments_[std::min<std::size_t>(round, last)]});
+  }
+
+  mutable std::vector<double> asked;
+
+ private:
+  std::vector<std::uint32_t> segments_;
+};
+
+TEST_CASE("a plan for one budget is a candidate for a larger one") {
+  const Graph graph = tests::chain(64);
+  const Bytes small = make_plan(graph, *uniform({.segments = 8})).predicted_peak();
+  const auto fickle = std::make_shared<Fickle>(small + 64);
+  PlanStore fresh;
+  const double alone = cost_of(fresh.find_or_make(Graph(graph), fickle, small + 64));
+  PlanStore store;
+  const double first = cost_of(store.find_or_make(Graph(graph), fickle, small));
+  CHECK(first < alone);
+  CHECK(cost_of(store.find_or_make(Graph(graph), fickle, small + 64)) == first);
+  CHECK(store.made() == 2);
+  // Another graph's plans are no candidates, nor another planner's.
+  CHECK(cost_of(store.find_or_make(tests::chain(63), fickle, small + 64)) > first);
+  CHECK(store.find_or_make(Graph(graph), uniform({.segments = 2}), unlimited).ready.plan.planner ==
+        "uniform, 2 segments");
+}
+
+TEST_CASE(
+    "plans get better while they serve, in a tenth of the time, until nothing more is found") {
+  const Graph graph = tests::chain(64);
+  // Of 64 steps in k segments, all but the last of which are computed again, few segments cost
+  // least.
+  const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 8, 4, 16, 2, 2});
+  PlanStore store;
+  const auto serve = [&](double seconds) -> PlanStore::Entry& {
+    PlanStore::Entry& entry = store.find_or_make(Graph(graph), planner, unlimited);
+    entry.run_seconds += seconds;
+    return entry;
+  };
+  const double eight = cost_of(serve(0));
+  CHECK(serve(0).reused);
+  CHECK(planner->asked.empty());
+  serve(1000);
+  std::vector<double> costs;
+  for (int k = 0; k < 10; ++k) costs.push_back(cost_of(serve(1000)));
+  const double four = make_plan(graph, *uniform({.segments = 4})).simulation.cost;
+  const double two = make_plan(graph, *uniform({.segments = 2})).simulation.cost;
+  REQUIRE(two < four);
+  REQUIRE(four < eight);
+  CHECK(costs == std::vector<double>{eight, four, four, two, two, two, two, two, two, two});
+  CHECK(serve(0).improvements == 2);
+  // A vain round, a better plan, a vain one, a better one, and three vain ones.
+  CHECK(planner->asked == std::vector<double>{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64});
+  CHECK(store.made() == 1);
+}
+
+TEST_CASE("a searching planner continues from the plan it made") {
+  const Graph graph = tests::random_graph(7, 60);
+  const PlannerPtr planner = automatic({.moves = 0});
+  const Bytes budget =
+      (smallest_budget(graph, *planner) + make_plan(graph, *keep_all()).predicted_peak()) / 2;
+  PlanStore store;
+  double cost = std::numeric_limits<double>::infinity();
+  for (int k = 0; k < 8; ++k) {
+    PlanStore::Entry& entry = store.find_or_make(Graph(graph), planner, budget);
+    CHECK(cost_of(entry) <= cost);
+    CHECK(entry.ready.plan.predicted_peak() <= budget);
+    CHECK(entry.ready.plan.budget == budget);
+    cost = cost_of(entry);
+    entry.run_seconds += 1000;
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
