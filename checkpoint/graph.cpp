@@ -68,6 +68,15 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
   return node;
 }
 
+int Graph::view_of(ValueId value) const {
+  const ValueId root = storage(value);
+  const std::span<const ValueId> from = inputs(producer(value));
+  const auto base = std::find_if(from.begin(), from.end(), [&](ValueId input) {
+    return root != value && storage(input) == root;
+  });
+  return base != from.end() ? static_cast<int>(base - from.begin()) : -1;
+}
+
 void Graph::add_target(ValueId value) {
   if (value >= value_count()) {
     throw ArgumentError("[graph] target " + std::to_string(value) + " is not a value; there are " +

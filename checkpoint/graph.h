@@ -58,6 +58,8 @@ class Graph {
   bool is_source_value(ValueId value) const { return values_[value].source; }
   /// The value whose storage this one lies in: itself unless it is a view.
   ValueId storage(ValueId value) const { return values_[value].storage; }
+  /// Position among the inputs of the value's node of one whose storage it shares, or −1.
+  int view_of(ValueId value) const;
   /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
   Bytes bytes(ValueId value) const { return values_[value].source ? 0 : values_[value].bytes; }
   /// Bytes of a source's value, which are outside every budget; 0 for any other value.

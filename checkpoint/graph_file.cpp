@@ -102,22 +102,17 @@ class Reader {
 
 /// The file's line about a node.
 Json to_json(const Graph& graph, NodeId node) {
-  const std::span<const ValueId> inputs = graph.inputs(node);
   Json outputs = Json::array();
   Json view_of = Json::array();
   bool views = false;
   for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
     const ValueId value = graph.first_output(node) + i;
-    const ValueId root = graph.storage(value);
-    const auto base = std::find_if(inputs.begin(), inputs.end(), [&](ValueId input) {
-      return root != value && graph.storage(input) == root;
-    });
-    const bool view = base != inputs.end();
     outputs.push_back(graph.bytes(value) + graph.source_bytes(value));
-    view_of.push_back(view ? base - inputs.begin() : -1);
-    views = views || view;
+    view_of.push_back(graph.view_of(value));
+    views = views || graph.view_of(value) >= 0;
   }
-  Json json{{"name", graph.name(node)}, {"inputs", inputs}, {"outputs", std::move(outputs)}};
+  Json json{
+      {"name", graph.name(node)}, {"inputs", graph.inputs(node)}, {"outputs", std::move(outputs)}};
   if (views) json["view_of"] = std::move(view_of);
   if (graph.workspace(node) > 0) json["workspace"] = graph.workspace(node);
   json["cost"] = graph.cost(node);

@@ -16,6 +16,8 @@ constexpr NamedPlanner planners[] = {
      [](const Settings& settings) { return automatic({.seconds = settings.seconds}); }},
     {"keep_all", "", "computes each node once and drops values after their last use", false,
      [](const Settings&) { return keep_all(); }},
+    {"reordered", "", "computes each node once, in an order in which fewer bytes are live", false,
+     [](const Settings&) { return reordered(); }},
     {"greedy", "", "offline eviction at many levels of memory (after Kirisame et al., 2021)", false,
      [](const Settings&) { return greedy(); }},
     {"search", "", "greedy, improved by large neighbourhood search (Shaw, 1998)", true,

@@ -20,6 +20,9 @@ struct Segment {
 /// Computes each needed node once and drops each value after its last use.
 PlannerPtr keep_all();
 
+/// Computes each needed node once, like `keep_all`, in an order in which fewer bytes are live.
+PlannerPtr reordered();
+
 /// Follows a schedule that is there already, as one read from a file. Planning throws
 /// `ScheduleError` when it is not valid for the graph.
 PlannerPtr given(Schedule schedule);
@@ -93,8 +96,9 @@ struct SearchSettings {
 /// ways. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr search(SearchSettings settings = {});
 
-/// The best of the planners here, improved as `search` does: of greedy, uniform segments and, from
-/// 500 nodes on, chain and min-cut. A plan says which of them made it and how the others did.
+/// The best of the planners here, improved as `search` does: of greedy, uniform segments, from
+/// 500 nodes on chain and min-cut, and greedy again in another order of the nodes where one lowers
+/// the peak. A plan says which of them made it and how the others did.
 /// Without moves the plan is monotone: a larger budget never costs more. With moves it nearly is,
 /// and exactly when plans for smaller budgets are handed to `make_plan`, as an engine does. Throws
 /// `ArgumentError` unless seconds ≥ 0.

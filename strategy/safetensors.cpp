@@ -120,8 +120,9 @@ std::vector<std::int64_t> read_counts(const std::string& path, const std::string
   for (const json& number : numbers.get_ref<const json::array_t&>()) {
     // The JSON library would turn -1 and 1e300 into anything.
     if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
-      const std::string text = number.is_number() ? number.dump() : number.type_name();
-      fail(path, length_bytes, "tensor '" + name + "': " + text + " is no size or offset");
+      std::string problem = "tensor '" + name + "': ";
+      problem += number.is_number() ? number.dump() : number.type_name();
+      fail(path, length_bytes, problem + " is no size or offset");
     }
     counts.push_back(number);
   }

@@ -1,7 +1,10 @@
 #include <iterator>
 
+#include "checkpoint/liveness.h"
+#include "checkpoint/permuted.h"
 #include "checkpoint/planners/search.h"
 #include "checkpoint/rematerialize.h"
+#include "checkpoint/reorder.h"
 
 namespace palimpsest {
 
@@ -26,11 +29,31 @@ class Everyone final : public Planner {
       add(chain());
       add(min_cut());
     }
+    add_reordered(graph, budget, proposals);
     const std::size_t nodes = forward_nodes(graph).size();
     for (std::uint32_t count = 2; count <= nodes && count < 4096; count *= 2) {
       add(uniform({.segments = count}));
     }
     return proposals;
+  }
+
+ private:
+  static void add_reordered(const Graph& graph, Bytes budget, std::vector<Proposal>& proposals) {
+    for (ValueId value = 0; value < graph.value_count(); ++value) {
+      if (graph.is_present(value)) return;
+    }
+    constexpr double enough = 0.99;  // of the peak; planning again takes its time
+    const auto peak = [&](const Schedule& schedule) {
+      return static_cast<double>(simulate(graph, schedule).peak);
+    };
+    const std::vector<NodeId> order = reorder(graph);
+    Schedule once = drop_after_last_use(graph, order);
+    if (peak(once) > enough * peak(drop_after_last_use(graph, graph.needed_nodes()))) return;
+    const Permuted permuted(graph, order);
+    for (Proposal& proposal : greedy()->propose(permuted.graph(), budget)) {
+      proposals.emplace_back(permuted.original(std::move(proposal.schedule)), "reordered, greedy");
+    }
+    proposals.emplace_back(std::move(once), "reordered");
   }
 };
 
