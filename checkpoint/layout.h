@@ -31,7 +31,8 @@ struct Layout {
 };
 
 /// Lays out the intervals of a valid schedule, close to its simulated peak. Empty storages get no
-/// interval. Tries harder when the arena would take more than `enough` bytes.
-Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = INT64_MAX);
+/// interval. Takes less trouble once the arena takes no more than `enough` bytes, and more where it
+/// takes just more.
+Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = 0);
 
 }  // namespace palimpsest

@@ -221,7 +221,6 @@ class LowestFit {
 }  // namespace
 
 Bytes place(std::span<Interval> intervals, Bytes enough) {
-  constexpr double most_seconds = 0.1;
   constexpr int most_rounds = 16;
   constexpr int most_trials = 300;
 
@@ -231,7 +230,8 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
   LowestFit fit(trial);
   const Bytes good = fit.bound() + fit.bound() / 512;
   const auto affordable = [&](int most) {
-    return static_cast<int>(std::min<double>(most, most_seconds / fit.seconds()));
+    const double seconds = best > enough ? 0.1 : 0.02;
+    return static_cast<int>(std::min<double>(most, seconds / fit.seconds()));
   };
   const auto sticks_out = [&](Bytes above) {
     return
@@ -257,7 +257,7 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return rank(a) > rank(b); });
-    for (int round = affordable(most_rounds); round > 0 && best > good; --round) {
+    for (int round = 0; round < affordable(most_rounds) && best > good; ++round) {
       try_order();
       std::stable_partition(order.begin(), order.end(), sticks_out(fit.bound()));
     }
