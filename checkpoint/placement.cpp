@@ -223,6 +223,7 @@ class LowestFit {
 Bytes place(std::span<Interval> intervals, Bytes enough) {
   constexpr int most_rounds = 16;
   constexpr int most_trials = 300;
+  constexpr int most_vain = 60;
 
   Bytes best = place_by_time(intervals);
   if (intervals.empty()) return best;
@@ -265,8 +266,9 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
   // Every other trial starts from the best order; what sticks out goes to the front. The trials do
   // not depend on `enough`, so that what fits in one size fits in a larger one.
   std::minstd_rand random;
+  int vain = 0;  // trials since the last that helped
   for (int left = affordable(most_trials);
-       left > 0 && best > enough && best - enough < enough / 100; --left) {
+       left > 0 && vain < most_vain && best > enough && best - enough < enough / 100; --left) {
     if (left % 2 == 0) order = best_order;
     for (int swaps = 1 + static_cast<int>(random() % 3); swaps > 0; --swaps) {
       const std::size_t from = random() % order.size();
@@ -275,7 +277,9 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
     }
     fit.place(order);
     std::stable_partition(order.begin(), order.end(), sticks_out(best - 1));
+    const Bytes before = best;
     try_order();
+    vain = best < before ? 0 : vain + 1;
   }
   return best;
 }

@@ -96,12 +96,11 @@ struct SearchSettings {
 /// ways. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr search(SearchSettings settings = {});
 
-/// The best of the planners here, improved as `search` does: of greedy, uniform segments, from
-/// 500 nodes on chain and min-cut, and greedy again in another order of the nodes where one lowers
-/// the peak. A plan says which of them made it and how the others did.
-/// Without moves the plan is monotone: a larger budget never costs more. With moves it nearly is,
-/// and exactly when plans for smaller budgets are handed to `make_plan`, as an engine does. Throws
-/// `ArgumentError` unless seconds ≥ 0.
+/// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
+/// segments, and greedy again in another order of the nodes where one lowers the peak. A plan says
+/// which of them made it and how the others did. Without moves the plan is monotone: a larger
+/// budget never costs more. With moves it nearly is, and exactly when plans for smaller budgets are
+/// handed to `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});
 
 }  // namespace palimpsest

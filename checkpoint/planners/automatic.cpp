@@ -23,9 +23,7 @@ class Everyone final : public Planner {
       }
     };
     add(greedy());
-    // On small graphs they take longer than they save.
-    constexpr std::uint32_t large = 500;
-    if (graph.node_count() >= large && graph.backward_begins().value_or(0) > 0) {
+    if (graph.backward_begins().value_or(0) > 0) {
       add(chain());
       add(min_cut());
     }

@@ -28,9 +28,12 @@ class Levels {
       : graph_(graph), eviction_(graph), nodes_(graph.needed_nodes().size()) {}
 
   std::vector<Proposal> run() {
-    // The work is bounded: larger graphs get fewer levels first, then fewer weights.
-    constexpr std::size_t work = 60'000;
-    const std::size_t runs = std::clamp<std::size_t>(work / (nodes_ + 1), 6, 300);
+    // Work is bounded, to some hundredths of a second and to a tenth of the pass that it plans:
+    // there are fewer levels first, then fewer weights.
+    constexpr double seconds_per_node = 1.5e-6;
+    const double work = std::clamp(0.1 * graph_.one_pass_cost() / seconds_per_node, 3e3, 4e4);
+    const auto runs = static_cast<std::size_t>(
+        std::clamp(work / static_cast<double>(nodes_ + 1), 6.0, 300.0));
     const std::size_t weights = std::clamp<std::size_t>(runs / 24, 1, portfolio.size());
     const std::size_t levels = std::min(runs / weights, nodes_ + 6);
     const auto lowest = static_cast<double>(eviction_.lowest_level());

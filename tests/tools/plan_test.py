@@ -143,7 +143,7 @@ def check_errors():
             (["is no budget"], "g.json", "--budget", "-1"),
             (["is no budget"], "g.json", "--budget", "nan%"),
             (["is no budget"], "g.json", "--budget", ""),
-            (["--seconds"], "g.json", "--seconds", 0),
+            (["--seconds", "no number of seconds"], "g.json", "--seconds", -1),
             (["--sweep"], "g.json", "--sweep", 1),
             (["--sweep"], "g.json", "--svg", "s.svg"),
             (["--sweep"], "g.json", "--planner", "auto,keep_all"),

@@ -66,8 +66,13 @@ Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code) {
                                  "who plans; --list names them [auto; for --sweep all that need no "
                                  "setting]");
   planner->type_name("NAME")->delimiter(',')->allow_extra_args(false);
-  auto* seconds = app.add_option("--seconds", arguments.seconds, "most time to look for a plan");
-  seconds->check(CLI::PositiveNumber);
+  auto* seconds = app.add_option("--seconds", arguments.seconds,
+                                 "most time to look for a plan; 0 takes what is found at once");
+  seconds->check([](const std::string& text) {
+    double number = 0;
+    const bool fine = CLI::detail::lexical_cast(text, number) && number >= 0;
+    return fine ? std::string() : "'" + text + "' is no number of seconds; give 0 or more";
+  });
   app.add_flag("--json", arguments.json, "print JSON");
   auto* schedule = app.add_option("--schedule", arguments.schedule, "write the schedule to a file");
   schedule->type_name("OUT.json");
