@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -35,7 +36,9 @@ class Collector : public benchmark::ConsoleReporter {
       if (failed(run) || run.run_type != Run::RT_Iteration) continue;
       std::string name = run.run_name.function_name;
       if (!run.run_name.args.empty()) name += "/" + run.run_name.args;
-      Results::Run result{run.real_accumulated_time / static_cast<double>(run.iterations), {}};
+      const auto iterations = static_cast<double>(run.iterations);
+      Results::Run result{
+          run.real_accumulated_time / iterations, run.cpu_accumulated_time / iterations, {}};
       for (const auto& [key, counter] : run.counters) result.counters[key] = counter.value;
       results.add(name, std::move(result));
     }
@@ -65,6 +68,7 @@ void Results::add(const std::string& benchmark, Run run) {
   if (fresh) return;
   Run& known = entry->second;
   known.seconds = std::min(known.seconds, run.seconds);
+  known.cpu_seconds = std::min(known.cpu_seconds, run.cpu_seconds);
   for (const auto& [name, value] : run.counters) {
     const auto [counter, first] = known.counters.try_emplace(name, value);
     if (first) continue;
@@ -81,6 +85,10 @@ const Results::Run& Results::run(const std::string& benchmark) const {
 }
 
 double Results::seconds(const std::string& benchmark) const { return run(benchmark).seconds; }
+
+double Results::cpu_seconds(const std::string& benchmark) const {
+  return run(benchmark).cpu_seconds;
+}
 
 double Results::counter(const std::string& benchmark, const std::string& name) const {
   const auto& counters = run(benchmark).counters;
@@ -142,11 +150,15 @@ int run_suite(int argc, char** argv, void (*claim)(const Results&, Claims&)) {
   Claims claims;
   claim(collector.results, claims);
   claims.print(std::cout);
-  std::ofstream stream(claims_file);
-  claims.write_json(stream);
-  if (!stream.flush()) {
-    std::cerr << "cannot write " << claims_file << '\n';
-    return 1;
+  const auto write = [](const std::string& file, auto&& content) {
+    std::ofstream stream(file);
+    content(stream);
+    if (!stream.flush()) throw std::runtime_error("cannot write " + file);
+  };
+  write(claims_file, [&](std::ostream& stream) { claims.write_json(stream); });
+  if (!claims.picture().empty()) {
+    const std::string file = std::filesystem::path(claims_file).replace_extension(".svg").string();
+    write(file, [&](std::ostream& stream) { stream << claims.picture(); });
   }
   return claims.all_hold() && !collector.any_failed ? 0 : 1;
 }

@@ -3,6 +3,7 @@
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace palimpsest::benchmarks {
@@ -12,13 +13,15 @@ namespace palimpsest::benchmarks {
 class Results {
  public:
   struct Run {
-    double seconds = 0;  ///< wall time of one iteration
+    double seconds = 0;      ///< wall time of one iteration
+    double cpu_seconds = 0;  ///< the benchmark's thread's processor time of one iteration
     std::map<std::string, double> counters;
   };
 
   void add(const std::string& benchmark, Run run);
   /// Throws `std::out_of_range` naming the benchmark or counter when it was not measured.
   double seconds(const std::string& benchmark) const;
+  double cpu_seconds(const std::string& benchmark) const;
   double counter(const std::string& benchmark, const std::string& name) const;
 
  private:
@@ -34,8 +37,12 @@ class Claims {
   /// machines: claim a ratio.
   void at_most(const std::string& subject, double target, double measured, std::string unit);
   void at_least(const std::string& subject, double target, double measured, std::string unit);
+  /// Gives a picture, an SVG document, that belongs to the claims.
+  void draw(std::string picture) { picture_ = std::move(picture); }
 
   bool all_hold() const;
+  /// The picture, or nothing.
+  const std::string& picture() const { return picture_; }
   /// An array of objects with the keys claim, target, measured, unit and holds.
   void write_json(std::ostream& stream) const;
   /// A table, one claim a line.
@@ -50,12 +57,13 @@ class Claims {
     bool holds;
   };
   std::vector<Claim> claims_;
+  std::string picture_;
 };
 
 /// The main of a suite: runs the benchmarks with Google Benchmark's own options. With
-/// `--claims=FILE` it then lets `claim` state the claims, prints them and writes them to FILE.
-/// Returns the process's exit status: 1 when a claim does not hold or a benchmark reported an
-/// error.
+/// `--claims=FILE` it then lets `claim` state the claims, prints them and writes them to FILE, and
+/// their picture to one that ends in `.svg`. Returns the process's exit status: 1 when a claim does
+/// not hold or a benchmark reported an error.
 int run_suite(int argc, char** argv, void (*claim)(const Results& results, Claims& claims));
 
 }  // namespace palimpsest::benchmarks

@@ -51,8 +51,9 @@ Model residual_network() {
           }};
 }
 
-Model transformer() {
-  const auto model = std::make_shared<examples::Transformer>(examples::Transformer::Options{});
+Model transformer(const TransformerSize& size) {
+  const auto model = std::make_shared<examples::Transformer>(
+      examples::Transformer::Options{.width = size.width, .blocks = size.blocks});
   const Shape shape{16, model->options().context};
   const Tensor tokens = classes(shape, model->options().tokens);
   return {"transformer", [=](Tape& tape) {
@@ -61,21 +62,20 @@ Model transformer() {
           }};
 }
 
-Model rnn() {
-  constexpr std::int64_t width = 128;
-  constexpr std::int64_t batch = 32;
+Model rnn(const RnnSize& size) {
+  const auto [steps, width, batch] = size;
   const double deviation = 1 / std::sqrt(static_cast<double>(width));
-  const Tensor input = Tensor::normal({200, batch, width}, 1);
+  const Tensor input = Tensor::normal({steps, batch, width}, 1);
   const Tensor from_input = Tensor::normal({width, width}, 2, 0, deviation);
   const Tensor from_state = Tensor::normal({width, width}, 3, 0, deviation);
   return {"rnn", [=](Tape& tape) {
             const Var inputs = tape.constant(input);
             const CellParameters cell{.input = tape.parameter(from_input),
                                       .hidden = tape.parameter(from_state)};
-            Var h = tape.constant(Tensor::zeros({batch, width}));
+            Var h = tape.constant(Tensor::zeros({size.batch, size.width}));
             // A loss at the end alone would leave subnormal adjoints after some dozen steps.
             Var loss = tape.constant(Tensor::scalar(0));
-            for (int step = 0; step < 200; ++step) {
+            for (int step = 0; step < size.steps; ++step) {
               h = rnn_cell(select(inputs, 0, step), h, cell);
               loss = loss + mean(square(h));
             }

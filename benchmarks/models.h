@@ -18,10 +18,19 @@ struct Model {
 Model mlp();
 /// The network of the demo, batch 128.
 Model residual_network();
-/// That of example 05: 4 blocks of width 128, 16 passages of 128 tokens.
-Model transformer();
-/// 200 steps of 128 units, batch 32, a loss at each step.
-Model rnn();
+/// That of example 05, by default, with 16 passages of 128 tokens.
+struct TransformerSize {
+  int blocks = 4;
+  std::int64_t width = 128;
+};
+Model transformer(const TransformerSize& size = {});
+/// A loss at each step.
+struct RnnSize {
+  int steps = 200;
+  std::int64_t width = 128;
+  std::int64_t batch = 32;
+};
+Model rnn(const RnnSize& size = {});
 
 std::vector<Model> models();
 

@@ -1,0 +1,25 @@
+// How good plans are and how fast they are found. Costs are exact, by simulation. Graphs published
+// by others are taken from the folder that PALIMPSEST_GRAPHS names; PALIMPSEST_SECONDS shortens the
+// ten seconds that each of their budgets is planned in.
+#include "benchmarks/planners/parts.h"
+
+using namespace palimpsest::benchmarks;
+
+namespace {
+
+void claim(const Results& results, Claims& claims) {
+  claim_published(results, claims);
+  claim_rivals(results, claims);
+  claim_growth(results, claims);
+  claim_engine(results, claims);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  register_published();
+  register_rivals();
+  register_growth();
+  register_engine();
+  return run_suite(argc, argv, claim);
+}

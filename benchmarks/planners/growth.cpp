@@ -1,0 +1,190 @@
+#include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <cmath>
+#include <vector>
+
+#include "benchmarks/networks.h"
+#include "benchmarks/planners/parts.h"
+#include "examples/support/resident.h"
+
+namespace palimpsest::benchmarks {
+namespace {
+
+using benchmark::State;
+
+/// A program that can be made of any number of parts.
+struct Growing {
+  std::string name;
+  std::function<Graph(int parts)> graph;
+};
+
+/// t ← tanh(t·w), with one w for each step.
+Graph chain_of(int steps) {
+  return gradient_graph([=](Tape& tape) {
+    Var t = tape.constant(Tensor::zeros({128, 64}));
+    for (int step = 0; step < steps; ++step) t = tanh(t * tape.parameter(Tensor::zeros({64})));
+    return mean(t);
+  });
+}
+
+std::vector<Growing> growing() {
+  const auto transformer_of = [](int blocks) {
+    return gradient_graph(transformer({.blocks = blocks, .width = 16}).record_loss);
+  };
+  return {{"chain", chain_of}, {"transformer", transformer_of}};
+}
+
+/// A graph of very nearly `nodes` nodes.
+Graph graph_of_size(const Growing& program, std::uint32_t nodes) {
+  const std::uint32_t one = program.graph(1).node_count();
+  const std::uint32_t more = program.graph(2).node_count() - one;
+  return program.graph(static_cast<int>(1 + (nodes - one) / more));
+}
+
+struct Size {
+  std::uint32_t nodes;
+  double seconds;  ///< allowed; 0 for a size that is there for the picture
+};
+constexpr Size sizes[] = {{1'000, 0.1}, {10'000, 1}, {30'000, 0}, {60'000, 0}, {100'000, 15}};
+constexpr int percents[] = {50, 20};
+
+std::string benchmark_name(const Growing& program, const Size& size, int percent) {
+  return "growth/" + program.name + "/" + std::to_string(size.nodes) + "/" +
+         std::to_string(percent) + "%";
+}
+
+/// The first plan of `auto` for a budget of so many per cent of keep-all.
+void first_plan(State& state, const Growing& program, const Size& size, int percent) {
+  const Graph graph = graph_of_size(program, size.nodes);
+  const Bytes budget = smallest_budget(graph, *keep_all()) / 100 * percent;
+  const PlannerPtr planner = automatic({.moves = 0});
+  malloc_trim(0);  // or what was freed before would be used again unseen
+  examples::restart_peak_resident();
+  const Bytes resident = resident_size();
+  std::optional<Plan> plan;
+  for (auto _ : state) plan = plan_within(graph, *planner, budget);
+  const Bytes growth = examples::peak_resident() - resident;
+  if (!plan) return state.SkipWithError("no plan fits");
+  state.counters["nodes"] = graph.node_count();
+  state.counters["bytes_per_node"] = static_cast<double>(growth) / graph.node_count();
+  state.counters["cost"] = plan->simulation.cost_ratio();
+  state.counters["gap"] = gap(graph, plan->simulation.cost, budget);
+}
+
+/// Planning for a chain of so many unequal stages.
+void chain_planner(State& state) {
+  const Graph graph = gradient_graph([&](Tape& tape) {
+    Var t = tape.constant(Tensor::zeros({1024, 32}));
+    for (std::int64_t stage = 0; stage < state.range(0); ++stage) {
+      const Shape shape{t.shape()[1], 32 + 8 * (stage * 7 % 11)};
+      t = tanh(matmul(t, tape.parameter(Tensor::zeros(shape))));
+    }
+    return mean(t);
+  });
+  const Bytes budget = smallest_budget(graph, *keep_all()) / 4;
+  const PlannerPtr planner = chain({.stages = static_cast<std::uint32_t>(state.range(0))});
+  std::optional<Plan> plan;
+  for (auto _ : state) plan = plan_within(graph, *planner, budget);
+  if (!plan) return state.SkipWithError("no plan fits");
+  state.counters["cost"] = plan->simulation.cost_ratio();
+}
+
+/// The binomial schedule of a long chain, an action at a time.
+void binomial_schedule(State& state) {
+  const auto steps = static_cast<std::uint32_t>(state.range(0));
+  constexpr std::uint32_t snapshots = 50;
+  std::uint64_t forward = 0;
+  for (auto _ : state) {
+    BinomialSchedule schedule(steps, snapshots);
+    forward = 0;
+    std::uint64_t at = 0;
+    while (const std::optional<ChainAction> action = schedule.next()) {
+      switch (action->kind) {
+        case ChainAction::Kind::store:
+          break;
+        case ChainAction::Kind::restore:
+          at = action->step;
+          break;
+        case ChainAction::Kind::advance:
+          forward += action->step - at;
+          at = action->step;
+          break;
+        case ChainAction::Kind::reverse:
+          ++forward;
+          break;
+      }
+    }
+  }
+  state.counters["forward_over_closed_form"] =
+      static_cast<double>(forward) / static_cast<double>(binomial_forward_steps(steps, snapshots));
+}
+
+/// Seconds of a first plan against nodes.
+std::string picture(const Results& results) {
+  Chart chart{"Time to the first plan", "nodes, thousands", "processor time, s", {}, {}};
+  for (const Growing& program : growing()) {
+    for (const int percent : percents) {
+      Chart::Curve curve{program.name + ", " + std::to_string(percent) + " %", {}, false};
+      for (const Size& size : sizes) {
+        const std::string name = benchmark_name(program, size, percent);
+        curve.points.emplace_back(results.counter(name, "nodes") / 1000, results.cpu_seconds(name));
+      }
+      chart.curves.push_back(std::move(curve));
+    }
+  }
+  return render(chart);
+}
+
+}  // namespace
+
+void register_growth() {
+  for (const Growing& program : growing()) {
+    for (const Size& size : sizes) {
+      for (const int percent : percents) {
+        benchmark::RegisterBenchmark(
+            benchmark_name(program, size, percent).c_str(),
+            [=](State& state) { first_plan(state, program, size, percent); })
+            ->Unit(benchmark::kMillisecond)
+            ->Iterations(1);
+      }
+    }
+  }
+  benchmark::RegisterBenchmark("growth/chain_planner", chain_planner)
+      ->Arg(300)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1);
+  benchmark::RegisterBenchmark("growth/binomial", binomial_schedule)
+      ->Arg(100'000)
+      ->Arg(1'000'000)
+      ->Unit(benchmark::kMillisecond);
+}
+
+void claim_growth(const Results& results, Claims& claims) {
+  for (const Growing& program : growing()) {
+    for (const Size& size : sizes) {
+      for (const int percent : percents) {
+        const std::string name = benchmark_name(program, size, percent);
+        if (size.seconds == 0) continue;
+        claims.at_most(name + ": processor time to the first plan", size.seconds,
+                       results.cpu_seconds(name), "s");
+        claims.at_most(name + ": memory of planning", 2048, results.counter(name, "bytes_per_node"),
+                       "bytes a node");
+      }
+    }
+  }
+  claims.at_most("growth/chain_planner/300: processor time", 2,
+                 results.cpu_seconds("growth/chain_planner/300"), "s");
+  const std::string thousands = "growth/binomial/100000";
+  const std::string million = "growth/binomial/1000000";
+  for (const std::string& name : {thousands, million}) {
+    claims.at_most(name + ": forward steps", 1, results.counter(name, "forward_over_closed_form"),
+                   "of the closed form");
+  }
+  claims.at_most(million + ": processor time", 20,
+                 results.cpu_seconds(million) / results.cpu_seconds(thousands),
+                 "times that of a tenth");
+  claims.draw(picture(results));
+}
+
+}  // namespace palimpsest::benchmarks

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "benchmarks/claims.h"
+#include "checkpoint/lower_bound.h"
+#include "palimpsest.h"
+
+/// Each part of the suite registers its benchmarks, and claims what must be true of what they
+/// measured.
+namespace palimpsest::benchmarks {
+
+/// Against costs published for graphs of others, where PALIMPSEST_GRAPHS says they are.
+void register_published();
+void claim_published(const Results& results, Claims& claims);
+
+/// The planner `auto` against every other at many budgets of many networks.
+void register_rivals();
+void claim_rivals(const Results& results, Claims& claims);
+
+/// What planning takes as graphs grow.
+void register_growth();
+void claim_growth(const Results& results, Claims& claims);
+
+/// Training loops whose budget is planned by default.
+void register_engine();
+void claim_engine(const Results& results, Claims& claims);
+
+/// A counter's value for what there is none of.
+inline constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+/// The share by which the cost is above what no schedule within the budget is below, at most.
+inline double gap(const Graph& graph, double cost, Bytes budget) {
+  return cost / lower_bound(graph, budget) - 1;
+}
+
+/// What make_plan finds, nothing when no plan fits.
+inline std::optional<Plan> plan_within(const Graph& graph, const Planner& planner, Bytes budget) {
+  try {
+    return make_plan(graph, planner, budget);
+  } catch (const BudgetError&) {
+    return {};
+  }
+}
+
+}  // namespace palimpsest::benchmarks
