@@ -94,14 +94,26 @@ class FreeSpace {
   Bytes size_ = 0;
 };
 
-/// First fit in order of time.
-Bytes place_by_time(std::span<Interval> intervals) {
-  FreeSpace space;
+/// First fit in order of time, those that stay longer than `steps` below all others: what stays
+/// does not lie about among what comes and goes.
+Bytes place_by_time(std::span<Interval> intervals, std::uint32_t steps) {
+  FreeSpace staying, passing;
+  const auto stays = [&](const Interval& one) { return one.last - one.first > steps; };
+  const auto space = [&](const Interval& one) -> FreeSpace& {
+    return stays(one) ? staying : passing;
+  };
   sweep(
       intervals,
-      [&](std::uint32_t i) { intervals[i].offset = space.take(laid_out(intervals[i].bytes)); },
-      [&](std::uint32_t i) { space.give(intervals[i].offset, laid_out(intervals[i].bytes)); });
-  return space.size();
+      [&](std::uint32_t i) {
+        intervals[i].offset = space(intervals[i]).take(laid_out(intervals[i].bytes));
+      },
+      [&](std::uint32_t i) {
+        space(intervals[i]).give(intervals[i].offset, laid_out(intervals[i].bytes));
+      });
+  for (Interval& interval : intervals) {
+    if (!stays(interval)) interval.offset += staying.size();
+  }
+  return staying.size() + passing.size();
 }
 
 /// Lowest fit in any order.
@@ -225,13 +237,23 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
   constexpr int most_trials = 300;
   constexpr int most_vain = 60;
 
-  Bytes best = place_by_time(intervals);
-  if (intervals.empty()) return best;
+  if (intervals.empty()) return 0;
+  Bytes best = place_by_time(intervals, none);
   std::vector<Interval> trial(intervals.begin(), intervals.end());
   LowestFit fit(trial);
   const Bytes good = fit.bound() + fit.bound() / 512;
+  const auto keep = [&](Bytes size) {
+    if (size >= best) return false;
+    best = size;
+    std::copy(trial.begin(), trial.end(), intervals.begin());
+    return true;
+  };
+  for (std::uint32_t steps = intervals.back().first / 4; steps > 0 && best > good; steps /= 4) {
+    keep(place_by_time(trial, steps));
+  }
   const auto affordable = [&](int most) {
-    const double seconds = best > enough ? 0.1 : 0.02;
+    const double few = 1e-6 * static_cast<double>(intervals.size());
+    const double seconds = best > enough ? std::max(0.1, 5 * few) : std::max(0.02, few);
     return static_cast<int>(std::min<double>(most, seconds / fit.seconds()));
   };
   const auto sticks_out = [&](Bytes above) {
@@ -243,11 +265,7 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
   std::iota(order.begin(), order.end(), 0u);
   std::vector<std::uint32_t> best_order = order;
   const auto try_order = [&] {
-    const Bytes size = fit.place(order);
-    if (size >= best) return;
-    best = size;
-    best_order = order;
-    std::copy(trial.begin(), trial.end(), intervals.begin());
+    if (keep(fit.place(order))) best_order = order;
   };
   const auto steps = [&](std::uint32_t i) {
     return static_cast<double>(intervals[i].last - intervals[i].first + 1);

@@ -9,10 +9,11 @@ namespace palimpsest {
 /// Gives every interval its offset, so that no two overlap in time and space, and returns the bytes
 /// the arena takes. `intervals` are in order of `first`.
 ///
-/// First fit in order of time, O(n log n), and, as far as that takes some tenths of a second at
-/// most, lowest fit in order of size, repeated with the intervals that stick out moved to the
-/// front. The latter is usually within a per cent of what is live at once. When the arena then
-/// takes more than `enough` bytes, orders near the best are tried for as long again.
+/// First fit in order of time, O(n log n), also with what stays for long below what comes and goes,
+/// and, as far as that takes some tenths of a second at most, lowest fit in order of size, repeated
+/// with the intervals that stick out moved to the front. The latter is usually within a per cent of
+/// what is live at once. When the arena then takes more than `enough` bytes, orders near the best
+/// are tried for as long again.
 Bytes place(std::span<Interval> intervals, Bytes enough);
 
 }  // namespace palimpsest

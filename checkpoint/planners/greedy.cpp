@@ -32,8 +32,8 @@ class Levels {
     // there are fewer levels first, then fewer weights.
     constexpr double seconds_per_node = 1.5e-6;
     const double work = std::clamp(0.1 * graph_.one_pass_cost() / seconds_per_node, 3e3, 4e4);
-    const auto runs = static_cast<std::size_t>(
-        std::clamp(work / static_cast<double>(nodes_ + 1), 6.0, 300.0));
+    const auto runs =
+        static_cast<std::size_t>(std::clamp(work / static_cast<double>(nodes_ + 1), 6.0, 300.0));
     const std::size_t weights = std::clamp<std::size_t>(runs / 24, 1, portfolio.size());
     const std::size_t levels = std::min(runs / weights, nodes_ + 6);
     const auto lowest = static_cast<double>(eviction_.lowest_level());

@@ -154,17 +154,19 @@ std::vector<NodeId> hold_instead(const Graph& graph, std::vector<NodeId> order, 
     std::vector<bool> removed(order.size());
     bool any = false;
     for (const Recomputation& again : now.found) {
-      bool fits = true;
+      std::size_t held = 0;
       for (const auto& [root, begin, end] : again.gaps) {
-        if (begin == end) continue;
-        heights.add(begin, end, laid_out(graph.bytes(root)));
-        fits = fits && heights.largest(begin, end) <= level;
+        const Bytes bytes = laid_out(graph.bytes(root));
+        if (begin != end && heights.largest(begin, end) + bytes > level) break;
+        if (begin != end) heights.add(begin, end, bytes);
+        ++held;
       }
-      if (fits) {
+      if (held == again.gaps.size()) {
         removed[again.position] = any = true;
         continue;
       }
-      for (const auto& [root, begin, end] : again.gaps) {
+      while (held-- > 0) {
+        const auto& [root, begin, end] = again.gaps[held];
         if (begin != end) heights.add(begin, end, -laid_out(graph.bytes(root)));
       }
     }
