@@ -38,6 +38,12 @@ constexpr NamedPlanner planners[] = {
      }},
     {"min_cut", "", "keeps at the end of the forward part what minimum cuts choose", false,
      [](const Settings&) { return min_cut(); }},
+    {"exact", "[:SETS]", "the optimum of small graphs, by A* over so many sets of live values",
+     false,
+     [](const Settings& settings) {
+       return exact({.most_sets = settings.count(ExactSettings().most_sets)});
+     },
+     false},
     {"fraction", ":SHARE", "auto, within a share of keep-all's peak as well", false,
      [](const Settings& settings) { return fraction(*settings.number); }},
 };

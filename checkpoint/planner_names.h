@@ -29,6 +29,7 @@ struct NamedPlanner {
   std::string_view summary;  ///< one line
   bool timed;                ///< heeds `PlannerSettings::seconds`
   PlannerPtr (*make)(const PlannerSettings& settings);
+  bool any_size = true;  ///< serves graphs of any size
 };
 
 /// All of them. A planner is added by a line in planner_names.cpp.

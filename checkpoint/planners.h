@@ -96,6 +96,21 @@ struct SearchSettings {
 /// ways. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr search(SearchSettings settings = {});
 
+struct ExactSettings {
+  std::uint32_t most_sets = 3'000'000;  ///< of live values looked at; each takes about 100 bytes
+  bool lay_out = true;                  ///< as in `SearchSettings`
+};
+
+/// The least cost of all schedules whose live bytes are within the budget, in any order of
+/// computing, and the least peak when there is none: the oracle of the other planners, for small
+/// graphs. A* over sets of live values, in place of the usual mixed-integer programme (Jain et al.,
+/// 2020), which needs a solver and fixes the order. When the layout of the cheapest schedule is
+/// larger than the budget, some of fewer live bytes are proposed too: of these the plan is the
+/// best, which need not be the best of all. Throws `ArgumentError` for no sets; at planning, for
+/// more than 64 values that targets depend on, sources not counted, and when more than `most_sets`
+/// sets would have to be looked at.
+PlannerPtr exact(ExactSettings settings = {});
+
 /// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
 /// segments, and greedy again in another order of the nodes where one lowers the peak. A plan says
 /// which of them made it and how the others did. Without moves the plan is monotone: a larger

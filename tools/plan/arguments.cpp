@@ -63,8 +63,8 @@ Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code) {
       "most bytes, or the share of what keeping everything takes [100%]");
   budget->type_name("40%|2GiB|BYTES");
   auto* planner = app.add_option("--planner", arguments.planners,
-                                 "who plans; --list names them [auto; for --sweep all that need no "
-                                 "setting]");
+                                 "who plans; --list names them [auto; for --sweep all that serve "
+                                 "any graph without a setting]");
   planner->type_name("NAME")->delimiter(',')->allow_extra_args(false);
   auto* seconds = app.add_option("--seconds", arguments.seconds,
                                  "most time to look for a plan; 0 takes what is found at once");

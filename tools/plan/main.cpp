@@ -22,11 +22,11 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// The planners that need no setting.
+/// The planners that serve any graph without a setting.
 Names complete_names() {
   Names names;
   for (const NamedPlanner& planner : named_planners()) {
-    if (!planner.setting.starts_with(':')) names.emplace_back(planner.name);
+    if (!planner.setting.starts_with(':') && planner.any_size) names.emplace_back(planner.name);
   }
   return names;
 }

@@ -1,0 +1,160 @@
+#include "checkpoint/planners/live_set_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace palimpsest {
+
+namespace {
+
+std::size_t hash(LiveSets::Set live) {
+  live = (live ^ (live >> 31)) * 0x9e3779b97f4a7c15ull;
+  live = (live ^ (live >> 29)) * 0xbf58476d1ce4e5b9ull;
+  return live ^ (live >> 32);
+}
+
+}  // namespace
+
+LiveSetSearch::LiveSetSearch(const LiveSets& sets, Bytes budget, std::size_t most_sets)
+    : sets_(sets), budget_(budget), most_sets_(most_sets) {}
+
+std::optional<LiveSetSearch::Found> LiveSetSearch::run(double patience, double most) {
+  patience_ = patience;
+  most_ = most * (1 + 1e-12);
+  ran_out_ = false;
+  reached_.clear();
+  slots_.assign(1 << 12, none);
+  open_.clear();
+  reach(sets_.start(), 0, none, none);
+  while (!open_.empty() && !ran_out_) {
+    std::pop_heap(open_.begin(), open_.end());
+    const std::uint32_t id = open_.back().id;
+    open_.pop_back();
+    Reached& set = reached_[id];
+    if (set.done) continue;
+    if ((sets_.targets() & ~set.live) == 0) return path_to(id);
+    sets_.find_rest(set.live, rest_);
+    if (patience_ == 1) {
+      const double to_go = rest_.cost + (1 - 1e-9) * sets_.least_extra(set.live, rest_, budget_);
+      if (to_go > set.to_go) {
+        set.to_go = to_go;
+        push(id);
+        continue;
+      }
+    }
+    set.done = true;
+    if (!is_dominated(set)) expand(id);
+    ran_out_ = reached_.size() > most_sets_;
+  }
+  return std::nullopt;
+}
+
+void LiveSetSearch::expand(std::uint32_t id) {
+  const auto [live, cost, to_go, from, by, done] = reached_[id];
+  for (std::uint32_t k = 0; k < sets_.nodes().size(); ++k) {
+    const LiveSets::Node& node = sets_.nodes()[k];
+    if ((node.reads & ~live) != 0 || (node.makes & rest_.useful & ~live) == 0) continue;
+    const Set after = live | node.makes;
+    const Bytes over = sets_.bytes(after) + node.workspace - budget_;
+    if (over <= 0) {
+      reach(after, cost + node.cost, id, k);
+      continue;
+    }
+    droppable_.clear();
+    const Set busy = node.reads | node.makes | sets_.held();
+    for (const LiveSets::Storage& storage : sets_.storages()) {
+      const bool idle = (storage.values & busy) == 0;
+      if ((storage.values & live) != 0 && idle) droppable_.push_back(&storage);
+    }
+    const auto may_drop = [&](Set dropped) {
+      sets_.find_rest(after & ~dropped, next_rest_);
+      return cost + node.cost + next_rest_.cost <= most_;
+    };
+    drop_least(over, may_drop,
+               [&](Set dropped) { reach(after & ~dropped, cost + node.cost, id, k); });
+  }
+}
+
+template <class MayDrop, class Use>
+void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
+  // Large ones first: then the last one taken is the smallest, and without it too little is freed.
+  std::sort(droppable_.begin(), droppable_.end(),
+            [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  freed_from_.assign(droppable_.size() + 1, 0);
+  for (std::size_t k = droppable_.size(); k-- > 0;) {
+    freed_from_[k] = freed_from_[k + 1] + droppable_[k]->bytes;
+  }
+  drops_.assign(1, {0, 0, 0});
+  while (!drops_.empty()) {
+    const auto [next, freed, dropped] = drops_.back();
+    drops_.pop_back();
+    if (freed >= over) {
+      use(dropped);
+    } else if (freed + freed_from_[next] >= over) {
+      const LiveSets::Storage& storage = *droppable_[next];
+      drops_.push_back({next + 1, freed, dropped});
+      const Drop more{next + 1, freed + storage.bytes, dropped | storage.values};
+      // Dropping more only adds to what has to run.
+      if (more.freed < over && !may_drop(more.dropped)) continue;
+      drops_.push_back(more);
+    }
+  }
+}
+
+void LiveSetSearch::reach(Set live, double cost, std::uint32_t from, std::uint32_t node) {
+  sets_.find_rest(live, next_rest_);
+  live &= next_rest_.useful;
+  if (cost + next_rest_.cost > most_) return;
+  if (2 * reached_.size() >= slots_.size()) grow();
+  std::uint32_t& id = slots_[slot_of(live)];
+  if (id == none) {
+    id = static_cast<std::uint32_t>(reached_.size());
+    reached_.push_back({live, cost, next_rest_.cost, from, node, false});
+  } else {
+    Reached& set = reached_[id];
+    if (patience_ == 0 || set.cost <= cost) return;
+    set = {live, cost, set.to_go, from, node, false};
+  }
+  push(id);
+}
+
+void LiveSetSearch::push(std::uint32_t id) {
+  const Reached& set = reached_[id];
+  if (set.cost + set.to_go > most_ || std::isinf(set.to_go)) return;
+  open_.push_back({patience_ * set.cost + set.to_go, set.to_go, id});
+  std::push_heap(open_.begin(), open_.end());
+}
+
+bool LiveSetSearch::is_dominated(const Reached& set) const {
+  // What cannot be dropped again may be in the way.
+  Set missing = rest_.useful & ~set.live & ~sets_.held();
+  for (; missing != 0; missing &= missing - 1) {
+    const std::uint32_t other = slots_[slot_of(set.live | (missing & -missing))];
+    if (other != none && (patience_ == 0 || reached_[other].cost <= set.cost)) return true;
+  }
+  return false;
+}
+
+std::size_t LiveSetSearch::slot_of(Set live) const {
+  std::size_t slot = hash(live) & (slots_.size() - 1);
+  while (slots_[slot] != none && reached_[slots_[slot]].live != live) {
+    slot = (slot + 1) & (slots_.size() - 1);
+  }
+  return slot;
+}
+
+void LiveSetSearch::grow() {
+  slots_.assign(2 * slots_.size(), none);
+  for (std::uint32_t id = 0; id < reached_.size(); ++id) slots_[slot_of(reached_[id].live)] = id;
+}
+
+LiveSetSearch::Found LiveSetSearch::path_to(std::uint32_t id) const {
+  Found found{{}, reached_[id].cost};
+  for (; reached_[id].from != none; id = reached_[id].from) {
+    found.order.push_back(sets_.nodes()[reached_[id].node].id);
+  }
+  std::reverse(found.order.begin(), found.order.end());
+  return found;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/planners/live_sets.h"
+
+namespace palimpsest {
+
+/// A* over sets of live values, in any order of nodes.
+///
+/// A step computes a node, whose inputs are live, and first drops a least set of storages that
+/// makes room for it: other drops can wait until they are needed, so nothing is lost. Values
+/// nothing can make use of are left out of the sets at once, and a set is passed over when one that
+/// holds a value more was reached at no higher cost. The cost to go is bounded by what has to run
+/// and by `LiveSets::least_extra`.
+class LiveSetSearch {
+ public:
+  /// `most_sets` bounds the sets a run may hold; `ran_out` tells when one gave up.
+  LiveSetSearch(const LiveSets& sets, Bytes budget, std::size_t most_sets);
+
+  struct Found {
+    std::vector<NodeId> order;
+    double cost = 0;
+  };
+  /// Looks for an order of computing that fits and costs at most `most`; nothing when there is none
+  /// or the search gave up. `patience` says how much the cost so far counts beside that to go: at 1
+  /// the order found is the cheapest, below that it is found sooner, at 0 the cost is ignored.
+  std::optional<Found> run(double patience, double most = std::numeric_limits<double>::infinity());
+  bool ran_out() const { return ran_out_; }
+  std::size_t reached() const { return reached_.size(); }
+
+ private:
+  using Set = LiveSets::Set;
+  struct Reached {
+    Set live;
+    double cost;   ///< so far
+    double to_go;  ///< at least
+    std::uint32_t from;
+    std::uint32_t node;
+    bool done;
+  };
+  struct Open {
+    double key;
+    double to_go;
+    std::uint32_t id;
+    bool operator<(const Open& other) const {
+      return key > other.key || (key == other.key && to_go > other.to_go);
+    }
+  };
+  /// A drop to be decided on: storages before `next` have been.
+  struct Drop {
+    std::size_t next;
+    Bytes freed;
+    Set dropped;
+  };
+
+  void expand(std::uint32_t id);
+  template <class MayDrop, class Use>
+  void drop_least(Bytes over, MayDrop may_drop, Use use);
+  void reach(Set live, double cost, std::uint32_t from, std::uint32_t node);
+  void push(std::uint32_t id);
+  bool is_dominated(const Reached& reached) const;
+  std::size_t slot_of(Set live) const;
+  void grow();
+  Found path_to(std::uint32_t id) const;
+
+  const LiveSets& sets_;
+  Bytes budget_;
+  std::size_t most_sets_;
+
+  // Of the run at hand.
+  bool ran_out_ = false;
+  double patience_ = 1;
+  double most_ = 0;
+  std::vector<Reached> reached_;
+  std::vector<std::uint32_t> slots_;  // a hash table of ids
+  std::vector<Open> open_;            // a heap
+  LiveSets::Rest rest_;
+  LiveSets::Rest next_rest_;
+  std::vector<const LiveSets::Storage*> droppable_;
+  std::vector<Bytes> freed_from_;  // by the droppable ones from here on
+  std::vector<Drop> drops_;
+};
+
+}  // namespace palimpsest

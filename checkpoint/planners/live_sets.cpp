@@ -1,0 +1,176 @@
+#include "checkpoint/planners/live_sets.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace palimpsest {
+
+namespace {
+
+using Set = LiveSets::Set;
+
+Set one(std::uint32_t bit) { return Set{1} << bit; }
+
+template <class F>
+void for_each_bit(Set set, F f) {
+  for (; set != 0; set &= set - 1) f(static_cast<std::uint32_t>(std::countr_zero(set)));
+}
+
+/// Nodes that a target depends on, through values present at the start too: these can be dropped.
+std::vector<NodeId> nodes_behind_targets(const Graph& graph) {
+  std::vector<bool> wanted(graph.node_count());
+  for (const ValueId target : graph.targets()) wanted[graph.producer(target)] = true;
+  std::vector<NodeId> nodes;
+  for (NodeId node = graph.node_count(); node-- > 0;) {
+    if (!wanted[node] || graph.is_source(node)) continue;
+    nodes.push_back(node);
+    for (const ValueId input : graph.inputs(node)) wanted[graph.producer(input)] = true;
+  }
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+}  // namespace
+
+LiveSets::LiveSets(const Graph& graph) {
+  std::vector<std::uint32_t> bits(graph.value_count(), none);
+  std::vector<Storage> storages(graph.value_count());  // by root
+  Set read = 0;
+  for (const NodeId id : nodes_behind_targets(graph)) {
+    Node node{.id = id, .cost = graph.cost(id), .workspace = graph.workspace(id)};
+    for (const ValueId input : graph.inputs(id)) {
+      if (bits[input] != none) node.reads |= one(bits[input]);
+    }
+    read |= node.reads;
+    node.may_need = node.reads;
+    for_each_bit(node.reads,
+                 [&](std::uint32_t v) { node.may_need |= nodes_[producers_[v]].may_need; });
+    std::uint32_t own = 0;
+    for (std::uint32_t i = 0; i < graph.output_count(id); ++i) {
+      const ValueId value = graph.first_output(id) + i;
+      const auto bit = static_cast<std::uint32_t>(producers_.size());
+      if (bit == most_values) {
+        throw ArgumentError("[exact] more than " + std::to_string(most_values) +
+                            " values go into the targets, sources not counted; use another "
+                            "planner, as auto, or plan parts of the graph");
+      }
+      bits[value] = bit;
+      producers_.push_back(static_cast<std::uint32_t>(nodes_.size()));
+      node.makes |= one(bit);
+      storages[graph.storage(value)].values |= one(bit);
+      own += graph.storage(value) == value ? 1 : 0;
+      if (graph.is_target(value)) targets_ |= one(bit);
+      if (graph.is_present(value)) start_ |= one(bit);
+    }
+    for (std::uint32_t i = 0; i < graph.output_count(id); ++i) {
+      const ValueId value = graph.first_output(id) + i;
+      storages[value].bytes = graph.bytes(value);
+      storages[value].seconds = node.cost / std::max(own, 1u);
+    }
+    nodes_.push_back(node);
+  }
+
+  for (Storage& storage : storages) {
+    if (storage.bytes == 0) continue;
+    if (std::popcount(storage.values) > 1) {
+      shared_.push_back(storage);
+    } else {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(storage.values));
+      for (std::size_t byte = 0; byte < 256; ++byte) {
+        if ((byte >> bit % 8 & 1) != 0) bytes_of_byte_[bit / 8][byte] += storage.bytes;
+      }
+      const bool useless = (nodes_[producers_[bit]].makes & (read | start_)) == 0;
+      if (useless) held_ |= targets_ & storage.values;
+    }
+    storages_.push_back(storage);
+  }
+  std::stable_sort(storages_.begin(), storages_.end(), [](const Storage& a, const Storage& b) {
+    return a.seconds * static_cast<double>(b.bytes) < b.seconds * static_cast<double>(a.bytes);
+  });
+}
+
+Bytes LiveSets::bytes(Set live) const {
+  Bytes total = 0;
+  for (std::size_t k = 0; k < bytes_of_byte_.size(); ++k) {
+    total += bytes_of_byte_[k][live >> 8 * k & 255];
+  }
+  for (const Storage& storage : shared_) total += (storage.values & live) != 0 ? storage.bytes : 0;
+  return total;
+}
+
+Bytes LiveSets::least_peak() const {
+  Rest rest;
+  find_rest(start_, rest);
+  Bytes most = bytes(targets_);
+  for (const std::uint32_t index : rest.nodes) {
+    const Node& node = nodes_[index];
+    most = std::max(most, bytes(node.reads | node.makes) + node.workspace);
+  }
+  return most;
+}
+
+void LiveSets::find_rest(Set live, Rest& rest) const {
+  rest = {std::move(rest.nodes), 0, targets_, 0};
+  rest.nodes.clear();
+  // A node's outputs are numbered behind all it depends on.
+  for (Set missing = targets_ & ~live; missing != 0;) {
+    const std::uint32_t index = producers_[std::bit_width(missing) - 1];
+    const Node& node = nodes_[index];
+    rest.nodes.push_back(index);
+    rest.makes |= node.makes;
+    rest.useful |= node.may_need;
+    rest.cost += node.cost;
+    missing = (missing & ~node.makes) | (node.reads & ~live);
+  }
+  for_each_bit(targets_ & ~held_ & live,
+               [&](std::uint32_t v) { rest.useful |= nodes_[producers_[v]].may_need; });
+}
+
+double LiveSets::least_extra(Set live, const Rest& rest, Bytes budget) const {
+  double most = 0;
+  for (std::size_t k = 0; k < rest.nodes.size(); ++k) {
+    const Node& node = nodes_[rest.nodes[k]];
+    // What runs after it, and what that reads.
+    Set after = node.makes & ~live;
+    Set made = node.makes;
+    Set demanded = targets_;
+    for (std::size_t later = k; later-- > 0;) {
+      const Node& other = nodes_[rest.nodes[later]];
+      if ((other.reads & after) == 0) continue;
+      after |= other.makes & ~live;
+      made |= other.makes;
+      demanded |= other.reads;
+    }
+    demanded &= ~made;
+    // What runs before it.
+    Set wanted = node.reads & ~live;
+    Set before = 0;
+    for (std::size_t earlier = k + 1; wanted != 0 && earlier < rest.nodes.size(); ++earlier) {
+      const Node& other = nodes_[rest.nodes[earlier]];
+      if ((other.makes & wanted) == 0) continue;
+      before |= other.makes;
+      wanted = (wanted & ~other.makes) | (other.reads & ~live);
+    }
+    const Set own = node.reads | node.makes;
+    Bytes over = node.workspace + bytes(own) - budget;
+    if (over > 0) return std::numeric_limits<double>::infinity();
+    const auto costs = [&](const Storage& storage) {
+      const Set root = storage.values & -storage.values;
+      return (storage.values & demanded) != 0 && (storage.values & own) == 0 &&
+             ((root & rest.makes) == 0 || (root & before) != 0);
+    };
+    for (const Storage& storage : storages_) over += costs(storage) ? storage.bytes : 0;
+    double extra = 0;
+    for (auto storage = storages_.begin(); over > 0; ++storage) {
+      if (!costs(*storage)) continue;
+      const double part = static_cast<double>(over) / static_cast<double>(storage->bytes);
+      extra += std::min(part, 1.0) * storage->seconds;
+      over -= storage->bytes;
+    }
+    most = std::max(most, extra);
+  }
+  return most;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "checkpoint/graph.h"
+
+namespace palimpsest {
+
+/// A small graph in bits, for planners that search over sets of live values. Sources and nodes that
+/// no target depends on are left out.
+class LiveSets {
+ public:
+  /// A set of values, by bit.
+  using Set = std::uint64_t;
+  static constexpr std::size_t most_values = 64;
+
+  struct Node {
+    NodeId id;
+    Set reads = 0;
+    Set makes = 0;
+    Set may_need = 0;  ///< all that it or a node before it reads
+    double cost = 0;
+    Bytes workspace = 0;
+  };
+  struct Storage {
+    Set values = 0;
+    Bytes bytes = 0;
+    double seconds = 0;  ///< of making it, or its share where that makes several
+  };
+
+  /// Throws `ArgumentError` for more than `most_values` values besides those left out.
+  explicit LiveSets(const Graph& graph);
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  /// Those that take bytes, cheapest for their bytes first.
+  const std::vector<Storage>& storages() const { return storages_; }
+  Set targets() const { return targets_; }
+  /// Targets it is useless to drop: no node reads what theirs make, so a run before the last is one
+  /// too many.
+  Set held() const { return held_; }
+  /// Values present at the start.
+  Set start() const { return start_; }
+  Bytes bytes(Set live) const;
+  /// Bytes that the targets take, or a node that has to run, whichever are most.
+  Bytes least_peak() const;
+
+  /// What has to run when `live` is live.
+  struct Rest {
+    std::vector<std::uint32_t> nodes;  ///< into `nodes()`, the last one first
+    Set makes = 0;                     ///< by these
+    Set useful = 0;                    ///< values that some schedule from here could make use of
+    double cost = 0;
+  };
+  /// Overwrites `rest`.
+  void find_rest(Set live, Rest& rest) const;
+
+  /// Seconds that any way from `live` to the targets within `budget` bytes takes beyond the cost of
+  /// `rest`; infinity when there is certainly none. The bound of checkpoint/lower_bound.h at each
+  /// of the nodes that have to run, with only the storages' own seconds counted, so that the
+  /// minimum cut becomes a knapsack, and its relaxation is solved.
+  double least_extra(Set live, const Rest& rest, Bytes budget) const;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<Storage> storages_;
+  std::vector<std::uint32_t> producers_;  // by value, into nodes_
+  Set targets_ = 0;
+  Set start_ = 0;
+  Set held_ = 0;
+  std::array<std::array<Bytes, 256>, 8> bytes_of_byte_{};  // of storages of one value
+  std::vector<Storage> shared_;                            // of several values
+};
+
+}  // namespace palimpsest
