@@ -13,36 +13,54 @@ namespace {
 using benchmark::State;
 
 constexpr int steps = 20;
-constexpr int percents[] = {50, 30};
 
-/// The demo's network, the character model, a recurrent network.
-std::vector<Model> trained() { return {residual_network(), transformer(), rnn()}; }
+/// A training loop of so many steps.
+struct Loop {
+  std::string name;
+  int percent;  ///< of keep-all memory, the budget
+  int graphs;   ///< different ones among its steps
+  std::function<Model(int step)> model;
+};
 
-std::string benchmark_name(const Model& model, int percent) {
-  return "engine/" + model.name + "/" + std::to_string(percent) + "%";
+std::vector<Loop> loops() {
+  std::vector<Loop> result;
+  for (const int percent : {50, 30}) {
+    const auto add = [&](const std::string& name, int graphs, auto model) {
+      result.push_back({"engine/" + name + "/" + std::to_string(percent) + "%", percent, graphs,
+                        std::move(model)});
+    };
+    // The demo's network, the character model, a recurrent network.
+    for (const Model& model : {residual_network(), transformer(), rnn()}) {
+      add(model.name, 1, [=](int) { return model; });
+    }
+    add("transformers", 5, [](int step) { return transformer({.blocks = 3 + step % 5}); });
+    add("rnns", steps, [](int step) { return rnn({.steps = 200 - step}); });
+  }
+  return result;
 }
 
-/// Gradients of several steps of a training loop, within so many per cent of keep-all memory.
-void train(State& state, const Model& model, int percent) {
+/// The gradients of each step.
+void train(State& state, const Loop& loop) {
   const auto evaluator = std::dynamic_pointer_cast<EngineEvaluator>(lazy());
   Tape tape(evaluator);
-  const Bytes everything = plan_backward(model.record_loss(tape)).keep_all_peak;
-  const RunOptions options{.memory_budget = everything / 100 * percent};
   double planning = 0;
   double running = 0;
   Bytes difference = 0;
+  const auto run = [&](const Model& model) {
+    tape.clear();
+    const Var loss = model.record_loss(tape);
+    const Bytes everything = plan_backward(loss, {.planner = keep_all()}).keep_all_peak;
+    const Report report =
+        backward(loss, {.memory_budget = everything / 100 * loop.percent}).report();
+    planning += report.planning_seconds;
+    running += report.run_seconds;
+    difference =
+        std::max(difference, std::abs(report.predicted_peak - laid_out(report.measured_peak)));
+    state.counters["overhead"] = report.compute_overhead;
+    state.counters["improvements"] = report.plan_improvements;
+  };
   for (auto _ : state) {
-    for (int step = 0; step < steps; ++step) {
-      tape.clear();
-      const Gradients gradients = backward(model.record_loss(tape), options);
-      const Report& report = gradients.report();
-      planning += report.planning_seconds;
-      running += report.run_seconds;
-      difference =
-          std::max(difference, std::abs(report.predicted_peak - laid_out(report.measured_peak)));
-      state.counters["overhead"] = report.compute_overhead;
-      state.counters["improvements"] = report.plan_improvements;
-    }
+    for (int step = 0; step < steps; ++step) run(loop.model(step));
   }
   state.counters["unpredicted"] = static_cast<double>(difference);
   state.counters["plans_made"] = static_cast<double>(evaluator->engine().plans_made());
@@ -53,30 +71,22 @@ void train(State& state, const Model& model, int percent) {
 }  // namespace
 
 void register_engine() {
-  for (const Model& model : trained()) {
-    for (const int percent : percents) {
-      benchmark::RegisterBenchmark(benchmark_name(model, percent).c_str(),
-                                   [=](State& state) { train(state, model, percent); })
-          ->Unit(benchmark::kMillisecond)
-          ->Iterations(1)
-          ->UseRealTime();
-    }
+  for (const Loop& loop : loops()) {
+    benchmark::RegisterBenchmark(loop.name.c_str(), [=](State& state) { train(state, loop); })
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1);
   }
 }
 
 void claim_engine(const Results& results, Claims& claims) {
-  for (const Model& model : trained()) {
-    for (const int percent : percents) {
-      const std::string name = benchmark_name(model, percent);
-      claims.at_most(name +
-                         ": measured peak, in the layout's units of 64 bytes, differs from the "
-                         "predicted by what",
-                     0, results.counter(name, "unpredicted"), "bytes");
-      claims.at_most(name + ": plans made for " + std::to_string(steps) + " steps", 1,
-                     results.counter(name, "plans_made"), "");
-      claims.at_most(name + ": planning for " + std::to_string(steps) + " steps", 0.1,
-                     results.counter(name, "planning_share"), "of their time");
-    }
+  const std::string length = std::to_string(steps) + " steps";
+  for (const Loop& loop : loops()) {
+    claims.at_most(loop.name + ": predicted peak off the measured, in units of 64 bytes,", 0,
+                   results.counter(loop.name, "unpredicted"), "bytes");
+    claims.at_most(loop.name + ": plans made for " + length, loop.graphs,
+                   results.counter(loop.name, "plans_made"), "");
+    claims.at_most(loop.name + ": planning for " + length, 0.1,
+                   results.counter(loop.name, "planning_share"), "of their time");
   }
 }
 

@@ -35,6 +35,10 @@ std::vector<Rival> rivals() {
           {"chain", {chain()}}};
 }
 
+/// What is compared with them.
+PlannerPtr in_time() { return automatic({.seconds = 1}); }
+PlannerPtr at_once() { return automatic({.moves = 0}); }
+
 struct Point {
   Bytes peak;  ///< of the arena
   double cost;
@@ -58,7 +62,7 @@ class Contest {
   }
   /// The budget at `level` per cent of the way from the smallest of `auto` to keep-all.
   Bytes budget(int level) {
-    const Bytes first = smallest(*automatic());
+    const Bytes first = smallest(*at_once());
     return first + (keep_all_peak() - first) * level / 100;
   }
   Bytes keep_all_peak() { return smallest(*keep_all()); }
@@ -108,15 +112,15 @@ double share_of_auto(Contest& contest, const std::optional<Point>& theirs) {
     const auto ours = contest.point(planner, theirs->peak);
     return ours ? quotient(theirs->cost, ours->cost) : 0;
   };
-  const double first = against(*automatic({.moves = 0}));
-  return first >= 1 ? first : against(*automatic());
+  const double first = against(*at_once());
+  return first >= 1 ? first : against(*in_time());
 }
 
 /// Cost of `auto` at one budget, and for each rival its cost within that budget over the cost of
 /// `auto` at the peak that the rival has there.
 void compare(State& state, Contest& contest, int level) {
   const Graph& graph = contest.graph();
-  const PlannerPtr planner = automatic();
+  const PlannerPtr planner = in_time();
   const Bytes budget = contest.budget(level);
   std::optional<Plan> plan;
   for (auto _ : state) plan = plan_within(graph, *planner, budget);
@@ -132,7 +136,7 @@ void compare(State& state, Contest& contest, int level) {
 /// The smallest budget of each rival over that of `auto`.
 void compare_smallest(State& state, Contest& contest) {
   Bytes ours = 0;
-  for (auto _ : state) ours = smallest_budget(contest.graph(), *automatic());
+  for (auto _ : state) ours = smallest_budget(contest.graph(), *at_once());
   state.counters["MiB"] = std::round(static_cast<double>(ours) / (1 << 20));
   state.counters["share"] = contest.share(ours);
   for (const Rival& rival : rivals()) {
