@@ -1,4 +1,4 @@
-#include <iterator>
+#include <algorithm>
 
 #include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
@@ -9,6 +9,14 @@
 namespace palimpsest {
 
 namespace {
+
+bool has_backward_part(const Graph& graph) {
+  const NodeId begins = graph.backward_begins().value_or(0);
+  return begins > 0 && std::ranges::any_of(graph.targets(), [&](ValueId target) {
+           const NodeId node = graph.producer(target);
+           return node >= begins && !graph.is_source(node);
+         });
+}
 
 /// Where `automatic` starts from: what every other planner proposes.
 class Everyone final : public Planner {
@@ -23,7 +31,7 @@ class Everyone final : public Planner {
       }
     };
     add(greedy());
-    if (graph.backward_begins().value_or(0) > 0) {
+    if (has_backward_part(graph)) {
       add(chain());
       add(min_cut());
     }

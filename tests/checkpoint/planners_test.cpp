@@ -265,6 +265,17 @@ TEST_CASE("make_plan: a planner's own limit never lifts the budget") {
   CHECK_THROWS_AS(make_plan(tests::chain(64), Greedy(), 64), BudgetError);
 }
 
+TEST_CASE("auto: a large graph without a backward part") {
+  tests::GraphBuilder b;
+  std::vector<ValueId> values{b.source(64)};
+  for (int k = 0; k < 600; ++k) values.push_back(b.node({values.back()}, 64));
+  ValueId sum = values.back();
+  for (const int k : {1, 200, 400}) sum = b.node({sum, values[static_cast<std::size_t>(k)]}, 64);
+  b.graph.add_target(sum);
+  b.graph.set_backward_begins(b.graph.node_count());
+  CHECK(make_plan(b.graph, *automatic(), 4 * 64).simulation.cost_ratio() > 1);
+}
+
 TEST_CASE("greedy: a chain at a tenth of its memory") {
   const Graph graph = tests::chain(1000);
   const Bytes all = make_plan(graph, *keep_all()).predicted_peak();
