@@ -10,6 +10,9 @@ class BudgetError : public EnvironmentError {
  public:
   BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner,
               bool own_limit = false);
+  /// With a message of its own, which names both.
+  BudgetError(const std::string& message, Bytes budget, Bytes smallest_feasible)
+      : EnvironmentError(message), budget_(budget), smallest_feasible_(smallest_feasible) {}
   /// The bytes no plan fits: the budget, or the planner's own limit (see `Planner::limit`) when
   /// that is smaller.
   Bytes budget() const { return budget_; }

@@ -44,6 +44,8 @@ constexpr NamedPlanner planners[] = {
        return exact({.most_sets = settings.count(ExactSettings().most_sets)});
      },
      false},
+    {"online", "", "drops and recomputes as it goes, not looking ahead (Kirisame et al., 2021)",
+     false, [](const Settings&) { return online(); }},
     {"fraction", ":SHARE", "auto, within a share of keep-all's peak as well", false,
      [](const Settings& settings) { return fraction(*settings.number); }},
 };

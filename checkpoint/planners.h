@@ -73,6 +73,12 @@ PlannerPtr min_cut();
 /// [0, 1].
 PlannerPtr fraction(double fraction);
 
+/// What an eager tape with this budget would do (see checkpoint/online_eviction.h), told of each
+/// storage's last read: dynamic tensor rematerialisation as its authors simulate it (DTR, Kirisame
+/// et al., 2021). Sees nothing of the program ahead, so its plans compare with, and do not beat,
+/// those that do; a larger budget may cost more.
+PlannerPtr online();
+
 /// Offline eviction at many levels of bytes: walking the nodes in order, values are dropped when
 /// memory runs short, those first whose recomputation is cheap for the bytes and the time they
 /// free, with the next use known (after DTR, Kirisame et al., 2021, and Belady, 1966).

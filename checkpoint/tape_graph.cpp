@@ -35,35 +35,40 @@ std::string scopes_of(const Tape& tape) {
 
 }  // namespace
 
+void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine,
+                 bool supplied) {
+  const NodeId node = graph.node_count();
+  const Operation& operation = tape.operation(node);
+  const NodeView view(tape, node);
+  Graph::Traits traits;
+  traits.name = tape.name(node).empty() ? operation.name : tape.name(node);
+  const bool source = operation.leaf || supplied;
+  traits.source = source;
+  if (!source && !operation.view) {
+    const Cost cost = cost_of(view);
+    traits.cost = cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
+                  machine.seconds_per_node;
+    traits.workspace = workspace_of(view, threads);
+  }
+  std::vector<Graph::Output> outputs(tape.output_count(node));
+  for (std::uint32_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].bytes = tape.bytes(tape.first_output(node) + i);
+  }
+  if (operation.view && !source) outputs[0].view_of = 0;
+  graph.add_node(source ? std::span<const ValueId>() : tape.inputs(node), outputs,
+                 std::move(traits));
+}
+
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
                std::optional<NodeId> backward_begins, const Machine& machine,
                std::span<const NodeId> supplied) {
   Graph graph;
-  std::vector<Graph::Output> outputs;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    const Operation& operation = tape.operation(node);
-    const NodeView view(tape, node);
-    const ValueId first = tape.first_output(node);
-    Graph::Traits traits;
-    traits.name = tape.name(node).empty() ? operation.name : tape.name(node);
-    const bool source =
-        operation.leaf || std::binary_search(supplied.begin(), supplied.end(), node);
-    traits.source = source;
-    if (!source && !operation.view) {
-      const Cost cost = cost_of(view);
-      traits.cost = cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
-                    machine.seconds_per_node;
-      traits.workspace = workspace_of(view, threads);
-    }
-    outputs.assign(tape.output_count(node), {});
-    for (std::uint32_t i = 0; i < outputs.size(); ++i) outputs[i].bytes = tape.bytes(first + i);
-    if (operation.view && !source) outputs[0].view_of = 0;
-    graph.add_node(source ? std::span<const ValueId>() : tape.inputs(node), outputs,
-                   std::move(traits));
-    if (source) continue;
-    for (std::uint32_t i = 0; i < outputs.size(); ++i) {
-      if (tape.has_value(first + i)) graph.set_present(first + i);
-    }
+    append_node(graph, tape, threads, machine,
+                std::binary_search(supplied.begin(), supplied.end(), node));
+  }
+  for (ValueId value = 0; value < tape.value_count(); ++value) {
+    if (tape.has_value(value)) graph.set_present(value);
   }
   for (const ValueId target : targets) graph.add_target(target);
   if (backward_begins) graph.set_backward_begins(*backward_begins);

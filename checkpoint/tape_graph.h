@@ -16,6 +16,11 @@ struct Machine {
   double seconds_per_node = 1e-6;  ///< to run any node that is no view
 };
 
+/// Appends the next node of `tape` to a graph that holds those before it (see `graph_of`), as a
+/// source when it is `supplied` by the user.
+void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine = {},
+                 bool supplied = false);
+
 /// What a planner sees of `tape`, with the same numbers for nodes and values. Leaves are sources; a
 /// node takes flops over rate plus bytes over bandwidth, by its operation's cost; its workspace is
 /// what it needs for `threads`; values of other nodes that the tape holds are present.
