@@ -16,8 +16,8 @@ class Evaluator {
   virtual void on_record(Tape& tape, std::uint32_t node) = 0;
   /// Makes `value` present on the tape.
   virtual void compute(Tape& tape, std::uint32_t value) = 0;
-  /// The tape is about to forget its nodes and values.
-  virtual void on_clear(Tape& tape) = 0;
+  /// The tape is about to forget its nodes and values, this evaluator, or both as it is destroyed.
+  virtual void on_clear(Tape& tape) noexcept = 0;
 };
 
 }  // namespace palimpsest

@@ -88,7 +88,9 @@ void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate, bool ano
   execute(operation, tape.attributes(node), inputs, outputs,
           {workspace.get(), static_cast<std::size_t>(scratch)}, threads);
   if (anomaly) check_finite(tape, node, inputs, outputs);
-  for (ValueId i = 0; i < made.size(); ++i) tape.set_buffer(first + i, std::move(made[i]));
+  for (ValueId i = 0; i < made.size(); ++i) {
+    if (!tape.has_value(first + i)) tape.set_buffer(first + i, std::move(made[i]));
+  }
 }
 
 namespace {

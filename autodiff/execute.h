@@ -18,8 +18,8 @@ void execute(const Operation& operation, const Attributes& attributes,
 /// Where `execute_on_tape` gets storage.
 using Allocate = std::function<Buffer(Bytes)>;
 
-/// Computes the outputs of `node` from inputs that are present on the tape into fresh buffers. With
-/// `anomaly`, checks them by `check_finite`.
+/// Computes the outputs of `node` from inputs that are present on the tape into fresh buffers;
+/// those present already stay as they are. With `anomaly`, checks them by `check_finite`.
 void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate = allocate_buffer,
                      bool anomaly = false);
 

@@ -11,7 +11,12 @@ namespace palimpsest {
 
 Tape::Tape(std::shared_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) { intern(""); }
 
-Tape::~Tape() = default;
+Tape::~Tape() { set_evaluator(nullptr); }
+
+void Tape::set_evaluator(std::shared_ptr<Evaluator> evaluator) {
+  if (evaluator_ != nullptr) evaluator_->on_clear(*this);
+  evaluator_ = std::move(evaluator);
+}
 
 Var Tape::parameter(Tensor value, std::string_view name, Where where) {
   return leaf(parameter_operation, std::move(value), name, where);
@@ -71,6 +76,7 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
 
 void Tape::truncate(NodeId node) {
   const ValueId first_value = nodes_[node].first_output;
+  for (ValueId value = first_value; value < value_count(); ++value) drop(value);
   inputs_.resize(nodes_[node].first_input);
   if (first_value < value_count()) sizes_.resize(values_[first_value].first_size);
   values_.resize(first_value);
@@ -86,6 +92,7 @@ void Tape::clear() {
   sizes_.clear();
   buffers_.clear();
   ++generation_;
+  ++changes_;
   streams_ = 0;
 }
 
@@ -143,7 +150,9 @@ Bytes Tape::metadata_bytes() const {
 }
 
 void Tape::drop(ValueId value) {
-  if (!is_leaf(producer(value))) buffers_[value].reset();
+  if (!has_value(value) || is_leaf(producer(value))) return;
+  buffers_[value].reset();
+  ++changes_;
 }
 
 Tensor Tape::value(ValueId value) {

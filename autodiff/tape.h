@@ -127,6 +127,8 @@ class Tape {
     bool outer_;
   };
   Temporary temporary() { return Temporary(*this); }
+  /// True while there is a `Temporary`.
+  bool is_temporary() const { return suspended_; }
 
   // What was recorded ---------------------------------------------------------------------------
 
@@ -165,14 +167,19 @@ class Tape {
   bool has_value(ValueId value) const { return buffers_[value] != nullptr; }
   /// The value's storage, null when it is not present.
   const Buffer& buffer(ValueId value) const { return buffers_[value]; }
-  void set_buffer(ValueId value, Buffer buffer) { buffers_[value] = std::move(buffer); }
+  void set_buffer(ValueId value, Buffer buffer) {
+    buffers_[value] = std::move(buffer);
+    ++changes_;
+  }
   /// Lets go of a value that can be computed again; a leaf's stays.
   void drop(ValueId value);
+  /// Counts the changes of what is present, leaves aside: who counts his own sees those of others.
+  std::uint64_t changes() const { return changes_; }
   /// The value, computed through the evaluator when it is not present.
   Tensor value(ValueId value);
 
   const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
-  void set_evaluator(std::shared_ptr<Evaluator> evaluator) { evaluator_ = std::move(evaluator); }
+  void set_evaluator(std::shared_ptr<Evaluator> evaluator);
 
  private:
   struct Node {
@@ -212,6 +219,7 @@ class Tape {
   std::uint64_t seed_ = 0;
   std::uint32_t generation_ = 0;
   std::uint32_t streams_ = 0;
+  std::uint64_t changes_ = 0;
   std::uint32_t scope_ = 0;
   bool blocked_ = false;
   bool suspended_ = false;        // a trace is being recorded: the evaluator is not told

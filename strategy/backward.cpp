@@ -81,9 +81,11 @@ struct Recorded {
 Gradients backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
   Tape& tape = loss.tape();
-  Engine& engine = evaluator_of(tape, "backward", where).engine();
-  const Recorded recorded(loss, options, where);
-  Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, options);
+  EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  const RunOptions run = evaluator.prepare(tape, options);
+  const Recorded recorded(loss, run, where);
+  Report report =
+      evaluator.engine().evaluate(tape, recorded.targets, recorded.backward_begins, run);
   std::vector<Gradients::Entry> entries;
   for (std::size_t i = 0; i < recorded.parameters.size(); ++i) {
     entries.push_back({recorded.parameters[i], recorded.gradients[i].value()});
@@ -93,9 +95,11 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
 
 Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
-  Engine& engine = evaluator_of(loss.tape(), "backward", where).engine();
-  const Recorded recorded(loss, options, where);
-  return engine.plan(loss.tape(), recorded.targets, recorded.backward_begins, options);
+  Tape& tape = loss.tape();
+  EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  const RunOptions run = evaluator.prepare(tape, options);
+  const Recorded recorded(loss, run, where);
+  return evaluator.engine().plan(tape, recorded.targets, recorded.backward_begins, run);
 }
 
 void write_graph(const Var& loss, const std::string& path, Where where) {
@@ -108,9 +112,10 @@ Report evaluate(std::span<const Var> values, const RunOptions& options, Where wh
   Tape& tape = common_tape(values, "evaluate", where);
   std::vector<ValueId> targets;
   for (const Var& value : values) targets.push_back(value.id());
-  Engine& engine = evaluator_of(tape, "evaluate", where).engine();
-  if (options.memory_budget == unlimited) append_present(tape, targets);
-  return engine.evaluate(tape, targets, options);
+  EngineEvaluator& evaluator = evaluator_of(tape, "evaluate", where);
+  const RunOptions run = evaluator.prepare(tape, options);
+  if (run.memory_budget == unlimited) append_present(tape, targets);
+  return evaluator.engine().evaluate(tape, targets, run);
 }
 
 }  // namespace palimpsest

@@ -179,6 +179,10 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   return report;
 }
 
+int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }
+
+void Engine::release_arena() { state_->give_arena_up(); }
+
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);
   state_->thread_arena(threads).execute([&] {

@@ -32,8 +32,13 @@ class Engine {
   Plan plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
             const RunOptions& options);
 
-  /// Computes one node now, from inputs present on the tape, into metered storage.
+  /// Computes one node now, from inputs present on the tape, into metered storage; outputs present
+  /// already stay as they are.
   void compute_now(Tape& tape, NodeId node, const RunOptions& options);
+  /// Most threads that a run with `options` takes. Throws `ArgumentError` for a negative number.
+  static int threads(const RunOptions& options);
+  /// Gives the memory kept for the next run back to the system, but for what is still held.
+  void release_arena();
 
   /// The meter of every byte this engine allocates.
   const Meter& meter() const;

@@ -1,5 +1,6 @@
 #include "strategy/evaluators.h"
 
+#include "strategy/online_evaluator.h"
 #include "strategy/present.h"
 
 namespace palimpsest {
@@ -12,6 +13,8 @@ void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   if (options_.memory_budget == unlimited) append_present(tape, targets);
   engine_.evaluate(tape, targets, options_);
 }
+
+RunOptions EngineEvaluator::prepare(Tape&, const RunOptions& asked) { return asked; }
 
 namespace {
 
@@ -42,12 +45,19 @@ std::shared_ptr<Evaluator> lazy(RunOptions options) {
 }
 
 std::shared_ptr<Evaluator> eager(RunOptions options) {
-  if (options.memory_budget != unlimited || options.planner != nullptr) {
+  if (options.planner != nullptr) {
     throw ArgumentError(
-        "[eager] an eager tape keeps every value until backward; give the budget and the planner "
-        "to backward(), or use lazy()");
+        "[eager] nothing is planned while an eager tape is recorded; give the planner to "
+        "backward(), or use lazy()");
   }
-  return std::make_shared<EagerEvaluator>(std::move(options));
+  if (options.memory_budget < 0) {
+    throw ArgumentError("[eager] a memory budget of " + std::to_string(options.memory_budget) +
+                        " bytes; give a positive number, as in 256_MiB");
+  }
+  if (options.memory_budget == unlimited) {
+    return std::make_shared<EagerEvaluator>(std::move(options));
+  }
+  return std::make_shared<OnlineEvaluator>(std::move(options));
 }
 
 }  // namespace palimpsest

@@ -13,7 +13,10 @@ class EngineEvaluator : public Evaluator {
   void compute(Tape& tape, std::uint32_t value) override;
   /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
   void compute(Tape& tape, std::span<const ValueId> values);
-  void on_clear(Tape&) override {}
+  void on_clear(Tape&) noexcept override {}
+  /// Called before the engine runs or plans `tape` for somebody who asked for `asked`; returns the
+  /// options to run with.
+  virtual RunOptions prepare(Tape& tape, const RunOptions& asked);
 
   Engine& engine() { return engine_; }
   const RunOptions& options() const { return options_; }
@@ -27,9 +30,20 @@ class EngineEvaluator : public Evaluator {
 /// `options` apply to values asked for one by one; `backward` has its own.
 std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 
-/// Computes every value as it is recorded and keeps it until a `backward` with a budget or the tape
-/// lets go, so that values can be looked at in a debugger. Only `threads` and `anomaly` of the
-/// options apply while recording; throws `ArgumentError` when a budget or a planner is given.
+/// Computes every value as it is recorded, so that values can be looked at in a debugger.
+///
+/// Without a budget each is kept until a `backward` with one, or the tape, lets go. With one, the
+/// values on the tape and the workspace of the operation that runs never take more, from the first
+/// operation recorded on: values are dropped when memory runs short, those first that are large,
+/// idle and cheap to compute again (see checkpoint/online_eviction.h), and computed again when they
+/// are read or asked for. Leaves do not count, nor does a value that was dropped while the user
+/// holds a Tensor of it: it is his until he lets go, and comes back for free until then. Where an
+/// operation, or a value asked for, does not fit, `BudgetError` names the bytes that it takes,
+/// before its kernel runs; the operation is taken off the tape again. `backward` and `evaluate` run
+/// within a budget of their own when they are given one, else within this one.
+///
+/// `options.threads` and `options.anomaly` apply while recording. Throws `ArgumentError` for a
+/// negative budget and when a planner is given.
 std::shared_ptr<Evaluator> eager(RunOptions options = {});
 
 }  // namespace palimpsest

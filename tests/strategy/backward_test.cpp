@@ -54,7 +54,8 @@ TEST_CASE("wrong calls of backward say what to do") {
   CHECK_THROWS_WITH(backward(q.loss, {.threads = -2}), Contains("-2 threads"));
   const Var integer = q.tape.constant(Tensor::arange(1));
   CHECK_THROWS_AS(backward(integer), DTypeError);
-  CHECK_THROWS_WITH(eager({.memory_budget = 5}), Contains("[eager]"));
+  CHECK_THROWS_WITH(eager({.planner = keep_all()}), Contains("[eager]") && Contains("backward()"));
+  CHECK_THROWS_WITH(eager({.memory_budget = -1}), Contains("[eager]") && Contains("256_MiB"));
 }
 
 TEST_CASE("a lazy tape computes nothing before it is asked, an eager one at once") {

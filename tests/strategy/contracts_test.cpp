@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "strategy/evaluators.h"
 #include "tests/strategy/random_program.h"
 
 namespace palimpsest {
@@ -103,6 +104,85 @@ TEST_CASE("measured peak ≤ predicted peak ≤ budget, and live bytes as simula
       RC_ASSERT(report.measured_live_peak <= report.predicted_peak);
       if (threads == 1) RC_ASSERT(report.measured_live_peak == report.predicted_live_peak);
     } catch (const BudgetError&) {
+    }
+  });
+}
+
+const Meter& meter_of(const Tape& tape) {
+  return static_cast<EngineEvaluator&>(*tape.evaluator()).engine().meter();
+}
+
+/// The smallest budget that a program can be recorded in eagerly, as the errors name it.
+Bytes smallest_recording(std::uint64_t seed, int size) {
+  Bytes budget = 0;
+  while (true) {
+    try {
+      Tape tape(eager({.memory_budget = budget}));
+      record_random(tape, seed, size);
+      return budget;
+    } catch (const BudgetError& error) {
+      RC_ASSERT(error.budget() == budget);
+      RC_ASSERT(error.smallest_feasible() > budget);
+      budget = error.smallest_feasible();
+    }
+  }
+}
+
+TEST_CASE("an eager tape stays within its budget from the first node on, with the same bits") {
+  rc::prop("while recording, when values are asked for, and in backward", [] {
+    const auto [seed, size] = any_case();
+    const int threads = *rc::gen::element(1, 2, 8);
+    const std::vector<Tensor> expected = interpreted(seed, size);
+    Tape oracle;
+    const RandomProgram reference = record_random(oracle, seed, size);
+    const Bytes everything = plan_backward(reference.loss).keep_all_peak;
+    const Bytes smallest = smallest_recording(seed, size);
+    const Bytes more = std::max<Bytes>(everything - smallest, 0) * *rc::gen::inRange(0, 4) / 3;
+    const Bytes budget = smallest + more;
+    const RunOptions options{.memory_budget = budget, .threads = threads};
+
+    Tape tape(eager(options));
+    const RandomProgram program = record_random(tape, seed, size);
+    RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
+    RC_ASSERT(meter_of(tape).live() > 0);
+    if (*rc::gen::arbitrary<bool>()) {
+      for (std::size_t i = 0; i < program.values.size(); ++i) {
+        RC_ASSERT(same_bits(program.values[i].value(), reference.values[i].value()));
+      }
+      RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
+    }
+    try {
+      const Gradients gradients = backward(program.loss, {.threads = threads});
+      RC_ASSERT(gradients.report().budget == budget);
+      RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
+      RC_ASSERT(equal(expected, gradients, program.parameters));
+    } catch (const BudgetError& error) {
+      RC_ASSERT(error.smallest_feasible() > budget);
+    }
+    RC_ASSERT(equal(expected, backward(program.loss, {.memory_budget = 2 * everything}),
+                    program.parameters));
+  });
+}
+
+TEST_CASE("gradients recorded on an eager tape stay within its budget too") {
+  rc::prop("at the smallest budget named", [] {
+    const auto [seed, size] = any_case();
+    const std::vector<Tensor> expected = interpreted(seed, size);
+    Bytes budget = smallest_recording(seed, size);
+    for (bool done = false; !done;) {
+      Tape tape(eager({.memory_budget = budget}));
+      try {
+        const RandomProgram program = record_random(tape, seed, size);
+        const std::vector<Var> gradients = gradient(program.loss, program.parameters);
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+          RC_ASSERT(same_bits(gradients[i].value(), expected[i]));
+        }
+        done = true;
+      } catch (const BudgetError& error) {
+        RC_ASSERT(error.smallest_feasible() > budget);
+        budget = error.smallest_feasible();
+      }
+      RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
     }
   });
 }
