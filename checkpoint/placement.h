@@ -12,8 +12,8 @@ namespace palimpsest {
 /// First fit in order of time, O(n log n), also with what stays for long below what comes and goes,
 /// and, as far as that takes some tenths of a second at most, lowest fit in order of size, repeated
 /// with the intervals that stick out moved to the front. The latter is usually within a per cent of
-/// what is live at once. When the arena then takes more than `enough` bytes, orders near the best
-/// are tried for as long again.
+/// what is live at once. When the arena then takes more than `enough` bytes, but less than
+/// a per cent more, orders near the best are tried for as long again.
 Bytes place(std::span<Interval> intervals, Bytes enough);
 
 }  // namespace palimpsest

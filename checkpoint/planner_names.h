@@ -27,8 +27,8 @@ struct NamedPlanner {
   /// may.
   std::string_view setting;
   std::string_view summary;  ///< one line
-  bool timed;                ///< heeds `PlannerSettings::seconds`
   PlannerPtr (*make)(const PlannerSettings& settings);
+  bool timed;            ///< heeds `PlannerSettings::seconds`
   bool any_size = true;  ///< serves graphs of any size
 };
 

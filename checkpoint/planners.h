@@ -87,7 +87,8 @@ PlannerPtr greedy();
 /// How long a search goes on.
 struct SearchSettings {
   /// Moves tried at most; the same number gives the same plan. When neither this nor `seconds` is
-  /// given, 2000, or fewer where these would take more than about a second.
+  /// given, 2000, or fewer where these would take more than about a second. With none, an engine
+  /// looks for better plans while it runs those it has.
   std::optional<std::uint64_t> moves = {};
   /// Time since the beginning after which no more moves are tried.
   std::optional<double> seconds = {};

@@ -57,20 +57,19 @@ class Reordering {
     if (users_[root].empty() || users_[root].back() != node) users_[root].push_back(node);
   }
 
-  /// First and last of the users of a storage other than `node`; beyond the ends when there is
-  /// none or it stays.
-  std::pair<Position, Position> others(ValueId root, NodeId node) const {
-    auto first = static_cast<Position>(order_.size());
+  /// Where the last user of a storage other than `node` stands: before all when there is none,
+  /// behind all when the storage stays.
+  Position last_other(ValueId root, NodeId node) const {
+    constexpr std::size_t few = 64;  // looking through many readers for each of them takes too long
+    const auto end = static_cast<Position>(order_.size());
+    if (is_target_[root] || users_[root].size() > few) return end;
+    if (graph_.is_source(graph_.producer(root))) return end;
     Position last = -1;
     for (const NodeId user : users_[root]) {
       if (user == node) continue;
-      const Position position = position_[user];
-      first = std::min(first, position);
-      last = std::max(last, position);
+      last = std::max<Position>(last, position_[user]);
     }
-    if (is_target_[root]) last = static_cast<Position>(order_.size());
-    if (graph_.is_source(graph_.producer(root))) last = static_cast<Position>(order_.size());
-    return {first, last};
+    return last;
   }
 
   std::vector<ValueId> storages_of(NodeId node, bool made) const {
@@ -78,12 +77,13 @@ class Reordering {
     const auto add = [&](ValueId value) {
       const ValueId root = graph_.storage(value);
       const bool makes = graph_.producer(root) == node;
-      if (makes != made || graph_.bytes(root) == 0) return;
-      if (std::find(roots.begin(), roots.end(), root) == roots.end()) roots.push_back(root);
+      if (makes == made && graph_.bytes(root) > 0) roots.push_back(root);
     };
     for (const ValueId input : graph_.inputs(node)) add(input);
     for (std::uint32_t i = 0; i < graph_.output_count(node); ++i)
       add(graph_.first_output(node) + i);
+    std::sort(roots.begin(), roots.end());
+    roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
     return roots;
   }
 
@@ -105,7 +105,7 @@ class Reordering {
     if (to <= from || gain == 0) return false;
     losses_.clear();
     for (const ValueId root : storages_of(node, false)) {
-      const Position last = others(root, node).second;
+      const Position last = last_other(root, node);
       if (last < to) losses_.push_back({std::max(last, from), graph_.bytes(root)});
     }
     std::sort(losses_.begin(), losses_.end(),
@@ -130,7 +130,7 @@ class Reordering {
     losses_.clear();
     Bytes gain = -made_by(node);
     for (const ValueId root : storages_of(node, false)) {
-      const Position last = others(root, node).second;
+      const Position last = last_other(root, node);
       if (last >= from) continue;
       gain += graph_.bytes(root);
       losses_.push_back({last + 1, graph_.bytes(root)});

@@ -15,8 +15,8 @@ constexpr std::size_t most_entries = 16;
 constexpr double share = 0.1;
 constexpr double longest_round = 2;
 constexpr int most_vain = 3;
-/// Of the cost, what is saved at least: the arena may have to be mapped anew.
-constexpr double worth_it = 1e-3;
+/// Of the cost of one pass, saved by a round that was not in vain.
+constexpr double noticeable = 1e-3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -35,6 +35,10 @@ std::vector<Arena::Range> places_of_targets(const Graph& graph, const Plan& plan
   return places;
 }
 
+Bytes limit_of(const PlanStore::Entry& entry) {
+  return std::min(entry.budget, entry.planner->limit(entry.ready.plan.keep_all_peak, entry.budget));
+}
+
 }  // namespace
 
 PlanStore::Ready::Ready(const Graph& graph, Plan p)
@@ -43,26 +47,43 @@ PlanStore::Ready::Ready(const Graph& graph, Plan p)
 PlanStore::Entry& PlanStore::find_or_make(Graph graph, const PlannerPtr& planner, Bytes budget) {
   const std::uint64_t hash = graph.structure_hash();
   const std::string key = planner->key();
-  std::vector<Proposal> others;
+  std::vector<const Entry*> others;
+  auto same = entries_.end();
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->hash != hash || entry->key != key || !(entry->graph == graph)) continue;
-    if (entry->budget != budget) {
-      others.emplace_back(entry->ready.plan.schedule, entry->ready.plan.planner);
-      continue;
+    if (entry->budget == budget) {
+      same = entry;
+    } else {
+      others.push_back(&*entry);
     }
-    improve(*entry);
-    entry->reused = true;
-    entries_.splice(entries_.begin(), entries_, entry);
+  }
+  if (same != entries_.end()) {
+    for (const Entry* other : others) adopt(*same, other->ready.plan);
+    improve(*same);
+    same->reused = true;
+    entries_.splice(entries_.begin(), entries_, same);
     return entries_.front();
   }
+  std::vector<Proposal> known;
+  for (const Entry* other : others) {
+    known.emplace_back(other->ready.plan.schedule, other->ready.plan.planner);
+  }
   const Clock::time_point start = Clock::now();
-  Plan plan = make_plan(graph, *planner, budget, others);
+  Plan plan = make_plan(graph, *planner, budget, known);
   Ready ready(graph, std::move(plan));
   ++made_;
   entries_.push_front({hash, key, planner, budget, std::move(graph), std::move(ready)});
   entries_.front().planning_seconds = seconds_since(start);
   if (entries_.size() > most_entries) entries_.pop_back();
   return entries_.front();
+}
+
+double PlanStore::adopt(Entry& entry, Plan plan) {
+  const double saved = entry.ready.plan.simulation.cost - plan.simulation.cost;
+  if (saved <= 0 || plan.predicted_peak() > limit_of(entry)) return 0;
+  plan.budget = entry.budget;
+  entry.ready = Ready(entry.graph, std::move(plan));
+  return saved;
 }
 
 void PlanStore::improve(Entry& entry) {
@@ -76,16 +97,11 @@ void PlanStore::improve(Entry& entry) {
     return;
   }
   const Clock::time_point start = Clock::now();
-  Plan found =
-      make_plan(entry.graph, *planner,
-                std::min(entry.budget, entry.planner->limit(plan.keep_all_peak, entry.budget)));
-  ++entry.vain;
-  if (found.simulation.cost < (1 - worth_it) * plan.simulation.cost) {
-    found.budget = entry.budget;
-    entry.ready = Ready(entry.graph, std::move(found));
-    entry.vain = 0;
-    ++entry.improvements;
-  }
+  const Proposal present(plan.schedule, plan.planner);
+  const double saved =
+      adopt(entry, make_plan(entry.graph, *planner, limit_of(entry), {&present, 1}));
+  if (saved > 0) ++entry.improvements;
+  entry.vain = saved > noticeable * plan.simulation.one_pass_cost ? 0 : entry.vain + 1;
   entry.planning_seconds += seconds_since(start);
   entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
 }

@@ -87,12 +87,13 @@ void LimitSearch::find_excess() {
 
 double LimitSearch::excess_in(const Timeline::Gap& gap) const {
   const Bytes bytes = timeline_.bytes(gap.root);
-  Bytes sum = 0;
+  double sum = 0;
   const auto begin = std::upper_bound(over_.begin(), over_.end(), gap.after);
   for (auto over = begin; over != over_.end() && *over < gap.before; ++over) {
-    sum += std::min(bytes, excess_[static_cast<std::size_t>(over - over_.begin())]);
+    const Bytes excess = excess_[static_cast<std::size_t>(over - over_.begin())];
+    sum += static_cast<double>(std::min(bytes, excess));
   }
-  return static_cast<double>(sum);
+  return sum;
 }
 
 bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position position) {

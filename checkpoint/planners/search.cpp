@@ -74,6 +74,7 @@ class Searching final : public Planner {
     for (Proposal& proposal : proposals) {
       if (proposal.planner.empty()) proposal.planner = first_->name();
     }
+    internal_check(!proposals.empty(), "a planner proposed nothing");
     LimitSearch search(graph, budget, settings_.seed);
     for (std::vector<NodeId>& order : search.lower(order_of(lowest(graph, proposals)))) {
       proposals.emplace_back(drop_after_last_use(graph, order), "search");
@@ -100,13 +101,7 @@ class Searching final : public Planner {
     return proposals;
   }
 
-  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
-    SearchSettings settings = settings_;
-    settings.moves = {};
-    settings.seconds = seconds;
-    settings.seed += round;
-    return search_from(name_, given(std::move(found)), settings);
-  }
+  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
 
  private:
   std::uint64_t moves_for(const Graph& graph) const {
@@ -119,6 +114,38 @@ class Searching final : public Planner {
   PlannerPtr first_;
   SearchSettings settings_;
 };
+
+/// Improves one schedule for so many seconds.
+class Continuing final : public Planner {
+ public:
+  Continuing(Schedule found, double seconds, std::uint64_t seed)
+      : found_(std::move(found)), seconds_(seconds), seed_(seed) {}
+
+  std::string name() const override { return "search"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    LimitSearch search(graph, budget, seed_);
+    const auto begin = Clock::now();
+    const auto stop = [&] {
+      return std::chrono::duration<double>(Clock::now() - begin).count() >= seconds_;
+    };
+    const auto size = [&](std::span<const NodeId> order) {
+      return lay_out(graph, drop_after_last_use(graph, order), budget).size;
+    };
+    constexpr std::uint64_t moves = std::numeric_limits<std::uint64_t>::max();
+    const std::vector<NodeId> better = search.improve(order_of(found_), moves, stop, size);
+    return {drop_after_last_use(graph, better)};
+  }
+
+ private:
+  Schedule found_;
+  double seconds_;
+  std::uint64_t seed_;
+};
+
+PlannerPtr Searching::continuing(Schedule found, double seconds, std::uint64_t round) const {
+  if (settings_.moves.value_or(0) > 0) return nullptr;  // more would not be the same for all
+  return std::make_shared<Continuing>(std::move(found), seconds, settings_.seed + round);
+}
 
 }  // namespace
 

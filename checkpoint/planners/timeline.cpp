@@ -14,11 +14,11 @@ Timeline::Timeline(const Graph& graph)
       holders_(graph.value_count()),
       gap_of_(graph.value_count(), none) {
   first_input_.push_back(0);
+  std::vector<NodeId> reader(graph.value_count(), none);  // the last one met
   for (NodeId node = 0; node < graph.node_count(); ++node) {
-    const auto row = static_cast<std::ptrdiff_t>(inputs_.size());
     for (const ValueId input : graph.inputs(node)) {
-      const bool known = std::find(inputs_.begin() + row, inputs_.end(), input) != inputs_.end();
-      if (!known && !graph.is_source_value(input)) inputs_.push_back(input);
+      if (reader[input] != node && !graph.is_source_value(input)) inputs_.push_back(input);
+      reader[input] = node;
     }
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }

@@ -94,6 +94,15 @@ TEST_CASE("planners: a larger budget never costs more, the smallest one named wo
   });
 }
 
+TEST_CASE("given: follows a schedule, and says what is wrong with one") {
+  const Graph graph = tests::chain(8);
+  const Schedule schedule = uniform({.segments = 3})->propose(graph, unlimited).front().schedule;
+  const PlannerPtr planner = given(schedule);
+  CHECK(make_plan(graph, *planner).schedule == schedule);
+  CHECK(planner->key() != given({})->key());
+  CHECK_THROWS_AS(make_plan(graph, *given({{Step::compute(3)}})), ScheduleError);
+}
+
 TEST_CASE("search: against the optimum of tiny graphs") {
   double sum = 0;
   double worst = 1;

@@ -98,7 +98,31 @@ TEST_CASE(
   CHECK(store.made() == 1);
 }
 
-TEST_CASE("a searching planner continues from the plan it made") {
+TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
+  const Graph graph = tests::chain(64);
+  const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 2, 2});
+  PlanStore store;
+  const Bytes large = unlimited - 1;
+  const double before = cost_of(store.find_or_make(Graph(graph), planner, large));
+  for (int k = 0; k < 2; ++k) {
+    store.find_or_make(Graph(graph), planner, unlimited - 2).run_seconds += 1000;
+  }
+  const double better = cost_of(store.find_or_make(Graph(graph), planner, unlimited - 2));
+  CHECK(better < before);
+  CHECK(cost_of(store.find_or_make(Graph(graph), planner, large)) == better);
+}
+
+TEST_CASE("a searching planner continues from a schedule") {
+  const Graph graph = tests::chain(64);
+  const Plan bad = make_plan(graph, *uniform({.segments = 8}));
+  const PlannerPtr next = automatic({.moves = 0})->continuing(bad.schedule, 0.5, 1);
+  const Plan better = make_plan(graph, *next, 2 * bad.predicted_peak());
+  CHECK(better.simulation.cost < bad.simulation.cost);
+  // So many moves mean the same plan every time.
+  CHECK(search({.moves = 5})->continuing(bad.schedule, 0.5, 1) == nullptr);
+}
+
+TEST_CASE("plans of a searching planner never get worse while they serve") {
   const Graph graph = tests::random_graph(7, 60);
   const PlannerPtr planner = automatic({.moves = 0});
   const Bytes budget =
