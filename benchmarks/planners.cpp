@@ -10,6 +10,7 @@ namespace {
 void claim(const Results& results, Claims& claims) {
   claim_published(results, claims);
   claim_rivals(results, claims);
+  claim_small(results, claims);
   claim_growth(results, claims);
   claim_engine(results, claims);
 }
@@ -19,6 +20,7 @@ void claim(const Results& results, Claims& claims) {
 int main(int argc, char** argv) {
   register_published();
   register_rivals();
+  register_small();
   register_growth();
   register_engine();
   return run_suite(argc, argv, claim);

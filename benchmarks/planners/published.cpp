@@ -16,7 +16,6 @@ namespace {
 
 using benchmark::State;
 
-constexpr double infeasible = std::numeric_limits<double>::infinity();
 constexpr double unknown = infeasible;
 
 /// What others reach on one graph within one budget of live bytes, as costs over that of one pass,
@@ -124,16 +123,6 @@ std::vector<Way> ways() {
 
 std::string benchmark_name(const Row& row, const Way& way) {
   return "published/" + row.name + "/" + way.name;
-}
-
-/// The least cost of what `planner` proposes within the budget of live bytes.
-double cheapest(const Graph& graph, const Planner& planner, Bytes budget) {
-  double best = infeasible;
-  for (const Proposal& proposal : planner.propose(graph, budget)) {
-    const Simulation simulation = simulate(graph, proposal.schedule);
-    if (simulation.peak <= budget) best = std::min(best, simulation.cost);
-  }
-  return best;
 }
 
 double processor_seconds() {

@@ -32,7 +32,8 @@ std::vector<Rival> rivals() {
           {"uniform", uniforms},
           {"fraction", {fraction(0.3), fraction(0.6)}, true},
           {"greedy", {greedy()}},
-          {"chain", {chain()}}};
+          {"chain", {chain()}},
+          {"online", {online()}}};
 }
 
 /// What is compared with them.

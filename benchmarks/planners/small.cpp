@@ -1,0 +1,107 @@
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "benchmarks/planners/parts.h"
+#include "tests/checkpoint/graphs.h"
+
+namespace palimpsest::benchmarks {
+namespace {
+
+using benchmark::State;
+
+constexpr int graphs = 200;
+constexpr std::uint32_t most_nodes = 30;
+constexpr int levels[] = {0, 20, 40, 60, 80};
+constexpr const char* name = "small/graphs";
+
+/// A random forward and backward part of about 10 nodes and more.
+Graph small_graph(std::uint32_t seed) { return tests::random_graph(seed, 5 + seed % 9); }
+
+/// The oracle. It gives up, with an `ArgumentError`, on one graph in a dozen that would take it
+/// seconds.
+PlannerPtr oracle() { return exact({.most_sets = 200'000, .lay_out = false}); }
+
+/// The lowest peak of what `planner` proposes when nothing fits.
+Bytes lowest_peak(const Graph& graph, const Planner& planner) {
+  Bytes lowest = unlimited;
+  for (const Proposal& proposal : planner.propose(graph, 0)) {
+    lowest = std::min(lowest, simulate(graph, proposal.schedule).peak);
+  }
+  return lowest;
+}
+
+/// How costs compare with the least possible.
+struct Comparison {
+  int graphs = 0;
+  int budgets = 0;
+  int feasible = 0;
+  int optimal = 0;
+  double sum = 0;
+  double worst = 0;
+
+  void add(double least, double found) {
+    ++budgets;
+    if (found == infeasible) return;
+    const double share = least > 0 ? found / least : 1;
+    ++feasible;
+    optimal += share < 1 + 1e-9 ? 1 : 0;
+    sum += share;
+    worst = std::max(worst, share);
+  }
+};
+
+/// `auto` at five budgets of live bytes, from the smallest that can be kept to keep-all.
+void compare(const Graph& graph, Comparison& comparison) {
+  std::vector<std::pair<Bytes, double>> optima;
+  const Bytes first = lowest_peak(graph, *oracle());
+  const Bytes last = lowest_peak(graph, *keep_all());
+  for (const int level : levels) {
+    const Bytes budget = first + (last - first) * level / 100;
+    optima.emplace_back(budget, cheapest(graph, *oracle(), budget));
+  }
+  for (const auto& [budget, least] : optima) {
+    comparison.add(least, cheapest(graph, *automatic({.lay_out = false}), budget));
+  }
+  ++comparison.graphs;
+}
+
+void compare_all(State& state) {
+  Comparison comparison;
+  std::uint32_t left_out = 0;
+  for (auto _ : state) {
+    for (std::uint32_t seed = 1; comparison.graphs < graphs; ++seed) {
+      const Graph graph = small_graph(seed);
+      if (graph.node_count() > most_nodes) continue;
+      try {
+        compare(graph, comparison);
+      } catch (const ArgumentError&) {
+        ++left_out;
+      }
+    }
+  }
+  state.counters["mean"] = comparison.sum / comparison.feasible;
+  state.counters["worst"] = comparison.worst;
+  state.counters["feasible"] = static_cast<double>(comparison.feasible) / comparison.budgets;
+  state.counters["optimal"] = static_cast<double>(comparison.optimal) / comparison.budgets;
+  state.counters["left_out"] = left_out;
+}
+
+}  // namespace
+
+void register_small() {
+  benchmark::RegisterBenchmark(name, compare_all)->Unit(benchmark::kSecond)->Iterations(1);
+}
+
+void claim_small(const Results& results, Claims& claims) {
+  const std::string subject = std::to_string(graphs) + " graphs of at most " +
+                              std::to_string(most_nodes) + " nodes, " +
+                              std::to_string(std::size(levels)) + " budgets each: ";
+  claims.at_most(subject + "mean cost", 1.01, results.counter(name, "mean"), "of the least");
+  claims.at_most(subject + "highest cost", 1.05, results.counter(name, "worst"), "of the least");
+  claims.at_least(subject + "budgets kept to", 1, results.counter(name, "feasible"),
+                  "of those that can be");
+}
+
+}  // namespace palimpsest::benchmarks
