@@ -17,7 +17,7 @@ namespace palimpsest::benchmarks {
 void register_published();
 void claim_published(const Results& results, Claims& claims);
 
-/// The planner `auto`, given a second, against every other at many budgets of many networks.
+/// The planner `auto`, given a hundred moves, against every other at many budgets of many networks.
 void register_rivals();
 void claim_rivals(const Results& results, Claims& claims);
 

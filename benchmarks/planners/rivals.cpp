@@ -36,8 +36,8 @@ std::vector<Rival> rivals() {
           {"online", {online()}}};
 }
 
-/// What is compared with them.
-PlannerPtr in_time() { return automatic({.seconds = 1}); }
+/// What is compared with them. Moves are the same however fast the machine is.
+PlannerPtr in_time() { return automatic({.moves = 100, .seconds = 3}); }
 PlannerPtr at_once() { return automatic({.moves = 0}); }
 
 struct Point {
