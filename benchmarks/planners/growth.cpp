@@ -1,5 +1,4 @@
 #include <benchmark/benchmark.h>
-#include <malloc.h>
 
 #include <cmath>
 #include <vector>
@@ -59,7 +58,6 @@ void first_plan(State& state, const Growing& program, const Size& size, int perc
   const Graph graph = graph_of_size(program, size.nodes);
   const Bytes budget = smallest_budget(graph, *keep_all()) / 100 * percent;
   const PlannerPtr planner = automatic({.moves = 0});
-  malloc_trim(0);  // or what was freed before would be used again unseen
   examples::restart_peak_resident();
   const Bytes resident = resident_size();
   std::optional<Plan> plan;
