@@ -119,10 +119,12 @@ struct ExactSettings {
 PlannerPtr exact(ExactSettings settings = {});
 
 /// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
-/// segments, and greedy again in another order of the nodes where one lowers the peak. A plan says
-/// which of them made it and how the others did. Without moves the plan is monotone: a larger
-/// budget never costs more. With moves it nearly is, and exactly when plans for smaller budgets are
-/// handed to `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
+/// segments, greedy again in another order of the nodes where one lowers the peak, and online
+/// eviction where all of these stay above it. Where `exact` would take a small graph and finds its
+/// optimum soon, about a second at most, that is the plan. A plan says which of them made it and
+/// how the others did. Without moves the plan is monotone: a larger budget never costs more. With
+/// moves it nearly is, and exactly when plans for smaller budgets are handed to `make_plan`, as an
+/// engine does. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});
 
 }  // namespace palimpsest

@@ -21,7 +21,7 @@ Graph small_graph(std::uint32_t seed) { return tests::random_graph(seed, 5 + see
 
 /// The oracle. It gives up, with an `ArgumentError`, on one graph in a dozen that would take it
 /// seconds.
-PlannerPtr oracle() { return exact({.most_sets = 200'000, .lay_out = false}); }
+PlannerPtr oracle() { return exact({.most_sets = 2'000'000, .lay_out = false}); }
 
 /// The lowest peak of what `planner` proposes when nothing fits.
 Bytes lowest_peak(const Graph& graph, const Planner& planner) {

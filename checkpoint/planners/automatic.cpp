@@ -2,6 +2,9 @@
 
 #include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
+#include "checkpoint/plan.h"
+#include "checkpoint/planners/optimum.h"
+#include "checkpoint/planners/recorded.h"
 #include "checkpoint/planners/search.h"
 #include "checkpoint/rematerialize.h"
 #include "checkpoint/reorder.h"
@@ -18,13 +21,15 @@ bool has_backward_part(const Graph& graph) {
          });
 }
 
-/// Where `automatic` starts from: what every other planner proposes.
+/// Where `automatic` starts from: what every other planner proposes, and what is known already.
 class Everyone final : public Planner {
  public:
+  explicit Everyone(std::vector<Proposal> known) : known_(std::move(known)) {}
+
   std::string name() const override { return "everyone"; }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
-    std::vector<Proposal> proposals;
+    std::vector<Proposal> proposals = known_;
     const auto add = [&](const PlannerPtr& planner) {
       for (Proposal& proposal : planner->propose(graph, budget)) {
         proposals.emplace_back(std::move(proposal.schedule), planner->name());
@@ -40,10 +45,34 @@ class Everyone final : public Planner {
     for (std::uint32_t count = 2; count <= nodes && count < 4096; count *= 2) {
       add(uniform({.segments = count}));
     }
+    add_recorded(graph, proposals);
     return proposals;
   }
 
  private:
+  /// Online eviction at levels below all others, which it can keep to on some graphs.
+  static void add_recorded(const Graph& graph, std::vector<Proposal>& proposals) {
+    Bytes lowest = unlimited;
+    for (const Proposal& proposal : proposals) {
+      lowest = std::min(lowest, simulate(graph, proposal.schedule).peak);
+    }
+    const std::size_t nodes = graph.needed_nodes().size();
+    const std::size_t most_steps = 24 * nodes + 64;  // what is low is reached by thrashing
+    std::size_t steps = 20'000 + most_steps;         // half a microsecond each
+    for (Bytes part = 200; part <= 2000 && steps > 0;) {
+      const Bytes level = lowest - lowest / part;
+      Recorded recorded = record_within(graph, level, std::min(steps, most_steps));
+      steps -= recorded.steps;
+      if (recorded.schedule) {
+        proposals.emplace_back(std::move(*recorded.schedule), "online eviction");
+        lowest = recorded.peak;
+        part = std::max<Bytes>(part / 2, 10);
+      } else {
+        part *= 3;
+      }
+    }
+  }
+
   static void add_reordered(const Graph& graph, Bytes budget, std::vector<Proposal>& proposals) {
     for (ValueId value = 0; value < graph.value_count(); ++value) {
       if (graph.is_present(value)) return;
@@ -61,12 +90,50 @@ class Everyone final : public Planner {
     }
     proposals.emplace_back(std::move(once), "reordered");
   }
+
+  std::vector<Proposal> known_;
+};
+
+/// The optimum of a small graph when there is time to look for it, a search from everyone else's
+/// proposals when that is too far to find.
+class Automatic final : public Planner {
+ public:
+  explicit Automatic(SearchSettings settings) : settings_(settings), search_(search(settings)) {}
+
+  std::string name() const override { return search_->name(); }
+  std::string key() const override { return search_->key(); }
+  bool accepts_keep_all() const override { return true; }
+
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->propose(graph, budget);
+    Optimum optimum(graph, most_sets());
+    std::vector<Proposal> optima;
+    const bool fits = optimum.propose(budget, settings_.lay_out, optima);
+    SearchSettings settings = settings_;
+    if (fits && !optimum.gave_up()) settings.moves = 0;
+    return search(settings, std::move(optima))->propose(graph, budget);
+  }
+
+  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
+    return search_->continuing(std::move(found), seconds, round);
+  }
+
+ private:
+  static PlannerPtr search(SearchSettings settings, std::vector<Proposal> known = {}) {
+    return search_from("auto", std::make_shared<Everyone>(std::move(known)), settings);
+  }
+
+  std::size_t most_sets() const {
+    constexpr double most = 200'000;  // about a second
+    return static_cast<std::size_t>(std::min(most, most * settings_.seconds.value_or(1)));
+  }
+
+  SearchSettings settings_;
+  PlannerPtr search_;
 };
 
 }  // namespace
 
-PlannerPtr automatic(SearchSettings settings) {
-  return search_from("auto", std::make_shared<Everyone>(), settings);
-}
+PlannerPtr automatic(SearchSettings settings) { return std::make_shared<Automatic>(settings); }
 
 }  // namespace palimpsest

@@ -96,7 +96,8 @@ double LimitSearch::excess_in(const Timeline::Gap& gap) const {
   return sum;
 }
 
-bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position position) {
+bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position position,
+                               double most_cost) {
   ++round_;
   missing_.clear();
   stack_.clear();
@@ -113,7 +114,7 @@ bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position posi
     stack_.pop_back();
     missing_.push_back(node);
     missing_cost_ += graph_.cost(node);
-    if (missing_.size() > most_missing) return false;
+    if (missing_.size() > most_missing || missing_cost_ > most_cost) return false;
     for (const ValueId input : timeline_.inputs(node)) {
       const bool given_up = graph_.storage(input) == gap.root;
       if (given_up || !timeline_.is_live(input, gap.before)) want(graph_.producer(input));
@@ -126,9 +127,12 @@ bool LimitSearch::find_surrender(Timeline::Position position, Surrender& best) {
   best.score = -1;
   std::normal_distribution<double> normal;
   for (const Timeline::Gap& gap : timeline_.gaps(position)) {
-    if (!find_missing(gap, position)) continue;
-    const double score =
-        excess_in(gap) / (missing_cost_ + 1e-12) * std::exp(noise_ * normal(random_));
+    const double noise = noise_ > 0 ? std::exp(noise_ * normal(random_)) : 1;
+    const double worth = excess_in(gap) * noise;
+    const double most_cost =
+        best.score > 0 ? worth / best.score : std::numeric_limits<double>::infinity();
+    if (!find_missing(gap, position, most_cost)) continue;
+    const double score = worth / (missing_cost_ + 1e-12);
     if (score <= best.score) continue;
     best.score = score;
     best.after = gap.after;

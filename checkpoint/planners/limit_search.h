@@ -41,7 +41,7 @@ class LimitSearch {
 
   void find_excess();
   double excess_in(const Timeline::Gap& gap) const;
-  bool find_missing(const Timeline::Gap& gap, Timeline::Position position);
+  bool find_missing(const Timeline::Gap& gap, Timeline::Position position, double most_cost);
   bool find_surrender(Timeline::Position position, Surrender& best);
   Timeline::Position highest_outside(std::span<const Surrender> surrenders) const;
   static void insert(std::vector<NodeId>& order, std::vector<Surrender>& surrenders);

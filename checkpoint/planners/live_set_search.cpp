@@ -34,7 +34,7 @@ std::optional<LiveSetSearch::Found> LiveSetSearch::run(double patience, double m
     if (set.done) continue;
     if ((sets_.targets() & ~set.live) == 0) return path_to(id);
     sets_.find_rest(set.live, rest_);
-    if (patience_ == 1) {
+    if (patience_ > 0) {
       const double to_go = rest_.cost + (1 - 1e-9) * sets_.least_extra(set.live, rest_, budget_);
       if (to_go > set.to_go) {
         set.to_go = to_go;

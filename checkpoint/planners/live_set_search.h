@@ -14,7 +14,7 @@ namespace palimpsest {
 /// makes room for it: other drops can wait until they are needed, so nothing is lost. Values
 /// nothing can make use of are left out of the sets at once, and a set is passed over when one that
 /// holds a value more was reached at no higher cost. The cost to go is bounded by what has to run
-/// and by `LiveSets::least_extra`.
+/// and, unless cost is ignored, by `LiveSets::least_extra`.
 class LiveSetSearch {
  public:
   /// `most_sets` bounds the sets a run may hold; `ran_out` tells when one gave up.

@@ -33,6 +33,12 @@ std::vector<NodeId> nodes_behind_targets(const Graph& graph) {
 
 }  // namespace
 
+bool LiveSets::holds(const Graph& graph) {
+  std::size_t values = 0;
+  for (const NodeId node : nodes_behind_targets(graph)) values += graph.output_count(node);
+  return values <= most_values;
+}
+
 LiveSets::LiveSets(const Graph& graph) {
   std::vector<std::uint32_t> bits(graph.value_count(), none);
   std::vector<Storage> storages(graph.value_count());  // by root

@@ -29,6 +29,8 @@ class LiveSets {
     double seconds = 0;  ///< of making it, or its share where that makes several
   };
 
+  /// True for a graph of at most `most_values` values besides those left out.
+  static bool holds(const Graph& graph);
   /// Throws `ArgumentError` for more than `most_values` values besides those left out.
   explicit LiveSets(const Graph& graph);
 

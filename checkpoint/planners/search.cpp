@@ -41,11 +41,27 @@ std::vector<Measured> measure(const Graph& graph, std::span<const Proposal> prop
   return measured;
 }
 
-const Schedule& lowest(const Graph& graph, std::span<const Proposal> proposals) {
-  const std::vector<Measured> all = measure(graph, proposals);
-  return *std::min_element(all.begin(), all.end(), [](const Measured& a, const Measured& b) {
-            return a.peak < b.peak;
-          })->schedule;
+/// The lowest of the planner that made the lowest of all, and that of the other planners.
+std::vector<const Schedule*> lowest(const Graph& graph, std::span<const Proposal> proposals) {
+  constexpr std::size_t most = 2;
+  std::vector<Bytes> peaks;
+  for (const Proposal& proposal : proposals) {
+    peaks.push_back(simulate(graph, proposal.schedule).peak);
+  }
+  std::vector<std::size_t> best;
+  while (best.size() < most) {
+    std::optional<std::size_t> next;
+    for (std::size_t i = 0; i < proposals.size(); ++i) {
+      const bool there = std::ranges::any_of(
+          best, [&](std::size_t one) { return proposals[one].planner == proposals[i].planner; });
+      if (!there && (!next || peaks[i] < peaks[*next])) next = i;
+    }
+    if (!next) break;
+    best.push_back(*next);
+  }
+  std::vector<const Schedule*> schedules;
+  for (const std::size_t one : best) schedules.push_back(&proposals[one].schedule);
+  return schedules;
 }
 
 class Searching final : public Planner {
@@ -76,9 +92,13 @@ class Searching final : public Planner {
     }
     internal_check(!proposals.empty(), "a planner proposed nothing");
     LimitSearch search(graph, budget, settings_.seed);
-    for (std::vector<NodeId>& order : search.lower(order_of(lowest(graph, proposals)))) {
-      proposals.emplace_back(drop_after_last_use(graph, order), "search");
+    std::vector<Schedule> lowered;
+    for (const Schedule* start : lowest(graph, proposals)) {
+      for (std::vector<NodeId>& order : search.lower(order_of(*start))) {
+        lowered.push_back(drop_after_last_use(graph, order));
+      }
     }
+    for (Schedule& schedule : lowered) proposals.emplace_back(std::move(schedule), "search");
     const std::uint64_t moves = moves_for(graph);
     if (moves == 0) return proposals;
     const auto stop = [&] {

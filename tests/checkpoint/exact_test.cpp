@@ -176,6 +176,28 @@ TEST_CASE("exact: no planner is better, no lower bound higher") {
   CHECK(dearer > 30);
 }
 
+TEST_CASE("auto: the optimum of small graphs, unless no move may be made") {
+  int at_once_dearer = 0;
+  for (std::uint32_t seed = 0; seed < 30; ++seed) {
+    const Graph graph = tests::random_graph(seed, 4 + seed % 4);
+    CAPTURE(seed);
+    const Bytes smallest = best_of(graph, live, 0).peak;
+    const Bytes most = keep_all_peak(graph);
+    for (int part = 0; part <= 2; ++part) {
+      const Bytes budget = smallest + (most - smallest) * part / 3;
+      const double optimum = best_of(graph, live, budget).cost;
+      const auto cost = [&](SearchSettings settings) {
+        settings.lay_out = false;
+        return best_of(graph, automatic(settings), budget).cost;
+      };
+      CHECK(cost({}) <= optimum * (1 + 1e-12));
+      CHECK(cost({.seconds = 0.5}) <= optimum * (1 + 1e-12));
+      at_once_dearer += cost({.moves = 0}) > optimum * (1 + 1e-9) ? 1 : 0;
+    }
+  }
+  CHECK(at_once_dearer > 0);
+}
+
 TEST_CASE("exact: plans fit, layout and all, down to the smallest budget") {
   int plans = 0;
   int optimal = 0;

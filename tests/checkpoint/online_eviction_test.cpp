@@ -259,3 +259,31 @@ TEST_CASE("online: names the smallest budget it found") {
   CHECK(smallest <= 64 * 8);
   CHECK(make_plan(graph, *online(), smallest).predicted_peak() <= smallest);
 }
+
+TEST_CASE("auto: goes as low as online eviction does") {
+  const auto lowest = [](const Graph& graph, const Planner& planner) {
+    Bytes peak = unlimited;
+    for (const Proposal& proposal : planner.propose(graph, 0)) {
+      peak = std::min(peak, simulate(graph, proposal.schedule).peak);
+    }
+    return static_cast<double>(peak);
+  };
+  double ours = 0;
+  double theirs = 0;
+  bool helps = false;
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const Graph graph = tests::random_graph(seed, 12);
+    const PlannerPtr planner = automatic({.moves = 0});
+    ours += lowest(graph, *planner);
+    theirs += lowest(graph, *online());
+    // It is not monotone, and one of the two can meet a level by luck.
+    CHECK(lowest(graph, *planner) <= 1.05 * lowest(graph, *online()));
+    const std::vector<Proposal> proposals = planner->propose(graph, 0);
+    helps = helps || std::ranges::any_of(proposals, [](const Proposal& proposal) {
+              return proposal.planner == online()->name();
+            });
+  }
+  CHECK(ours < theirs);
+  CHECK(helps);
+}
