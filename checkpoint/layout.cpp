@@ -49,7 +49,8 @@ std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule)
 
 Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough) {
   Layout layout{intervals_of(graph, schedule)};
-  layout.size = place(layout.intervals, enough);
+  constexpr double share = 0.02;  // of the time in which the result is used once
+  layout.size = place(layout.intervals, enough, share * graph.one_pass_cost());
   return layout;
 }
 

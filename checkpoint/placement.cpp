@@ -13,15 +13,20 @@ namespace palimpsest {
 
 namespace {
 
-/// Calls `start(i)` and `stop(i)` in the order of time; at a step that ends one interval and begins
-/// another both are occupied.
-template <class Start, class Stop>
-void sweep(std::span<const Interval> intervals, Start start, Stop stop) {
+std::vector<std::uint32_t> in_order_of_end(std::span<const Interval> intervals) {
   std::vector<std::uint32_t> by_end(intervals.size());
   std::iota(by_end.begin(), by_end.end(), 0u);
   std::sort(by_end.begin(), by_end.end(), [&](std::uint32_t a, std::uint32_t b) {
     return intervals[a].last != intervals[b].last ? intervals[a].last < intervals[b].last : a < b;
   });
+  return by_end;
+}
+
+/// Calls `start(i)` and `stop(i)` in the order of time; at a step that ends one interval and begins
+/// another both are occupied.
+template <class Start, class Stop>
+void sweep(std::span<const Interval> intervals, std::span<const std::uint32_t> by_end, Start start,
+           Stop stop) {
   std::size_t ended = 0;
   for (std::uint32_t i = 0; i < intervals.size(); ++i) {
     for (; intervals[by_end[ended]].last < intervals[i].first; ++ended) stop(by_end[ended]);
@@ -96,14 +101,15 @@ class FreeSpace {
 
 /// First fit in order of time, those that stay longer than `steps` below all others: what stays
 /// does not lie about among what comes and goes.
-Bytes place_by_time(std::span<Interval> intervals, std::uint32_t steps) {
+Bytes place_by_time(std::span<Interval> intervals, std::span<const std::uint32_t> by_end,
+                    std::uint32_t steps) {
   FreeSpace staying, passing;
   const auto stays = [&](const Interval& one) { return one.last - one.first > steps; };
   const auto space = [&](const Interval& one) -> FreeSpace& {
     return stays(one) ? staying : passing;
   };
   sweep(
-      intervals,
+      intervals, by_end,
       [&](std::uint32_t i) {
         intervals[i].offset = space(intervals[i]).take(laid_out(intervals[i].bytes));
       },
@@ -119,13 +125,13 @@ Bytes place_by_time(std::span<Interval> intervals, std::uint32_t steps) {
 /// Lowest fit in any order.
 class LowestFit {
  public:
-  explicit LowestFit(std::span<Interval> intervals)
+  LowestFit(std::span<Interval> intervals, std::span<const std::uint32_t> by_end)
       : intervals_(intervals), end_(intervals.size()), leaves_(std::bit_ceil(intervals.size())) {
     Bytes live = 0;
     std::uint32_t started = 0;
     std::uint32_t stopped = 0;
     sweep(
-        intervals,
+        intervals, by_end,
         [&](std::uint32_t i) {
           ++started;
           pairs_ += started - 1 - stopped;
@@ -232,15 +238,16 @@ class LowestFit {
 
 }  // namespace
 
-Bytes place(std::span<Interval> intervals, Bytes enough) {
+Bytes place(std::span<Interval> intervals, Bytes enough, double patience) {
   constexpr int most_rounds = 16;
   constexpr int most_trials = 300;
   constexpr int most_vain = 60;
 
   if (intervals.empty()) return 0;
-  Bytes best = place_by_time(intervals, none);
+  const std::vector<std::uint32_t> by_end = in_order_of_end(intervals);
+  Bytes best = place_by_time(intervals, by_end, none);
   std::vector<Interval> trial(intervals.begin(), intervals.end());
-  LowestFit fit(trial);
+  LowestFit fit(trial, by_end);
   const Bytes good = fit.bound() + fit.bound() / 512;
   const auto keep = [&](Bytes size) {
     if (size >= best) return false;
@@ -249,11 +256,12 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
     return true;
   };
   for (std::uint32_t steps = intervals.back().first / 4; steps > 0 && best > good; steps /= 4) {
-    keep(place_by_time(trial, steps));
+    keep(place_by_time(trial, by_end, steps));
   }
   const auto affordable = [&](int most) {
     const double few = 1e-6 * static_cast<double>(intervals.size());
-    const double seconds = best > enough ? std::max(0.1, 5 * few) : std::max(0.02, few);
+    const double seconds =
+        best > enough ? std::max(0.1, 5 * few) : std::max(std::min(0.02, patience), few);
     return static_cast<int>(std::min<double>(most, seconds / fit.seconds()));
   };
   const auto sticks_out = [&](Bytes above) {
@@ -270,12 +278,14 @@ Bytes place(std::span<Interval> intervals, Bytes enough) {
   const auto steps = [&](std::uint32_t i) {
     return static_cast<double>(intervals[i].last - intervals[i].first + 1);
   };
+  std::vector<double> rank(intervals.size());
   for (const double weight : {0.0, 1.0, 0.5}) {
-    const auto rank = [&](std::uint32_t i) {
-      return static_cast<double>(intervals[i].bytes) * std::pow(steps(i), weight);
-    };
+    if (affordable(1) == 0 || best <= good) break;
+    for (std::uint32_t i = 0; i < rank.size(); ++i) {
+      rank[i] = static_cast<double>(intervals[i].bytes) * std::pow(steps(i), weight);
+    }
     std::stable_sort(order.begin(), order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return rank(a) > rank(b); });
+                     [&](std::uint32_t a, std::uint32_t b) { return rank[a] > rank[b]; });
     for (int round = 0; round < affordable(most_rounds) && best > good; ++round) {
       try_order();
       std::stable_partition(order.begin(), order.end(), sticks_out(fit.bound()));

@@ -13,7 +13,9 @@ namespace palimpsest {
 /// and, as far as that takes some tenths of a second at most, lowest fit in order of size, repeated
 /// with the intervals that stick out moved to the front. The latter is usually within a per cent of
 /// what is live at once. When the arena then takes more than `enough` bytes, but less than
-/// a per cent more, orders near the best are tried for as long again.
-Bytes place(std::span<Interval> intervals, Bytes enough);
+/// a per cent more, orders near the best are tried for as long again. Once it takes no more than
+/// `enough`, a few hundredths of a second at most, or about `patience` seconds when that is less,
+/// go into lowering it further.
+Bytes place(std::span<Interval> intervals, Bytes enough, double patience);
 
 }  // namespace palimpsest

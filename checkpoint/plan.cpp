@@ -111,13 +111,16 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph, unlimited).front().schedule);
-  Layout everything_layout = lay_out(graph, everything);
-  const Bytes keep_all_peak = everything_layout.size;
+  Layout layout = lay_out(graph, everything, unlimited);
+  const Bytes keep_all_peak = layout.size;
   const Bytes limit = std::min(budget, planner.limit(keep_all_peak, budget));
-  if (planner.accepts_keep_all() && keep_all_peak <= limit) {
+  if (planner.accepts_keep_all()) {
     Simulation simulation = simulate(graph, everything);
-    return {std::move(everything), std::move(simulation), std::move(everything_layout),
-            planner.name(),        keep_all_peak,         budget};
+    if (layout.size > limit && simulation.peak <= limit) layout = lay_out(graph, everything, limit);
+    if (layout.size <= limit) {
+      return {std::move(everything), std::move(simulation), std::move(layout),
+              planner.name(),        keep_all_peak,         budget};
+    }
   }
 
   std::vector<Proposal> proposals = planner.propose(graph, limit);

@@ -20,6 +20,8 @@ constexpr NamedPlanner planners[] = {
      [](const Settings&) { return reordered(); }, false},
     {"greedy", "", "offline eviction at many levels of memory (after Kirisame et al., 2021)",
      [](const Settings&) { return greedy(); }, false},
+    {"quick", "", "offline eviction once, where greedy tries many levels",
+     [](const Settings&) { return quick(); }, false},
     {"search", "", "greedy, improved by large neighbourhood search (Shaw, 1998)",
      [](const Settings& settings) { return search({.seconds = settings.seconds}); }, true},
     {"square_root", "", "√n equal segments, all but the last recomputed (Chen et al., 2016)",

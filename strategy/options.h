@@ -10,9 +10,10 @@ struct RunOptions {
   /// and the tape itself do not count. Exceeded never; `BudgetError` before any work when no plan
   /// fits.
   Bytes memory_budget = unlimited;
-  /// Who plans. Null keeps everything when that fits the budget, takes the best plan at hand
-  /// otherwise, and has the engine improve it while it is run again, in a tenth of the time that
-  /// takes. `automatic({.seconds = 5})` looks for a better plan before the first run.
+  /// Who plans. Null keeps everything when that fits the budget. Otherwise it takes a plan that is
+  /// soon found, `quick` where more would take longer than a tenth of the run, and has the engine
+  /// improve it while it is run again, in a tenth of the time that takes.
+  /// `automatic({.seconds = 5})` looks for a better plan before the first run.
   PlannerPtr planner = nullptr;
   /// Most threads; 0 is one per core, and never more than oneTBB allows in this process. The
   /// results are the same bits for any number.

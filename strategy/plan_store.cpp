@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 namespace palimpsest {
 
@@ -20,6 +22,21 @@ constexpr double noticeable = 1e-3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What planning takes that is not hurried, roughly.
+double whole_seconds(const Graph& graph) { return 1.2e-4 * static_cast<double>(graph.node_count()); }
+
+/// A hurried plan where more would not pay at once; nothing when there is none.
+std::optional<Plan> hurried_plan(const Graph& graph, const Planner& planner, Bytes budget,
+                                 std::span<const Proposal> known) {
+  const PlannerPtr hurried = planner.hurried();
+  if (hurried == nullptr || whole_seconds(graph) <= share * graph.one_pass_cost()) return {};
+  try {
+    return make_plan(graph, *hurried, budget, known);
+  } catch (const BudgetError&) {
+    return {};  // whether there is a plan, the planner itself has to say
+  }
 }
 
 /// Where the targets lie when the plan has been carried out.
@@ -69,10 +86,13 @@ PlanStore::Entry& PlanStore::find_or_make(Graph graph, const PlannerPtr& planner
     known.emplace_back(other->ready.plan.schedule, other->ready.plan.planner);
   }
   const Clock::time_point start = Clock::now();
-  Plan plan = make_plan(graph, *planner, budget, known);
-  Ready ready(graph, std::move(plan));
+  std::optional<Plan> plan = hurried_plan(graph, *planner, budget, known);
+  const bool hurried = plan.has_value();
+  if (!plan) plan = make_plan(graph, *planner, budget, known);
+  Ready ready(graph, std::move(*plan));
   ++made_;
   entries_.push_front({hash, key, planner, budget, std::move(graph), std::move(ready)});
+  entries_.front().hurried = hurried;
   entries_.front().planning_seconds = seconds_since(start);
   if (entries_.size() > most_entries) entries_.pop_back();
   return entries_.front();
@@ -87,23 +107,30 @@ double PlanStore::adopt(Entry& entry, Plan plan) {
 }
 
 void PlanStore::improve(Entry& entry) {
-  const Plan& plan = entry.ready.plan;
-  if (entry.vain >= most_vain || plan.simulation.recomputed == 0) return;
-  if (share * entry.run_seconds < entry.planning_seconds + entry.next_seconds) return;
-  const PlannerPtr planner =
-      entry.planner->continuing(plan.schedule, entry.next_seconds, ++entry.rounds);
-  if (planner == nullptr) {
-    entry.vain = most_vain;
-    return;
-  }
+  const Simulation& simulation = entry.ready.plan.simulation;
+  if (entry.vain >= most_vain || simulation.recomputed == 0) return;
+  const double next = entry.hurried ? whole_seconds(entry.graph) : entry.next_seconds;
+  if (share * entry.run_seconds < entry.planning_seconds + next) return;
   const Clock::time_point start = Clock::now();
-  const Proposal present(plan.schedule, plan.planner);
-  const double saved =
-      adopt(entry, make_plan(entry.graph, *planner, limit_of(entry), {&present, 1}));
-  if (saved > 0) ++entry.improvements;
-  entry.vain = saved > noticeable * plan.simulation.one_pass_cost ? 0 : entry.vain + 1;
+  if (std::exchange(entry.hurried, false)) {
+    look(entry, *entry.planner);
+  } else {
+    const PlannerPtr planner =
+        entry.planner->continuing(entry.ready.plan.schedule, next, ++entry.rounds);
+    const double saved = planner != nullptr ? look(entry, *planner) : 0;
+    entry.vain = saved > noticeable * simulation.one_pass_cost ? 0 : entry.vain + 1;
+    if (planner == nullptr) entry.vain = most_vain;
+    entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
+  }
   entry.planning_seconds += seconds_since(start);
-  entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
+}
+
+double PlanStore::look(Entry& entry, const Planner& planner) {
+  const Proposal present(entry.ready.plan.schedule, entry.ready.plan.planner);
+  const double saved =
+      adopt(entry, make_plan(entry.graph, planner, limit_of(entry), {&present, 1}));
+  if (saved > 0) ++entry.improvements;
+  return saved;
 }
 
 }  // namespace palimpsest

@@ -12,8 +12,9 @@ namespace palimpsest {
 
 /// The plans of an engine, found again by the structure of their graphs, and improved while they
 /// serve: looking for a better plan takes about a tenth of the seconds spent running it, in
-/// rounds, until several in a row find nothing. A plan made for one budget is a candidate for
-/// every other budget.
+/// rounds, until several in a row find nothing. Where planning takes longer than a tenth of a run,
+/// a hurried plan serves first (see `Planner::hurried`), and the whole of planning is the first
+/// such round. A plan made for one budget is a candidate for every other budget.
 class PlanStore {
  public:
   /// A plan and what running it takes.
@@ -32,6 +33,7 @@ class PlanStore {
     Graph graph;
     Ready ready;
     bool reused = false;
+    bool hurried = false;
     std::uint32_t improvements = 0;
     double run_seconds = 0;  ///< for which the plan has served; whoever runs it adds to it
 
@@ -53,6 +55,8 @@ class PlanStore {
   /// Takes `plan` when it fits and costs less; returns the seconds saved.
   static double adopt(Entry& entry, Plan plan);
   static void improve(Entry& entry);
+  /// Plans again and adopts the result; returns the seconds saved.
+  static double look(Entry& entry, const Planner& planner);
 
   std::list<Entry> entries_;  // most recently used first
   std::uint64_t made_ = 0;

@@ -19,6 +19,9 @@ struct Loop {
   std::string name;
   int percent;  ///< of keep-all memory, the budget
   int graphs;   ///< different ones among its steps
+  /// Planning, of the time of running. With kernels of microseconds, and a graph for each step,
+  /// even a hurried plan takes about as long as its step.
+  double planning() const { return graphs < steps ? 0.1 : 1.5; }
   std::function<Model(int step)> model;
 };
 
@@ -85,7 +88,7 @@ void claim_engine(const Results& results, Claims& claims) {
                    results.counter(loop.name, "unpredicted"), "bytes");
     claims.at_most(loop.name + ": plans made for " + length, loop.graphs,
                    results.counter(loop.name, "plans_made"), "");
-    claims.at_most(loop.name + ": planning for " + length, 0.1,
+    claims.at_most(loop.name + ": planning for " + length, loop.planning(),
                    results.counter(loop.name, "planning_share"), "of their time");
   }
 }

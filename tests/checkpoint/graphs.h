@@ -28,13 +28,13 @@ struct GraphBuilder {
 };
 
 /// A chain of n equal forward steps and its backward part: b_k reads b_{k+1} and the step's input.
-inline Graph chain(std::uint32_t n, Bytes bytes = 64) {
+inline Graph chain(std::uint32_t n, Bytes bytes = 64, double cost = 1) {
   GraphBuilder b;
   std::vector<ValueId> values{b.source(bytes)};
-  for (std::uint32_t k = 0; k < n; ++k) values.push_back(b.node({values.back()}, bytes));
+  for (std::uint32_t k = 0; k < n; ++k) values.push_back(b.node({values.back()}, bytes, cost));
   ValueId adjoint = values.back();
   b.graph.set_backward_begins(b.graph.node_count());
-  for (std::uint32_t k = n; k-- > 0;) adjoint = b.node({adjoint, values[k]}, bytes);
+  for (std::uint32_t k = n; k-- > 0;) adjoint = b.node({adjoint, values[k]}, bytes, cost);
   b.graph.add_target(adjoint);
   return std::move(b.graph);
 }

@@ -16,9 +16,14 @@ using Catch::Matchers::Contains;
 namespace {
 
 std::vector<PlannerPtr> planners_for(const Graph& graph) {
-  std::vector<PlannerPtr> planners{keep_all(),          square_root(), greedy(),
-                                   min_cut(),           fraction(0.5), automatic({.moves = 3}),
-                                   search({.moves = 5})};
+  std::vector<PlannerPtr> planners{keep_all(),
+                                   square_root(),
+                                   greedy(),
+                                   min_cut(),
+                                   fraction(0.5),
+                                   automatic({.moves = 3}),
+                                   search({.moves = 5}),
+                                   quick()};
   for (std::uint32_t k = 1; k < 6; ++k) {
     planners.push_back(uniform({.segments = k}));
     planners.push_back(uniform({.every = k}));

@@ -98,6 +98,53 @@ TEST_CASE(
   CHECK(store.made() == 1);
 }
 
+/// Has a hurried version, which fits from `first_fit` on.
+class Thorough final : public Planner {
+ public:
+  explicit Thorough(Bytes first_fit) : first_fit_(first_fit) {}
+  std::string name() const override { return "thorough"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
+    return {order_in(graph, 2), order_in(graph, 8)};
+  }
+  PlannerPtr hurried() const override { return std::make_shared<Fickle>(first_fit_); }
+
+ private:
+  Bytes first_fit_;
+};
+
+TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its time") {
+  const Graph quick_to_run = tests::chain(64, 64, 1e-9);
+  const auto planner = std::make_shared<Thorough>(unlimited);
+  PlanStore store;
+  const auto serve = [&](double seconds) -> PlanStore::Entry& {
+    PlanStore::Entry& entry = store.find_or_make(Graph(quick_to_run), planner, unlimited - 1);
+    entry.run_seconds += seconds;
+    return entry;
+  };
+  CHECK(serve(0).ready.plan.planner == "fickle");
+  CHECK(serve(1000).ready.plan.planner == "fickle");
+  CHECK(serve(0).ready.plan.planner == "thorough");
+  CHECK(serve(0).improvements == 1);
+  CHECK(store.made() == 1);
+
+  // What runs for long is planned thoroughly at once.
+  const Graph slow_to_run = tests::chain(64);
+  CHECK(store.find_or_make(Graph(slow_to_run), planner, unlimited - 1).ready.plan.planner ==
+        "thorough");
+}
+
+TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
+  const Graph graph = tests::chain(64, 64, 1e-9);
+  PlanStore store;
+  const Bytes smallest = smallest_budget(graph, *automatic({.moves = 0}));
+  const Bytes hurried = smallest_budget(graph, *quick());
+  REQUIRE(smallest < hurried);
+  const PlannerPtr planner = automatic({.moves = 0});
+  CHECK(store.find_or_make(Graph(graph), planner, smallest).ready.plan.predicted_peak() <=
+        smallest);
+  CHECK_THROWS_AS(store.find_or_make(Graph(graph), planner, smallest - 64), BudgetError);
+}
+
 TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
   const Graph graph = tests::chain(64);
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 2, 2});

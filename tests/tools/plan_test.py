@@ -94,7 +94,7 @@ def check_plan(graph):
 
 
 def check_sweep():
-    everybody = ["auto", "keep_all", "reordered", "greedy", "search", "square_root", "chain", "min_cut"]
+    everybody = ["auto", "keep_all", "reordered", "greedy", "quick", "search", "square_root", "chain", "min_cut"]
     lines = run("g.json", "--sweep", 5, "--svg", "s.svg").splitlines()
     assert len(lines) == 7, lines
     assert lines[0].split()[3:][:len(everybody)] == everybody, lines

@@ -1,0 +1,45 @@
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners.h"
+#include "checkpoint/planners/eviction.h"
+#include "checkpoint/planners/retention.h"
+
+namespace palimpsest {
+
+namespace {
+
+class Quick final : public Planner {
+ public:
+  std::string name() const override { return "quick"; }
+  bool accepts_keep_all() const override { return true; }
+
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    const Eviction eviction(graph);
+    const std::size_t most_steps = 8 * graph.needed_nodes().size() + 64;
+    const auto schedule_at = [&](Bytes level) -> std::optional<Schedule> {
+      const auto order = eviction.run(level, most_steps);
+      if (!order) return {};
+      return drop_after_last_use(graph, hold_instead(graph, without_useless(graph, *order), level));
+    };
+    // Room for the layout; where a step overshoots, the rest has to take less.
+    for (const Bytes part : {50, 16, 6}) {
+      const Bytes level = budget - budget / part;
+      if (level < eviction.lowest_level()) break;
+      std::optional<Schedule> schedule = schedule_at(level);
+      if (!schedule) break;
+      if (simulate(graph, *schedule).peak <= budget) return {std::move(*schedule)};
+    }
+    std::vector<Proposal> lowest = keep_all()->propose(graph, budget);
+    for (const Bytes fifths : {5, 6, 8, 11}) {
+      if (auto schedule = schedule_at(eviction.lowest_level() * fifths / 5)) {
+        lowest.emplace_back(std::move(*schedule));
+      }
+    }
+    return lowest;
+  }
+};
+
+}  // namespace
+
+PlannerPtr quick() { return std::make_shared<Quick>(); }
+
+}  // namespace palimpsest
