@@ -38,8 +38,7 @@ Schedule drop_after_last_use(const Graph& graph, std::span<const NodeId> nodes) 
     internal_check(!needed[value] || graph.is_present(value), "a value is read before it is made");
     if (!needed[value] && graph.is_present(value)) reversed.push_back(Step::drop(value));
   }
-  std::reverse(reversed.begin(), reversed.end());
-  return {std::move(reversed)};
+  return {{reversed.rbegin(), reversed.rend()}};
 }
 
 std::vector<NodeId> without_useless(const Graph& graph, std::span<const NodeId> nodes) {

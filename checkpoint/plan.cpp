@@ -3,39 +3,20 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "checkpoint/front.h"
 #include "checkpoint/planners.h"
 
 namespace palimpsest {
 
 namespace {
 
-struct Measured {
-  Proposal proposal;
-  Simulation simulation;
-};
-
-std::vector<Measured> measure(const Graph& graph, std::vector<Proposal> proposals,
-                              const std::string& planner) {
-  std::vector<Measured> measured;
-  measured.reserve(proposals.size());
-  for (Proposal& proposal : proposals) {
-    if (proposal.planner.empty()) proposal.planner = planner;
-    Simulation simulation = simulate(graph, proposal.schedule);
-    measured.push_back({std::move(proposal), std::move(simulation)});
-  }
-  std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
-    return a.simulation.cost < b.simulation.cost ||
-           (a.simulation.cost == b.simulation.cost && a.simulation.peak < b.simulation.peak);
-  });
-  return measured;
-}
-
 /// The best of each planner, from schedules in order of cost.
-std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes limit) {
+std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes limit,
+                                    double one_pass) {
   std::vector<Candidate> best;
-  for (const auto& [proposal, simulation] : measured) {
-    const Candidate candidate{proposal.planner, simulation.peak, simulation.cost_ratio(),
-                              simulation.peak <= limit};
+  for (const auto& [proposal, peak, cost] : measured) {
+    const Candidate candidate{proposal.planner, peak, one_pass > 0 ? cost / one_pass : 1.0,
+                              peak <= limit};
     const auto known = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
       return other.planner == candidate.planner;
     });
@@ -53,15 +34,13 @@ std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes
 
 /// Size of the smallest layout among the schedules.
 Bytes smallest_layout(const Graph& graph, std::vector<Measured>& measured, Bytes best) {
-  std::sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
-    return a.simulation.peak < b.simulation.peak;
-  });
-  for (const auto& [proposal, simulation] : measured) {
-    if (simulation.peak >= best) break;  // a layout is never smaller than the peak
+  std::sort(measured.begin(), measured.end(),
+            [](const Measured& a, const Measured& b) { return a.peak < b.peak; });
+  for (const Measured& one : measured) {
+    if (one.peak >= best) break;  // a layout is never smaller than the peak
     // The first is worth the most trouble.
-    const bool is_first = &simulation == &measured.front().simulation;
-    const Bytes enough = is_first ? simulation.peak : unlimited;
-    best = std::min(best, lay_out(graph, proposal.schedule, enough).size);
+    const Bytes enough = &one == &measured.front() ? one.peak : unlimited;
+    best = std::min(best, lay_out(graph, one.proposal.schedule, enough).size);
   }
   return best;
 }
@@ -71,10 +50,6 @@ std::string percent(double ratio) {
   std::snprintf(text, sizeof text, "%.1f %%", 100 * ratio);
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 std::string both_ways(Bytes bytes) {
   return format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
@@ -122,18 +97,22 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
               planner.name(),        keep_all_peak,         budget};
     }
   }
+  everything = {};
+  everything_layout = {};
 
   std::vector<Proposal> proposals = planner.propose(graph, limit);
   internal_check(!proposals.empty(), "a planner proposed nothing");
   proposals.insert(proposals.end(), known.begin(), known.end());
   std::vector<Measured> measured = measure(graph, std::move(proposals), planner.name());
+  cheapest_first(measured);
   for (Measured& each : measured) {
-    if (each.simulation.peak > limit) continue;
+    if (each.peak > limit) continue;
     Layout layout = lay_out(graph, each.proposal.schedule, limit);
     if (layout.size > limit) continue;
-    std::vector<Candidate> candidates = best_of_each(measured, limit);
+    Simulation simulation = simulate(graph, each.proposal.schedule);
+    std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
     return {std::move(each.proposal.schedule),
-            std::move(each.simulation),
+            std::move(simulation),
             std::move(layout),
             std::move(each.proposal.planner),
             keep_all_peak,

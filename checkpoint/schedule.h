@@ -7,17 +7,17 @@
 
 namespace palimpsest {
 
-/// One step of a schedule.
+/// One step of a schedule. Planners hold many schedules at once, so it is small.
 struct Step {
-  enum class Kind : std::uint8_t {
+  enum class Kind : std::uint32_t {
     compute,  ///< run node `id`: all its outputs become live
     drop,     ///< value `id` stops being live
   };
-  Kind kind;
-  std::uint32_t id;
+  Kind kind : 1;
+  std::uint32_t id : 31;
 
-  static Step compute(NodeId node) { return {Kind::compute, node}; }
-  static Step drop(ValueId value) { return {Kind::drop, value}; }
+  static Step compute(NodeId node) { return Step{Kind::compute, node}; }
+  static Step drop(ValueId value) { return Step{Kind::drop, value}; }
   bool operator==(const Step&) const = default;
 };
 

@@ -27,8 +27,7 @@ ChainTable::ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t s
       slot_(slot),
       width_(slots + 1),
       rounding_(rounding),
-      cells_(stages_.size() * (stages_.size() + 1) / 2),
-      rows_(cells_.size() * width_, infinity) {
+      cells_(stages_.size() * (stages_.size() + 1) / 2) {
   // Columns are filled a few at a time, so that what all of them read is read once.
   constexpr std::size_t block = 8;
   std::array<std::vector<Choice>, block> choices;
@@ -97,9 +96,9 @@ float ChainTable::least(std::size_t s, std::size_t t, Bytes bytes) const {
   const Cell& ends = cells_[cell(s, t)];
   if (bytes < ends.smallest) return infinity;
   if (bytes >= ends.largest) return 0;
-  const auto m = static_cast<std::size_t>(bytes / slot_);
-  const float counted = row(s, t)[std::min(m, width_ - 1)];
-  return rounding_ == Rounding::up ? std::min(counted, ends.at_smallest) : counted;
+  const std::size_t m = std::min(static_cast<std::size_t>(bytes / slot_), width_ - 1);
+  if (m < ends.first) return rounding_ == Rounding::up ? ends.at_smallest : infinity;
+  return ends.at(m);
 }
 
 std::size_t ChainTable::slots(Bytes bytes) const {
@@ -116,42 +115,54 @@ void ChainTable::find_ends(std::size_t s, std::size_t t, std::span<const Choice>
     ends.largest = std::min(ends.largest, std::max(choice.peak, rest));
   }
   ends.first = slots(ends.smallest);
-  ends.last = std::min(slots(ends.largest), width_);
-  float* const out = &rows_[cell(s, t) * width_];
-  std::fill(out + ends.last, out + width_, 0.0f);
+  const std::size_t last = std::min(slots(ends.largest), width_);
+  ends.least.assign(std::max(last, ends.first) - ends.first, infinity);
 }
 
 void ChainTable::relax(std::size_t s, std::size_t t, const Choice& choice) {
-  float* const out = &rows_[cell(s, t) * width_];
-  const Cell& ends = cells_[cell(s, t)];
-  const std::size_t last = ends.last;
+  static const Cell nothing;
+  Cell& now = cells_[cell(s, t)];
   const std::size_t next = choice.record ? s + 1 : choice.index;
-  const std::size_t held = slots(choice.held);
+  const Cell& right = next <= t ? cells_[cell(next, t)] : nothing;
+  const Cell& left = choice.record ? nothing : cells_[cell(s, next - 1)];
+  const std::size_t held = next <= t ? slots(choice.held) : 0;
+  const std::size_t from =
+      std::max({now.first, slots(choice.peak), held + right.first, left.first});
+  if (from >= now.last()) return;
   const auto extra = static_cast<float>(choice.extra);
-  std::size_t from = std::max(ends.first, slots(choice.peak));
-  if (next <= t) from = std::max(from, held + cells_[cell(next, t)].first);
-  if (from >= last) return;
-  if (!choice.record) {
-    const float* const right = row(next, t);
-    const float* const left = row(s, next - 1);
-    // Rows fall: where the one at hand is below the least this choice can give, it stays.
-    const float best = extra + right[last - 1 - held] + left[last - 1];
-    const auto end = static_cast<std::size_t>(
-        std::partition_point(out + from, out + last, [best](float x) { return x > best; }) - out);
-    // The loop that everything else is about: it is to be vectorised.
-    for (std::size_t m = from; m < end; ++m) {
-      const float total = extra + right[m - held] + left[m];
-      out[m] = total < out[m] ? total : out[m];
+  // Rows fall: where the one at hand is below the least this choice can give, it stays.
+  const std::size_t most = now.last() - 1;
+  const float best = extra + right.at(most - held) + left.at(most);
+  const auto end = static_cast<std::size_t>(
+      std::partition_point(now.least.begin() + static_cast<std::ptrdiff_t>(from - now.first),
+                           now.least.end(), [best](float x) { return x > best; }) -
+      now.least.begin() + static_cast<std::ptrdiff_t>(now.first));
+  // The loops that everything else is about: they are to be vectorised.
+  const auto lower = [&](std::size_t begin, std::size_t stop, auto total) {
+    float* const out = now.least.data();
+    const std::size_t first = now.first;
+    begin = std::max(begin, from);
+    stop = std::min(stop, end);
+    for (std::size_t m = begin; m < stop; ++m) {
+      const float seconds = total(m);
+      out[m - first] = seconds < out[m - first] ? seconds : out[m - first];
     }
-  } else if (next <= t) {
-    const float* const right = row(next, t);
-    for (std::size_t m = from; m < last; ++m) {
-      const float total = extra + right[m - held];
-      out[m] = total < out[m] ? total : out[m];
-    }
+  };
+  const auto of_right = [row = right.least.data(), first = held + right.first](std::size_t m) {
+    return row[m - first];
+  };
+  const auto of_left = [row = left.least.data(), first = left.first](std::size_t m) {
+    return row[m - first];
+  };
+  const std::size_t both = std::min(held + right.last(), left.last());
+  const std::size_t any = std::max(held + right.last(), left.last());
+  lower(0, both, [=](std::size_t m) { return extra + of_right(m) + of_left(m); });
+  if (left.last() == both) {
+    lower(both, any, [=](std::size_t m) { return extra + of_right(m); });
   } else {
-    for (std::size_t m = from; m < last; ++m) out[m] = std::min(out[m], extra);
+    lower(both, any, [=](std::size_t m) { return extra + of_left(m); });
   }
+  lower(any, end, [=](std::size_t) { return extra; });
 }
 
 /// What the smallest memory, to the byte, makes possible is possible with all that is more.
@@ -164,10 +175,7 @@ void ChainTable::finish(std::size_t s, std::size_t t, std::span<const Choice> ch
     seconds = std::min(seconds, least(s, t, ends.smallest, choice));
   }
   ends.at_smallest = static_cast<float>(seconds);
-  float* const out = &rows_[cell(s, t) * width_];
-  for (std::size_t m = ends.first; m < width_ && out[m] > ends.at_smallest; ++m) {
-    out[m] = ends.at_smallest;
-  }
+  for (float& least : ends.least) least = std::min(least, ends.at_smallest);
 }
 
 }  // namespace palimpsest

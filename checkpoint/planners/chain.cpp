@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "checkpoint/chains/optimal.h"
+#include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/retention.h"
@@ -30,7 +32,7 @@ class ChainPlanner final : public Planner {
   /// Plans for levels that depend on the graph alone, so that a larger budget has every choice a
   /// smaller one has.
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
-    std::vector<Proposal> schedules;
+    Front front;
     std::vector<Stages> tried;
     // Short stages serve small budgets, long ones, with more to choose from in each, large budgets.
     for (const std::uint32_t most : {settings_.stages, (settings_.stages + 3) / 4}) {
@@ -39,38 +41,52 @@ class ChainPlanner final : public Planner {
       for (const std::uint32_t part : {0u, 4u, 16u}) {
         Stages stages(graph, "chain", {.most_stages = most, .far_part = part});
         if (std::find(tried.begin(), tried.end(), stages) != tried.end()) continue;
-        propose_for(stages, schedules);
+        propose_for(stages, front);
         tried.push_back(std::move(stages));
       }
     }
-    return schedules;
+    return front.take();
   }
 
  private:
-  void propose_for(const Stages& stages, std::vector<Proposal>& schedules) const {
-    const OptimalChain::Settings settings{.slots = settings_.slots, .bounded = false};
+  struct Level {
+    Bytes bytes;
+    std::vector<ChainOperation> operations;
+  };
+
+  void propose_for(const Stages& stages, Front& front) const {
     const StageCosts costs = measure_stages(stages, settings_.records);
-    OptimalChain table(costs.chain, INT64_MAX, settings);
-    Bytes most = table.largest_budget();
-    const double ratio = static_cast<double>(table.smallest_budget()) / static_cast<double>(most);
-    const Bytes largest = most;
-    // Large graphs get fewer levels, lest the schedules fill the memory.
+    // Large graphs get fewer levels: carrying them out takes time.
     const int levels = std::clamp(static_cast<int>(2'000'000 / stages.graph().node_count()), 6, 24);
-    std::vector<ChainOperation> last;
+    for (const auto& [bytes, operations] : plan(costs.chain, levels)) {
+      front.add(measure(stages.graph(), carry_out(stages, costs, operations, bytes)));
+    }
+  }
+
+  /// What is to be done at levels between the most and the least memory of use.
+  std::vector<Level> plan(const std::vector<ChainStage>& chain, int levels) const {
+    const OptimalChain::Settings settings{.slots = settings_.slots, .bounded = false};
+    auto table = std::make_unique<OptimalChain>(chain, INT64_MAX, settings);
+    const Bytes smallest = table->smallest_budget();
+    const Bytes largest = table->largest_budget();
+    const double ratio = static_cast<double>(smallest) / static_cast<double>(largest);
+    Bytes most = largest;
+    std::vector<Level> result;
     for (int level = 0; level <= levels; ++level) {
       const double part = std::pow(ratio, static_cast<double>(level) / levels);
-      const auto bytes = std::max(static_cast<Bytes>(part * static_cast<double>(largest)),
-                                  table.smallest_budget());
+      const auto bytes =
+          std::max(static_cast<Bytes>(part * static_cast<double>(largest)), smallest);
       // A level that few slots of the table cover gets a table of its own.
       if (bytes < most / 6) {
         most = bytes;
-        table = OptimalChain(costs.chain, most, settings);
+        table.reset();  // one at a time is large enough
+        table = std::make_unique<OptimalChain>(chain, most, settings);
       }
-      std::vector<ChainOperation> operations = table.plan(bytes).operations;
-      if (operations == last) continue;
-      schedules.push_back(carry_out(stages, costs, operations, bytes));
-      last = std::move(operations);
+      std::vector<ChainOperation> operations = table->plan(bytes).operations;
+      if (!result.empty() && operations == result.back().operations) continue;
+      result.push_back({bytes, std::move(operations)});
     }
+    return result;
   }
 
   static Schedule carry_out(const Stages& stages, const StageCosts& costs,

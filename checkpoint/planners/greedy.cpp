@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/eviction.h"
@@ -20,8 +21,7 @@ constexpr std::array<EvictionWeights, 6> portfolio{{{.bytes = 1, .distance = 0.5
                                                     {.bytes = 0.5, .distance = 0.5, .missing = 1},
                                                     {.bytes = 1, .distance = 0.5, .missing = 0}}};
 
-/// Searches one level after another, upwards, and keeps every schedule that no other beats in both
-/// peak and cost.
+/// Searches one level after another, upwards, and keeps the best.
 class Levels {
  public:
   explicit Levels(const Graph& graph)
@@ -49,33 +49,18 @@ class Levels {
         }
       }
     }
-    std::vector<Proposal> schedules;
-    for (Candidate& candidate : front_) schedules.emplace_back(std::move(candidate.schedule));
-    return schedules;
+    return front_.take();
   }
 
  private:
-  struct Candidate {
-    Schedule schedule;
-    double cost;
-    Bytes peak;
-    bool beats(const Candidate& other) const { return cost <= other.cost && peak <= other.peak; }
-  };
-
   void consider(std::vector<NodeId> order, Bytes level) {
     order = hold_instead(graph_, std::move(order), level);
-    Candidate candidate{drop_after_last_use(graph_, order), 0, 0};
-    const Simulation simulation = simulate(graph_, candidate.schedule);
-    candidate.cost = simulation.cost;
-    candidate.peak = simulation.peak;
-    if (candidate.peak <= level && candidate.cost < cost_) {
-      cost_ = candidate.cost;
+    Measured measured = measure(graph_, drop_after_last_use(graph_, order));
+    if (measured.peak <= level && measured.cost < cost_) {
+      cost_ = measured.cost;
       order_ = std::move(order);
     }
-    const auto beaten = [&](const Candidate& other) { return other.beats(candidate); };
-    if (std::any_of(front_.begin(), front_.end(), beaten)) return;
-    std::erase_if(front_, [&](const Candidate& other) { return candidate.beats(other); });
-    front_.push_back(std::move(candidate));
+    front_.add(std::move(measured));
   }
 
   const Graph& graph_;
@@ -83,7 +68,7 @@ class Levels {
   std::size_t nodes_;
   std::vector<NodeId> order_;  // the cheapest within the level at hand, where the next one starts
   double cost_ = 0;            // its cost
-  std::vector<Candidate> front_;
+  Front front_;
 };
 
 class Greedy final : public Planner {

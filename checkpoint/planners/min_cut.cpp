@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners/recompute_network.h"
 #include "checkpoint/planners/retention.h"
@@ -63,7 +64,7 @@ class MinCut final : public Planner {
     for (const ValueId target : graph.targets()) end_of_forward.there[graph.storage(target)] = true;
 
     const RecomputeNetwork network(graph, end_of_forward);
-    std::vector<Proposal> schedules;
+    Front front;
     for (const Choice& choice : choices_of(network)) {
       std::vector<bool> dropped(graph.value_count());
       for (const ValueId root : network.keep_all().kept) dropped[root] = true;
@@ -72,9 +73,9 @@ class MinCut final : public Planner {
       std::vector<NodeId> order = rematerialize(graph, dropped);
       const Bytes peak = simulate(graph, drop_after_last_use(graph, order)).peak;
       order = hold_instead(graph, std::move(order), peak);
-      schedules.push_back(drop_after_last_use(graph, order));
+      front.add(measure(graph, drop_after_last_use(graph, order)));
     }
-    return schedules;
+    return front.take();
   }
 };
 

@@ -63,20 +63,27 @@ class Heights {
   std::vector<Bytes> added_;  // to all leaves below, not yet pushed there
 };
 
-/// A compute step that is not needed if some storages are held for a while.
+/// Positions at which a storage is not live, between two at which it is.
+struct Gap {
+  ValueId root;
+  std::uint32_t begin, end;
+};
+
+/// A compute step that is not needed if storages are held over some gaps.
 struct Recomputation {
-  struct Gap {
-    ValueId root;
-    std::uint32_t begin, end;  ///< positions at which it is not live now
-  };
   std::uint32_t position;
-  std::vector<Gap> gaps;
-  double worth = 0;
+  std::uint32_t first_gap, gap_count;
+  double worth;
 };
 
 struct Survey {
   std::vector<Bytes> heights;  ///< by position
   std::vector<Recomputation> found;
+  std::vector<Gap> gaps;
+
+  std::span<const Gap> gaps_of(const Recomputation& again) const {
+    return std::span(gaps).subspan(again.first_gap, again.gap_count);
+  }
 };
 
 Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
@@ -106,7 +113,7 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
       if (--holders[root] == 0) bytes -= laid_out(graph.bytes(root));
       continue;
     }
-    Recomputation again{position, {}};
+    const std::size_t first_gap = result.gaps.size();
     const ValueId first = graph.first_output(step.id);
     const ValueId end = first + graph.output_count(step.id);
     std::fill(unread.begin() + first, unread.begin() + end, false);
@@ -125,14 +132,16 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
       if (!read) continue;
       possible = possible && gone[output] != none;
       if (!possible) continue;
-      again.gaps.push_back({graph.storage(output), gone[output], position});
+      result.gaps.push_back({graph.storage(output), gone[output], position});
       area += static_cast<double>(laid_out(graph.bytes(graph.storage(output)))) *
               (position - gone[output]);
     }
-    if (possible && !again.gaps.empty()) {
-      again.worth = graph.cost(step.id) / (area + 1);
-      result.found.push_back(std::move(again));
+    const std::size_t gaps = result.gaps.size() - first_gap;
+    if (possible && gaps > 0) {
+      result.found.push_back({position, static_cast<std::uint32_t>(first_gap),
+                              static_cast<std::uint32_t>(gaps), graph.cost(step.id) / (area + 1)});
     } else {
+      result.gaps.resize(first_gap);
       // A step that stays could hold even what nobody reads now.
       std::fill(unread.begin() + first, unread.begin() + end, false);
     }
@@ -154,19 +163,20 @@ std::vector<NodeId> hold_instead(const Graph& graph, std::vector<NodeId> order, 
     std::vector<bool> removed(order.size());
     bool any = false;
     for (const Recomputation& again : now.found) {
+      const std::span<const Gap> gaps = now.gaps_of(again);
       std::size_t held = 0;
-      for (const auto& [root, begin, end] : again.gaps) {
+      for (const auto& [root, begin, end] : gaps) {
         const Bytes bytes = laid_out(graph.bytes(root));
         if (begin != end && heights.largest(begin, end) + bytes > level) break;
         if (begin != end) heights.add(begin, end, bytes);
         ++held;
       }
-      if (held == again.gaps.size()) {
+      if (held == gaps.size()) {
         removed[again.position] = any = true;
         continue;
       }
       while (held-- > 0) {
-        const auto& [root, begin, end] = again.gaps[held];
+        const auto& [root, begin, end] = gaps[held];
         if (begin != end) heights.add(begin, end, -laid_out(graph.bytes(root)));
       }
     }

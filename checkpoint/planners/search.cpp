@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include "checkpoint/front.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners/limit_search.h"
@@ -22,45 +23,19 @@ std::vector<NodeId> order_of(const Schedule& schedule) {
   return order;
 }
 
-struct Measured {
-  const Schedule* schedule;
-  Bytes peak;
-  double cost;
-};
-
-/// Cheapest first.
-std::vector<Measured> measure(const Graph& graph, std::span<const Proposal> proposals) {
-  std::vector<Measured> measured;
-  measured.reserve(proposals.size());
-  for (const Proposal& proposal : proposals) {
-    const Simulation simulation = simulate(graph, proposal.schedule);
-    measured.push_back({&proposal.schedule, simulation.peak, simulation.cost});
-  }
-  std::stable_sort(measured.begin(), measured.end(),
-                   [](const Measured& a, const Measured& b) { return a.cost < b.cost; });
-  return measured;
-}
-
 /// The lowest of the planner that made the lowest of all, and that of the other planners.
-std::vector<const Schedule*> lowest(const Graph& graph, std::span<const Proposal> proposals) {
-  constexpr std::size_t most = 2;
-  std::vector<Bytes> peaks;
-  for (const Proposal& proposal : proposals) {
-    peaks.push_back(simulate(graph, proposal.schedule).peak);
+std::vector<const Schedule*> lowest(std::span<const Measured> proposals) {
+  const Measured* best = nullptr;
+  const Measured* second = nullptr;
+  for (const Measured& one : proposals) {
+    if (best == nullptr || one.peak < best->peak) best = &one;
   }
-  std::vector<std::size_t> best;
-  while (best.size() < most) {
-    std::optional<std::size_t> next;
-    for (std::size_t i = 0; i < proposals.size(); ++i) {
-      const bool there = std::ranges::any_of(
-          best, [&](std::size_t one) { return proposals[one].planner == proposals[i].planner; });
-      if (!there && (!next || peaks[i] < peaks[*next])) next = i;
-    }
-    if (!next) break;
-    best.push_back(*next);
+  for (const Measured& one : proposals) {
+    if (one.proposal.planner == best->proposal.planner) continue;
+    if (second == nullptr || one.peak < second->peak) second = &one;
   }
-  std::vector<const Schedule*> schedules;
-  for (const std::size_t one : best) schedules.push_back(&proposals[one].schedule);
+  std::vector<const Schedule*> schedules{&best->proposal.schedule};
+  if (second != nullptr) schedules.push_back(&second->proposal.schedule);
   return schedules;
 }
 
@@ -86,44 +61,53 @@ class Searching final : public Planner {
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     const auto begin = Clock::now();
-    std::vector<Proposal> proposals = first_->propose(graph, budget);
-    for (Proposal& proposal : proposals) {
-      if (proposal.planner.empty()) proposal.planner = first_->name();
-    }
+    std::vector<Measured> proposals =
+        measure(graph, first_->propose(graph, budget), first_->name());
     internal_check(!proposals.empty(), "a planner proposed nothing");
     LimitSearch search(graph, budget, settings_.seed);
     std::vector<Schedule> lowered;
-    for (const Schedule* start : lowest(graph, proposals)) {
-      for (std::vector<NodeId>& order : search.lower(order_of(*start))) {
+    for (const Schedule* start : lowest(proposals)) {
+      for (const std::vector<NodeId>& order : search.lower(order_of(*start))) {
         lowered.push_back(drop_after_last_use(graph, order));
       }
     }
-    for (Schedule& schedule : lowered) proposals.emplace_back(std::move(schedule), "search");
-    const std::uint64_t moves = moves_for(graph);
-    if (moves == 0) return proposals;
-    const auto stop = [&] {
-      return settings_.seconds &&
-             std::chrono::duration<double>(Clock::now() - begin).count() >= *settings_.seconds;
-    };
-    const auto size = [&](std::span<const NodeId> order) {
-      if (!settings_.lay_out) return Bytes{0};
-      return lay_out(graph, drop_after_last_use(graph, order), budget).size;
-    };
-    std::vector<Measured> starts = measure(graph, proposals);
-    std::erase_if(starts, [&](const Measured& start) { return start.peak > budget; });
-    if (starts.empty()) return proposals;
-    const auto laid_out = std::find_if(starts.begin(), starts.end(), [&](const Measured& start) {
-      return size(order_of(*start.schedule)) <= budget;
-    });
-    const Measured& start = laid_out != starts.end() ? *laid_out : starts.front();
-    const std::vector<NodeId> found = search.improve(order_of(*start.schedule), moves, stop, size);
-    proposals.emplace_back(drop_after_last_use(graph, found), "search");
-    return proposals;
+    for (Schedule& schedule : lowered) {
+      proposals.push_back(measure(graph, {std::move(schedule), "search"}));
+    }
+    if (const std::uint64_t moves = moves_for(graph); moves > 0) {
+      const auto stop = [&] {
+        return settings_.seconds &&
+               std::chrono::duration<double>(Clock::now() - begin).count() >= *settings_.seconds;
+      };
+      improve(graph, budget, search, moves, stop, proposals);
+    }
+    return proposals_of(std::move(proposals));
   }
 
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
 
  private:
+  /// Adds what becomes of the cheapest that fits.
+  void improve(const Graph& graph, Bytes budget, LimitSearch& search, std::uint64_t moves,
+               const std::function<bool()>& stop, std::vector<Measured>& proposals) const {
+    const auto size = [&](std::span<const NodeId> order) {
+      if (!settings_.lay_out) return Bytes{0};
+      return lay_out(graph, drop_after_last_use(graph, order), budget).size;
+    };
+    cheapest_first(proposals);
+    std::vector<NodeId> start;
+    for (const Measured& one : proposals) {
+      if (one.peak > budget) continue;
+      std::vector<NodeId> order = order_of(one.proposal.schedule);
+      const bool fits = size(order) <= budget;
+      if (fits || start.empty()) start = std::move(order);
+      if (fits) break;
+    }
+    if (start.empty()) return;
+    const std::vector<NodeId> found = search.improve(std::move(start), moves, stop, size);
+    proposals.push_back(measure(graph, {drop_after_last_use(graph, found), "search"}));
+  }
+
   std::uint64_t moves_for(const Graph& graph) const {
     if (settings_.moves) return *settings_.moves;
     if (settings_.seconds) return std::numeric_limits<std::uint64_t>::max();

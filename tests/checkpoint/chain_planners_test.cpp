@@ -249,6 +249,7 @@ TEST_CASE("chain planners: a chain of a million nodes") {
   CHECK(simulate(graph, schedules.front().schedule).recomputed ==
         binomial_forward_steps(500'000, 20) - 500'000 + 1 - 500'000);
   const Graph shorter = tests::chain(100'000);
-  CHECK(simulate(shorter, chain()->propose(shorter, unlimited).back().schedule).recomputed >
-        100'000);
+  CHECK(std::ranges::any_of(chain()->propose(shorter, unlimited), [&](const Proposal& proposal) {
+    return simulate(shorter, proposal.schedule).recomputed > 100'000;
+  }));
 }
