@@ -11,13 +11,14 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-double seconds(const ChainStage::Record& record) { return record.forward + record.backward; }
+double seconds_of(const ChainStage::Record& record) { return record.forward + record.backward; }
 
 }  // namespace
 
 double fastest_record(const ChainStage& stage) {
   double least = std::numeric_limits<double>::infinity();
-  for (const ChainStage::Record& record : stage.records) least = std::min(least, seconds(record));
+  for (const ChainStage::Record& record : stage.records)
+    least = std::min(least, seconds_of(record));
   return least;
 }
 
@@ -28,6 +29,7 @@ ChainTable::ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t s
       width_(slots + 1),
       rounding_(rounding),
       cells_(stages_.size() * (stages_.size() + 1) / 2) {
+  find_ends();
   // Columns are filled a few at a time, so that what all of them read is read once.
   constexpr std::size_t block = 8;
   std::array<std::vector<Choice>, block> choices;
@@ -38,7 +40,6 @@ ChainTable::ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t s
       const std::size_t records = stages_[s].records.size();
       for (std::size_t t = first; t < end; ++t) {
         list_choices(s, t, choices[t - begin]);
-        find_ends(s, t, choices[t - begin]);
         for (std::size_t r = 0; r < records; ++r) relax(s, t, choices[t - begin][r]);
       }
       for (std::size_t k = s + 1; k <= begin; ++k) {
@@ -63,7 +64,7 @@ void ChainTable::list_choices(std::size_t s, std::size_t t, std::vector<Choice>&
   const double fastest = fastest_record(stages_[s]);
   for (std::uint32_t r = 0; r < records.size(); ++r) {
     const Bytes peak = std::max(gradient + records[r].forward_peak, records[r].backward_peak);
-    choices.push_back({true, r, seconds(records[r]) - fastest, peak, records[r].saved});
+    choices.push_back({true, r, seconds_of(records[r]) - fastest, peak, records[r].saved});
   }
   double passed = 0;
   Bytes peak = 0;
@@ -105,59 +106,71 @@ std::size_t ChainTable::slots(Bytes bytes) const {
   return static_cast<std::size_t>((bytes + (rounding_ == Rounding::up ? slot_ - 1 : 0)) / slot_);
 }
 
-/// What is known without slots.
-void ChainTable::find_ends(std::size_t s, std::size_t t, std::span<const Choice> choices) {
-  Cell& ends = cells_[cell(s, t)];
-  for (const Choice& choice : choices) {
-    ends.smallest = std::min(ends.smallest, smallest_with(s, t, choice));
-    if (!choice.record || choice.extra > 0) continue;
-    const Bytes rest = s < t ? choice.held + largest(s + 1, t) : 0;
-    ends.largest = std::min(ends.largest, std::max(choice.peak, rest));
+/// What is known without slots, and with it where the rows lie.
+void ChainTable::find_ends() {
+  std::vector<Choice> choices;
+  for (std::size_t t = 0; t < stages_.size(); ++t) {
+    std::size_t size = 0;
+    for (std::size_t s = t + 1; s-- > 0;) {
+      Cell& ends = cells_[cell(s, t)];
+      list_choices(s, t, choices);
+      for (const Choice& choice : choices) {
+        ends.smallest = std::min(ends.smallest, smallest_with(s, t, choice));
+        if (!choice.record || choice.extra > 0) continue;
+        const Bytes rest = s < t ? choice.held + largest(s + 1, t) : 0;
+        ends.largest = std::min(ends.largest, std::max(choice.peak, rest));
+      }
+      ends.first = std::min(slots(ends.smallest), width_);
+      ends.last = std::clamp(slots(ends.largest), ends.first, width_);
+      size += ends.last - ends.first;
+    }
+    columns_.emplace_back(size, infinity);
+    float* row = columns_.back().data();
+    for (std::size_t s = 0; s <= t; ++s) {
+      Cell& ends = cells_[cell(s, t)];
+      ends.row = row;
+      row += ends.last - ends.first;
+    }
   }
-  ends.first = slots(ends.smallest);
-  const std::size_t last = std::min(slots(ends.largest), width_);
-  ends.least.assign(std::max(last, ends.first) - ends.first, infinity);
 }
 
 void ChainTable::relax(std::size_t s, std::size_t t, const Choice& choice) {
-  static const Cell nothing;
-  Cell& now = cells_[cell(s, t)];
+  static constexpr Cell nothing;
+  const Cell& now = cells_[cell(s, t)];
   const std::size_t next = choice.record ? s + 1 : choice.index;
   const Cell& right = next <= t ? cells_[cell(next, t)] : nothing;
   const Cell& left = choice.record ? nothing : cells_[cell(s, next - 1)];
   const std::size_t held = next <= t ? slots(choice.held) : 0;
   const std::size_t from =
       std::max({now.first, slots(choice.peak), held + right.first, left.first});
-  if (from >= now.last()) return;
+  if (from >= now.last) return;
   const auto extra = static_cast<float>(choice.extra);
+  float* const out = now.row;  // from `now.first` on
   // Rows fall: where the one at hand is below the least this choice can give, it stays.
-  const std::size_t most = now.last() - 1;
-  const float best = extra + right.at(most - held) + left.at(most);
-  const auto end = static_cast<std::size_t>(
-      std::partition_point(now.least.begin() + static_cast<std::ptrdiff_t>(from - now.first),
-                           now.least.end(), [best](float x) { return x > best; }) -
-      now.least.begin() + static_cast<std::ptrdiff_t>(now.first));
+  const float best = extra + right.at(now.last - 1 - held) + left.at(now.last - 1);
+  const auto end =
+      now.first + static_cast<std::size_t>(
+                      std::partition_point(out + (from - now.first), out + (now.last - now.first),
+                                           [best](float x) { return x > best; }) -
+                      out);
   // The loops that everything else is about: they are to be vectorised.
-  const auto lower = [&](std::size_t begin, std::size_t stop, auto total) {
-    float* const out = now.least.data();
-    const std::size_t first = now.first;
+  const auto lower = [=, first = now.first](std::size_t begin, std::size_t stop, auto total) {
     begin = std::max(begin, from);
     stop = std::min(stop, end);
     for (std::size_t m = begin; m < stop; ++m) {
-      const float seconds = total(m);
-      out[m - first] = seconds < out[m - first] ? seconds : out[m - first];
+      const float least = total(m);
+      out[m - first] = least < out[m - first] ? least : out[m - first];
     }
   };
-  const auto of_right = [row = right.least.data(), first = held + right.first](std::size_t m) {
-    return row[m - first];
+  const auto of = [](const Cell& cell, std::size_t before) {
+    return [row = cell.row, first = cell.first + before](std::size_t m) { return row[m - first]; };
   };
-  const auto of_left = [row = left.least.data(), first = left.first](std::size_t m) {
-    return row[m - first];
-  };
-  const std::size_t both = std::min(held + right.last(), left.last());
-  const std::size_t any = std::max(held + right.last(), left.last());
+  const auto of_right = of(right, held);
+  const auto of_left = of(left, 0);
+  const std::size_t both = std::min(held + right.last, left.last);
+  const std::size_t any = std::max(held + right.last, left.last);
   lower(0, both, [=](std::size_t m) { return extra + of_right(m) + of_left(m); });
-  if (left.last() == both) {
+  if (left.last == both) {
     lower(both, any, [=](std::size_t m) { return extra + of_right(m); });
   } else {
     lower(both, any, [=](std::size_t m) { return extra + of_left(m); });
@@ -175,7 +188,10 @@ void ChainTable::finish(std::size_t s, std::size_t t, std::span<const Choice> ch
     seconds = std::min(seconds, least(s, t, ends.smallest, choice));
   }
   ends.at_smallest = static_cast<float>(seconds);
-  for (float& least : ends.least) least = std::min(least, ends.at_smallest);
+  for (std::size_t m = ends.first; m < ends.last; ++m) {
+    float& least = ends.row[m - ends.first];
+    least = std::min(least, ends.at_smallest);
+  }
 }
 
 }  // namespace palimpsest

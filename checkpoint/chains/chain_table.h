@@ -39,20 +39,20 @@ class ChainTable {
   struct Cell {
     Bytes smallest = unreachable;
     Bytes largest = unreachable;
-    std::size_t first = 0;     ///< slots of the smallest
-    float at_smallest = 0;     ///< seconds, when memory is the smallest
-    std::vector<float> least;  ///< seconds from `first` slots on; none any more behind
+    std::size_t first = 0;  ///< slots of the smallest
+    std::size_t last = 0;   ///< slots of the largest; no seconds from there on
+    float* row = nullptr;   ///< the seconds from `first` to `last`
+    float at_smallest = 0;  ///< seconds, when memory is the smallest
 
-    std::size_t last() const { return first + least.size(); }
     /// Seconds with so many slots, `first` at least.
-    float at(std::size_t slots) const { return slots < last() ? least[slots - first] : 0.0f; }
+    float at(std::size_t slots) const { return slots < last ? row[slots - first] : 0.0f; }
   };
   static constexpr Bytes unreachable = INT64_MAX / 4;
 
   static std::size_t cell(std::size_t s, std::size_t t) { return t * (t + 1) / 2 + s; }
   std::size_t slots(Bytes bytes) const;
   Bytes smallest_with(std::size_t s, std::size_t t, const Choice& choice) const;
-  void find_ends(std::size_t s, std::size_t t, std::span<const Choice> choices);
+  void find_ends();
   void relax(std::size_t s, std::size_t t, const Choice& choice);
   void finish(std::size_t s, std::size_t t, std::span<const Choice> choices);
 
@@ -61,6 +61,7 @@ class ChainTable {
   std::size_t width_;  ///< slots and one
   Rounding rounding_;
   std::vector<Cell> cells_;
+  std::vector<std::vector<float>> columns_;  ///< by t, the rows
 };
 
 /// Seconds of the record of `stage` that is fastest, its backward included.
