@@ -35,8 +35,9 @@ std::vector<Proposal> proposals_of(std::vector<Measured> measured) {
 
 void Front::add(Measured measured) {
   const auto beats = [](const Measured& a, const Measured& b) {
-    const bool lower = a.peak < b.peak || (a.peak == b.peak && a.cost == b.cost);
-    return a.proposal.planner == b.proposal.planner && lower && a.cost <= b.cost;
+    const bool lower = a.peak < b.peak - b.peak / 64;
+    const bool same = a.peak == b.peak && a.cost == b.cost;
+    return a.proposal.planner == b.proposal.planner && a.cost <= b.cost && (lower || same);
   };
   if (std::ranges::any_of(measured_, [&](const Measured& one) { return beats(one, measured); })) {
     return;

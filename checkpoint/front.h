@@ -25,10 +25,9 @@ void cheapest_first(std::vector<Measured>& measured);
 /// The proposals alone, in the same order.
 std::vector<Proposal> proposals_of(std::vector<Measured> measured);
 
-/// The proposals for which there is none of the same planner that takes fewer live bytes and no
-/// more seconds: of each planner all that can be its best for some budget. Planners look at many
-/// more than are worth their memory. Those of the same peak stay: some find better places in an
-/// arena, and some are better to go on from.
+/// The proposals for which there is none of the same planner that costs no more and has a peak
+/// lower by more than layouts differ: of each planner all that can be its best for some budget.
+/// Planners look at many more than are worth their memory.
 class Front {
  public:
   /// Takes a proposal in, and those out that it beats, unless one that is there beats it or has the
