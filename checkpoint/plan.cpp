@@ -97,8 +97,8 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
               planner.name(),        keep_all_peak,         budget};
     }
   }
-  everything = {};
-  everything_layout = {};
+  everything = {};  // planning can use the memory
+  layout = {};
 
   std::vector<Proposal> proposals = planner.propose(graph, limit);
   internal_check(!proposals.empty(), "a planner proposed nothing");
