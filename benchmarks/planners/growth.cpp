@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "benchmarks/networks.h"
@@ -134,6 +135,9 @@ std::string picture(const Results& results) {
       chart.curves.push_back(std::move(curve));
     }
   }
+  const Size& largest = *std::rbegin(sizes);
+  chart.lines.push_back(
+      {"allowed for " + std::to_string(largest.nodes) + " nodes", largest.seconds});
   const auto last = std::ranges::max(chart.curves.back().points);
   chart.curves.push_back({"in proportion to nodes", {{0, 0}, last}, false});
   return render(chart);
