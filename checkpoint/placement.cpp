@@ -281,6 +281,9 @@ Bytes place(std::span<Interval> intervals, Bytes enough, double patience) {
   std::vector<double> rank(intervals.size());
   for (const double weight : {0.0, 1.0, 0.5}) {
     if (affordable(1) == 0 || best <= good) break;
+    // The same beginning however many rounds the weight before had: what fits in one size is found
+    // again in a larger one.
+    std::iota(order.begin(), order.end(), 0u);
     for (std::uint32_t i = 0; i < rank.size(); ++i) {
       rank[i] = static_cast<double>(intervals[i].bytes) * std::pow(steps(i), weight);
     }

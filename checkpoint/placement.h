@@ -10,12 +10,12 @@ namespace palimpsest {
 /// the arena takes. `intervals` are in order of `first`.
 ///
 /// First fit in order of time, O(n log n), also with what stays for long below what comes and goes,
-/// and, as far as that takes some tenths of a second at most, lowest fit in order of size, repeated
-/// with the intervals that stick out moved to the front. The latter is usually within a per cent of
-/// what is live at once. When the arena then takes more than `enough` bytes, but less than
-/// a per cent more, orders near the best are tried for as long again. Once it takes no more than
-/// `enough`, a few hundredths of a second at most, or about `patience` seconds when that is less,
-/// go into lowering it further.
+/// and, as far as that takes some tenths of a second at most, lowest fit in three orders of size,
+/// each repeated with the intervals that stick out moved to the front. The latter is usually within
+/// a per cent of what is live at once. When the arena then takes more than `enough` bytes, but less
+/// than a per cent more, orders near the best are tried for as long again. Once it takes no more
+/// than `enough`, each of these goes on for `patience` seconds at most, or a microsecond an
+/// interval when that is more.
 Bytes place(std::span<Interval> intervals, Bytes enough, double patience);
 
 }  // namespace palimpsest

@@ -36,11 +36,12 @@ std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes
 Bytes smallest_layout(const Graph& graph, std::vector<Measured>& measured, Bytes best) {
   std::sort(measured.begin(), measured.end(),
             [](const Measured& a, const Measured& b) { return a.peak < b.peak; });
-  for (const Measured& one : measured) {
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const Measured& one = measured[i];
     if (one.peak >= best) break;  // a layout is never smaller than the peak
     // The first is worth the most trouble.
-    const Bytes enough = &one == &measured.front() ? one.peak : unlimited;
-    best = std::min(best, lay_out(graph, one.proposal.schedule, enough).size);
+    best =
+        std::min(best, lay_out(graph, one.proposal.schedule, i == 0 ? one.peak : unlimited).size);
   }
   return best;
 }
@@ -86,19 +87,19 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph, unlimited).front().schedule);
-  Layout layout = lay_out(graph, everything, unlimited);
-  const Bytes keep_all_peak = layout.size;
+  Layout roomy = lay_out(graph, everything, unlimited);
+  const Bytes keep_all_peak = roomy.size;
   const Bytes limit = std::min(budget, planner.limit(keep_all_peak, budget));
   if (planner.accepts_keep_all()) {
     Simulation simulation = simulate(graph, everything);
-    if (layout.size > limit && simulation.peak <= limit) layout = lay_out(graph, everything, limit);
-    if (layout.size <= limit) {
-      return {std::move(everything), std::move(simulation), std::move(layout),
+    if (roomy.size > limit && simulation.peak <= limit) roomy = lay_out(graph, everything, limit);
+    if (roomy.size <= limit) {
+      return {std::move(everything), std::move(simulation), std::move(roomy),
               planner.name(),        keep_all_peak,         budget};
     }
   }
   everything = {};  // planning can use the memory
-  layout = {};
+  roomy = {};
 
   std::vector<Proposal> proposals = planner.propose(graph, limit);
   internal_check(!proposals.empty(), "a planner proposed nothing");

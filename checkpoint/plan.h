@@ -39,7 +39,7 @@ struct Plan {
   Simulation simulation;
   Layout layout;
   std::string planner;      ///< who made it
-  Bytes keep_all_peak = 0;  ///< bytes the arena takes when nothing is recomputed
+  Bytes keep_all_peak = 0;  ///< bytes the arena takes when nothing is recomputed, soon laid out
   Bytes budget = 0;         ///< what was asked for
   std::vector<Candidate> candidates =
       {};  ///< cheapest first; empty when keep-all was taken at once

@@ -20,7 +20,7 @@ constexpr NamedPlanner planners[] = {
      [](const Settings&) { return reordered(); }, false},
     {"greedy", "", "offline eviction at many levels of memory (after Kirisame et al., 2021)",
      [](const Settings&) { return greedy(); }, false},
-    {"quick", "", "offline eviction once, where greedy tries many levels",
+    {"quick", "", "greedy at one level of memory, or a few",
      [](const Settings&) { return quick(); }, false},
     {"search", "", "greedy, improved by large neighbourhood search (Shaw, 1998)",
      [](const Settings& settings) { return search({.seconds = settings.seconds}); }, true},

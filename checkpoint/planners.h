@@ -84,8 +84,9 @@ PlannerPtr online();
 /// free, with the next use known (after DTR, Kirisame et al., 2021, and Belady, 1966).
 PlannerPtr greedy();
 
-/// Offline eviction as `greedy` does it, once, a little below the budget: about a microsecond a
-/// node, and some per cent more recomputation. May find nothing where the budget is tight.
+/// Offline eviction as `greedy` does it, at one level a little below the budget, or at a few when
+/// that does not fit: some microseconds a node, and usually some per cent more recomputation. May
+/// find nothing where the budget is tight; a larger budget may cost more.
 PlannerPtr quick();
 
 /// How long a search goes on.
@@ -124,11 +125,11 @@ PlannerPtr exact(ExactSettings settings = {});
 
 /// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
 /// segments, greedy again in another order of the nodes where one lowers the peak, and online
-/// eviction where all of these stay above it. Where `exact` would take a small graph and finds its
-/// optimum soon, about a second at most, that is the plan. A plan says which of them made it and
-/// how the others did. Without moves the plan is monotone: a larger budget never costs more. With
-/// moves it nearly is, and exactly when plans for smaller budgets are handed to `make_plan`, as an
-/// engine does. Throws `ArgumentError` unless seconds ≥ 0.
+/// eviction where all of these stay above it. Where `exact` would take a small graph, moves may be
+/// made, and the optimum is found in a second or two, that is the plan if its layout fits. A plan
+/// says which of them made it and how the others did. Without moves the plan is monotone: a larger
+/// budget never costs more. With moves it nearly is, and exactly when plans for smaller budgets are
+/// handed to `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});
 
 }  // namespace palimpsest

@@ -47,7 +47,8 @@ class Gradients {
 /// too small, naming the smallest that is not.
 Gradients backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
-/// The plan that `backward` would follow, without running anything.
+/// The plan that `backward` would follow, at once or when it has run for a while (see
+/// `RunOptions::planner`), without running anything.
 Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
 /// Writes the graph that `backward` would plan, on a tape that has computed nothing, to a file for

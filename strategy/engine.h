@@ -28,7 +28,8 @@ class Engine {
   Report evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options);
 
-  /// The plan `evaluate` would follow, without running anything.
+  /// The plan `evaluate` would follow, at once or when it has run for a while (see
+  /// `RunOptions::planner`), without running anything.
   Plan plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
             const RunOptions& options);
 

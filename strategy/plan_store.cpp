@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <utility>
 
 namespace palimpsest {
 
@@ -24,8 +23,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What planning takes that is not hurried, roughly.
-double whole_seconds(const Graph& graph) { return 1.2e-4 * static_cast<double>(graph.node_count()); }
+/// What planning takes that is not hurried: what `automatic({.moves = 0})` does at a thousand
+/// nodes, and less than that at more.
+double whole_seconds(const Graph& graph) {
+  return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
+}
 
 /// A hurried plan where more would not pay at once; nothing when there is none.
 std::optional<Plan> hurried_plan(const Graph& graph, const Planner& planner, Bytes budget,
@@ -33,7 +35,10 @@ std::optional<Plan> hurried_plan(const Graph& graph, const Planner& planner, Byt
   const PlannerPtr hurried = planner.hurried();
   if (hurried == nullptr || whole_seconds(graph) <= share * graph.one_pass_cost()) return {};
   try {
-    return make_plan(graph, *hurried, budget, known);
+    Plan plan = make_plan(graph, *hurried, budget, known);
+    if (plan.predicted_peak() > planner.limit(plan.keep_all_peak, budget)) return {};
+    if (plan.candidates.empty()) plan.planner = planner.name();  // keep-all, in no hurry
+    return plan;
   } catch (const BudgetError&) {
     return {};  // whether there is a plan, the planner itself has to say
   }
@@ -107,22 +112,30 @@ double PlanStore::adopt(Entry& entry, Plan plan) {
 }
 
 void PlanStore::improve(Entry& entry) {
-  const Simulation& simulation = entry.ready.plan.simulation;
-  if (entry.vain >= most_vain || simulation.recomputed == 0) return;
+  if (entry.vain >= most_vain || entry.ready.plan.simulation.recomputed == 0) return;
   const double next = entry.hurried ? whole_seconds(entry.graph) : entry.next_seconds;
   if (share * entry.run_seconds < entry.planning_seconds + next) return;
   const Clock::time_point start = Clock::now();
-  if (std::exchange(entry.hurried, false)) {
+  if (entry.hurried) {
+    entry.hurried = false;
     look(entry, *entry.planner);
   } else {
-    const PlannerPtr planner =
-        entry.planner->continuing(entry.ready.plan.schedule, next, ++entry.rounds);
-    const double saved = planner != nullptr ? look(entry, *planner) : 0;
-    entry.vain = saved > noticeable * simulation.one_pass_cost ? 0 : entry.vain + 1;
-    if (planner == nullptr) entry.vain = most_vain;
-    entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
+    continue_search(entry);
   }
   entry.planning_seconds += seconds_since(start);
+}
+
+void PlanStore::continue_search(Entry& entry) {
+  const Plan& plan = entry.ready.plan;
+  const PlannerPtr planner =
+      entry.planner->continuing(plan.schedule, entry.next_seconds, ++entry.rounds);
+  if (planner == nullptr) {
+    entry.vain = most_vain;
+    return;
+  }
+  const double saved = look(entry, *planner);
+  entry.vain = saved > noticeable * plan.simulation.one_pass_cost ? 0 : entry.vain + 1;
+  entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
 }
 
 double PlanStore::look(Entry& entry, const Planner& planner) {

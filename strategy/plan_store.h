@@ -55,6 +55,7 @@ class PlanStore {
   /// Takes `plan` when it fits and costs less; returns the seconds saved.
   static double adopt(Entry& entry, Plan plan);
   static void improve(Entry& entry);
+  static void continue_search(Entry& entry);
   /// Plans again and adopts the result; returns the seconds saved.
   static double look(Entry& entry, const Planner& planner);
 

@@ -19,10 +19,11 @@ struct Loop {
   std::string name;
   int percent;  ///< of keep-all memory, the budget
   int graphs;   ///< different ones among its steps
+  std::function<Model(int step)> model;
+
   /// Planning, of the time of running. With kernels of microseconds, and a graph for each step,
   /// even a hurried plan takes about as long as its step.
   double planning() const { return graphs < steps ? 0.1 : 1.5; }
-  std::function<Model(int step)> model;
 };
 
 std::vector<Loop> loops() {

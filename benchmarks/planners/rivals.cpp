@@ -36,7 +36,7 @@ std::vector<Rival> rivals() {
           {"online", {online()}}};
 }
 
-/// What is compared with them. Moves are the same however fast the machine is.
+/// What is compared with them: a hundred moves, on a machine that makes them in three seconds.
 PlannerPtr in_time() { return automatic({.moves = 100, .seconds = 3}); }
 PlannerPtr at_once() { return automatic({.moves = 0}); }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 
 #include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
@@ -45,27 +46,29 @@ class Everyone final : public Planner {
     for (std::uint32_t count = 2; count <= nodes && count < 4096; count *= 2) {
       add(uniform({.segments = count}));
     }
-    add_recorded(graph, proposals);
+    add_online(graph, proposals);
     return proposals;
   }
 
  private:
   /// Online eviction at levels below all others, which it can keep to on some graphs.
-  static void add_recorded(const Graph& graph, std::vector<Proposal>& proposals) {
+  static void add_online(const Graph& graph, std::vector<Proposal>& proposals) {
+    const std::size_t nodes = graph.needed_nodes().size();
+    if (nodes == 0) return;
     Bytes lowest = unlimited;
     for (const Proposal& proposal : proposals) {
       lowest = std::min(lowest, simulate(graph, proposal.schedule).peak);
     }
-    const std::size_t nodes = graph.needed_nodes().size();
     const std::size_t most_steps = 24 * nodes + 64;  // what is low is reached by thrashing
     std::size_t steps = 20'000 + most_steps;         // half a microsecond each
     for (Bytes part = 200; part <= 2000 && steps > 0;) {
-      const Bytes level = lowest - lowest / part;
+      const Bytes level = lowest - std::max<Bytes>(lowest / part, 1);
       Recorded recorded = record_within(graph, level, std::min(steps, most_steps));
       steps -= recorded.steps;
-      if (recorded.schedule) {
+      const Bytes peak = recorded.schedule ? simulate(graph, *recorded.schedule).peak : unlimited;
+      if (peak < lowest) {
         proposals.emplace_back(std::move(*recorded.schedule), "online eviction");
-        lowest = recorded.peak;
+        lowest = peak;
         part = std::max<Bytes>(part / 2, 10);
       } else {
         part *= 3;
@@ -106,11 +109,20 @@ class Automatic final : public Planner {
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->propose(graph, budget);
+    const auto begin = std::chrono::steady_clock::now();
     Optimum optimum(graph, most_sets());
     std::vector<Proposal> optima;
     const bool fits = optimum.propose(budget, settings_.lay_out, optima);
     SearchSettings settings = settings_;
-    if (fits && !optimum.gave_up()) settings.moves = 0;
+    // Only the first is the least of all; the others stand in for a layout that is too large.
+    if (fits && optima.size() == 1) settings.moves = 0;
+    if (optimum.gave_up()) {
+      if (auto schedule = optimum.near(budget)) optima.emplace_back(std::move(*schedule), "exact");
+    }
+    if (settings.seconds) {
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      settings.seconds = std::max(0.0, *settings.seconds - spent.count());
+    }
     return search(settings, std::move(optima))->propose(graph, budget);
   }
 
@@ -126,8 +138,9 @@ class Automatic final : public Planner {
   }
 
   std::size_t most_sets() const {
-    constexpr double most = 200'000;  // about a second
-    return static_cast<std::size_t>(std::min(most, most * settings_.seconds.value_or(1)));
+    constexpr double most = 300'000;  // a second or two
+    constexpr double a_second = 60'000;
+    return static_cast<std::size_t>(std::min(most, a_second * settings_.seconds.value_or(5)));
   }
 
   SearchSettings settings_;

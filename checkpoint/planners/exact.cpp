@@ -21,7 +21,7 @@ class Exact final : public Planner {
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     Optimum optimum(graph, settings_.most_sets);
     std::vector<Proposal> proposals;
-    if (!optimum.propose(budget, settings_.lay_out, proposals)) {
+    if (!optimum.propose(budget, settings_.lay_out, proposals) && !optimum.gave_up()) {
       proposals.emplace_back(optimum.lowest());
     }
     if (!optimum.gave_up()) return proposals;

@@ -1,3 +1,4 @@
+#include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/eviction.h"
@@ -20,13 +21,13 @@ class Quick final : public Planner {
       if (!order) return {};
       return drop_after_last_use(graph, hold_instead(graph, without_useless(graph, *order), level));
     };
-    // Room for the layout; where a step overshoots, the rest has to take less.
+    // Where a step overshoots or the layout is larger, less has to be live.
     for (const Bytes part : {50, 16, 6}) {
       const Bytes level = budget - budget / part;
       if (level < eviction.lowest_level()) break;
       std::optional<Schedule> schedule = schedule_at(level);
       if (!schedule) break;
-      if (simulate(graph, *schedule).peak <= budget) return {std::move(*schedule)};
+      if (lay_out(graph, *schedule, budget).size <= budget) return {std::move(*schedule)};
     }
     std::vector<Proposal> lowest = keep_all()->propose(graph, budget);
     for (const Bytes fifths : {5, 6, 8, 11}) {

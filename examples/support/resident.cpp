@@ -1,9 +1,11 @@
 #include "examples/support/resident.h"
 
-#include <malloc.h>
-
 #include <fstream>
 #include <string>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace examples {
 
@@ -19,7 +21,9 @@ std::int64_t peak_resident() {
 
 void restart_peak_resident() {
   // What the allocator keeps for later would hide growth: new memory would come out of it.
+#ifdef __GLIBC__
   malloc_trim(0);
+#endif
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 

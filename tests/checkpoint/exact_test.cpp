@@ -198,6 +198,21 @@ TEST_CASE("auto: the optimum of small graphs, unless no move may be made") {
   CHECK(at_once_dearer > 0);
 }
 
+TEST_CASE("auto: costs no more than the search alone, layouts and all") {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const Graph graph = tests::laid_out(tests::random_graph(seed, 5 + seed % 5));
+    CAPTURE(seed);
+    const Bytes smallest = smallest_budget(graph, *search({.moves = 0}));
+    const Bytes most = make_plan(graph, *keep_all()).predicted_peak();
+    for (int part = 0; part <= 3; ++part) {
+      const Bytes budget = smallest + (most - smallest) * part / 4;
+      const double alone = make_plan(graph, *search({.moves = 100}), budget).simulation.cost;
+      CHECK(make_plan(graph, *automatic({.moves = 100}), budget).simulation.cost <=
+            alone * (1 + 1e-12));
+    }
+  }
+}
+
 TEST_CASE("exact: plans fit, layout and all, down to the smallest budget") {
   int plans = 0;
   int optimal = 0;

@@ -302,3 +302,34 @@ TEST_CASE("planners: a chain of a million nodes") {
   const Graph graph = tests::chain(500'000);
   CHECK(make_plan(graph, *square_root()).simulation.recomputed == 500'000 - 708 - 706);
 }
+
+TEST_CASE("planners: what is present and cannot be dropped is an error that names it") {
+  tests::GraphBuilder b;
+  const ValueId present = b.node({b.source(64)}, 6400);
+  b.graph.add_target(present);
+  b.graph.set_present(present);
+  for (const PlannerPtr& planner :
+       {automatic({.moves = 0}), automatic(), greedy(), quick(), search(), online()}) {
+    CAPTURE(planner->name());
+    CHECK(smallest_budget(b.graph, *planner) == 6400);
+    CHECK_THROWS_AS(make_plan(b.graph, *planner, 6400 - 64), BudgetError);
+  }
+}
+
+TEST_CASE("quick: the smallest budget it names works") {
+  int graphs = 0;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    const Graph graph = tests::random_graph(seed, 12);
+    CAPTURE(seed);
+    const Bytes smallest = smallest_budget(graph, *quick());
+    CHECK(make_plan(graph, *quick(), smallest).predicted_peak() <= smallest);
+    graphs += smallest < make_plan(graph, *keep_all()).predicted_peak() ? 1 : 0;
+  }
+  CHECK(graphs > 50);
+}
+
+TEST_CASE("auto: online eviction is added only where it goes lower") {
+  const std::vector<Proposal> proposals = automatic({.moves = 0})->propose(tests::chain(12), 0);
+  const auto is_online = [](const Proposal& one) { return one.planner == online()->name(); };
+  CHECK(std::ranges::count_if(proposals, is_online) < 5);
+}

@@ -98,39 +98,53 @@ TEST_CASE(
   CHECK(store.made() == 1);
 }
 
-/// Has a hurried version, which fits from `first_fit` on.
+/// Has a hurried version.
 class Thorough final : public Planner {
  public:
-  explicit Thorough(Bytes first_fit) : first_fit_(first_fit) {}
+  explicit Thorough(double share = 1) : share_(share) {}
   std::string name() const override { return "thorough"; }
+  Bytes limit(Bytes keep_all_peak, Bytes) const override {
+    return static_cast<Bytes>(share_ * static_cast<double>(keep_all_peak));
+  }
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     return {order_in(graph, 2), order_in(graph, 8)};
   }
-  PlannerPtr hurried() const override { return std::make_shared<Fickle>(first_fit_); }
+  PlannerPtr hurried() const override { return std::make_shared<Fickle>(unlimited); }
 
  private:
-  Bytes first_fit_;
+  double share_;
 };
 
 TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its time") {
   const Graph quick_to_run = tests::chain(64, 64, 1e-9);
-  const auto planner = std::make_shared<Thorough>(unlimited);
+  const auto planner = std::make_shared<Thorough>();
   PlanStore store;
-  const auto serve = [&](double seconds) -> PlanStore::Entry& {
+  const auto serve = [&](double seconds) {
     PlanStore::Entry& entry = store.find_or_make(Graph(quick_to_run), planner, unlimited - 1);
     entry.run_seconds += seconds;
-    return entry;
+    return entry.ready.plan.planner;
   };
-  CHECK(serve(0).ready.plan.planner == "fickle");
-  CHECK(serve(1000).ready.plan.planner == "fickle");
-  CHECK(serve(0).ready.plan.planner == "thorough");
-  CHECK(serve(0).improvements == 1);
+  CHECK(serve(0) == "fickle");
+  CHECK(serve(0.1) == "fickle");
+  CHECK(serve(3) == "fickle");
+  CHECK(serve(0) == "thorough");
+  CHECK(store.find_or_make(Graph(quick_to_run), planner, unlimited - 1).improvements == 1);
   CHECK(store.made() == 1);
 
-  // What runs for long is planned thoroughly at once.
+  // What runs for long is planned thoroughly at once, and so is what has a limit that the hurried
+  // plan does not keep.
   const Graph slow_to_run = tests::chain(64);
-  CHECK(store.find_or_make(Graph(slow_to_run), planner, unlimited - 1).ready.plan.planner ==
-        "thorough");
+  const auto& slow = store.find_or_make(Graph(slow_to_run), planner, unlimited - 1);
+  CHECK(slow.ready.plan.planner == "thorough");
+  const auto limited = std::make_shared<Thorough>(0.01);
+  CHECK_THROWS_AS(store.find_or_make(Graph(quick_to_run), limited, unlimited - 2), BudgetError);
+}
+
+TEST_CASE("nobody is in a hurry to keep everything") {
+  const Graph graph = tests::chain(64, 64, 1e-9);
+  PlanStore store;
+  CHECK(store.find_or_make(Graph(graph), automatic({.moves = 0}), unlimited).ready.plan.planner ==
+        "auto");
 }
 
 TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
