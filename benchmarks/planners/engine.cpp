@@ -12,7 +12,7 @@ namespace {
 
 using benchmark::State;
 
-constexpr int steps = 20;
+constexpr int steps = 40;
 
 /// A training loop of so many steps.
 struct Loop {

@@ -21,13 +21,20 @@ class Quick final : public Planner {
       if (!order) return {};
       return drop_after_last_use(graph, hold_instead(graph, without_useless(graph, *order), level));
     };
+    // A layout takes as long as all else here, and with many intervals comes close to the live
+    // bytes.
+    constexpr std::size_t many = 2000;
+    const auto size = [&](const Schedule& schedule) {
+      if (schedule.steps.size() > many) return simulate(graph, schedule).peak;
+      return lay_out(graph, schedule, budget).size;
+    };
     // Where a step overshoots or the layout is larger, less has to be live.
     for (const Bytes part : {50, 16, 6}) {
       const Bytes level = budget - budget / part;
       if (level < eviction.lowest_level()) break;
       std::optional<Schedule> schedule = schedule_at(level);
       if (!schedule) break;
-      if (lay_out(graph, *schedule, budget).size <= budget) return {std::move(*schedule)};
+      if (size(*schedule) <= budget) return {std::move(*schedule)};
     }
     std::vector<Proposal> lowest = keep_all()->propose(graph, budget);
     for (const Bytes fifths : {5, 6, 8, 11}) {
