@@ -25,10 +25,10 @@ std::vector<NodeId> order_of(const Schedule& schedule) {
 
 /// The lowest of the planner that made the lowest of all, and that of the other planners.
 std::vector<const Schedule*> lowest(std::span<const Measured> proposals) {
-  const Measured* best = nullptr;
+  const Measured* best = &proposals.front();
   const Measured* second = nullptr;
   for (const Measured& one : proposals) {
-    if (best == nullptr || one.peak < best->peak) best = &one;
+    if (one.peak < best->peak) best = &one;
   }
   for (const Measured& one : proposals) {
     if (one.proposal.planner == best->proposal.planner) continue;
