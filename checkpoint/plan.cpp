@@ -81,8 +81,18 @@ std::string Plan::summary() const {
          " extra work";
 }
 
-Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
-               std::span<const Proposal> known) {
+namespace {
+
+/// A plan, or all that there is to say of why there is none.
+struct Attempt {
+  std::optional<Plan> plan;
+  Bytes keep_all_peak = 0;
+  Bytes limit = 0;
+  std::vector<Measured> measured = {};
+};
+
+Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
+                std::span<const Proposal> known) {
   if (graph.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
@@ -94,8 +104,8 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
     Simulation simulation = simulate(graph, everything);
     if (roomy.size > limit && simulation.peak <= limit) roomy = lay_out(graph, everything, limit);
     if (roomy.size <= limit) {
-      return {std::move(everything), std::move(simulation), std::move(roomy),
-              planner.name(),        keep_all_peak,         budget};
+      return {Plan{std::move(everything), std::move(simulation), std::move(roomy), planner.name(),
+                   keep_all_peak, budget}};
     }
   }
   everything = {};  // planning can use the memory
@@ -112,16 +122,26 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
     if (layout.size > limit) continue;
     Simulation simulation = simulate(graph, each.proposal.schedule);
     std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
-    return {std::move(each.proposal.schedule),
-            std::move(simulation),
-            std::move(layout),
-            std::move(each.proposal.planner),
-            keep_all_peak,
-            budget,
-            std::move(candidates)};
+    return {Plan{std::move(each.proposal.schedule), std::move(simulation), std::move(layout),
+                 std::move(each.proposal.planner), keep_all_peak, budget, std::move(candidates)}};
   }
-  const Bytes most = planner.accepts_keep_all() ? keep_all_peak : unlimited;
-  throw BudgetError(limit, smallest_layout(graph, measured, most), planner.name(), limit < budget);
+  return {{}, keep_all_peak, limit, std::move(measured)};
+}
+
+}  // namespace
+
+Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
+               std::span<const Proposal> known) {
+  Attempt result = attempt(graph, planner, budget, known);
+  if (result.plan) return std::move(*result.plan);
+  const Bytes most = planner.accepts_keep_all() ? result.keep_all_peak : unlimited;
+  throw BudgetError(result.limit, smallest_layout(graph, result.measured, most), planner.name(),
+                    result.limit < budget);
+}
+
+std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
+                              std::span<const Proposal> known) {
+  return attempt(graph, planner, budget, known).plan;
 }
 
 Bytes smallest_budget(const Graph& graph, const Planner& planner) {

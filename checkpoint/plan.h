@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "checkpoint/layout.h"
 #include "checkpoint/planner.h"
 
@@ -65,6 +67,10 @@ inline constexpr Bytes unlimited = INT64_MAX;
 /// `ArgumentError` for an empty graph.
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited,
                std::span<const Proposal> known = {});
+
+/// What `make_plan` finds, nothing when no plan fits: then no smallest budget is looked for.
+std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
+                              std::span<const Proposal> known = {});
 
 /// The smallest budget found for which `make_plan` succeeds.
 Bytes smallest_budget(const Graph& graph, const Planner& planner);

@@ -34,14 +34,10 @@ std::optional<Plan> hurried_plan(const Graph& graph, const Planner& planner, Byt
                                  std::span<const Proposal> known) {
   const PlannerPtr hurried = planner.hurried();
   if (hurried == nullptr || whole_seconds(graph) <= share * graph.one_pass_cost()) return {};
-  try {
-    Plan plan = make_plan(graph, *hurried, budget, known);
-    if (plan.predicted_peak() > planner.limit(plan.keep_all_peak, budget)) return {};
-    if (plan.candidates.empty()) plan.planner = planner.name();  // keep-all, in no hurry
-    return plan;
-  } catch (const BudgetError&) {
-    return {};  // whether there is a plan, the planner itself has to say
-  }
+  std::optional<Plan> plan = find_plan(graph, *hurried, budget, known);
+  if (!plan || plan->predicted_peak() > planner.limit(plan->keep_all_peak, budget)) return {};
+  if (plan->candidates.empty()) plan->planner = planner.name();  // keep-all, in no hurry
+  return plan;
 }
 
 /// Where the targets lie when the plan has been carried out.

@@ -65,7 +65,7 @@ void first_plan(State& state, const Growing& program, const Size& size, int perc
   examples::restart_peak_resident();
   const Bytes resident = resident_size();
   std::optional<Plan> plan;
-  for (auto _ : state) plan = plan_within(graph, *planner, budget);
+  for (auto _ : state) plan = find_plan(graph, *planner, budget);
   const Bytes growth = examples::peak_resident() - resident;
   if (!plan) return state.SkipWithError("no plan fits");
   state.counters["nodes"] = graph.node_count();
@@ -87,7 +87,7 @@ void chain_planner(State& state) {
   const Bytes budget = smallest_budget(graph, *keep_all()) / 4;
   const PlannerPtr planner = chain({.stages = static_cast<std::uint32_t>(state.range(0))});
   std::optional<Plan> plan;
-  for (auto _ : state) plan = plan_within(graph, *planner, budget);
+  for (auto _ : state) plan = find_plan(graph, *planner, budget);
   if (!plan) return state.SkipWithError("no plan fits");
   state.counters["cost"] = plan->simulation.cost_ratio();
 }

@@ -54,13 +54,4 @@ inline double cheapest(const Graph& graph, const Planner& planner, Bytes budget)
   return best;
 }
 
-/// What make_plan finds, nothing when no plan fits.
-inline std::optional<Plan> plan_within(const Graph& graph, const Planner& planner, Bytes budget) {
-  try {
-    return make_plan(graph, planner, budget);
-  } catch (const BudgetError&) {
-    return {};
-  }
-}
-
 }  // namespace palimpsest::benchmarks

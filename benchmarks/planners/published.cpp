@@ -159,7 +159,7 @@ void plan(State& state, const Row& row, const Network& network, const Way& way) 
     const PlannerPtr planner = automatic({.seconds = seconds, .lay_out = way.lay_out});
     if (!way.lay_out) {
       cost = cheapest(graph, *planner, row.budget);
-    } else if (const auto plan = plan_within(graph, *planner, row.budget)) {
+    } else if (const auto plan = find_plan(graph, *planner, row.budget)) {
       cost = plan->simulation.cost;
       layout = static_cast<double>(plan->layout.size) / static_cast<double>(plan->simulation.peak);
     }

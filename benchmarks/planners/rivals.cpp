@@ -78,7 +78,7 @@ class Contest {
     const Bytes limit = this->limit(planner, budget);
     const auto [entry, fresh] = points_.try_emplace({planner.key(), limit});
     if (fresh) {
-      if (const auto plan = plan_within(graph(), planner, limit)) {
+      if (const auto plan = find_plan(graph(), planner, limit)) {
         entry->second = {plan->predicted_peak(), plan->simulation.cost};
       }
     }
@@ -124,7 +124,7 @@ void compare(State& state, Contest& contest, int level) {
   const PlannerPtr planner = in_time();
   const Bytes budget = contest.budget(level);
   std::optional<Plan> plan;
-  for (auto _ : state) plan = plan_within(graph, *planner, budget);
+  for (auto _ : state) plan = find_plan(graph, *planner, budget);
   if (!plan) return state.SkipWithError("no plan fits a budget that was called feasible");
   state.counters["MiB"] = std::round(static_cast<double>(budget) / (1 << 20));
   state.counters["cost"] = plan->simulation.cost_ratio();
