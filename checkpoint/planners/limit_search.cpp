@@ -232,6 +232,11 @@ std::vector<NodeId> LimitSearch::improve(
   constexpr std::array hottest = {0.003, 0.001, 0.01};  // of the cost of one pass
   constexpr std::uint64_t first_cycle = 250;
   const double one_pass = graph_.one_pass_cost();
+  // Orders of the same cost differ in whether they can be laid out. Where a layout is made as soon
+  // as a move, each is paid for that is too large; elsewhere only the cheapest are laid out, and
+  // what is live at once comes down until they fit.
+  const bool all_laid_out = graph_.node_count() < 1000;
+  constexpr double price = 2;  // passes for a layout of twice the budget
   std::vector<NodeId> best = start;
   double best_cost = size(best) <= budget_ ? cost(best) : std::numeric_limits<double>::infinity();
   std::vector<NodeId> current = std::move(start);
@@ -243,8 +248,6 @@ std::vector<NodeId> LimitSearch::improve(
     if (best_cost <= one_pass * (1 + 1e-12)) break;  // nothing is left to save
     if (move == begun + length) {
       begun = move;
-      // Some orders of the same cost can be laid out and some cannot; others need room beside what
-      // is live.
       if (cycle % 2 == 0) limit_ = budget_;
       if (++cycle % 6 == 0) length *= 2;
       if (std::isfinite(best_cost)) current = best;
@@ -257,20 +260,22 @@ std::vector<NodeId> LimitSearch::improve(
     take_out(next);
     if (!mend(next, most_surrenders)) continue;
     next = hold_instead(graph_, without_useless(graph_, next), limit_);
-    const double next_cost = cost(next);
-    if (next_cost > current_cost &&
-        uniform() >= std::exp((current_cost - next_cost) / temperature)) {
-      continue;
-    }
-    if (next_cost < best_cost * (1 - 1e-12)) {
-      const Bytes bytes = size(next);
-      if (bytes <= budget_) {
-        best = next;
-        best_cost = next_cost;
-      } else {
-        const Bytes part = cycle % 2 == 0 && graph_.node_count() < 1000 ? 16 : 2;
-        limit_ = std::max(limit_ - (bytes - budget_) / part, budget_ - budget_ / 50);
-      }
+    double next_cost = cost(next);
+    const auto refused = [&] {
+      return next_cost > current_cost &&
+             uniform() >= std::exp((current_cost - next_cost) / temperature);
+    };
+    if (refused()) continue;
+    const bool cheapest = next_cost < best_cost * (1 - 1e-12);
+    const Bytes over = cheapest || all_laid_out ? size(next) - budget_ : 0;
+    if (over > 0 && all_laid_out) {
+      next_cost += price * one_pass * static_cast<double>(over) / static_cast<double>(budget_);
+      if (refused()) continue;
+    } else if (over > 0) {
+      limit_ = std::max(limit_ - over / 2, budget_ - budget_ / 50);
+    } else if (cheapest) {
+      best = next;
+      best_cost = next_cost;
     }
     current = std::move(next);
     current_cost = next_cost;

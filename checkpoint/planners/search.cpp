@@ -92,7 +92,7 @@ class Searching final : public Planner {
                const std::function<bool()>& stop, std::vector<Measured>& proposals) const {
     const auto size = [&](std::span<const NodeId> order) {
       if (!settings_.lay_out) return Bytes{0};
-      return lay_out(graph, drop_after_last_use(graph, order), budget).size;
+      return quick_layout_size(graph, drop_after_last_use(graph, order), budget);
     };
     cheapest_first(proposals);
     std::vector<NodeId> start;
@@ -133,7 +133,7 @@ class Continuing final : public Planner {
       return std::chrono::duration<double>(Clock::now() - begin).count() >= seconds_;
     };
     const auto size = [&](std::span<const NodeId> order) {
-      return lay_out(graph, drop_after_last_use(graph, order), budget).size;
+      return quick_layout_size(graph, drop_after_last_use(graph, order), budget);
     };
     constexpr std::uint64_t moves = std::numeric_limits<std::uint64_t>::max();
     const std::vector<NodeId> better = search.improve(order_of(found_), moves, stop, size);

@@ -65,3 +65,28 @@ TEST_CASE("layout: intervals agree with the simulation and never overlap") {
     RC_ASSERT(layout.size >= simulation.peak);
   });
 }
+
+TEST_CASE("layout: what is small fits in between what is large") {
+  GraphBuilder b;
+  ValueId last = b.source(8);
+  for (int i = 0; i < 50; ++i) {
+    const ValueId small = b.node({last}, 64);
+    last = b.node({last, small}, 1 << 20);
+  }
+  b.graph.add_target(last);
+  const Schedule schedule = drop_after_last_use(b.graph, b.graph.needed_nodes());
+  CHECK(lay_out(b.graph, schedule).size == simulate(b.graph, schedule).peak);
+}
+
+TEST_CASE("layout: the quick one is sound, and the one that takes its time fits where it does") {
+  rc::prop("in its bytes", [](std::uint32_t seed) {
+    const Graph graph = tests::random_graph(seed, 5 + seed % 60);
+    const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
+    const Bytes peak = simulate(graph, schedule).peak;
+    for (const Bytes enough : {peak, peak + peak / 20}) {
+      const Bytes quick = quick_layout_size(graph, schedule, enough);
+      RC_ASSERT(quick >= peak);
+      if (quick <= enough) RC_ASSERT(lay_out(graph, schedule, enough).size <= enough);
+    }
+  });
+}

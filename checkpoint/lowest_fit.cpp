@@ -1,0 +1,174 @@
+#include "checkpoint/lowest_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "checkpoint/occupancy.h"
+
+namespace palimpsest {
+
+namespace {
+
+struct Block {
+  Bytes begin, end;
+};
+
+/// The lowest gap between blocks, which are met in order of offset.
+class Gap {
+ public:
+  explicit Gap(Bytes bytes) : bytes_(bytes) {}
+
+  bool found_below(const Block& block) {
+    if (block.begin - offset_ >= bytes_) return true;
+    offset_ = std::max(offset_, block.end);
+    return false;
+  }
+  Bytes offset() const { return offset_; }
+  Bytes end() const { return offset_ + bytes_; }
+
+ private:
+  Bytes bytes_;
+  Bytes offset_ = 0;
+};
+
+/// Intervals that have a place, in order of offset.
+class Row {
+ public:
+  explicit Row(std::size_t most) {
+    first_.reserve(most);
+    last_.reserve(most);
+    blocks_.reserve(most);
+  }
+
+  /// Puts an interval into the lowest gap; where that ends.
+  Bytes put(Interval& interval) {
+    Gap gap(laid_out(interval.bytes));
+    std::array<std::uint8_t, 64> meets;
+    bool found = false;
+    for (std::size_t from = 0; from < blocks_.size() && !found; from += meets.size()) {
+      find_meeting(interval, from, meets);
+      for (std::size_t word = 0; word < meets.size() && !found; word += 8) {
+        std::uint64_t meet;  // eight at once: most do not, and which do is hard to foresee
+        std::memcpy(&meet, meets.data() + word, 8);
+        for (; meet != 0 && !found; meet &= meet - 1) {
+          found = gap.found_below(
+              blocks_[from + word + static_cast<std::size_t>(std::countr_zero(meet)) / 8]);
+        }
+      }
+    }
+    interval.offset = gap.offset();
+    insert(interval, {gap.offset(), gap.end()});
+    return gap.end();
+  }
+
+ private:
+  /// Which of those `from` on meet an interval in time.
+  void find_meeting(const Interval& interval, std::size_t from,
+                    std::array<std::uint8_t, 64>& meets) const {
+    const std::size_t count = std::min(meets.size(), blocks_.size() - from);
+    for (std::size_t k = 0; k < count; ++k) {
+      meets[k] = (first_[from + k] <= interval.last) & (interval.first <= last_[from + k]);
+    }
+    std::fill(meets.begin() + static_cast<std::ptrdiff_t>(count), meets.end(), std::uint8_t{0});
+  }
+
+  void insert(const Interval& interval, Block block) {
+    const auto at = std::upper_bound(blocks_.begin(), blocks_.end(), block,
+                                     [](auto& a, auto& b) { return a.begin < b.begin; }) -
+                    blocks_.begin();
+    first_.insert(first_.begin() + at, interval.first);
+    last_.insert(last_.begin() + at, interval.last);
+    blocks_.insert(blocks_.begin() + at, block);
+  }
+
+  std::vector<std::uint32_t> first_, last_;  // steps
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+LowestFit::LowestFit(std::span<Interval> intervals, std::span<const std::uint32_t> by_end)
+    : intervals_(intervals), end_(intervals.size()) {
+  Bytes live = 0;
+  std::uint32_t started = 0;
+  std::uint32_t stopped = 0;
+  sweep(
+      intervals, by_end,
+      [&](std::uint32_t i) {
+        ++started;
+        pairs_ += started - 1 - stopped;
+        bound_ = std::max(bound_, live += laid_out(intervals[i].bytes));
+      },
+      [&](std::uint32_t i) {
+        ++stopped;
+        end_[i] = started;
+        live -= laid_out(intervals[i].bytes);
+      });
+  for (std::uint32_t& end : end_) {
+    if (end == 0) end = started;
+  }
+}
+
+double LowestFit::by_scan() const {
+  const double count = static_cast<double>(intervals_.size());
+  return 0.2e-9 * count * count + 1e-7 * count;
+}
+
+double LowestFit::by_index() const {
+  return 1e-8 * static_cast<double>(pairs_) + 3e-7 * static_cast<double>(intervals_.size());
+}
+
+double LowestFit::seconds() const { return std::min(by_scan(), by_index()); }
+
+Bytes LowestFit::place(std::span<const std::uint32_t> order) {
+  return by_scan() < by_index() ? place_by_scan(order) : place_by_index(order);
+}
+
+/// Looks at all intervals placed so far.
+Bytes LowestFit::place_by_scan(std::span<const std::uint32_t> order) {
+  Row row(order.size());
+  Bytes size = 0;
+  for (const std::uint32_t i : order) size = std::max(size, row.put(intervals_[i]));
+  return size;
+}
+
+/// Looks at those only that are there at the same time. Interval i occupies [i, end_[i]) of the row
+/// of intervals: two meet in time just when these do.
+Bytes LowestFit::place_by_index(std::span<const std::uint32_t> order) {
+  const std::size_t leaves = std::bit_ceil(intervals_.size());
+  std::vector<std::vector<std::uint32_t>> covering(2 * leaves);  // nodes of a segment tree
+  std::vector<bool> placed(intervals_.size());
+  std::vector<Block> blocks;
+  const auto add = [&](std::uint32_t j) {
+    blocks.push_back({intervals_[j].offset, intervals_[j].offset + laid_out(intervals_[j].bytes)});
+  };
+  Bytes size = 0;
+  for (const std::uint32_t i : order) {
+    blocks.clear();
+    for (std::size_t node = i + leaves; node > 0; node >>= 1) {
+      for (const std::uint32_t j : covering[node]) add(j);
+    }
+    for (std::uint32_t j = i + 1; j < end_[i]; ++j) {
+      if (placed[j]) add(j);
+    }
+    std::sort(blocks.begin(), blocks.end(),
+              [](const Block& a, const Block& b) { return a.begin < b.begin; });
+    Gap gap(laid_out(intervals_[i].bytes));
+    for (const Block& block : blocks) {
+      if (gap.found_below(block)) break;
+    }
+    intervals_[i].offset = gap.offset();
+    size = std::max(size, gap.end());
+    placed[i] = true;
+    std::size_t begin = i + leaves;
+    for (std::size_t end = end_[i] + leaves; begin < end; begin >>= 1, end >>= 1) {
+      if (begin & 1) covering[begin++].push_back(i);
+      if (end & 1) covering[--end].push_back(i);
+    }
+  }
+  return size;
+}
+
+}  // namespace palimpsest
