@@ -16,7 +16,7 @@ std::size_t hash(LiveSets::Set live) {
 }  // namespace
 
 LiveSetSearch::LiveSetSearch(const LiveSets& sets, Bytes budget, std::size_t most_sets)
-    : sets_(sets), budget_(budget), most_sets_(most_sets) {}
+    : sets_(sets), budget_(budget), most_sets_(most_sets), extra_(sets, budget) {}
 
 std::optional<LiveSetSearch::Found> LiveSetSearch::run(double patience, double most) {
   patience_ = patience;
@@ -34,8 +34,12 @@ std::optional<LiveSetSearch::Found> LiveSetSearch::run(double patience, double m
     if (set.done) continue;
     if ((sets_.targets() & ~set.live) == 0) return path_to(id);
     sets_.find_rest(set.live, rest_);
+    if (is_dominated(set)) {
+      set.done = true;
+      continue;
+    }
     if (patience_ > 0) {
-      const double to_go = rest_.cost + (1 - 1e-9) * sets_.least_extra(set.live, rest_, budget_);
+      const double to_go = rest_.cost + (1 - 1e-9) * extra_.least(set.live, rest_);
       if (to_go > set.to_go) {
         set.to_go = to_go;
         push(id);
@@ -43,14 +47,15 @@ std::optional<LiveSetSearch::Found> LiveSetSearch::run(double patience, double m
       }
     }
     set.done = true;
-    if (!is_dominated(set)) expand(id);
+    expand(id);
     ran_out_ = reached_.size() > most_sets_;
   }
   return std::nullopt;
 }
 
 void LiveSetSearch::expand(std::uint32_t id) {
-  const auto [live, cost, to_go, from, by, done] = reached_[id];
+  const Set live = reached_[id].live;
+  const double cost = reached_[id].cost;
   for (std::uint32_t k = 0; k < sets_.nodes().size(); ++k) {
     const LiveSets::Node& node = sets_.nodes()[k];
     if ((node.reads & ~live) != 0 || (node.makes & rest_.useful & ~live) == 0) continue;
@@ -104,18 +109,35 @@ void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
 void LiveSetSearch::reach(Set live, double cost, std::uint32_t from, std::uint32_t node) {
   sets_.find_rest(live, next_rest_);
   live &= next_rest_.useful;
+  const Set before = live;
+  if (add_free(live, nullptr)) {
+    sets_.find_rest(live, next_rest_);
+    live &= next_rest_.useful;
+  }
   if (cost + next_rest_.cost > most_) return;
   if (2 * reached_.size() >= slots_.size()) grow();
   std::uint32_t& id = slots_[slot_of(live)];
   if (id == none) {
     id = static_cast<std::uint32_t>(reached_.size());
-    reached_.push_back({live, cost, next_rest_.cost, from, node, false});
+    reached_.push_back({live, before, cost, next_rest_.cost, from, node, false});
   } else {
     Reached& set = reached_[id];
     if (patience_ == 0 || set.cost <= cost) return;
-    set = {live, cost, set.to_go, from, node, false};
+    set = {live, before, cost, set.to_go, from, node, false};
   }
   push(id);
+}
+
+bool LiveSetSearch::add_free(Set& live, std::vector<NodeId>* order) const {
+  const Set before = live;
+  for (const std::uint32_t k : sets_.free_nodes()) {
+    const LiveSets::Node& node = sets_.nodes()[k];
+    if ((node.reads & ~live) != 0 || (node.makes & ~live) == 0) continue;
+    if (sets_.bytes(live | node.makes) != sets_.bytes(live)) continue;
+    live |= node.makes;
+    if (order != nullptr) order->push_back(node.id);
+  }
+  return live != before;
 }
 
 void LiveSetSearch::push(std::uint32_t id) {
@@ -150,10 +172,14 @@ void LiveSetSearch::grow() {
 
 LiveSetSearch::Found LiveSetSearch::path_to(std::uint32_t id) const {
   Found found{{}, reached_[id].cost};
-  for (; reached_[id].from != none; id = reached_[id].from) {
-    found.order.push_back(sets_.nodes()[reached_[id].node].id);
+  std::vector<std::uint32_t> path;
+  for (; id != none; id = reached_[id].from) path.push_back(id);
+  for (auto step = path.rbegin(); step != path.rend(); ++step) {
+    const Reached& set = reached_[*step];
+    if (set.from != none) found.order.push_back(sets_.nodes()[set.node].id);
+    Set live = set.bare;
+    add_free(live, &found.order);
   }
-  std::reverse(found.order.begin(), found.order.end());
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "checkpoint/planners/extra_cost.h"
 #include "checkpoint/planners/live_sets.h"
 
 namespace palimpsest {
@@ -12,9 +13,10 @@ namespace palimpsest {
 ///
 /// A step computes a node, whose inputs are live, and first drops a least set of storages that
 /// makes room for it: other drops can wait until they are needed, so nothing is lost. Values
-/// nothing can make use of are left out of the sets at once, and a set is passed over when one that
-/// holds a value more was reached at no higher cost. The cost to go is bounded by what has to run
-/// and, unless cost is ignored, by `LiveSets::least_extra`.
+/// nothing can make use of are left out of the sets at once, nodes that cost nothing and take nothing
+/// are run as soon as they can be, and a set is passed over when one that holds a value more was
+/// reached at no higher cost. The cost to go is bounded by what has to run
+/// and, unless cost is ignored, by `ExtraCost`.
 class LiveSetSearch {
  public:
   /// `most_sets` bounds the sets a run may hold; `ran_out` tells when one gave up.
@@ -35,6 +37,7 @@ class LiveSetSearch {
   using Set = LiveSets::Set;
   struct Reached {
     Set live;
+    Set bare;      ///< what of it is live before nodes that cost nothing are run
     double cost;   ///< so far
     double to_go;  ///< at least
     std::uint32_t from;
@@ -60,6 +63,8 @@ class LiveSetSearch {
   template <class MayDrop, class Use>
   void drop_least(Bytes over, MayDrop may_drop, Use use);
   void reach(Set live, double cost, std::uint32_t from, std::uint32_t node);
+  /// Runs nodes that cost nothing and add no bytes, as views do; true when there was one.
+  bool add_free(Set& live, std::vector<NodeId>* order) const;
   void push(std::uint32_t id);
   bool is_dominated(const Reached& reached) const;
   std::size_t slot_of(Set live) const;
@@ -69,6 +74,7 @@ class LiveSetSearch {
   const LiveSets& sets_;
   Bytes budget_;
   std::size_t most_sets_;
+  ExtraCost extra_;
 
   // Of the run at hand.
   bool ran_out_ = false;

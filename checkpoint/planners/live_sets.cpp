@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 namespace palimpsest {
 
@@ -91,6 +90,10 @@ LiveSets::LiveSets(const Graph& graph) {
     }
     storages_.push_back(storage);
   }
+  for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
+    const Node& node = nodes_[k];
+    if (node.cost == 0 && node.workspace == 0 && (node.makes & held_) == 0) free_nodes_.push_back(k);
+  }
   std::stable_sort(storages_.begin(), storages_.end(), [](const Storage& a, const Storage& b) {
     return a.seconds * static_cast<double>(b.bytes) < b.seconds * static_cast<double>(a.bytes);
   });
@@ -131,52 +134,6 @@ void LiveSets::find_rest(Set live, Rest& rest) const {
   }
   for_each_bit(targets_ & ~held_ & live,
                [&](std::uint32_t v) { rest.useful |= nodes_[producers_[v]].may_need; });
-}
-
-double LiveSets::least_extra(Set live, const Rest& rest, Bytes budget) const {
-  double most = 0;
-  for (std::size_t k = 0; k < rest.nodes.size(); ++k) {
-    const Node& node = nodes_[rest.nodes[k]];
-    // What runs after it, and what that reads.
-    Set after = node.makes & ~live;
-    Set made = node.makes;
-    Set demanded = targets_;
-    for (std::size_t later = k; later-- > 0;) {
-      const Node& other = nodes_[rest.nodes[later]];
-      if ((other.reads & after) == 0) continue;
-      after |= other.makes & ~live;
-      made |= other.makes;
-      demanded |= other.reads;
-    }
-    demanded &= ~made;
-    // What runs before it.
-    Set wanted = node.reads & ~live;
-    Set before = 0;
-    for (std::size_t earlier = k + 1; wanted != 0 && earlier < rest.nodes.size(); ++earlier) {
-      const Node& other = nodes_[rest.nodes[earlier]];
-      if ((other.makes & wanted) == 0) continue;
-      before |= other.makes;
-      wanted = (wanted & ~other.makes) | (other.reads & ~live);
-    }
-    const Set own = node.reads | node.makes;
-    Bytes over = node.workspace + bytes(own) - budget;
-    if (over > 0) return std::numeric_limits<double>::infinity();
-    const auto costs = [&](const Storage& storage) {
-      const Set root = storage.values & -storage.values;
-      return (storage.values & demanded) != 0 && (storage.values & own) == 0 &&
-             ((root & rest.makes) == 0 || (root & before) != 0);
-    };
-    for (const Storage& storage : storages_) over += costs(storage) ? storage.bytes : 0;
-    double extra = 0;
-    for (auto storage = storages_.begin(); over > 0; ++storage) {
-      if (!costs(*storage)) continue;
-      const double part = static_cast<double>(over) / static_cast<double>(storage->bytes);
-      extra += std::min(part, 1.0) * storage->seconds;
-      over -= storage->bytes;
-    }
-    most = std::max(most, extra);
-  }
-  return most;
 }
 
 }  // namespace palimpsest

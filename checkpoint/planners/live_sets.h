@@ -41,6 +41,11 @@ class LiveSets {
   /// Targets it is useless to drop: no node reads what theirs make, so a run before the last is one
   /// too many.
   Set held() const { return held_; }
+  /// The node that makes a value, in `nodes()`.
+  std::uint32_t producer(std::uint32_t value) const { return producers_[value]; }
+  /// Nodes that cost nothing and need no workspace, of which it is never useless to drop what they
+  /// make: into `nodes()`, in order.
+  const std::vector<std::uint32_t>& free_nodes() const { return free_nodes_; }
   /// Values present at the start.
   Set start() const { return start_; }
   Bytes bytes(Set live) const;
@@ -57,15 +62,10 @@ class LiveSets {
   /// Overwrites `rest`.
   void find_rest(Set live, Rest& rest) const;
 
-  /// Seconds that any way from `live` to the targets within `budget` bytes takes beyond the cost of
-  /// `rest`; infinity when there is certainly none. The bound of checkpoint/lower_bound.h at each
-  /// of the nodes that have to run, with only the storages' own seconds counted, so that the
-  /// minimum cut becomes a knapsack, and its relaxation is solved.
-  double least_extra(Set live, const Rest& rest, Bytes budget) const;
-
  private:
   std::vector<Node> nodes_;
   std::vector<Storage> storages_;
+  std::vector<std::uint32_t> free_nodes_;
   std::vector<std::uint32_t> producers_;  // by value, into nodes_
   Set targets_ = 0;
   Set start_ = 0;
