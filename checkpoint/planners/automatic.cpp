@@ -116,9 +116,8 @@ class Automatic final : public Planner {
     SearchSettings settings = settings_;
     // Only the first is the least of all; the others stand in for a layout that is too large.
     if (fits && optima.size() == 1) settings.moves = 0;
-    if (optimum.gave_up()) {
-      if (auto schedule = optimum.near(budget)) optima.emplace_back(std::move(*schedule), "exact");
-    }
+    if (optimum.near()) optima.emplace_back(*optimum.near(), "exact");
+    if (optima.empty()) optima.emplace_back(optimum.lowest(), "exact");
     if (settings.seconds) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
       settings.seconds = std::max(0.0, *settings.seconds - spent.count());
@@ -138,8 +137,8 @@ class Automatic final : public Planner {
   }
 
   std::size_t most_sets() const {
-    constexpr double most = 300'000;  // a second or two
-    constexpr double a_second = 60'000;
+    constexpr double most = 3'000'000;  // a hundred bytes each
+    constexpr double a_second = 40'000;
     return static_cast<std::size_t>(std::min(most, a_second * settings_.seconds.value_or(5)));
   }
 

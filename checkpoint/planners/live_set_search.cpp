@@ -1,7 +1,6 @@
 #include "checkpoint/planners/live_set_search.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace palimpsest {
 
@@ -18,21 +17,46 @@ std::size_t hash(LiveSets::Set live) {
 LiveSetSearch::LiveSetSearch(const LiveSets& sets, Bytes budget, std::size_t most_sets)
     : sets_(sets), budget_(budget), most_sets_(most_sets), extra_(sets, budget) {}
 
-std::optional<LiveSetSearch::Found> LiveSetSearch::run(double patience, double most) {
+std::optional<LiveSetSearch::Found> LiveSetSearch::find_any() {
+  begin(0);
+  return go_on();
+}
+
+std::optional<LiveSetSearch::Found> LiveSetSearch::find_cheaper(double patience) {
+  if (patience_ == 0) {
+    begin(patience);
+  } else {
+    patience_ = patience;
+    open_.clear();
+    for (std::uint32_t id = 0; id < reached_.size(); ++id) {
+      if (!reached_[id].done) push(id);
+    }
+  }
+  return go_on();
+}
+
+void LiveSetSearch::begin(double patience) {
   patience_ = patience;
-  most_ = most * (1 + 1e-12);
+  below_ = std::numeric_limits<double>::infinity();
+  short_by_ = std::numeric_limits<Bytes>::max() - budget_;
   ran_out_ = false;
   reached_.clear();
   slots_.assign(1 << 12, none);
   open_.clear();
   reach(sets_.start(), 0, none, none);
+}
+
+std::optional<LiveSetSearch::Found> LiveSetSearch::go_on() {
   while (!open_.empty() && !ran_out_) {
     std::pop_heap(open_.begin(), open_.end());
     const std::uint32_t id = open_.back().id;
     open_.pop_back();
     Reached& set = reached_[id];
-    if (set.done) continue;
-    if ((sets_.targets() & ~set.live) == 0) return path_to(id);
+    if (set.done || set.cost + set.to_go >= below_) continue;
+    if ((sets_.targets() & ~set.live) == 0) {
+      below_ = set.cost * (1 - 1e-12);
+      return path_to(id);
+    }
     sets_.find_rest(set.live, rest_);
     if (is_dominated(set)) {
       set.done = true;
@@ -72,8 +96,9 @@ void LiveSetSearch::expand(std::uint32_t id) {
       if ((storage.values & live) != 0 && idle) droppable_.push_back(&storage);
     }
     const auto may_drop = [&](Set dropped) {
+      if (below_ == std::numeric_limits<double>::infinity()) return true;
       sets_.find_rest(after & ~dropped, next_rest_);
-      return cost + node.cost + next_rest_.cost <= most_;
+      return cost + node.cost + next_rest_.cost < below_;
     };
     drop_least(over, may_drop,
                [&](Set dropped) { reach(after & ~dropped, cost + node.cost, id, k); });
@@ -95,7 +120,9 @@ void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
     drops_.pop_back();
     if (freed >= over) {
       use(dropped);
-    } else if (freed + freed_from_[next] >= over) {
+    } else if (const Bytes short_by = over - freed - freed_from_[next]; short_by > 0) {
+      short_by_ = std::min(short_by_, short_by);
+    } else {
       const LiveSets::Storage& storage = *droppable_[next];
       drops_.push_back({next + 1, freed, dropped});
       const Drop more{next + 1, freed + storage.bytes, dropped | storage.values};
@@ -114,7 +141,7 @@ void LiveSetSearch::reach(Set live, double cost, std::uint32_t from, std::uint32
     sets_.find_rest(live, next_rest_);
     live &= next_rest_.useful;
   }
-  if (cost + next_rest_.cost > most_) return;
+  if (cost + next_rest_.cost >= below_) return;
   if (2 * reached_.size() >= slots_.size()) grow();
   std::uint32_t& id = slots_[slot_of(live)];
   if (id == none) {
@@ -142,7 +169,7 @@ bool LiveSetSearch::add_free(Set& live, std::vector<NodeId>* order) const {
 
 void LiveSetSearch::push(std::uint32_t id) {
   const Reached& set = reached_[id];
-  if (set.cost + set.to_go > most_ || std::isinf(set.to_go)) return;
+  if (set.cost + set.to_go >= below_) return;
   open_.push_back({patience_ * set.cost + set.to_go, set.to_go, id});
   std::push_heap(open_.begin(), open_.end());
 }

@@ -19,19 +19,24 @@ namespace palimpsest {
 /// and, unless cost is ignored, by `ExtraCost`.
 class LiveSetSearch {
  public:
-  /// `most_sets` bounds the sets a run may hold; `ran_out` tells when one gave up.
+  /// `most_sets` bounds the sets a search may hold; `ran_out` tells when it gave up.
   LiveSetSearch(const LiveSets& sets, Bytes budget, std::size_t most_sets);
 
   struct Found {
     std::vector<NodeId> order;
     double cost = 0;
   };
-  /// Looks for an order of computing that fits and costs at most `most`; nothing when there is none
-  /// or the search gave up. `patience` says how much the cost so far counts beside that to go: at 1
-  /// the order found is the cheapest, below that it is found sooner, at 0 the cost is ignored.
-  std::optional<Found> run(double patience, double most = std::numeric_limits<double>::infinity());
+  /// An order that fits, whatever it costs; nothing when there is none or the search gave up.
+  std::optional<Found> find_any();
+  /// Goes on with the search (Hansen and Zhou, 2007) for an order that fits and costs less than all
+  /// that were found since `find_any`; nothing when there is none or the search gave up. `patience`
+  /// above 0 says how much the cost so far counts beside that to go: at 1 the order found is the
+  /// cheapest, below that it is found sooner.
+  std::optional<Found> find_cheaper(double patience);
   bool ran_out() const { return ran_out_; }
   std::size_t reached() const { return reached_.size(); }
+  /// After `find_any` found that there is none: below a budget of so many bytes there is none either.
+  Bytes next_budget() const { return budget_ + short_by_; }
 
  private:
   using Set = LiveSets::Set;
@@ -59,6 +64,8 @@ class LiveSetSearch {
     Set dropped;
   };
 
+  void begin(double patience);
+  std::optional<Found> go_on();
   void expand(std::uint32_t id);
   template <class MayDrop, class Use>
   void drop_least(Bytes over, MayDrop may_drop, Use use);
@@ -76,10 +83,11 @@ class LiveSetSearch {
   std::size_t most_sets_;
   ExtraCost extra_;
 
-  // Of the run at hand.
+  // Of the search at hand.
   bool ran_out_ = false;
-  double patience_ = 1;
-  double most_ = 0;
+  Bytes short_by_ = 0;  // of anything else to do
+  double patience_ = 0;
+  double below_ = 0;  // what an order has to cost
   std::vector<Reached> reached_;
   std::vector<std::uint32_t> slots_;  // a hash table of ids
   std::vector<Open> open_;            // a heap

@@ -18,24 +18,24 @@ Optimum::Optimum(const Graph& graph, std::size_t most_sets)
   }
 }
 
-std::optional<Optimum::Found> Optimum::look(Bytes limit, double patience,
-                                            const std::optional<Found>& known) {
-  LiveSetSearch search(sets_, limit, left_);
-  std::optional<Found> found = known ? search.run(patience, known->cost) : search.run(patience);
-  left_ -= std::min(left_, search.reached());
-  gave_up_ = gave_up_ || search.ran_out();
-  return found;
-}
-
 std::optional<Schedule> Optimum::cheapest(Bytes limit) {
   if (at_start_ > limit) return {};
-  // What is found soon bounds what has to be looked at for the optimum.
-  const std::optional<Found> some = look(limit, 0.25);
-  if (!some) return {};
-  const std::optional<Found> best = look(limit, 1, some);
-  if (gave_up_) return {};
-  internal_check(best.has_value(), "a search lost the schedule it began with");
-  return drop_after_last_use(graph_, best->order);
+  LiveSetSearch search(sets_, limit, left_);
+  std::optional<LiveSetSearch::Found> best;
+  // What is found soon bounds what has to be looked at for the optimum, and may be all there is.
+  for (const double patience : {0.25, 0.7, 1.0}) {
+    std::optional<LiveSetSearch::Found> found = search.find_cheaper(patience);
+    if (found) best = std::move(found);
+    if (!best || search.ran_out()) break;
+  }
+  left_ -= std::min(left_, search.reached());
+  gave_up_ = gave_up_ || search.ran_out();
+  if (search.ran_out() && !best) best = search.find_any();
+  if (!best) return {};
+  Schedule schedule = drop_after_last_use(graph_, best->order);
+  if (!gave_up_) return schedule;
+  near_ = std::move(schedule);
+  return {};
 }
 
 bool Optimum::propose(Bytes budget, bool laid_out, std::vector<Proposal>& proposals) {
@@ -55,29 +55,22 @@ bool Optimum::propose(Bytes budget, bool laid_out, std::vector<Proposal>& propos
 Schedule Optimum::lowest() {
   Schedule lowest = drop_after_last_use(graph_, graph_.needed_nodes());
   Bytes most = simulate(graph_, lowest).peak;
-  for (Bytes least = std::max(at_start_, sets_.least_peak()); least < most && !gave_up_;) {
+  std::size_t left = most_sets_;
+  for (Bytes least = std::max(at_start_, sets_.least_peak()); least < most && left > 0;) {
     const Bytes between = least + (most - least) / 2;
-    if (const auto found = look(between, 0)) {
+    LiveSetSearch search(sets_, between, left / 4);
+    if (const auto found = search.find_any()) {
       lowest = drop_after_last_use(graph_, found->order);
       most = simulate(graph_, lowest).peak;
-    } else {
+    } else if (search.ran_out()) {  // there may be one, which is harder to find than others
+      gave_up_ = true;
       least = between + 1;
+    } else {
+      least = search.next_budget();
     }
+    left -= std::min(left, search.reached());
   }
   return lowest;
-}
-
-std::optional<Schedule> Optimum::near(Bytes limit) {
-  if (at_start_ > limit) return {};
-  std::optional<Found> best;
-  left_ = most_sets_;
-  // Ever nearer to the optimum, and harder to find.
-  for (const double patience : {0.0, 0.25, 0.6}) {
-    if (left_ == 0) break;
-    if (std::optional<Found> found = look(limit, patience, best)) best = std::move(found);
-  }
-  if (!best) return {};
-  return drop_after_last_use(graph_, best->order);
 }
 
 }  // namespace palimpsest

@@ -23,22 +23,20 @@ class Optimum {
   /// Adds a schedule of the least cost within `budget`. With `laid_out`, as long as its layout
   /// takes more, adds others that have fewer live bytes. True when the last one added fits.
   bool propose(Bytes budget, bool laid_out, std::vector<Proposal>& proposals);
-  /// A schedule of the least peak, the same one whatever was asked for before, unless it gave up.
+  /// A schedule of the least peak, or when it gives up, of the least found. The same one whatever
+  /// was asked for before.
   Schedule lowest();
-  /// After it gave up: a schedule within `limit` that may cost more than another, if that is soon
-  /// found. Looks at as many sets again.
-  std::optional<Schedule> near(Bytes limit);
+  /// After it gave up: the cheapest schedule found within the limit, if any was.
+  const std::optional<Schedule>& near() const { return near_; }
 
  private:
-  using Found = LiveSetSearch::Found;
-  std::optional<Found> look(Bytes limit, double patience, const std::optional<Found>& known = {});
-
   const Graph& graph_;
   LiveSets sets_;
   std::size_t most_sets_;
-  std::size_t left_;
+  std::size_t left_;  // of these, for optima
   Bytes at_start_ = 0;
   bool gave_up_ = false;
+  std::optional<Schedule> near_;
 };
 
 }  // namespace palimpsest
