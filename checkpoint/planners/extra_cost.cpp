@@ -42,13 +42,14 @@ double ExtraCost::least(Set live, const LiveSets::Rest& rest) {
 }
 
 void ExtraCost::find_around(Set live, const LiveSets::Rest& rest) {
-  const auto count = static_cast<std::uint32_t>(rest.nodes.size());
+  const std::uint32_t count = rest.count;
   const auto node = [&](std::uint32_t k) -> const LiveSets::Node& {
     return sets_.nodes()[rest.nodes[k]];
   };
   const auto for_each_before = [&](std::uint32_t k, auto f) {
     for (Set missing = node(k).reads & ~live; missing != 0;) {
-      const std::uint32_t producer = sets_.producer(static_cast<std::uint32_t>(std::countr_zero(missing)));
+      const std::uint32_t producer =
+          sets_.producer(static_cast<std::uint32_t>(std::countr_zero(missing)));
       missing &= ~sets_.nodes()[producer].makes;
       f(index_[producer]);
     }
@@ -78,7 +79,7 @@ void ExtraCost::find_around(Set live, const LiveSets::Rest& rest) {
 bool ExtraCost::find_narrow(const LiveSets::Rest& rest) {
   narrow_.clear();
   const auto& storages = sets_.storages();
-  for (std::uint32_t k = 0; k < rest.nodes.size(); ++k) {
+  for (std::uint32_t k = 0; k < rest.count; ++k) {
     const LiveSets::Node& node = sets_.nodes()[rest.nodes[k]];
     const Set own = node.reads | node.makes;
     const Bytes room = budget_ - node.workspace - sets_.bytes(own);
@@ -126,9 +127,8 @@ void ExtraCost::find_items(const Narrow& narrow, const LiveSets::Rest& rest) {
 }
 
 double ExtraCost::solve(Bytes over, Charges& charges) {
-  std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-    return a.seconds * b.bytes < b.seconds * a.bytes;
-  });
+  std::sort(items_.begin(), items_.end(),
+            [](const Item& a, const Item& b) { return a.seconds * b.bytes < b.seconds * a.bytes; });
   double seconds = 0;
   auto left = static_cast<double>(over);
   double rate = 0;  // seconds a byte, of the last one

@@ -58,7 +58,7 @@ class ExtraCost {
 
   const LiveSets& sets_;
   Bytes budget_;
-  std::array<Around, LiveSets::most_values> around_;  // by index in `rest.nodes`
+  std::array<Around, LiveSets::most_values> around_;        // by index in `rest.nodes`
   std::array<std::uint32_t, LiveSets::most_values> index_;  // in `rest.nodes`, by node
   std::vector<Narrow> narrow_;
   std::vector<std::pair<const Narrow*, Charges>> counted_;

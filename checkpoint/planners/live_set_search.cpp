@@ -39,11 +39,13 @@ void LiveSetSearch::begin(double patience) {
   patience_ = patience;
   below_ = std::numeric_limits<double>::infinity();
   short_by_ = std::numeric_limits<Bytes>::max() - budget_;
+  drops_left_ = 200 * static_cast<std::int64_t>(most_sets_) + 1000;
   ran_out_ = false;
   reached_.clear();
   slots_.assign(1 << 12, none);
   open_.clear();
-  reach(sets_.start(), 0, none, none);
+  sets_.find_rest(sets_.start(), rest_);
+  reach(sets_.start(), rest_, 0, none, none);
 }
 
 std::optional<LiveSetSearch::Found> LiveSetSearch::go_on() {
@@ -72,7 +74,7 @@ std::optional<LiveSetSearch::Found> LiveSetSearch::go_on() {
     }
     set.done = true;
     expand(id);
-    ran_out_ = reached_.size() > most_sets_;
+    ran_out_ = reached_.size() > most_sets_ || drops_left_ <= 0;
   }
   return std::nullopt;
 }
@@ -85,8 +87,9 @@ void LiveSetSearch::expand(std::uint32_t id) {
     if ((node.reads & ~live) != 0 || (node.makes & rest_.useful & ~live) == 0) continue;
     const Set after = live | node.makes;
     const Bytes over = sets_.bytes(after) + node.workspace - budget_;
+    sets_.find_rest(after, next_rest_);
     if (over <= 0) {
-      reach(after, cost + node.cost, id, k);
+      reach(after, next_rest_, cost + node.cost, id, k);
       continue;
     }
     droppable_.clear();
@@ -97,11 +100,12 @@ void LiveSetSearch::expand(std::uint32_t id) {
     }
     const auto may_drop = [&](Set dropped) {
       if (below_ == std::numeric_limits<double>::infinity()) return true;
-      sets_.find_rest(after & ~dropped, next_rest_);
-      return cost + node.cost + next_rest_.cost < below_;
+      return cost + node.cost + sets_.without(dropped, after, next_rest_).cost < below_;
     };
-    drop_least(over, may_drop,
-               [&](Set dropped) { reach(after & ~dropped, cost + node.cost, id, k); });
+    drop_least(over, may_drop, [&](Set dropped) {
+      const LiveSets::Need need = sets_.without(dropped, after, next_rest_);
+      reach(after & ~dropped, need, cost + node.cost, id, k);
+    });
   }
 }
 
@@ -115,7 +119,7 @@ void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
     freed_from_[k] = freed_from_[k + 1] + droppable_[k]->bytes;
   }
   drops_.assign(1, {0, 0, 0});
-  while (!drops_.empty()) {
+  while (!drops_.empty() && drops_left_-- > 0) {
     const auto [next, freed, dropped] = drops_.back();
     drops_.pop_back();
     if (freed >= over) {
@@ -133,20 +137,20 @@ void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
   }
 }
 
-void LiveSetSearch::reach(Set live, double cost, std::uint32_t from, std::uint32_t node) {
-  sets_.find_rest(live, next_rest_);
-  live &= next_rest_.useful;
-  const Set before = live;
+void LiveSetSearch::reach(Set live, const LiveSets::Need& need, double cost, std::uint32_t from,
+                          std::uint32_t node) {
+  if (cost + need.cost >= below_) return;
+  const Set before = live & need.useful;
+  live = before;
   if (add_free(live, nullptr)) {
-    sets_.find_rest(live, next_rest_);
-    live &= next_rest_.useful;
+    sets_.find_rest(live, after_free_);
+    live &= after_free_.useful;
   }
-  if (cost + next_rest_.cost >= below_) return;
   if (2 * reached_.size() >= slots_.size()) grow();
   std::uint32_t& id = slots_[slot_of(live)];
   if (id == none) {
     id = static_cast<std::uint32_t>(reached_.size());
-    reached_.push_back({live, before, cost, next_rest_.cost, from, node, false});
+    reached_.push_back({live, before, cost, need.cost, from, node, false});
   } else {
     Reached& set = reached_[id];
     if (patience_ == 0 || set.cost <= cost) return;

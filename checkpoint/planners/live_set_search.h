@@ -13,13 +13,14 @@ namespace palimpsest {
 ///
 /// A step computes a node, whose inputs are live, and first drops a least set of storages that
 /// makes room for it: other drops can wait until they are needed, so nothing is lost. Values
-/// nothing can make use of are left out of the sets at once, nodes that cost nothing and take nothing
-/// are run as soon as they can be, and a set is passed over when one that holds a value more was
-/// reached at no higher cost. The cost to go is bounded by what has to run
-/// and, unless cost is ignored, by `ExtraCost`.
+/// nothing can make use of are left out of the sets at once, nodes that cost nothing and take
+/// nothing are run as soon as they can be, and a set is passed over when one that holds a value
+/// more was reached at no higher cost. The cost to go is bounded by what has to run and, unless
+/// cost is ignored, by `ExtraCost`.
 class LiveSetSearch {
  public:
-  /// `most_sets` bounds the sets a search may hold; `ran_out` tells when it gave up.
+  /// `most_sets` bounds the sets a search may hold, and with them its time; `ran_out` tells when it
+  /// gave up.
   LiveSetSearch(const LiveSets& sets, Bytes budget, std::size_t most_sets);
 
   struct Found {
@@ -35,7 +36,8 @@ class LiveSetSearch {
   std::optional<Found> find_cheaper(double patience);
   bool ran_out() const { return ran_out_; }
   std::size_t reached() const { return reached_.size(); }
-  /// After `find_any` found that there is none: below a budget of so many bytes there is none either.
+  /// After `find_any` found that there is none: below a budget of so many bytes there is none
+  /// either.
   Bytes next_budget() const { return budget_ + short_by_; }
 
  private:
@@ -69,7 +71,8 @@ class LiveSetSearch {
   void expand(std::uint32_t id);
   template <class MayDrop, class Use>
   void drop_least(Bytes over, MayDrop may_drop, Use use);
-  void reach(Set live, double cost, std::uint32_t from, std::uint32_t node);
+  void reach(Set live, const LiveSets::Need& need, double cost, std::uint32_t from,
+             std::uint32_t node);
   /// Runs nodes that cost nothing and add no bytes, as views do; true when there was one.
   bool add_free(Set& live, std::vector<NodeId>* order) const;
   void push(std::uint32_t id);
@@ -85,7 +88,8 @@ class LiveSetSearch {
 
   // Of the search at hand.
   bool ran_out_ = false;
-  Bytes short_by_ = 0;  // of anything else to do
+  std::int64_t drops_left_ = 0;  // some sets can be followed by millions
+  Bytes short_by_ = 0;           // of anything else to do
   double patience_ = 0;
   double below_ = 0;  // what an order has to cost
   std::vector<Reached> reached_;
@@ -93,6 +97,7 @@ class LiveSetSearch {
   std::vector<Open> open_;            // a heap
   LiveSets::Rest rest_;
   LiveSets::Rest next_rest_;
+  LiveSets::Rest after_free_;
   std::vector<const LiveSets::Storage*> droppable_;
   std::vector<Bytes> freed_from_;  // by the droppable ones from here on
   std::vector<Drop> drops_;

@@ -92,7 +92,8 @@ LiveSets::LiveSets(const Graph& graph) {
   }
   for (std::uint32_t k = 0; k < nodes_.size(); ++k) {
     const Node& node = nodes_[k];
-    if (node.cost == 0 && node.workspace == 0 && (node.makes & held_) == 0) free_nodes_.push_back(k);
+    if (node.cost == 0 && node.workspace == 0 && (node.makes & held_) == 0)
+      free_nodes_.push_back(k);
   }
   std::stable_sort(storages_.begin(), storages_.end(), [](const Storage& a, const Storage& b) {
     return a.seconds * static_cast<double>(b.bytes) < b.seconds * static_cast<double>(a.bytes);
@@ -112,28 +113,43 @@ Bytes LiveSets::least_peak() const {
   Rest rest;
   find_rest(start_, rest);
   Bytes most = bytes(targets_);
-  for (const std::uint32_t index : rest.nodes) {
-    const Node& node = nodes_[index];
+  for (std::uint32_t k = 0; k < rest.count; ++k) {
+    const Node& node = nodes_[rest.nodes[k]];
     most = std::max(most, bytes(node.reads | node.makes) + node.workspace);
   }
   return most;
 }
 
 void LiveSets::find_rest(Set live, Rest& rest) const {
-  rest = {std::move(rest.nodes), 0, targets_, 0};
-  rest.nodes.clear();
+  Need need{0, targets_, targets_, 0};
+  rest.count = 0;
   // A node's outputs are numbered behind all it depends on.
   for (Set missing = targets_ & ~live; missing != 0;) {
     const std::uint32_t index = producers_[std::bit_width(missing) - 1];
-    const Node& node = nodes_[index];
-    rest.nodes.push_back(index);
-    rest.makes |= node.makes;
-    rest.useful |= node.may_need;
-    rest.cost += node.cost;
-    missing = (missing & ~node.makes) | (node.reads & ~live);
+    rest.nodes[rest.count++] = index;
+    missing = (missing | (nodes_[index].reads & ~live)) & ~nodes_[index].makes;
+    add(nodes_[index], need);
   }
   for_each_bit(targets_ & ~held_ & live,
-               [&](std::uint32_t v) { rest.useful |= nodes_[producers_[v]].may_need; });
+               [&](std::uint32_t v) { need.useful |= nodes_[producers_[v]].may_need; });
+  static_cast<Need&>(rest) = need;
+}
+
+LiveSets::Need LiveSets::without(Set dropped, Set live, Need need) const {
+  live &= ~dropped;
+  for (Set missing = dropped & need.reads & ~need.makes; missing != 0;) {
+    const Node& node = nodes_[producers_[std::bit_width(missing) - 1]];
+    add(node, need);
+    missing = (missing | (node.reads & ~live)) & ~need.makes;
+  }
+  return need;
+}
+
+void LiveSets::add(const Node& node, Need& need) {
+  need.makes |= node.makes;
+  need.reads |= node.reads;
+  need.useful |= node.may_need;
+  need.cost += node.cost;
 }
 
 }  // namespace palimpsest

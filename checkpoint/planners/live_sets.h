@@ -52,17 +52,25 @@ class LiveSets {
   /// Bytes that the targets take, or a node that has to run, whichever are most.
   Bytes least_peak() const;
 
-  /// What has to run when `live` is live.
-  struct Rest {
-    std::vector<std::uint32_t> nodes;  ///< into `nodes()`, the last one first
-    Set makes = 0;                     ///< by these
-    Set useful = 0;                    ///< values that some schedule from here could make use of
+  /// What has to run when a set is live, in short.
+  struct Need {
+    Set makes = 0;   ///< what is made
+    Set reads = 0;   ///< what is read, and the targets
+    Set useful = 0;  ///< values that some schedule from here could make use of
     double cost = 0;
   };
-  /// Overwrites `rest`.
+  struct Rest : Need {
+    std::array<std::uint32_t, most_values> nodes;  ///< into `nodes()`, the last one first
+    std::uint32_t count = 0;                       ///< of these
+  };
+  /// Overwrites `rest` by what has to run when `live` is live.
   void find_rest(Set live, Rest& rest) const;
+  /// The same when `dropped`, which is part of `live`, is dropped from it.
+  Need without(Set dropped, Set live, Need need) const;
 
  private:
+  static void add(const Node& node, Need& need);
+
   std::vector<Node> nodes_;
   std::vector<Storage> storages_;
   std::vector<std::uint32_t> free_nodes_;

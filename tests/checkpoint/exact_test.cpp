@@ -183,6 +183,7 @@ TEST_CASE("auto: the optimum of small graphs, unless no move may be made") {
     CAPTURE(seed);
     const Bytes smallest = best_of(graph, live, 0).peak;
     const Bytes most = keep_all_peak(graph);
+    CHECK(best_of(graph, automatic({.lay_out = false}), smallest - 1).peak == smallest);
     for (int part = 0; part <= 2; ++part) {
       const Bytes budget = smallest + (most - smallest) * part / 3;
       const double optimum = best_of(graph, live, budget).cost;
