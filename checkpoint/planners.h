@@ -126,8 +126,9 @@ PlannerPtr exact(ExactSettings settings = {});
 /// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
 /// segments, greedy again in another order of the nodes where one lowers the peak, and online
 /// eviction where all of these stay above it. Where `exact` would take a small graph, moves may be
-/// made, and the optimum is found in a second or two, that is the plan if its layout fits. A plan
-/// says which of them made it and how the others did. Without moves the plan is monotone: a larger
+/// made, and the optimum is found in a second or two, that is the plan if its layout fits; where
+/// nothing fits, a schedule of the least peak is looked for in the same way. A plan says which of
+/// them made it and how the others did. Without moves the plan is monotone: a larger
 /// budget never costs more. With moves it nearly is, and exactly when plans for smaller budgets are
 /// handed to `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});

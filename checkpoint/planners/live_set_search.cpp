@@ -64,13 +64,14 @@ std::optional<LiveSetSearch::Found> LiveSetSearch::go_on() {
       set.done = true;
       continue;
     }
-    if (patience_ > 0) {
-      const double to_go = rest_.cost + (1 - 1e-9) * extra_.least(set.live, rest_);
-      if (to_go > set.to_go) {
-        set.to_go = to_go;
-        push(id);
-        continue;
-      }
+    const double extra = extra_.least(set.live, rest_);
+    // What no order within the budget goes on from may be what the next budget is for.
+    const bool guides = patience_ > 0 || extra < std::numeric_limits<double>::infinity();
+    const double to_go = rest_.cost + (guides ? (1 - 1e-9) * extra : 0);
+    if (to_go > set.to_go) {
+      set.to_go = to_go;
+      push(id);
+      continue;
     }
     set.done = true;
     expand(id);

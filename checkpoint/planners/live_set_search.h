@@ -15,8 +15,8 @@ namespace palimpsest {
 /// makes room for it: other drops can wait until they are needed, so nothing is lost. Values
 /// nothing can make use of are left out of the sets at once, nodes that cost nothing and take
 /// nothing are run as soon as they can be, and a set is passed over when one that holds a value
-/// more was reached at no higher cost. The cost to go is bounded by what has to run and, unless
-/// cost is ignored, by `ExtraCost`.
+/// more was reached at no higher cost. The cost to go is bounded by what has to run and by
+/// `ExtraCost`.
 class LiveSetSearch {
  public:
   /// `most_sets` bounds the sets a search may hold, and with them its time; `ran_out` tells when it

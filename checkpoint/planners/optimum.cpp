@@ -58,7 +58,7 @@ Schedule Optimum::lowest() {
   std::size_t left = most_sets_;
   for (Bytes least = std::max(at_start_, sets_.least_peak()); least < most && left > 0;) {
     const Bytes between = least + (most - least) / 2;
-    LiveSetSearch search(sets_, between, left / 4);
+    LiveSetSearch search(sets_, between, left / 3);
     if (const auto found = search.find_any()) {
       lowest = drop_after_last_use(graph_, found->order);
       most = simulate(graph_, lowest).peak;
