@@ -48,16 +48,17 @@ std::vector<Interval> intervals_of(const Graph& graph, const Schedule& schedule)
 }  // namespace
 
 Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough) {
-  Layout layout{intervals_of(graph, schedule)};
   constexpr double share = 0.02;  // of the time in which the result is used once
+  Layout layout{intervals_of(graph, schedule)};
   layout.size =
       place(layout.intervals, {.enough = enough, .patience = share * graph.one_pass_cost()});
   return layout;
 }
 
-Bytes quick_layout_size(const Graph& graph, const Schedule& schedule, Bytes enough) {
-  std::vector<Interval> intervals = intervals_of(graph, schedule);
-  return place(intervals, {.enough = enough, .quick = true});
+Layout lay_out_quickly(const Graph& graph, const Schedule& schedule, Bytes enough) {
+  Layout layout{intervals_of(graph, schedule)};
+  layout.size = place(layout.intervals, {.enough = enough, .quick = true});
+  return layout;
 }
 
 }  // namespace palimpsest

@@ -35,9 +35,9 @@ struct Layout {
 /// takes just more.
 Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = 0);
 
-/// The bytes of a layout that takes little trouble, a millisecond for some hundreds of intervals,
-/// and none once they are no more than `enough`: for a search that asks again and again. A layout
-/// made with the same `enough` takes no more when these are within it.
-Bytes quick_layout_size(const Graph& graph, const Schedule& schedule, Bytes enough);
+/// A layout that takes little trouble, a millisecond for some hundreds of intervals, and none once
+/// it takes no more than `enough`: for a search that asks again and again. Where it does, `lay_out`
+/// finds one too.
+Layout lay_out_quickly(const Graph& graph, const Schedule& schedule, Bytes enough);
 
 }  // namespace palimpsest

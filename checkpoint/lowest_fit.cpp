@@ -113,7 +113,7 @@ LowestFit::LowestFit(std::span<Interval> intervals, std::span<const std::uint32_
 
 double LowestFit::by_scan() const {
   const double count = static_cast<double>(intervals_.size());
-  return 0.2e-9 * count * count + 1e-7 * count;
+  return 0.3e-9 * count * count + 1e-7 * count;
 }
 
 double LowestFit::by_index() const {

@@ -128,7 +128,7 @@ class Orders {
       if (affordable(1) == 0 || good()) break;
       by_rank(weight);
     }
-    if (!effort_.quick) near_best();
+    if (!effort_.quick) anneal();
     return best_order_;
   }
 
@@ -151,10 +151,9 @@ class Orders {
   }
 
   /// Those that stick out go to the front.
-  void lift(Bytes above) {
-    std::stable_partition(order_.begin(), order_.end(), [&](std::uint32_t i) {
-      return intervals_[i].offset + laid_out(intervals_[i].bytes) > above;
-    });
+  void lift() {
+    std::stable_partition(order_.begin(), order_.end(),
+                          [&](std::uint32_t i) { return above_bound(intervals_[i]) > 0; });
   }
 
   bool try_order() {
@@ -179,30 +178,68 @@ class Orders {
                      [&](std::uint32_t a, std::uint32_t b) { return rank[a] > rank[b]; });
     for (int round = 0; round < affordable(most_rounds) && !good(); ++round) {
       try_order();
-      lift(fit_.bound());
+      lift();
     }
   }
 
-  /// Every other trial starts from the best order. The trials do not depend on what is enough, so
-  /// that what fits in one size fits in a larger one.
-  void near_best() {
-    constexpr int most_trials = 300;
-    constexpr int most_vain = 60;
-    const Bytes enough = effort_.enough;
-    if (best_order_.empty()) return;
-    std::minstd_rand random;
-    int vain = 0;  // trials since the last that helped
-    for (int left = affordable(most_trials);
-         left > 0 && vain < most_vain && best_ > enough && best_ - enough < enough / 100; --left) {
-      if (left % 2 == 0) order_ = best_order_;
-      for (int swaps = 1 + static_cast<int>(random() % 3); swaps > 0; --swaps) {
-        const std::size_t from = random() % order_.size();
-        std::rotate(order_.begin() + random() % (from + 1), order_.begin() + from,
-                    order_.begin() + from + 1);
-      }
-      fit_.place(order_);
-      lift(best_ - 1);
-      vain = try_order() ? 0 : vain + 1;
+  /// Simulated annealing from the best order: what sticks out goes before something in its way. The
+  /// trials do not depend on what is enough, so that what fits in one size fits in a larger one.
+  void anneal() {
+    constexpr int most_trials = 1000;
+    constexpr double hottest = 0.03;  // of the bytes occupied at once
+    const int trials = affordable(most_trials);
+    if (best_order_.empty() || best_ - effort_.enough > effort_.enough / 10) return;
+    std::mt19937 random;
+    std::vector<std::uint32_t> current = best_order_;
+    fit_.place(current);
+    find_out();
+    double current_height = height();
+    for (int trial = 0; trial < trials && best_ > effort_.enough && !out_.empty(); ++trial) {
+      order_ = current;
+      if (!advance(out_[random() % out_.size()], random)) continue;
+      try_order();
+      const double left = static_cast<double>(trials - trial) / trials;
+      const double change = (height() - current_height) / static_cast<double>(fit_.bound());
+      const double chance = std::exp(-change / (hottest * left));
+      if (static_cast<double>(random()) * 0x1p-32 >= chance) continue;
+      current = order_;
+      current_height = height();
+      find_out();
+    }
+  }
+
+  /// Moves an interval before one of those that meet it and come before. False when there is none.
+  bool advance(std::uint32_t interval, std::mt19937& random) {
+    const Interval& one = intervals_[interval];
+    const auto from = std::find(order_.begin(), order_.end(), interval);
+    std::vector<std::vector<std::uint32_t>::iterator> before;
+    for (auto other = order_.begin(); other != from; ++other) {
+      const Interval& met = intervals_[*other];
+      if (met.first <= one.last && one.first <= met.last) before.push_back(other);
+    }
+    if (before.empty()) return false;
+    std::rotate(before[random() % before.size()], from, from + 1);
+    return true;
+  }
+
+  Bytes above_bound(const Interval& one) const {
+    return std::max<Bytes>(one.offset + laid_out(one.bytes) - fit_.bound(), 0);
+  }
+  /// The bytes taken above the bound, and in part those of all that sticks out.
+  double height() const {
+    constexpr double part = 0.3;
+    Bytes most = 0;
+    Bytes sum = 0;
+    for (const Interval& one : intervals_) {
+      most = std::max(most, above_bound(one));
+      sum += above_bound(one);
+    }
+    return static_cast<double>(most) + part * static_cast<double>(sum);
+  }
+  void find_out() {
+    out_.clear();
+    for (std::uint32_t i = 0; i < intervals_.size(); ++i) {
+      if (above_bound(intervals_[i]) > 0) out_.push_back(i);
     }
   }
 
@@ -211,6 +248,7 @@ class Orders {
   Effort effort_;
   Bytes best_ = 0;
   std::vector<std::uint32_t> order_, best_order_;
+  std::vector<std::uint32_t> out_;  // intervals that stick out of the bound
 };
 
 /// The intervals but for the smallest, which together take no more than `bytes`.

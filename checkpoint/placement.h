@@ -20,7 +20,7 @@ struct Effort {
 /// and, as far as that takes some tenths of a second at most, lowest fit in three orders of size,
 /// each repeated with the intervals that stick out moved to the front. The latter is usually within
 /// a per cent of what is live at once. When the arena then takes more than enough bytes, but less
-/// than a per cent more, orders near the best are tried for as long again. Once it takes no more
+/// than a tenth more, the order is improved for as long again. Once it takes no more
 /// than enough, each of these goes on for the seconds given at most, or a microsecond an interval
 /// when that is more.
 Bytes place(std::span<Interval> intervals, const Effort& effort);

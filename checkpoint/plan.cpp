@@ -83,6 +83,31 @@ std::string Plan::summary() const {
 
 namespace {
 
+/// The cheapest schedule with a layout within the limit, from schedules in order of cost, and that
+/// layout.
+std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& graph,
+                                                                std::span<const Measured> measured,
+                                                                Bytes limit) {
+  std::optional<std::pair<std::size_t, Layout>> found;
+  std::vector<std::size_t> cheaper;
+  for (std::size_t i = 0; i < measured.size() && !found; ++i) {
+    if (measured[i].peak > limit) continue;
+    Layout layout = lay_out_quickly(graph, measured[i].proposal.schedule, limit);
+    if (layout.size <= limit) {
+      found = {i, std::move(layout)};
+    } else {
+      cheaper.push_back(i);
+    }
+  }
+  // Where nothing fits without it, trouble is taken for all.
+  const std::size_t worth_trouble = std::clamp(8000u / graph.node_count(), 2u, 32u);
+  for (std::size_t k = 0; k < cheaper.size() && !(found && k == worth_trouble); ++k) {
+    Layout layout = lay_out(graph, measured[cheaper[k]].proposal.schedule, limit);
+    if (layout.size <= limit) return {{cheaper[k], std::move(layout)}};
+  }
+  return found;
+}
+
 /// A plan, or all that there is to say of why there is none.
 struct Attempt {
   std::optional<Plan> plan;
@@ -116,14 +141,12 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
   proposals.insert(proposals.end(), known.begin(), known.end());
   std::vector<Measured> measured = measure(graph, std::move(proposals), planner.name());
   cheapest_first(measured);
-  for (Measured& each : measured) {
-    if (each.peak > limit) continue;
-    Layout layout = lay_out(graph, each.proposal.schedule, limit);
-    if (layout.size > limit) continue;
-    Simulation simulation = simulate(graph, each.proposal.schedule);
+  if (auto found = cheapest_laid_out(graph, measured, limit)) {
+    Proposal& proposal = measured[found->first].proposal;
+    Simulation simulation = simulate(graph, proposal.schedule);
     std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
-    return {Plan{std::move(each.proposal.schedule), std::move(simulation), std::move(layout),
-                 std::move(each.proposal.planner), keep_all_peak, budget, std::move(candidates)}};
+    return {Plan{std::move(proposal.schedule), std::move(simulation), std::move(found->second),
+                 std::move(proposal.planner), keep_all_peak, budget, std::move(candidates)}};
   }
   return {{}, keep_all_peak, limit, std::move(measured)};
 }

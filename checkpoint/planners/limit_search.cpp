@@ -272,7 +272,7 @@ std::vector<NodeId> LimitSearch::improve(
       next_cost += price * one_pass * static_cast<double>(over) / static_cast<double>(budget_);
       if (refused()) continue;
     } else if (over > 0) {
-      limit_ = std::max(limit_ - over / 2, budget_ - budget_ / 50);
+      limit_ = std::max(limit_ - over / 2, budget_ - budget_ / 12);
     } else if (cheapest) {
       best = next;
       best_cost = next_cost;

@@ -92,7 +92,7 @@ class Searching final : public Planner {
                const std::function<bool()>& stop, std::vector<Measured>& proposals) const {
     const auto size = [&](std::span<const NodeId> order) {
       if (!settings_.lay_out) return Bytes{0};
-      return quick_layout_size(graph, drop_after_last_use(graph, order), budget);
+      return lay_out_quickly(graph, drop_after_last_use(graph, order), budget).size;
     };
     cheapest_first(proposals);
     std::vector<NodeId> start;
@@ -133,7 +133,7 @@ class Continuing final : public Planner {
       return std::chrono::duration<double>(Clock::now() - begin).count() >= seconds_;
     };
     const auto size = [&](std::span<const NodeId> order) {
-      return quick_layout_size(graph, drop_after_last_use(graph, order), budget);
+      return lay_out_quickly(graph, drop_after_last_use(graph, order), budget).size;
     };
     constexpr std::uint64_t moves = std::numeric_limits<std::uint64_t>::max();
     const std::vector<NodeId> better = search.improve(order_of(found_), moves, stop, size);

@@ -84,7 +84,7 @@ TEST_CASE("layout: the quick one is sound, and the one that takes its time fits 
     const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
     const Bytes peak = simulate(graph, schedule).peak;
     for (const Bytes enough : {peak, peak + peak / 20}) {
-      const Bytes quick = quick_layout_size(graph, schedule, enough);
+      const Bytes quick = lay_out_quickly(graph, schedule, enough).size;
       RC_ASSERT(quick >= peak);
       if (quick <= enough) RC_ASSERT(lay_out(graph, schedule, enough).size <= enough);
     }
