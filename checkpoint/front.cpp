@@ -20,7 +20,7 @@ std::vector<Measured> measure(const Graph& graph, std::vector<Proposal> proposal
   return measured;
 }
 
-void cheapest_first(std::vector<Measured>& measured) {
+void cheapest_first(std::span<Measured> measured) {
   std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
     return a.cost < b.cost || (a.cost == b.cost && a.peak < b.peak);
   });

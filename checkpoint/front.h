@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ Measured measure(const Graph& graph, Proposal proposal);
 std::vector<Measured> measure(const Graph& graph, std::vector<Proposal> proposals,
                               const std::string& planner);
 /// Sorts by cost, then by peak.
-void cheapest_first(std::vector<Measured>& measured);
+void cheapest_first(std::span<Measured> measured);
 /// The proposals alone, in the same order.
 std::vector<Proposal> proposals_of(std::vector<Measured> measured);
 

@@ -41,6 +41,14 @@ Schedule drop_after_last_use(const Graph& graph, std::span<const NodeId> nodes) 
   return {{reversed.rbegin(), reversed.rend()}};
 }
 
+std::vector<NodeId> order_of(const Schedule& schedule) {
+  std::vector<NodeId> order;
+  for (const Step& step : schedule.steps) {
+    if (step.kind == Step::Kind::compute) order.push_back(step.id);
+  }
+  return order;
+}
+
 std::vector<NodeId> without_useless(const Graph& graph, std::span<const NodeId> nodes) {
   std::vector<NodeId> kept;
   std::vector<bool> needed = targets_of(graph);

@@ -13,6 +13,9 @@ namespace palimpsest {
 /// lower peak for this order. Throws `InternalError` when a value is read that was not made before.
 Schedule drop_after_last_use(const Graph& graph, std::span<const NodeId> nodes);
 
+/// The nodes that a schedule computes, in order.
+std::vector<NodeId> order_of(const Schedule& schedule);
+
 /// `nodes` without those that make nothing that is read, or asked for, before it is made again.
 std::vector<NodeId> without_useless(const Graph& graph, std::span<const NodeId> nodes);
 

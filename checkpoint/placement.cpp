@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <random>
@@ -112,31 +113,41 @@ Bytes place_by_time(std::span<Interval> intervals, std::span<const std::uint32_t
   return staying.size() + passing.size();
 }
 
+/// True when what is placed so far need not be bettered. The same trials are made whatever is
+/// enough, up to the first that is: what fits in one size fits in a larger one.
+bool is_good(Bytes best, Bytes bound, const Effort& effort) {
+  const bool close = best <= bound + bound / 512;
+  if (best <= effort.enough) return close || effort.quick;
+  return close && effort.enough < bound;
+}
+
 /// Looks for an order in which lowest fit takes few bytes.
 class Orders {
  public:
-  Orders(std::vector<Interval> intervals, const Effort& effort)
+  using Order = std::vector<std::uint32_t>;
+
+  /// `with_all` places the intervals in an order, and after them what else there is, and returns
+  /// the bytes that all take.
+  Orders(std::vector<Interval> intervals, const Effort& effort,
+         std::function<Bytes(const Order&)> with_all)
       : intervals_(std::move(intervals)),
         fit_(intervals_, in_order_of_end(intervals_)),
         effort_(effort),
+        with_all_(std::move(with_all)),
         order_(intervals_.size()) {}
 
-  /// Intervals in the order found, empty when none takes less than `best` bytes.
-  std::vector<std::uint32_t> find(Bytes best) {
+  /// Tries orders as long as all take no less than `best` bytes, then as long as they take no less
+  /// than the best before.
+  void improve(Bytes best) {
     best_ = best;
     for (const double weight : {0.0, 1.0, 0.5}) {
-      if (affordable(1) == 0 || good()) break;
+      if (affordable(1) == 0 || is_good(best_, fit_.bound(), effort_)) break;
       by_rank(weight);
     }
     if (!effort_.quick) anneal();
-    return best_order_;
   }
 
  private:
-  bool good() const {
-    return best_ <= fit_.bound() + fit_.bound() / 512 || (effort_.quick && best_ <= effort_.enough);
-  }
-
   int affordable(int most) const {
     const double few = 1e-6 * static_cast<double>(intervals_.size());
     double seconds = std::max(0.1, 5 * few);
@@ -156,12 +167,12 @@ class Orders {
                           [&](std::uint32_t i) { return above_bound(intervals_[i]) > 0; });
   }
 
-  bool try_order() {
-    const Bytes size = fit_.place(order_);
-    if (size >= best_) return false;
+  void try_order() {
+    if (fit_.place(order_) >= best_) return;
+    const Bytes size = with_all_(order_);
+    if (size >= best_) return;
     best_ = size;
     best_order_ = order_;
-    return true;
   }
 
   /// The same beginning however many rounds the weight before had: what fits in one size is found
@@ -176,8 +187,9 @@ class Orders {
     std::iota(order_.begin(), order_.end(), 0u);
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return rank[a] > rank[b]; });
-    for (int round = 0; round < affordable(most_rounds) && !good(); ++round) {
+    for (int round = 0; round < affordable(most_rounds); ++round) {
       try_order();
+      if (is_good(best_, fit_.bound(), effort_)) return;
       lift();
     }
   }
@@ -190,7 +202,7 @@ class Orders {
     const int trials = affordable(most_trials);
     if (best_order_.empty() || best_ - effort_.enough > effort_.enough / 10) return;
     std::mt19937 random;
-    std::vector<std::uint32_t> current = best_order_;
+    Order current = best_order_;
     fit_.place(current);
     find_out();
     double current_height = height();
@@ -212,7 +224,7 @@ class Orders {
   bool advance(std::uint32_t interval, std::mt19937& random) {
     const Interval& one = intervals_[interval];
     const auto from = std::find(order_.begin(), order_.end(), interval);
-    std::vector<std::vector<std::uint32_t>::iterator> before;
+    std::vector<Order::iterator> before;
     for (auto other = order_.begin(); other != from; ++other) {
       const Interval& met = intervals_[*other];
       if (met.first <= one.last && one.first <= met.last) before.push_back(other);
@@ -246,8 +258,9 @@ class Orders {
   std::vector<Interval> intervals_;
   LowestFit fit_;
   Effort effort_;
+  std::function<Bytes(const Order&)> with_all_;
   Bytes best_ = 0;
-  std::vector<std::uint32_t> order_, best_order_;
+  Order order_, best_order_;
   std::vector<std::uint32_t> out_;  // intervals that stick out of the bound
 };
 
@@ -274,31 +287,34 @@ Bytes place(std::span<Interval> intervals, const Effort& effort) {
   std::vector<Interval> trial(intervals.begin(), intervals.end());
   LowestFit fit(trial, by_end);
   const auto keep = [&](Bytes size) {
-    if (size >= best) return;
-    best = size;
-    std::copy(trial.begin(), trial.end(), intervals.begin());
+    if (size < best) {
+      best = size;
+      std::copy(trial.begin(), trial.end(), intervals.begin());
+    }
+    return size;
   };
-  const Bytes good = fit.bound() + fit.bound() / 512;
-  // Quick where there are many intervals, and hardly ever the best where there are few.
-  if (fit.seconds() > 1e-6 * static_cast<double>(intervals.size())) {
-    for (std::uint32_t steps = intervals.back().first / 4; steps > 0 && best > good; steps /= 4) {
+  // Where there are few intervals these are hardly ever the best.
+  if (!effort.quick || fit.seconds() > 1e-6 * static_cast<double>(intervals.size())) {
+    for (std::uint32_t steps = intervals.back().first / 4; steps > 0; steps /= 4) {
+      if (is_good(best, fit.bound(), effort)) break;
       keep(place_by_time(trial, by_end, steps));
     }
   }
-  if (best <= good) return best;
+  if (is_good(best, fit.bound(), effort)) return best;
 
   // Dust finds its place when all else has one.
   const std::vector<std::uint32_t> large = without_dust(intervals, fit.bound() / 1024);
   std::vector<Interval> of_size;
   for (const std::uint32_t i : large) of_size.push_back(intervals[i]);
-  std::vector<std::uint32_t> order = Orders(std::move(of_size), effort).find(best);
-  if (order.empty()) return best;
-  std::vector<bool> taken(intervals.size());
-  for (std::uint32_t& i : order) taken[i = large[i]] = true;
-  for (std::uint32_t i = 0; i < intervals.size(); ++i) {
-    if (!taken[i]) order.push_back(i);
-  }
-  keep(fit.place(order));
+  const auto with_all = [&](std::vector<std::uint32_t> order) {
+    std::vector<bool> taken(intervals.size());
+    for (std::uint32_t& i : order) taken[i = large[i]] = true;
+    for (std::uint32_t i = 0; i < intervals.size(); ++i) {
+      if (!taken[i]) order.push_back(i);
+    }
+    return keep(fit.place(order));
+  };
+  Orders(std::move(of_size), effort, with_all).improve(best);
   return best;
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "checkpoint/front.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/planners/lowest.h"
 
 namespace palimpsest {
 
@@ -29,20 +31,6 @@ std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes
   std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
     return a.fits != b.fits ? a.fits : a.cost_ratio < b.cost_ratio;
   });
-  return best;
-}
-
-/// Size of the smallest layout among the schedules.
-Bytes smallest_layout(const Graph& graph, std::vector<Measured>& measured, Bytes best) {
-  std::sort(measured.begin(), measured.end(),
-            [](const Measured& a, const Measured& b) { return a.peak < b.peak; });
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const Measured& one = measured[i];
-    if (one.peak >= best) break;  // a layout is never smaller than the peak
-    // The first is worth the most trouble.
-    best =
-        std::min(best, lay_out(graph, one.proposal.schedule, i == 0 ? one.peak : unlimited).size);
-  }
   return best;
 }
 
@@ -105,19 +93,22 @@ std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& gra
     Layout layout = lay_out(graph, measured[cheaper[k]].proposal.schedule, limit);
     if (layout.size <= limit) return {{cheaper[k], std::move(layout)}};
   }
+  if (found) {
+    Layout smaller = lay_out(graph, measured[found->first].proposal.schedule, limit);
+    if (smaller.size < found->second.size) found->second = std::move(smaller);
+  }
   return found;
 }
 
 /// A plan, or all that there is to say of why there is none.
 struct Attempt {
   std::optional<Plan> plan;
-  Bytes keep_all_peak = 0;
   Bytes limit = 0;
-  std::vector<Measured> measured = {};
+  Bytes smallest = 0;  ///< that was found, when somebody asked for it
 };
 
 Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
-                std::span<const Proposal> known) {
+                std::span<const Proposal> known, bool name_smallest) {
   if (graph.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
@@ -140,31 +131,48 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
   internal_check(!proposals.empty(), "a planner proposed nothing");
   proposals.insert(proposals.end(), known.begin(), known.end());
   std::vector<Measured> measured = measure(graph, std::move(proposals), planner.name());
-  cheapest_first(measured);
-  if (auto found = cheapest_laid_out(graph, measured, limit)) {
-    Proposal& proposal = measured[found->first].proposal;
+  std::size_t looked_at = 0;
+  const auto plan_from_rest = [&]() -> std::optional<Plan> {
+    const std::span<Measured> rest = std::span(measured).subspan(looked_at);
+    looked_at = measured.size();
+    cheapest_first(rest);
+    auto found = cheapest_laid_out(graph, rest, limit);
+    if (!found) return {};
+    Proposal& proposal = rest[found->first].proposal;
     Simulation simulation = simulate(graph, proposal.schedule);
     std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
-    return {Plan{std::move(proposal.schedule), std::move(simulation), std::move(found->second),
-                 std::move(proposal.planner), keep_all_peak, budget, std::move(candidates)}};
+    return Plan{std::move(proposal.schedule), std::move(simulation), std::move(found->second),
+                std::move(proposal.planner),  keep_all_peak,         budget,
+                std::move(candidates)};
+  };
+  if (std::optional<Plan> plan = plan_from_rest()) return {std::move(plan)};
+
+  Bytes smallest = planner.accepts_keep_all() ? keep_all_peak : unlimited;
+  std::vector<Proposal> proposed;
+  for (const Measured& each : measured) proposed.push_back(each.proposal);
+  if (std::optional<Lowest> lowest = planner.lowest(graph, limit, std::move(proposed))) {
+    smallest = std::min(smallest, lowest->size);
+    std::ranges::move(measure(graph, std::move(lowest->proposals), planner.name()),
+                      std::back_inserter(measured));
+    if (std::optional<Plan> plan = plan_from_rest()) return {std::move(plan)};
+  } else if (name_smallest) {
+    smallest = std::min(smallest, smallest_layout(graph, measured, worth_trouble).size);
   }
-  return {{}, keep_all_peak, limit, std::move(measured)};
+  return {{}, limit, smallest};
 }
 
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
                std::span<const Proposal> known) {
-  Attempt result = attempt(graph, planner, budget, known);
+  Attempt result = attempt(graph, planner, budget, known, true);
   if (result.plan) return std::move(*result.plan);
-  const Bytes most = planner.accepts_keep_all() ? result.keep_all_peak : unlimited;
-  throw BudgetError(result.limit, smallest_layout(graph, result.measured, most), planner.name(),
-                    result.limit < budget);
+  throw BudgetError(result.limit, result.smallest, planner.name(), result.limit < budget);
 }
 
 std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
                               std::span<const Proposal> known) {
-  return attempt(graph, planner, budget, known).plan;
+  return attempt(graph, planner, budget, known, false).plan;
 }
 
 Bytes smallest_budget(const Graph& graph, const Planner& planner) {

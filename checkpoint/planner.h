@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ struct Proposal {
   Proposal(Schedule made, std::string by = {})  // NOLINT(google-explicit-constructor)
       : schedule(std::move(made)), planner(std::move(by)) {}
   bool operator==(const Proposal&) const = default;
+};
+
+/// What a search for the smallest budget found.
+struct Lowest {
+  Bytes size = 0;                   ///< of the smallest layout
+  std::vector<Proposal> proposals;  ///< that one, and others that may fit a larger budget
 };
 
 /// A way of deciding what to keep and what to recompute. A value: immutable, shareable, usable from
@@ -40,6 +47,14 @@ class Planner {
   /// True for a planner that looks for the cheapest plan: when keep-all fits it is taken, and
   /// nothing is proposed.
   virtual bool accepts_keep_all() const { return false; }
+  /// Looks further for what takes little memory, when nothing of what was proposed for `budget`
+  /// fits; nothing from a planner that has proposed its lowest. The size does not depend on
+  /// `budget`, and where that is no smaller one of the proposals fits.
+  virtual std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
+                                       std::vector<Proposal> proposed) const {
+    static_cast<void>(graph), static_cast<void>(budget), static_cast<void>(proposed);
+    return {};
+  }
   /// A planner that takes far less time, for a graph whose plan may not serve long; null when there
   /// is none. It may miss plans that this one finds. An engine asks for it where this one, at
   /// 0.12 ms a node, would take longer than a tenth of a run.

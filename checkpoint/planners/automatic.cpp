@@ -4,8 +4,8 @@
 #include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
 #include "checkpoint/plan.h"
+#include "checkpoint/planners/online_run.h"
 #include "checkpoint/planners/optimum.h"
-#include "checkpoint/planners/recorded.h"
 #include "checkpoint/planners/search.h"
 #include "checkpoint/rematerialize.h"
 #include "checkpoint/reorder.h"
@@ -59,15 +59,15 @@ class Everyone final : public Planner {
     for (const Proposal& proposal : proposals) {
       lowest = std::min(lowest, simulate(graph, proposal.schedule).peak);
     }
-    const std::size_t most_steps = 24 * nodes + 64;  // what is low is reached by thrashing
-    std::size_t steps = 20'000 + most_steps;         // half a microsecond each
+    const std::size_t most_steps = 12 * nodes + 64;  // what is low is reached by thrashing
+    std::size_t steps = 6'000 + most_steps;          // a microsecond each
     for (Bytes part = 200; part <= 2000 && steps > 0;) {
       const Bytes level = lowest - std::max<Bytes>(lowest / part, 1);
-      Recorded recorded = record_within(graph, level, std::min(steps, most_steps));
-      steps -= recorded.steps;
-      const Bytes peak = recorded.schedule ? simulate(graph, *recorded.schedule).peak : unlimited;
+      OnlineRun run = run_online(graph, level, std::min(steps, most_steps));
+      steps -= run.steps;
+      const Bytes peak = run.schedule ? simulate(graph, *run.schedule).peak : unlimited;
       if (peak < lowest) {
-        proposals.emplace_back(std::move(*recorded.schedule), "online eviction");
+        proposals.emplace_back(std::move(*run.schedule), "online eviction");
         lowest = peak;
         part = std::max<Bytes>(part / 2, 10);
       } else {
@@ -123,6 +123,15 @@ class Automatic final : public Planner {
       settings.seconds = std::max(0.0, *settings.seconds - spent.count());
     }
     return search(settings, std::move(optima))->propose(graph, budget);
+  }
+
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
+                               std::vector<Proposal> proposed) const override {
+    if (settings_.moves == 0 || !LiveSets::holds(graph)) {
+      return search_->lowest(graph, budget, std::move(proposed));
+    }
+    Schedule least = Optimum(graph, most_sets()).lowest();
+    return search(settings_, {{std::move(least), "exact"}})->lowest(graph, budget, {});
   }
 
   PlannerPtr hurried() const override { return settings_.moves == 0 ? quick() : nullptr; }

@@ -27,6 +27,12 @@ class Fraction final : public Planner {
     return std::min(budget, static_cast<Bytes>(fraction_ * static_cast<double>(keep_all_peak)));
   }
   bool accepts_keep_all() const override { return true; }
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
+                               std::vector<Proposal> proposed) const override {
+    std::optional<Lowest> lowest = cheapest_->lowest(graph, budget, std::move(proposed));
+    for (Proposal& proposal : lowest->proposals) proposal.planner.clear();
+    return lowest;
+  }
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
     return cheapest_->continuing(std::move(found), seconds, round);
   }

@@ -36,10 +36,9 @@ LimitSearch::LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed)
       random_(seed),
       met_(graph.node_count()) {}
 
-std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order) {
+std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, std::size_t effort) {
   constexpr std::array parts = {0.3, 0.1, 0.03, 0.01};
-  // Some milliseconds.
-  std::size_t left = 20 + 30'000 / (order.size() + 1);
+  std::size_t left = 20 * effort + 30'000 / (order.size() + 1);
   std::vector<std::vector<NodeId>> lowered;
   timeline_.read(order);
   Bytes peak = timeline_.peak();

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "checkpoint/planners.h"
-#include "checkpoint/planners/recorded.h"
+#include "checkpoint/planners/online_run.h"
 
 namespace palimpsest {
 
@@ -16,11 +16,12 @@ class Online final : public Planner {
     std::vector<Proposal> schedules;
     const std::size_t most_steps = 16 * graph.needed_nodes().size() + 64;
     const auto attempt = [&](Bytes level) {
-      const Recorded recorded = record_within(graph, level, most_steps);
-      if (recorded.schedule) schedules.push_back(*recorded.schedule);
-      return recorded.schedule.has_value();
+      OnlineRun run = run_online(graph, level, most_steps);
+      const bool fits = run.schedule.has_value();
+      if (fits) schedules.emplace_back(std::move(*run.schedule));
+      return fits;
     };
-    const Recorded unbounded = record_within(graph, std::numeric_limits<Bytes>::max(), most_steps);
+    const OnlineRun unbounded = run_online(graph, std::numeric_limits<Bytes>::max(), most_steps);
     const Bytes highest = unbounded.peak;
     if (budget >= highest) return {*unbounded.schedule};
     // The layout may take a little more than the bytes that are counted here.

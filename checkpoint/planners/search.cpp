@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 
 #include "checkpoint/front.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners/limit_search.h"
+#include "checkpoint/planners/lowest.h"
 
 namespace palimpsest {
 
@@ -15,16 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<NodeId> order_of(const Schedule& schedule) {
-  std::vector<NodeId> order;
-  for (const Step& step : schedule.steps) {
-    if (step.kind == Step::Kind::compute) order.push_back(step.id);
-  }
-  return order;
-}
-
 /// The lowest of the planner that made the lowest of all, and that of the other planners.
-std::vector<const Schedule*> lowest(std::span<const Measured> proposals) {
+std::vector<const Schedule*> two_lowest(std::span<const Measured> proposals) {
   const Measured* best = &proposals.front();
   const Measured* second = nullptr;
   for (const Measured& one : proposals) {
@@ -61,12 +55,45 @@ class Searching final : public Planner {
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     const auto begin = Clock::now();
+    LimitSearch search(graph, budget, settings_.seed);
+    std::vector<Measured> proposals = begin_with(graph, budget, search);
+    improve(graph, budget, search, begin, proposals);
+    return proposals_of(std::move(proposals));
+  }
+
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
+                               std::vector<Proposal> proposed) const override {
+    const auto begin = Clock::now();
+    LimitSearch search(graph, budget, settings_.seed);
+    if (moves_for(graph) == 0) {
+      return smallest_layout(graph, measure(graph, std::move(proposed), name_), 0);
+    }
+    // Not from what the search has found for this budget: the size must not depend on that.
+    Lowest lowest = find_lowest(graph, begin_with(graph, 0, search));
+    if (lowest.size > budget) return lowest;
+    std::vector<Measured> found = measure(graph, std::move(lowest.proposals), name_);
+    std::ranges::move(measure(graph, online()->propose(graph, budget), online()->name()),
+                      std::back_inserter(found));
+    improve(graph, budget, search, begin, found);
+    return Lowest{lowest.size, proposals_of(std::move(found))};
+  }
+
+  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
+
+ private:
+  /// What others propose, and what is lower: the same whatever the budget, so that a larger one has
+  /// every choice that a smaller one has.
+  std::vector<Measured> begin_with(const Graph& graph, Bytes budget, LimitSearch& search) const {
     std::vector<Measured> proposals =
         measure(graph, first_->propose(graph, budget), first_->name());
     internal_check(!proposals.empty(), "a planner proposed nothing");
-    LimitSearch search(graph, budget, settings_.seed);
+    add_lower(graph, search, proposals);
+    return proposals;
+  }
+
+  static void add_lower(const Graph& graph, LimitSearch& search, std::vector<Measured>& proposals) {
     std::vector<Schedule> lowered;
-    for (const Schedule* start : lowest(proposals)) {
+    for (const Schedule* start : two_lowest(proposals)) {
       for (const std::vector<NodeId>& order : search.lower(order_of(*start))) {
         lowered.push_back(drop_after_last_use(graph, order));
       }
@@ -74,22 +101,17 @@ class Searching final : public Planner {
     for (Schedule& schedule : lowered) {
       proposals.push_back(measure(graph, {std::move(schedule), "search"}));
     }
-    if (const std::uint64_t moves = moves_for(graph); moves > 0) {
-      const auto stop = [&] {
-        return settings_.seconds &&
-               std::chrono::duration<double>(Clock::now() - begin).count() >= *settings_.seconds;
-      };
-      improve(graph, budget, search, moves, stop, proposals);
-    }
-    return proposals_of(std::move(proposals));
   }
 
-  PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
-
- private:
-  /// Adds what becomes of the cheapest that fits.
-  void improve(const Graph& graph, Bytes budget, LimitSearch& search, std::uint64_t moves,
-               const std::function<bool()>& stop, std::vector<Measured>& proposals) const {
+  /// Adds what becomes of the cheapest that fits in the time that is left since `begin`.
+  void improve(const Graph& graph, Bytes budget, LimitSearch& search, Clock::time_point begin,
+               std::vector<Measured>& proposals) const {
+    const std::uint64_t moves = moves_for(graph);
+    if (moves == 0) return;
+    const auto stop = [&] {
+      return settings_.seconds &&
+             std::chrono::duration<double>(Clock::now() - begin).count() >= *settings_.seconds;
+    };
     const auto size = [&](std::span<const NodeId> order) {
       if (!settings_.lay_out) return Bytes{0};
       return lay_out_quickly(graph, drop_after_last_use(graph, order), budget).size;

@@ -21,6 +21,19 @@ class TwoWays final : public Planner {
   }
 };
 
+/// Proposes keep-all, and looks further when asked for less.
+class Reluctant final : public Planner {
+ public:
+  std::string name() const override { return "reluctant"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    return {TwoWays().propose(graph, budget).front()};
+  }
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
+                               std::vector<Proposal>) const override {
+    return Lowest{1280, {TwoWays().propose(graph, budget).back()}};
+  }
+};
+
 Graph bow() {
   tests::GraphBuilder b;
   const ValueId x = b.source();
@@ -53,6 +66,18 @@ TEST_CASE("plan: the cheapest schedule that fits, with its predictions") {
   CHECK_FALSE(tight.recomputes(2));
   CHECK(tight.summary() ==
         "two ways: peak 1.25 KiB (95.2 % of keep-all), 1 of 5 steps recompute, 25.0 % extra work");
+}
+
+TEST_CASE("plan: a planner looks further when nothing that it proposed fits") {
+  const Graph graph = bow();
+  CHECK(make_plan(graph, Reluctant(), 1344).simulation.recomputed == 0);
+  const Plan plan = make_plan(graph, Reluctant(), 1343);
+  CHECK(plan.predicted_peak() == 1280);
+  CHECK(plan.planner == "reluctant");
+  CHECK(plan.candidates.size() == 1);
+  CHECK(smallest_budget(graph, Reluctant()) == 1280);
+  CHECK(find_plan(graph, Reluctant(), 1280));
+  CHECK_FALSE(find_plan(graph, Reluctant(), 1279));
 }
 
 TEST_CASE("plan: too small a budget names one that works") {

@@ -333,3 +333,19 @@ TEST_CASE("auto: online eviction is added only where it goes lower") {
   const auto is_online = [](const Proposal& one) { return one.planner == online()->name(); };
   CHECK(std::ranges::count_if(proposals, is_online) < 5);
 }
+
+TEST_CASE("auto: no other planner has a smaller budget, and the one that it names works") {
+  for (std::uint32_t seed = 0; seed < 5; ++seed) {
+    CAPTURE(seed);
+    const Graph graph = tests::random_graph(seed, 16 + seed);
+    const PlannerPtr planner = automatic({.moves = 1});
+    const Bytes smallest = smallest_budget(graph, *planner);
+    CHECK(make_plan(graph, *planner, smallest).predicted_peak() <= smallest);
+    for (const PlannerPtr& other : {greedy(), chain(), online(), search({.moves = 0})}) {
+      CAPTURE(other->name());
+      CHECK(smallest_budget(graph, *other) >= smallest);
+    }
+    const std::optional<Plan> plan = find_plan(graph, *online(), smallest);
+    CHECK((!plan || plan->predicted_peak() == smallest));
+  }
+}

@@ -1,4 +1,4 @@
-#include "checkpoint/planners/recorded.h"
+#include "checkpoint/planners/online_run.h"
 
 #include <limits>
 
@@ -10,9 +10,9 @@ namespace palimpsest {
 namespace {
 
 /// One walk over the needed nodes as an eager tape with a budget would compute them.
-class Recording final : private OnlineEviction::Host {
+class Run final : private OnlineEviction::Host {
  public:
-  Recording(const Graph& graph, Bytes budget, std::size_t most_steps)
+  Run(const Graph& graph, Bytes budget, std::size_t most_steps)
       : graph_(graph),
         eviction_(graph, budget, *this),
         last_read_(graph.value_count()),
@@ -22,7 +22,7 @@ class Recording final : private OnlineEviction::Host {
       for (const ValueId input : graph.inputs(needed[at])) last_read_[graph.storage(input)] = at;
     }
     for (const ValueId target : graph.targets()) last_read_[graph.storage(target)] = never;
-    fits_ = run(needed);
+    fits_ = compute_all(needed);
   }
 
   bool fits() const { return fits_; }
@@ -34,7 +34,7 @@ class Recording final : private OnlineEviction::Host {
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
   struct Thrashing {};
 
-  bool run(std::span<const NodeId> needed) {
+  bool compute_all(std::span<const NodeId> needed) {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
       if (graph_.is_present(value)) eviction_.set_live(value);
     }
@@ -72,10 +72,10 @@ class Recording final : private OnlineEviction::Host {
 
 }  // namespace
 
-Recorded record_within(const Graph& graph, Bytes budget, std::size_t most_steps) {
-  const Recording recording(graph, budget, most_steps);
-  Recorded result{.steps = recording.steps(), .peak = recording.peak(), .schedule = {}};
-  if (recording.fits()) result.schedule = recording.schedule();
+OnlineRun run_online(const Graph& graph, Bytes budget, std::size_t most_steps) {
+  const Run run(graph, budget, most_steps);
+  OnlineRun result{.steps = run.steps(), .peak = run.peak(), .schedule = {}};
+  if (run.fits()) result.schedule = run.schedule();
   return result;
 }
 

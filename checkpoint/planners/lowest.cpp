@@ -1,0 +1,182 @@
+#include "checkpoint/planners/lowest.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "checkpoint/layout.h"
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners.h"
+#include "checkpoint/planners/limit_search.h"
+#include "checkpoint/planners/online_run.h"
+
+namespace palimpsest {
+
+namespace {
+
+/// True when trouble gains little, or takes seconds.
+bool not_worth_trouble(const Schedule& schedule, Bytes size, Bytes peak) {
+  constexpr std::size_t long_schedule = 30'000;
+  return size - peak < peak / 200 || schedule.steps.size() > long_schedule;
+}
+
+Bytes layout_size(const Graph& graph, const Schedule& schedule, Bytes peak) {
+  constexpr std::size_t short_schedule = 300;
+  const bool quickly = schedule.steps.size() > short_schedule;
+  return (quickly ? lay_out_quickly : lay_out)(graph, schedule, peak).size;
+}
+
+std::vector<const Measured*> lowest_first(std::span<const Measured> measured) {
+  std::vector<const Measured*> order;
+  for (const Measured& one : measured) order.push_back(&one);
+  std::ranges::stable_sort(order, {}, [](const Measured* one) { return one->peak; });
+  return order;
+}
+
+struct Sized {
+  Bytes size;  ///< of a quick layout
+  const Measured* measured;
+};
+
+/// The schedules whose peak is below the size of all layouts before, smallest layout first.
+std::vector<Sized> sizes_below_all(const Graph& graph, std::span<const Measured> measured) {
+  std::vector<Sized> sizes;
+  Bytes smallest = std::numeric_limits<Bytes>::max();
+  for (const Measured* one : lowest_first(measured)) {
+    if (one->peak >= smallest) break;  // a layout is never smaller than the peak
+    sizes.push_back({layout_size(graph, one->proposal.schedule, one->peak), one});
+    smallest = std::min(smallest, sizes.back().size);
+  }
+  std::ranges::stable_sort(sizes, {}, &Sized::size);
+  return sizes;
+}
+
+/// The proposals of each planner, lowest first, those planners first that go lowest.
+std::vector<std::vector<Measured>> by_planner(std::span<const Measured> measured) {
+  std::vector<std::vector<Measured>> groups;
+  for (const Measured* one : lowest_first(measured)) {
+    const auto group = std::ranges::find_if(groups, [&](const std::vector<Measured>& other) {
+      return other.front().proposal.planner == one->proposal.planner;
+    });
+    (group != groups.end() ? *group : groups.emplace_back()).push_back(*one);
+  }
+  return groups;
+}
+
+class Descent {
+ public:
+  Descent(const Graph& graph, std::span<const Measured> proposed)
+      : graph_(graph), search_(graph, 0) {
+    constexpr std::size_t most_starts = 8;
+    for (const std::vector<Measured>& planner : by_planner(proposed)) {
+      take_smallest(planner);
+      if (starts_.size() < most_starts) starts_.push_back(planner.front().proposal.schedule);
+    }
+  }
+
+  Lowest run() {
+    take_smallest(measure(graph_, online()->propose(graph_, 0), online()->name()));
+    do {
+      search_from_all();
+    } while (run_online_below());
+    take_trouble();
+    return std::move(lowest_);
+  }
+
+ private:
+  /// What a planner would name as its own smallest budget.
+  void take_smallest(const std::vector<Measured>& planner) {
+    const Measured& first = *std::ranges::min_element(planner, {}, &Measured::peak);
+    if (first.peak >= lowest_.size) return;
+    Lowest lowest = smallest_layout(graph_, planner, worth_trouble);
+    if (lowest.size >= lowest_.size) return;
+    lowest_.size = lowest.size;
+    starts_.push_back(lowest.proposals.front().schedule);
+    std::ranges::move(lowest.proposals, std::back_inserter(lowest_.proposals));
+  }
+
+  bool take(const Proposal& proposal) {
+    const Bytes peak = simulate(graph_, proposal.schedule).peak;
+    if (peak >= lowest_.size) return false;
+    const Bytes size = layout_size(graph_, proposal.schedule, peak);
+    laid_out_.push_back({size, peak, proposal});
+    if (size >= lowest_.size) return false;
+    lowest_.size = size;
+    starts_.push_back(proposal.schedule);
+    lowest_.proposals.push_back(proposal);
+    return true;
+  }
+
+  /// The lowest of the orders that a search comes to need not have the smallest layout.
+  void search_from_all() {
+    constexpr std::size_t effort = 10;
+    while (!starts_.empty() && left_ > 0) {
+      const auto orders = search_.lower(order_of(starts_.back()), effort);
+      starts_.pop_back();
+      for (auto order = orders.rbegin(); order != orders.rend() && left_ > 0; ++order) {
+        Schedule schedule = drop_after_last_use(graph_, *order);
+        const std::size_t steps = schedule.steps.size();
+        if (simulate(graph_, schedule).peak >= lowest_.size) break;
+        take({std::move(schedule), "search"});
+        left_ -= std::min(left_, steps);
+      }
+    }
+  }
+
+  bool run_online_below() {
+    if (lowest_.size == 0) return false;
+    const std::size_t nodes = graph_.needed_nodes().size();
+    for (const Bytes part : {Bytes{16}, Bytes{64}, Bytes{200}, lowest_.size}) {
+      OnlineRun run = run_online(graph_, lowest_.size - lowest_.size / part, 24 * nodes + 64);
+      if (run.schedule && take({std::move(*run.schedule), online()->name()})) return true;
+    }
+    return false;
+  }
+
+  void take_trouble() {
+    std::ranges::stable_sort(laid_out_, {}, &LaidOut::size);
+    for (std::size_t k = 0; k < std::min(laid_out_.size(), worth_trouble); ++k) {
+      const auto& [quick_size, peak, proposal] = laid_out_[k];
+      if (peak >= lowest_.size) continue;
+      if (not_worth_trouble(proposal.schedule, quick_size, peak)) continue;
+      const Bytes size = lay_out(graph_, proposal.schedule, peak).size;
+      if (size >= lowest_.size) continue;
+      lowest_.size = size;
+      lowest_.proposals.push_back(proposal);
+    }
+  }
+
+  struct LaidOut {
+    Bytes size;
+    Bytes peak;
+    Proposal proposal;
+  };
+
+  const Graph& graph_;
+  LimitSearch search_;
+  Lowest lowest_{std::numeric_limits<Bytes>::max(), {}};
+  std::vector<LaidOut> laid_out_;
+  std::vector<Schedule> starts_;  // not searched from so far
+  std::size_t left_ = 40'000;     // steps of what the search finds that are laid out
+};
+
+}  // namespace
+
+Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured,
+                       std::size_t troubled) {
+  const std::vector<Sized> sizes = sizes_below_all(graph, measured);
+  Lowest lowest{sizes.front().size, {sizes.front().measured->proposal}};
+  for (std::size_t k = 0; k < std::min(sizes.size(), troubled); ++k) {
+    const Measured& one = *sizes[k].measured;
+    if (not_worth_trouble(one.proposal.schedule, sizes[k].size, one.peak)) continue;
+    const Bytes size = lay_out(graph, one.proposal.schedule, one.peak).size;
+    if (size < lowest.size) lowest = {size, {one.proposal}};
+  }
+  return lowest;
+}
+
+Lowest find_lowest(const Graph& graph, std::span<const Measured> proposed) {
+  return Descent(graph, proposed).run();
+}
+
+}  // namespace palimpsest
