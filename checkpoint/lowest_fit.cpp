@@ -69,7 +69,9 @@ class Row {
                     std::array<std::uint8_t, 64>& meets) const {
     const std::size_t count = std::min(meets.size(), blocks_.size() - from);
     for (std::size_t k = 0; k < count; ++k) {
-      meets[k] = (first_[from + k] <= interval.last) & (interval.first <= last_[from + k]);
+      const std::uint8_t begins = first_[from + k] <= interval.last;
+      const std::uint8_t goes_on = interval.first <= last_[from + k];
+      meets[k] = begins & goes_on;
     }
     std::fill(meets.begin() + static_cast<std::ptrdiff_t>(count), meets.end(), std::uint8_t{0});
   }
