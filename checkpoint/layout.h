@@ -36,8 +36,8 @@ struct Layout {
 Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = 0);
 
 /// A layout that takes little trouble, a millisecond for some hundreds of intervals, and none once
-/// it takes no more than `enough`: for a search that asks again and again. Where it does, so does
-/// what `lay_out` makes.
+/// it takes no more than `enough`: for a search that asks again and again. Where it
+/// takes no more than `enough`, neither does that of `lay_out` with the same `enough`.
 Layout lay_out_quickly(const Graph& graph, const Schedule& schedule, Bytes enough);
 
 }  // namespace palimpsest

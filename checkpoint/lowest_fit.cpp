@@ -45,6 +45,7 @@ class Row {
   /// Puts an interval into the lowest gap; where that ends.
   Bytes put(Interval& interval) {
     Gap gap(laid_out(interval.bytes));
+    static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
     std::array<std::uint8_t, 64> meets;
     bool found = false;
     for (std::size_t from = 0; from < blocks_.size() && !found; from += meets.size()) {

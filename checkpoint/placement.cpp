@@ -136,15 +136,17 @@ class Orders {
         with_all_(std::move(with_all)),
         order_(intervals_.size()) {}
 
-  /// Tries orders as long as all take no less than `best` bytes, then as long as they take no less
-  /// than the best before.
+  Orders(const Orders&) = delete;
+  Orders& operator=(const Orders&) = delete;
+
+  /// Looks for placements of fewer bytes than `best`, each better than the one before.
   void improve(Bytes best) {
     best_ = best;
     for (const double weight : {0.0, 1.0, 0.5}) {
       if (affordable(1) == 0 || is_good(best_, fit_.bound(), effort_)) break;
       by_rank(weight);
     }
-    if (!effort_.quick) anneal();
+    if (!effort_.quick && !is_good(best_, fit_.bound(), effort_)) anneal();
   }
 
  private:
@@ -240,13 +242,14 @@ class Orders {
   /// The bytes taken above the bound, and in part those of all that sticks out.
   double height() const {
     constexpr double part = 0.3;
-    Bytes most = 0;
-    Bytes sum = 0;
+    double most = 0;
+    double sum = 0;
     for (const Interval& one : intervals_) {
-      most = std::max(most, above_bound(one));
-      sum += above_bound(one);
+      const auto above = static_cast<double>(above_bound(one));
+      most = std::max(most, above);
+      sum += above;
     }
-    return static_cast<double>(most) + part * static_cast<double>(sum);
+    return most + part * sum;
   }
   void find_out() {
     out_.clear();

@@ -77,21 +77,23 @@ std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& gra
                                                                 std::span<const Measured> measured,
                                                                 Bytes limit) {
   std::optional<std::pair<std::size_t, Layout>> found;
-  std::vector<std::size_t> cheaper;
+  std::vector<std::pair<std::size_t, Bytes>> cheaper;  // and what a quick layout takes
   for (std::size_t i = 0; i < measured.size() && !found; ++i) {
     if (measured[i].peak > limit) continue;
     Layout layout = lay_out_quickly(graph, measured[i].proposal.schedule, limit);
     if (layout.size <= limit) {
       found = {i, std::move(layout)};
     } else {
-      cheaper.push_back(i);
+      cheaper.emplace_back(i, layout.size);
     }
   }
-  // Where nothing fits without it, trouble is taken for all.
-  const std::size_t worth_trouble = std::clamp(8000u / graph.node_count(), 2u, 32u);
-  for (std::size_t k = 0; k < cheaper.size() && !(found && k == worth_trouble); ++k) {
-    Layout layout = lay_out(graph, measured[cheaper[k]].proposal.schedule, limit);
-    if (layout.size <= limit) return {{cheaper[k], std::move(layout)}};
+  // Trouble is taken where it may help; where nothing fits without it, for all. Which these are
+  // does not become fewer with the limit: what fits a smaller one is found again.
+  const Bytes near = limit / std::max<Bytes>(2, graph.node_count() / 16);
+  for (const auto& [at, size] : cheaper) {
+    if (found && size - limit > near) continue;
+    Layout layout = lay_out(graph, measured[at].proposal.schedule, limit);
+    if (layout.size <= limit) return {{at, std::move(layout)}};
   }
   if (found) {
     Layout smaller = lay_out(graph, measured[found->first].proposal.schedule, limit);
@@ -104,7 +106,7 @@ std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& gra
 struct Attempt {
   std::optional<Plan> plan;
   Bytes limit = 0;
-  Bytes smallest = 0;  ///< that was found, when somebody asked for it
+  Bytes smallest = 0;  ///< budget that was found, where it was looked for
 };
 
 Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
@@ -138,25 +140,24 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
     cheapest_first(rest);
     auto found = cheapest_laid_out(graph, rest, limit);
     if (!found) return {};
-    Proposal& proposal = rest[found->first].proposal;
+    const Proposal proposal = rest[found->first].proposal;
     Simulation simulation = simulate(graph, proposal.schedule);
+    cheapest_first(measured);
     std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
-    return Plan{std::move(proposal.schedule), std::move(simulation), std::move(found->second),
-                std::move(proposal.planner),  keep_all_peak,         budget,
+    return Plan{proposal.schedule,    std::move(simulation), std::move(found->second),
+                proposal.planner,     keep_all_peak,         budget,
                 std::move(candidates)};
   };
   if (std::optional<Plan> plan = plan_from_rest()) return {std::move(plan)};
 
   Bytes smallest = planner.accepts_keep_all() ? keep_all_peak : unlimited;
-  std::vector<Proposal> proposed;
-  for (const Measured& each : measured) proposed.push_back(each.proposal);
-  if (std::optional<Lowest> lowest = planner.lowest(graph, limit, std::move(proposed))) {
+  if (std::optional<Lowest> lowest = planner.lowest(graph, limit)) {
     smallest = std::min(smallest, lowest->size);
     std::ranges::move(measure(graph, std::move(lowest->proposals), planner.name()),
                       std::back_inserter(measured));
     if (std::optional<Plan> plan = plan_from_rest()) return {std::move(plan)};
   } else if (name_smallest) {
-    smallest = std::min(smallest, smallest_layout(graph, measured, worth_trouble).size);
+    smallest = std::min(smallest, smallest_layout(graph, measured).size);
   }
   return {{}, limit, smallest};
 }

@@ -47,12 +47,11 @@ class Planner {
   /// True for a planner that looks for the cheapest plan: when keep-all fits it is taken, and
   /// nothing is proposed.
   virtual bool accepts_keep_all() const { return false; }
-  /// Looks further for what takes little memory, when nothing of what was proposed for `budget`
-  /// fits; nothing from a planner that has proposed its lowest. The size does not depend on
-  /// `budget`, and where that is no smaller one of the proposals fits.
-  virtual std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
-                                       std::vector<Proposal> proposed) const {
-    static_cast<void>(graph), static_cast<void>(budget), static_cast<void>(proposed);
+  /// Looks further for what takes little memory, asked when nothing that was proposed for `budget`
+  /// fits; nothing from a planner that has nothing beyond its proposals. The size does not depend
+  /// on `budget`, and where `budget` is no smaller than the size one of the proposals fits.
+  virtual std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const {
+    static_cast<void>(graph), static_cast<void>(budget);
     return {};
   }
   /// A planner that takes far less time, for a graph whose plan may not serve long; null when there

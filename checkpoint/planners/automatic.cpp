@@ -125,13 +125,10 @@ class Automatic final : public Planner {
     return search(settings, std::move(optima))->propose(graph, budget);
   }
 
-  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
-                               std::vector<Proposal> proposed) const override {
-    if (settings_.moves == 0 || !LiveSets::holds(graph)) {
-      return search_->lowest(graph, budget, std::move(proposed));
-    }
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
+    if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->lowest(graph, budget);
     Schedule least = Optimum(graph, most_sets()).lowest();
-    return search(settings_, {{std::move(least), "exact"}})->lowest(graph, budget, {});
+    return search(settings_, {{std::move(least), "exact"}})->lowest(graph, budget);
   }
 
   PlannerPtr hurried() const override { return settings_.moves == 0 ? quick() : nullptr; }

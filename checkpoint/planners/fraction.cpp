@@ -27,9 +27,9 @@ class Fraction final : public Planner {
     return std::min(budget, static_cast<Bytes>(fraction_ * static_cast<double>(keep_all_peak)));
   }
   bool accepts_keep_all() const override { return true; }
-  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
-                               std::vector<Proposal> proposed) const override {
-    std::optional<Lowest> lowest = cheapest_->lowest(graph, budget, std::move(proposed));
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
+    std::optional<Lowest> lowest = cheapest_->lowest(graph, budget);
+    if (!lowest) return {};
     for (Proposal& proposal : lowest->proposals) proposal.planner.clear();
     return lowest;
   }

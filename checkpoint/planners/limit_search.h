@@ -52,7 +52,7 @@ class LimitSearch {
 
   const Graph& graph_;
   Bytes budget_;
-  Bytes limit_;  // of live bytes; below the budget when layouts turn out larger
+  Bytes limit_;  // of live bytes; below the budget where layouts of a large graph take more
   Timeline timeline_;
   std::mt19937_64 random_;
   double noise_ = 0;

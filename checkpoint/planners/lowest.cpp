@@ -14,14 +14,18 @@ namespace palimpsest {
 
 namespace {
 
-/// True when trouble gains little, or takes seconds.
-bool not_worth_trouble(const Schedule& schedule, Bytes size, Bytes peak) {
-  constexpr std::size_t long_schedule = 30'000;
-  return size - peak < peak / 200 || schedule.steps.size() > long_schedule;
+/// How many layouts are worth some tenths of a second each.
+constexpr std::size_t worth_trouble = 3;
+constexpr std::size_t short_schedule = 300;
+constexpr std::size_t long_schedule = 20'000;
+
+/// False when trouble has been taken, gains little, or takes seconds.
+bool is_worth_trouble(const Schedule& schedule, Bytes size, Bytes peak) {
+  const std::size_t steps = schedule.steps.size();
+  return steps > short_schedule && steps <= long_schedule && size - peak >= peak / 200;
 }
 
 Bytes layout_size(const Graph& graph, const Schedule& schedule, Bytes peak) {
-  constexpr std::size_t short_schedule = 300;
   const bool quickly = schedule.steps.size() > short_schedule;
   return (quickly ? lay_out_quickly : lay_out)(graph, schedule, peak).size;
 }
@@ -34,7 +38,7 @@ std::vector<const Measured*> lowest_first(std::span<const Measured> measured) {
 }
 
 struct Sized {
-  Bytes size;  ///< of a quick layout
+  Bytes size;  ///< of the layout
   const Measured* measured;
 };
 
@@ -66,7 +70,9 @@ std::vector<std::vector<Measured>> by_planner(std::span<const Measured> measured
 class Descent {
  public:
   Descent(const Graph& graph, std::span<const Measured> proposed)
-      : graph_(graph), search_(graph, 0) {
+      : graph_(graph),
+        search_(graph, 0),
+        online_left_(40 * (24 * graph.needed_nodes().size() + 64)) {
     constexpr std::size_t most_starts = 8;
     for (const std::vector<Measured>& planner : by_planner(proposed)) {
       take_smallest(planner);
@@ -88,10 +94,9 @@ class Descent {
   void take_smallest(const std::vector<Measured>& planner) {
     const Measured& first = *std::ranges::min_element(planner, {}, &Measured::peak);
     if (first.peak >= lowest_.size) return;
-    Lowest lowest = smallest_layout(graph_, planner, worth_trouble);
+    Lowest lowest = smallest_layout(graph_, planner);
     if (lowest.size >= lowest_.size) return;
     lowest_.size = lowest.size;
-    starts_.push_back(lowest.proposals.front().schedule);
     std::ranges::move(lowest.proposals, std::back_inserter(lowest_.proposals));
   }
 
@@ -125,9 +130,11 @@ class Descent {
 
   bool run_online_below() {
     if (lowest_.size == 0) return false;
-    const std::size_t nodes = graph_.needed_nodes().size();
+    const std::size_t most_steps = 24 * graph_.needed_nodes().size() + 64;
     for (const Bytes part : {Bytes{16}, Bytes{64}, Bytes{200}, lowest_.size}) {
-      OnlineRun run = run_online(graph_, lowest_.size - lowest_.size / part, 24 * nodes + 64);
+      if (online_left_ < most_steps) return false;
+      OnlineRun run = run_online(graph_, lowest_.size - lowest_.size / part, most_steps);
+      online_left_ -= std::min(online_left_, run.steps);
       if (run.schedule && take({std::move(*run.schedule), online()->name()})) return true;
     }
     return false;
@@ -136,9 +143,9 @@ class Descent {
   void take_trouble() {
     std::ranges::stable_sort(laid_out_, {}, &LaidOut::size);
     for (std::size_t k = 0; k < std::min(laid_out_.size(), worth_trouble); ++k) {
-      const auto& [quick_size, peak, proposal] = laid_out_[k];
+      const auto& [size_before, peak, proposal] = laid_out_[k];
       if (peak >= lowest_.size) continue;
-      if (not_worth_trouble(proposal.schedule, quick_size, peak)) continue;
+      if (!is_worth_trouble(proposal.schedule, size_before, peak)) continue;
       const Bytes size = lay_out(graph_, proposal.schedule, peak).size;
       if (size >= lowest_.size) continue;
       lowest_.size = size;
@@ -158,17 +165,17 @@ class Descent {
   std::vector<LaidOut> laid_out_;
   std::vector<Schedule> starts_;  // not searched from so far
   std::size_t left_ = 40'000;     // steps of what the search finds that are laid out
+  std::size_t online_left_;       // steps of online eviction
 };
 
 }  // namespace
 
-Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured,
-                       std::size_t troubled) {
+Lowest smallest_layout(const Graph& graph, std::span<const Measured> measured) {
   const std::vector<Sized> sizes = sizes_below_all(graph, measured);
   Lowest lowest{sizes.front().size, {sizes.front().measured->proposal}};
-  for (std::size_t k = 0; k < std::min(sizes.size(), troubled); ++k) {
+  for (std::size_t k = 0; k < std::min(sizes.size(), worth_trouble); ++k) {
     const Measured& one = *sizes[k].measured;
-    if (not_worth_trouble(one.proposal.schedule, sizes[k].size, one.peak)) continue;
+    if (!is_worth_trouble(one.proposal.schedule, sizes[k].size, one.peak)) continue;
     const Bytes size = lay_out(graph, one.proposal.schedule, one.peak).size;
     if (size < lowest.size) lowest = {size, {one.proposal}};
   }

@@ -61,13 +61,10 @@ class Searching final : public Planner {
     return proposals_of(std::move(proposals));
   }
 
-  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
-                               std::vector<Proposal> proposed) const override {
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
+    if (moves_for(graph) == 0) return {};  // in a hurry
     const auto begin = Clock::now();
     LimitSearch search(graph, budget, settings_.seed);
-    if (moves_for(graph) == 0) {
-      return smallest_layout(graph, measure(graph, std::move(proposed), name_), 0);
-    }
     // Not from what the search has found for this budget: the size must not depend on that.
     Lowest lowest = find_lowest(graph, begin_with(graph, 0, search));
     if (lowest.size > budget) return lowest;
@@ -81,8 +78,8 @@ class Searching final : public Planner {
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
 
  private:
-  /// What others propose, and what is lower: the same whatever the budget, so that a larger one has
-  /// every choice that a smaller one has.
+  /// What others propose and what is lower, looked for whatever the budget is, so that a larger one
+  /// has every choice that a smaller one has.
   std::vector<Measured> begin_with(const Graph& graph, Bytes budget, LimitSearch& search) const {
     std::vector<Measured> proposals =
         measure(graph, first_->propose(graph, budget), first_->name());

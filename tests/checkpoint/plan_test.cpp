@@ -28,8 +28,7 @@ class Reluctant final : public Planner {
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     return {TwoWays().propose(graph, budget).front()};
   }
-  std::optional<Lowest> lowest(const Graph& graph, Bytes budget,
-                               std::vector<Proposal>) const override {
+  std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
     return Lowest{1280, {TwoWays().propose(graph, budget).back()}};
   }
 };
