@@ -87,8 +87,8 @@ std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& gra
       cheaper.emplace_back(i, layout.size);
     }
   }
-  // Trouble is taken where it may help; where nothing fits without it, for all. Which these are
-  // does not become fewer with the limit: what fits a smaller one is found again.
+  // Trouble is taken where it may help, which is no less often with a larger limit, and for all
+  // where nothing fits without it.
   const Bytes near = limit / std::max<Bytes>(2, graph.node_count() / 16);
   for (const auto& [at, size] : cheaper) {
     if (found && size - limit > near) continue;

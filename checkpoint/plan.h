@@ -68,7 +68,7 @@ inline constexpr Bytes unlimited = INT64_MAX;
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited,
                std::span<const Proposal> known = {});
 
-/// What `make_plan` finds, nothing when no plan fits: then no smallest budget is looked for.
+/// What `make_plan` finds, nothing when no plan fits: then no smallest budget is named.
 std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
                               std::span<const Proposal> known = {});
 

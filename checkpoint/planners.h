@@ -95,7 +95,8 @@ struct SearchSettings {
   /// given, 2000, or fewer where these would take more than about a second. With none, an engine
   /// looks for better plans while it runs those it has.
   std::optional<std::uint64_t> moves = {};
-  /// Time since the beginning after which no more moves are tried.
+  /// Time since the beginning after which no more moves are tried. Where nothing fits, looking
+  /// for the smallest budget takes a few seconds more on a thousand nodes.
   std::optional<double> seconds = {};
   /// False when the budget binds live bytes alone, as in most of the literature: plans may then
   /// turn out to need an arena a per cent or two larger, and be refused for it.
@@ -120,7 +121,7 @@ struct ExactSettings {
 /// larger than the budget, some of fewer live bytes are proposed too: of these the plan is the
 /// best, which need not be the best of all. Throws `ArgumentError` for no sets; at planning, for
 /// more than 64 values that targets depend on, sources not counted, and when more than `most_sets`
-/// sets would have to be looked at.
+/// sets, or a third of those left for one step towards the least peak, would have to be looked at.
 PlannerPtr exact(ExactSettings settings = {});
 
 /// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
@@ -128,9 +129,10 @@ PlannerPtr exact(ExactSettings settings = {});
 /// eviction where all of these stay above it. Where `exact` would take a small graph, moves may be
 /// made, and the optimum is found in a second or two, that is the plan if its layout fits; where
 /// nothing fits, a schedule of the least peak is looked for in the same way. A plan says which of
-/// them made it and how the others did. Without moves the plan is monotone: a larger
-/// budget never costs more. With moves it nearly is, and exactly when plans for smaller budgets are
-/// handed to `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
+/// them made it and how the others did. Without moves the plan is monotone: a larger budget never
+/// costs more, but where the layout of a cheaper schedule is found with much trouble only. With
+/// moves it nearly is, and as much as without when plans for smaller budgets are handed to
+/// `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});
 
 }  // namespace palimpsest

@@ -63,7 +63,7 @@ class Contest {
   }
   /// The budget at `level` per cent of the way from the smallest of `auto` to keep-all.
   Bytes budget(int level) {
-    const Bytes first = smallest(*at_once());
+    const Bytes first = smallest(*in_time());
     return first + (keep_all_peak() - first) * level / 100;
   }
   Bytes keep_all_peak() { return smallest(*keep_all()); }
@@ -137,7 +137,7 @@ void compare(State& state, Contest& contest, int level) {
 /// The smallest budget of each rival over that of `auto`.
 void compare_smallest(State& state, Contest& contest) {
   Bytes ours = 0;
-  for (auto _ : state) ours = smallest_budget(contest.graph(), *at_once());
+  for (auto _ : state) ours = smallest_budget(contest.graph(), *in_time());
   state.counters["MiB"] = std::round(static_cast<double>(ours) / (1 << 20));
   state.counters["share"] = contest.share(ours);
   for (const Rival& rival : rivals()) {

@@ -6,15 +6,6 @@
 
 namespace palimpsest {
 
-namespace {
-
-template <class F>
-void for_each_bit(std::uint64_t set, F f) {
-  for (; set != 0; set &= set - 1) f(static_cast<std::uint32_t>(std::countr_zero(set)));
-}
-
-}  // namespace
-
 ExtraCost::ExtraCost(const LiveSets& sets, Bytes budget) : sets_(sets), budget_(budget) {}
 
 double ExtraCost::least(Set live, const LiveSets::Rest& rest) {

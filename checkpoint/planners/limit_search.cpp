@@ -237,9 +237,13 @@ std::vector<NodeId> LimitSearch::improve(
   const bool all_laid_out = graph_.node_count() < 1000;
   constexpr double price = 2;  // passes for a layout of twice the budget
   std::vector<NodeId> best = start;
-  double best_cost = size(best) <= budget_ ? cost(best) : std::numeric_limits<double>::infinity();
+  const auto price_of = [&](Bytes over) {
+    return price * one_pass * static_cast<double>(over) / static_cast<double>(budget_);
+  };
+  const Bytes too_large = std::max<Bytes>(size(best) - budget_, 0);
+  double best_cost = too_large == 0 ? cost(best) : std::numeric_limits<double>::infinity();
   std::vector<NodeId> current = std::move(start);
-  double current_cost = cost(current);
+  double current_cost = cost(current) + (all_laid_out ? price_of(too_large) : 0);
   std::uint64_t begun = 0;
   std::uint64_t length = first_cycle;
   std::size_t cycle = 0;
@@ -249,8 +253,10 @@ std::vector<NodeId> LimitSearch::improve(
       begun = move;
       if (cycle % 2 == 0) limit_ = budget_;
       if (++cycle % 6 == 0) length *= 2;
-      if (std::isfinite(best_cost)) current = best;
-      current_cost = cost(current);
+      if (std::isfinite(best_cost)) {
+        current = best;
+        current_cost = best_cost;
+      }
     }
     const double left = 1 - static_cast<double>(move - begun) / static_cast<double>(length);
     const double temperature = one_pass * (hottest[cycle % hottest.size()] * left * left + 1e-9);
@@ -268,7 +274,7 @@ std::vector<NodeId> LimitSearch::improve(
     const bool cheapest = next_cost < best_cost * (1 - 1e-12);
     const Bytes over = cheapest || all_laid_out ? size(next) - budget_ : 0;
     if (over > 0 && all_laid_out) {
-      next_cost += price * one_pass * static_cast<double>(over) / static_cast<double>(budget_);
+      next_cost += price_of(over);
       if (refused()) continue;
     } else if (over > 0) {
       limit_ = std::max(limit_ - over / 2, budget_ - budget_ / 12);

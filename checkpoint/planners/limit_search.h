@@ -16,13 +16,13 @@ class LimitSearch {
  public:
   LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed = 1);
 
-  /// Orders of ever lower peaks than that of `order`, as far as a bounded effort finds them, in
-  /// `effort` times some milliseconds; the same whatever the budget.
+  /// Orders of ever lower peaks than that of `order`, as far as a bounded number of surrenders
+  /// finds them, more of them the larger `effort`; the same whatever the budget.
   std::vector<std::vector<NodeId>> lower(std::vector<NodeId> order, std::size_t effort = 1);
 
   /// The cheapest order met from `start`, which keeps to the budget, in `moves` moves. `stop` is
-  /// asked before each; `size` says what bytes an order cheaper than all before takes in a layout,
-  /// and it counts only when they are within the budget. Returns `start` when nothing did.
+  /// asked before each; `size` says what bytes an order takes in a layout, and it counts only when
+  /// they are within the budget. Returns `start` when nothing did.
   std::vector<NodeId> improve(std::vector<NodeId> start, std::uint64_t moves,
                               const std::function<bool()>& stop,
                               const std::function<Bytes(std::span<const NodeId>)>& size);

@@ -1,6 +1,7 @@
 #include "checkpoint/planners/live_set_search.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace palimpsest {
 

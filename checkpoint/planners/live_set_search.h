@@ -1,6 +1,5 @@
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -30,7 +29,8 @@ class LiveSetSearch {
   /// An order that fits, whatever it costs; nothing when there is none or the search gave up.
   std::optional<Found> find_any();
   /// Goes on with the search (Hansen and Zhou, 2007) for an order that fits and costs less than all
-  /// that were found since `find_any`; nothing when there is none or the search gave up. `patience`
+  /// that it found so far; begins anew after `find_any`. Nothing when there is none, or when the
+  /// search gave up, now or before. `patience`
   /// above 0 says how much the cost so far counts beside that to go: at 1 the order found is the
   /// cheapest, below that it is found sooner.
   std::optional<Found> find_cheaper(double patience);

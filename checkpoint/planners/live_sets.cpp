@@ -11,11 +11,6 @@ using Set = LiveSets::Set;
 
 Set one(std::uint32_t bit) { return Set{1} << bit; }
 
-template <class F>
-void for_each_bit(Set set, F f) {
-  for (; set != 0; set &= set - 1) f(static_cast<std::uint32_t>(std::countr_zero(set)));
-}
-
 /// Nodes that a target depends on, through values present at the start too: these can be dropped.
 std::vector<NodeId> nodes_behind_targets(const Graph& graph) {
   std::vector<bool> wanted(graph.node_count());

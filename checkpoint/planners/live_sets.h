@@ -1,11 +1,18 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "checkpoint/graph.h"
 
 namespace palimpsest {
+
+/// Calls `f` for every bit that is set, the lowest first.
+template <class F>
+void for_each_bit(std::uint64_t set, F f) {
+  for (; set != 0; set &= set - 1) f(static_cast<std::uint32_t>(std::countr_zero(set)));
+}
 
 /// A small graph in bits, for planners that search over sets of live values. Sources and nodes that
 /// no target depends on are left out.

@@ -81,7 +81,9 @@ class Descent {
   }
 
   Lowest run() {
-    take_smallest(measure(graph_, online()->propose(graph_, 0), online()->name()));
+    if (take_smallest(measure(graph_, online()->propose(graph_, 0), online()->name()))) {
+      starts_.push_back(lowest_.proposals.back().schedule);
+    }
     do {
       search_from_all();
     } while (run_online_below());
@@ -90,25 +92,25 @@ class Descent {
   }
 
  private:
-  /// What a planner would name as its own smallest budget.
-  void take_smallest(const std::vector<Measured>& planner) {
+  /// Takes what a planner would name as its own smallest budget, if that is the smallest so far.
+  bool take_smallest(const std::vector<Measured>& planner) {
     const Measured& first = *std::ranges::min_element(planner, {}, &Measured::peak);
-    if (first.peak >= lowest_.size) return;
+    if (first.peak >= lowest_.size) return false;
     Lowest lowest = smallest_layout(graph_, planner);
-    if (lowest.size >= lowest_.size) return;
+    if (lowest.size >= lowest_.size) return false;
     lowest_.size = lowest.size;
     std::ranges::move(lowest.proposals, std::back_inserter(lowest_.proposals));
+    return true;
   }
 
-  bool take(const Proposal& proposal) {
-    const Bytes peak = simulate(graph_, proposal.schedule).peak;
-    if (peak >= lowest_.size) return false;
-    const Bytes size = layout_size(graph_, proposal.schedule, peak);
-    laid_out_.push_back({size, peak, proposal});
+  bool take(Measured one) {
+    if (one.peak >= lowest_.size) return false;
+    const Bytes size = layout_size(graph_, one.proposal.schedule, one.peak);
+    laid_out_.push_back({size, one});
     if (size >= lowest_.size) return false;
     lowest_.size = size;
-    starts_.push_back(proposal.schedule);
-    lowest_.proposals.push_back(proposal);
+    starts_.push_back(one.proposal.schedule);
+    lowest_.proposals.push_back(std::move(one.proposal));
     return true;
   }
 
@@ -119,11 +121,10 @@ class Descent {
       const auto orders = search_.lower(order_of(starts_.back()), effort);
       starts_.pop_back();
       for (auto order = orders.rbegin(); order != orders.rend() && left_ > 0; ++order) {
-        Schedule schedule = drop_after_last_use(graph_, *order);
-        const std::size_t steps = schedule.steps.size();
-        if (simulate(graph_, schedule).peak >= lowest_.size) break;
-        take({std::move(schedule), "search"});
-        left_ -= std::min(left_, steps);
+        Measured one = measure(graph_, {drop_after_last_use(graph_, *order), "search"});
+        if (one.peak >= lowest_.size) break;
+        left_ -= std::min(left_, one.proposal.schedule.steps.size());
+        take(std::move(one));
       }
     }
   }
@@ -135,7 +136,8 @@ class Descent {
       if (online_left_ < most_steps) return false;
       OnlineRun run = run_online(graph_, lowest_.size - lowest_.size / part, most_steps);
       online_left_ -= std::min(online_left_, run.steps);
-      if (run.schedule && take({std::move(*run.schedule), online()->name()})) return true;
+      if (!run.schedule) continue;
+      if (take(measure(graph_, {std::move(*run.schedule), online()->name()}))) return true;
     }
     return false;
   }
@@ -143,20 +145,20 @@ class Descent {
   void take_trouble() {
     std::ranges::stable_sort(laid_out_, {}, &LaidOut::size);
     for (std::size_t k = 0; k < std::min(laid_out_.size(), worth_trouble); ++k) {
-      const auto& [size_before, peak, proposal] = laid_out_[k];
-      if (peak >= lowest_.size) continue;
-      if (!is_worth_trouble(proposal.schedule, size_before, peak)) continue;
-      const Bytes size = lay_out(graph_, proposal.schedule, peak).size;
+      const Measured& one = laid_out_[k].measured;
+      const Schedule& schedule = one.proposal.schedule;
+      if (one.peak >= lowest_.size) continue;
+      if (!is_worth_trouble(schedule, laid_out_[k].size, one.peak)) continue;
+      const Bytes size = lay_out(graph_, schedule, one.peak).size;
       if (size >= lowest_.size) continue;
       lowest_.size = size;
-      lowest_.proposals.push_back(proposal);
+      lowest_.proposals.push_back(one.proposal);
     }
   }
 
   struct LaidOut {
     Bytes size;
-    Bytes peak;
-    Proposal proposal;
+    Measured measured;
   };
 
   const Graph& graph_;

@@ -83,6 +83,8 @@ TEST_CASE("layout: the quick one is sound, and the one that takes its time fits 
     const Graph graph = tests::random_graph(seed, 5 + seed % 60);
     const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
     const Bytes peak = simulate(graph, schedule).peak;
+    const Bytes size = lay_out(graph, schedule, peak).size;
+    RC_ASSERT(lay_out(graph, schedule, size).size <= size);
     for (const Bytes enough : {peak, peak + peak / 20}) {
       const Bytes quick = lay_out_quickly(graph, schedule, enough).size;
       RC_ASSERT(quick >= peak);

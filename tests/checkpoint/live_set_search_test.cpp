@@ -107,12 +107,15 @@ TEST_CASE("live set search: below the next budget there is nothing either") {
     CAPTURE(seed);
     const Graph graph = tests::random_graph(seed, 4);
     const LiveSets sets(graph);
-    for (Bytes budget = sets.least_peak() - 100; budget < unlimited;) {
+    for (Bytes budget = std::max<Bytes>(sets.least_peak() - 100, 0); budget < unlimited;) {
       LiveSetSearch search(sets, budget, 100'000);
       if (search.find_any()) break;
+      REQUIRE_FALSE(search.ran_out());
       const Bytes next = search.next_budget();
       REQUIRE(next > budget);
-      CHECK_FALSE(LiveSetSearch(sets, next - 1, 100'000).find_any());
+      LiveSetSearch below(sets, next - 1, 100'000);
+      CHECK_FALSE(below.find_any());
+      CHECK_FALSE(below.ran_out());
       budget = next;
     }
   }
