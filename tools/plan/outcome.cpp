@@ -36,8 +36,8 @@ nlohmann::ordered_json to_json(const Outcome& outcome) {
           {"planning_seconds", outcome.planning_seconds}};
 }
 
-Planned plan_with(const Graph& graph, const std::string& name, const Planner& planner,
-                  Bytes budget, std::span<const Proposal> known) {
+Planned plan_with(const Graph& graph, const std::string& name, const Planner& planner, Bytes budget,
+                  std::span<const Proposal> known) {
   const auto start = std::chrono::steady_clock::now();
   Plan plan = make_plan(graph, planner, budget, known);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -43,8 +43,8 @@ struct Planned {
   Outcome outcome;
   Plan plan;
 };
-Planned plan_with(const Graph& graph, const std::string& name, const Planner& planner,
-                  Bytes budget, std::span<const Proposal> known = {});
+Planned plan_with(const Graph& graph, const std::string& name, const Planner& planner, Bytes budget,
+                  std::span<const Proposal> known = {});
 
 /// The planner called `name`, with the time limit given if it heeds one. Throws `ArgumentError`
 /// when none of the planners asked for does.
