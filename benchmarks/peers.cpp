@@ -1,0 +1,160 @@
+// Training steps against PyTorch's, in turns: medians of the ratio. The same models are in
+// benchmarks/peers/models.py. The Python that has PyTorch 2 is PALIMPSEST_PYTHON, else python3;
+// when it has none there is nothing to do.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "benchmarks/claims.h"
+#include "benchmarks/peers/process.h"
+#include "benchmarks/training/loop.h"
+#include "benchmarks/training/models.h"
+#include "benchmarks/turns.h"
+
+using namespace palimpsest;
+using namespace palimpsest::benchmarks;
+using benchmark::State;
+
+namespace {
+
+/// A model, and the most that our step may take of PyTorch's time and activation bytes.
+struct Row {
+  std::string model;
+  double time;
+  std::optional<double> bytes = {};
+  /// The share of keep-all memory that we are allowed, where PyTorch recomputes.
+  std::optional<int> percent = {};
+
+  std::string name() const { return model + (percent ? "_checkpointed" : ""); }
+};
+
+const Row rows[] = {
+    {"mlp", 0.92, 0.6},  {"gpt", 0.92, 0.6}, {"conv", 0.8, 0.6},      {"lstm", 1.0, 0.7},
+    {"rnn", 0.6, 0.7},   {"pde", 0.10, 0.4}, {"pde", 0.05, 0.15, 10}, {"small_pde", 0.03},
+    {"small_mlp", 0.03}, {"tiny", 0.03},
+};
+
+Model model_of(const Row& row) {
+  return row.model == "tiny" ? tiny_additions() : training_model(row.model);
+}
+
+std::vector<std::string> command(const std::vector<std::string>& arguments) {
+  const char* const python = std::getenv("PALIMPSEST_PYTHON");
+  std::vector<std::string> result{python != nullptr ? python : "python3", PALIMPSEST_PEER};
+  result.insert(result.end(), arguments.begin(), arguments.end());
+  return result;
+}
+
+/// PyTorch's version; nothing when there is none.
+std::optional<std::string> version() {
+  try {
+    return Process(command({}), {}).read_line();
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+/// What makes PyTorch fast here: one pool of threads, kernels for the processor there is, memory
+/// that the allocator keeps from step to step.
+std::map<std::string, std::string> tuning(int threads) {
+  const std::string count = std::to_string(threads);
+  return {{"OMP_NUM_THREADS", count},
+          {"MKL_NUM_THREADS", count},
+          {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
+          {"MALLOC_MMAP_THRESHOLD_", "8589934592"},
+          {"MALLOC_TOP_PAD_", "67108864"}};
+}
+
+/// Bytes that PyTorch's step takes beside parameters and gradients, of a fresh process that had
+/// loaded all it needs.
+double peer_activation_bytes(const Row& row) {
+  Process peer(command({row.name(), "peak"}), {});
+  const double gradients = std::stod(peer.read_line());
+  return std::stod(peer.read_line()) - gradients;
+}
+
+RunOptions options_of(const Row& row, int threads) {
+  RunOptions options{.threads = threads};
+  if (row.percent) {
+    Tape tape;
+    const Bytes everything =
+        plan_backward(model_of(row).record_loss(tape), {.planner = keep_all()}).keep_all_peak;
+    options.memory_budget = everything * *row.percent / 100;
+  }
+  return options;
+}
+
+void compare(State& state, const Row& row, int threads) {
+  Process peer(command({row.name(), std::to_string(threads)}), tuning(threads));
+  const double gradient_bytes = std::stod(peer.read_line());
+  Loop loop(model_of(row), options_of(row, threads));
+  loop.step();
+  if (gradient_bytes != static_cast<double>(loop.gradient_bytes())) {
+    state.SkipWithError("PyTorch's model has other parameters");
+    return;
+  }
+  Turns turns;
+  turns.add_once("ours", [&] { loop.step(); });
+  turns.add("theirs", [&](std::int64_t times) {
+    peer.write_line(std::to_string(times));
+    return std::stod(peer.read_line());
+  });
+  for (auto _ : state) {
+    turns.take(5);
+    state.SetIterationTime(turns.seconds("ours"));
+  }
+  const Loop::Shares shares = loop.shares();
+  state.counters["theirs"] = turns.seconds("theirs");
+  state.counters["ratio"] = turns.ratio("ours", "theirs");
+  state.counters["running"] = shares.running;
+  state.counters["kernels"] = shares.kernels;
+  if (threads > 1 || !row.bytes) return;
+  const auto ours = static_cast<double>(loop.activation_bytes());
+  const double theirs = peer_activation_bytes(row);
+  state.counters["activation_bytes"] = ours;
+  state.counters["their_bytes"] = theirs;
+  state.counters["bytes_ratio"] = ours / theirs;
+}
+
+void register_all() {
+  for (const Row& row : rows) {
+    for (const int threads : {1, 2}) {
+      const std::string name = row.name() + "/" + std::to_string(threads);
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [&row, threads](State& state) { compare(state, row, threads); })
+          ->Unit(benchmark::kMillisecond)
+          ->Iterations(1)
+          ->UseManualTime();
+    }
+  }
+}
+
+void claim(const Results& results, Claims& claims) {
+  for (const Row& row : rows) {
+    for (const char* threads : {"1", "2"}) {
+      const std::string name = row.name() + "/" + threads;
+      claims.at_most("a step of " + name, row.time, results.counter(name, "ratio"),
+                     "of PyTorch's time");
+    }
+    if (!row.bytes) continue;
+    claims.at_most("activations of " + row.name(), *row.bytes,
+                   results.counter(row.name() + "/1", "bytes_ratio"), "of PyTorch's bytes");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::optional<std::string> found = version();
+  if (!found || std::stoi(*found) < 2) {
+    std::cout << "There is no PyTorch 2 here to compare with (found: " << found.value_or("none")
+              << "); name a Python that has it in PALIMPSEST_PYTHON.\n";
+    return 0;
+  }
+  std::cout << "PyTorch " << *found << '\n';
+  register_all();
+  return run_suite(argc, argv, claim);
+}

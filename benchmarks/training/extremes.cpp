@@ -1,0 +1,98 @@
+#include <benchmark/benchmark.h>
+
+#include "benchmarks/training/loop.h"
+#include "benchmarks/training/models.h"
+#include "benchmarks/training/parts.h"
+#include "benchmarks/turns.h"
+
+namespace palimpsest::benchmarks {
+namespace {
+
+using benchmark::State;
+
+/// exp(tanh(x/2 + y)·z) + x of 10⁷ elements: six operations, with the gradients of all three
+/// operands if `differentiated`.
+class Chain {
+ public:
+  Chain(bool differentiated, RunOptions options)
+      : differentiated_(differentiated), options_(std::move(options)) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      operands_.push_back(Tensor::normal({10'000'000}, seed));
+    }
+  }
+
+  void run() {
+    tape_.clear();
+    std::vector<Var> x;
+    for (const Tensor& operand : operands_) x.push_back(tape_.parameter(operand));
+    const Var y = exp(tanh(x[0] * 0.5 + x[1]) * x[2]) + x[0];
+    std::vector<Var> targets{y};
+    if (differentiated_) {
+      for (const Var& each : gradient(y, x)) targets.push_back(each);
+    }
+    report_ = evaluate(targets, options_);
+  }
+
+  Bytes peak() const { return report_.measured_peak; }
+
+ private:
+  bool differentiated_;
+  RunOptions options_;
+  std::vector<Tensor> operands_;
+  Tape tape_;
+  Report report_;
+};
+
+void run_chain(State& state) {
+  const RunOptions options{.threads = static_cast<int>(state.range(0))};
+  Chain forward(false, options);
+  Chain gradients(true, options);
+  Turns turns;
+  turns.add_once("forward", [&] { forward.run(); });
+  turns.add_once("gradients", [&] { gradients.run(); });
+  for (auto _ : state) {
+    turns.take(3);
+    state.SetIterationTime(turns.seconds("gradients"));
+  }
+  state.counters["forward"] = turns.seconds("forward");
+  state.counters["forward_bytes"] = static_cast<double>(forward.peak());
+  state.counters["peak_bytes"] = static_cast<double>(gradients.peak());
+}
+
+/// What a node of four elements takes from being recorded to being forgotten.
+void run_tiny(State& state) {
+  Loop loop(tiny_additions(), {.threads = 1});
+  Turns turns;
+  turns.add_once("step", [&] { loop.step(); });
+  for (auto _ : state) {
+    turns.take(2);
+    state.SetIterationTime(turns.seconds("step") / tiny_nodes);
+  }
+  const Loop::Shares shares = loop.shares();
+  state.counters["recording"] = shares.recording / tiny_nodes;
+  state.counters["running"] = shares.running / tiny_nodes;
+  state.counters["kernels"] = shares.kernels / tiny_nodes;
+}
+
+}  // namespace
+
+void register_extremes() {
+  benchmark::RegisterBenchmark("chain", run_chain)
+      ->Arg(1)
+      ->Arg(2)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->UseManualTime();
+  benchmark::RegisterBenchmark("tiny", run_tiny)
+      ->Unit(benchmark::kNanosecond)
+      ->Iterations(1)
+      ->UseManualTime();
+}
+
+void claim_extremes(const Results& results, Claims& claims) {
+  // 0.03 of what libtorch took for the same, on the machine it was measured on.
+  claims.at_most("a node of four elements, recorded, differentiated, run and freed", 102,
+                 1e9 * results.seconds("tiny"), "ns");
+}
+
+}  // namespace palimpsest::benchmarks
