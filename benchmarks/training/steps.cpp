@@ -11,6 +11,15 @@ namespace {
 
 using benchmark::State;
 
+/// What `of_roofline` is a share of.
+void measure_machine(State& state) {
+  Limits limits{};
+  for (auto _ : state) limits = measure_limits();
+  state.counters["flops_per_second"] = limits.flops_per_second;
+  state.counters["cache_bytes_per_second"] = limits.cache_bytes_per_second;
+  state.counters["memory_bytes_per_second"] = limits.memory_bytes_per_second;
+}
+
 void train(State& state, const Model& model) {
   static const Limits limits = measure_limits();
   Loop forward_1(model, {.threads = 1});
@@ -43,6 +52,9 @@ void train(State& state, const Model& model) {
 }  // namespace
 
 void register_steps() {
+  benchmark::RegisterBenchmark("machine", measure_machine)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1);
   for (const Model& model : training_models()) {
     benchmark::RegisterBenchmark(model.name.c_str(), [=](State& state) { train(state, model); })
         ->Unit(benchmark::kMillisecond)
