@@ -2,6 +2,7 @@
 
 #include <Random123/philox.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 

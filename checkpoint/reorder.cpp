@@ -1,6 +1,7 @@
 #include "checkpoint/reorder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "checkpoint/liveness.h"
 #include "checkpoint/schedule.h"

@@ -2,6 +2,7 @@
 // signed distance with a sharpness, y = log(1 + exp(s·x))/s, whose derivative is σ(s·x).
 #include <palimpsest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 

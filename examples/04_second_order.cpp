@@ -2,6 +2,7 @@
 // and a product of its Hessian and a vector, made without the Hessian.
 #include <palimpsest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 

@@ -1,6 +1,7 @@
 #include "autodiff/kernels/patches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "autodiff/kernels/convolution.h"

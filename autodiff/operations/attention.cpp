@@ -1,5 +1,6 @@
 #include "autodiff/operations/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "autodiff/composition.h"

@@ -1,5 +1,7 @@
 #include "autodiff/operations/normalization.h"
 
+#include <algorithm>
+
 #include "autodiff/composition.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"

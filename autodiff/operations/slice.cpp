@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/registry.h"

@@ -1,5 +1,7 @@
 #include "checkpoint/rematerialize.h"
 
+#include <algorithm>
+
 namespace palimpsest {
 
 namespace {

@@ -1,4 +1,8 @@
 #include "autodiff/gradcheck.h"
+
+#include <algorithm>
+#include <cmath>
+
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/products.h"
 #include "tests/catch.h"

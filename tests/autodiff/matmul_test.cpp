@@ -1,5 +1,7 @@
 #include "autodiff/operations/matmul.h"
 
+#include <algorithm>
+
 #include "autodiff/gradient.h"
 #include "autodiff/operation.h"
 #include "tests/catch.h"

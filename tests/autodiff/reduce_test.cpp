@@ -1,5 +1,6 @@
 #include "autodiff/operations/reduce.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -1,5 +1,6 @@
 #include "autodiff/tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,7 @@
 #include "checkpoint/planners/live_set_search.h"
 
+#include <algorithm>
+
 #include "checkpoint/liveness.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners/extra_cost.h"

@@ -1,5 +1,6 @@
 #include "checkpoint/online_eviction.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 

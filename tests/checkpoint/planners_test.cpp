@@ -1,5 +1,6 @@
 #include "checkpoint/planners.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "checkpoint/plan.h"

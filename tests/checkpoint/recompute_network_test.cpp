@@ -1,5 +1,6 @@
 #include "checkpoint/planners/recompute_network.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "checkpoint/plan.h"

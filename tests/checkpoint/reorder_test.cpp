@@ -1,5 +1,6 @@
 #include "checkpoint/reorder.h"
 
+#include <algorithm>
 #include <set>
 
 #include "checkpoint/liveness.h"

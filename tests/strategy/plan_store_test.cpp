@@ -1,5 +1,7 @@
 #include "strategy/plan_store.h"
 
+#include <algorithm>
+
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"

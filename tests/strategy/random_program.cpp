@@ -1,5 +1,6 @@
 #include "tests/strategy/random_program.h"
 
+#include <algorithm>
 #include <random>
 
 namespace palimpsest {

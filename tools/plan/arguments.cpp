@@ -1,6 +1,7 @@
 #include "tools/plan/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -1,5 +1,6 @@
 #include "tools/plan/outcome.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 

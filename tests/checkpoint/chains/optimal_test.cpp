@@ -1,5 +1,6 @@
 #include "checkpoint/chains/optimal.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <queue>

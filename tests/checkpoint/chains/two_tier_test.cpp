@@ -1,5 +1,6 @@
 #include "checkpoint/chains/two_tier.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
