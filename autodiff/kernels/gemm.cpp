@@ -1,6 +1,8 @@
 #include "autodiff/kernels/gemm.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/parallel.h"
@@ -8,27 +10,44 @@
 namespace palimpsest {
 namespace {
 
-// A packed block of B stays in L2 while packed A streams past it.
+// A packed block of B stays in L2 while the rows of A go by.
 template <class T>
 constexpr std::int64_t most_depth = sizeof(T) == 4 ? 384 : 256;
-constexpr std::int64_t most_columns = 240;
-constexpr std::int64_t most_rows = 256;
-// Below this, packing costs more than it saves.
+template <class T>
+constexpr std::int64_t most_columns = sizeof(T) == 4 ? 480 : 336;
+// Of any level: whole tiles have a divisor of so many columns, and no more rows; vectors have a
+// divisor of so many elements.
+constexpr std::int64_t tile_columns = 48;
+constexpr std::int64_t tile_rows = 8;
+constexpr std::int64_t vector_size = 16;
+// With fewer rows or columns, the long operand is better not packed.
+constexpr std::int64_t narrow = 32;
+constexpr std::int64_t narrow_columns = 3 * tile_columns;
+// Below this, a tile is more trouble than a plain loop.
 constexpr std::int64_t unpacked_sizes = 20;
 
 bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
   return m > 1 && n > 1 && m + n + k >= unpacked_sizes;
 }
 
-/// Elements rounded up to whole vector registers, with the slack Eigen's packing writes into.
-
-struct Blocks {
-  std::int64_t rows, columns, depth;
-};
-
+/// The depth of a block: blocks of a product are as good as equal.
 template <class T>
-Blocks blocks_for(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {std::min(m, most_rows), std::min(n, most_columns), std::min(k, most_depth<T>)};
+std::int64_t depth_at_once(std::int64_t k) {
+  return k <= most_depth<T> ? k : round_up(divide_up(k, divide_up(k, most_depth<T>)), vector_size);
+}
+
+/// Whether Cᵀ = op(B)ᵀ·op(A)ᵀ reads the long operand as it lies: by rows where they are the
+/// columns of op(A)ᵀ, and one number at a time where its rows lie along the depth.
+template <class T>
+bool is_better_transposed(const Gemm<T>& p) {
+  return (p.transpose_a && p.n <= narrow && p.n < p.m) ||
+         (p.transpose_b && p.m <= narrow && p.m < p.n);
+}
+
+/// The columns there is room for at once, of op(B) or of a long op(A)ᵀ.
+template <class T>
+std::int64_t columns_at_once(std::int64_t m, std::int64_t n) {
+  return std::min(most_columns<T>, round_up(std::max(n, std::min(m, narrow_columns)), vector_size));
 }
 
 }  // namespace
@@ -36,20 +55,32 @@ Blocks blocks_for(std::int64_t m, std::int64_t n, std::int64_t k) {
 template <class T>
 Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!is_packed(m, n, k)) return 0;
-  const Blocks blocks = blocks_for<T>(m, n, k);
-  const std::int64_t elements =
-      round_up(blocks.rows * blocks.depth, 64) + round_up(blocks.columns * blocks.depth, 64);
+  const std::int64_t elements = (columns_at_once<T>(m, n) + tile_rows) * std::min(k, most_depth<T>);
   return elements * static_cast<Bytes>(sizeof(T));
 }
 
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
-  if (product.m == 0 || product.n == 0) return;
-  const Blocks blocks = blocks_for<T>(product.m, product.n, product.k);
-  BlockedGemm<T> call{product, blocks.rows, blocks.columns, blocks.depth, nullptr, nullptr};
-  if (is_packed(product.m, product.n, product.k)) {
-    call.packed_a = reinterpret_cast<T*>(workspace.data());
-    call.packed_b = call.packed_a + round_up(blocks.rows * blocks.depth, 64);
+  const auto [m, n, k] = std::array{product.m, product.n, product.k};
+  if (m == 0 || n == 0) return;
+  BlockedGemm<T> call{.product = product};
+  if (is_packed(m, n, k)) {
+    const std::int64_t room = columns_at_once<T>(m, n);
+    Gemm<T>& p = call.product;
+    call.transpose_c = is_better_transposed(product);
+    if (call.transpose_c) {
+      std::swap(p.m, p.n);
+      std::swap(p.a, p.b);
+      std::swap(p.lda, p.ldb);
+      p.transpose_a = !product.transpose_b;
+      p.transpose_b = !product.transpose_a;
+    }
+    const std::int64_t blocks = divide_up(p.n, room);
+    call.columns_block = blocks == 1 ? p.n : round_up(divide_up(p.n, blocks), tile_columns);
+    call.depth_block = depth_at_once<T>(k);
+    call.packed_size = room * call.depth_block;
+    call.packed_b = reinterpret_cast<T*>(workspace.data());
+    call.packed_a = call.packed_b + call.packed_size;
   }
   if constexpr (sizeof(T) == 8) {
     kernels().gemm_f64(call);

@@ -1,6 +1,9 @@
 #include <Eigen/Core>
+#include <algorithm>
 
+#include "autodiff/kernels/gemm_tile.h"
 #include "autodiff/kernels/level.h"
+#include "autodiff/parallel.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
@@ -18,28 +21,163 @@ template <class T>
 using Result =
     Eigen::Map<Eigen::Matrix<T, -1, -1, RowMajor>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-/// Eigen's blocking with sizes that depend on the product alone and space that somebody else owns.
+/// One product, tile by tile: blocks of B are packed while the first rows are at work on them and
+/// stay in L2, A is read where it lies or, when its columns lie in rows, tile by tile from a copy.
 template <class T>
-class Blocking : public Eigen::internal::level3_blocking<T, T> {
+class TiledGemm {
  public:
-  explicit Blocking(const BlockedGemm<T>& call) {
-    this->m_mc = call.columns_block;  // a row-major result is computed as its transpose
-    this->m_nc = call.rows_block;
-    this->m_kc = call.depth_block;
-    this->m_blockA = call.packed_b;
-    this->m_blockB = call.packed_a;
+  explicit TiledGemm(const BlockedGemm<T>& call) : call_(call), p_(call.product) {
+    // B packed to its whole depth lets each row of A be read to its end.
+    const bool whole = !p_.transpose_a && call.columns_block >= p_.n &&
+                       p_.k * round_up(p_.n, lanes<T>) <= call.packed_size;
+    group_ = whole ? p_.k : call.depth_block;
   }
-};
 
-template <class T, int OrderA, int OrderB>
-void blocked(const BlockedGemm<T>& call) {
-  const Gemm<T>& p = call.product;
-  Blocking<T> blocking(call);
-  Eigen::internal::general_matrix_matrix_product<Eigen::Index, T, OrderA, false, T, OrderB, false,
-                                                 RowMajor, 1>::run(p.m, p.n, p.k, p.a, p.lda, p.b,
-                                                                   p.ldb, p.c, 1, p.ldc, p.alpha,
-                                                                   blocking, nullptr);
-}
+  void run() {
+    for (first_depth_ = 0; first_depth_ < p_.k; first_depth_ += group_) {
+      for (first_column_ = 0; first_column_ < p_.n; first_column_ += call_.columns_block) {
+        columns_ = std::min(call_.columns_block, p_.n - first_column_);
+        for (row_ = 0; row_ < p_.m; row_ += tile_rows) {
+          rows_ = std::min<std::int64_t>(tile_rows, p_.m - row_);
+          const std::int64_t end = std::min(p_.k, first_depth_ + group_);
+          for (depth_at_ = first_depth_; depth_at_ < end; depth_at_ += call_.depth_block) {
+            run_rows();
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  /// All tiles of the rows and columns in hand, at one block of the depth.
+  void run_rows() {
+    depth_ = std::min(call_.depth_block, p_.k - depth_at_);
+    if (p_.transpose_a) pack_rows();
+    for (std::int64_t j = 0, vectors; j < columns_; j += vectors * lanes<T>) {
+      const std::int64_t left = divide_up(columns_ - j, lanes<T>);
+      vectors = left == 4 ? 2 : std::min<std::int64_t>(left, tile_vectors);
+      run_tile(j, vectors);
+    }
+  }
+
+  void run_tile(std::int64_t j, std::int64_t vectors) {
+    const std::int64_t width = vectors * lanes<T>;
+    const std::int64_t columns = std::min(width, columns_ - j);
+    T* panel =
+        call_.packed_b + (depth_at_ - first_depth_) * round_up(columns_, lanes<T>) + j * depth_;
+    const bool is_last = j + columns == columns_;
+    const bool has_more = p_.m - row_ >= 2 * tile_rows;
+    Tile<T> tile{.depth = depth_,
+                 .alpha = p_.alpha,
+                 .accumulate = p_.accumulate || depth_at_ > 0,
+                 .a = p_.a + row_ * p_.lda + depth_at_,
+                 .a_row = p_.lda,
+                 .a_step = 1,
+                 .b = panel,
+                 .b_step = width,
+                 .kept = panel};
+    tile.next = tile.a + (is_last && has_more ? tile_rows * p_.lda : 0);
+    if (p_.transpose_a) {
+      tile.next = tile.a = call_.packed_a;
+      tile.a_row = 1;
+      tile.a_step = rows_;
+    }
+    bool first = false;
+    if (row_ == 0) {
+      const T* from = p_.b + depth_at_ * (p_.transpose_b ? 1 : p_.ldb) +
+                      (first_column_ + j) * (p_.transpose_b ? p_.ldb : 1);
+      if (p_.transpose_b || columns < width) {
+        pack_columns(from, columns, width, panel);
+      } else {
+        tile.b = from;
+        tile.b_step = p_.ldb;
+        first = p_.m > tile_rows;
+        if (first) tile.next = from + (is_last ? 0 : width);
+      }
+    }
+    finish_tile(tile, tile_kernel<T>(rows_, vectors, first), j, columns, columns == width);
+  }
+
+  /// Runs the kernel on C where the tile lies there whole, else on a copy of its part of C.
+  void finish_tile(Tile<T>& tile, TileKernel<T> kernel, std::int64_t j, std::int64_t columns,
+                   bool is_whole) const {
+    const std::int64_t row_step = call_.transpose_c ? 1 : p_.ldc;
+    const std::int64_t column_step = call_.transpose_c ? p_.ldc : 1;
+    T* c = p_.c + row_ * row_step + (first_column_ + j) * column_step;
+    if (is_whole && !call_.transpose_c) {
+      tile.c = c;
+      tile.c_row = p_.ldc;
+      kernel(tile);
+      return;
+    }
+    constexpr std::int64_t width = tile_vectors * lanes<T>;
+    T copy[tile_rows * width] = {};
+    tile.c = copy;
+    tile.c_row = width;
+    if (tile.accumulate) {
+      for (std::int64_t s = 0; s < columns; ++s) {
+        for (std::int64_t r = 0; r < rows_; ++r) {
+          copy[r * width + s] = c[r * row_step + s * column_step];
+        }
+      }
+    }
+    kernel(tile);
+    for (std::int64_t s = 0; s < columns; ++s) {
+      for (std::int64_t r = 0; r < rows_; ++r) {
+        c[r * row_step + s * column_step] = copy[r * width + s];
+      }
+    }
+  }
+
+  /// The rows in hand, depth after depth.
+  void pack_rows() const {
+    const T* from = p_.a + depth_at_ * p_.lda + row_;
+    T* to = call_.packed_a;
+    const auto pack = [&](std::int64_t rows) {
+      for (std::int64_t l = 0; l < depth_; ++l) {
+        for (std::int64_t r = 0; r < rows; ++r) to[l * rows + r] = from[l * p_.lda + r];
+      }
+    };
+    if (rows_ == tile_rows)
+      pack(tile_rows);
+    else
+      pack(rows_);
+  }
+
+  /// Columns of op(B), depth after depth, filled up with zeros to whole vectors.
+  void pack_columns(const T* from, std::int64_t columns, std::int64_t width, T* to) const {
+    if (!p_.transpose_b) {
+      for (std::int64_t l = 0; l < depth_; ++l, from += p_.ldb, to += width) {
+        std::copy_n(from, columns, to);
+        std::fill_n(to + columns, width - columns, T(0));
+      }
+      return;
+    }
+    for (std::int64_t j = 0; j < width; j += lanes<T>) {
+      std::int64_t l = 0;
+      for (; j + lanes<T> <= columns && l + lanes<T> <= depth_; l += lanes<T>) {
+        Eigen::internal::PacketBlock<Packet<T>, lanes<T>> block;
+        for (int i = 0; i < lanes<T>; ++i) {
+          block.packet[i] = Eigen::internal::ploadu<Packet<T>>(from + (j + i) * p_.ldb + l);
+        }
+        Eigen::internal::ptranspose(block);
+        for (int i = 0; i < lanes<T>; ++i) {
+          Eigen::internal::pstore(to + (l + i) * width + j, block.packet[i]);
+        }
+      }
+      for (; l < depth_; ++l) {
+        for (std::int64_t i = j; i < j + lanes<T>; ++i) {
+          to[l * width + i] = i < columns ? from[i * p_.ldb + l] : T(0);
+        }
+      }
+    }
+  }
+
+  const BlockedGemm<T>& call_;
+  const Gemm<T>& p_;
+  std::int64_t group_;  // the depth to which B is packed at a time
+  std::int64_t first_depth_, first_column_, columns_, row_, rows_, depth_at_, depth_;
+};
 
 /// Calls `f` with op(A) and op(B) as Eigen expressions.
 template <class T, class F>
@@ -91,6 +229,10 @@ void matrix_vector(T alpha, const M& matrix, const T* x, std::int64_t x_step, T*
 template <class T>
 void gemm(const BlockedGemm<T>& call) {
   const Gemm<T>& p = call.product;
+  if (call.packed_b != nullptr && p.k > 0) {
+    TiledGemm<T>(call).run();
+    return;
+  }
   Result<T> c(p.c, p.m, p.n, Eigen::OuterStride<>(p.ldc));
   if (!p.accumulate) c.setZero();
   if (p.k == 0) return;
@@ -102,16 +244,8 @@ void gemm(const BlockedGemm<T>& call) {
     with_operands(p, [&](const auto&, const auto& b) {
       matrix_vector(p.alpha, b.transpose(), p.a, p.transpose_a ? p.lda : 1, p.c, 1);
     });
-  } else if (call.packed_a == nullptr) {
-    with_operands(p, [&](const auto& a, const auto& b) { c += p.alpha * a.lazyProduct(b); });
-  } else if (p.transpose_a && p.transpose_b) {
-    blocked<T, ColMajor, ColMajor>(call);
-  } else if (p.transpose_a) {
-    blocked<T, ColMajor, RowMajor>(call);
-  } else if (p.transpose_b) {
-    blocked<T, RowMajor, ColMajor>(call);
   } else {
-    blocked<T, RowMajor, RowMajor>(call);
+    with_operands(p, [&](const auto& a, const auto& b) { c += p.alpha * a.lazyProduct(b); });
   }
 }
 

@@ -27,11 +27,12 @@ using BinaryKernel = void (*)(const T* a, std::int64_t a_step, const T* b, std::
 template <class T>
 struct BlockedGemm {
   Gemm<T> product;
-  std::int64_t rows_block;
-  std::int64_t columns_block;
-  std::int64_t depth_block;
-  T* packed_a;
-  T* packed_b;
+  bool transpose_c = false;  ///< what is computed is the transpose of what c holds
+  std::int64_t columns_block = 0;
+  std::int64_t depth_block = 0;
+  T* packed_a = nullptr;         ///< of as many rows as a tile has, depth_block each
+  T* packed_b = nullptr;         ///< null where nothing is to be packed
+  std::int64_t packed_size = 0;  ///< elements at packed_b
 };
 
 /// The inner loops compiled for one instruction-set level; arrays are indexed by the position of a

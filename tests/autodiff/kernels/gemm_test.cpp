@@ -93,10 +93,13 @@ struct Sizes {
 TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[gemm]", float,
                    double) {
   const Sizes sizes = GENERATE(values<Sizes>({
-      {0, 3, 2},      {3, 0, 2},      {3, 2, 0},      {1, 1, 1},     {1, 1, 700},   {1, 5, 3},
-      {5, 1, 3},      {1, 40, 1000},  {700, 1, 33},   {1, 700, 33},  {2, 2, 2},     {3, 5, 7},
-      {16, 16, 16},   {16, 16, 17},   {2, 300, 100},  {300, 2, 100}, {17, 31, 257}, {63, 65, 64},
-      {129, 33, 300}, {33, 241, 130}, {300, 257, 70}, {2, 2, 5000},
+      {0, 3, 2},      {3, 0, 2},      {3, 2, 0},      {1, 1, 1},     {1, 1, 700},    {1, 5, 3},
+      {5, 1, 3},      {1, 40, 1000},  {700, 1, 33},   {1, 700, 33},  {2, 2, 2},      {3, 5, 7},
+      {16, 16, 16},   {16, 16, 17},   {2, 300, 100},  {300, 2, 100}, {17, 31, 257},  {63, 65, 64},
+      {129, 33, 300}, {33, 241, 130}, {300, 257, 70}, {2, 2, 5000},  {7, 47, 383},   {8, 48, 384},
+      {9, 49, 385},   {10, 145, 770}, {17, 481, 40},  {33, 961, 20}, {24, 337, 257}, {12, 600, 390},
+      {481, 17, 30},  {500, 32, 520}, {200, 9, 400},  {3, 200, 300}, {961, 33, 20},  {16, 64, 1},
+      {64, 192, 8},
   }));
   const std::int64_t gap = GENERATE(0, 3);
   for (int flags = 0; flags < 8; ++flags) {
@@ -104,6 +107,31 @@ TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[
     Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
     one.run(1);
     CHECK(one.error() <= 1);
+  }
+}
+
+TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "[gemm]", float,
+                   double) {
+  const Sizes sizes = GENERATE(values<Sizes>({{40, 700, 500}, {700, 40, 500}, {60, 60, 800}}));
+  const Sizes part = GENERATE(values<Sizes>({{2, 35, 0}, {9, 11, 0}, {33, 17, 0}, {40, 2, 0}}));
+  const std::int64_t row = 5;
+  const std::int64_t column = 21;
+  for (int flags = 0; flags < 4; ++flags) {
+    CAPTURE(sizes.m, sizes.n, sizes.k, part.m, part.n, flags);
+    Case<TestType> all(sizes.m, sizes.n, sizes.k, flags, 3);
+    all.run(1);
+    Case<TestType> few = all;
+    Gemm<TestType>& p = few.product;
+    p.m = std::min(part.m, sizes.m - row);
+    p.n = std::min(part.n, sizes.n - column);
+    p.a += row * (p.transpose_a ? 1 : p.lda);
+    p.b += column * (p.transpose_b ? p.ldb : 1);
+    few.run(1);
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      const auto* whole = &all.c[static_cast<std::size_t>((row + i) * p.ldc + column)];
+      const auto* cut = &few.c[static_cast<std::size_t>(i * p.ldc)];
+      CHECK(std::equal(cut, cut + p.n, whole));
+    }
   }
 }
 
@@ -117,6 +145,9 @@ TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", 
       {3000, 1, 700},
       {33, 40, 30000},
       {2, 3, 300000},
+      {8, 1024, 400},
+      {2000, 16, 400},
+      {32, 900, 513},
   }));
   for (int flags = 0; flags < 8; ++flags) {
     CAPTURE(sizes.m, sizes.n, sizes.k, flags);

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+/// The inner loop of matrix products: a tile of the result that stays in vector registers while the
+/// depth goes by.
+namespace palimpsest::PALIMPSEST_LEVEL {
+
+template <class T>
+using Packet = typename Eigen::internal::packet_traits<T>::type;
+template <class T>
+inline constexpr int lanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
+
+/// Of a whole tile, in vectors of columns and in rows: what the registers hold.
+inline constexpr int tile_vectors = 3;
+inline constexpr int tile_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
+
+/// A tile of C += α·A·B, or C = α·A·B.
+template <class T>
+struct Tile {
+  std::int64_t depth;
+  T alpha;
+  bool accumulate;
+  const T* a;  ///< of row i and depth l at i·a_row + l·a_step
+  std::int64_t a_row, a_step;
+  const T* b;  ///< of depth l at l·b_step, its vectors one after the other
+  std::int64_t b_step;
+  T* c = nullptr;
+  std::int64_t c_row = 0;
+  T* kept = nullptr;  ///< where B goes, depth after depth, aligned
+  const T* next =
+      nullptr;  ///< what to fetch: B of the tile that follows the first rows, A of other tiles
+};
+
+/// First: the tile belongs to the first rows, whose B comes from memory and is kept for the others.
+/// An element is the same chain of multiply-adds over the depth in a tile of any size.
+template <class T, int Rows, int Vectors, bool First>
+void multiply_tile(const Tile<T>& tile) {
+  using Eigen::internal::ploadu, Eigen::internal::pstore, Eigen::internal::pstoreu;
+  using Eigen::internal::pmadd, Eigen::internal::prefetch, Eigen::internal::pset1;
+  using P = Packet<T>;
+  P sum[Rows][Vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 3
+    for (int j = 0; j < Vectors; ++j) {
+      sum[i][j] = pset1<P>(T(0));
+      prefetch(tile.c + i * tile.c_row + j * lanes<T>);
+    }
+  }
+  const T* a = tile.a;
+  const T* b = tile.b;
+  T* kept = tile.kept;
+  const T* next = tile.next;
+  const std::int64_t a_row = tile.a_row;
+  for (std::int64_t l = 0; l < tile.depth; ++l) {
+    P x[Vectors];
+#pragma GCC unroll 3
+    for (int j = 0; j < Vectors; ++j) {
+      x[j] = ploadu<P>(b + j * lanes<T>);
+      if constexpr (First) {
+        pstore(kept + j * lanes<T>, x[j]);
+        prefetch(next + j * lanes<T>);
+      }
+    }
+    // A vector's worth of loads more would be felt where there is only one to hide it behind.
+    if constexpr (!First && Rows == tile_rows && Vectors > 1) {
+      prefetch(next + l % Rows * a_row + l / Rows * Rows);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < Rows; ++i) {
+      const P factor = pset1<P>(a[i * a_row]);
+#pragma GCC unroll 3
+      for (int j = 0; j < Vectors; ++j) sum[i][j] = pmadd(factor, x[j], sum[i][j]);
+    }
+    a += tile.a_step;
+    b += tile.b_step;
+    if constexpr (First) {
+      kept += Vectors * lanes<T>;
+      next += tile.b_step;
+    }
+  }
+  const P alpha = pset1<P>(tile.alpha);
+#pragma GCC unroll 8
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 3
+    for (int j = 0; j < Vectors; ++j) {
+      T* c = tile.c + i * tile.c_row + j * lanes<T>;
+      const P old = tile.accumulate ? ploadu<P>(c) : pset1<P>(T(0));
+      pstoreu(c, pmadd(alpha, sum[i][j], old));
+    }
+  }
+}
+
+template <class T>
+using TileKernel = void (*)(const Tile<T>&);
+
+/// The kernel for a tile of `rows` ≤ tile_rows (where `first`, exactly so many) and of `vectors`.
+template <class T>
+TileKernel<T> tile_kernel(std::int64_t rows, std::int64_t vectors, bool first) {
+  constexpr auto others = []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<TileKernel<T>, sizeof...(I)>{
+        multiply_tile<T, I / tile_vectors + 1, I % tile_vectors + 1, false>...};
+  }(std::make_integer_sequence<int, tile_rows * tile_vectors>());
+  constexpr auto firsts = []<int... I>(std::integer_sequence<int, I...>) {
+    return std::array<TileKernel<T>, sizeof...(I)>{multiply_tile<T, tile_rows, I + 1, true>...};
+  }(std::make_integer_sequence<int, tile_vectors>());
+  return first ? firsts[static_cast<std::size_t>(vectors - 1)]
+               : others[static_cast<std::size_t>((rows - 1) * tile_vectors + vectors - 1)];
+}
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL
