@@ -73,7 +73,7 @@
 #include "strategy/backward.h"
 #include "strategy/engine.h"
 #include "strategy/evaluators.h"
-#include "strategy/executor.h"
+#include "strategy/event.h"
 #include "strategy/optimizer.h"
 #include "strategy/options.h"
 #include "strategy/program.h"

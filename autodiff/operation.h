@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <typeinfo>
+#include <vector>
 
 #include "autodiff/tensor.h"
 
@@ -66,6 +68,47 @@ struct KernelCall {
   const Operand& output(std::size_t i = 0) const { return outputs[i]; }
 };
 
+/// Elements [0, n) of an elementwise operation's output, from as many elements of each input, or
+/// from its first alone where its step is 0.
+struct PointwiseCall {
+  const Attributes& attributes;
+  std::array<const std::byte*, 3> inputs;
+  std::array<std::int64_t, 3> steps;
+  std::byte* output;
+  std::int64_t n;
+
+  template <class T>
+  const T* input(std::size_t i = 0) const {
+    return reinterpret_cast<const T*>(inputs[i]);
+  }
+  template <class T>
+  T* to() const {
+    return reinterpret_cast<T*>(output);
+  }
+};
+/// A kernel that takes such calls; without `steps` only those whose steps are all 1. Null when
+/// there is none.
+struct PointwiseKernel {
+  void (*run)(const PointwiseCall&) = nullptr;
+  bool steps = false;
+};
+
+/// Where an operation that only moves elements finds them: place i of the output is place
+/// `offset` + Σ iₐ·`strides`ₐ of the input.
+struct Access {
+  Strides strides{};
+  std::int64_t offset = 0;
+};
+
+/// Elements [begin, end) of the output of an operation that only moves elements: those of an input,
+/// all of them in order, or one number.
+struct Stretch {
+  std::int64_t begin;
+  std::int64_t end;
+  int input;  ///< −1: `number` in every place
+  double number = 0;
+};
+
 /// What running a node takes, for the planners.
 struct Cost {
   double flops = 0;  ///< floating-point operations; a transcendental function counts as 10
@@ -93,6 +136,15 @@ struct Operation {
   Cost (*cost)(const NodeView&) = nullptr;
   /// Bytes of scratch needed when `threads` may run; null: none.
   Bytes (*workspace)(const NodeView&, int threads) = nullptr;
+
+  /// For elementwise operations, whose inputs broadcast: the kernel of a run of elements, which has
+  /// the bits of `compute`; a null one for operands it does not take.
+  PointwiseKernel (*pointwise)(const NodeView&) = nullptr;
+  /// For operations of one input that take each element from one place of it.
+  Access (*access)(const NodeView&) = nullptr;
+  /// For operations that put inputs one behind the other: the stretches of the output, in order;
+  /// none where they do not lie so in memory.
+  std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
   bool view = false;  ///< output 0 shares the storage of input 0; `compute` is not called

@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "benchmarks/claims.h"
 #include "benchmarks/models.h"

@@ -44,6 +44,9 @@ class Planner {
     static_cast<void>(keep_all_peak);
     return budget;
   }
+  /// True for a planner whose settings name nodes by their place on the tape. An engine then plans
+  /// the nodes as they were recorded, none of them in groups.
+  virtual bool names_nodes() const { return false; }
   /// True for a planner that looks for the cheapest plan: when keep-all fits it is taken, and
   /// nothing is proposed.
   virtual bool accepts_keep_all() const { return false; }

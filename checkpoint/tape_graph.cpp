@@ -35,9 +35,19 @@ std::string scopes_of(const Tape& tape) {
 
 }  // namespace
 
+double seconds_of(const Cost& cost, const Machine& machine) {
+  return cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
+         machine.seconds_per_node;
+}
+
 void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine,
                  bool supplied) {
   const NodeId node = graph.node_count();
+  append_node(graph, tape, node, tape.inputs(node), threads, machine, supplied);
+}
+
+void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const ValueId> inputs,
+                 int threads, const Machine& machine, bool supplied) {
   const Operation& operation = tape.operation(node);
   const NodeView view(tape, node);
   Graph::Traits traits;
@@ -45,9 +55,7 @@ void append_node(Graph& graph, const Tape& tape, int threads, const Machine& mac
   const bool source = operation.leaf || supplied;
   traits.source = source;
   if (!source && !operation.view) {
-    const Cost cost = cost_of(view);
-    traits.cost = cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
-                  machine.seconds_per_node;
+    traits.cost = seconds_of(cost_of(view), machine);
     traits.workspace = workspace_of(view, threads);
   }
   std::vector<Graph::Output> outputs(tape.output_count(node));
@@ -55,8 +63,7 @@ void append_node(Graph& graph, const Tape& tape, int threads, const Machine& mac
     outputs[i].bytes = tape.bytes(tape.first_output(node) + i);
   }
   if (operation.view && !source) outputs[0].view_of = 0;
-  graph.add_node(source ? std::span<const ValueId>() : tape.inputs(node), outputs,
-                 std::move(traits));
+  graph.add_node(source ? std::span<const ValueId>() : inputs, outputs, std::move(traits));
 }
 
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,

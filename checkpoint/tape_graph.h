@@ -16,8 +16,14 @@ struct Machine {
   double seconds_per_node = 1e-6;  ///< to run any node that is no view
 };
 
-/// Appends the next node of `tape` to a graph that holds those before it (see `graph_of`), as a
-/// source when it is `supplied` by the user.
+/// What carrying out work takes, by the rates of the machine.
+double seconds_of(const Cost& cost, const Machine& machine = {});
+
+/// Appends a node of `tape` that reads `inputs` of the graph (see `graph_of`), as a source when it
+/// is `supplied` by the user.
+void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const ValueId> inputs,
+                 int threads, const Machine& machine = {}, bool supplied = false);
+/// Appends the next node of `tape` to a graph that holds those before it.
 void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine = {},
                  bool supplied = false);
 

@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "checkpoint/graph_file.h"
 #include "strategy/evaluators.h"
+#include "strategy/fusion/lowered.h"
 #include "strategy/present.h"
 
 namespace palimpsest {
@@ -105,7 +106,9 @@ Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
 void write_graph(const Var& loss, const std::string& path, Where where) {
   if (!loss.defined()) throw_foreign(loss, "write_graph", where);
   const Recorded recorded(loss, where);
-  write_graph(loss.tape(), recorded.targets, path, recorded.backward_begins);
+  const Lowered lowered =
+      Lowered::fused(loss.tape(), recorded.targets, 1, recorded.backward_begins, {}, true);
+  write_graph(lowered.graph(), path);
 }
 
 Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {

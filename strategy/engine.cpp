@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "autodiff/execute.h"
 #include "autodiff/kernels/kernels.h"
@@ -13,6 +14,7 @@
 #include "checkpoint/planners.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/executor.h"
+#include "strategy/fusion/lowered_store.h"
 #include "strategy/plan_store.h"
 #include "strategy/present.h"
 
@@ -42,6 +44,31 @@ const PlannerPtr& planner_of(const RunOptions& options) {
   return options.planner != nullptr ? options.planner : standard;
 }
 
+bool may_fuse(const RunOptions& options) {
+  return options.fuse && !options.anomaly && !planner_of(options)->names_nodes();
+}
+
+std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowered) {
+  return {lowered, &lowered->graph()};
+}
+
+/// Calls `f` for the tape with its elementwise nodes in groups where that is allowed. Where it
+/// refuses the budget, since groups hold all they make at once, calls it for the tape as recorded.
+template <class F>
+auto fused_if_it_fits(LoweredStore& store, const Tape& tape, const LoweredStore::Request& request,
+                      const RunOptions& options, F f) {
+  if (!may_fuse(options)) return f(store.find_or_make(tape, request, false));
+  try {
+    return f(store.find_or_make(tape, request, true));
+  } catch (const BudgetError& fused) {
+    try {
+      return f(store.find_or_make(tape, request, false));
+    } catch (const BudgetError& unfused) {
+      throw fused.smallest_feasible() < unfused.smallest_feasible() ? fused : unfused;
+    }
+  }
+}
+
 void check(const RunOptions& options) {
   if (options.memory_budget < 0) {
     throw ArgumentError("[run] a memory budget of " + std::to_string(options.memory_budget) +
@@ -55,6 +82,7 @@ struct Engine::State {
   Meter meter;
   Arena arena;
   std::vector<Arena::Range> held;  // of the arena: targets of the last run
+  LoweredStore lowered;
   PlanStore plans;
   std::optional<tbb::task_arena> threads;
 
@@ -90,8 +118,12 @@ Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId bac
   check(options);
   const int threads = checked_threads(options.threads);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  return make_plan(graph_of(tape, targets, threads, backward_begins, {}, held),
-                   *planner_of(options), options.memory_budget);
+  LoweredStore store;
+  return fused_if_it_fits(store, tape, {targets, backward_begins, held, threads}, options,
+                          [&](const std::shared_ptr<const Lowered>& lowered) {
+                            return make_plan(lowered->graph(), *planner_of(options),
+                                             options.memory_budget);
+                          });
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -113,7 +145,7 @@ Bytes present_bytes(const Graph& graph) {
   return bytes;
 }
 
-void fill(Report& report, const Tape& tape, const PlanStore::Entry& entry,
+void fill(Report& report, const Tape& tape, const Lowered& lowered, const PlanStore::Entry& entry,
           std::span<const Event> events) {
   const Plan& plan = entry.ready.plan;
   report.plan_reused = entry.reused;
@@ -130,14 +162,17 @@ void fill(Report& report, const Tape& tape, const PlanStore::Entry& entry,
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
   report.compute_overhead = plan.compute_overhead();
-  std::vector<bool> seen(tape.node_count());
+  std::vector<bool> seen(lowered.graph().node_count());
   report.steps.reserve(events.size());
   for (const Event& event : events) {
-    std::string name(tape.scope_of(event.node));
-    if (!name.empty() && !tape.name(event.node).empty()) name += '/';
-    name += tape.name(event.node);
-    report.steps.push_back(
-        {std::string(tape.operation(event.node).name), std::move(name), event, seen[event.node]});
+    const NodeId node = lowered.node(event.node);
+    std::string name(tape.scope_of(node));
+    if (!name.empty() && !tape.name(node).empty()) name += '/';
+    name += tape.name(node);
+    const std::string_view operation = lowered.program(event.node) != nullptr
+                                           ? lowered.graph().name(event.node)
+                                           : tape.operation(node).name;
+    report.steps.push_back({std::string(operation), std::move(name), event, seen[event.node]});
     report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
     seen[event.node] = true;
   }
@@ -153,21 +188,26 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   Report report;
   report.threads = checked_threads(options.threads);
   const Clock::time_point planning = Clock::now();
-  PlanStore::Entry& entry =
-      state_->plans.find_or_make(graph_of(tape, targets, report.threads, backward_begins, {}, held),
-                                 planner_of(options), options.memory_budget);
+  const auto [found, entry] = fused_if_it_fits(
+      state_->lowered, tape, {targets, backward_begins, held, report.threads}, options,
+      [&](const std::shared_ptr<const Lowered>& lowered) {
+        return std::pair<std::shared_ptr<const Lowered>, PlanStore::Entry&>(
+            lowered, state_->plans.find_or_make(graph_in(lowered), planner_of(options),
+                                                options.memory_budget));
+      });
+  const Lowered& lowered = *found;
   report.planning_seconds = seconds_since(planning);
 
   const Plan& plan = entry.ready.plan;
   // Values that are present have a place in the layout too. A few are copied there; with many, an
   // arena of the layout's size beside them would be too much, and each value gets its own storage.
-  const Bytes present = present_bytes(entry.graph);
+  const Bytes present = present_bytes(lowered.graph());
   const bool in_arena = plan.layout.size > 0 && present <= plan.layout.size / 16;
   const Arena* arena = in_arena ? &state_->arena_for(entry.ready) : nullptr;
   if (!in_arena) state_->give_arena_up();
 
   const Clock::time_point running = Clock::now();
-  Executor executor(tape, entry.graph, plan, entry.ready.program, state_->meter, arena);
+  Executor executor(tape, lowered, plan, entry.ready.program, state_->meter, arena);
   state_->thread_arena(report.threads).execute([&] {
     executor.run(report.threads, options.anomaly);
   });
@@ -175,7 +215,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   entry.run_seconds += report.run_seconds;
   report.measured_peak = executor.peak_reserved();
   report.measured_live_peak = executor.peak_live();
-  fill(report, tape, entry, executor.events());
+  fill(report, tape, lowered, entry, executor.events());
   return report;
 }
 

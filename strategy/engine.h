@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autodiff/var.h"
+#include "checkpoint/meter.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
 

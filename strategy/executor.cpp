@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 
@@ -12,10 +13,11 @@
 
 namespace palimpsest {
 
-Executor::Executor(Tape& tape, const Graph& graph, const Plan& plan, const Program& program,
+Executor::Executor(Tape& tape, const Lowered& lowered, const Plan& plan, const Program& program,
                    Meter meter, const Arena* arena)
     : tape_(tape),
-      graph_(graph),
+      lowered_(lowered),
+      graph_(lowered.graph()),
       plan_(plan),
       program_(program),
       meter_(std::move(meter)),
@@ -54,11 +56,11 @@ void Executor::take_present() {
   written_.assign(graph_.value_count(), 0);
   for (ValueId value = 0; value < graph_.value_count(); ++value) {
     if (graph_.is_source_value(value)) {
-      storages_[value] = tape_.buffer(value);
+      storages_[value] = tape_.buffer(lowered_.recorded(value));
     } else if (graph_.is_present(value)) {
       // Moved, so that a drop frees it: a view and its base share one storage.
-      storages_[graph_.storage(value)] = tape_.buffer(value);
-      tape_.drop(value);
+      storages_[graph_.storage(value)] = tape_.buffer(lowered_.recorded(value));
+      tape_.drop(lowered_.recorded(value));
     }
   }
 }
@@ -93,7 +95,7 @@ Bytes Executor::live_bytes() const {
 
 void Executor::restore(bool finished) {
   const auto give_back = [&](ValueId value) {
-    tape_.set_buffer(value, storages_[graph_.storage(value)]);
+    tape_.set_buffer(lowered_.recorded(value), storages_[graph_.storage(value)]);
   };
   if (finished) {
     for (const ValueId target : graph_.targets()) give_back(target);
@@ -183,7 +185,9 @@ void Executor::compute(std::uint32_t step, NodeId node) {
     storages_[plan_.layout.intervals[interval].storage] = make(interval);
   }
   event.live = meter_.live();
-  const Operation& operation = tape_.operation(node);
+  const NodeId recorded = lowered_.node(node);
+  const TileProgram* fused = lowered_.program(node);
+  const Operation& operation = tape_.operation(recorded);
   if (operation.view) {
     event.start = event.end = now();
     return;
@@ -191,14 +195,15 @@ void Executor::compute(std::uint32_t step, NodeId node) {
   std::vector<Operand> operands;
   operands.reserve(graph_.inputs(node).size() + graph_.output_count(node));
   for (const ValueId input : graph_.inputs(node)) {
-    operands.push_back({storages_[graph_.storage(input)].get(), tape_.type(input)});
+    operands.push_back(
+        {storages_[graph_.storage(input)].get(), tape_.type(lowered_.recorded(input))});
   }
   for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
     const ValueId output = graph_.first_output(node) + i;
     // An empty value has no interval, but must be told from one that is not there.
     if (storages_[output] == nullptr) storages_[output] = allocate_buffer(0);
     written_[output] = 1;
-    operands.push_back({storages_[output].get(), tape_.type(output)});
+    operands.push_back({storages_[output].get(), tape_.type(lowered_.recorded(output))});
   }
   Buffer workspace;
   std::size_t workspace_bytes = 0;
@@ -211,10 +216,14 @@ void Executor::compute(std::uint32_t step, NodeId node) {
   const auto inputs = all.first(graph_.inputs(node).size());
   const auto outputs = all.subspan(inputs.size());
   event.start = now();
-  execute(operation, tape_.attributes(node), inputs, outputs, {workspace.get(), workspace_bytes},
-          threads_);
+  const std::span<std::byte> scratch(workspace.get(), workspace_bytes);
+  if (fused != nullptr) {
+    fused->run(tape_, inputs, outputs, scratch, threads_);
+  } else {
+    execute(operation, tape_.attributes(recorded), inputs, outputs, scratch, threads_);
+  }
   event.end = now();
-  if (anomaly_) check_finite(tape_, node, inputs, outputs);
+  if (anomaly_) check_finite(tape_, recorded, inputs, outputs);
 }
 
 }  // namespace palimpsest

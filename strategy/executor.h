@@ -4,26 +4,19 @@
 #include <vector>
 
 #include "checkpoint/arena.h"
+#include "strategy/event.h"
+#include "strategy/fusion/lowered.h"
 #include "strategy/program.h"
 
 namespace palimpsest {
-
-/// One compute step as it happened.
-struct Event {
-  NodeId node = none;
-  std::int64_t start = 0;  ///< of the kernel, in nanoseconds since the run began
-  std::int64_t end = 0;
-  Bytes live = 0;  ///< live bytes at the meter while it ran
-  int thread = 0;  ///< index in the arena of threads
-};
 
 /// Carries a plan out on a tape: the only place where planned values are computed.
 class Executor {
  public:
   /// Values lie in `arena`, those that are present copied there first, or each in storage of its
   /// own when `arena` is null; either way `meter` counts them.
-  Executor(Tape& tape, const Graph& graph, const Plan& plan, const Program& program, Meter meter,
-           const Arena* arena);
+  Executor(Tape& tape, const Lowered& lowered, const Plan& plan, const Program& program,
+           Meter meter, const Arena* arena);
 
   /// Runs every step on at most `threads` threads, 1 in the order of the schedule. Afterwards the
   /// targets are present on the tape, and of the other values only leaves. When a kernel throws, or
@@ -51,6 +44,7 @@ class Executor {
   void restore(bool finished);
 
   Tape& tape_;
+  const Lowered& lowered_;
   const Graph& graph_;
   const Plan& plan_;
   const Program& program_;

@@ -18,6 +18,9 @@ struct RunOptions {
   /// Most threads; 0 is one per core, and never more than oneTBB allows in this process. The
   /// results are the same bits for any number.
   int threads = 0;
+  /// Runs elementwise operations in groups, each in one pass over tiles that stay in the cache: the
+  /// same bits, in less time and memory. Planners that name nodes, and anomaly mode, go without.
+  bool fuse = true;
   /// Anomaly mode: the first NaN or infinity throws `AnomalyError` naming where it came from.
   bool anomaly = false;
 };

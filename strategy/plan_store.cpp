@@ -62,13 +62,25 @@ Bytes limit_of(const PlanStore::Entry& entry) {
 PlanStore::Ready::Ready(const Graph& graph, Plan p)
     : plan(std::move(p)), program(graph, plan), results(places_of_targets(graph, plan)) {}
 
-PlanStore::Entry& PlanStore::find_or_make(Graph graph, const PlannerPtr& planner, Bytes budget) {
-  const std::uint64_t hash = graph.structure_hash();
+PlanStore::Entry& PlanStore::find_or_make(const std::shared_ptr<const Graph>& graph,
+                                          const PlannerPtr& planner, Bytes budget) {
   const std::string key = planner->key();
+  for (const Refusal& refusal : refusals_) {
+    if (refusal.graph == graph && refusal.key == key && refusal.budget == budget) {
+      throw refusal.error;
+    }
+  }
+  std::optional<std::uint64_t> hash;  // found out when it is needed
+  const auto is_same = [&](const Entry& entry) {
+    if (entry.key != key) return false;
+    if (entry.graph == graph) return true;
+    if (!hash) hash = graph->structure_hash();
+    return entry.hash == *hash && *entry.graph == *graph;
+  };
   std::vector<const Entry*> others;
   auto same = entries_.end();
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (entry->hash != hash || entry->key != key || !(entry->graph == graph)) continue;
+    if (!is_same(*entry)) continue;
     if (entry->budget == budget) {
       same = entry;
     } else {
@@ -79,6 +91,7 @@ PlanStore::Entry& PlanStore::find_or_make(Graph graph, const PlannerPtr& planner
     for (const Entry* other : others) adopt(*same, other->ready.plan);
     improve(*same);
     same->reused = true;
+    same->graph = graph;
     entries_.splice(entries_.begin(), entries_, same);
     return entries_.front();
   }
@@ -87,12 +100,19 @@ PlanStore::Entry& PlanStore::find_or_make(Graph graph, const PlannerPtr& planner
     known.emplace_back(other->ready.plan.schedule, other->ready.plan.planner);
   }
   const Clock::time_point start = Clock::now();
-  std::optional<Plan> plan = hurried_plan(graph, *planner, budget, known);
+  std::optional<Plan> plan = hurried_plan(*graph, *planner, budget, known);
   const bool hurried = plan.has_value();
-  if (!plan) plan = make_plan(graph, *planner, budget, known);
-  Ready ready(graph, std::move(*plan));
+  try {
+    if (!plan) plan = make_plan(*graph, *planner, budget, known);
+  } catch (const BudgetError& error) {
+    refusals_.push_front({graph, key, budget, error});
+    if (refusals_.size() > most_entries) refusals_.pop_back();
+    throw;
+  }
+  Ready ready(*graph, std::move(*plan));
   ++made_;
-  entries_.push_front({hash, key, planner, budget, std::move(graph), std::move(ready)});
+  if (!hash) hash = graph->structure_hash();
+  entries_.push_front({*hash, key, planner, budget, graph, std::move(ready)});
   entries_.front().hurried = hurried;
   entries_.front().planning_seconds = seconds_since(start);
   if (entries_.size() > most_entries) entries_.pop_back();
@@ -103,13 +123,13 @@ double PlanStore::adopt(Entry& entry, Plan plan) {
   const double saved = entry.ready.plan.simulation.cost - plan.simulation.cost;
   if (saved <= 0 || plan.predicted_peak() > limit_of(entry)) return 0;
   plan.budget = entry.budget;
-  entry.ready = Ready(entry.graph, std::move(plan));
+  entry.ready = Ready(*entry.graph, std::move(plan));
   return saved;
 }
 
 void PlanStore::improve(Entry& entry) {
   if (entry.vain >= most_vain || entry.ready.plan.simulation.recomputed == 0) return;
-  const double next = entry.hurried ? whole_seconds(entry.graph) : entry.next_seconds;
+  const double next = entry.hurried ? whole_seconds(*entry.graph) : entry.next_seconds;
   if (share * entry.run_seconds < entry.planning_seconds + next) return;
   const Clock::time_point start = Clock::now();
   if (entry.hurried) {
@@ -137,7 +157,7 @@ void PlanStore::continue_search(Entry& entry) {
 double PlanStore::look(Entry& entry, const Planner& planner) {
   const Proposal present(entry.ready.plan.schedule, entry.ready.plan.planner);
   const double saved =
-      adopt(entry, make_plan(entry.graph, planner, limit_of(entry), {&present, 1}));
+      adopt(entry, make_plan(*entry.graph, planner, limit_of(entry), {&present, 1}));
   if (saved > 0) ++entry.improvements;
   return saved;
 }

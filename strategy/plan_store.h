@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ class PlanStore {
     std::string key;     ///< of the planner
     PlannerPtr planner;
     Bytes budget;
-    Graph graph;
+    std::shared_ptr<const Graph> graph;
     Ready ready;
     bool reused = false;
     bool hurried = false;
@@ -44,9 +45,11 @@ class PlanStore {
     int vain = 0;  ///< rounds since the last that found one
   };
 
-  /// The plan for `graph`, made now unless it is there. The reference holds until the next call.
-  /// Throws what `make_plan` throws.
-  Entry& find_or_make(Graph graph, const PlannerPtr& planner, Bytes budget);
+  /// The plan for `graph`, made now unless it is there; soonest for the very graph that it was made
+  /// for. The reference holds until the next call. Throws what `make_plan` throws, at once when it
+  /// did so before.
+  Entry& find_or_make(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
+                      Bytes budget);
 
   /// Graphs planned so far.
   std::uint64_t made() const { return made_; }
@@ -59,7 +62,16 @@ class PlanStore {
   /// Plans again and adopts the result; returns the seconds saved.
   static double look(Entry& entry, const Planner& planner);
 
+  /// A budget that was refused.
+  struct Refusal {
+    std::shared_ptr<const Graph> graph;
+    std::string key;
+    Bytes budget;
+    BudgetError error;
+  };
+
   std::list<Entry> entries_;  // most recently used first
+  std::list<Refusal> refusals_;
   std::uint64_t made_ = 0;
 };
 

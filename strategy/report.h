@@ -6,7 +6,7 @@
 
 #include "autodiff/tape.h"
 #include "checkpoint/plan.h"
-#include "strategy/executor.h"
+#include "strategy/event.h"
 #include "strategy/svg.h"
 
 namespace palimpsest {

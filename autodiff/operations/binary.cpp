@@ -56,6 +56,34 @@ void compute_comparison(const KernelCall& call) {
                 [&]<class T>(T) { run<T, bool>(comparison_kernels<T>()[index], call); });
 }
 
+template <std::size_t index, class T>
+void compute_run(const PointwiseCall& call) {
+  binary_kernels<T>()[index](call.input<T>(0), call.steps[0], call.input<T>(1), call.steps[1],
+                             call.to<T>(), call.n);
+}
+
+template <std::size_t index, class T>
+void compare_run(const PointwiseCall& call) {
+  comparison_kernels<T>()[index](call.input<T>(0), call.steps[0], call.input<T>(1), call.steps[1],
+                                 call.to<bool>(), call.n);
+}
+
+template <std::size_t index>
+PointwiseKernel run_of(const NodeView& node) {
+  const DType dtype = node.output().dtype;
+  if (is_half(dtype)) return {};
+  return visit_numeric(dtype,
+                       []<class T>(T) { return PointwiseKernel{compute_run<index, T>, true}; });
+}
+
+template <std::size_t index>
+PointwiseKernel comparison_run_of(const NodeView& node) {
+  const DType dtype = node.input(0).dtype;
+  if (is_half(dtype)) return {};
+  return visit_numeric(dtype,
+                       []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
+}
+
 template <class F>
 void pull_back(const Pullback& p) {
   const Var a = p.input(0);
@@ -78,25 +106,29 @@ Cost cost(const NodeView& node) {
 }
 
 template <class F>
-Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullback&)) {
+Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullback&),
+                   PointwiseKernel (*pointwise)(const NodeView&)) {
   return {.name = F::text.name,
           .formula = F::text.formula,
           .summary = F::text.summary,
           .compute = compute,
           .vjp = vjp,
-          .cost = cost<F>};
+          .cost = cost<F>,
+          .pointwise = pointwise};
 }
 
 template <class... F>
 auto make_binary(functions::List<F...>) {
-  return std::array{
-      describe<F>(compute<functions::position<F, functions::Binary>>, pullback_of<F>())...};
+  return std::array{describe<F>(compute<functions::position<F, functions::Binary>>,
+                                pullback_of<F>(),
+                                run_of<functions::position<F, functions::Binary>>)...};
 }
 
 template <class... F>
 auto make_comparisons(functions::List<F...>) {
   return std::array{
-      describe<F>(compute_comparison<functions::position<F, functions::Comparison>>, nullptr)...};
+      describe<F>(compute_comparison<functions::position<F, functions::Comparison>>, nullptr,
+                  comparison_run_of<functions::position<F, functions::Comparison>>)...};
 }
 
 /// True at the place of every function that takes floating dtypes only.

@@ -23,6 +23,27 @@ std::byte* part_of(const Operand& whole, const PartAttributes& attributes, std::
 Var record_concat(std::span<const Var> parts, PartAttributes attributes, const ValueType& type,
                   const Where& where);
 
+/// Parts along the first axis that is longer than 1.
+std::vector<Stretch> concat_stretches(const NodeView& node) {
+  const auto& attributes = node.attributes().as<PartAttributes>();
+  const Shape shape = node.output().shape;
+  for (int axis = 0; axis < attributes.axis; ++axis) {
+    if (shape[axis] != 1) return {};
+  }
+  const std::int64_t row = strides_of(shape)[static_cast<std::size_t>(attributes.axis)];
+  std::vector<Stretch> stretches;
+  std::int64_t filled = 0;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    const std::int64_t begin = attributes.begins[i] * row;
+    const std::int64_t end = begin + node.input(i).shape.elements();
+    stretches.push_back({filled, begin, -1});
+    stretches.push_back({begin, end, static_cast<int>(i)});
+    filled = end;
+  }
+  stretches.push_back({filled, shape.elements(), -1});
+  return stretches;
+}
+
 const Operation concat_operation{
     .name = "concat",
     .formula = "y = parts one behind the other, x̄ᵢ = ȳ there",
@@ -58,6 +79,7 @@ const Operation concat_operation{
             p.set(i, slice(p.adjoint(), attributes.axis, {begin, begin + size}));
           }
         },
+    .stretches = concat_stretches,
     .half = HalfSupport::native,
 };
 

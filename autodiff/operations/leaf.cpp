@@ -30,6 +30,19 @@ struct FullAttributes {
   double value;
 };
 
+template <class T>
+void fill_run(const PointwiseCall& call) {
+  const double value = call.attributes.as<FullAttributes>().value;
+  std::fill_n(call.to<T>(), call.n, convert_element<T>(value));
+}
+
+template <class From, class To>
+void convert_run(const PointwiseCall& call) {
+  const From* x = call.input<From>();
+  To* y = call.to<To>();
+  for (std::int64_t i = 0; i < call.n; ++i) y[i] = convert_element<To>(x[i]);
+}
+
 const Operation full_operation{
     .name = "full",
     .formula = "y = value",
@@ -41,6 +54,11 @@ const Operation full_operation{
           visit(y.dtype(), [&]<class T>(T) {
             std::fill_n(y.as<T>(), y.elements(), convert_element<T>(value));
           });
+        },
+    .pointwise =
+        [](const NodeView& node) {
+          return visit(node.output().dtype,
+                       []<class T>(T) { return PointwiseKernel{fill_run<T>}; });
         },
     .half = HalfSupport::native,
 };
@@ -68,6 +86,13 @@ const Operation cast_operation{
     .summary = "elements converted to another dtype",
     .compute = [](const KernelCall& call) { convert(call.input(), call.output()); },
     .vjp = [](const Pullback& p) { p.set(0, cast(p.adjoint(), p.input().dtype())); },
+    .pointwise =
+        [](const NodeView& node) {
+          return visit(node.input(0).dtype, [&]<class From>(From) {
+            return visit(node.output().dtype,
+                         []<class To>(To) { return PointwiseKernel{convert_run<From, To>}; });
+          });
+        },
     .half = HalfSupport::native,
 };
 

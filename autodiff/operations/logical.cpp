@@ -13,29 +13,34 @@ namespace {
 
 /// Elements are moved as words of their size, whatever they mean.
 template <class Word>
-void choose_words(const KernelCall& call) {
-  const bool* condition = call.input(0).as<bool>();
-  const Word* a = call.input(1).as<Word>();
-  const Word* b = call.input(2).as<Word>();
-  Word* y = call.output().as<Word>();
-  const Broadcast<3> broadcast(
-      call.output().shape(), {call.input(0).shape(), call.input(1).shape(), call.input(2).shape()});
-  for_rows(broadcast, [&](const Row<3>& row) {
-    const bool* c = condition + row.offset[0];
-    const Word* left = a + row.offset[1];
-    const Word* right = b + row.offset[2];
-    Word* to = y + row.first;
-    const auto [c_step, a_step, b_step] = row.step;
-    if (c_step == 1 && a_step == 1 && b_step == 1) {
-      for (std::int64_t i = 0; i < row.length; ++i) to[i] = c[i] ? left[i] : right[i];
-    } else if (c_step == 1 && a_step == 1) {
-      for (std::int64_t i = 0; i < row.length; ++i) to[i] = c[i] ? left[i] : *right;
-    } else {
-      for (std::int64_t i = 0; i < row.length; ++i) {
-        to[i] = c[i * c_step] ? left[i * a_step] : right[i * b_step];
-      }
+void choose_run(const PointwiseCall& call) {
+  const bool* condition = call.input<bool>(0);
+  const Word* a = call.input<Word>(1);
+  const Word* b = call.input<Word>(2);
+  Word* y = call.to<Word>();
+  const auto [c_step, a_step, b_step] = call.steps;
+  if (c_step == 1 && a_step == 1 && b_step == 1) {
+    for (std::int64_t i = 0; i < call.n; ++i) y[i] = condition[i] ? a[i] : b[i];
+  } else if (c_step == 1 && a_step == 1) {
+    for (std::int64_t i = 0; i < call.n; ++i) y[i] = condition[i] ? a[i] : *b;
+  } else {
+    for (std::int64_t i = 0; i < call.n; ++i) {
+      y[i] = condition[i * c_step] ? a[i * a_step] : b[i * b_step];
     }
-  });
+  }
+}
+
+PointwiseKernel choose_run_of(DType dtype) {
+  switch (size_of(dtype)) {
+    case 8:
+      return {choose_run<std::uint64_t>, true};
+    case 4:
+      return {choose_run<std::uint32_t>, true};
+    case 2:
+      return {choose_run<std::uint16_t>, true};
+    default:
+      return {choose_run<std::uint8_t>, true};
+  }
 }
 
 const Operation where_operation{
@@ -44,16 +49,20 @@ const Operation where_operation{
     .summary = "choice by a condition",
     .compute =
         [](const KernelCall& call) {
-          switch (size_of(call.output().dtype())) {
-            case 8:
-              return choose_words<std::uint64_t>(call);
-            case 4:
-              return choose_words<std::uint32_t>(call);
-            case 2:
-              return choose_words<std::uint16_t>(call);
-            default:
-              return choose_words<std::uint8_t>(call);
-          }
+          const PointwiseKernel run = choose_run_of(call.output().dtype());
+          const std::int64_t bytes = size_of(call.output().dtype());
+          const Broadcast<3> broadcast(
+              call.output().shape(),
+              {call.input(0).shape(), call.input(1).shape(), call.input(2).shape()});
+          for_rows(broadcast, [&](const Row<3>& row) {
+            run.run(
+                {call.attributes,
+                 {call.input(0).data + row.offset[0], call.input(1).data + row.offset[1] * bytes,
+                  call.input(2).data + row.offset[2] * bytes},
+                 row.step,
+                 call.output().data + row.first * bytes,
+                 row.length});
+          });
         },
     .vjp =
         [](const Pullback& p) {
@@ -61,6 +70,7 @@ const Operation where_operation{
           if (p.wants(1)) p.set(1, sum_to(where(condition, p.adjoint(), 0), p.input(1).shape()));
           if (p.wants(2)) p.set(2, sum_to(where(condition, 0, p.adjoint()), p.input(2).shape()));
         },
+    .pointwise = [](const NodeView& node) { return choose_run_of(node.output().dtype); },
     .half = HalfSupport::native,
 };
 

@@ -29,22 +29,27 @@ const Operation reshape_operation{
     .view = true,
 };
 
+Access permuted_access(const Shape& from, const Axes& axes) {
+  const Strides dense = strides_of(from);
+  Access access;
+  for (std::size_t i = 0; i < axes.size(); ++i) access.strides[i] = dense[at(axes[i])];
+  return access;
+}
+
 const Operation broadcast_to_operation{
     .name = "broadcast_to",
     .formula = "y = x repeated, x̄ = ȳ summed over the repetitions",
     .summary = "repetition along axes of size 1",
     .compute =
         [](const KernelCall& call) {
-          const Shape& from = call.input().shape();
-          const Strides dense = strides_of(from);
-          const int extra = call.output().shape().rank() - from.rank();
-          Strides strides{};
-          for (int axis = 0; axis < from.rank(); ++axis) {
-            if (from[axis] != 1) strides[at(axis + extra)] = dense[at(axis)];
-          }
-          copy_to_output(call, strides);
+          const Access access = broadcast_access(call.input().shape(), call.output().shape());
+          copy_to_output(call, access.strides);
         },
     .vjp = [](const Pullback& p) { p.set(0, sum_to(p.adjoint(), p.input().shape())); },
+    .access =
+        [](const NodeView& node) {
+          return broadcast_access(node.input(0).shape, node.output().shape);
+        },
     .half = HalfSupport::native,
 };
 
@@ -54,11 +59,8 @@ const Operation permute_operation{
     .summary = "axes in another order",
     .compute =
         [](const KernelCall& call) {
-          const Strides dense = strides_of(call.input().shape());
           const Axes& axes = call.attributes.as<Axes>();
-          Strides strides{};
-          for (std::size_t i = 0; i < axes.size(); ++i) strides[i] = dense[at(axes[i])];
-          copy_to_output(call, strides);
+          copy_to_output(call, permuted_access(call.input().shape(), axes).strides);
         },
     .vjp =
         [](const Pullback& p) {
@@ -66,6 +68,10 @@ const Operation permute_operation{
           Axes back(axes.size());
           for (std::size_t i = 0; i < axes.size(); ++i) back[at(axes[i])] = static_cast<int>(i);
           p.set(0, permute(p.adjoint(), back));
+        },
+    .access =
+        [](const NodeView& node) {
+          return permuted_access(node.input(0).shape, node.attributes().as<Axes>());
         },
     .half = HalfSupport::native,
 };
@@ -86,6 +92,16 @@ void require_count(std::int64_t count, const char* operation, const Where& where
 }
 
 }  // namespace
+
+Access broadcast_access(const Shape& from, const Shape& to) {
+  const Strides dense = strides_of(from);
+  const int extra = to.rank() - from.rank();
+  Access access;
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    if (from[axis] != 1) access.strides[at(axis + extra)] = dense[at(axis)];
+  }
+  return access;
+}
 
 std::span<const Operation* const> shape_operations() { return family; }
 

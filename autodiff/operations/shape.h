@@ -87,4 +87,7 @@ Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where = Wh
 /// Each element `count` times in a row along an axis.
 Var repeat(const Var& x, std::int64_t count, int axis, Where where = Where::current());
 
+/// Where the elements of a tensor broadcast from one shape to another lie.
+Access broadcast_access(const Shape& from, const Shape& to);
+
 }  // namespace palimpsest

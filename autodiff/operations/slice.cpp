@@ -58,6 +58,13 @@ const Operation slice_operation{
         [](const NodeView& node) {
           return Cost{0, 2 * static_cast<double>(node.output().bytes())};
         },
+    .access =
+        [](const NodeView& node) {
+          Access access;
+          access.offset =
+              locate(node.attributes().as<Places>(), node.input(0).shape, access.strides);
+          return access;
+        },
     .half = HalfSupport::native,
 };
 
@@ -86,6 +93,22 @@ void fill_around(const Operand& y, const Shape& inner, const PadAttributes& attr
   }
 }
 
+/// Padding along the first axis alone.
+std::vector<Stretch> pad_stretches(const NodeView& node) {
+  const auto& [places, number] = node.attributes().as<PadAttributes>();
+  const Shape inner = node.input(0).shape;
+  const Shape shape = node.output().shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool whole = axis > 0 && places.starts[at(axis)] == 0 && inner[axis] == shape[axis];
+    if (places.steps[at(axis)] != 1 || (axis > 0 && !whole)) return {};
+  }
+  const std::int64_t elements = shape.elements();
+  const std::int64_t row = shape.rank() == 0 ? 0 : strides_of(shape)[0];
+  const std::int64_t begin = places.starts[0] * row;
+  const std::int64_t end = begin + inner.elements();
+  return {{0, begin, -1, number}, {begin, end, 0}, {end, elements, -1, number}};
+}
+
 const Operation pad_operation{
     .name = "pad",
     .formula = "y at start + i·step = xᵢ, a number elsewhere; x̄ᵢ = ȳ at start + i·step",
@@ -106,6 +129,7 @@ const Operation pad_operation{
           const Places places = p.attributes().as<PadAttributes>().places;
           p.set(0, record_slice(p.adjoint(), places, p.input().shape(), p.where()));
         },
+    .stretches = pad_stretches,
     .half = HalfSupport::native,
 };
 

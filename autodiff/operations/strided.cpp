@@ -162,25 +162,64 @@ void copy_box(StridedBox box, const T* from, T* to) {
   copy_rows(box, last, from, to);
 }
 
+/// Elements [begin, begin + n) of a box whose result lies in a row.
+template <class T>
+void copy_run(const StridedBox& box, const T* from, T* to, std::int64_t begin, std::int64_t n) {
+  StridedBox rows = box;
+  const Axis row = take_axis(rows, box.sizes.rank() - 1);
+  Walk walk(rows, begin / row.size);
+  std::int64_t place = begin % row.size;
+  while (n > 0) {
+    const std::int64_t count = std::min(n, row.size - place);
+    copy_row(from + walk.from + place * row.from, row.from, to, 1, count);
+    to += count;
+    n -= count;
+    place = 0;
+    walk.next();
+  }
+}
+
+/// Calls `f` with a word of as many bytes as an element has.
+template <class F>
+void visit_word(std::int64_t element_bytes, F f) {
+  switch (element_bytes) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
+  }
+}
+
 }  // namespace
+
+Gather::Gather(const Shape& sizes, const Access& access)
+    : box_(simplified({sizes, access.strides, strides_of(sizes)})), offset_(access.offset) {}
+
+bool Gather::is_smooth() const {
+  constexpr std::int64_t long_enough = 16;
+  const int last = box_.sizes.rank() - 1;
+  const std::int64_t inner = box_.from[at(last)];
+  return (inner == 0 || inner == 1) && (last == 0 || box_.sizes[last] >= long_enough);
+}
+
+void Gather::copy(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t n,
+                  std::int64_t element_bytes) const {
+  visit_word(element_bytes, [&]<class T>(T) {
+    copy_run(box_, reinterpret_cast<const T*>(from) + offset_, reinterpret_cast<T*>(to), begin, n);
+  });
+}
 
 void copy_strided(const StridedBox& box, const std::byte* from, std::byte* to,
                   std::int64_t element_bytes) {
   if (box.sizes.elements() == 0) return;
   const StridedBox simple = simplified(box);
-  const auto copy = [&]<class T>(T) {
+  visit_word(element_bytes, [&]<class T>(T) {
     copy_box(simple, reinterpret_cast<const T*>(from), reinterpret_cast<T*>(to));
-  };
-  switch (element_bytes) {
-    case 1:
-      return copy(std::uint8_t{});
-    case 2:
-      return copy(std::uint16_t{});
-    case 4:
-      return copy(std::uint32_t{});
-    default:
-      return copy(std::uint64_t{});
-  }
+  });
 }
 
 void fill_box(const Operand& y, std::int64_t offset, const Shape& sizes, double value) {

@@ -26,6 +26,13 @@ namespace {
 
 using functions::Unary;
 
+/// The kernel of a dtype that is not widened; null for those that are.
+PointwiseKernel floating_kernel(DType dtype, void (*f32)(const PointwiseCall&),
+                                void (*f64)(const PointwiseCall&)) {
+  if (dtype == DType::f32) return {f32};
+  return {dtype == DType::f64 ? f64 : nullptr};
+}
+
 /// Null where the function takes none.
 const double* parameters_of(const Attributes& attributes) {
   return attributes.empty() ? nullptr : attributes.as<Parameters>().data();
@@ -56,6 +63,30 @@ void compute_adjoint(const KernelCall& call) {
       function(dy.as<T>() + begin, z.as<T>() + begin, dx.as<T>() + begin, end - begin, parameters);
     });
   });
+}
+
+template <std::size_t index, class T>
+void compute_run(const PointwiseCall& call) {
+  kernels().unary<T>()[index](call.input<T>(), call.to<T>(), call.n,
+                              parameters_of(call.attributes));
+}
+
+template <std::size_t index, class T>
+void compute_adjoint_run(const PointwiseCall& call) {
+  kernels().adjoint<T>()[index](call.input<T>(0), call.input<T>(1), call.to<T>(), call.n,
+                                parameters_of(call.attributes));
+}
+
+template <std::size_t index>
+PointwiseKernel run_of(const NodeView& node) {
+  return floating_kernel(node.output().dtype, compute_run<index, float>,
+                         compute_run<index, double>);
+}
+
+template <std::size_t index>
+PointwiseKernel adjoint_run_of(const NodeView& node) {
+  return floating_kernel(node.output().dtype, compute_adjoint_run<index, float>,
+                         compute_adjoint_run<index, double>);
 }
 
 template <class F>
@@ -91,7 +122,8 @@ void fill(Entry& entry) {
                     .formula = F::text.formula,
                     .summary = F::text.summary,
                     .compute = compute<index>,
-                    .cost = cost<F>};
+                    .cost = cost<F>,
+                    .pointwise = run_of<index>};
   if constexpr (Recorded<F> || Kernel<F>) entry.function.vjp = pull_back<F>;
   if constexpr (Kernel<F>) {
     entry.adjoint_name = std::string(F::text.name) + "_adjoint";
@@ -101,7 +133,8 @@ void fill(Entry& entry) {
                      .summary = entry.adjoint_summary,
                      .compute = compute_adjoint<index>,
                      .vjp = pull_back_adjoint<F>,
-                     .cost = cost<F>};
+                     .cost = cost<F>,
+                     .pointwise = adjoint_run_of<index>};
   }
 }
 

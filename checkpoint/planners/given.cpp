@@ -16,6 +16,7 @@ class Given final : public Planner {
     }
     return "given " + std::to_string(schedule_.steps.size()) + " " + std::to_string(hash);
   }
+  bool names_nodes() const override { return true; }
   std::vector<Proposal> propose(const Graph&, Bytes) const override { return {schedule_}; }
 
  private:

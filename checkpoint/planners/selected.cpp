@@ -24,7 +24,7 @@ class Selected final : public Planner {
     for (const Segment& segment : segments_) key += " " + to_string(segment);
     return key;
   }
-
+  bool names_nodes() const override { return true; }
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     check(graph);
     return {recompute_segments(graph, segments_)};

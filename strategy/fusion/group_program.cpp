@@ -1,0 +1,92 @@
+#include "strategy/fusion/group_program.h"
+
+#include <algorithm>
+#include <array>
+
+namespace palimpsest {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Tape& tape, const Readings& readings, std::int64_t elements)
+      : tape_(tape), readings_(readings), group_{TileProgram(elements), {}, {}, {}} {}
+
+  void add(NodeId node, bool written) {
+    const NodeView view(tape_, node);
+    const ValueId value = tape_.first_output(node);
+    std::array<TileProgram::Slot, 3> operands{};
+    for (std::size_t i = 0; i < view.input_count(); ++i) {
+      operands[i] = slot_of(readings_.of(node, i), view.input(i).dtype);
+    }
+    std::uint32_t output = none;
+    if (written) {
+      output = static_cast<std::uint32_t>(group_.outputs.size());
+      group_.outputs.push_back(value);
+      group_.cost.bytes += static_cast<double>(tape_.bytes(value));
+    }
+    group_.cost.flops += cost_of(view).flops;
+    slots_.emplace_back(value, group_.program.compute(
+                                   node, tape_.operation(node).pointwise(view), view.output().dtype,
+                                   std::span(operands).first(view.input_count()), output));
+  }
+
+  GroupProgram finish() {
+    group_.program.finish();
+    return std::move(group_);
+  }
+
+ private:
+  TileProgram::Slot slot_of(const Reading& reading, DType dtype) {
+    const ValueId value = reading.value();
+    const bool number = readings_.is_number(value);
+    if (reading.in_order || number) {
+      const auto known = std::find_if(slots_.begin(), slots_.end(),
+                                      [&](const auto& entry) { return entry.first == value; });
+      if (known != slots_.end()) return known->second;
+    }
+    TileProgram::Slot slot{};
+    if (number) {
+      const NodeId node = tape_.producer(value);
+      const auto kernel = tape_.operation(node).pointwise(NodeView(tape_, node));
+      slot = group_.program.compute(node, kernel, dtype, {}, none);
+    } else {
+      std::vector<TileProgram::Part> parts;
+      for (const ReadPart& part : reading.parts) {
+        const std::uint32_t input = part.value == none ? none : input_of(part.value);
+        parts.push_back({part.begin, part.end, input, part.from, part.number});
+      }
+      slot = group_.program.load(std::move(parts), dtype);
+    }
+    if (reading.in_order || number) slots_.emplace_back(value, slot);
+    return slot;
+  }
+
+  std::uint32_t input_of(ValueId value) {
+    const auto known = std::find(group_.inputs.begin(), group_.inputs.end(), value);
+    if (known == group_.inputs.end()) {
+      group_.inputs.push_back(value);
+      group_.cost.bytes += static_cast<double>(tape_.bytes(value));
+      return static_cast<std::uint32_t>(group_.inputs.size() - 1);
+    }
+    return static_cast<std::uint32_t>(known - group_.inputs.begin());
+  }
+
+  const Tape& tape_;
+  const Readings& readings_;
+  GroupProgram group_;
+  std::vector<std::pair<ValueId, TileProgram::Slot>> slots_;  // of values as they are, in order
+};
+
+}  // namespace
+
+GroupProgram program_of(const Tape& tape, const Readings& readings,
+                        const std::vector<NodeId>& members, NodeId boundary,
+                        const std::vector<bool>& read) {
+  Builder builder(tape, readings, tape.shape(tape.first_output(members[0])).elements());
+  for (const NodeId member : members) {
+    builder.add(member, read[tape.first_output(member)] && !is_clone(members, member, boundary));
+  }
+  return builder.finish();
+}
+
+}  // namespace palimpsest

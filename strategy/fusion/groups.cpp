@@ -1,0 +1,149 @@
+#include "strategy/fusion/groups.h"
+
+#include <algorithm>
+
+namespace palimpsest {
+namespace {
+
+/// More would not fit the cache tile by tile.
+constexpr std::size_t most_members = 24;
+
+}  // namespace
+
+Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
+    : tape_(tape), readings_(readings), boundary_(boundary), unit_of_(tape.node_count(), none) {
+  first_link_.reserve(tape.node_count() + 1);
+  first_link_.push_back(0);
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const bool needed = readings.is_needed(node);
+    if (needed) link(node);
+    first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
+    if (!needed) continue;
+    if (readings.is_pointwise(node) && !tape.inputs(node).empty()) {
+      add_pointwise(node);
+    } else {
+      settle(static_cast<UnitId>(units_.size()), node);
+    }
+  }
+}
+
+void Groups::link(NodeId node) {
+  const auto inputs = tape_.inputs(node);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!readings_.is_pointwise(node)) {
+      links_.push_back({inputs[i], false});
+      continue;
+    }
+    const Reading reading = readings_.of(node, i);
+    for (const ReadPart& part : reading.parts) {
+      if (part.value == none || readings_.is_number(part.value)) continue;
+      links_.push_back({part.value, reading.in_order});
+    }
+  }
+}
+
+std::span<const Groups::Link> Groups::links(NodeId node) const {
+  return std::span(links_).subspan(first_link_[node], first_link_[node + 1] - first_link_[node]);
+}
+
+/// Makes the node a member of the unit, which may be a new one.
+void Groups::settle(UnitId unit, NodeId node) {
+  if (unit == units_.size()) {
+    units_.push_back({{}, next_place_++, none, 0});
+    if (readings_.is_pointwise(node)) {
+      units_.back().elements = tape_.shape(tape_.first_output(node)).elements();
+    }
+  }
+  units_[unit].members.push_back(node);
+  unit_of_[node] = unit;
+  for (const NodeId member : units_[unit].members) {
+    for (const Link& link : links(member)) {
+      const UnitId read = unit_of_[tape_.producer(link.value)];
+      if (read == unit || read == none) continue;
+      units_[read].first_reader = std::min(units_[read].first_reader, units_[unit].place);
+    }
+  }
+}
+
+/// Units of elementwise nodes whose elements the node reads in order.
+std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
+  const std::int64_t elements = tape_.shape(tape_.first_output(node)).elements();
+  std::vector<UnitId> found;
+  for (const Link& link : links(node)) {
+    const UnitId unit = unit_of_[tape_.producer(link.value)];
+    if (!link.in_order || unit == none || units_[unit].elements != elements) continue;
+    if ((units_[unit].members[0] < boundary_) != (node < boundary_)) continue;
+    if (std::find(found.begin(), found.end(), unit) == found.end()) found.push_back(unit);
+  }
+  return found;
+}
+
+void Groups::add_pointwise(NodeId node) {
+  const std::vector<UnitId> units = candidates(node);
+  if (!units.empty() && join(units, node)) return;
+  if (units.size() > 1) {
+    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+      if (join({&*unit, 1}, node)) return;
+    }
+  }
+  settle(static_cast<UnitId>(units_.size()), node);
+}
+
+/// Makes one unit of some and the node; false, and nothing is changed, when it has no place.
+bool Groups::join(std::span<const UnitId> units, NodeId node) {
+  std::vector<NodeId> members{node};
+  std::uint32_t before = none;  // least place of a reader
+  for (const UnitId unit : units) {
+    members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
+    before = std::min(before, units_[unit].first_reader);
+  }
+  if (members.size() > most_members) return false;
+  std::int64_t behind = -1;  // largest place of what is read
+  const auto inside = [&](UnitId unit) {
+    return std::find(units.begin(), units.end(), unit) != units.end();
+  };
+  for (const NodeId member : members) {
+    for (const Link& link : links(member)) {
+      const UnitId unit = unit_of_[tape_.producer(link.value)];
+      if (unit == none) continue;
+      if (!inside(unit)) {
+        behind = std::max<std::int64_t>(behind, units_[unit].place);
+      } else if (!link.in_order) {
+        return false;  // its elements may lie in a tile that has not been made yet
+      }
+    }
+  }
+  std::int64_t place = before == none ? std::int64_t{next_place_} : -1;
+  for (const UnitId unit : units) {
+    const std::int64_t own = units_[unit].place;
+    if (own > behind && own < before) place = std::max(place, own);
+  }
+  if (place <= behind) return false;
+  if (place == next_place_) ++next_place_;
+
+  Unit& unit = units_[units[0]];
+  unit.place = static_cast<std::uint32_t>(place);
+  unit.first_reader = before;
+  std::sort(members.begin(), members.end());
+  members.pop_back();  // the node, which is settled below
+  for (const NodeId member : members) unit_of_[member] = units[0];
+  unit.members = std::move(members);
+  for (const UnitId other : units.subspan(1)) units_[other].members.clear();
+  settle(units[0], node);
+  return true;
+}
+
+Units Groups::in_order() const {
+  std::vector<UnitId> order;
+  for (UnitId unit = 0; unit < units_.size(); ++unit) {
+    if (!units_[unit].members.empty()) order.push_back(unit);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](UnitId a, UnitId b) { return units_[a].place < units_[b].place; });
+  Units units;
+  units.reserve(order.size());
+  for (const UnitId unit : order) units.push_back(units_[unit].members);
+  return units;
+}
+
+}  // namespace palimpsest

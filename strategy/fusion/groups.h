@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "strategy/fusion/readings.h"
+
+namespace palimpsest {
+
+/// The members of units, each in the order of the tape, in an order in which the units may run.
+using Units = std::vector<std::vector<NodeId>>;
+
+/// How what has to run of a tape is cut into units that run as one: groups of elementwise nodes
+/// over equally many elements, and every other node alone.
+///
+/// Every unit has a place in an order: what it reads comes from units before it. A node joins the
+/// units of what it reads where there is a place behind all that both read and before all that read
+/// the unit.
+class Groups {
+ public:
+  /// Nodes before `boundary` do not share a unit with others.
+  Groups(const Tape& tape, const Readings& readings, NodeId boundary);
+
+  Units in_order() const;
+
+ private:
+  using UnitId = std::uint32_t;
+  struct Unit {
+    std::vector<NodeId> members;
+    std::uint32_t place;
+    std::uint32_t first_reader = none;  // no unit with a lesser place reads this one
+    std::int64_t elements = 0;          // of a pointwise unit
+  };
+
+  /// What a node reads: a value, and whether element i of the node reads its element i.
+  struct Link {
+    ValueId value;
+    bool in_order;
+  };
+
+  void link(NodeId node);
+  std::span<const Link> links(NodeId node) const;
+  void add_pointwise(NodeId node);
+  std::vector<UnitId> candidates(NodeId node) const;
+  bool join(std::span<const UnitId> units, NodeId node);
+  void settle(UnitId unit, NodeId node);
+
+  const Tape& tape_;
+  const Readings& readings_;
+  NodeId boundary_;
+  std::vector<Unit> units_;
+  std::vector<UnitId> unit_of_;  // by node
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> first_link_;  // by node
+  std::uint32_t next_place_ = 0;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,197 @@
+#include "strategy/fusion/lowered.h"
+
+#include <algorithm>
+
+#include "strategy/fusion/group_program.h"
+
+namespace palimpsest {
+
+namespace {
+
+/// The nodes that have to run, or whose values are there, so that `wanted` values are: what is
+/// there may be dropped and computed again.
+std::vector<bool> needed_nodes(const Tape& tape, const std::vector<bool>& wanted,
+                               const std::vector<bool>& present, const std::vector<bool>& sources) {
+  std::vector<bool> needed(tape.node_count());
+  std::vector<bool> read = wanted;
+  for (NodeId node = tape.node_count(); node-- > 0;) {
+    for (ValueId i = 0; i < tape.output_count(node); ++i) {
+      const ValueId output = tape.first_output(node) + i;
+      if (read[output] || present[output]) needed[node] = true;
+    }
+    if (!needed[node] || sources[node]) continue;
+    for (const ValueId input : tape.inputs(node)) read[input] = true;
+  }
+  return needed;
+}
+
+}  // namespace
+
+class Lowered::Builder {
+ public:
+  Builder(Lowered& lowered, const Tape& tape, std::span<const ValueId> targets, int threads,
+          NodeId boundary, std::span<const NodeId> supplied, bool afresh)
+      : lowered_(lowered),
+        tape_(tape),
+        threads_(threads),
+        boundary_(boundary),
+        wanted_(tape.value_count()),
+        present_(tape.value_count()),
+        sources_(tape.node_count()),
+        place_(tape.value_count(), none) {
+    for (const ValueId target : targets) {
+      if (target >= tape.value_count()) {
+        throw ArgumentError("[run] target " + std::to_string(target) + " is no value of the tape");
+      }
+      wanted_[target] = true;
+    }
+    for (NodeId node = 0; node < tape.node_count(); ++node) sources_[node] = tape.is_leaf(node);
+    for (const NodeId node : supplied) sources_[node] = true;
+    for (ValueId value = 0; value < tape.value_count(); ++value) {
+      present_[value] = tape.has_value(value) && (!afresh || tape.is_leaf(tape.producer(value)));
+    }
+  }
+
+  void build(std::span<const ValueId> targets) {
+    const Readings readings(tape_, needed_nodes(tape_, wanted_, present_, sources_), wanted_,
+                            present_);
+    Units units = Groups(tape_, readings, boundary_).in_order();
+    clone_into_backward(tape_, readings, boundary_, held(), units);
+    const std::vector<bool> runs = find_read(units, readings);
+    bool backward = false;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (!runs[i]) continue;
+      if (!backward && units[i].back() >= boundary_) {
+        backward = true;
+        lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
+      }
+      if (readings.is_pointwise(units[i][0]) && !tape_.inputs(units[i][0]).empty()) {
+        add_group(units[i], readings);
+      } else {
+        add_single(units[i][0]);
+      }
+    }
+    for (ValueId value = 0; value < tape_.value_count(); ++value) {
+      if (present_[value] && place_[value] != none) lowered_.graph_.set_present(place_[value]);
+    }
+    for (const ValueId target : targets) lowered_.graph_.add_target(place_[target]);
+    if (!backward) lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
+  }
+
+ private:
+  /// Values that are in memory whatever reads them.
+  std::vector<bool> held() const {
+    std::vector<bool> held = wanted_;
+    for (ValueId value = 0; value < tape_.value_count(); ++value) {
+      if (present_[value] || sources_[tape_.producer(value)]) held[value] = true;
+    }
+    return held;
+  }
+
+  /// Marks in `read_` what is read by units that run, and returns which those are.
+  std::vector<bool> find_read(const Units& units, const Readings& readings) {
+    read_ = wanted_;
+    std::vector<bool> runs(units.size());
+    for (std::size_t i = units.size(); i-- > 0;) {
+      runs[i] = is_read(units[i]);
+      if (!runs[i] || sources_[units[i][0]]) continue;
+      for (const NodeId member : units[i]) mark_read(member, units[i], readings);
+    }
+    return runs;
+  }
+
+  bool is_read(const std::vector<NodeId>& members) const {
+    return std::any_of(members.begin(), members.end(), [&](NodeId member) {
+      if (is_clone(members, member, boundary_)) return false;
+      for (ValueId i = 0; i < tape_.output_count(member); ++i) {
+        const ValueId output = tape_.first_output(member) + i;
+        if (read_[output] || present_[output]) return true;
+      }
+      return false;
+    });
+  }
+
+  void mark_read(NodeId member, const std::vector<NodeId>& members, const Readings& readings) {
+    for (std::size_t i = 0; i < tape_.inputs(member).size(); ++i) {
+      if (!readings.is_pointwise(member)) {
+        read_[tape_.inputs(member)[i]] = true;
+        continue;
+      }
+      for (const ReadPart& part : readings.of(member, i).parts) {
+        if (part.value == none || readings.is_number(part.value)) continue;
+        const NodeId producer = tape_.producer(part.value);
+        if (!std::binary_search(members.begin(), members.end(), producer)) read_[part.value] = true;
+      }
+    }
+  }
+
+  void add_single(NodeId node) {
+    std::vector<ValueId> inputs;
+    if (!sources_[node]) {
+      for (const ValueId input : tape_.inputs(node)) inputs.push_back(place_[input]);
+    }
+    append_node(lowered_.graph_, tape_, node, inputs, threads_, {}, sources_[node]);
+    lowered_.units_.push_back({node});
+    for (ValueId i = 0; i < tape_.output_count(node); ++i) {
+      place_[tape_.first_output(node) + i] = static_cast<ValueId>(lowered_.recorded_.size());
+      lowered_.recorded_.push_back(tape_.first_output(node) + i);
+    }
+  }
+
+  void add_group(const std::vector<NodeId>& members, const Readings& readings) {
+    GroupProgram group = program_of(tape_, readings, members, boundary_, read_);
+    std::vector<ValueId> inputs;
+    for (const ValueId input : group.inputs) inputs.push_back(place_[input]);
+    std::vector<Graph::Output> outputs;
+    for (const ValueId output : group.outputs) {
+      outputs.push_back({tape_.bytes(output)});
+      place_[output] = static_cast<ValueId>(lowered_.recorded_.size());
+      lowered_.recorded_.push_back(output);
+    }
+    Graph::Traits traits;
+    traits.cost = seconds_of(group.cost);
+    traits.workspace = group.program.workspace(threads_);
+    traits.name = name_of_group(members);
+    lowered_.graph_.add_node(inputs, outputs, std::move(traits));
+    lowered_.units_.push_back(
+        {members.back(), static_cast<std::uint32_t>(lowered_.programs_.size())});
+    lowered_.programs_.push_back(std::move(group.program));
+  }
+
+  std::string name_of_group(std::span<const NodeId> members) const {
+    std::string name;
+    for (const NodeId member : members) {
+      if (!name.empty()) name += '+';
+      name += tape_.operation(member).name;
+    }
+    return name;
+  }
+
+  Lowered& lowered_;
+  const Tape& tape_;
+  int threads_;
+  NodeId boundary_;
+  std::vector<bool> wanted_;    // by value
+  std::vector<bool> present_;   // by value
+  std::vector<bool> sources_;   // by node
+  std::vector<bool> read_;      // by value: wanted, or read by a unit other than its own
+  std::vector<ValueId> place_;  // by value: its number in the graph
+};
+
+Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int threads,
+                       NodeId backward_begins, std::span<const NodeId> supplied, bool afresh) {
+  Lowered lowered;
+  Builder(lowered, tape, targets, threads, backward_begins, supplied, afresh).build(targets);
+  return lowered;
+}
+
+Lowered Lowered::unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
+                         NodeId backward_begins, std::span<const NodeId> supplied) {
+  Lowered lowered;
+  lowered.graph_ = graph_of(tape, targets, threads, backward_begins, {}, supplied);
+  for (NodeId node = 0; node < tape.node_count(); ++node) lowered.units_.push_back({node});
+  for (ValueId value = 0; value < tape.value_count(); ++value) lowered.recorded_.push_back(value);
+  return lowered;
+}
+
+}  // namespace palimpsest

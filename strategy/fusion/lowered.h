@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "checkpoint/tape_graph.h"
+#include "strategy/fusion/tile_program.h"
+
+namespace palimpsest {
+
+/// What is run in place of a tape's nodes, and planned: a graph whose nodes are units, each a
+/// recorded node or a group of them that run as one.
+class Lowered {
+ public:
+  /// What one node of the graph stands for.
+  struct Unit {
+    NodeId node;                   ///< recorded; of a group the last
+    std::uint32_t program = none;  ///< of a group
+  };
+
+  /// Units for what `targets` need of a tape, elementwise nodes in groups; otherwise as `graph_of`.
+  /// Values that are present are kept as they are, or taken for absent with `afresh`.
+  static Lowered fused(const Tape& tape, std::span<const ValueId> targets, int threads,
+                       NodeId backward_begins, std::span<const NodeId> supplied,
+                       bool afresh = false);
+  /// A unit for each node, numbered as on the tape.
+  static Lowered unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
+                         NodeId backward_begins, std::span<const NodeId> supplied);
+
+  const Graph& graph() const { return graph_; }
+  /// Recorded value of a value of the graph.
+  ValueId recorded(ValueId value) const { return recorded_[value]; }
+  NodeId node(NodeId unit) const { return units_[unit].node; }
+  /// The program of a group; null for a node that runs by itself.
+  const TileProgram* program(NodeId unit) const {
+    const std::uint32_t program = units_[unit].program;
+    return program == none ? nullptr : &programs_[program];
+  }
+
+ private:
+  class Builder;
+
+  Graph graph_;
+  std::vector<Unit> units_;        // by node of the graph
+  std::vector<ValueId> recorded_;  // by value of the graph
+  std::vector<TileProgram> programs_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,116 @@
+#include "strategy/fusion/readings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "autodiff/operations/shape.h"
+
+namespace palimpsest {
+namespace {
+
+bool takes_pointwise(const Tape& tape, NodeId node) {
+  const Operation& operation = tape.operation(node);
+  if (operation.pointwise == nullptr) return false;
+  const NodeView view(tape, node);
+  return view.output().shape.elements() > 0 && operation.pointwise(view).run != nullptr;
+}
+
+/// The elements of a row, one after the other.
+Gather row(std::int64_t elements) { return Gather(Shape{elements}, Access{{1}, 0}); }
+
+}  // namespace
+
+Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
+                   std::vector<bool> present)
+    : tape_(tape),
+      needed_(std::move(needed)),
+      present_(std::move(present)),
+      pointwise_(tape.node_count()),
+      read_whole_(wanted) {
+  for (NodeId node = tape.node_count(); node-- > 0;) {
+    if (!needed_[node]) continue;
+    const ValueId output = tape.first_output(node);
+    pointwise_[node] = !present_[output] && takes_pointwise(tape, node);
+    if (pointwise_[node] || (only_moves(node) && !read_whole_[output])) continue;
+    for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
+  }
+}
+
+bool Readings::is_number(ValueId value) const {
+  if (value == none) return false;
+  const NodeId node = tape_.producer(value);
+  return pointwise_[node] && tape_.inputs(node).empty();
+}
+
+bool Readings::only_moves(NodeId node) const {
+  const Operation& operation = tape_.operation(node);
+  const ValueId output = tape_.first_output(node);
+  if (present_[output]) return false;
+  const NodeView view(tape_, node);
+  if (operation.access != nullptr) {
+    return Gather(view.output().shape, operation.access(view)).is_smooth();
+  }
+  return operation.view || (operation.stretches != nullptr && !operation.stretches(view).empty());
+}
+
+/// Whether a reader does better to take the elements from what the node itself reads.
+bool Readings::is_transparent(ValueId value) const {
+  const NodeId node = tape_.producer(value);
+  if (present_[value] || !needed_[node] || tape_.operation(node).view || !only_moves(node)) {
+    return false;
+  }
+  if (!read_whole_[value]) return true;
+  const auto inputs = tape_.inputs(node);
+  return inputs.size() == 1 && tape_.shape(inputs[0]).elements() < tape_.shape(value).elements() &&
+         tape_.operation(node).access != nullptr;
+}
+
+ValueId Readings::behind_views(ValueId value) const {
+  while (!present_[value] && tape_.operation(tape_.producer(value)).view) {
+    value = tape_.inputs(tape_.producer(value))[0];
+  }
+  return value;
+}
+
+/// A stretch that is all of a value, in order; what the value itself takes from one place is read
+/// there.
+ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value) const {
+  value = behind_views(value);
+  const NodeId node = tape_.producer(value);
+  const Operation& operation = tape_.operation(node);
+  if (operation.access == nullptr || !is_transparent(value)) {
+    return {begin, end, value, row(end - begin)};
+  }
+  const Gather from(tape_.shape(value), operation.access(NodeView(tape_, node)));
+  return {begin, end, behind_views(tape_.inputs(node)[0]), from};
+}
+
+Reading Readings::of(NodeId node, std::size_t i) const {
+  const Shape shape = tape_.shape(tape_.first_output(node));
+  const std::int64_t elements = shape.elements();
+  const ValueId value = tape_.inputs(node)[i];
+  const Shape own = tape_.shape(value);
+  if (own.elements() != elements) {
+    return {{{0, elements, behind_views(value), Gather(shape, broadcast_access(own, shape))}},
+            false};
+  }
+  const ValueId base = behind_views(value);
+  if (!is_transparent(base)) return {{{0, elements, base, row(elements)}}, true};
+  const NodeId mover = tape_.producer(base);
+  const Operation& operation = tape_.operation(mover);
+  if (operation.access != nullptr) return {{part(0, elements, base)}, false};
+  Reading reading{{}, false};
+  for (const Stretch& stretch : operation.stretches(NodeView(tape_, mover))) {
+    if (stretch.begin == stretch.end) continue;
+    if (stretch.input >= 0) {
+      const ValueId input = tape_.inputs(mover)[static_cast<std::size_t>(stretch.input)];
+      reading.parts.push_back(part(stretch.begin, stretch.end, input));
+    } else {
+      reading.parts.push_back(
+          {stretch.begin, stretch.end, none, row(stretch.end - stretch.begin), stretch.number});
+    }
+  }
+  return reading;
+}
+
+}  // namespace palimpsest

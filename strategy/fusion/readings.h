@@ -1,0 +1,58 @@
+#pragma once
+
+#include <vector>
+
+#include "autodiff/operations/strided.h"
+#include "autodiff/tape.h"
+
+namespace palimpsest {
+
+/// A stretch of what an elementwise node reads: its elements [begin, end).
+struct ReadPart {
+  std::int64_t begin;
+  std::int64_t end;
+  ValueId value;  ///< `none`: `number` in every place
+  Gather from;    ///< of the stretch's elements among the value's
+  double number = 0;
+};
+
+/// What an elementwise node reads as one of its inputs.
+struct Reading {
+  std::vector<ReadPart> parts;
+  bool in_order;  ///< one part, of which element i of the node reads element i
+
+  ValueId value() const { return parts.size() == 1 ? parts[0].value : none; }
+};
+
+/// Finds out what elementwise nodes read when they look through nodes that only move elements:
+/// such a node need not run, unless others read it too.
+class Readings {
+ public:
+  /// `needed` marks the nodes that have to run, `wanted` the values that must be there afterwards
+  /// and `present` those that are there already.
+  Readings(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
+           std::vector<bool> present);
+
+  /// True when the node has to run and can run on a stretch of its elements.
+  bool is_pointwise(NodeId node) const { return pointwise_[node]; }
+  /// True for a node that makes the same number for every element of a pointwise node.
+  bool is_number(ValueId value) const;
+  bool is_needed(NodeId node) const { return needed_[node]; }
+
+  /// Input `i` of a pointwise node.
+  Reading of(NodeId node, std::size_t i) const;
+
+ private:
+  bool only_moves(NodeId node) const;
+  bool is_transparent(ValueId value) const;
+  ValueId behind_views(ValueId value) const;
+  ReadPart part(std::int64_t begin, std::int64_t end, ValueId value) const;
+
+  const Tape& tape_;
+  std::vector<bool> needed_;
+  std::vector<bool> present_;
+  std::vector<bool> pointwise_;
+  std::vector<bool> read_whole_;  // by value: wanted, or read by a node that runs and is no group
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <cmath>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/logical.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "strategy/backward.h"
+#include "strategy/evaluators.h"
+#include "strategy/fusion/lowered_store.h"
+#include "tests/autodiff/operation_rows.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+/// An operation between elementwise ones, and all that comes of it.
+std::vector<Tensor> sandwich(const OperationRow& row, DType dtype, const RunOptions& options) {
+  Tape tape;
+  tape.set_seed(7);
+  std::vector<Var> parameters, inputs;
+  for (const Tensor& input : row.inputs) {
+    const bool floating = is_floating(input.dtype());
+    parameters.push_back(tape.parameter(floating ? input.to(dtype) : input));
+    inputs.push_back(floating ? parameters.back() * 0.875 + 0.0 : parameters.back());
+  }
+  const Var y = row.call(inputs);
+  std::vector<Var> results{y};
+  if (is_floating(y.dtype())) {
+    results.push_back(tanh(y * 0.5 - 0.125));
+    if (row.order > 0) {
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (!is_floating(parameters[i].dtype())) continue;
+        results.push_back(gradient(sum(results[1]), parameters[i]) * 2.0);
+      }
+    }
+  }
+  evaluate(results, options);
+  std::vector<Tensor> tensors;
+  for (const Var& result : results) tensors.push_back(result.value());
+  return tensors;
+}
+
+bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
+}
+
+TEST_CASE("groups have the bits of single operations, for every operation") {
+  for (const RowFamily& family : row_families()) {
+    for (const OperationRow& row : family.rows()) {
+      INFO(row.operation << ", " << row.label);
+      for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+        if (dtype == DType::bf16 && !row.half) continue;
+        const auto alone = sandwich(row, dtype, {.threads = 1, .fuse = false});
+        CHECK(equal(alone, sandwich(row, dtype, {.threads = 1})));
+        CHECK(equal(alone, sandwich(row, dtype, {.threads = 3})));
+      }
+    }
+  }
+}
+
+/// What elementwise operations read that is not a row of elements of their own.
+struct Reader {
+  const char* name;
+  Shape shape;
+  Var (*call)(const Var&);
+};
+
+const Reader readers[] = {
+    {"in order", {40'000}, [](const Var& x) { return exp(x) * x + 1.0; }},
+    {"one number", {40'000}, [](const Var& x) { return x * mean(x) + exp(mean(x)); }},
+    {"one number spread",
+     {40'000},
+     [](const Var& x) { return tanh(broadcast_to(mean(x), x.shape())) * x; }},
+    {"rows", {200, 300}, [](const Var& x) { return x - mean(x, {0}) + exp(mean(x, {0})); }},
+    {"columns", {300, 200}, [](const Var& x) { return exp(x - mean(x, {1}, true)); }},
+    {"short rows", {9000, 5}, [](const Var& x) { return tanh(x * mean(x, {0})); }},
+    {"middle axes", {20, 30, 50}, [](const Var& x) { return x * mean(x, {1}, true) - x; }},
+    {"neighbours",
+     {30'001},
+     [](const Var& x) {
+       const Var a = slice(x, 0, {1, 30'001}) * slice(x, 0, {0, 30'000});
+       return a + tanh(a);
+     }},
+    {"a neighbour of its own",
+     {30'001},
+     [](const Var& x) {
+       const Var y = x * x;
+       return slice(y, 0, {1, 30'001}) - slice(tanh(y), 0, {0, 30'000});
+     }},
+    {"every other one",
+     {30'000},
+     [](const Var& x) { return slice(x, 0, {0, 30'000, 2}) * slice(x, 0, {1, 30'000, 2}); }},
+    {"part of a matrix",
+     {200, 300},
+     [](const Var& x) { return exp(slice(x, {{10, 150}, {20, 280}})) * 2.0; }},
+    {"turned", {200, 300}, [](const Var& x) { return exp(transpose(x)) * transpose(x); }},
+    {"another shape", {200, 300}, [](const Var& x) { return tanh(reshape(x * x, {300, 200})); }},
+    {"conditions",
+     {40'000},
+     [](const Var& x) { return where(greater(x, 0), x * x, exp(x)) + where(less(x, 0.5), x, 1); }},
+    {"integers",
+     {40'000},
+     [](const Var& x) { return cast(cast(x * 100.0, DType::i64) * 3, x.dtype()) * x; }},
+    {"16 bits between",
+     {40'000},
+     [](const Var& x) { return cast(cast(x * 2.0, DType::bf16), x.dtype()) * x; }},
+    {"many operations",
+     {5000},
+     [](const Var& x) {
+       Var y = x;
+       for (int i = 0; i < 70; ++i) y = y * 0.99 + x * x * 0.01;
+       return y;
+     }},
+    {"nothing", {0, 7}, [](const Var& x) { return tanh(x * 2.0); }},
+};
+
+TEST_CASE("groups read through what only moves elements") {
+  for (const Reader& reader : readers) {
+    INFO(reader.name);
+    for (const DType dtype : {DType::f64, DType::f32}) {
+      const auto results = [&](const RunOptions& options) {
+        Tape tape;
+        const Var x = tape.parameter(Tensor::uniform(reader.shape, 5, -1, 1, dtype));
+        const Var y = reader.call(x);
+        const Gradients gradients = backward(sum(y * y), options);
+        return std::vector<Tensor>{y.value(), gradients.loss(), gradients[x]};
+      };
+      const auto alone = results({.threads = 1, .fuse = false});
+      CHECK(equal(alone, results({.threads = 1})));
+      CHECK(equal(alone, results({.threads = 3})));
+    }
+  }
+}
+
+TEST_CASE("a chain is one pass, and takes no memory between its ends") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::full({10'000}, 0.5, DType::f32));
+  const Var y = tanh(exp(x * 0.5) + 1.0) * x - 2.0;
+  const Report together = evaluate(std::vector<Var>{y}, {.threads = 1});
+  CHECK(together.computed == 1);
+  tape.drop(y.id());
+  const Report apart = evaluate(std::vector<Var>{y}, {.threads = 1, .fuse = false});
+  CHECK(apart.computed == 6);
+  CHECK(together.measured_peak < apart.measured_peak * 2 / 3);
+}
+
+TEST_CASE("where groups take more than the budget, nodes run one by one") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::full({10'000}, 0.5));
+  const Var y = exp(x);
+  const std::vector<Var> values{sum(y), sum(y * y), sum(tanh(y)), sum(y - 1.0)};
+  const Bytes one = evaluate(values, {.threads = 1, .fuse = false}).measured_peak;
+  for (const Var& value : values) tape.drop(value.id());
+  const Report report = evaluate(values, {.memory_budget = one, .threads = 1});
+  CHECK(report.measured_peak <= one);
+}
+
+TEST_CASE("a program recorded anew is known by what planning and fusing read of it") {
+  LoweredStore store;
+  const auto lowered = [&](std::int64_t elements, double number, std::int64_t first, bool fuse) {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::zeros({elements}));
+    const Var y = tanh(slice(x, 0, {first, first + 10}) * number);
+    const ValueId target = y.id();
+    return store.find_or_make(tape, {{&target, 1}, tape.node_count(), {}, 1}, fuse);
+  };
+  const auto first = lowered(20, 2, 0, true);
+  CHECK(lowered(20, 2, 0, true) == first);
+  CHECK(lowered(20, 3, 0, true) == first);
+  CHECK(lowered(20, 2, 5, true) != first);
+  CHECK(lowered(30, 2, 0, true) != first);
+  CHECK(lowered(20, 2, 0, false) != first);
+  CHECK(lowered(20, 2, 0, true) == first);
+}
+
+}  // namespace
+}  // namespace palimpsest
