@@ -44,10 +44,12 @@ bool is_better_transposed(const Gemm<T>& p) {
          (p.transpose_b && p.m <= narrow && p.m < p.n);
 }
 
-/// The columns there is room for at once, of op(B) or of a long op(A)ᵀ.
+/// The columns there is room for at once, of op(B) or of a long op(A)ᵀ: few where few rows use
+/// them.
 template <class T>
 std::int64_t columns_at_once(std::int64_t m, std::int64_t n) {
-  return std::min(most_columns<T>, round_up(std::max(n, std::min(m, narrow_columns)), vector_size));
+  const std::int64_t most = std::min(m, n) <= narrow ? narrow_columns : most_columns<T>;
+  return std::min(most, round_up(std::max(n, std::min(m, narrow_columns)), vector_size));
 }
 
 }  // namespace

@@ -26,16 +26,18 @@ struct Gemm {
   T alpha = 1;
 };
 
-/// One product on the calling thread. `workspace` holds at least `gemm_workspace<T>(m, n, k)` bytes
-/// aligned to 64.
+/// One product on the calling thread. The bits of an element come from its row of op(A), its column
+/// of op(B) and what it is added to, whichever others are computed with it, except that products
+/// with m or n = 1 and with m + n + k < 20 have bits of their own. `workspace` holds at least
+/// `gemm_workspace<T>(m, n, k)` bytes aligned to 64.
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
 
-/// Bytes of packing space one thread needs.
+/// Bytes of packing space one thread needs; no fewer for larger sizes.
 template <class T>
 Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// One product, split into panels that depend on its shape only, in parallel in the caller's arena.
+/// One product in parallel in the caller's arena, with the same bits at any number of threads.
 /// `workspace` holds `parallel_gemm_workspace<T>(m, n, k, threads)` bytes aligned to 64, where
 /// `threads` ≥ `max_threads()` of that arena.
 template <class T>
@@ -54,8 +56,9 @@ struct BatchAxis {
 
 /// Products of one shape; `first` is the one at index 0 of every axis. Each index along `outputs`
 /// makes a matrix of its own, over `terms` the products are added up in order (their `c` is 0).
-/// Parallel over matrices and their panels, in a way that depends on the shapes only. `workspace`
-/// holds `gemm_batch_workspace<T>` bytes, where `outputs` and `terms` are the counts of products.
+/// Parallel over matrices and their panels, with the same bits at any number of threads.
+/// `workspace` holds `gemm_batch_workspace<T>` bytes, where `outputs` and `terms` are the counts of
+/// products.
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace);

@@ -11,42 +11,53 @@ namespace {
 constexpr double serial_volume = 1 << 19;
 // With as many matrices as this, cutting them up only means packing more.
 constexpr std::int64_t many_outputs = 16;
+// Threads that are held up leave panels to others; each panel is packed anew.
+constexpr std::int64_t panels_per_thread = 2;
+constexpr std::int64_t least_panel = 128;
+constexpr std::int64_t panel_step = 16;
 // A sum worth cutting is at least this long in each part.
 constexpr std::int64_t slice_depth = 1024;
 constexpr std::int64_t most_tasks_by_slices = 16;
 constexpr std::int64_t most_sliced_elements = 1 << 16;
 
-/// How a batch is cut into tasks, by its shape alone: every matrix into panels along its longer
-/// side and, where that leaves few tasks for long sums, every sum into slices that are added up
-/// afterwards.
+/// How a batch is cut into tasks: every matrix into panels along its longer side, a few for each
+/// thread, and, where that leaves few tasks for long sums, every sum into slices that are added up
+/// afterwards. Slices depend on the shape alone, as the bits do.
 struct Split {
   std::int64_t m, n, k, outputs, terms;
   bool along_rows;
-  std::int64_t size;        // of a panel along the longer side
+  std::int64_t size = 0;    // of a panel along the longer side
   std::int64_t panels = 0;  // of one matrix
   std::int64_t slices = 1;  // of one sum
   std::int64_t tasks = 0;
   std::int64_t grain = 1;
 
-  Split(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs, std::int64_t terms)
+  Split(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs, std::int64_t terms,
+        int threads)
       : m(m), n(n), k(k), outputs(outputs), terms(terms), along_rows(m >= n) {
+    if (m == 0 || n == 0 || outputs == 0) return;
     const std::int64_t longer = std::max(m, n);
     const double matrix = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
                           static_cast<double>(std::max(terms, one));
-    const std::int64_t wanted = longer >= 1024 ? 256 : 128;
+    const bool is_vector = m == 1 || n == 1;
     const bool whole = outputs >= many_outputs || matrix < serial_volume;
-    const std::int64_t most = whole ? 1 : std::max(one, longer / wanted);
-    size = ((longer + most - 1) / most + 15) / 16 * 16;
-    if (m == 0 || n == 0 || outputs == 0) return;
-    panels = (longer + size - 1) / size;
+    const std::int64_t least = is_vector && longer >= 1024 ? 2 * least_panel : least_panel;
+    const std::int64_t most = whole ? 1 : std::max(one, longer / least);
     if (m * n <= most_sliced_elements) {
-      const double by_volume = matrix / static_cast<double>(panels) / serial_volume;
+      const double by_volume = matrix / static_cast<double>(most) / serial_volume;
       const double by_depth = static_cast<double>(k) * static_cast<double>(terms) / slice_depth;
       slices = static_cast<std::int64_t>(
           std::min({by_volume, by_depth, static_cast<double>(sum_length()),
-                    static_cast<double>(most_tasks_by_slices / (panels * outputs))}));
+                    static_cast<double>(most_tasks_by_slices / (most * outputs))}));
       slices = std::max(slices, one);
     }
+    std::int64_t wanted = most;
+    if (!is_vector) {  // with a vector, bits may depend on panels
+      wanted = threads == 1 ? 1 : divide_up(panels_per_thread * threads, outputs * slices);
+    }
+    size = round_up(divide_up(longer, std::min(most, wanted)), panel_step);
+    while (longer > 1 && longer % size == 1) size += panel_step;  // nor is a vector to be left over
+    panels = divide_up(longer, size);
     tasks = panels * slices * outputs;
     const double each = matrix / static_cast<double>(panels * slices);
     grain = each * static_cast<double>(tasks) < serial_volume ? tasks : grain_for(each / 8);
@@ -169,7 +180,7 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace) {
-  const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms));
+  const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms), max_threads());
   const auto share = static_cast<std::size_t>(split.share<T>());
   T* partial = reinterpret_cast<T*>(workspace.data());
   const auto scratch = workspace.subspan(static_cast<std::size_t>(split.partial_bytes<T>()));
@@ -186,8 +197,12 @@ void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
 template <class T>
 Bytes gemm_batch_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
                            std::int64_t terms, int threads) {
-  const Split split(m, n, k, outputs, terms);
-  return split.partial_bytes<T>() + split.shares<T>(threads);
+  Bytes most = 0;  // of any number of threads that may be there when it runs
+  for (int some = 1; some <= threads; ++some) {
+    const Split split(m, n, k, outputs, terms, some);
+    most = std::max(most, split.partial_bytes<T>() + split.shares<T>(some));
+  }
+  return most;
 }
 
 template <class T>

@@ -95,38 +95,38 @@ class TiledGemm {
         if (first) tile.next = from + (is_last ? 0 : width);
       }
     }
-    finish_tile(tile, tile_kernel<T>(rows_, vectors, first), j, columns, columns == width);
+    tile.c_row = width;
+    finish_tile(tile, tile_kernel<T>(rows_, vectors, first), j, columns);
   }
 
   /// Runs the kernel on C where the tile lies there whole, else on a copy of its part of C.
-  void finish_tile(Tile<T>& tile, TileKernel<T> kernel, std::int64_t j, std::int64_t columns,
-                   bool is_whole) const {
+  void finish_tile(Tile<T>& tile, TileKernel<T> kernel, std::int64_t j,
+                   std::int64_t columns) const {
     const std::int64_t row_step = call_.transpose_c ? 1 : p_.ldc;
     const std::int64_t column_step = call_.transpose_c ? p_.ldc : 1;
+    const std::int64_t width = tile.c_row;
     T* c = p_.c + row_ * row_step + (first_column_ + j) * column_step;
-    if (is_whole && !call_.transpose_c) {
+    if (columns == width && !call_.transpose_c) {
       tile.c = c;
       tile.c_row = p_.ldc;
       kernel(tile);
       return;
     }
-    constexpr std::int64_t width = tile_vectors * lanes<T>;
-    T copy[tile_rows * width] = {};
+    T copy[tile_rows * tile_vectors * lanes<T>];
     tile.c = copy;
-    tile.c_row = width;
-    if (tile.accumulate) {
+    const auto for_elements = [&](auto f) {
       for (std::int64_t s = 0; s < columns; ++s) {
         for (std::int64_t r = 0; r < rows_; ++r) {
-          copy[r * width + s] = c[r * row_step + s * column_step];
+          f(copy[r * width + s], c[r * row_step + s * column_step]);
         }
       }
+    };
+    if (tile.accumulate) {
+      std::fill_n(copy, rows_ * width, T(0));
+      for_elements([](T& mine, const T& theirs) { mine = theirs; });
     }
     kernel(tile);
-    for (std::int64_t s = 0; s < columns; ++s) {
-      for (std::int64_t r = 0; r < rows_; ++r) {
-        c[r * row_step + s * column_step] = copy[r * width + s];
-      }
-    }
+    for_elements([](const T& mine, T& theirs) { theirs = mine; });
   }
 
   /// The rows in hand, depth after depth.
