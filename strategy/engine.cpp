@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <utility>
 
 #include "autodiff/execute.h"
 #include "autodiff/kernels/kernels.h"
@@ -52,20 +51,30 @@ std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowe
   return {lowered, &lowered->graph()};
 }
 
-/// Calls `f` for the tape with its elementwise nodes in groups where that is allowed. Where it
-/// refuses the budget, since groups hold all they make at once, calls it for the tape as recorded.
-template <class F>
-auto fused_if_it_fits(LoweredStore& store, const Tape& tape, const LoweredStore::Request& request,
-                      const RunOptions& options, F f) {
+/// `f` of the tape with its elementwise nodes in groups or, where that is not allowed, of the tape
+/// as recorded. Groups hold all they make at once: where they do not fit the budget, or cost more
+/// than single nodes could, `f` is called for both, and what costs less is taken, so that a larger
+/// budget never costs more. `cost` tells the seconds of what `f` returns.
+template <class F, class C>
+auto planned(LoweredStore& store, const Tape& tape, const LoweredStore::Request& request,
+             const RunOptions& options, F f, C cost) {
   if (!may_fuse(options)) return f(store.find_or_make(tape, request, false));
+  std::optional<BudgetError> refused;
+  std::optional<decltype(f(store.find_or_make(tape, request, true)))> together;
   try {
-    return f(store.find_or_make(tape, request, true));
-  } catch (const BudgetError& fused) {
-    try {
-      return f(store.find_or_make(tape, request, false));
-    } catch (const BudgetError& unfused) {
-      throw fused.smallest_feasible() < unfused.smallest_feasible() ? fused : unfused;
-    }
+    together.emplace(f(store.find_or_make(tape, request, true)));
+  } catch (const BudgetError& error) {
+    refused = error;
+  }
+  if (together && options.memory_budget == unlimited) return *together;
+  const auto lowered = store.find_or_make(tape, request, false);
+  if (together && cost(*together) <= lowered->graph().one_pass_cost()) return *together;
+  try {
+    auto apart = f(lowered);
+    return together && cost(*together) <= cost(apart) ? *together : apart;
+  } catch (const BudgetError& error) {
+    if (together) return *together;
+    throw refused->smallest_feasible() < error.smallest_feasible() ? *refused : error;
   }
 }
 
@@ -84,6 +93,7 @@ struct Engine::State {
   std::vector<Arena::Range> held;  // of the arena: targets of the last run
   LoweredStore lowered;
   PlanStore plans;
+  std::uint64_t planned = 0;  // programs that some plan was made for
   std::optional<tbb::task_arena> threads;
 
   tbb::task_arena& thread_arena(int count) {
@@ -111,7 +121,7 @@ Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 const Meter& Engine::meter() const { return state_->meter; }
-std::uint64_t Engine::plans_made() const { return state_->plans.made(); }
+std::uint64_t Engine::plans_made() const { return state_->planned; }
 
 Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
@@ -119,11 +129,12 @@ Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId bac
   const int threads = checked_threads(options.threads);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
   LoweredStore store;
-  return fused_if_it_fits(store, tape, {targets, backward_begins, held, threads}, options,
-                          [&](const std::shared_ptr<const Lowered>& lowered) {
-                            return make_plan(lowered->graph(), *planner_of(options),
-                                             options.memory_budget);
-                          });
+  return planned(
+      store, tape, {targets, backward_begins, held, threads}, options,
+      [&](const std::shared_ptr<const Lowered>& lowered) {
+        return make_plan(lowered->graph(), *planner_of(options), options.memory_budget);
+      },
+      [](const Plan& plan) { return plan.simulation.cost; });
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -188,14 +199,21 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   Report report;
   report.threads = checked_threads(options.threads);
   const Clock::time_point planning = Clock::now();
-  const auto [found, entry] = fused_if_it_fits(
+  struct Found {
+    std::shared_ptr<const Lowered> lowered;
+    PlanStore::Entry* entry;
+  };
+  const std::uint64_t made = state_->plans.made();
+  const Found found = planned(
       state_->lowered, tape, {targets, backward_begins, held, report.threads}, options,
       [&](const std::shared_ptr<const Lowered>& lowered) {
-        return std::pair<std::shared_ptr<const Lowered>, PlanStore::Entry&>(
-            lowered, state_->plans.find_or_make(graph_in(lowered), planner_of(options),
-                                                options.memory_budget));
-      });
-  const Lowered& lowered = *found;
+        return Found{lowered, &state_->plans.find_or_make(graph_in(lowered), planner_of(options),
+                                                          options.memory_budget)};
+      },
+      [](const Found& found) { return found.entry->ready.plan.simulation.cost; });
+  if (state_->plans.made() > made) ++state_->planned;
+  PlanStore::Entry& entry = *found.entry;
+  const Lowered& lowered = *found.lowered;
   report.planning_seconds = seconds_since(planning);
 
   const Plan& plan = entry.ready.plan;

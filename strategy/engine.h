@@ -44,7 +44,7 @@ class Engine {
 
   /// The meter of every byte this engine allocates.
   const Meter& meter() const;
-  /// Graphs planned so far; a training loop of one structure plans once.
+  /// Programs planned so far; a training loop of one structure plans once.
   std::uint64_t plans_made() const;
 
  private:

@@ -15,7 +15,7 @@ void loop(const T* dy, const T* z, T* dx, std::int64_t n, const double* paramete
       [parameters](const auto& dy_block, const auto& z_block) {
         return functions::adjoint_of<F>(dy_block, z_block, parameters);
       },
-      Source<T>(dy, 1), Source<T>(z, 1));
+      Elements<T>(dy), Elements<T>(z));
 }
 
 template <class F, class T>

@@ -9,9 +9,11 @@ namespace {
 template <class F, class T>
 void loop(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* y, std::int64_t n) {
   if (n == 0) return;
-  in_blocks(
-      y, n, [](const auto& left, const auto& right) { return F::value(left, right); },
-      Source<T>(a, a_step), Source<T>(b, b_step));
+  const auto f = [](const auto& left, const auto& right) { return F::value(left, right); };
+  if (a_step != 0 && b_step != 0) return in_blocks(y, n, f, Elements<T>(a), Elements<T>(b));
+  if (a_step != 0) return in_blocks(y, n, f, Elements<T>(a), Number<T>(b));
+  if (b_step != 0) return in_blocks(y, n, f, Number<T>(a), Elements<T>(b));
+  in_blocks(y, n, f, Number<T>(a), Number<T>(b));
 }
 
 template <class F, class T>

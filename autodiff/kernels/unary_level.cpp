@@ -19,7 +19,7 @@ void loop(const T* x, T* y, std::int64_t n, const double* parameters) {
           return F::value(block, parameters);
         }
       },
-      Source<T>(x, 1));
+      Elements<T>(x));
 }
 
 template <class T, class... F>

@@ -3,108 +3,123 @@
 #include <algorithm>
 #include <iterator>
 
+#include "strategy/fusion/recipe.h"
+
 namespace palimpsest {
 namespace {
 
-/// A value of a forward group is made again by no more nodes than that.
+/// Made again for want of one array in memory.
+constexpr std::size_t most_trivial_nodes = 2;
+/// Made again in the backward part, for one value.
 constexpr std::size_t most_nodes = 16;
-/// Of a group, with those it makes again.
+/// Of a group, clones among them.
 constexpr std::size_t most_members = 48;
 
 class Cloning {
  public:
-  Cloning(const Tape& tape, const Readings& readings, NodeId boundary, std::vector<bool> held,
-          Units& units)
-      : tape_(tape),
-        readings_(readings),
-        boundary_(boundary),
-        held_(std::move(held)),
-        units_(units),
-        readers_(tape.value_count()) {}
+  Cloning(const Tape& tape, const Readings& readings, NodeId boundary,
+          const std::vector<bool>& held, Units& units)
+      : tape_(tape), readings_(readings), boundary_(boundary), held_(held), units_(units) {}
 
-  void run() {
-    for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
-      if (units_[unit][0] >= boundary_) note_reads(unit);
-    }
-    for (std::size_t unit = units_.size(); unit-- > 0;) {
-      const std::vector<NodeId>& members = units_[unit];
-      if (members[0] < boundary_ && members.back() < boundary_ && is_group(members)) {
-        decide(members);
+  void clone_trivial() {
+    note_readers();
+    for (const Unit& unit : units_) {
+      if (!is_group(unit)) continue;
+      for (const NodeId node : unit.own) {
+        const ValueId value = tape_.first_output(node);
+        if (held_[value] || in_memory_[value] || readers_[value].empty()) continue;
+        clone_trivial(unit, value);
       }
+    }
+  }
+
+  void clone_into_backward() {
+    note_readers();
+    for (const Unit& unit : units_) {
+      if (!is_backward(unit)) continue;
+      for (const NodeId node : unit.nodes()) hold_what_it_reads(node);
+    }
+    for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) {
+      if (!is_backward(*unit) && is_group(*unit)) decide(*unit);
     }
   }
 
  private:
-  bool is_group(const std::vector<NodeId>& members) const {
-    return readings_.is_pointwise(members[0]) && !tape_.inputs(members[0]).empty();
+  bool is_group(const Unit& unit) const {
+    return readings_.is_pointwise(unit.own[0]) && !tape_.inputs(unit.own[0]).empty();
   }
+  bool is_backward(const Unit& unit) const { return unit.own[0] >= boundary_; }
 
-  /// What units of the backward part read: in order and by groups, or else in memory.
-  void note_reads(std::uint32_t unit) {
-    for (const NodeId member : units_[unit]) {
-      for (std::size_t i = 0; i < tape_.inputs(member).size(); ++i) {
-        if (!readings_.is_pointwise(member)) {
-          held_[tape_.inputs(member)[i]] = true;
-          continue;
-        }
-        const Reading reading = readings_.of(member, i);
-        for (const ReadPart& part : reading.parts) {
-          if (part.value == none || readings_.is_number(part.value)) continue;
-          const NodeId producer = tape_.producer(part.value);
-          if (reading.in_order && producer < boundary_ && readings_.is_pointwise(producer)) {
-            readers_[part.value].push_back(unit);
-          } else {
-            held_[part.value] = true;
+  /// Which groups read what in order, and what has to be in memory for its readers.
+  void note_readers() {
+    readers_.assign(tape_.value_count(), {});
+    in_memory_.assign(tape_.value_count(), false);
+    for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+      for (const NodeId node : units_[unit].nodes()) {
+        for_readings(tape_, readings_, node, [&](ValueId value, bool in_order) {
+          if (!in_order) {
+            in_memory_[value] = true;
+          } else if (!units_[unit].makes(tape_.producer(value)) &&
+                     (readers_[value].empty() || readers_[value].back() != unit)) {
+            readers_[value].push_back(unit);
           }
-        }
+        });
       }
     }
   }
 
-  /// What makes a value of a group again from what others make, or is held.
-  struct Recipe {
-    ValueId value;
-    std::vector<NodeId> nodes;
-    std::vector<ValueId> inputs;
-  };
-
-  Recipe recipe_for(ValueId value, const std::vector<NodeId>& members) const {
-    Recipe recipe{value, {}, {}};
-    std::vector<NodeId> open{tape_.producer(value)};
-    while (!open.empty()) {
-      // The latest first: what it reads lies before it.
-      const auto latest = std::max_element(open.begin(), open.end());
-      const NodeId node = *latest;
-      open.erase(latest);
-      recipe.nodes.push_back(node);
-      for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
-        for (const ReadPart& part : readings_.of(node, i).parts) {
-          if (part.value == none || readings_.is_number(part.value)) continue;
-          const NodeId producer = tape_.producer(part.value);
-          const bool own = std::binary_search(members.begin(), members.end(), producer);
-          if (!own || held_[part.value]) {
-            recipe.inputs.push_back(part.value);
-          } else if (std::find(open.begin(), open.end(), producer) == open.end()) {
-            open.push_back(producer);
-          }
-        }
-      }
-    }
-    return recipe;
-  }
-
-  void decide(const std::vector<NodeId>& members) {
+  void clone_trivial(const Unit& unit, ValueId value) {
     std::vector<Recipe> recipes;
-    Bytes saved = 0;
+    for (const std::uint32_t reader : readers_[value]) {
+      const std::vector<ValueId> reads = reads_of(units_[reader], value);
+      const auto is_there = [&](ValueId input) {
+        return input != value && std::binary_search(reads.begin(), reads.end(), input);
+      };
+      Recipe recipe = recipe_for(tape_, readings_, unit, value, is_there);
+      const std::size_t members = units_[reader].own.size() + units_[reader].clones.size();
+      if (recipe.nodes.size() > most_trivial_nodes || members >= most_members) return;
+      if (!std::all_of(recipe.inputs.begin(), recipe.inputs.end(), is_there)) return;
+      recipes.push_back(std::move(recipe));
+    }
+    for (std::size_t i = 0; i < recipes.size(); ++i) {
+      add_clones(recipes[i], units_[readers_[value][i]]);
+    }
+  }
+
+  /// What a unit reads from memory beside `value`.
+  std::vector<ValueId> reads_of(const Unit& unit, ValueId value) const {
+    std::vector<ValueId> reads;
+    for (const NodeId node : unit.nodes()) {
+      for_readings(tape_, readings_, node, [&](ValueId input, bool) {
+        if (input != value && !unit.makes(tape_.producer(input))) reads.push_back(input);
+      });
+    }
+    std::sort(reads.begin(), reads.end());
+    return reads;
+  }
+
+  /// Holds what a node of the backward part reads unless it may be made again.
+  void hold_what_it_reads(NodeId node) {
+    for_readings(tape_, readings_, node, [&](ValueId value, bool in_order) {
+      const NodeId producer = tape_.producer(value);
+      if (!in_order || producer >= boundary_ || !readings_.is_pointwise(producer)) {
+        held_[value] = true;
+      }
+    });
+  }
+
+  /// Makes all values of a forward group again that backward groups read, or none.
+  void decide(const Unit& unit) {
+    std::vector<Recipe> recipes;
     std::vector<ValueId> inputs;
-    bool small = true;
-    for (const NodeId member : members) {
-      const ValueId value = tape_.first_output(member);
-      if (readers_[value].empty() || held_[value]) continue;
-      recipes.push_back(recipe_for(value, members));
-      saved += tape_.bytes(value);
-      small = small && recipes.back().nodes.size() <= most_nodes;
+    Bytes saved = 0;
+    for (const NodeId node : unit.own) {
+      const ValueId value = tape_.first_output(node);
+      if (held_[value] || !is_read_in_backward(value)) continue;
+      recipes.push_back(recipe_for(tape_, readings_, unit, value,
+                                   [&](ValueId input) -> bool { return held_[input]; }));
       inputs.insert(inputs.end(), recipes.back().inputs.begin(), recipes.back().inputs.end());
+      saved += tape_.bytes(value);
     }
     std::sort(inputs.begin(), inputs.end());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
@@ -112,9 +127,11 @@ class Cloning {
     for (const ValueId input : inputs) {
       if (!held_[input]) taken += tape_.bytes(input);
     }
-    if (small && taken <= saved && fits(recipes)) {
+    if (taken <= saved && fit(recipes)) {
       for (const Recipe& recipe : recipes) {
-        for (const std::uint32_t reader : readers_[recipe.value]) add(recipe.nodes, units_[reader]);
+        for (const std::uint32_t reader : readers_[recipe.value]) {
+          if (is_backward(units_[reader])) add_clones(recipe, units_[reader]);
+        }
       }
       for (const ValueId input : inputs) held_[input] = true;
     } else {
@@ -122,38 +139,51 @@ class Cloning {
     }
   }
 
-  bool fits(const std::vector<Recipe>& recipes) const {
+  bool is_read_in_backward(ValueId value) const {
+    return std::any_of(readers_[value].begin(), readers_[value].end(),
+                       [&](std::uint32_t reader) { return is_backward(units_[reader]); });
+  }
+
+  bool fit(const std::vector<Recipe>& recipes) const {
+    std::size_t nodes = 0;
+    for (const Recipe& recipe : recipes) {
+      if (recipe.nodes.size() > most_nodes) return false;
+      nodes += recipe.nodes.size();
+    }
     for (const Recipe& recipe : recipes) {
       for (const std::uint32_t reader : readers_[recipe.value]) {
-        std::size_t nodes = units_[reader].size();
-        for (const Recipe& other : recipes) nodes += other.nodes.size();
-        if (nodes > most_members) return false;
+        const Unit& unit = units_[reader];
+        if (unit.own.size() + unit.clones.size() + nodes > most_members) return false;
       }
     }
     return true;
   }
 
-  static void add(std::vector<NodeId> nodes, std::vector<NodeId>& members) {
+  static void add_clones(const Recipe& recipe, Unit& unit) {
+    std::vector<NodeId> nodes = recipe.nodes;
     std::sort(nodes.begin(), nodes.end());
     std::vector<NodeId> all;
-    std::set_union(nodes.begin(), nodes.end(), members.begin(), members.end(),
+    std::set_union(nodes.begin(), nodes.end(), unit.clones.begin(), unit.clones.end(),
                    std::back_inserter(all));
-    members = std::move(all);
+    unit.clones = std::move(all);
   }
 
   const Tape& tape_;
   const Readings& readings_;
   NodeId boundary_;
-  std::vector<bool> held_;  // by value: in memory while the backward part runs
+  std::vector<bool> held_;  // by value
   Units& units_;
-  std::vector<std::vector<std::uint32_t>> readers_;  // by value: backward groups, in order
+  std::vector<std::vector<std::uint32_t>> readers_;  // by value: groups that read it in order
+  std::vector<bool> in_memory_;                      // by value
 };
 
 }  // namespace
 
-void clone_into_backward(const Tape& tape, const Readings& readings, NodeId boundary,
-                         std::vector<bool> held, Units& units) {
-  Cloning(tape, readings, boundary, std::move(held), units).run();
+void clone_cheap(const Tape& tape, const Readings& readings, NodeId boundary,
+                 const std::vector<bool>& held, Units& units) {
+  Cloning cloning(tape, readings, boundary, held, units);
+  cloning.clone_trivial();
+  cloning.clone_into_backward();
 }
 
 }  // namespace palimpsest

@@ -79,12 +79,12 @@ class Builder {
 
 }  // namespace
 
-GroupProgram program_of(const Tape& tape, const Readings& readings,
-                        const std::vector<NodeId>& members, NodeId boundary,
+GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& unit,
                         const std::vector<bool>& read) {
-  Builder builder(tape, readings, tape.shape(tape.first_output(members[0])).elements());
-  for (const NodeId member : members) {
-    builder.add(member, read[tape.first_output(member)] && !is_clone(members, member, boundary));
+  Builder builder(tape, readings, tape.shape(tape.first_output(unit.own[0])).elements());
+  for (const NodeId node : unit.nodes()) {
+    const bool own = std::binary_search(unit.own.begin(), unit.own.end(), node);
+    builder.add(node, own && read[tape.first_output(node)]);
   }
   return builder.finish();
 }

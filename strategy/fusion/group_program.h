@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "strategy/fusion/clones.h"
+#include "strategy/fusion/groups.h"
 #include "strategy/fusion/tile_program.h"
 
 namespace palimpsest {
@@ -15,10 +15,8 @@ struct GroupProgram {
   Cost cost;
 };
 
-/// The program of a group's members; values that `read` marks and the group makes for others are
-/// its outputs.
-GroupProgram program_of(const Tape& tape, const Readings& readings,
-                        const std::vector<NodeId>& members, NodeId boundary,
+/// The program of a group; its own values that `read` marks are its outputs.
+GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& unit,
                         const std::vector<bool>& read);
 
 }  // namespace palimpsest

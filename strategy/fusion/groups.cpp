@@ -1,6 +1,7 @@
 #include "strategy/fusion/groups.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace palimpsest {
 namespace {
@@ -9,6 +10,17 @@ namespace {
 constexpr std::size_t most_members = 24;
 
 }  // namespace
+
+bool Unit::makes(NodeId node) const {
+  return std::binary_search(own.begin(), own.end(), node) ||
+         std::binary_search(clones.begin(), clones.end(), node);
+}
+
+std::vector<NodeId> Unit::nodes() const {
+  std::vector<NodeId> all;
+  std::merge(own.begin(), own.end(), clones.begin(), clones.end(), std::back_inserter(all));
+  return all;
+}
 
 Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
     : tape_(tape), readings_(readings), boundary_(boundary), unit_of_(tape.node_count(), none) {
@@ -121,7 +133,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
   if (place <= behind) return false;
   if (place == next_place_) ++next_place_;
 
-  Unit& unit = units_[units[0]];
+  Growing& unit = units_[units[0]];
   unit.place = static_cast<std::uint32_t>(place);
   unit.first_reader = before;
   std::sort(members.begin(), members.end());
@@ -142,7 +154,7 @@ Units Groups::in_order() const {
             [&](UnitId a, UnitId b) { return units_[a].place < units_[b].place; });
   Units units;
   units.reserve(order.size());
-  for (const UnitId unit : order) units.push_back(units_[unit].members);
+  for (const UnitId unit : order) units.push_back({units_[unit].members});
   return units;
 }
 

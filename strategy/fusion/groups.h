@@ -8,8 +8,18 @@
 
 namespace palimpsest {
 
-/// The members of units, each in the order of the tape, in an order in which the units may run.
-using Units = std::vector<std::vector<NodeId>>;
+/// What runs as one: a group of elementwise nodes, or one node. Nodes are in the order of the tape.
+struct Unit {
+  std::vector<NodeId> own;
+  std::vector<NodeId> clones = {};  ///< own ones of other units, which this one runs for itself
+
+  bool makes(NodeId node) const;
+  /// Own nodes and clones.
+  std::vector<NodeId> nodes() const;
+};
+
+/// Units in an order in which they may run.
+using Units = std::vector<Unit>;
 
 /// How what has to run of a tape is cut into units that run as one: groups of elementwise nodes
 /// over equally many elements, and every other node alone.
@@ -26,7 +36,7 @@ class Groups {
 
  private:
   using UnitId = std::uint32_t;
-  struct Unit {
+  struct Growing {
     std::vector<NodeId> members;
     std::uint32_t place;
     std::uint32_t first_reader = none;  // no unit with a lesser place reads this one
@@ -49,7 +59,7 @@ class Groups {
   const Tape& tape_;
   const Readings& readings_;
   NodeId boundary_;
-  std::vector<Unit> units_;
+  std::vector<Growing> units_;
   std::vector<UnitId> unit_of_;  // by node
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "strategy/fusion/clones.h"
 #include "strategy/fusion/group_program.h"
+#include "strategy/fusion/recipe.h"
 
 namespace palimpsest {
 
@@ -56,19 +58,20 @@ class Lowered::Builder {
     const Readings readings(tape_, needed_nodes(tape_, wanted_, present_, sources_), wanted_,
                             present_);
     Units units = Groups(tape_, readings, boundary_).in_order();
-    clone_into_backward(tape_, readings, boundary_, held(), units);
+    clone_cheap(tape_, readings, boundary_, held(), units);
     const std::vector<bool> runs = find_read(units, readings);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
       if (!runs[i]) continue;
-      if (!backward && units[i].back() >= boundary_) {
+      const NodeId first = units[i].own[0];
+      if (!backward && first >= boundary_) {
         backward = true;
         lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
       }
-      if (readings.is_pointwise(units[i][0]) && !tape_.inputs(units[i][0]).empty()) {
+      if (readings.is_pointwise(first) && !tape_.inputs(first).empty()) {
         add_group(units[i], readings);
       } else {
-        add_single(units[i][0]);
+        add_single(first);
       }
     }
     for (ValueId value = 0; value < tape_.value_count(); ++value) {
@@ -93,36 +96,25 @@ class Lowered::Builder {
     read_ = wanted_;
     std::vector<bool> runs(units.size());
     for (std::size_t i = units.size(); i-- > 0;) {
-      runs[i] = is_read(units[i]);
-      if (!runs[i] || sources_[units[i][0]]) continue;
-      for (const NodeId member : units[i]) mark_read(member, units[i], readings);
+      const Unit& unit = units[i];
+      runs[i] =
+          std::any_of(unit.own.begin(), unit.own.end(), [&](NodeId node) { return is_read(node); });
+      if (!runs[i] || sources_[unit.own[0]]) continue;
+      for (const NodeId node : unit.nodes()) {
+        for_readings(tape_, readings, node, [&](ValueId value, bool in_order) {
+          if (!in_order || !unit.makes(tape_.producer(value))) read_[value] = true;
+        });
+      }
     }
     return runs;
   }
 
-  bool is_read(const std::vector<NodeId>& members) const {
-    return std::any_of(members.begin(), members.end(), [&](NodeId member) {
-      if (is_clone(members, member, boundary_)) return false;
-      for (ValueId i = 0; i < tape_.output_count(member); ++i) {
-        const ValueId output = tape_.first_output(member) + i;
-        if (read_[output] || present_[output]) return true;
-      }
-      return false;
-    });
-  }
-
-  void mark_read(NodeId member, const std::vector<NodeId>& members, const Readings& readings) {
-    for (std::size_t i = 0; i < tape_.inputs(member).size(); ++i) {
-      if (!readings.is_pointwise(member)) {
-        read_[tape_.inputs(member)[i]] = true;
-        continue;
-      }
-      for (const ReadPart& part : readings.of(member, i).parts) {
-        if (part.value == none || readings.is_number(part.value)) continue;
-        const NodeId producer = tape_.producer(part.value);
-        if (!std::binary_search(members.begin(), members.end(), producer)) read_[part.value] = true;
-      }
+  bool is_read(NodeId node) const {
+    for (ValueId i = 0; i < tape_.output_count(node); ++i) {
+      const ValueId output = tape_.first_output(node) + i;
+      if (read_[output] || present_[output]) return true;
     }
+    return false;
   }
 
   void add_single(NodeId node) {
@@ -138,8 +130,8 @@ class Lowered::Builder {
     }
   }
 
-  void add_group(const std::vector<NodeId>& members, const Readings& readings) {
-    GroupProgram group = program_of(tape_, readings, members, boundary_, read_);
+  void add_group(const Unit& unit, const Readings& readings) {
+    GroupProgram group = program_of(tape_, readings, unit, read_);
     std::vector<ValueId> inputs;
     for (const ValueId input : group.inputs) inputs.push_back(place_[input]);
     std::vector<Graph::Output> outputs;
@@ -151,10 +143,10 @@ class Lowered::Builder {
     Graph::Traits traits;
     traits.cost = seconds_of(group.cost);
     traits.workspace = group.program.workspace(threads_);
-    traits.name = name_of_group(members);
+    traits.name = name_of_group(unit.own);
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
     lowered_.units_.push_back(
-        {members.back(), static_cast<std::uint32_t>(lowered_.programs_.size())});
+        {unit.own.back(), static_cast<std::uint32_t>(lowered_.programs_.size())});
     lowered_.programs_.push_back(std::move(group.program));
   }
 

@@ -14,7 +14,7 @@ namespace palimpsest {
 class Lowered {
  public:
   /// What one node of the graph stands for.
-  struct Unit {
+  struct Entry {
     NodeId node;                   ///< recorded; of a group the last
     std::uint32_t program = none;  ///< of a group
   };
@@ -42,7 +42,7 @@ class Lowered {
   class Builder;
 
   Graph graph_;
-  std::vector<Unit> units_;        // by node of the graph
+  std::vector<Entry> units_;       // by node of the graph
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;
 };

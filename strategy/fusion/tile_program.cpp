@@ -8,7 +8,7 @@
 namespace palimpsest {
 namespace {
 
-/// What the slots of a tile take together: well inside a first-level cache.
+/// What the arrays that a tile is part of take there together: well inside a first-level cache.
 constexpr std::int64_t cache_bytes = 32 << 10;
 constexpr std::int64_t smallest_tile = 256;
 constexpr std::int64_t largest_tile = 1024;
@@ -101,8 +101,11 @@ void TileProgram::finish() {
       }
     }
   }
-  const auto slots = static_cast<std::int64_t>(slots_.size());
-  const std::int64_t fitting = cache_bytes / (widest_ * std::max<std::int64_t>(slots, 1));
+  const auto arrays =
+      tiles_ + std::count_if(slots_.begin(), slots_.end(), [](const SlotInfo& slot) {
+        return slot.place == Place::input || slot.place == Place::output;
+      });
+  const std::int64_t fitting = cache_bytes / (widest_ * std::max<std::int64_t>(arrays, 1));
   tile_elements_ = std::clamp(fitting / line * line, smallest_tile, largest_tile);
   tile_elements_ = std::min(tile_elements_, round_up(std::max<std::int64_t>(elements_, 1), line));
 }

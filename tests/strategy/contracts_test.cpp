@@ -147,8 +147,13 @@ TEST_CASE("an eager tape stays within its budget from the first node on, with th
     RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
     RC_ASSERT(meter_of(tape).live() > 0);
     if (*rc::gen::arbitrary<bool>()) {
+      // What was not asked for while recording may take more than recording did.
       for (std::size_t i = 0; i < program.values.size(); ++i) {
-        RC_ASSERT(same_bits(program.values[i].value(), reference.values[i].value()));
+        try {
+          RC_ASSERT(same_bits(program.values[i].value(), reference.values[i].value()));
+        } catch (const BudgetError& error) {
+          RC_ASSERT(error.smallest_feasible() > budget);
+        }
       }
       RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
     }
