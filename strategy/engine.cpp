@@ -58,19 +58,20 @@ std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowe
 template <class F, class C>
 auto planned(LoweredStore& store, const Tape& tape, const LoweredStore::Request& request,
              const RunOptions& options, F f, C cost) {
-  if (!may_fuse(options)) return f(store.find_or_make(tape, request, false));
+  LoweredStore::Program& program = store.find_or_make(tape, request);
+  const auto lowered = [&](bool fuse) { return program.get(tape, request, fuse); };
+  if (!may_fuse(options)) return f(lowered(false));
+  std::optional<decltype(f(lowered(true)))> together;
   std::optional<BudgetError> refused;
-  std::optional<decltype(f(store.find_or_make(tape, request, true)))> together;
   try {
-    together.emplace(f(store.find_or_make(tape, request, true)));
+    together.emplace(f(lowered(true)));
   } catch (const BudgetError& error) {
     refused = error;
   }
   if (together && options.memory_budget == unlimited) return *together;
-  const auto lowered = store.find_or_make(tape, request, false);
-  if (together && cost(*together) <= lowered->graph().one_pass_cost()) return *together;
+  if (together && cost(*together) <= lowered(false)->one_pass_cost()) return *together;
   try {
-    auto apart = f(lowered);
+    auto apart = f(lowered(false));
     return together && cost(*together) <= cost(apart) ? *together : apart;
   } catch (const BudgetError& error) {
     if (together) return *together;

@@ -65,11 +65,6 @@ PlanStore::Ready::Ready(const Graph& graph, Plan p)
 PlanStore::Entry& PlanStore::find_or_make(const std::shared_ptr<const Graph>& graph,
                                           const PlannerPtr& planner, Bytes budget) {
   const std::string key = planner->key();
-  for (const Refusal& refusal : refusals_) {
-    if (refusal.graph == graph && refusal.key == key && refusal.budget == budget) {
-      throw refusal.error;
-    }
-  }
   std::optional<std::uint64_t> hash;  // found out when it is needed
   const auto is_same = [&](const Entry& entry) {
     if (entry.key != key) return false;
@@ -94,6 +89,14 @@ PlanStore::Entry& PlanStore::find_or_make(const std::shared_ptr<const Graph>& gr
     same->graph = graph;
     entries_.splice(entries_.begin(), entries_, same);
     return entries_.front();
+  }
+  const bool fits = std::any_of(others.begin(), others.end(), [&](const Entry* other) {
+    return other->ready.plan.predicted_peak() <= budget;
+  });
+  for (const Refusal& refusal : refusals_) {
+    if (!fits && refusal.graph == graph && refusal.key == key && refusal.budget == budget) {
+      throw refusal.error;
+    }
   }
   std::vector<Proposal> known;
   for (const Entry* other : others) {

@@ -47,7 +47,7 @@ class PlanStore {
 
   /// The plan for `graph`, made now unless it is there; soonest for the very graph that it was made
   /// for. The reference holds until the next call. Throws what `make_plan` throws, at once when it
-  /// did so before.
+  /// did so before and no plan made since fits.
   Entry& find_or_make(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
                       Bytes budget);
 

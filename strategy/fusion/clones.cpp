@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "strategy/fusion/recipe.h"
-
 namespace palimpsest {
 namespace {
 
@@ -14,6 +12,37 @@ constexpr std::size_t most_trivial_nodes = 2;
 constexpr std::size_t most_nodes = 16;
 /// Of a group, clones among them.
 constexpr std::size_t most_members = 48;
+
+/// The nodes of a group that make one of its values again, and what they read.
+struct Recipe {
+  ValueId value;
+  std::vector<NodeId> nodes;
+  std::vector<ValueId> inputs;
+};
+
+/// The recipe for a value of `unit` from what other units make and what `is_there`.
+template <class IsThere>
+Recipe recipe_for(const Tape& tape, const Readings& readings, const Unit& unit, ValueId value,
+                  IsThere is_there) {
+  Recipe recipe{value, {}, {}};
+  std::vector<NodeId> open{tape.producer(value)};
+  while (!open.empty()) {
+    // The latest first: what it reads lies before it.
+    const auto latest = std::max_element(open.begin(), open.end());
+    const NodeId node = *latest;
+    open.erase(latest);
+    recipe.nodes.push_back(node);
+    for (const Link& link : readings.links(node)) {
+      const NodeId producer = tape.producer(link.value);
+      if (!unit.makes(producer) || is_there(link.value)) {
+        recipe.inputs.push_back(link.value);
+      } else if (std::find(open.begin(), open.end(), producer) == open.end()) {
+        open.push_back(producer);
+      }
+    }
+  }
+  return recipe;
+}
 
 class Cloning {
  public:
@@ -56,14 +85,14 @@ class Cloning {
     in_memory_.assign(tape_.value_count(), false);
     for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
       for (const NodeId node : units_[unit].nodes()) {
-        for_readings(tape_, readings_, node, [&](ValueId value, bool in_order) {
+        for (const auto& [value, in_order] : readings_.links(node)) {
           if (!in_order) {
             in_memory_[value] = true;
           } else if (!units_[unit].makes(tape_.producer(value)) &&
                      (readers_[value].empty() || readers_[value].back() != unit)) {
             readers_[value].push_back(unit);
           }
-        });
+        }
       }
     }
   }
@@ -73,7 +102,7 @@ class Cloning {
     for (const std::uint32_t reader : readers_[value]) {
       const std::vector<ValueId> reads = reads_of(units_[reader], value);
       const auto is_there = [&](ValueId input) {
-        return input != value && std::binary_search(reads.begin(), reads.end(), input);
+        return std::binary_search(reads.begin(), reads.end(), input);
       };
       Recipe recipe = recipe_for(tape_, readings_, unit, value, is_there);
       const std::size_t members = units_[reader].own.size() + units_[reader].clones.size();
@@ -90,9 +119,10 @@ class Cloning {
   std::vector<ValueId> reads_of(const Unit& unit, ValueId value) const {
     std::vector<ValueId> reads;
     for (const NodeId node : unit.nodes()) {
-      for_readings(tape_, readings_, node, [&](ValueId input, bool) {
-        if (input != value && !unit.makes(tape_.producer(input))) reads.push_back(input);
-      });
+      for (const Link& link : readings_.links(node)) {
+        if (link.value == value || unit.makes(tape_.producer(link.value))) continue;
+        reads.push_back(link.value);
+      }
     }
     std::sort(reads.begin(), reads.end());
     return reads;
@@ -100,12 +130,12 @@ class Cloning {
 
   /// Holds what a node of the backward part reads unless it may be made again.
   void hold_what_it_reads(NodeId node) {
-    for_readings(tape_, readings_, node, [&](ValueId value, bool in_order) {
+    for (const auto& [value, in_order] : readings_.links(node)) {
       const NodeId producer = tape_.producer(value);
       if (!in_order || producer >= boundary_ || !readings_.is_pointwise(producer)) {
         held_[value] = true;
       }
-    });
+    }
   }
 
   /// Makes all values of a forward group again that backward groups read, or none.

@@ -24,38 +24,14 @@ std::vector<NodeId> Unit::nodes() const {
 
 Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
     : tape_(tape), readings_(readings), boundary_(boundary), unit_of_(tape.node_count(), none) {
-  first_link_.reserve(tape.node_count() + 1);
-  first_link_.push_back(0);
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    const bool needed = readings.is_needed(node);
-    if (needed) link(node);
-    first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
-    if (!needed) continue;
+    if (!readings.is_needed(node)) continue;
     if (readings.is_pointwise(node) && !tape.inputs(node).empty()) {
       add_pointwise(node);
     } else {
       settle(static_cast<UnitId>(units_.size()), node);
     }
   }
-}
-
-void Groups::link(NodeId node) {
-  const auto inputs = tape_.inputs(node);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!readings_.is_pointwise(node)) {
-      links_.push_back({inputs[i], false});
-      continue;
-    }
-    const Reading reading = readings_.of(node, i);
-    for (const ReadPart& part : reading.parts) {
-      if (part.value == none || readings_.is_number(part.value)) continue;
-      links_.push_back({part.value, reading.in_order});
-    }
-  }
-}
-
-std::span<const Groups::Link> Groups::links(NodeId node) const {
-  return std::span(links_).subspan(first_link_[node], first_link_[node + 1] - first_link_[node]);
 }
 
 /// Makes the node a member of the unit, which may be a new one.
@@ -69,7 +45,7 @@ void Groups::settle(UnitId unit, NodeId node) {
   units_[unit].members.push_back(node);
   unit_of_[node] = unit;
   for (const NodeId member : units_[unit].members) {
-    for (const Link& link : links(member)) {
+    for (const Link& link : readings_.links(member)) {
       const UnitId read = unit_of_[tape_.producer(link.value)];
       if (read == unit || read == none) continue;
       units_[read].first_reader = std::min(units_[read].first_reader, units_[unit].place);
@@ -81,7 +57,7 @@ void Groups::settle(UnitId unit, NodeId node) {
 std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
   const std::int64_t elements = tape_.shape(tape_.first_output(node)).elements();
   std::vector<UnitId> found;
-  for (const Link& link : links(node)) {
+  for (const Link& link : readings_.links(node)) {
     const UnitId unit = unit_of_[tape_.producer(link.value)];
     if (!link.in_order || unit == none || units_[unit].elements != elements) continue;
     if ((units_[unit].members[0] < boundary_) != (node < boundary_)) continue;
@@ -115,7 +91,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
     return std::find(units.begin(), units.end(), unit) != units.end();
   };
   for (const NodeId member : members) {
-    for (const Link& link : links(member)) {
+    for (const Link& link : readings_.links(member)) {
       const UnitId unit = unit_of_[tape_.producer(link.value)];
       if (unit == none) continue;
       if (!inside(unit)) {

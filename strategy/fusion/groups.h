@@ -43,14 +43,6 @@ class Groups {
     std::int64_t elements = 0;          // of a pointwise unit
   };
 
-  /// What a node reads: a value, and whether element i of the node reads its element i.
-  struct Link {
-    ValueId value;
-    bool in_order;
-  };
-
-  void link(NodeId node);
-  std::span<const Link> links(NodeId node) const;
   void add_pointwise(NodeId node);
   std::vector<UnitId> candidates(NodeId node) const;
   bool join(std::span<const UnitId> units, NodeId node);
@@ -61,8 +53,6 @@ class Groups {
   NodeId boundary_;
   std::vector<Growing> units_;
   std::vector<UnitId> unit_of_;  // by node
-  std::vector<Link> links_;
-  std::vector<std::uint32_t> first_link_;  // by node
   std::uint32_t next_place_ = 0;
 };
 

@@ -4,7 +4,6 @@
 
 #include "strategy/fusion/clones.h"
 #include "strategy/fusion/group_program.h"
-#include "strategy/fusion/recipe.h"
 
 namespace palimpsest {
 
@@ -101,9 +100,9 @@ class Lowered::Builder {
           std::any_of(unit.own.begin(), unit.own.end(), [&](NodeId node) { return is_read(node); });
       if (!runs[i] || sources_[unit.own[0]]) continue;
       for (const NodeId node : unit.nodes()) {
-        for_readings(tape_, readings, node, [&](ValueId value, bool in_order) {
+        for (const auto& [value, in_order] : readings.links(node)) {
           if (!in_order || !unit.makes(tape_.producer(value))) read_[value] = true;
-        });
+        }
       }
     }
     return runs;
@@ -174,6 +173,7 @@ Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int t
                        NodeId backward_begins, std::span<const NodeId> supplied, bool afresh) {
   Lowered lowered;
   Builder(lowered, tape, targets, threads, backward_begins, supplied, afresh).build(targets);
+  lowered.one_pass_cost_ = lowered.graph_.one_pass_cost();
   return lowered;
 }
 
@@ -183,6 +183,7 @@ Lowered Lowered::unfused(const Tape& tape, std::span<const ValueId> targets, int
   lowered.graph_ = graph_of(tape, targets, threads, backward_begins, {}, supplied);
   for (NodeId node = 0; node < tape.node_count(); ++node) lowered.units_.push_back({node});
   for (ValueId value = 0; value < tape.value_count(); ++value) lowered.recorded_.push_back(value);
+  lowered.one_pass_cost_ = lowered.graph_.one_pass_cost();
   return lowered;
 }
 

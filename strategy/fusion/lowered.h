@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +28,8 @@ class Lowered {
                          NodeId backward_begins, std::span<const NodeId> supplied);
 
   const Graph& graph() const { return graph_; }
+  /// Seconds of running each needed unit once.
+  double one_pass_cost() const { return one_pass_cost_; }
   /// Recorded value of a value of the graph.
   ValueId recorded(ValueId value) const { return recorded_[value]; }
   NodeId node(NodeId unit) const { return units_[unit].node; }
@@ -42,6 +43,7 @@ class Lowered {
   class Builder;
 
   Graph graph_;
+  double one_pass_cost_ = 0;
   std::vector<Entry> units_;       // by node of the graph
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;

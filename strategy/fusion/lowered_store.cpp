@@ -8,33 +8,43 @@ namespace palimpsest {
 namespace {
 
 /// As many as plans are kept.
-constexpr std::size_t most_entries = 16;
+constexpr std::size_t most_programs = 16;
 
 }  // namespace
 
-std::shared_ptr<const Lowered> LoweredStore::find_or_make(const Tape& tape, const Request& request,
-                                                          bool fuse) {
+const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tape,
+                                                                 const Request& request,
+                                                                 bool fuse) {
+  std::shared_ptr<const Lowered>& lowered = fuse ? fused_ : unfused_;
+  if (lowered == nullptr) {
+    const auto& [targets, backward_begins, supplied, threads] = request;
+    lowered = std::make_shared<const Lowered>(
+        fuse ? Lowered::fused(tape, targets, threads, backward_begins, supplied)
+             : Lowered::unfused(tape, targets, threads, backward_begins, supplied));
+  }
+  return lowered;
+}
+
+LoweredStore::Program& LoweredStore::find_or_make(const Tape& tape, const Request& request) {
   sign(tape, request.threads, signature_);
   const auto put = [&](auto number) { signature_.push_back(static_cast<std::uint64_t>(number)); };
-  put(fuse);
   put(request.threads);
   put(request.backward_begins);
   put(request.targets.size());
   for (const ValueId target : request.targets) put(target);
   for (const NodeId node : request.supplied) put(node);
 
-  const auto same = std::find_if(entries_.begin(), entries_.end(),
-                                 [&](const Entry& entry) { return entry.signature == signature_; });
-  if (same != entries_.end()) {
-    entries_.splice(entries_.begin(), entries_, same);
-    return same->lowered;
+  const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const Program& program) {
+    return program.signature_ == signature_;
+  });
+  if (same != programs_.end()) {
+    programs_.splice(programs_.begin(), programs_, same);
+  } else {
+    programs_.emplace_front();
+    programs_.front().signature_ = signature_;
+    if (programs_.size() > most_programs) programs_.pop_back();
   }
-  const auto& [targets, backward_begins, supplied, threads] = request;
-  Lowered lowered = fuse ? Lowered::fused(tape, targets, threads, backward_begins, supplied)
-                         : Lowered::unfused(tape, targets, threads, backward_begins, supplied);
-  entries_.push_front({signature_, std::make_shared<const Lowered>(std::move(lowered))});
-  if (entries_.size() > most_entries) entries_.pop_back();
-  return entries_.front().lowered;
+  return programs_.front();
 }
 
 }  // namespace palimpsest

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <span>
@@ -20,16 +21,24 @@ class LoweredStore {
     int threads;
   };
 
-  /// `Lowered::fused` or, without `fuse`, `Lowered::unfused`.
-  std::shared_ptr<const Lowered> find_or_make(const Tape& tape, const Request& request, bool fuse);
+  /// A program, in either form once that was asked for.
+  class Program {
+   public:
+    /// `Lowered::fused` or, without `fuse`, `Lowered::unfused` of the tape that was looked up.
+    const std::shared_ptr<const Lowered>& get(const Tape& tape, const Request& request, bool fuse);
 
- private:
-  struct Entry {
-    std::vector<std::uint64_t> signature;
-    std::shared_ptr<const Lowered> lowered;
+   private:
+    friend class LoweredStore;
+    std::vector<std::uint64_t> signature_;
+    std::shared_ptr<const Lowered> fused_;
+    std::shared_ptr<const Lowered> unfused_;
   };
 
-  std::list<Entry> entries_;  // most recently used first
+  /// The program that the tape holds. The reference holds until the next call.
+  Program& find_or_make(const Tape& tape, const Request& request);
+
+ private:
+  std::list<Program> programs_;  // most recently used first
   std::vector<std::uint64_t> signature_;
 };
 

@@ -34,6 +34,26 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
     if (pointwise_[node] || (only_moves(node) && !read_whole_[output])) continue;
     for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
   }
+  first_link_.reserve(tape.node_count() + 1);
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
+    if (needed_[node]) link(node);
+  }
+  first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
+}
+
+void Readings::link(NodeId node) {
+  for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
+    if (!pointwise_[node]) {
+      links_.push_back({tape_.inputs(node)[i], false});
+      continue;
+    }
+    const Reading reading = of(node, i);
+    for (const ReadPart& part : reading.parts) {
+      if (part.value == none || is_number(part.value)) continue;
+      links_.push_back({part.value, reading.in_order});
+    }
+  }
 }
 
 bool Readings::is_number(ValueId value) const {

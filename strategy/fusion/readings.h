@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "autodiff/operations/strided.h"
@@ -24,6 +26,13 @@ struct Reading {
   ValueId value() const { return parts.size() == 1 ? parts[0].value : none; }
 };
 
+/// One value that a node reads from memory or from its own group, and whether its element i goes
+/// into element i of the node.
+struct Link {
+  ValueId value;
+  bool in_order;
+};
+
 /// Finds out what elementwise nodes read when they look through nodes that only move elements:
 /// such a node need not run, unless others read it too.
 class Readings {
@@ -38,11 +47,16 @@ class Readings {
   /// True for a node that makes the same number for every element of a pointwise node.
   bool is_number(ValueId value) const;
   bool is_needed(NodeId node) const { return needed_[node]; }
+  /// What a needed node reads; numbers are left out where a pointwise node makes them itself.
+  std::span<const Link> links(NodeId node) const {
+    return std::span(links_).subspan(first_link_[node], first_link_[node + 1] - first_link_[node]);
+  }
 
   /// Input `i` of a pointwise node.
   Reading of(NodeId node, std::size_t i) const;
 
  private:
+  void link(NodeId node);
   bool only_moves(NodeId node) const;
   bool is_transparent(ValueId value) const;
   ValueId behind_views(ValueId value) const;
@@ -52,6 +66,8 @@ class Readings {
   std::vector<bool> needed_;
   std::vector<bool> present_;
   std::vector<bool> pointwise_;
+  std::vector<Link> links_;
+  std::vector<std::uint32_t> first_link_;  // by node
   std::vector<bool> read_whole_;  // by value: wanted, or read by a node that runs and is no group
 };
 

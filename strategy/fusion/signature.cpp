@@ -44,7 +44,9 @@ void sign(const Tape& tape, int threads, std::vector<std::uint64_t>& signature) 
       }
     }
     if (operation.stretches != nullptr) {
-      for (const Stretch& stretch : operation.stretches(view)) {
+      const std::vector<Stretch> stretches = operation.stretches(view);
+      put(stretches.size());
+      for (const Stretch& stretch : stretches) {
         put(static_cast<std::uint64_t>(stretch.begin));
         put(two(static_cast<std::uint32_t>(stretch.input), 0));
         put(std::bit_cast<std::uint64_t>(stretch.number));

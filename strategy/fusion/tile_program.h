@@ -42,7 +42,6 @@ class TileProgram {
   /// instruction.
   void finish();
 
-  std::size_t instruction_count() const { return instructions_.size(); }
   /// Bytes of scratch for `threads` threads.
   Bytes workspace(int threads) const;
   /// Runs the program; `tape` holds the attributes of the nodes.

@@ -206,5 +206,29 @@ TEST_CASE("plans of a searching planner never get worse while they serve") {
   }
 }
 
+/// Proposes what keeps everything, and counts how often it is asked.
+class Counting final : public Planner {
+ public:
+  std::string name() const override { return "counting"; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    ++asked;
+    return keep_all()->propose(graph, budget);
+  }
+  mutable int asked = 0;
+};
+
+TEST_CASE("a budget refused once is refused at once") {
+  const auto graph = shared(tests::chain(16));
+  const auto planner = std::make_shared<Counting>();
+  PlanStore store;
+  CHECK_THROWS_AS(store.find_or_make(graph, planner, 1), BudgetError);
+  const int asked = planner->asked;
+  REQUIRE(asked > 0);
+  CHECK_THROWS_AS(store.find_or_make(graph, planner, 1), BudgetError);
+  CHECK(planner->asked == asked);
+  CHECK_THROWS_AS(store.find_or_make(graph, planner, 2), BudgetError);
+  CHECK(planner->asked > asked);
+}
+
 }  // namespace
 }  // namespace palimpsest
