@@ -75,7 +75,7 @@ namespace {
 /// layout.
 std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& graph,
                                                                 std::span<const Measured> measured,
-                                                                Bytes limit) {
+                                                                Bytes limit, bool hurried) {
   std::optional<std::pair<std::size_t, Layout>> found;
   std::vector<std::pair<std::size_t, Bytes>> cheaper;  // and what a quick layout takes
   for (std::size_t i = 0; i < measured.size() && !found; ++i) {
@@ -91,11 +91,11 @@ std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& gra
   // where nothing fits without it.
   const Bytes near = limit / std::max<Bytes>(2, graph.node_count() / 16);
   for (const auto& [at, size] : cheaper) {
-    if (found && size - limit > near) continue;
+    if (found && (hurried || size - limit > near)) continue;
     Layout layout = lay_out(graph, measured[at].proposal.schedule, limit);
     if (layout.size <= limit) return {{at, std::move(layout)}};
   }
-  if (found) {
+  if (found && !hurried) {
     Layout smaller = lay_out(graph, measured[found->first].proposal.schedule, limit);
     if (smaller.size < found->second.size) found->second = std::move(smaller);
   }
@@ -110,12 +110,13 @@ struct Attempt {
 };
 
 Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
-                std::span<const Proposal> known, bool name_smallest) {
+                std::span<const Proposal> known, bool hurried) {
   if (graph.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph, unlimited).front().schedule);
-  Layout roomy = lay_out(graph, everything, unlimited);
+  Layout roomy = hurried ? lay_out_quickly(graph, everything, unlimited)
+                         : lay_out(graph, everything, unlimited);
   const Bytes keep_all_peak = roomy.size;
   const Bytes limit = std::min(budget, planner.limit(keep_all_peak, budget));
   if (planner.accepts_keep_all()) {
@@ -138,7 +139,7 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
     const std::span<Measured> rest = std::span(measured).subspan(looked_at);
     looked_at = measured.size();
     cheapest_first(rest);
-    auto found = cheapest_laid_out(graph, rest, limit);
+    auto found = cheapest_laid_out(graph, rest, limit, hurried);
     if (!found) return {};
     const Proposal proposal = rest[found->first].proposal;
     Simulation simulation = simulate(graph, proposal.schedule);
@@ -156,7 +157,7 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
     std::ranges::move(measure(graph, std::move(lowest->proposals), planner.name()),
                       std::back_inserter(measured));
     if (std::optional<Plan> plan = plan_from_rest()) return {std::move(plan)};
-  } else if (name_smallest) {
+  } else if (!hurried) {
     smallest = std::min(smallest, smallest_layout(graph, measured).size);
   }
   return {{}, limit, smallest};
@@ -166,14 +167,14 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
 
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
                std::span<const Proposal> known) {
-  Attempt result = attempt(graph, planner, budget, known, true);
+  Attempt result = attempt(graph, planner, budget, known, false);
   if (result.plan) return std::move(*result.plan);
   throw BudgetError(result.limit, result.smallest, planner.name(), result.limit < budget);
 }
 
 std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
                               std::span<const Proposal> known) {
-  return attempt(graph, planner, budget, known, false).plan;
+  return attempt(graph, planner, budget, known, true).plan;
 }
 
 Bytes smallest_budget(const Graph& graph, const Planner& planner) {

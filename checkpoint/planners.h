@@ -57,7 +57,9 @@ PlannerPtr binomial(BinomialSettings settings);
 /// 2019). A stage is recorded whole, or with more and more of what it saves dropped and made again
 /// in its backward part, what is cheap first.
 struct ChainSettings {
-  std::uint32_t stages = 64;  ///< at most, and a fourth of it: cut where fewest bytes cross
+  /// At most, and a fourth of it, cut where fewest bytes cross. Fewer for graphs of 512 nodes and
+  /// more where a table would take more than 1 KiB a node, with these settings up to 2,400 nodes.
+  std::uint32_t stages = 64;
   std::uint32_t records = 8;  ///< ways of recording a stage other than whole
   std::uint32_t slots = 300;  ///< in which memory is counted
 };

@@ -51,27 +51,38 @@ std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowe
   return {lowered, &lowered->graph()};
 }
 
-/// `f` of the tape with its elementwise nodes in groups or, where that is not allowed, of the tape
-/// as recorded. Groups hold all they make at once: where they do not fit the budget, or cost more
-/// than single nodes could, `f` is called for both, and what costs less is taken, so that a larger
-/// budget never costs more. `cost` tells the seconds of what `f` returns.
-template <class F, class C>
-auto planned(LoweredStore& store, const Tape& tape, const LoweredStore::Request& request,
-             const RunOptions& options, F f, C cost) {
-  LoweredStore::Program& program = store.find_or_make(tape, request);
-  const auto lowered = [&](bool fuse) { return program.get(tape, request, fuse); };
-  if (!may_fuse(options)) return f(lowered(false));
-  std::optional<decltype(f(lowered(true)))> together;
+/// What a program is run by.
+struct Found {
+  std::shared_ptr<const Lowered> lowered;
+  PlanStore::Entry* entry;
+};
+
+double cost(const Plan& plan) { return plan.simulation.cost; }
+double cost(const Found& found) { return cost(found.entry->ready.plan); }
+
+/// True when single nodes cannot cost less than what was found for groups.
+template <class T, class C>
+bool suffices(const T& together, const RunOptions& options, C one_pass_cost) {
+  return options.memory_budget == unlimited || cost(together) <= one_pass_cost();
+}
+
+/// What `plan(fuse)` finds for a program with its elementwise nodes in groups or, where that is not
+/// allowed, as it was recorded. Groups hold all they make at once: where they do not fit the
+/// budget, or cost more than one pass of single nodes, both are planned, and what costs less is
+/// taken, so that a larger budget never costs more.
+template <class P, class C>
+auto planned(const RunOptions& options, P plan, C one_pass_cost) {
+  if (!may_fuse(options)) return plan(false);
+  std::optional<decltype(plan(true))> together;
   std::optional<BudgetError> refused;
   try {
-    together.emplace(f(lowered(true)));
+    together.emplace(plan(true));
   } catch (const BudgetError& error) {
     refused = error;
   }
-  if (together && options.memory_budget == unlimited) return *together;
-  if (together && cost(*together) <= lowered(false)->one_pass_cost()) return *together;
+  if (together && suffices(*together, options, one_pass_cost)) return *together;
   try {
-    auto apart = f(lowered(false));
+    auto apart = plan(false);
     return together && cost(*together) <= cost(apart) ? *together : apart;
   } catch (const BudgetError& error) {
     if (together) return *together;
@@ -94,8 +105,10 @@ struct Engine::State {
   std::vector<Arena::Range> held;  // of the arena: targets of the last run
   LoweredStore lowered;
   PlanStore plans;
-  std::uint64_t planned = 0;  // programs that some plan was made for
+  std::uint64_t programs_planned = 0;  // that some plan was made for
   std::optional<tbb::task_arena> threads;
+
+  Found find(const Tape& tape, const LoweredStore::Request& request, const RunOptions& options);
 
   tbb::task_arena& thread_arena(int count) {
     if (!threads || threads->max_concurrency() != count) threads.emplace(count);
@@ -118,24 +131,57 @@ struct Engine::State {
   }
 };
 
+Found Engine::State::find(const Tape& tape, const LoweredStore::Request& request,
+                          const RunOptions& options) {
+  LoweredStore::Program& program = lowered.find_or_make(tape, request);
+  const std::uint64_t made = plans.made();
+  bool known = false;
+  const auto attempt = [&](bool fuse, bool hurried) -> std::optional<Found> {
+    const std::shared_ptr<const Lowered>& form = program.get(tape, request, fuse);
+    const std::shared_ptr<const Graph> graph = graph_in(form);
+    const PlanStore::Request wanted{graph, planner_of(options), options.memory_budget};
+    PlanStore::Entry* entry = plans.find(wanted);
+    known = known || entry != nullptr;
+    if (entry == nullptr) entry = hurried ? plans.hurry(wanted) : &plans.make(wanted);
+    if (entry == nullptr) return {};
+    return Found{form, entry};
+  };
+  const auto one_pass_cost = [&] { return program.get(tape, request, false)->one_pass_cost(); };
+  const Found found = [&] {
+    std::optional<Found> together;
+    if (may_fuse(options)) together = attempt(true, true);
+    if (together && together->entry->hurried) return *together;
+    if (together && suffices(*together, options, one_pass_cost)) return *together;
+    const std::optional<Found> apart = attempt(false, true);
+    if (apart && together) return cost(*together) <= cost(*apart) ? *together : *apart;
+    if (apart && apart->entry->hurried) return *apart;
+    return planned(options, [&](bool fuse) { return *attempt(fuse, false); }, one_pass_cost);
+  }();
+  if (!known && plans.made() > made) ++programs_planned;
+  return found;
+}
+
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 const Meter& Engine::meter() const { return state_->meter; }
-std::uint64_t Engine::plans_made() const { return state_->planned; }
+std::uint64_t Engine::plans_made() const { return state_->programs_planned; }
 
 Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
   check(options);
   const int threads = checked_threads(options.threads);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+  const LoweredStore::Request request{targets, backward_begins, held, threads};
   LoweredStore store;
+  LoweredStore::Program& program = store.find_or_make(tape, request);
+  const auto form = [&](bool fuse) { return program.get(tape, request, fuse); };
   return planned(
-      store, tape, {targets, backward_begins, held, threads}, options,
-      [&](const std::shared_ptr<const Lowered>& lowered) {
-        return make_plan(lowered->graph(), *planner_of(options), options.memory_budget);
+      options,
+      [&](bool fuse) {
+        return make_plan(form(fuse)->graph(), *planner_of(options), options.memory_budget);
       },
-      [](const Plan& plan) { return plan.simulation.cost; });
+      [&] { return form(false)->one_pass_cost(); });
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -200,19 +246,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   Report report;
   report.threads = checked_threads(options.threads);
   const Clock::time_point planning = Clock::now();
-  struct Found {
-    std::shared_ptr<const Lowered> lowered;
-    PlanStore::Entry* entry;
-  };
-  const std::uint64_t made = state_->plans.made();
-  const Found found = planned(
-      state_->lowered, tape, {targets, backward_begins, held, report.threads}, options,
-      [&](const std::shared_ptr<const Lowered>& lowered) {
-        return Found{lowered, &state_->plans.find_or_make(graph_in(lowered), planner_of(options),
-                                                          options.memory_budget)};
-      },
-      [](const Found& found) { return found.entry->ready.plan.simulation.cost; });
-  if (state_->plans.made() > made) ++state_->planned;
+  const Found found = state_->find(tape, {targets, backward_begins, held, report.threads}, options);
   PlanStore::Entry& entry = *found.entry;
   const Lowered& lowered = *found.lowered;
   report.planning_seconds = seconds_since(planning);

@@ -29,17 +29,6 @@ double whole_seconds(const Graph& graph) {
   return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
 }
 
-/// A hurried plan where more would not pay at once; nothing when there is none.
-std::optional<Plan> hurried_plan(const Graph& graph, const Planner& planner, Bytes budget,
-                                 std::span<const Proposal> known) {
-  const PlannerPtr hurried = planner.hurried();
-  if (hurried == nullptr || whole_seconds(graph) <= share * graph.one_pass_cost()) return {};
-  std::optional<Plan> plan = find_plan(graph, *hurried, budget, known);
-  if (!plan || plan->predicted_peak() > planner.limit(plan->keep_all_peak, budget)) return {};
-  if (plan->candidates.empty()) plan->planner = planner.name();  // keep-all, in no hurry
-  return plan;
-}
-
 /// Where the targets lie when the plan has been carried out.
 std::vector<Arena::Range> places_of_targets(const Graph& graph, const Plan& plan) {
   std::vector<bool> wanted(graph.value_count());
@@ -62,64 +51,107 @@ Bytes limit_of(const PlanStore::Entry& entry) {
 PlanStore::Ready::Ready(const Graph& graph, Plan p)
     : plan(std::move(p)), program(graph, plan), results(places_of_targets(graph, plan)) {}
 
-PlanStore::Entry& PlanStore::find_or_make(const std::shared_ptr<const Graph>& graph,
-                                          const PlannerPtr& planner, Bytes budget) {
-  const std::string key = planner->key();
+PlanStore::Match PlanStore::match(const Request& request) {
+  const std::string key = request.planner->key();
   std::optional<std::uint64_t> hash;  // found out when it is needed
-  const auto is_same = [&](const Entry& entry) {
-    if (entry.key != key) return false;
-    if (entry.graph == graph) return true;
-    if (!hash) hash = graph->structure_hash();
-    return entry.hash == *hash && *entry.graph == *graph;
-  };
-  std::vector<const Entry*> others;
-  auto same = entries_.end();
+  Match match{entries_.end(), {}};
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (!is_same(*entry)) continue;
-    if (entry->budget == budget) {
-      same = entry;
+    if (entry->key != key) continue;
+    if (entry->graph != request.graph) {
+      if (!hash) hash = request.graph->structure_hash();
+      if (entry->hash != *hash || !(*entry->graph == *request.graph)) continue;
+    }
+    if (entry->budget == request.budget) {
+      match.same = entry;
     } else {
-      others.push_back(&*entry);
+      match.others.push_back(&*entry);
     }
   }
-  if (same != entries_.end()) {
-    for (const Entry* other : others) adopt(*same, other->ready.plan);
-    improve(*same);
-    same->reused = true;
-    same->graph = graph;
-    entries_.splice(entries_.begin(), entries_, same);
-    return entries_.front();
-  }
-  const bool fits = std::any_of(others.begin(), others.end(), [&](const Entry* other) {
-    return other->ready.plan.predicted_peak() <= budget;
-  });
-  for (const Refusal& refusal : refusals_) {
-    if (!fits && refusal.graph == graph && refusal.key == key && refusal.budget == budget) {
-      throw refusal.error;
-    }
-  }
-  std::vector<Proposal> known;
-  for (const Entry* other : others) {
-    known.emplace_back(other->ready.plan.schedule, other->ready.plan.planner);
-  }
+  return match;
+}
+
+PlanStore::Entry* PlanStore::find(const Request& request) {
+  const auto [same, others] = match(request);
+  if (same == entries_.end()) return nullptr;
+  for (const Entry* other : others) adopt(*same, other->ready.plan);
+  improve(*same);
+  same->reused = true;
+  same->graph = request.graph;
+  entries_.splice(entries_.begin(), entries_, same);
+  return &entries_.front();
+}
+
+PlanStore::Entry* PlanStore::hurry(const Request& request) {
+  const PlannerPtr planner = request.planner->hurried();
+  if (planner == nullptr) return nullptr;
+  const Graph& graph = *request.graph;
+  if (whole_seconds(graph) <= share * graph.one_pass_cost()) return nullptr;
+  const std::string key = planner->key();
+  const std::vector<const Entry*> others = match(request).others;
+  if (refusal(request, key, others) != nullptr) return nullptr;
   const Clock::time_point start = Clock::now();
-  std::optional<Plan> plan = hurried_plan(*graph, *planner, budget, known);
-  const bool hurried = plan.has_value();
+  std::optional<Plan> plan = find_plan(graph, *planner, request.budget, schedules_of(others));
+  if (!plan ||
+      plan->predicted_peak() > request.planner->limit(plan->keep_all_peak, request.budget)) {
+    refuse({request.graph, key, request.budget, {}});
+    return nullptr;
+  }
+  if (plan->candidates.empty()) plan->planner = request.planner->name();  // keep-all, in no hurry
+  Entry& entry = insert(request, std::move(*plan));
+  entry.hurried = true;
+  entry.planning_seconds = seconds_since(start);
+  return &entry;
+}
+
+PlanStore::Entry& PlanStore::make(const Request& request) {
+  const std::string key = request.planner->key();
+  const std::vector<const Entry*> others = match(request).others;
+  if (const Refusal* known = refusal(request, key, others)) throw *known->error;
+  const Clock::time_point start = Clock::now();
   try {
-    if (!plan) plan = make_plan(*graph, *planner, budget, known);
+    Entry& entry = insert(
+        request, make_plan(*request.graph, *request.planner, request.budget, schedules_of(others)));
+    entry.planning_seconds = seconds_since(start);
+    return entry;
   } catch (const BudgetError& error) {
-    refusals_.push_front({graph, key, budget, error});
-    if (refusals_.size() > most_entries) refusals_.pop_back();
+    refuse({request.graph, key, request.budget, error});
     throw;
   }
-  Ready ready(*graph, std::move(*plan));
+}
+
+std::vector<Proposal> PlanStore::schedules_of(std::span<const Entry* const> entries) {
+  std::vector<Proposal> schedules;
+  for (const Entry* entry : entries) {
+    schedules.emplace_back(entry->ready.plan.schedule, entry->ready.plan.planner);
+  }
+  return schedules;
+}
+
+PlanStore::Entry& PlanStore::insert(const Request& request, Plan plan) {
+  const auto& [graph, planner, budget] = request;
   ++made_;
-  if (!hash) hash = graph->structure_hash();
-  entries_.push_front({*hash, key, planner, budget, graph, std::move(ready)});
-  entries_.front().hurried = hurried;
-  entries_.front().planning_seconds = seconds_since(start);
+  entries_.push_front({graph->structure_hash(), planner->key(), planner, budget, graph,
+                       Ready(*graph, std::move(plan))});
   if (entries_.size() > most_entries) entries_.pop_back();
   return entries_.front();
+}
+
+const PlanStore::Refusal* PlanStore::refusal(const Request& request, const std::string& key,
+                                             std::span<const Entry* const> others) const {
+  for (const Entry* other : others) {
+    if (other->ready.plan.predicted_peak() <= request.budget) return nullptr;
+  }
+  for (const Refusal& refusal : refusals_) {
+    if (refusal.graph == request.graph && refusal.key == key && refusal.budget == request.budget) {
+      return &refusal;
+    }
+  }
+  return nullptr;
+}
+
+void PlanStore::refuse(Refusal refusal) {
+  refusals_.push_front(std::move(refusal));
+  if (refusals_.size() > most_entries) refusals_.pop_back();
 }
 
 double PlanStore::adopt(Entry& entry, Plan plan) {

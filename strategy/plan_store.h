@@ -2,6 +2,8 @@
 
 #include <list>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,30 +47,54 @@ class PlanStore {
     int vain = 0;  ///< rounds since the last that found one
   };
 
-  /// The plan for `graph`, made now unless it is there; soonest for the very graph that it was made
-  /// for. The reference holds until the next call. Throws what `make_plan` throws, at once when it
-  /// did so before and no plan made since fits.
-  Entry& find_or_make(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
-                      Bytes budget);
+  /// What is to be planned.
+  struct Request {
+    const std::shared_ptr<const Graph>& graph;
+    const PlannerPtr& planner;
+    Bytes budget;
+  };
+
+  /// The plan made before, soonest for the very graph that it was made for, and better by now where
+  /// it has served for long enough; null when there is none. The pointer holds until the next plan
+  /// is made.
+  Entry* find(const Request& request);
+  /// A hurried plan, made now; null where there is no hurry, and where none fits.
+  Entry* hurry(const Request& request);
+  /// The plan of the planner itself, made now. The reference holds until the next plan is made.
+  /// Throws what `make_plan` throws, at once when it did so before and no plan made since fits.
+  Entry& make(const Request& request);
 
   /// Graphs planned so far.
   std::uint64_t made() const { return made_; }
 
  private:
+  /// A budget that was refused.
+  struct Refusal {
+    std::shared_ptr<const Graph> graph;
+    std::string key;  ///< of the planner, or of its hurried one
+    Bytes budget;
+    std::optional<BudgetError> error;  ///< none of a hurried planner
+  };
+  /// The entry that a request asks for, and those for other budgets.
+  struct Match {
+    std::list<Entry>::iterator same;
+    std::vector<const Entry*> others;
+  };
+
+  Match match(const Request& request);
+  static std::vector<Proposal> schedules_of(std::span<const Entry* const> entries);
+  Entry& insert(const Request& request, Plan plan);
+  /// Null when something has been found since that fits.
+  const Refusal* refusal(const Request& request, const std::string& key,
+                         std::span<const Entry* const> others) const;
+  void refuse(Refusal refusal);
+
   /// Takes `plan` when it fits and costs less; returns the seconds saved.
   static double adopt(Entry& entry, Plan plan);
   static void improve(Entry& entry);
   static void continue_search(Entry& entry);
   /// Plans again and adopts the result; returns the seconds saved.
   static double look(Entry& entry, const Planner& planner);
-
-  /// A budget that was refused.
-  struct Refusal {
-    std::shared_ptr<const Graph> graph;
-    std::string key;
-    Bytes budget;
-    BudgetError error;
-  };
 
   std::list<Entry> entries_;  // most recently used first
   std::list<Refusal> refusals_;

@@ -35,14 +35,15 @@ class ChainPlanner final : public Planner {
     Front front;
     std::vector<Stages> tried;
     // Short stages serve small budgets, long ones, with more to choose from in each, large budgets.
-    for (const std::uint32_t most : {settings_.stages, (settings_.stages + 3) / 4}) {
+    const std::uint32_t stages = stages_for(graph);
+    for (const std::uint32_t most : {stages, (stages + 3) / 4}) {
       // Storages that are read far away spoil the cuts between. Whether it is better to hold them
       // differs from graph to graph.
       for (const std::uint32_t part : {0u, 4u, 16u}) {
-        Stages stages(graph, "chain", {.most_stages = most, .far_part = part});
-        if (std::find(tried.begin(), tried.end(), stages) != tried.end()) continue;
-        propose_for(stages, front);
-        tried.push_back(std::move(stages));
+        Stages cut(graph, "chain", {.most_stages = most, .far_part = part});
+        if (std::find(tried.begin(), tried.end(), cut) != tried.end()) continue;
+        propose_for(cut, front);
+        tried.push_back(std::move(cut));
       }
     }
     return front.take();
@@ -53,6 +54,17 @@ class ChainPlanner final : public Planner {
     Bytes bytes;
     std::vector<ChainOperation> operations;
   };
+
+  /// A table for n stages has n²/2 rows of slots. It is to take little beside the graph, but for
+  /// small graphs, where every step may be a stage.
+  std::uint32_t stages_for(const Graph& graph) const {
+    constexpr std::uint32_t small_graph = 512;
+    constexpr double bytes_per_node = 1024;
+    if (graph.node_count() < small_graph) return settings_.stages;
+    const double rows = bytes_per_node * graph.node_count() / sizeof(float) / settings_.slots;
+    const auto most = static_cast<std::uint32_t>(std::sqrt(2 * rows));
+    return std::clamp(most, 1u, settings_.stages);
+  }
 
   void propose_for(const Stages& stages, Front& front) const {
     const StageCosts costs = measure_stages(stages, settings_.records);

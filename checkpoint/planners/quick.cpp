@@ -26,7 +26,7 @@ class Quick final : public Planner {
     constexpr std::size_t many = 2000;
     const auto size = [&](const Schedule& schedule) {
       if (schedule.steps.size() > many) return simulate(graph, schedule).peak;
-      return lay_out(graph, schedule, budget).size;
+      return lay_out_quickly(graph, schedule, budget).size;
     };
     // Where a step overshoots or the layout is larger, less has to be live.
     for (const Bytes part : {50, 16, 6}) {
@@ -38,9 +38,9 @@ class Quick final : public Planner {
     }
     std::vector<Proposal> lowest = keep_all()->propose(graph, budget);
     for (const Bytes fifths : {5, 6, 8, 11}) {
-      if (auto schedule = schedule_at(eviction.lowest_level() * fifths / 5)) {
-        lowest.emplace_back(std::move(*schedule));
-      }
+      const Bytes level = eviction.lowest_level() * fifths / 5;
+      if (fifths > 5 && level > budget) break;
+      if (auto schedule = schedule_at(level)) lowest.emplace_back(std::move(*schedule));
     }
     return lowest;
   }

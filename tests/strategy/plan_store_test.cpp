@@ -17,6 +17,14 @@ std::shared_ptr<const Graph> shared(const Graph& graph) {
   return std::make_shared<const Graph>(graph);
 }
 
+PlanStore::Entry& find_or_make(PlanStore& store, const std::shared_ptr<const Graph>& graph,
+                               const PlannerPtr& planner, Bytes budget) {
+  const PlanStore::Request request{graph, planner, budget};
+  if (PlanStore::Entry* entry = store.find(request)) return *entry;
+  if (PlanStore::Entry* entry = store.hurry(request)) return *entry;
+  return store.make(request);
+}
+
 double cost_of(const PlanStore::Entry& entry) { return entry.ready.plan.simulation.cost; }
 
 /// Plans larger budgets worse than small ones.
@@ -63,16 +71,17 @@ TEST_CASE("a plan for one budget is a candidate for a larger one") {
   const Bytes small = make_plan(graph, *uniform({.segments = 8})).predicted_peak();
   const auto fickle = std::make_shared<Fickle>(small + 64);
   PlanStore fresh;
-  const double alone = cost_of(fresh.find_or_make(shared(graph), fickle, small + 64));
+  const double alone = cost_of(find_or_make(fresh, shared(graph), fickle, small + 64));
   PlanStore store;
-  const double first = cost_of(store.find_or_make(shared(graph), fickle, small));
+  const double first = cost_of(find_or_make(store, shared(graph), fickle, small));
   CHECK(first < alone);
-  CHECK(cost_of(store.find_or_make(shared(graph), fickle, small + 64)) == first);
+  CHECK(cost_of(find_or_make(store, shared(graph), fickle, small + 64)) == first);
   CHECK(store.made() == 2);
   // Another graph's plans are no candidates, nor another planner's.
-  CHECK(cost_of(store.find_or_make(shared(tests::chain(63)), fickle, small + 64)) > first);
-  CHECK(store.find_or_make(shared(graph), uniform({.segments = 2}), unlimited).ready.plan.planner ==
-        "uniform, 2 segments");
+  CHECK(cost_of(find_or_make(store, shared(tests::chain(63)), fickle, small + 64)) > first);
+  CHECK(
+      find_or_make(store, shared(graph), uniform({.segments = 2}), unlimited).ready.plan.planner ==
+      "uniform, 2 segments");
 }
 
 TEST_CASE(
@@ -83,7 +92,7 @@ TEST_CASE(
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 8, 4, 16, 2, 2});
   PlanStore store;
   const auto serve = [&](double seconds) -> PlanStore::Entry& {
-    PlanStore::Entry& entry = store.find_or_make(shared(graph), planner, unlimited);
+    PlanStore::Entry& entry = find_or_make(store, shared(graph), planner, unlimited);
     entry.run_seconds += seconds;
     return entry;
   };
@@ -126,7 +135,7 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
   const auto planner = std::make_shared<Thorough>();
   PlanStore store;
   const auto serve = [&](double seconds) {
-    PlanStore::Entry& entry = store.find_or_make(shared(quick_to_run), planner, unlimited - 1);
+    PlanStore::Entry& entry = find_or_make(store, shared(quick_to_run), planner, unlimited - 1);
     entry.run_seconds += seconds;
     return entry.ready.plan.planner;
   };
@@ -134,22 +143,22 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
   CHECK(serve(0.1) == "fickle");
   CHECK(serve(3) == "fickle");
   CHECK(serve(0) == "thorough");
-  CHECK(store.find_or_make(shared(quick_to_run), planner, unlimited - 1).improvements == 1);
+  CHECK(find_or_make(store, shared(quick_to_run), planner, unlimited - 1).improvements == 1);
   CHECK(store.made() == 1);
 
   // What runs for long is planned thoroughly at once, and so is what has a limit that the hurried
   // plan does not keep.
   const Graph slow_to_run = tests::chain(64);
-  const auto& slow = store.find_or_make(shared(slow_to_run), planner, unlimited - 1);
+  const auto& slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
   CHECK(slow.ready.plan.planner == "thorough");
   const auto limited = std::make_shared<Thorough>(0.01);
-  CHECK_THROWS_AS(store.find_or_make(shared(quick_to_run), limited, unlimited - 2), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
 }
 
 TEST_CASE("nobody is in a hurry to keep everything") {
   const Graph graph = tests::chain(64, 64, 1e-9);
   PlanStore store;
-  CHECK(store.find_or_make(shared(graph), automatic({.moves = 0}), unlimited).ready.plan.planner ==
+  CHECK(find_or_make(store, shared(graph), automatic({.moves = 0}), unlimited).ready.plan.planner ==
         "auto");
 }
 
@@ -160,9 +169,9 @@ TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
   const Bytes hurried = smallest_budget(graph, *quick());
   REQUIRE(smallest < hurried);
   const PlannerPtr planner = automatic({.moves = 0});
-  CHECK(store.find_or_make(shared(graph), planner, smallest).ready.plan.predicted_peak() <=
+  CHECK(find_or_make(store, shared(graph), planner, smallest).ready.plan.predicted_peak() <=
         smallest);
-  CHECK_THROWS_AS(store.find_or_make(shared(graph), planner, smallest - 64), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, shared(graph), planner, smallest - 64), BudgetError);
 }
 
 TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
@@ -170,13 +179,13 @@ TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 2, 2});
   PlanStore store;
   const Bytes large = unlimited - 1;
-  const double before = cost_of(store.find_or_make(shared(graph), planner, large));
+  const double before = cost_of(find_or_make(store, shared(graph), planner, large));
   for (int k = 0; k < 2; ++k) {
-    store.find_or_make(shared(graph), planner, unlimited - 2).run_seconds += 1000;
+    find_or_make(store, shared(graph), planner, unlimited - 2).run_seconds += 1000;
   }
-  const double better = cost_of(store.find_or_make(shared(graph), planner, unlimited - 2));
+  const double better = cost_of(find_or_make(store, shared(graph), planner, unlimited - 2));
   CHECK(better < before);
-  CHECK(cost_of(store.find_or_make(shared(graph), planner, large)) == better);
+  CHECK(cost_of(find_or_make(store, shared(graph), planner, large)) == better);
 }
 
 TEST_CASE("a searching planner continues from a schedule") {
@@ -197,7 +206,7 @@ TEST_CASE("plans of a searching planner never get worse while they serve") {
   PlanStore store;
   double cost = std::numeric_limits<double>::infinity();
   for (int k = 0; k < 8; ++k) {
-    PlanStore::Entry& entry = store.find_or_make(shared(graph), planner, budget);
+    PlanStore::Entry& entry = find_or_make(store, shared(graph), planner, budget);
     CHECK(cost_of(entry) <= cost);
     CHECK(entry.ready.plan.predicted_peak() <= budget);
     CHECK(entry.ready.plan.budget == budget);
@@ -221,12 +230,12 @@ TEST_CASE("a budget refused once is refused at once") {
   const auto graph = shared(tests::chain(16));
   const auto planner = std::make_shared<Counting>();
   PlanStore store;
-  CHECK_THROWS_AS(store.find_or_make(graph, planner, 1), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, graph, planner, 1), BudgetError);
   const int asked = planner->asked;
   REQUIRE(asked > 0);
-  CHECK_THROWS_AS(store.find_or_make(graph, planner, 1), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, graph, planner, 1), BudgetError);
   CHECK(planner->asked == asked);
-  CHECK_THROWS_AS(store.find_or_make(graph, planner, 2), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, graph, planner, 2), BudgetError);
   CHECK(planner->asked > asked);
 }
 
