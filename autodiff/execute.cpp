@@ -36,13 +36,13 @@ Bytes workspace_of(const NodeView& node, int threads) {
 
 void execute(const Operation& operation, const Attributes& attributes,
              std::span<const Operand> inputs, std::span<const Operand> outputs,
-             std::span<std::byte> workspace, int threads) {
+             std::span<std::byte> workspace, int threads, std::uint32_t round) {
   const auto narrow = [&](const Operand& operand) {
     return needs_widening(operation, operand.dtype());
   };
   if (std::none_of(inputs.begin(), inputs.end(), narrow) &&
       std::none_of(outputs.begin(), outputs.end(), narrow)) {
-    operation.compute({attributes, inputs, outputs, workspace, threads});
+    operation.compute({attributes, inputs, outputs, workspace, threads, round});
     return;
   }
   std::vector<Operand> wide(inputs.begin(), inputs.end());
@@ -58,7 +58,7 @@ void execute(const Operation& operation, const Attributes& attributes,
   const std::span<const Operand> all(wide);
   const auto scratch = workspace.first(static_cast<std::size_t>(free - workspace.data()));
   operation.compute(
-      {attributes, all.first(inputs.size()), all.subspan(inputs.size()), scratch, threads});
+      {attributes, all.first(inputs.size()), all.subspan(inputs.size()), scratch, threads, round});
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (narrow(outputs[i])) convert(wide[inputs.size() + i], outputs[i]);
   }

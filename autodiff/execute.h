@@ -9,11 +9,11 @@ namespace palimpsest {
 
 /// Runs one kernel. 16-bit operands of a kernel that does not know them are widened to f32 before
 /// and narrowed after, in `workspace`, which holds at least `workspace_of(node, threads)` bytes
-/// aligned to
-/// 64. `threads` is at least the concurrency of the caller's arena.
+/// aligned to 64. `threads` is at least the concurrency of the caller's arena; `round` as in
+/// `KernelCall`.
 void execute(const Operation& operation, const Attributes& attributes,
              std::span<const Operand> inputs, std::span<const Operand> outputs,
-             std::span<std::byte> workspace, int threads);
+             std::span<std::byte> workspace, int threads, std::uint32_t round = 0);
 
 /// Where `execute_on_tape` gets storage.
 using Allocate = std::function<Buffer(Bytes)>;

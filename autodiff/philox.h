@@ -15,6 +15,11 @@ struct RandomStream {
   std::uint32_t node = 0;
 };
 
+/// The stream that takes this one's place when the tape has been cleared `round` times more.
+constexpr RandomStream in_round(const RandomStream& stream, std::uint32_t round) {
+  return {stream.seed, stream.generation + round, stream.node};
+}
+
 /// Fills with numbers `first` … `first` + n − 1 of the stream, uniform in [0, 1): 24 random bits
 /// for f32, 53 for f64. `first` is a multiple of 4.
 void fill_uniform(const RandomStream& stream, float* out, std::int64_t n, std::int64_t first = 0);

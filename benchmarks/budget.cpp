@@ -60,7 +60,7 @@ void step(State& state, const Model& model, int percent) {
 /// A keep-all step on one thread, and what of its time no kernel used.
 void outside_kernels(State& state, const Model& model) {
   Tape tape;
-  const RunOptions options{.planner = keep_all(), .threads = 1};
+  const RunOptions options{.planner = keep_all(), .threads = 1, .profile = true};
   backward(model.record_loss(tape), options);
   double kernels = 0;
   double all = 0;

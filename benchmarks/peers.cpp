@@ -110,7 +110,7 @@ void compare(State& state, const Row& row, int threads) {
   state.counters["theirs"] = turns.seconds("theirs");
   state.counters["ratio"] = turns.ratio("ours", "theirs");
   state.counters["running"] = shares.running;
-  state.counters["kernels"] = shares.kernels;
+  state.counters["kernels"] = loop.kernels();
   if (threads > 1 || !row.bytes) return;
   const auto ours = static_cast<double>(loop.activation_bytes());
   const double theirs = peer_activation_bytes(row);

@@ -75,6 +75,13 @@ Buffer Arena::cut(Bytes offset, Bytes bytes) const {
   });
 }
 
+std::byte* Arena::at(Bytes offset) const { return region_->data + offset; }
+
+void Arena::note(Bytes most_live, Bytes end) const {
+  region_->reach(end);
+  region_->meter.counts_->live.note(most_live);
+}
+
 Bytes Arena::reserved() const { return region_->highest - region_->released; }
 
 bool Arena::in_use() const {

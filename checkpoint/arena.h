@@ -30,6 +30,11 @@ class Arena {
   /// A buffer at `offset`, live at the meter until its last holder lets go; `offset` is a multiple
   /// of `buffer_alignment`.
   Buffer cut(Bytes offset, Bytes bytes) const;
+  /// The byte at `offset`, for values that nobody holds after a run. What they take in it is told
+  /// to the meter by `note`.
+  std::byte* at(Bytes offset) const;
+  /// Says that, of bytes that were not cut, so many were live at once, the highest ending at `end`.
+  void note(Bytes most_live, Bytes end) const;
   /// True while some buffer cut from it is held, so that it must not be written again.
   bool in_use() const;
   /// Gives the arena up: pages that lie in none of `ranges` go back to the system, the others when

@@ -2,12 +2,14 @@
 
 namespace palimpsest {
 
-void Meter::Count::add(Bytes bytes) {
-  const Bytes sum = now.fetch_add(bytes) + bytes;
-  Bytes seen = peak.load();
-  while (seen < sum && !peak.compare_exchange_weak(seen, sum)) {
+void raise(std::atomic<Bytes>& most, Bytes bytes) {
+  Bytes seen = most.load();
+  while (seen < bytes && !most.compare_exchange_weak(seen, bytes)) {
   }
 }
+
+void Meter::Count::add(Bytes bytes) { raise(peak, now.fetch_add(bytes) + bytes); }
+void Meter::Count::note(Bytes bytes) { raise(peak, now.load() + bytes); }
 
 /// What happens when nobody holds a buffer any more.
 struct Meter::Release {

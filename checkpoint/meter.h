@@ -7,6 +7,9 @@
 
 namespace palimpsest {
 
+/// Makes `most` at least `bytes`.
+void raise(std::atomic<Bytes>& most, Bytes bytes);
+
 /// Counts bytes of buffers, always on and from any thread. A handle: copies count together.
 ///
 /// *Live* bytes are those of the buffers somebody holds. *Reserved* bytes are the address space
@@ -33,6 +36,8 @@ class Meter {
     std::atomic<Bytes> now = 0;
     std::atomic<Bytes> peak = 0;
     void add(Bytes bytes);
+    /// So many more were there for a while.
+    void note(Bytes bytes);
   };
   struct Counts {
     Count live;

@@ -60,13 +60,17 @@ bool Plan::recomputes(NodeId node) const {
 }
 
 std::string Plan::summary() const {
+  return summarize(planner, predicted_peak(), keep_all_peak, simulation.computed,
+                   simulation.recomputed, compute_overhead());
+}
+
+std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_peak,
+                      std::uint32_t computed, std::uint32_t recomputed, double overhead) {
   const double share =
-      keep_all_peak > 0 ? static_cast<double>(predicted_peak()) / static_cast<double>(keep_all_peak)
-                        : 1.0;
-  return planner + ": peak " + format_bytes(predicted_peak()) + " (" + percent(share) +
-         " of keep-all), " + std::to_string(simulation.recomputed) + " of " +
-         std::to_string(simulation.computed) + " steps recompute, " + percent(compute_overhead()) +
-         " extra work";
+      keep_all_peak > 0 ? static_cast<double>(peak) / static_cast<double>(keep_all_peak) : 1.0;
+  return planner + ": peak " + format_bytes(peak) + " (" + percent(share) + " of keep-all), " +
+         std::to_string(recomputed) + " of " + std::to_string(computed) + " steps recompute, " +
+         percent(overhead) + " extra work";
 }
 
 namespace {

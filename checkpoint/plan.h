@@ -58,6 +58,10 @@ struct Plan {
   std::string summary() const;
 };
 
+/// The line of `Plan::summary`, of its numbers.
+std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_peak,
+                      std::uint32_t computed, std::uint32_t recomputed, double overhead);
+
 /// A budget that never binds.
 inline constexpr Bytes unlimited = INT64_MAX;
 

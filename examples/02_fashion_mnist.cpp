@@ -140,7 +140,7 @@ Row train(const Settings& settings, const LabelledImages& images, const Labelled
       optimizer->set_learning_rate(6e-3 * static_cast<double>(settings.training_steps + 1 - step) /
                                    static_cast<double>(settings.training_steps));
       const Var loss = record_loss(tape, network, batch);
-      const Gradients gradients = backward(loss, {.memory_budget = budget});
+      const Gradients gradients = backward(loss, {.memory_budget = budget, .profile = true});
       optimizer->step(gradients);
       seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
       row.report = gradients.report();

@@ -47,7 +47,7 @@ int main() {
   const Var loss = sum(y);
   const Tensor everything_kept = backward(loss)[x];
   const Gradients inside = backward(loss, {.memory_budget = 3_MiB});
-  std::cout << inside.report().summary << '\n';
+  std::cout << inside.report().summary() << '\n';
   const bool same = same_bits(everything_kept, inside[x]);
   std::cout << "the same bits as without a budget: " << std::boolalpha << same << '\n';
   return check && same ? 0 : 1;

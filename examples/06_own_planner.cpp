@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
       backward(loss, {.memory_budget = budget, .planner = std::make_shared<CheapestFirst>()});
   const Gradients best = backward(loss, {.memory_budget = budget});
   for (const auto* gradients : {&all, &mine, &best}) {
-    std::cout << gradients->report().summary << '\n';
+    std::cout << gradients->report().summary() << '\n';
     for (const auto& [parameter, gradient] : *gradients) {
       if (!same_bits(gradient, all[parameter])) return 1;
     }

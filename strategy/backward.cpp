@@ -6,6 +6,7 @@
 #include "checkpoint/graph_file.h"
 #include "strategy/evaluators.h"
 #include "strategy/fusion/lowered.h"
+#include "strategy/parameters.h"
 #include "strategy/present.h"
 
 namespace palimpsest {
@@ -35,22 +36,6 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
                         "the tape's evaluator has no engine; use lazy(), eager() or none", where);
   }
   return *evaluator;
-}
-
-std::vector<Var> parameters_of(Tape& tape) {
-  std::vector<Var> parameters;
-  for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (tape.is_parameter(node)) parameters.push_back(tape.var(tape.first_output(node)));
-  }
-  return parameters;
-}
-
-void require_scalar(const Var& loss, const Where& where) {
-  if (loss.shape().elements() == 1) return;
-  throw ShapeError("backward",
-                   "the loss has shape " + to_string(loss.shape()) +
-                       ", not one element; reduce it with sum() or mean()",
-                   where);
 }
 
 /// The loss and its gradients, recorded on a tape that gets rid of them again.

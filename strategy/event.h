@@ -12,7 +12,7 @@ struct Event {
   NodeId node = none;      ///< of the planned graph
   std::int64_t start = 0;  ///< of the kernel, in nanoseconds since the run began
   std::int64_t end = 0;
-  Bytes live = 0;  ///< live bytes at the meter while it ran
+  Bytes live = 0;  ///< of the run while it ran
   int thread = 0;  ///< index in the arena of threads
 };
 

@@ -3,8 +3,6 @@
 #include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 
@@ -12,110 +10,96 @@
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
+namespace {
 
-Executor::Executor(Tape& tape, const Lowered& lowered, const Plan& plan, const Program& program,
-                   Meter meter, const Arena* arena)
-    : tape_(tape),
-      lowered_(lowered),
-      graph_(lowered.graph()),
-      plan_(plan),
-      program_(program),
-      meter_(std::move(meter)),
-      arena_(arena) {}
+/// Adds to a count; as one step only where other threads add to it too.
+Bytes add(std::atomic<Bytes>& count, Bytes bytes, bool alone) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  if (!alone) return count.fetch_add(bytes, relaxed) + bytes;
+  const Bytes sum = count.load(relaxed) + bytes;
+  count.store(sum, relaxed);
+  return sum;
+}
 
-void Executor::run(int threads, bool anomaly) {
-  threads_ = threads;
-  anomaly_ = anomaly;
-  event_.assign(program_.step_count(), none);
-  std::uint32_t computes = 0;
-  for (std::uint32_t step = 0; step < program_.step_count(); ++step) {
-    if (plan_.schedule.steps[step].kind == Step::Kind::compute) event_[step] = computes++;
-  }
-  events_.assign(computes, Event{});
-  start_ = std::chrono::steady_clock::now();
-  take_present();
+}  // namespace
+
+Executor::Executor(std::shared_ptr<const Instructions> instructions)
+    : instructions_(std::move(instructions)),
+      operands_(instructions_->operands().begin(), instructions_->operands().end()),
+      addresses_(instructions_->place_count()),
+      buffers_(instructions_->open_at_start()),
+      touched_(instructions_->open_at_start()) {
+  alignas(buffer_alignment) static std::byte nothing[buffer_alignment];
+  addresses_[instructions_->empty_place()] = nothing;
+}
+
+void Executor::set_present(std::uint32_t interval, Buffer buffer) {
+  addresses_[interval] = buffer.get();
+  buffers_[interval] = std::move(buffer);
+}
+
+void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
+                   const Settings& settings) {
+  tape_ = &tape;
+  meter_ = &meter;
+  arena_ = arena;
+  settings_ = settings;
+  begin();
+  const auto note = [&] {
+    if (arena_ != nullptr) arena_->note(peak_live_, highest_);
+  };
   try {
-    if (arena_ != nullptr) move_into_arena();
-    measure_others();
-    if (threads == 1) {
+    if (settings_.threads == 1 || !instructions_->any_long()) {
       run_serially();
     } else {
       run_in_parallel();
     }
   } catch (...) {
-    restore(false);
+    note();
     throw;
   }
-  restore(true);
-  peak_live_ = meter_.peak() - others_live_;
-  peak_reserved_ = meter_.peak_reserved() - others_reserved_;
+  note();
 }
 
-void Executor::take_present() {
-  storages_.assign(graph_.value_count(), nullptr);
-  written_.assign(graph_.value_count(), 0);
-  for (ValueId value = 0; value < graph_.value_count(); ++value) {
-    if (graph_.is_source_value(value)) {
-      storages_[value] = tape_.buffer(lowered_.recorded(value));
-    } else if (graph_.is_present(value)) {
-      // Moved, so that a drop frees it: a view and its base share one storage.
-      storages_[graph_.storage(value)] = tape_.buffer(lowered_.recorded(value));
-      tape_.drop(lowered_.recorded(value));
+void Executor::begin() {
+  const std::span<const Interval> intervals = instructions_->intervals();
+  if (arena_ != nullptr) {
+    for (std::size_t i = 0; i < intervals.size(); ++i) {
+      addresses_[i] = arena_->at(intervals[i].offset);
     }
-  }
-}
-
-void Executor::measure_others() {
-  // What is present is part of the run and counted before it began.
-  const Bytes live = live_bytes();
-  others_live_ = meter_.live() - live;
-  others_reserved_ = meter_.reserved() - (arena_ != nullptr ? arena_->reserved() : live);
-  meter_.reset_peaks();
-}
-
-void Executor::move_into_arena() {
-  // The intervals of what is present come first.
-  for (const Interval& place : plan_.layout.intervals) {
-    if (place.first > 0 || place.storage == Interval::workspace) return;
-    Buffer& storage = storages_[place.storage];
-    if (storage == nullptr) return;
-    const Buffer copy = arena_->cut(place.offset, place.bytes);
-    std::copy_n(storage.get(), place.bytes, copy.get());
-    storage = copy;
-  }
-}
-
-Bytes Executor::live_bytes() const {
-  Bytes bytes = 0;
-  for (ValueId root = 0; root < graph_.value_count(); ++root) {
-    if (storages_[root] != nullptr && !graph_.is_source_value(root)) bytes += graph_.bytes(root);
-  }
-  return bytes;
-}
-
-void Executor::restore(bool finished) {
-  const auto give_back = [&](ValueId value) {
-    tape_.set_buffer(lowered_.recorded(value), storages_[graph_.storage(value)]);
-  };
-  if (finished) {
-    for (const ValueId target : graph_.targets()) give_back(target);
   } else {
-    for (ValueId value = 0; value < graph_.value_count(); ++value) {
-      if (graph_.is_present(value) && written_[graph_.storage(value)] == 0) give_back(value);
-    }
+    buffers_.resize(intervals.size());
   }
-  storages_.clear();
+  live_ = 0;
+  highest_ = 0;
+  for (const Interval& interval : intervals.first(instructions_->open_at_start())) {
+    live_ += interval.bytes;
+    raise(highest_, interval.offset + interval.bytes);
+  }
+  peak_live_ = live_.load();
+  std::fill(touched_.begin(), touched_.end(), 0);
+  events_.clear();
+  if (!settings_.profile) return;
+  event_.assign(instructions_->steps().size(), none);
+  std::uint32_t computes = 0;
+  for (std::uint32_t step = 0; step < event_.size(); ++step) {
+    if (instructions_->steps()[step].unit != none) event_[step] = computes++;
+  }
+  events_.resize(computes);
+  start_ = std::chrono::steady_clock::now();
 }
 
 void Executor::run_serially() {
-  for (std::uint32_t step = 0; step < program_.step_count(); ++step) run_step(step);
+  const auto count = static_cast<std::uint32_t>(instructions_->steps().size());
+  for (std::uint32_t step = 0; step < count; ++step) run_step(step);
 }
 
 void Executor::run_in_parallel() {
-  const std::uint32_t count = program_.step_count();
-  std::vector<std::atomic<std::uint32_t>> waiting(count);
-  for (std::uint32_t step = 0; step < count; ++step) {
-    waiting[step].store(program_.predecessor_count(step), std::memory_order_relaxed);
+  const std::span<const Instruction> steps = instructions_->steps();
+  const Dependencies& dependencies = instructions_->dependencies();
+  if (waiting_.empty()) waiting_ = std::vector<std::atomic<std::uint32_t>>(steps.size());
+  for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    waiting_[step].store(dependencies.predecessor_count(step), std::memory_order_relaxed);
   }
   std::atomic<bool> failed = false;
   std::exception_ptr failure;
@@ -136,9 +120,9 @@ void Executor::run_in_parallel() {
         if (!failed.exchange(true)) failure = std::current_exception();
         return;
       }
-      for (const std::uint32_t successor : program_.successors(step)) {
-        if (waiting[successor].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-        if (ready.empty() || !worth_a_task(successor)) {
+      for (const std::uint32_t successor : dependencies.successors(step)) {
+        if (waiting_[successor].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+        if (ready.empty() || !steps[successor].is_long) {
           ready.push_back(successor);
         } else {
           tasks.run([&self, successor] { self(self, successor); });
@@ -146,8 +130,8 @@ void Executor::run_in_parallel() {
       }
     }
   };
-  for (std::uint32_t step = 0; step < count; ++step) {
-    if (program_.predecessor_count(step) == 0) {
+  for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    if (dependencies.predecessor_count(step) == 0) {
       tasks.run([&follow, step] { follow(follow, step); });
     }
   }
@@ -155,75 +139,76 @@ void Executor::run_in_parallel() {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-bool Executor::worth_a_task(std::uint32_t step) const {
-  // Handing a step to another thread takes a microsecond or two.
-  constexpr double seconds = 5e-6;
-  const Step& action = plan_.schedule.steps[step];
-  return action.kind == Step::Kind::compute && graph_.cost(action.id) >= seconds;
-}
-
 void Executor::run_step(std::uint32_t step) {
-  const Step& action = plan_.schedule.steps[step];
-  if (action.kind == Step::Kind::compute) {
-    compute(step, action.id);
-  } else if (const std::uint32_t interval = program_.closed(step); interval != none) {
-    storages_[plan_.layout.intervals[interval].storage].reset();
+  const Instruction& instruction = instructions_->steps()[step];
+  for (const std::uint32_t interval : instructions_->dependencies().opened(step)) open(interval);
+  if (instruction.workspace != none) open(instruction.workspace);
+  if (settings_.profile && instruction.unit != none) {
+    profiled(instruction, events_[event_[step]]);
+  } else if (instruction.operation != nullptr) {
+    compute(instruction);
   }
+  if (instruction.workspace != none) close(instruction.workspace);
+  if (instruction.closed != none) close(instruction.closed);
 }
 
-Buffer Executor::make(std::uint32_t interval) const {
-  const Interval& place = plan_.layout.intervals[interval];
-  return arena_ != nullptr ? arena_->cut(place.offset, place.bytes) : meter_.allocate(place.bytes);
-}
-
-void Executor::compute(std::uint32_t step, NodeId node) {
-  Event& event = events_[event_[step]];
-  event.node = node;
-  event.thread = thread_index();
+void Executor::profiled(const Instruction& instruction, Event& event) {
   const auto now = [&] { return (std::chrono::steady_clock::now() - start_).count(); };
-  for (const std::uint32_t interval : program_.opened(step)) {
-    storages_[plan_.layout.intervals[interval].storage] = make(interval);
-  }
-  event.live = meter_.live();
-  const NodeId recorded = lowered_.node(node);
-  const TileProgram* fused = lowered_.program(node);
-  const Operation& operation = tape_.operation(recorded);
-  if (operation.view) {
-    event.start = event.end = now();
-    return;
-  }
-  std::vector<Operand> operands;
-  operands.reserve(graph_.inputs(node).size() + graph_.output_count(node));
-  for (const ValueId input : graph_.inputs(node)) {
-    operands.push_back(
-        {storages_[graph_.storage(input)].get(), tape_.type(lowered_.recorded(input))});
-  }
-  for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-    const ValueId output = graph_.first_output(node) + i;
-    // An empty value has no interval, but must be told from one that is not there.
-    if (storages_[output] == nullptr) storages_[output] = allocate_buffer(0);
-    written_[output] = 1;
-    operands.push_back({storages_[output].get(), tape_.type(lowered_.recorded(output))});
-  }
-  Buffer workspace;
-  std::size_t workspace_bytes = 0;
-  if (const std::uint32_t interval = program_.workspace(step); interval != none) {
-    workspace = make(interval);
-    workspace_bytes = static_cast<std::size_t>(plan_.layout.intervals[interval].bytes);
-  }
-  event.live = meter_.live();
-  const std::span<const Operand> all(operands);
-  const auto inputs = all.first(graph_.inputs(node).size());
-  const auto outputs = all.subspan(inputs.size());
+  event.node = instruction.unit;
+  event.thread = thread_index();
+  event.live = live_.load(std::memory_order_relaxed);
   event.start = now();
-  const std::span<std::byte> scratch(workspace.get(), workspace_bytes);
-  if (fused != nullptr) {
-    fused->run(tape_, inputs, outputs, scratch, threads_);
-  } else {
-    execute(operation, tape_.attributes(recorded), inputs, outputs, scratch, threads_);
-  }
+  if (instruction.operation != nullptr) compute(instruction);
   event.end = now();
-  if (anomaly_) check_finite(tape_, recorded, inputs, outputs);
 }
+
+void Executor::compute(const Instruction& instruction) {
+  const std::size_t count = instruction.inputs + instruction.outputs;
+  const std::span<Operand> operands =
+      std::span(operands_).subspan(instruction.first_operand, count);
+  const auto places = instructions_->places().subspan(instruction.first_operand, count);
+  for (std::size_t k = 0; k < count; ++k) operands[k].data = addresses_[places[k]];
+  const std::span<const Operand> inputs = operands.first(instruction.inputs);
+  const std::span<const Operand> outputs = operands.subspan(instruction.inputs);
+  for (const Instructions::Place place : places.subspan(instruction.inputs)) {
+    if (place < touched_.size()) touched_[place] = 1;
+  }
+  std::span<std::byte> scratch;
+  if (const std::uint32_t workspace = instruction.workspace; workspace != none) {
+    const Bytes bytes = instructions_->intervals()[workspace].bytes;
+    scratch = {addresses_[workspace], static_cast<std::size_t>(bytes)};
+  }
+  if (instruction.group != nullptr) {
+    instruction.group->run(*tape_, inputs, outputs, scratch, settings_.threads);
+  } else {
+    execute(*instruction.operation, tape_->attributes(instruction.node), inputs, outputs, scratch,
+            settings_.threads, settings_.round);
+  }
+  if (settings_.anomaly) check_finite(*tape_, instruction.node, inputs, outputs);
+}
+
+void Executor::open(std::uint32_t interval) {
+  const Interval& place = instructions_->intervals()[interval];
+  if (arena_ == nullptr) {
+    buffers_[interval] = meter_->allocate(place.bytes);
+    addresses_[interval] = buffers_[interval].get();
+  }
+  raise(highest_, place.offset + place.bytes);
+  raise(peak_live_, add(live_, place.bytes, settings_.threads == 1));
+}
+
+void Executor::close(std::uint32_t interval) {
+  if (arena_ == nullptr) buffers_[interval].reset();
+  if (interval < touched_.size()) touched_[interval] = 1;
+  add(live_, -instructions_->intervals()[interval].bytes, settings_.threads == 1);
+}
+
+Buffer Executor::storage(Instructions::Place place) const {
+  if (place == instructions_->empty_place()) return allocate_buffer(0);
+  const Interval& interval = instructions_->intervals()[place];
+  return arena_ != nullptr ? arena_->cut(interval.offset, interval.bytes) : buffers_[place];
+}
+
+void Executor::forget() { buffers_.assign(buffers_.size(), nullptr); }
 
 }  // namespace palimpsest

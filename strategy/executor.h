@@ -1,66 +1,88 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <vector>
 
 #include "checkpoint/arena.h"
 #include "strategy/event.h"
-#include "strategy/fusion/lowered.h"
-#include "strategy/program.h"
+#include "strategy/instructions.h"
 
 namespace palimpsest {
 
-/// Carries a plan out on a tape: the only place where planned values are computed.
+/// Carries out instructions: the only place where planned values are computed. Keeps what the next
+/// run can use again, so that runs in an arena allocate nothing; for one thread at a time.
 class Executor {
  public:
-  /// Values lie in `arena`, those that are present copied there first, or each in storage of its
-  /// own when `arena` is null; either way `meter` counts them.
-  Executor(Tape& tape, const Lowered& lowered, const Plan& plan, const Program& program,
-           Meter meter, const Arena* arena);
+  struct Settings {
+    int threads = 1;          ///< at most; 1 goes in the order of the schedule
+    bool anomaly = false;     ///< stops where a kernel makes a NaN or an infinity
+    bool profile = false;     ///< makes events
+    std::uint32_t round = 0;  ///< as in `KernelCall`
+  };
 
-  /// Runs every step on at most `threads` threads, 1 in the order of the schedule. Afterwards the
-  /// targets are present on the tape, and of the other values only leaves. When a kernel throws, or
-  /// `anomaly` is set and one makes a NaN or infinity, the run stops, what was present and neither
-  /// dropped nor written since is present again, and the exception is passed on.
-  void run(int threads, bool anomaly);
+  explicit Executor(std::shared_ptr<const Instructions> instructions);
 
-  /// Most bytes reserved, and live, at the meter during the run, without what others hold there.
-  Bytes peak_reserved() const { return peak_reserved_; }
-  Bytes peak_live() const { return peak_live_; }
+  const Instructions& instructions() const { return *instructions_; }
 
+  /// Before a run: where source `source` of the instructions lies.
+  void set_source(std::size_t source, const Buffer& buffer) {
+    addresses_[instructions_->source_place(source)] = buffer.get();
+  }
+  /// Before a run without an arena: the storage of an interval that is open from the start.
+  void set_present(std::uint32_t interval, Buffer buffer);
+
+  /// Runs every step. Values lie in `arena`, where what is open from the start must lie already, or
+  /// each in storage of its own from `meter` when `arena` is null. `tape` holds the attributes.
+  /// When a kernel throws, or an anomaly is found, the run stops and the exception is passed on.
+  void run(const Tape& tape, const Meter& meter, const Arena* arena, const Settings& settings);
+
+  /// Storage of a place that holds a value after a run. Not for a source.
+  Buffer storage(Instructions::Place place) const;
+  /// After a run without an arena: lets go of what it left there.
+  void forget();
+  /// After a run that stopped: true while an interval that was open from the start has been neither
+  /// closed nor written.
+  bool is_intact(std::uint32_t interval) const { return touched_[interval] == 0; }
+
+  /// Of the last run: the end of the highest byte occupied in the arena, or most bytes live without
+  /// one.
+  Bytes peak() const { return arena_ != nullptr ? highest_.load() : peak_live(); }
+  Bytes peak_live() const { return peak_live_.load(); }
+  /// With `profile`, of each computed step in order.
   const std::vector<Event>& events() const { return events_; }
 
  private:
+  using Instruction = Instructions::Instruction;
+
+  void begin();
   void run_serially();
   void run_in_parallel();
-  bool worth_a_task(std::uint32_t step) const;
   void run_step(std::uint32_t step);
-  void compute(std::uint32_t step, NodeId node);
-  Buffer make(std::uint32_t interval) const;
-  void take_present();
-  void move_into_arena();
-  void measure_others();
-  Bytes live_bytes() const;
-  void restore(bool finished);
+  void compute(const Instruction& instruction);
+  void profiled(const Instruction& instruction, Event& event);
+  void open(std::uint32_t interval);
+  void close(std::uint32_t interval);
 
-  Tape& tape_;
-  const Lowered& lowered_;
-  const Graph& graph_;
-  const Plan& plan_;
-  const Program& program_;
-  Meter meter_;
-  const Arena* arena_;
-  int threads_ = 1;
-  bool anomaly_ = false;
-  Bytes others_reserved_ = 0;
-  Bytes others_live_ = 0;
-  Bytes peak_reserved_ = 0;
-  Bytes peak_live_ = 0;
-  std::vector<Buffer> storages_;      // by root value
-  std::vector<char> written_;         // by root value, whether a step began to write it
-  std::vector<std::uint32_t> event_;  // of each step
+  std::shared_ptr<const Instructions> instructions_;
+  std::vector<Operand> operands_;
+  std::vector<std::byte*> addresses_;  // by place
+  std::vector<Buffer> buffers_;        // by interval, without an arena
+  std::vector<char> touched_;          // by interval that is open from the start
+  std::vector<std::atomic<std::uint32_t>> waiting_;
+  std::vector<std::uint32_t> event_;  // by step
   std::vector<Event> events_;
   std::chrono::steady_clock::time_point start_;
+
+  // Of the run.
+  const Tape* tape_ = nullptr;
+  const Meter* meter_ = nullptr;
+  const Arena* arena_ = nullptr;
+  Settings settings_;
+  std::atomic<Bytes> live_ = 0;
+  std::atomic<Bytes> peak_live_ = 0;
+  std::atomic<Bytes> highest_ = 0;
 };
 
 }  // namespace palimpsest

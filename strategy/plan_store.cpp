@@ -29,27 +29,11 @@ double whole_seconds(const Graph& graph) {
   return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
 }
 
-/// Where the targets lie when the plan has been carried out.
-std::vector<Arena::Range> places_of_targets(const Graph& graph, const Plan& plan) {
-  std::vector<bool> wanted(graph.value_count());
-  for (const ValueId target : graph.targets()) wanted[graph.storage(target)] = true;
-  std::vector<Arena::Range> places;
-  for (const Interval& interval : plan.layout.intervals) {
-    if (interval.last + 1 < plan.schedule.steps.size()) continue;
-    if (interval.storage == Interval::workspace || !wanted[interval.storage]) continue;
-    places.push_back({interval.offset, interval.bytes});
-  }
-  return places;
-}
-
 Bytes limit_of(const PlanStore::Entry& entry) {
-  return std::min(entry.budget, entry.planner->limit(entry.ready.plan.keep_all_peak, entry.budget));
+  return std::min(entry.budget, entry.planner->limit(entry.plan.keep_all_peak, entry.budget));
 }
 
 }  // namespace
-
-PlanStore::Ready::Ready(const Graph& graph, Plan p)
-    : plan(std::move(p)), program(graph, plan), results(places_of_targets(graph, plan)) {}
 
 PlanStore::Match PlanStore::match(const Request& request) {
   const std::string key = request.planner->key();
@@ -73,7 +57,7 @@ PlanStore::Match PlanStore::match(const Request& request) {
 PlanStore::Entry* PlanStore::find(const Request& request) {
   const auto [same, others] = match(request);
   if (same == entries_.end()) return nullptr;
-  for (const Entry* other : others) adopt(*same, other->ready.plan);
+  for (const Entry* other : others) adopt(*same, other->plan);
   improve(*same);
   same->reused = true;
   same->graph = request.graph;
@@ -122,7 +106,7 @@ PlanStore::Entry& PlanStore::make(const Request& request) {
 std::vector<Proposal> PlanStore::schedules_of(std::span<const Entry* const> entries) {
   std::vector<Proposal> schedules;
   for (const Entry* entry : entries) {
-    schedules.emplace_back(entry->ready.plan.schedule, entry->ready.plan.planner);
+    schedules.emplace_back(entry->plan.schedule, entry->plan.planner);
   }
   return schedules;
 }
@@ -130,8 +114,8 @@ std::vector<Proposal> PlanStore::schedules_of(std::span<const Entry* const> entr
 PlanStore::Entry& PlanStore::insert(const Request& request, Plan plan) {
   const auto& [graph, planner, budget] = request;
   ++made_;
-  entries_.push_front({graph->structure_hash(), planner->key(), planner, budget, graph,
-                       Ready(*graph, std::move(plan))});
+  entries_.push_front(
+      {graph->structure_hash(), planner->key(), planner, budget, graph, std::move(plan)});
   if (entries_.size() > most_entries) entries_.pop_back();
   return entries_.front();
 }
@@ -139,7 +123,7 @@ PlanStore::Entry& PlanStore::insert(const Request& request, Plan plan) {
 const PlanStore::Refusal* PlanStore::refusal(const Request& request, const std::string& key,
                                              std::span<const Entry* const> others) const {
   for (const Entry* other : others) {
-    if (other->ready.plan.predicted_peak() <= request.budget) return nullptr;
+    if (other->plan.predicted_peak() <= request.budget) return nullptr;
   }
   for (const Refusal& refusal : refusals_) {
     if (refusal.graph == request.graph && refusal.key == key && refusal.budget == request.budget) {
@@ -155,15 +139,16 @@ void PlanStore::refuse(Refusal refusal) {
 }
 
 double PlanStore::adopt(Entry& entry, Plan plan) {
-  const double saved = entry.ready.plan.simulation.cost - plan.simulation.cost;
+  const double saved = entry.plan.simulation.cost - plan.simulation.cost;
   if (saved <= 0 || plan.predicted_peak() > limit_of(entry)) return 0;
   plan.budget = entry.budget;
-  entry.ready = Ready(*entry.graph, std::move(plan));
+  entry.plan = std::move(plan);
+  entry.executor = nullptr;
   return saved;
 }
 
 void PlanStore::improve(Entry& entry) {
-  if (entry.vain >= most_vain || entry.ready.plan.simulation.recomputed == 0) return;
+  if (entry.vain >= most_vain || entry.plan.simulation.recomputed == 0) return;
   const double next = entry.hurried ? whole_seconds(*entry.graph) : entry.next_seconds;
   if (share * entry.run_seconds < entry.planning_seconds + next) return;
   const Clock::time_point start = Clock::now();
@@ -177,7 +162,7 @@ void PlanStore::improve(Entry& entry) {
 }
 
 void PlanStore::continue_search(Entry& entry) {
-  const Plan& plan = entry.ready.plan;
+  const Plan& plan = entry.plan;
   const PlannerPtr planner =
       entry.planner->continuing(plan.schedule, entry.next_seconds, ++entry.rounds);
   if (planner == nullptr) {
@@ -190,7 +175,7 @@ void PlanStore::continue_search(Entry& entry) {
 }
 
 double PlanStore::look(Entry& entry, const Planner& planner) {
-  const Proposal present(entry.ready.plan.schedule, entry.ready.plan.planner);
+  const Proposal present(entry.plan.schedule, entry.plan.planner);
   const double saved =
       adopt(entry, make_plan(*entry.graph, planner, limit_of(entry), {&present, 1}));
   if (saved > 0) ++entry.improvements;

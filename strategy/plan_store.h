@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/arena.h"
 #include "checkpoint/plan.h"
-#include "strategy/program.h"
+#include "strategy/executor.h"
 
 namespace palimpsest {
 
@@ -20,21 +19,14 @@ namespace palimpsest {
 /// such round. A plan made for one budget is a candidate for every other budget.
 class PlanStore {
  public:
-  /// A plan and what running it takes.
-  struct Ready {
-    Plan plan;
-    Program program;
-    std::vector<Arena::Range> results;  ///< places of the targets
-
-    Ready(const Graph& graph, Plan plan);
-  };
   struct Entry {
     std::uint64_t hash;  ///< of the graph's structure
     std::string key;     ///< of the planner
     PlannerPtr planner;
     Bytes budget;
     std::shared_ptr<const Graph> graph;
-    Ready ready;
+    Plan plan;
+    std::shared_ptr<Executor> executor = {};  ///< once the plan has been run
     bool reused = false;
     bool hurried = false;
     std::uint32_t improvements = 0;

@@ -1,191 +1,208 @@
 #include "strategy/program.h"
 
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
-#include <map>
+#include <chrono>
+#include <optional>
+
+#include "autodiff/gradient.h"
+#include "strategy/executor.h"
+#include "strategy/forms.h"
+#include "strategy/kept_arena.h"
+#include "strategy/parameters.h"
+#include "strategy/present.h"
+#include "strategy/report_of.h"
 
 namespace palimpsest {
 namespace {
 
-/// Who occupied each address last: a partition of the arena into stretches.
-class Addresses {
- public:
-  /// Gives [begin, end) to `owner` and calls `f` on each earlier owner of a part of it.
-  template <class F>
-  void take(Bytes begin, Bytes end, std::uint32_t owner, F f) {
-    split(begin);
-    split(end);
-    const auto first = stretches_.lower_bound(begin);
-    const auto last = stretches_.lower_bound(end);
-    for (auto stretch = first; stretch != last; ++stretch) {
-      if (stretch->second != none) f(stretch->second);
-    }
-    stretches_.erase(first, last);
-    stretches_.emplace(begin, owner);
-  }
+using Clock = std::chrono::steady_clock;
 
- private:
-  void split(Bytes at) {
-    const auto next = stretches_.upper_bound(at);
-    const std::uint32_t owner = next == stretches_.begin() ? none : std::prev(next)->second;
-    stretches_.emplace(at, owner);
-  }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-  std::map<Bytes, std::uint32_t> stretches_;
-};
+void require_own(const Tape& tape, std::span<const Var> outputs, const Where& where) {
+  if (outputs.empty()) {
+    throw ArgumentError("program", "nothing was returned; return what is to be computed", where);
+  }
+  for (const Var& output : outputs) {
+    if (!output.defined() || !output.belongs_to(tape)) throw_foreign(output, "program", where);
+  }
+}
 
 }  // namespace
 
-class Program::Builder {
- public:
-  Builder(Program& program, const Graph& graph, const Plan& plan)
-      : program_(program),
-        graph_(graph),
-        plan_(plan),
-        storages_(graph.value_count()),
-        live_(graph.value_count()),
-        closer_(plan.layout.intervals.size(), none) {}
-
-  void build() {
-    const std::vector<Step>& steps = plan_.schedule.steps;
-    program_.steps_.resize(steps.size());
-    for (ValueId value = 0; value < graph_.value_count(); ++value) {
-      if (graph_.is_present(value)) hold(value, none);
-    }
-    while (next_ < plan_.layout.intervals.size() && opens_at_start(plan_.layout.intervals[next_])) {
-      occupy(next_++, none);
-    }
-    for (std::uint32_t k = 0; k < steps.size(); ++k) {
-      program_.steps_[k].first_opened = static_cast<std::uint32_t>(program_.opened_.size());
-      if (steps[k].kind == Step::Kind::compute) {
-        compute(k, steps[k].id);
-      } else {
-        drop(k, steps[k].id);
-      }
-    }
-    link();
+struct Program::State {
+  explicit State(RunOptions run_options) : options(std::move(run_options)) {
+    check(options);
+    threads = checked_threads(options.threads);
   }
 
- private:
-  struct Storage {
-    std::uint32_t writer = none;  // last step that wrote it
-    std::uint32_t interval = none;
-    std::uint32_t closer = none;         // last drop that left no value in it
-    std::uint32_t holders = 0;           // live values in it
-    std::vector<std::uint32_t> readers;  // since it was written
-  };
-
-  bool opens_at_start(const Interval& interval) const {
-    return interval.storage != Interval::workspace && storages_[interval.storage].holders > 0 &&
-           storages_[interval.storage].interval == none && interval.first == 0;
+  /// Plans what the outputs need.
+  void compile(NodeId backward_begins) {
+    const Clock::time_point start = Clock::now();
+    std::vector<ValueId> present;  // looked at while it was recorded
+    append_present(tape, present);
+    for (const ValueId value : present) tape.drop(value);
+    std::vector<ValueId> targets;
+    for (const Var& each : outputs) targets.push_back(each.id());
+    auto [lowered, made] = plan_tape(tape, {targets, backward_begins, {}, threads}, options);
+    plan = std::move(made);
+    instructions = std::make_shared<const Instructions>(tape, std::move(lowered), plan);
+    planning_seconds = seconds_since(start);
   }
 
-  void hold(ValueId value, std::uint32_t step) {
-    if (live_[value]) return;
-    live_[value] = true;
-    Storage& storage = storages_[graph_.storage(value)];
-    if (storage.holders++ == 0) {
-      if (step != none) depend(step, storage.closer);  // one place holds its buffer
-      storage.writer = step;
-      storage.interval = none;
-      storage.readers.clear();
-    }
-  }
-
-  void depend(std::uint32_t step, std::uint32_t on) {
-    if (on != none && on != step) edges_.push_back({on, step});
-  }
-
-  /// Interval `index` opens at `step`; it follows the last occupants of its addresses.
-  void occupy(std::uint32_t index, std::uint32_t step) {
-    const Interval& interval = plan_.layout.intervals[index];
-    addresses_.take(interval.offset, interval.offset + interval.bytes, index,
-                    [&](std::uint32_t before) { depend(step, closer_[before]); });
-    if (interval.storage == Interval::workspace) {
-      closer_[index] = step;
-      program_.steps_[step].workspace = index;
-    } else {
-      storages_[interval.storage].interval = index;
-      if (step != none) program_.opened_.push_back(index);
-    }
-  }
-
-  void compute(std::uint32_t k, NodeId node) {
-    for (const ValueId input : graph_.inputs(node)) {
-      if (graph_.is_source_value(input)) continue;
-      Storage& storage = storages_[graph_.storage(input)];
-      depend(k, storage.writer);
-      storage.readers.push_back(k);
-    }
-    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      const ValueId output = graph_.first_output(node) + i;
-      Storage& storage = storages_[graph_.storage(output)];
-      const bool view = graph_.storage(output) != output;
-      if (!view && storage.holders > 0) {  // written again in place: nobody may be reading
-        for (const std::uint32_t reader : storage.readers) depend(k, reader);
-        depend(k, storage.writer);
-        storage.readers.clear();
-        storage.writer = k;
-      }
-      hold(output, k);
-    }
-    const std::vector<Interval>& intervals = plan_.layout.intervals;
-    while (next_ < intervals.size() && intervals[next_].first == k) occupy(next_++, k);
-  }
-
-  void drop(std::uint32_t k, ValueId value) {
-    live_[value] = false;
-    Storage& storage = storages_[graph_.storage(value)];
-    for (const std::uint32_t reader : storage.readers) depend(k, reader);
-    depend(k, storage.writer);
-    if (--storage.holders > 0) {
-      storage.readers.assign(1, k);  // the drop stands for the readers it waited for
-      return;
-    }
-    storage.closer = k;
-    if (storage.interval == none) return;  // no bytes
-    program_.steps_[k].closed = storage.interval;
-    closer_[storage.interval] = k;
-  }
-
-  /// Turns the edges into rows of successors.
-  void link() {
-    std::sort(edges_.begin(), edges_.end());
-    edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
-    program_.successors_.reserve(edges_.size());
-    std::size_t edge = 0;
-    for (std::uint32_t k = 0; k < program_.step_count(); ++k) {
-      program_.steps_[k].first_successor = static_cast<std::uint32_t>(program_.successors_.size());
-      for (; edge < edges_.size() && edges_[edge].first == k; ++edge) {
-        program_.successors_.push_back(edges_[edge].second);
-        ++program_.steps_[edges_[edge].second].predecessors;
-      }
-    }
-  }
-
-  Program& program_;
-  const Graph& graph_;
-  const Plan& plan_;
-  std::vector<Storage> storages_;
-  std::vector<bool> live_;
-  std::vector<std::uint32_t> closer_;  // of each interval, the step that ends it
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
-  Addresses addresses_;
-  std::uint32_t next_ = 0;  // first interval not opened yet
+  RunOptions options;
+  int threads = 1;
+  Tape tape;
+  Plan plan;
+  std::shared_ptr<const Instructions> instructions;
+  double planning_seconds = 0;
+  std::vector<Var> outputs;
+  bool differentiated = false;  // the outputs are a loss and the gradients of these
+  std::vector<Var> parameters;
 };
 
-Program::Program(const Graph& graph, const Plan& plan) { Builder(*this, graph, plan).build(); }
-
-std::span<const std::uint32_t> Program::successors(std::uint32_t step) const {
-  const std::size_t first = steps_[step].first_successor;
-  const std::size_t last =
-      step + 1 < step_count() ? steps_[step + 1].first_successor : successors_.size();
-  return {successors_.data() + first, last - first};
+Program Program::values(const Record& record, RunOptions options, Where where) {
+  const auto state = std::make_shared<State>(std::move(options));
+  state->outputs = record(state->tape);
+  require_own(state->tape, state->outputs, where);
+  state->compile(state->tape.node_count());
+  return Program(state);
 }
 
-std::span<const std::uint32_t> Program::opened(std::uint32_t step) const {
-  const std::size_t first = steps_[step].first_opened;
-  const std::size_t last = step + 1 < step_count() ? steps_[step + 1].first_opened : opened_.size();
-  return {opened_.data() + first, last - first};
+Program Program::gradients(const RecordLoss& record, RunOptions options, Where where) {
+  const auto state = std::make_shared<State>(std::move(options));
+  const Var loss = record(state->tape);
+  require_own(state->tape, {&loss, 1}, where);
+  require_scalar(loss, where);
+  const NodeId backward_begins = state->tape.node_count();
+  state->differentiated = true;
+  state->parameters = parameters_of(state->tape);
+  state->outputs = vjp({&loss, 1}, state->parameters, {}, where);
+  state->outputs.insert(state->outputs.begin(), loss);
+  state->compile(backward_begins);
+  return Program(state);
+}
+
+std::span<const Var> Program::outputs() const { return state_->outputs; }
+const Tape& Program::tape() const { return state_->tape; }
+const Plan& Program::plan() const { return state_->plan; }
+
+struct Runner::State {
+  explicit State(Program from)
+      : program(std::move(from)),
+        executor(program.state_->instructions),
+        threads(program.state_->threads) {
+    const std::span<const ValueId> sources = executor.instructions().sources();
+    for (std::size_t k = 0; k < sources.size(); ++k) {
+      bind(k, program.tape().buffer(sources[k]));
+    }
+  }
+
+  void bind(std::size_t source, Buffer buffer) {
+    executor.set_source(source, buffer);
+    leaves.resize(std::max(leaves.size(), source + 1));
+    leaves[source] = std::move(buffer);
+  }
+
+  Tensor value(const Var& output) const {
+    if (!ran) throw ArgumentError("[program] nothing has been run; call run() first");
+    const Instructions& instructions = executor.instructions();
+    const auto results = instructions.results();
+    const auto result = std::find_if(results.begin(), results.end(), [&](const auto& held) {
+      return output.defined() && output.belongs_to(program.tape()) && held.value == output.id();
+    });
+    if (result == results.end()) {
+      throw ArgumentError(
+          "[program] the Var is no output of the program; return it from what is "
+          "recorded");
+    }
+    const Instructions::Place place = result->place;
+    const Buffer buffer = instructions.is_source(place)
+                              ? leaves[place - instructions.source_place(0)]
+                              : executor.storage(place);
+    return Tensor(buffer, output.shape(), output.dtype());
+  }
+
+  Program program;
+  Meter meter;
+  KeptArena arena;
+  Executor executor;
+  tbb::task_arena threads;
+  std::vector<Buffer> leaves;  // by source
+  std::uint32_t round = 0;
+  bool ran = false;
+  double run_seconds = 0;
+};
+
+Runner::Runner(Program program) : state_(std::make_unique<State>(std::move(program))) {}
+Runner::~Runner() = default;
+Runner::Runner(Runner&&) noexcept = default;
+Runner& Runner::operator=(Runner&&) noexcept = default;
+
+void Runner::bind(const Var& leaf, const Tensor& tensor) {
+  const Tape& tape = state_->program.tape();
+  if (!leaf.defined() || !leaf.belongs_to(tape) || !tape.is_leaf(leaf.node())) {
+    throw ArgumentError(
+        "[program] only a parameter or constant of the program can be given another tensor");
+  }
+  const ValueType type = leaf.type();
+  if (tensor.shape() != type.shape) {
+    throw ShapeError("[program] a tensor of shape " + to_string(tensor.shape()) + " for " +
+                     tape.describe(leaf.node()) + " of shape " + to_string(type.shape) +
+                     "; record the program anew for other shapes");
+  }
+  if (tensor.dtype() != type.dtype) {
+    throw DTypeError("[program] a tensor of " + std::string(name_of(tensor.dtype())) + " for " +
+                     tape.describe(leaf.node()) + " of " + std::string(name_of(type.dtype)) +
+                     "; convert it with to()");
+  }
+  const std::span<const ValueId> sources = state_->executor.instructions().sources();
+  const auto source = std::find(sources.begin(), sources.end(), leaf.id());
+  if (source == sources.end()) return;  // nothing reads it
+  state_->bind(static_cast<std::size_t>(source - sources.begin()), tensor.buffer());
+}
+
+void Runner::run() {
+  const Program::State& program = *state_->program.state_;
+  const Clock::time_point start = Clock::now();
+  state_->ran = false;
+  const Arena* arena = state_->arena.get(*program.instructions, state_->meter);
+  const Executor::Settings settings{program.threads, program.options.anomaly,
+                                    program.options.profile, state_->round};
+  state_->threads.execute(
+      [&] { state_->executor.run(program.tape, state_->meter, arena, settings); });
+  state_->ran = true;
+  ++state_->round;
+  state_->run_seconds = seconds_since(start);
+}
+
+Tensor Runner::value(const Var& output) const { return state_->value(output); }
+
+Gradients Runner::gradients() const {
+  const Program::State& program = *state_->program.state_;
+  if (!program.differentiated) {
+    throw ArgumentError("[program] it computes values; make it with Program::gradients()");
+  }
+  std::vector<Gradients::Entry> entries;
+  for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+    entries.push_back({program.parameters[i], state_->value(program.outputs[i + 1])});
+  }
+  return Gradients(state_->value(program.outputs[0]), std::move(entries), report());
+}
+
+Report Runner::report() const {
+  const Program::State& program = *state_->program.state_;
+  if (!state_->ran) throw ArgumentError("[program] nothing has been run; call run() first");
+  Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
+                            program.options.profile);
+  report.planning_seconds = program.planning_seconds;
+  report.plan_reused = state_->round > 1;
+  report.run_seconds = state_->run_seconds;
+  return report;
 }
 
 }  // namespace palimpsest

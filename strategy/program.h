@@ -1,48 +1,80 @@
 #pragma once
 
-#include <span>
-#include <vector>
+#include <functional>
+#include <memory>
 
-#include "checkpoint/plan.h"
+#include "strategy/backward.h"
 
 namespace palimpsest {
 
-/// What executing a plan takes beside the plan: for each step the interval it opens or closes, and
-/// which steps must have finished before it may start.
-///
-/// Edges are of two kinds. Data: a step that reads a storage follows the one that wrote it. Memory:
-/// a step that opens an interval follows whatever last occupied any of its addresses, and a drop
-/// follows every reader. Hence any order that respects the edges, on any number of threads,
-/// computes the same bits and never occupies more than the layout.
+/// A program recorded, differentiated and planned once, to be run many times by `Runner`s. What it
+/// computes is fixed; leaves can be given other tensors. Immutable; copies share everything, and
+/// any number of threads may run it, each with a `Runner` of its own.
 class Program {
  public:
-  Program(const Graph& graph, const Plan& plan);
+  /// Records on a fresh tape what is to be computed. `Var`s of its leaves, kept outside, name them
+  /// later.
+  using Record = std::function<std::vector<Var>(Tape&)>;
+  using RecordLoss = std::function<Var(Tape&)>;
 
-  std::uint32_t step_count() const { return static_cast<std::uint32_t>(steps_.size()); }
-  /// Steps that wait for `step`.
-  std::span<const std::uint32_t> successors(std::uint32_t step) const;
-  /// How many steps `step` waits for.
-  std::uint32_t predecessor_count(std::uint32_t step) const { return steps_[step].predecessors; }
-  /// Intervals of the layout that a compute step opens for its outputs; workspace is not among
-  /// them.
-  std::span<const std::uint32_t> opened(std::uint32_t step) const;
-  /// The interval of a compute step's workspace, or `none`.
-  std::uint32_t workspace(std::uint32_t step) const { return steps_[step].workspace; }
-  /// The interval a drop closes, or `none` while another value still holds the storage.
-  std::uint32_t closed(std::uint32_t step) const { return steps_[step].closed; }
+  /// Computes the values that `record` returns. Throws what recording throws, `BudgetError` when
+  /// the budget is too small, `ArgumentError` when nothing is returned.
+  static Program values(const Record& record, RunOptions options = {},
+                        Where where = Where::current());
+  /// Computes a loss and its gradients with respect to all parameters, as `backward` does. Throws
+  /// `ShapeError` too, unless the loss has one element.
+  static Program gradients(const RecordLoss& record, RunOptions options = {},
+                           Where where = Where::current());
+
+  /// What it computes: the values returned, or the loss and then the gradients of the parameters.
+  std::span<const Var> outputs() const;
+  /// What was recorded.
+  const Tape& tape() const;
+  /// One schedule, layout and peak for all runs.
+  const Plan& plan() const;
 
  private:
-  class Builder;
-  struct StepInfo {
-    std::uint32_t predecessors = 0;
-    std::uint32_t first_successor = 0;
-    std::uint32_t first_opened = 0;
-    std::uint32_t workspace = none;
-    std::uint32_t closed = none;
-  };
-  std::vector<StepInfo> steps_;
-  std::vector<std::uint32_t> successors_;
-  std::vector<std::uint32_t> opened_;
+  friend class Runner;
+  struct State;
+
+  explicit Program(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<const State> state_;
+};
+
+/// Runs a program: its own leaves, arena and results. For one thread at a time.
+///
+/// A run records, plans and allocates nothing, as long as nobody holds a tensor of the run before:
+/// such a tensor stays as it is, and the run takes fresh memory.
+class Runner {
+ public:
+  explicit Runner(Program program);
+  ~Runner();
+  Runner(Runner&&) noexcept;
+  Runner& operator=(Runner&&) noexcept;
+
+  /// Gives a leaf another tensor, whose storage it shares from the next run on. Throws
+  /// `ArgumentError` for a `Var` that is no leaf of the program, `ShapeError` and `DTypeError` for
+  /// a tensor of another type.
+  void bind(const Var& leaf, const Tensor& tensor);
+
+  /// Computes everything. Random operations draw in run k what they would on a tape that had been
+  /// cleared k times. Throws what kernels throw, and `AnomalyError`.
+  void run();
+
+  /// What the last run computed for one of the program's outputs. Throws `ArgumentError` for any
+  /// other value, and before the first run.
+  Tensor value(const Var& output) const;
+  /// The loss and gradients of the last run of a `Program::gradients`, with its report; the
+  /// parameters are those recorded, also where another tensor was bound. Throws `ArgumentError` for
+  /// another program, and before the first run.
+  Gradients gradients() const;
+  /// What the last run did.
+  Report report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace palimpsest

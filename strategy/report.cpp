@@ -18,6 +18,10 @@ Bytes resident_size() {
   return resident * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
 }
 
+std::string Report::summary() const {
+  return summarize(planner, predicted_peak, keep_all_peak, computed, recomputed, compute_overhead);
+}
+
 std::vector<Report::OperationTime> Report::by_operation() const {
   std::map<std::string, OperationTime> times;
   for (const Step& step : steps) {
@@ -41,22 +45,24 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   };
   const auto old_flags = stream.flags();
   const auto old_precision = stream.precision(3);
-  stream << std::fixed << report.summary << '\n';
+  stream << std::fixed << report.summary() << '\n';
   line("budget") << bytes(report.budget) << ", keep-all would take " << bytes(report.keep_all_peak)
                  << '\n';
   line("peak") << "predicted " << bytes(report.predicted_peak) << ", measured "
                << bytes(report.measured_peak) << '\n';
   line("live bytes") << "predicted " << bytes(report.predicted_live_peak) << ", measured "
                      << bytes(report.measured_live_peak) << '\n';
-  line("process") << "resident " << bytes(report.resident) << ", tape "
-                  << bytes(report.tape_metadata) << '\n';
+  line("tape") << bytes(report.tape_metadata);
+  if (report.resident > 0) stream << ", process " << bytes(report.resident) << " resident";
+  stream << '\n';
   line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
                 << 100 * report.compute_overhead << " % extra work\n";
-  line("time") << 1e3 * report.run_seconds << " ms, in kernels " << 1e3 * report.kernel_seconds
-               << " ms on " << report.threads << " threads (" << report.kernel_level
-               << "), planning " << 1e3 * report.planning_seconds << " ms"
-               << (report.plan_reused ? " (plan reused)" : "")
-               << (report.plan_improvements > 0 ? " (and improved)" : "") << '\n';
+  line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
+               << report.kernel_level << "), ";
+  if (!report.steps.empty()) stream << "in kernels " << 1e3 * report.kernel_seconds << " ms, ";
+  stream << "planning " << 1e3 * report.planning_seconds << " ms"
+         << (report.plan_reused ? " (plan reused)" : "")
+         << (report.plan_improvements > 0 ? " (and improved)" : "") << '\n';
   constexpr std::size_t most_shown = 8;
   const auto times = report.by_operation();
   for (std::size_t i = 0; i < std::min(most_shown, times.size()); ++i) {

@@ -15,7 +15,6 @@ namespace palimpsest {
 /// readable when the tape is gone.
 struct Report {
   std::string planner;
-  std::string summary;       ///< one line about the plan
   std::string kernel_level;  ///< instruction set of the kernels
   int threads = 1;
   Bytes budget = unlimited;
@@ -24,7 +23,7 @@ struct Report {
   Bytes measured_peak = 0;              ///< end of the highest byte occupied in the arena
   Bytes predicted_live_peak = 0;        ///< most bytes live at once in the order of the schedule
   Bytes measured_live_peak = 0;         ///< most bytes live at once at the meter
-  Bytes resident = 0;                   ///< resident size of the process after the run
+  Bytes resident = 0;                   ///< of the process after the run, when profiled
   Bytes tape_metadata = 0;              ///< bytes of the tape itself, attributes not counted
   std::uint32_t computed = 0;           ///< nodes run
   std::uint32_t recomputed = 0;         ///< of those, not for the first time
@@ -33,9 +32,12 @@ struct Report {
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
   double run_seconds = 0;
-  double kernel_seconds = 0;  ///< sum over threads
+  double kernel_seconds = 0;  ///< sum over threads, when profiled
 
-  /// One entry a compute step, in the order of the schedule.
+  /// One line about the plan: planner, peak, share of keep-all, extra work.
+  std::string summary() const;
+
+  /// One entry a compute step, in the order of the schedule; none unless `RunOptions::profile`.
   struct Step {
     std::string operation;
     std::string name;  ///< the node's scope and name; empty without either
@@ -51,6 +53,8 @@ struct Report {
     double seconds = 0;
   };
   std::vector<OperationTime> by_operation() const;
+
+  // These throw `ArgumentError` when the run was not profiled.
 
   /// Live bytes over time: x in milliseconds, y in MiB.
   Chart::Curve live_bytes_curve() const;

@@ -5,8 +5,18 @@
 #include "strategy/report.h"
 
 namespace palimpsest {
+namespace {
+
+void require_steps(const Report& report) {
+  if (!report.steps.empty() || report.computed == 0) return;
+  throw ArgumentError("[report] the run of " + std::to_string(report.computed) +
+                      " steps was not profiled; run it with .profile = true");
+}
+
+}  // namespace
 
 Chart::Curve Report::live_bytes_curve() const {
+  require_steps(*this);
   Chart::Curve curve{.label = "live bytes", .points = {}};
   double last = 0;
   for (const Step& step : steps) {
@@ -34,6 +44,7 @@ void Report::write_svg(const std::string& path) const {
 }
 
 void Report::write_chrome_trace(const std::string& path) const {
+  require_steps(*this);
   nlohmann::json events = nlohmann::json::array();
   for (const Step& step : steps) {
     const double start = static_cast<double>(step.event.start) * 1e-3;

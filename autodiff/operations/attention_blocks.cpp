@@ -214,8 +214,8 @@ Mask mask_of(const KernelCall& call, std::size_t position, const Sizes& sizes) {
 }
 
 template <class T>
-Scratch<T> scratch_of(const KernelCall& call, const Sizes& sizes, bool adjoint) {
-  const auto& attention = call.attributes.as<Attention>();
+Scratch<T> scratch_of(const KernelCall& call, const Attention& attention, const Sizes& sizes,
+                      bool adjoint) {
   const Bytes share = Scratch<T>::bytes(sizes, attention, adjoint);
   return {call.workspace.data() + thread_index() * share, sizes, attention, adjoint};
 }
@@ -227,7 +227,7 @@ void forward(const KernelCall& call, const Attention& attention) {
   const T* v = call.input(2).as<T>();
   T* o = call.output().as<T>();
   const auto run = [&](std::int64_t head, std::int64_t number) {
-    const auto scratch = scratch_of<T>(call, s, false);
+    const auto scratch = scratch_of<T>(call, attention, s, false);
     const Block<T> block(s, attention, mask, scratch, head, number);
     block.make_weights(call.input(0).as<T>(), call.input(1).as<T>());
     if (attention.dropout > 0) block.drop(scratch.weights, scratch.weights);
@@ -326,7 +326,7 @@ void adjoint(const KernelCall& call, const Attention& attention) {
     return partial + (head * (s.parts - 1) + part - 1) * (key_sums + value_sums);
   };
   const auto run = [&](std::int64_t head, std::int64_t part) {
-    const auto scratch = scratch_of<T>(call, s, true);
+    const auto scratch = scratch_of<T>(call, attention, s, true);
     T* key_sum = part == 0 ? dk + head * key_sums : sums_of(head, part);
     T* value_sum = part == 0 ? dv + head * value_sums : sums_of(head, part) + key_sums;
     std::fill_n(key_sum, key_sums, T(0));
@@ -362,11 +362,17 @@ Bytes in_compute_type(const NodeView& node, F f) {
   return visit_floating(compute_dtype(node.output().dtype), f);
 }
 
+Attention attention_of(const KernelCall& call) {
+  Attention attention = call.attributes.as<Attention>();
+  attention.stream = in_round(attention.stream, call.round);
+  return attention;
+}
+
 }  // namespace
 
 void compute_attention(const KernelCall& call) {
-  visit_floating(call.output().dtype(),
-                 [&]<class T>(T) { forward<T>(call, call.attributes.as<Attention>()); });
+  const Attention attention = attention_of(call);
+  visit_floating(call.output().dtype(), [&]<class T>(T) { forward<T>(call, attention); });
 }
 
 Bytes attention_workspace(const NodeView& node, int threads) {
@@ -377,8 +383,8 @@ Bytes attention_workspace(const NodeView& node, int threads) {
 }
 
 void compute_attention_adjoint(const KernelCall& call) {
-  visit_floating(call.output().dtype(),
-                 [&]<class T>(T) { adjoint<T>(call, call.attributes.as<Attention>()); });
+  const Attention attention = attention_of(call);
+  visit_floating(call.output().dtype(), [&]<class T>(T) { adjoint<T>(call, attention); });
 }
 
 Bytes attention_adjoint_workspace(const NodeView& node, int threads) {

@@ -20,14 +20,16 @@ struct RandomAttributes {
 void compute_uniform(const KernelCall& call) {
   const auto& [stream, low, high, dtype] = call.attributes.as<RandomAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
-    fill_between(stream, call.output().as<T>(), call.output().elements(), low, high, dtype);
+    fill_between(in_round(stream, call.round), call.output().as<T>(), call.output().elements(), low,
+                 high, dtype);
   });
 }
 
 void compute_normal(const KernelCall& call) {
   const auto& [stream, mean, deviation, dtype] = call.attributes.as<RandomAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
-    fill_normal(stream, call.output().as<T>(), call.output().elements(), mean, deviation);
+    fill_normal(in_round(stream, call.round), call.output().as<T>(), call.output().elements(), mean,
+                deviation);
   });
 }
 
@@ -49,11 +51,12 @@ void compute_bernoulli(const KernelCall& call) {
   visit(y.dtype(), [&]<class T>(T) {
     constexpr bool is_class = std::is_class_v<T>;
     using Number = std::conditional_t<is_class, float, T>;
-    with_uniform(stream, y.elements(), [&](std::int64_t begin, std::int64_t end, const float* u) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        y.as<T>()[i] = static_cast<T>(static_cast<Number>(u[i - begin] < limit));
-      }
-    });
+    with_uniform(in_round(stream, call.round), y.elements(),
+                 [&](std::int64_t begin, std::int64_t end, const float* u) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     y.as<T>()[i] = static_cast<T>(static_cast<Number>(u[i - begin] < limit));
+                   }
+                 });
   });
 }
 
@@ -64,7 +67,7 @@ void compute_dropout(const KernelCall& call) {
     const T* x = call.input().as<T>();
     T* y = call.output().as<T>();
     const T scale = static_cast<T>(1 / (1 - p));
-    with_uniform(stream, call.output().elements(),
+    with_uniform(in_round(stream, call.round), call.output().elements(),
                  [&](std::int64_t begin, std::int64_t end, const float* u) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      y[i] = u[i - begin] < limit ? T(0) : x[i] * scale;

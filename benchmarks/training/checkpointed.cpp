@@ -41,7 +41,7 @@ void train(State& state, const Budgeted& row) {
   state.counters["peak_bytes"] = static_cast<double>(report.measured_peak);
   state.counters["keep_all_bytes"] = static_cast<double>(everything);
   state.counters["overhead"] = report.compute_overhead;
-  state.counters["kernels"] = within.shares().kernels;
+  state.counters["kernels"] = within.kernels();
   state.counters["within"] = report.measured_peak <= budget;
 }
 

@@ -81,7 +81,7 @@ void run_tiny(State& state) {
   const Loop::Shares shares = loop.shares();
   state.counters["recording"] = shares.recording / tiny_nodes;
   state.counters["running"] = shares.running / tiny_nodes;
-  state.counters["kernels"] = shares.kernels / tiny_nodes;
+  state.counters["kernels"] = loop.kernels() / tiny_nodes;
 }
 
 }  // namespace

@@ -26,9 +26,10 @@ class Loop {
   struct Shares {
     double recording;  ///< the model alone
     double running;
-    double kernels;  ///< sum over threads
   };
   Shares shares() const;
+  /// Seconds that kernels take in a step more, summed over threads.
+  double kernels();
 
  private:
   Model model_;

@@ -41,7 +41,7 @@ void train(State& state, const Model& model) {
   const Loop::Shares shares = step_1.shares();
   state.counters["recording"] = shares.recording;
   state.counters["running"] = shares.running;
-  state.counters["kernels"] = shares.kernels;
+  state.counters["kernels"] = step_1.kernels();
   state.counters["step_over_forward"] = turns.ratio("step_1", "forward_1");
   state.counters["speedup"] = turns.ratio("step_1", "step_2");
   state.counters["of_roofline"] = least_seconds(model, limits) / turns.seconds("step_1");

@@ -25,7 +25,7 @@ PlanStore::Entry& find_or_make(PlanStore& store, const std::shared_ptr<const Gra
   return store.make(request);
 }
 
-double cost_of(const PlanStore::Entry& entry) { return entry.ready.plan.simulation.cost; }
+double cost_of(const PlanStore::Entry& entry) { return entry.plan.simulation.cost; }
 
 /// Plans larger budgets worse than small ones.
 class Fickle final : public Planner {
@@ -79,9 +79,8 @@ TEST_CASE("a plan for one budget is a candidate for a larger one") {
   CHECK(store.made() == 2);
   // Another graph's plans are no candidates, nor another planner's.
   CHECK(cost_of(find_or_make(store, shared(tests::chain(63)), fickle, small + 64)) > first);
-  CHECK(
-      find_or_make(store, shared(graph), uniform({.segments = 2}), unlimited).ready.plan.planner ==
-      "uniform, 2 segments");
+  CHECK(find_or_make(store, shared(graph), uniform({.segments = 2}), unlimited).plan.planner ==
+        "uniform, 2 segments");
 }
 
 TEST_CASE(
@@ -137,7 +136,7 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
   const auto serve = [&](double seconds) {
     PlanStore::Entry& entry = find_or_make(store, shared(quick_to_run), planner, unlimited - 1);
     entry.run_seconds += seconds;
-    return entry.ready.plan.planner;
+    return entry.plan.planner;
   };
   CHECK(serve(0) == "fickle");
   CHECK(serve(0.1) == "fickle");
@@ -150,7 +149,7 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
   // plan does not keep.
   const Graph slow_to_run = tests::chain(64);
   const auto& slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
-  CHECK(slow.ready.plan.planner == "thorough");
+  CHECK(slow.plan.planner == "thorough");
   const auto limited = std::make_shared<Thorough>(0.01);
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
 }
@@ -158,7 +157,7 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
 TEST_CASE("nobody is in a hurry to keep everything") {
   const Graph graph = tests::chain(64, 64, 1e-9);
   PlanStore store;
-  CHECK(find_or_make(store, shared(graph), automatic({.moves = 0}), unlimited).ready.plan.planner ==
+  CHECK(find_or_make(store, shared(graph), automatic({.moves = 0}), unlimited).plan.planner ==
         "auto");
 }
 
@@ -169,8 +168,7 @@ TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
   const Bytes hurried = smallest_budget(graph, *quick());
   REQUIRE(smallest < hurried);
   const PlannerPtr planner = automatic({.moves = 0});
-  CHECK(find_or_make(store, shared(graph), planner, smallest).ready.plan.predicted_peak() <=
-        smallest);
+  CHECK(find_or_make(store, shared(graph), planner, smallest).plan.predicted_peak() <= smallest);
   CHECK_THROWS_AS(find_or_make(store, shared(graph), planner, smallest - 64), BudgetError);
 }
 
@@ -208,8 +206,8 @@ TEST_CASE("plans of a searching planner never get worse while they serve") {
   for (int k = 0; k < 8; ++k) {
     PlanStore::Entry& entry = find_or_make(store, shared(graph), planner, budget);
     CHECK(cost_of(entry) <= cost);
-    CHECK(entry.ready.plan.predicted_peak() <= budget);
-    CHECK(entry.ready.plan.budget == budget);
+    CHECK(entry.plan.predicted_peak() <= budget);
+    CHECK(entry.plan.budget == budget);
     cost = cost_of(entry);
     entry.run_seconds += 1000;
   }

@@ -1,139 +1,226 @@
 #include "strategy/program.h"
 
-#include <random>
+#include <algorithm>
+#include <thread>
 
-#include "checkpoint/planners.h"
-#include "checkpoint/tape_graph.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
 namespace palimpsest {
 namespace {
 
-/// A random order of the steps that respects the program's edges.
-std::vector<std::uint32_t> random_order(const Program& program, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::uint32_t> waiting, ready, order;
-  for (std::uint32_t step = 0; step < program.step_count(); ++step) {
-    waiting.push_back(program.predecessor_count(step));
-    if (waiting.back() == 0) ready.push_back(step);
-  }
-  while (!ready.empty()) {
-    std::swap(ready[random() % ready.size()], ready.back());
-    const std::uint32_t step = ready.back();
-    ready.pop_back();
-    order.push_back(step);
-    for (const std::uint32_t next : program.successors(step)) {
-      if (--waiting[next] == 0) ready.push_back(next);
-    }
-  }
-  return order;
-}
+using Catch::Matchers::Contains;
 
-/// Which interval holds each storage while steps are taken in some order.
-class Storages {
- public:
-  Storages(const Graph& graph, const Plan& plan, const Program& program)
-      : graph_(graph), plan_(plan), program_(program), holder_(graph.value_count(), none) {}
+/// A small network with dropout, whose input can be given anew.
+struct Network {
+  Tensor weight = Tensor::normal({16, 16}, 1, 0, 0.3, DType::f64);
+  Tensor input = Tensor::normal({8, 16}, 2, 0, 1, DType::f64);
+  Var w, x;
 
-  /// Takes a step and gives the intervals that its inputs lie in.
-  std::vector<std::uint32_t> take(std::uint32_t step) {
-    std::vector<std::uint32_t> read;
-    const Step& action = plan_.schedule.steps[step];
-    if (action.kind == Step::Kind::compute) {
-      for (const ValueId input : graph_.inputs(action.id)) {
-        read.push_back(holder_[graph_.storage(input)]);
-      }
-      for (const std::uint32_t index : program_.opened(step)) {
-        holder_[plan_.layout.intervals[index].storage] = index;
-      }
-    } else if (const std::uint32_t index = program_.closed(step); index != none) {
-      holder_[plan_.layout.intervals[index].storage] = none;
-    }
-    return read;
+  Var record(Tape& tape) {
+    w = tape.parameter(weight, "w");
+    x = tape.constant(input, "x");
+    Var state = x;
+    for (int layer = 0; layer < 6; ++layer) state = dropout(tanh(matmul(state, w)), 0.25);
+    return sum(state * state);
   }
-
-  /// The intervals occupied now.
-  std::vector<std::uint32_t> occupied() const {
-    std::vector<std::uint32_t> list;
-    for (const std::uint32_t index : holder_) {
-      if (index != none) list.push_back(index);
-    }
-    return list;
-  }
-
- private:
-  const Graph& graph_;
-  const Plan& plan_;
-  const Program& program_;
-  std::vector<std::uint32_t> holder_;
 };
 
-/// In `order`, every step reads the intervals it reads in the order of the schedule, and whatever a
-/// step opens lies inside the layout, apart from everything occupied.
-void check_order(const Graph& graph, const Plan& plan, const Program& program,
-                 const std::vector<std::uint32_t>& order) {
-  std::vector<std::vector<std::uint32_t>> meant;
-  Storages in_schedule(graph, plan, program);
-  for (std::uint32_t step = 0; step < program.step_count(); ++step) {
-    meant.push_back(in_schedule.take(step));
-  }
-  Storages storages(graph, plan, program);
-  for (const std::uint32_t step : order) {
-    std::vector<std::uint32_t> opens(program.opened(step).begin(), program.opened(step).end());
-    if (program.workspace(step) != none) opens.push_back(program.workspace(step));
-    for (const std::uint32_t index : opens) {
-      const Interval& mine = plan.layout.intervals[index];
-      REQUIRE(mine.offset + mine.bytes <= plan.layout.size);
-      for (const std::uint32_t other : storages.occupied()) {
-        const Interval& theirs = plan.layout.intervals[other];
-        REQUIRE((mine.offset + mine.bytes <= theirs.offset ||
-                 theirs.offset + theirs.bytes <= mine.offset));
-      }
-    }
-    REQUIRE(storages.take(step) == meant[step]);
+bool same(const Gradients& a, const Gradients& b) {
+  return same_bits(a.loss(), b.loss()) &&
+         std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return same_bits(x.gradient, y.gradient); });
+}
+
+Bytes smallest_budget_of(const Program::RecordLoss& record) {
+  Tape tape;
+  try {
+    return plan_backward(record(tape), {.memory_budget = 1}).predicted_peak();
+  } catch (const BudgetError& error) {
+    return error.smallest_feasible();
   }
 }
 
-TEST_CASE("any order that respects the edges computes what was meant inside the layout") {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+TEST_CASE("a program computes what its tape does, at any budget and number of threads") {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    const auto record = [&](Tape& own) { return record_random(own, seed, 30).loss; };
     Tape tape;
-    const RandomProgram random = record_random(tape, seed, 10 + static_cast<int>(seed));
-    const NodeId backward_begins = tape.node_count();
-    std::vector<ValueId> targets{random.loss.id()};
-    for (const Var& gradient : gradient(random.loss, random.parameters)) {
-      targets.push_back(gradient.id());
-    }
-    const Graph graph = graph_of(tape, targets, 2, backward_begins);
-    for (const PlannerPtr& planner : {keep_all(), uniform({.segments = 3}), square_root()}) {
-      const Plan plan = make_plan(graph, *planner);
-      const Program program(graph, plan);
-      for (std::uint64_t order = 0; order < 5; ++order) {
-        const auto steps = random_order(program, 100 * seed + order);
-        REQUIRE(steps.size() == program.step_count());
-        check_order(graph, plan, program, steps);
+    const Gradients expected = backward(record(tape));
+    const Bytes least = smallest_budget_of(record);
+    for (const Bytes budget : {unlimited, least}) {
+      for (const int threads : {1, 2}) {
+        Runner runner(Program::gradients(record, {.memory_budget = budget, .threads = threads}));
+        for (int run = 0; run < 2; ++run) {
+          runner.run();
+          CHECK(same(runner.gradients(), expected));
+          CHECK(runner.report().measured_peak <= runner.report().predicted_peak);
+          CHECK(runner.report().predicted_peak <= budget);
+        }
       }
     }
   }
 }
 
-TEST_CASE("independent work has no edge between it, reuse of memory has") {
-  Graph graph;
-  const Graph::Output small{64, -1};
-  const NodeId source =
-      graph.add_node({}, {&small, 1}, {.cost = 0, .workspace = 0, .source = true, .name = {}});
-  const ValueId x = graph.first_output(source);
-  const NodeId a = graph.add_node({&x, 1}, {&small, 1},
-                                  {.cost = 1, .workspace = 0, .source = false, .name = {}});
-  const NodeId b = graph.add_node({&x, 1}, {&small, 1},
-                                  {.cost = 1, .workspace = 0, .source = false, .name = {}});
-  graph.add_target(graph.first_output(a));
-  graph.add_target(graph.first_output(b));
-  const Plan plan = make_plan(graph, *keep_all());
-  const Program program(graph, plan);
-  REQUIRE(program.step_count() == 2);
-  CHECK(program.predecessor_count(0) == 0);
-  CHECK(program.predecessor_count(1) == 0);
+TEST_CASE("run k of a program draws what a tape cleared k times draws") {
+  Network network;
+  Runner runner(Program::gradients([&](Tape& tape) { return network.record(tape); }));
+  Tape tape;
+  std::vector<double> losses;
+  for (int step = 0; step < 3; ++step) {
+    Network again;
+    const Gradients expected = backward(again.record(tape));
+    runner.run();
+    CHECK(same(runner.gradients(), expected));
+    losses.push_back(expected.loss().item());
+    tape.clear();
+  }
+  CHECK(losses[0] != losses[1]);
+  CHECK(losses[1] != losses[2]);
+}
+
+TEST_CASE("leaves can be given other tensors, and are read where they lie") {
+  Network network;
+  const Program program = Program::values([&](Tape& tape) {
+    return std::vector<Var>{
+        matmul(tape.constant(network.input), network.w = tape.parameter(network.weight))};
+  });
+  const Var output = program.outputs()[0];
+  Runner runner(program);
+  runner.run();
+  const Tensor first = runner.value(output).clone();
+  const Tensor other = Tensor::normal({16, 16}, 7, 0, 1, DType::f64);
+  runner.bind(network.w, other);
+  runner.run();
+  CHECK_FALSE(same_bits(runner.value(output), first));
+  std::copy_n(network.weight.raw(), other.bytes(), other.raw());
+  runner.run();
+  CHECK(same_bits(runner.value(output), first));
+  // Another runner of the program has its own.
+  Runner second(program);
+  second.run();
+  CHECK(same_bits(second.value(output), first));
+}
+
+TEST_CASE("a result that is held stays, and one that is not costs nothing") {
+  Network network;
+  Runner runner(Program::gradients([&](Tape& tape) { return network.record(tape); }));
+  runner.run();
+  const Gradients held = runner.gradients();
+  const Tensor copy = held[network.w].clone();
+  runner.run();
+  CHECK(same_bits(held[network.w], copy));
+  CHECK_FALSE(same_bits(runner.gradients()[network.w], copy));
+  const std::byte* before = runner.gradients()[network.w].raw();
+  runner.run();
+  CHECK(runner.gradients()[network.w].raw() == before);
+}
+
+TEST_CASE("threads run one program at once") {
+  Network network;
+  const Program program =
+      Program::gradients([&](Tape& tape) { return network.record(tape); }, {.threads = 1});
+  std::vector<Tensor> expected;
+  Runner alone(program);
+  for (int step = 0; step < 20; ++step) {
+    alone.run();
+    expected.push_back(alone.value(program.outputs()[0]).clone());
+  }
+  std::vector<std::vector<Tensor>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : found) {
+    threads.emplace_back([&] {
+      Runner runner(program);
+      for (int step = 0; step < 20; ++step) {
+        runner.run();
+        mine.push_back(runner.value(program.outputs()[0]).clone());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& mine : found) {
+    CHECK(std::equal(mine.begin(), mine.end(), expected.begin(), expected.end(), same_bits));
+  }
+}
+
+TEST_CASE("a program trains: its parameters are changed in place") {
+  Network network;
+  Runner runner(Program::gradients([&](Tape& tape) { return network.record(tape); }));
+  Network other;
+  other.weight = other.weight.clone();
+  Tape tape;
+  const auto optimizer = adam();
+  const auto expected = adam();
+  for (int step = 0; step < 5; ++step) {
+    runner.run();
+    optimizer->step(runner.gradients());
+    expected->step(backward(other.record(tape)));
+    tape.clear();
+  }
+  CHECK(same_bits(network.weight, other.weight));
+  CHECK_FALSE(same_bits(network.weight, Network().weight));
+}
+
+TEST_CASE("what a program cannot do is an error that says so") {
+  Network network;
+  const auto record = [&](Tape& tape) { return network.record(tape); };
+  const Program program = Program::gradients(record);
+  Runner runner(program);
+  CHECK_THROWS_WITH(runner.gradients(), Contains("call run() first"));
+  CHECK_THROWS_WITH(runner.report(), Contains("call run() first"));
+  runner.run();
+  CHECK_THROWS_WITH(runner.value(network.x), Contains("no output"));
+  CHECK_THROWS_AS(runner.bind(network.x, Tensor::zeros({8, 15}, DType::f64)), ShapeError);
+  CHECK_THROWS_AS(runner.bind(network.x, Tensor::zeros({8, 16}, DType::f32)), DTypeError);
+  CHECK_THROWS_AS(runner.bind(program.outputs()[0], Tensor::scalar(1, DType::f64)), ArgumentError);
+  Tape tape;
+  CHECK_THROWS_AS(runner.bind(tape.constant(network.input), network.input), ArgumentError);
+  CHECK_THROWS_AS(Program::values([](Tape&) { return std::vector<Var>{}; }), ArgumentError);
+  CHECK_THROWS_AS(
+      Program::values([&](Tape&) { return std::vector<Var>{tape.constant(Tensor::scalar(1))}; }),
+      TapeError);
+  CHECK_THROWS_AS(Program::gradients([&](Tape& own) { return own.parameter(network.input); }),
+                  ShapeError);
+  CHECK_THROWS_AS(Program::gradients(record, {.memory_budget = 1}), BudgetError);
+  CHECK_THROWS_AS(Program::gradients(record, {.threads = -1}), ArgumentError);
+  Runner values(Program::values([&](Tape& own) { return std::vector<Var>{record(own)}; }));
+  values.run();
+  CHECK_THROWS_WITH(values.gradients(), Contains("Program::gradients()"));
+}
+
+TEST_CASE("a run that an anomaly stops leaves no results, and the next one works") {
+  Var x;
+  const Program program = Program::values(
+      [&](Tape& tape) {
+        x = tape.constant(Tensor::vector({1, 2}));
+        return std::vector<Var>{log(x)};
+      },
+      {.anomaly = true});
+  Runner runner(program);
+  runner.bind(x, Tensor::vector({-1, 2}));
+  CHECK_THROWS_AS(runner.run(), AnomalyError);
+  CHECK_THROWS_AS(runner.value(program.outputs()[0]), ArgumentError);
+  runner.bind(x, Tensor::vector({1, 2}));
+  runner.run();
+  CHECK(runner.value(program.outputs()[0]).at(0) == 0);
+}
+
+TEST_CASE("leaves, views and values looked at while recording may be returned") {
+  Var leaf;
+  const Program program = Program::values([&](Tape& tape) {
+    leaf = tape.constant(Tensor::vector({1, 2, 3, 4}));
+    const Var twice = leaf * 2.0;
+    CHECK(twice.value().at(1) == 4);
+    return std::vector<Var>{leaf, reshape(leaf, {2, 2}), twice, reshape(twice, {2, 2})};
+  });
+  Runner runner(program);
+  runner.bind(leaf, Tensor::vector({5, 6, 7, 8}));
+  runner.run();
+  const std::span<const Var> outputs = program.outputs();
+  CHECK(runner.value(outputs[0]).at(3) == 8);
+  CHECK(runner.value(outputs[1]).at(3) == 8);
+  CHECK(runner.value(outputs[2]).at(3) == 16);
+  CHECK(runner.value(outputs[3]).at(3) == 16);
+  CHECK(runner.value(outputs[3]).shape() == Shape{2, 2});
 }
 
 }  // namespace

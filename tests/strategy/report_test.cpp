@@ -26,13 +26,13 @@ std::string contents(const std::string& path) {
 
 TEST_CASE("a report reads well") {
   std::ostringstream text;
-  text << some_report({.memory_budget = 64_MiB, .threads = 2});
+  text << some_report({.memory_budget = 64_MiB, .threads = 2, .profile = true});
   CHECK_THAT(text.str(), Contains("predicted") && Contains("measured") && Contains("64.0 MiB") &&
                              Contains("on 2 threads") && Contains("by operation"));
 }
 
 TEST_CASE("what a report says of steps adds up") {
-  const Report report = some_report({.planner = square_root()});
+  const Report report = some_report({.planner = square_root(), .profile = true});
   CHECK(report.steps.size() == report.computed);
   std::uint32_t again = 0;
   for (const Report::Step& step : report.steps) again += step.recomputed;
@@ -45,7 +45,7 @@ TEST_CASE("what a report says of steps adds up") {
 }
 
 TEST_CASE("the Chrome trace is JSON with an event a step") {
-  const Report report = some_report();
+  const Report report = some_report({.profile = true});
   const std::string path = std::tmpnam(nullptr);
   report.write_chrome_trace(path);
   const auto trace = nlohmann::json::parse(contents(path));
@@ -56,7 +56,7 @@ TEST_CASE("the Chrome trace is JSON with an event a step") {
 }
 
 TEST_CASE("the picture has axes, a curve and the budget") {
-  const Report report = some_report({.memory_budget = 1_MiB});
+  const Report report = some_report({.memory_budget = 1_MiB, .profile = true});
   const std::string path = std::tmpnam(nullptr);
   report.write_svg(path);
   const std::string svg = contents(path);
@@ -66,9 +66,21 @@ TEST_CASE("the picture has axes, a curve and the budget") {
 }
 
 TEST_CASE("a file that cannot be written is an error with its name") {
-  CHECK_THROWS_WITH(some_report().write_svg("/nowhere/picture.svg"),
+  CHECK_THROWS_WITH(some_report({.profile = true}).write_svg("/nowhere/picture.svg"),
                     Contains("/nowhere/picture.svg"));
-  CHECK_THROWS_AS(some_report().write_chrome_trace("/nowhere/trace.json"), FileError);
+  CHECK_THROWS_AS(some_report({.profile = true}).write_chrome_trace("/nowhere/trace.json"),
+                  FileError);
+}
+
+TEST_CASE("what a run that was not profiled cannot show says so") {
+  const Report report = some_report();
+  CHECK(report.steps.empty());
+  CHECK_THROWS_WITH(report.write_svg("picture.svg"), Contains(".profile = true"));
+  CHECK_THROWS_AS(report.write_chrome_trace("trace.json"), ArgumentError);
+  CHECK_THROWS_AS(report.live_bytes_curve(), ArgumentError);
+  std::ostringstream text;
+  text << report;
+  CHECK_THAT(text.str(), Contains("predicted") && !Contains("in kernels"));
 }
 
 TEST_CASE("a chart thins long curves but keeps their extremes") {

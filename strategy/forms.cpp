@@ -1,0 +1,52 @@
+#include "strategy/forms.h"
+
+#include <oneapi/tbb/global_control.h>
+
+#include <algorithm>
+
+#include "checkpoint/planners.h"
+
+namespace palimpsest {
+
+void check(const RunOptions& options) {
+  checked_threads(options.threads);
+  if (options.memory_budget < 0) {
+    throw ArgumentError("[run] a memory budget of " + std::to_string(options.memory_budget) +
+                        " bytes; give a positive number, as in 256_MiB");
+  }
+}
+
+int checked_threads(int threads) {
+  if (threads < 0) {
+    throw ArgumentError("[run] " + std::to_string(threads) +
+                        " threads; give a positive number, or 0 for one per core");
+  }
+  // oneTBB prints a warning when an arena is larger than its workers can ever fill.
+  const auto most = static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  return threads > 0 ? std::min(threads, most) : most;
+}
+
+const PlannerPtr& planner_of(const RunOptions& options) {
+  // A search before the first run would not pay when it is the only one.
+  static const PlannerPtr standard = automatic({.moves = 0});
+  return options.planner != nullptr ? options.planner : standard;
+}
+
+bool may_fuse(const RunOptions& options) {
+  return options.fuse && !options.anomaly && !planner_of(options)->names_nodes();
+}
+
+Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
+                  const RunOptions& options) {
+  LoweredStore store;
+  LoweredStore::Program& program = store.find_or_make(tape, request);
+  const auto plan = [&](bool fuse) {
+    const std::shared_ptr<const Lowered>& form = program.get(tape, request, fuse);
+    return Planned{form, make_plan(form->graph(), *planner_of(options), options.memory_budget)};
+  };
+  return plan_either_form(options, plan,
+                          [&] { return program.get(tape, request, false)->one_pass_cost(); });
+}
+
+}  // namespace palimpsest

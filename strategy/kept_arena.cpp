@@ -1,0 +1,24 @@
+#include "strategy/kept_arena.h"
+
+namespace palimpsest {
+
+const Arena* KeptArena::get(const Instructions& instructions, const Meter& meter) {
+  const Bytes size = instructions.arena_size();
+  const bool fits = size > 0 && instructions.present_bytes() <= size / 16;
+  if (!fits || arena_.size() != size || arena_.in_use()) give_up();
+  if (!fits) return nullptr;
+  if (arena_.size() == 0) arena_ = Arena(meter, size);
+  results_.clear();
+  for (const auto& [value, place, before] : instructions.results()) {
+    if (place >= instructions.intervals().size()) continue;
+    const Interval& interval = instructions.intervals()[place];
+    results_.push_back({interval.offset, interval.bytes});
+  }
+  return &arena_;
+}
+
+void KeptArena::give_up() {
+  if (arena_.size() > 0) arena_.release_except(results_);
+}
+
+}  // namespace palimpsest

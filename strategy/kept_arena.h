@@ -1,0 +1,24 @@
+#pragma once
+
+#include "checkpoint/arena.h"
+#include "strategy/instructions.h"
+
+namespace palimpsest {
+
+/// The arena of the last run, kept for the next.
+class KeptArena {
+ public:
+  /// An arena that nobody holds a part of: the last one when it has the size and is free. None
+  /// where much is present: values that are present have a place in the layout too, where a few are
+  /// copied; with many, an arena of the layout's size beside them would be too much, and each value
+  /// gets its own storage.
+  const Arena* get(const Instructions& instructions, const Meter& meter);
+  /// The last run's results that are still held keep their pages, the rest is given back.
+  void give_up();
+
+ private:
+  Arena arena_;
+  std::vector<Arena::Range> results_;  // of the last run
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// In the order in which they were recorded.
+std::vector<Var> parameters_of(Tape& tape);
+
+/// Throws `ShapeError` unless the loss has one element.
+void require_scalar(const Var& loss, const Where& where);
+
+}  // namespace palimpsest

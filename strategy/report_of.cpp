@@ -1,0 +1,49 @@
+#include "strategy/report_of.h"
+
+#include "autodiff/kernels/kernels.h"
+
+namespace palimpsest {
+namespace {
+
+void fill_steps(Report& report, const Tape& tape, const Executor& executor) {
+  const Lowered& lowered = executor.instructions().lowered();
+  report.resident = resident_size();
+  std::vector<bool> seen(lowered.graph().node_count());
+  report.steps.reserve(executor.events().size());
+  for (const Event& event : executor.events()) {
+    const NodeId node = lowered.node(event.node);
+    std::string name(tape.scope_of(node));
+    if (!name.empty() && !tape.name(node).empty()) name += '/';
+    name += tape.name(node);
+    const std::string_view operation = lowered.program(event.node) != nullptr
+                                           ? lowered.graph().name(event.node)
+                                           : tape.operation(node).name;
+    report.steps.push_back({std::string(operation), std::move(name), event, seen[event.node]});
+    report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
+    seen[event.node] = true;
+  }
+}
+
+}  // namespace
+
+Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
+                 bool profile) {
+  Report report;
+  report.planner = plan.planner;
+  report.kernel_level = kernels().level;
+  report.threads = threads;
+  report.budget = plan.budget;
+  report.keep_all_peak = plan.keep_all_peak;
+  report.predicted_peak = plan.predicted_peak();
+  report.predicted_live_peak = plan.simulation.peak;
+  report.measured_peak = executor.peak();
+  report.measured_live_peak = executor.peak_live();
+  report.tape_metadata = tape.metadata_bytes();
+  report.computed = plan.simulation.computed;
+  report.recomputed = plan.simulation.recomputed;
+  report.compute_overhead = plan.compute_overhead();
+  if (profile) fill_steps(report, tape, executor);
+  return report;
+}
+
+}  // namespace palimpsest
