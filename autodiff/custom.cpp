@@ -56,7 +56,8 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   operation.compute = [](const KernelCall& call) {
     const std::vector<Tensor> inputs = tensors_of(call.inputs);
     const std::vector<Tensor> outputs = tensors_of(call.outputs);
-    definition_of<State>(call.attributes).forward({inputs, outputs, call.workspace, call.threads});
+    definition_of<State>(call.attributes)
+        .forward({inputs, outputs, call.workspace, call.threads, call.round});
   };
   operation.vjp = [](const Pullback& p) {
     const Attributes attributes = p.attributes();  // the tape grows meanwhile

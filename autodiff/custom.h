@@ -16,6 +16,9 @@ struct CustomCall {
   /// As many bytes as `CustomDefinition::workspace` asked for, aligned to 64.
   std::span<std::byte> workspace;
   int threads = 1;  ///< most threads that run at once in the caller's arena
+  /// Counts the runs of a program recorded once. An operation that draws random numbers takes
+  /// `in_round` of its stream.
+  std::uint32_t round = 0;
 };
 
 /// A user's operation. The functions may be called from several threads at once, and as often as a

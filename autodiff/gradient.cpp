@@ -123,7 +123,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
       throw_foreign(adjoint, tape.operation(node).name, tape.where(node));
     }
     const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
-    if (adjoint.type() != tape.type(input)) {
+    if (adjoint.dtype() != tape.dtype(input) || !tape.have_one_shape(adjoint.id(), input)) {
       throw ShapeError(tape.operation(node).name,
                        "its derivative gave input " + std::to_string(i) + " " +
                            to_string(tape.type(input)) + " an adjoint " +

@@ -63,8 +63,8 @@ struct KernelCall {
   std::span<std::byte> workspace;
   /// Most threads that run at once in the arena the kernel is called in.
   int threads = 1;
-  /// Counts the runs of a program that is recorded once (see `Program`). Kernels that draw random
-  /// numbers take another stream in each; see `in_round`.
+  /// Counts the runs of a program that is recorded once and run many times. Kernels that draw
+  /// random numbers take another stream in each; see `in_round`.
   std::uint32_t round = 0;
 
   const Operand& input(std::size_t i = 0) const { return inputs[i]; }

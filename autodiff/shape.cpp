@@ -5,10 +5,6 @@
 
 namespace palimpsest {
 
-Shape::Shape(std::span<const std::int64_t> sizes) {
-  for (const std::int64_t size : sizes) push_back(size);
-}
-
 namespace {
 
 // More than any machine addresses, and little enough that sums over a tape cannot overflow.
@@ -21,8 +17,7 @@ std::int64_t Shape::elements() const {
   bool too_many = false;
   for (const std::int64_t size : *this) {
     if (size == 0) return 0;
-    too_many = too_many || product > most / size;
-    if (!too_many) product *= size;
+    too_many = __builtin_mul_overflow(product, size, &product) || product > most || too_many;
   }
   if (too_many) {
     throw ShapeError("shape " + to_string(*this) +
@@ -80,13 +75,13 @@ int Shape::wrap(int axis, std::string_view operation, const Where& where) const 
   return wrapped;
 }
 
-void Shape::push_back(std::int64_t size) { insert(rank_, size); }
+void Shape::throw_no_room_for(std::int64_t size) {
+  if (size < 0) throw ShapeError("a tensor's axis cannot have size " + std::to_string(size));
+  throw ShapeError("a tensor has at most " + std::to_string(max_rank) + " axes");
+}
 
 void Shape::insert(int axis, std::int64_t size) {
-  if (size < 0) throw ShapeError("a tensor's axis cannot have size " + std::to_string(size));
-  if (rank_ == max_rank) {
-    throw ShapeError("a tensor has at most " + std::to_string(max_rank) + " axes");
-  }
+  if (size < 0 || rank_ == max_rank) throw_no_room_for(size);
   std::copy_backward(sizes_.begin() + axis, sizes_.begin() + rank_, sizes_.begin() + rank_ + 1);
   sizes_[static_cast<std::size_t>(axis)] = size;
   ++rank_;
@@ -95,10 +90,6 @@ void Shape::insert(int axis, std::int64_t size) {
 void Shape::erase(int axis) {
   std::copy(sizes_.begin() + axis + 1, sizes_.begin() + rank_, sizes_.begin() + axis);
   --rank_;
-}
-
-bool Shape::operator==(const Shape& other) const {
-  return std::equal(begin(), end(), other.begin(), other.end());
 }
 
 std::string to_string(const Shape& shape) {

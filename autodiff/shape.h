@@ -22,7 +22,9 @@ class Shape {
   /// Throws `ShapeError` for a negative size or more than `max_rank` axes.
   Shape(std::initializer_list<std::int64_t> sizes)
       : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
-  explicit Shape(std::span<const std::int64_t> sizes);
+  explicit Shape(std::span<const std::int64_t> sizes) {
+    for (const std::int64_t size : sizes) push_back(size);
+  }
 
   int rank() const { return rank_; }
   /// Size of axis `axis`; negative counts from the end. Throws `ShapeError` when out of range.
@@ -42,13 +44,24 @@ class Shape {
   const std::int64_t* end() const { return sizes_.data() + rank_; }
   std::span<const std::int64_t> sizes() const { return {begin(), end()}; }
 
-  void push_back(std::int64_t size);
+  void push_back(std::int64_t size) {
+    if (size < 0 || rank_ == max_rank) throw_no_room_for(size);
+    sizes_[static_cast<std::size_t>(rank_++)] = size;
+  }
   void insert(int axis, std::int64_t size);
   void erase(int axis);
 
-  bool operator==(const Shape& other) const;
+  bool operator==(const Shape& other) const {
+    if (rank_ != other.rank_) return false;
+    for (std::size_t axis = 0; axis < static_cast<std::size_t>(rank_); ++axis) {
+      if (sizes_[axis] != other.sizes_[axis]) return false;
+    }
+    return true;
+  }
 
  private:
+  [[noreturn]] static void throw_no_room_for(std::int64_t size);
+
   std::array<std::int64_t, max_rank> sizes_{};
   int rank_ = 0;
 };

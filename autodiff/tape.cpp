@@ -66,9 +66,12 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
                     static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
   for (const Var& input : inputs) inputs_.push_back(input.id());
   for (const ValueType& type : outputs) {
-    values_.push_back({node, static_cast<std::uint32_t>(sizes_.size()),
-                       static_cast<std::uint8_t>(type.shape.rank()), type.dtype});
-    sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
+    // Mostly the shape of the value before, whose sizes then serve again.
+    if (values_.empty() || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
+      sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
+    }
+    const auto rank = static_cast<std::uint8_t>(type.shape.rank());
+    values_.push_back({node, static_cast<std::uint32_t>(sizes_.size() - rank), rank, type.dtype});
   }
   buffers_.resize(values_.size());
   return Var(*this, first);
@@ -78,8 +81,8 @@ void Tape::truncate(NodeId node) {
   const ValueId first_value = nodes_[node].first_output;
   for (ValueId value = first_value; value < value_count(); ++value) drop(value);
   inputs_.resize(nodes_[node].first_input);
-  if (first_value < value_count()) sizes_.resize(values_[first_value].first_size);
   values_.resize(first_value);
+  sizes_.resize(values_.empty() ? 0 : values_.back().first_size + values_.back().rank);
   buffers_.resize(first_value);
   nodes_.erase(nodes_.begin() + node, nodes_.end());
 }
@@ -111,17 +114,6 @@ std::uint32_t Tape::intern(std::string_view name) {
   return entry->second;
 }
 
-std::span<const ValueId> Tape::inputs(NodeId node) const {
-  const std::size_t first = nodes_[node].first_input;
-  const std::size_t last = node + 1 < nodes_.size() ? nodes_[node + 1].first_input : inputs_.size();
-  return {inputs_.data() + first, last - first};
-}
-
-std::uint32_t Tape::output_count(NodeId node) const {
-  const ValueId last = node + 1 < nodes_.size() ? nodes_[node + 1].first_output : value_count();
-  return last - nodes_[node].first_output;
-}
-
 bool Tape::is_parameter(NodeId node) const {
   return nodes_[node].operation == &parameter_operation;
 }
@@ -135,9 +127,11 @@ std::string Tape::describe(NodeId node) const {
 
 void Tape::set_name(NodeId node, std::string_view name) { nodes_[node].name = intern(name); }
 
-Shape Tape::shape(ValueId value) const {
-  const Value& entry = values_[value];
-  return Shape(std::span(sizes_.data() + entry.first_size, entry.rank));
+bool Tape::have_one_shape(ValueId a, ValueId b) const {
+  const std::span<const std::int64_t> sizes = sizes_of(values_[a]);
+  const std::span<const std::int64_t> others = sizes_of(values_[b]);
+  return (sizes.data() == others.data() && sizes.size() == others.size()) ||
+         std::ranges::equal(sizes, others);
 }
 
 Var Tape::var(ValueId value) { return Var(*this, value); }

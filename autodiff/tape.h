@@ -137,9 +137,17 @@ class Tape {
   const Operation& operation(NodeId node) const { return *nodes_[node].operation; }
   const Attributes& attributes(NodeId node) const { return nodes_[node].attributes; }
   const Where& where(NodeId node) const { return nodes_[node].where; }
-  std::span<const ValueId> inputs(NodeId node) const;
+  std::span<const ValueId> inputs(NodeId node) const {
+    const std::size_t first = nodes_[node].first_input;
+    const bool is_last = node + 1 == nodes_.size();
+    const std::size_t last = is_last ? inputs_.size() : nodes_[node + 1].first_input;
+    return {inputs_.data() + first, last - first};
+  }
   ValueId first_output(NodeId node) const { return nodes_[node].first_output; }
-  std::uint32_t output_count(NodeId node) const;
+  std::uint32_t output_count(NodeId node) const {
+    const bool is_last = node + 1 == nodes_.size();
+    return (is_last ? value_count() : nodes_[node + 1].first_output) - nodes_[node].first_output;
+  }
   /// True when no derivative flows through the node.
   bool is_blocked(NodeId node) const { return nodes_[node].blocked; }
   bool is_leaf(NodeId node) const { return operation(node).leaf; }
@@ -154,7 +162,12 @@ class Tape {
 
   NodeId producer(ValueId value) const { return values_[value].node; }
   DType dtype(ValueId value) const { return values_[value].dtype; }
-  Shape shape(ValueId value) const;
+  Shape shape(ValueId value) const {
+    const Value& entry = values_[value];
+    return Shape(std::span(sizes_.data() + entry.first_size, entry.rank));
+  }
+  /// True when both have the same sizes.
+  bool have_one_shape(ValueId a, ValueId b) const;
   ValueType type(ValueId value) const { return {shape(value), dtype(value)}; }
   Bytes bytes(ValueId value) const { return type(value).bytes(); }
   Var var(ValueId value);
@@ -201,6 +214,10 @@ class Tape {
 
   friend class Blame;
   friend class Trace;
+
+  std::span<const std::int64_t> sizes_of(const Value& value) const {
+    return {sizes_.data() + value.first_size, value.rank};
+  }
 
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
   Var append(const Operation& operation, std::span<const Var> inputs,

@@ -2,12 +2,9 @@
 
 namespace palimpsest {
 
-Tape& Var::tape() const {
+void Var::throw_unusable() const {
   if (tape_ == nullptr) throw TapeError("[var] this Var holds no value; assign one first");
-  if (!is_current()) {
-    throw TapeError("[var] this Var was recorded before its tape was cleared; record it again");
-  }
-  return *tape_;
+  throw TapeError("[var] this Var was recorded before its tape was cleared; record it again");
 }
 
 Var Var::output(std::uint32_t index) const {

@@ -14,7 +14,10 @@ class Var {
 
   bool defined() const { return tape_ != nullptr; }
   /// The tape. Throws `TapeError` when the handle is empty or its tape was cleared since.
-  Tape& tape() const;
+  Tape& tape() const {
+    if (tape_ == nullptr || !is_current()) throw_unusable();
+    return *tape_;
+  }
   /// False when the tape was cleared since this handle was made; the handle must not be empty.
   bool is_current() const { return generation_ == tape_->generation(); }
   bool belongs_to(const Tape& tape) const {
@@ -44,6 +47,8 @@ class Var {
   bool operator==(const Var& other) const = default;
 
  private:
+  [[noreturn]] void throw_unusable() const;
+
   Tape* tape_ = nullptr;
   ValueId id_ = none;
   std::uint32_t generation_ = 0;

@@ -82,8 +82,6 @@ void Arena::note(Bytes most_live, Bytes end) const {
   region_->meter.counts_->live.note(most_live);
 }
 
-Bytes Arena::reserved() const { return region_->highest - region_->released; }
-
 bool Arena::in_use() const {
   const bool shared = region_.use_count() > 1;
   std::atomic_thread_fence(std::memory_order_acquire);  // what the last holder did comes before

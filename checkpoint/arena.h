@@ -20,13 +20,11 @@ class Arena {
   /// No arena; everything but assignment and `size` is then undefined.
   Arena() = default;
   /// Maps `size` bytes. Pages are zero and take no memory before they are written: `meter` counts
-  /// as reserved, until they are unmapped, the bytes up to the end of the highest buffer ever cut.
+  /// as reserved, until they are unmapped, the bytes up to the highest end ever cut or noted.
   /// Throws `EnvironmentError` when the system refuses.
   Arena(Meter meter, Bytes size);
 
   Bytes size() const { return size_; }
-  /// Bytes of it that the meter counts as reserved.
-  Bytes reserved() const;
   /// A buffer at `offset`, live at the meter until its last holder lets go; `offset` is a multiple
   /// of `buffer_alignment`.
   Buffer cut(Bytes offset, Bytes bytes) const;

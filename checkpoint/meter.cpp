@@ -2,14 +2,14 @@
 
 namespace palimpsest {
 
-void raise(std::atomic<Bytes>& most, Bytes bytes) {
+void raise_to(std::atomic<Bytes>& most, Bytes bytes) {
   Bytes seen = most.load();
   while (seen < bytes && !most.compare_exchange_weak(seen, bytes)) {
   }
 }
 
-void Meter::Count::add(Bytes bytes) { raise(peak, now.fetch_add(bytes) + bytes); }
-void Meter::Count::note(Bytes bytes) { raise(peak, now.load() + bytes); }
+void Meter::Count::add(Bytes bytes) { raise_to(peak, now.fetch_add(bytes) + bytes); }
+void Meter::Count::note(Bytes bytes) { raise_to(peak, now.load() + bytes); }
 
 /// What happens when nobody holds a buffer any more.
 struct Meter::Release {

@@ -119,7 +119,9 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph, unlimited).front().schedule);
-  Layout roomy = hurried ? lay_out_quickly(graph, everything, unlimited)
+  // Without a budget it is final.
+  const bool quickly = hurried && budget != unlimited;
+  Layout roomy = quickly ? lay_out_quickly(graph, everything, unlimited)
                          : lay_out(graph, everything, unlimited);
   const Bytes keep_all_peak = roomy.size;
   const Bytes limit = std::min(budget, planner.limit(keep_all_peak, budget));

@@ -85,7 +85,7 @@ class Dependencies::Builder {
     live_[value] = true;
     Storage& storage = storages_[graph_.storage(value)];
     if (storage.holders++ == 0) {
-      if (step != none) depend(step, storage.closer);  // one place holds its buffer
+      if (step != none) depend(step, storage.closer);  // it has one interval at a time
       storage.writer = step;
       storage.interval = none;
       storage.readers.clear();

@@ -82,10 +82,11 @@ Found Engine::State::find(const Tape& tape, const LoweredStore::Request& request
   const Found found = [&] {
     std::optional<Found> together;
     if (may_fuse(options)) together = attempt(true, true);
-    if (together && together->entry->hurried) return *together;
     if (together && suffices(*together, options, one_pass_cost)) return *together;
     const std::optional<Found> apart = attempt(false, true);
     if (apart && together) return cost(*together) <= cost(*apart) ? *together : *apart;
+    // What was found in a hurry serves until there is time for the other form.
+    if (together && together->entry->hurried) return *together;
     if (apart && apart->entry->hurried) return *apart;
     return plan_either_form(
         options, [&](bool fuse) { return *attempt(fuse, false); }, one_pass_cost);
@@ -125,9 +126,10 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   const Clock::time_point running = Clock::now();
   Executor& executor = state_->executor_for(tape, found);
   const Arena* arena = state_->arena.get(executor.instructions(), state_->meter);
+  tbb::task_arena& thread_arena = state_->thread_arena(threads);
   take_values(tape, executor, arena);
   try {
-    state_->thread_arena(threads).execute([&] {
+    thread_arena.execute([&] {
       executor.run(tape, state_->meter, arena, {threads, options.anomaly, options.profile, 0});
     });
   } catch (...) {

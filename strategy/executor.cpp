@@ -62,8 +62,10 @@ void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
 }
 
 void Executor::begin() {
+  std::fill(touched_.begin(), touched_.end(), 0);
   const std::span<const Interval> intervals = instructions_->intervals();
   if (arena_ != nullptr) {
+    arena_->note(0, instructions_->arena_size());
     for (std::size_t i = 0; i < intervals.size(); ++i) {
       addresses_[i] = arena_->at(intervals[i].offset);
     }
@@ -74,10 +76,9 @@ void Executor::begin() {
   highest_ = 0;
   for (const Interval& interval : intervals.first(instructions_->open_at_start())) {
     live_ += interval.bytes;
-    raise(highest_, interval.offset + interval.bytes);
+    raise_to(highest_, interval.offset + interval.bytes);
   }
   peak_live_ = live_.load();
-  std::fill(touched_.begin(), touched_.end(), 0);
   events_.clear();
   if (!settings_.profile) return;
   event_.assign(instructions_->steps().size(), none);
@@ -193,8 +194,8 @@ void Executor::open(std::uint32_t interval) {
     buffers_[interval] = meter_->allocate(place.bytes);
     addresses_[interval] = buffers_[interval].get();
   }
-  raise(highest_, place.offset + place.bytes);
-  raise(peak_live_, add(live_, place.bytes, settings_.threads == 1));
+  raise_to(highest_, place.offset + place.bytes);
+  raise_to(peak_live_, add(live_, place.bytes, settings_.threads == 1));
 }
 
 void Executor::close(std::uint32_t interval) {

@@ -12,7 +12,7 @@
 namespace palimpsest {
 
 /// Carries out instructions: the only place where planned values are computed. Keeps what the next
-/// run can use again, so that runs in an arena allocate nothing; for one thread at a time.
+/// run can use again, so that a run in an arena takes no memory but that; for one thread at a time.
 class Executor {
  public:
   struct Settings {

@@ -62,7 +62,9 @@ class Instructions::Builder {
 
   Place place(ValueId value) const {
     const Place place = places_[graph_.storage(value)];
-    return place == none ? made_.empty_place() : place;
+    if (place != none) return place;
+    internal_check(graph_.bytes(graph_.storage(value)) == 0, "a value that is read has no place");
+    return made_.empty_place();
   }
 
   void add_operand(ValueId value) {

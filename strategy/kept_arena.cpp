@@ -8,17 +8,19 @@ const Arena* KeptArena::get(const Instructions& instructions, const Meter& meter
   if (!fits || arena_.size() != size || arena_.in_use()) give_up();
   if (!fits) return nullptr;
   if (arena_.size() == 0) arena_ = Arena(meter, size);
-  results_.clear();
-  for (const auto& [value, place, before] : instructions.results()) {
-    if (place >= instructions.intervals().size()) continue;
-    const Interval& interval = instructions.intervals()[place];
-    results_.push_back({interval.offset, interval.bytes});
+  held_.clear();
+  for (const auto& list : {instructions.results(), instructions.present()}) {
+    for (const auto& [value, place, before] : list) {
+      if (place >= instructions.intervals().size()) continue;
+      const Interval& interval = instructions.intervals()[place];
+      held_.push_back({interval.offset, interval.bytes});
+    }
   }
   return &arena_;
 }
 
 void KeptArena::give_up() {
-  if (arena_.size() > 0) arena_.release_except(results_);
+  if (arena_.size() > 0) arena_.release_except(held_);
 }
 
 }  // namespace palimpsest

@@ -13,12 +13,12 @@ class KeptArena {
   /// copied; with many, an arena of the layout's size beside them would be too much, and each value
   /// gets its own storage.
   const Arena* get(const Instructions& instructions, const Meter& meter);
-  /// The last run's results that are still held keep their pages, the rest is given back.
+  /// What the last run left and is still held keeps its pages, the rest is given back.
   void give_up();
 
  private:
   Arena arena_;
-  std::vector<Arena::Range> results_;  // of the last run
+  std::vector<Arena::Range> held_;  // what may be: results, and what a run that stopped gave back
 };
 
 }  // namespace palimpsest

@@ -70,7 +70,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   if (planner == nullptr) return nullptr;
   const Graph& graph = *request.graph;
   if (whole_seconds(graph) <= share * graph.one_pass_cost()) return nullptr;
-  const std::string key = planner->key();
+  const std::string key = request.planner->key() + " in a hurry";
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
   const Clock::time_point start = Clock::now();

@@ -47,12 +47,12 @@ class PlanStore {
   };
 
   /// The plan made before, soonest for the very graph that it was made for, and better by now where
-  /// it has served for long enough; null when there is none. The pointer holds until the next plan
-  /// is made.
+  /// it has served for long enough; null when there is none. Like what the others
+  /// return, it is there until 16 plans have been made since.
   Entry* find(const Request& request);
   /// A hurried plan, made now; null where there is no hurry, and where none fits.
   Entry* hurry(const Request& request);
-  /// The plan of the planner itself, made now. The reference holds until the next plan is made.
+  /// The plan of the planner itself, made now.
   /// Throws what `make_plan` throws, at once when it did so before and no plan made since fits.
   Entry& make(const Request& request);
 
@@ -63,9 +63,9 @@ class PlanStore {
   /// A budget that was refused.
   struct Refusal {
     std::shared_ptr<const Graph> graph;
-    std::string key;  ///< of the planner, or of its hurried one
+    std::string key;  ///< of the planner, or of the planner in a hurry
     Bytes budget;
-    std::optional<BudgetError> error;  ///< none of a hurried planner
+    std::optional<BudgetError> error;  ///< none in a hurry
   };
   /// The entry that a request asks for, and those for other budgets.
   struct Match {

@@ -149,6 +149,7 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
     throw ArgumentError(
         "[program] only a parameter or constant of the program can be given another tensor");
   }
+  if (!tensor.defined()) throw ArgumentError("[program] the tensor is empty");
   const ValueType type = leaf.type();
   if (tensor.shape() != type.shape) {
     throw ShapeError("[program] a tensor of shape " + to_string(tensor.shape()) + " for " +

@@ -8,8 +8,11 @@
 namespace palimpsest {
 
 /// A program recorded, differentiated and planned once, to be run many times by `Runner`s. What it
-/// computes is fixed; leaves can be given other tensors. Immutable; copies share everything, and
-/// any number of threads may run it, each with a `Runner` of its own.
+/// computes is fixed; leaves can be given other tensors. Copies share everything, and any number of
+/// threads may run it, each with a `Runner` of its own.
+///
+/// Its `Var`s are names: ask a `Runner` for values, and record nothing more with them. They, and
+/// `Gradients`, are of use while some copy of the program is there.
 class Program {
  public:
   /// Records on a fresh tape what is to be computed. `Var`s of its leaves, kept outside, name them
@@ -44,8 +47,8 @@ class Program {
 
 /// Runs a program: its own leaves, arena and results. For one thread at a time.
 ///
-/// A run records, plans and allocates nothing, as long as nobody holds a tensor of the run before:
-/// such a tensor stays as it is, and the run takes fresh memory.
+/// A run records and plans nothing and uses the memory of the run before, unless somebody holds a
+/// tensor of that: it stays as it is, and the run takes fresh memory.
 class Runner {
  public:
   explicit Runner(Program program);
@@ -62,14 +65,14 @@ class Runner {
   /// cleared k times. Throws what kernels throw, and `AnomalyError`.
   void run();
 
-  /// What the last run computed for one of the program's outputs. Throws `ArgumentError` for any
-  /// other value, and before the first run.
+  /// What the last run computed for one of the program's outputs; of a leaf, or a view of one, what
+  /// is bound to it now. Throws `ArgumentError` for any other value, and before the first run.
   Tensor value(const Var& output) const;
   /// The loss and gradients of the last run of a `Program::gradients`, with its report; the
   /// parameters are those recorded, also where another tensor was bound. Throws `ArgumentError` for
   /// another program, and before the first run.
   Gradients gradients() const;
-  /// What the last run did.
+  /// What the last run did. Throws `ArgumentError` before the first.
   Report report() const;
 
  private:

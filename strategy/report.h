@@ -22,7 +22,7 @@ struct Report {
   Bytes predicted_peak = 0;             ///< bytes the plan takes at most
   Bytes measured_peak = 0;              ///< end of the highest byte occupied in the arena
   Bytes predicted_live_peak = 0;        ///< most bytes live at once in the order of the schedule
-  Bytes measured_live_peak = 0;         ///< most bytes live at once at the meter
+  Bytes measured_live_peak = 0;         ///< most bytes live at once
   Bytes resident = 0;                   ///< of the process after the run, when profiled
   Bytes tape_metadata = 0;              ///< bytes of the tape itself, attributes not counted
   std::uint32_t computed = 0;           ///< nodes run

@@ -150,15 +150,18 @@ const auto& comparison_table() {
 Var record_pair(const Operation& operation, const Var& a, const Var& b, bool to_bool,
                 const Where& where) {
   const Var pair[] = {a, b};
-  common_tape(pair, operation.name, where);
+  Tape& tape = common_tape(pair, operation.name, where);
   const DType dtype = promote(a.dtype(), b.dtype());
   if (dtype == DType::boolean) {
     throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
   }
-  const ValueType type{broadcast(a.shape(), b.shape(), operation.name, where),
+  const ValueType type{tape.have_one_shape(a.id(), b.id())
+                           ? a.shape()
+                           : broadcast(a.shape(), b.shape(), operation.name, where),
                        to_bool ? DType::boolean : dtype};
-  const Var operands[] = {cast(a, dtype, where), cast(b, dtype, where)};
-  return a.tape().record(operation, operands, {&type, 1}, {}, where);
+  const Var operands[] = {a.dtype() == dtype ? a : cast(a, dtype, where),
+                          b.dtype() == dtype ? b : cast(b, dtype, where)};
+  return tape.record(operation, operands, {&type, 1}, {}, where);
 }
 
 }  // namespace

@@ -209,7 +209,13 @@ bool Gather::is_smooth() const {
 void Gather::copy(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t n,
                   std::int64_t element_bytes) const {
   visit_word(element_bytes, [&]<class T>(T) {
-    copy_run(box_, reinterpret_cast<const T*>(from) + offset_, reinterpret_cast<T*>(to), begin, n);
+    const T* const first = reinterpret_cast<const T*>(from) + offset_;
+    T* const out = reinterpret_cast<T*>(to);
+    if (box_.sizes.rank() == 1) {
+      copy_row(first + begin * step(), step(), out, 1, n);
+    } else {
+      copy_run(box_, first, out, begin, n);
+    }
   });
 }
 

@@ -72,8 +72,10 @@ void run_chain(State& state) {
 /// What a node of four elements takes from being recorded to being forgotten.
 void run_tiny(State& state) {
   Loop loop(tiny_additions(), {.threads = 1});
+  Runner runner(Program::gradients(tiny_additions().record_loss, {.threads = 1}));
   Turns turns;
   turns.add_once("step", [&] { loop.step(); });
+  turns.add_once("replayed", [&] { runner.run(); });
   for (auto _ : state) {
     turns.take(2);
     state.SetIterationTime(turns.seconds("step") / tiny_nodes);
@@ -81,6 +83,7 @@ void run_tiny(State& state) {
   const Loop::Shares shares = loop.shares();
   state.counters["recording"] = shares.recording / tiny_nodes;
   state.counters["running"] = shares.running / tiny_nodes;
+  state.counters["replayed"] = turns.seconds("replayed") / tiny_nodes;
   state.counters["kernels"] = loop.kernels() / tiny_nodes;
 }
 
@@ -108,6 +111,8 @@ void claim_extremes(const Results& results, Claims& claims) {
   // 0.03 of what libtorch took for the same, on the machine it was measured on.
   claims.at_most("a node of four elements, recorded, differentiated, run and freed", 102,
                  1e9 * results.seconds("tiny"), "ns");
+  claims.at_most("a node of four elements in a program that is run again, forward and backward", 25,
+                 1e9 * results.counter("tiny", "replayed"), "ns");
 }
 
 }  // namespace palimpsest::benchmarks

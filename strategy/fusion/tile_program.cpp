@@ -132,27 +132,32 @@ class TileProgram::Run {
         inputs_(inputs),
         tiles_(scratch + program.numbers_ * number_bytes),
         tile_bytes_(program.tile_elements_ * program.widest_) {
-    pointers_.reserve(program.slots_.size());
-    for (const SlotInfo& slot : program.slots_) {
+    const std::size_t count = program.slots_.size();
+    if (count > few_.size()) many_.resize(count);
+    pointers_ = {count > few_.size() ? many_.data() : few_.data(), count};
+    for (std::size_t i = 0; i < count; ++i) {
+      const SlotInfo& slot = program.slots_[i];
       switch (slot.place) {
         case Place::input:
-          pointers_.push_back(inputs[slot.index].data + slot.offset * slot.element_bytes);
+          pointers_[i] = inputs[slot.index].data + slot.offset * slot.element_bytes;
           break;
         case Place::output:
-          pointers_.push_back(outputs[slot.index].data);
+          pointers_[i] = outputs[slot.index].data;
           break;
         case Place::number:
-          pointers_.push_back(scratch + slot.index * number_bytes);
+          pointers_[i] = scratch + slot.index * number_bytes;
           break;
         case Place::tile:
-          pointers_.push_back(tiles_ + slot.index * tile_bytes_);
+          pointers_[i] = tiles_ + slot.index * tile_bytes_;
           break;
       }
     }
   }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   void walk(std::int64_t begin, std::int64_t end) {
-    advance(begin);
+    if (begin > 0) advance(begin);
     const std::int64_t tile = program_.tile_elements_;
     for (const Instruction& constant : program_.constants_) execute(constant, 1);
     const Shape first_tile{std::min(tile, end - begin)};
@@ -165,7 +170,7 @@ class TileProgram::Run {
       const std::int64_t n = std::min(tile, end - first);
       for (const Load& load : program_.loads_) fill(load, first, n);
       for (const Instruction& instruction : program_.instructions_) execute(instruction, n);
-      advance(n);
+      if (first + n < end) advance(n);
     }
   }
 
@@ -219,7 +224,9 @@ class TileProgram::Run {
   std::span<const Operand> inputs_;
   std::byte* tiles_;
   std::int64_t tile_bytes_;
-  std::vector<std::byte*> pointers_;
+  std::array<std::byte*, 128> few_;  // without allocating
+  std::vector<std::byte*> many_;
+  std::span<std::byte*> pointers_;
 };
 
 void TileProgram::run(const Tape& tape, std::span<const Operand> inputs,

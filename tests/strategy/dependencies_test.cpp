@@ -10,7 +10,7 @@
 namespace palimpsest {
 namespace {
 
-/// A random order of the steps that respects the dependencies's edges.
+/// A random order of the steps that respects the edges.
 std::vector<std::uint32_t> random_order(const Dependencies& dependencies, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<std::uint32_t> waiting, ready, order;

@@ -172,6 +172,14 @@ TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
   CHECK_THROWS_AS(find_or_make(store, shared(graph), planner, smallest - 64), BudgetError);
 }
 
+TEST_CASE("a refusal in a hurry is no refusal of the planner that was hurried to") {
+  const auto graph = shared(tests::chain(64, 64, 1e-9));
+  PlanStore store;
+  CHECK_THROWS_AS(find_or_make(store, graph, automatic({.moves = 0}), 1), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, graph, quick(), 1), BudgetError);
+  CHECK_THROWS_AS(find_or_make(store, graph, quick(), 1), BudgetError);
+}
+
 TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
   const Graph graph = tests::chain(64);
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 2, 2});

@@ -109,6 +109,35 @@ TEST_CASE("a run that fails leaves nothing half written behind") {
   CHECK(same_bits(v.value(), Tensor::full({1024}, 2)));
 }
 
+TEST_CASE("what a run that fails in an arena gives back outlives the arena") {
+  bool fails = true;
+  const CustomOperation moody({.name = "moody",
+                               .forward =
+                                   [&](const CustomCall& call) {
+                                     if (fails) throw std::runtime_error("moody");
+                                     std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                                 call.outputs[0].raw());
+                                   },
+                               .vjp = [](const Pullback& p) { p.set(0, p.adjoint() * 1.0); }});
+  const auto evaluator = std::dynamic_pointer_cast<EngineEvaluator>(lazy());
+  Tape tape(evaluator);
+  const Var small = tanh(tape.parameter(Tensor::ones({1024})));
+  Var large = concat({small, small, small, small, small, small, small, small}, 0);
+  for (int k = 0; k < 2; ++k) large = concat({large, large, large, large}, 0);
+  const Var loss = sum(moody({sin(large)}));
+  const Tensor expected = small.value().clone();
+  REQUIRE_THROWS_WITH(backward(loss, {.memory_budget = 64_MiB, .threads = 1}), "moody");
+  REQUIRE(tape.has_value(small.id()));
+  const Tensor held = small.value();
+  evaluator->engine().release_arena();
+  CHECK(same_bits(held, expected));
+  fails = false;
+  const Gradients gradients = backward(loss, {.memory_budget = 64_MiB, .threads = 1});
+  CHECK(same_bits(held, expected));
+  CHECK(gradients.report().measured_peak <= evaluator->engine().meter().peak_reserved());
+  CHECK(gradients.report().measured_live_peak <= evaluator->engine().meter().peak());
+}
+
 TEST_CASE("values without bytes are computed again in order") {
   Tape tape;
   const Var x = tape.parameter(Tensor::zeros({0}), "x");

@@ -78,6 +78,23 @@ TEST_CASE("run k of a program draws what a tape cleared k times draws") {
   CHECK(losses[1] != losses[2]);
 }
 
+TEST_CASE("a checkpointed part draws what the rest does, forward and backward, in every run") {
+  const Tensor weight = Tensor::normal({8, 8}, 1, 0, 0.5, DType::f64);
+  const auto record = [&](Tape& tape) {
+    const Var w = tape.parameter(weight);
+    const auto layer = [](const Var& x) { return dropout(tanh(x), 0.5); };
+    return sum(checkpoint(layer, checkpoint(layer, matmul(w, w))));
+  };
+  Runner runner(Program::gradients(record));
+  Tape tape;
+  for (int step = 0; step < 3; ++step) {
+    const Gradients expected = backward(record(tape));
+    runner.run();
+    CHECK(same(runner.gradients(), expected));
+    tape.clear();
+  }
+}
+
 TEST_CASE("leaves can be given other tensors, and are read where they lie") {
   Network network;
   const Program program = Program::values([&](Tape& tape) {
@@ -116,9 +133,10 @@ TEST_CASE("a result that is held stays, and one that is not costs nothing") {
 }
 
 TEST_CASE("threads run one program at once") {
+  const int threads_each = GENERATE(1, 2);
   Network network;
-  const Program program =
-      Program::gradients([&](Tape& tape) { return network.record(tape); }, {.threads = 1});
+  const Program program = Program::gradients([&](Tape& tape) { return network.record(tape); },
+                                             {.threads = threads_each});
   std::vector<Tensor> expected;
   Runner alone(program);
   for (int step = 0; step < 20; ++step) {
@@ -171,6 +189,7 @@ TEST_CASE("what a program cannot do is an error that says so") {
   CHECK_THROWS_WITH(runner.value(network.x), Contains("no output"));
   CHECK_THROWS_AS(runner.bind(network.x, Tensor::zeros({8, 15}, DType::f64)), ShapeError);
   CHECK_THROWS_AS(runner.bind(network.x, Tensor::zeros({8, 16}, DType::f32)), DTypeError);
+  CHECK_THROWS_AS(runner.bind(network.x, Tensor()), ArgumentError);
   CHECK_THROWS_AS(runner.bind(program.outputs()[0], Tensor::scalar(1, DType::f64)), ArgumentError);
   Tape tape;
   CHECK_THROWS_AS(runner.bind(tape.constant(network.input), network.input), ArgumentError);
@@ -202,6 +221,31 @@ TEST_CASE("a run that an anomaly stops leaves no results, and the next one works
   runner.bind(x, Tensor::vector({1, 2}));
   runner.run();
   CHECK(runner.value(program.outputs()[0]).at(0) == 0);
+}
+
+TEST_CASE("a run that a kernel stops leaves no results, and the next one works") {
+  bool fails = false;
+  const CustomOperation moody({.name = "moody", .forward = [&](const CustomCall& call) {
+                                 if (fails) throw std::runtime_error("moody");
+                                 std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                             call.outputs[0].raw());
+                               }});
+  const int threads = GENERATE(1, 2);
+  Runner runner(Program::values(
+      [&](Tape& tape) {
+        const Var x = tape.constant(Tensor::ones({64, 64}));
+        return std::vector<Var>{matmul(moody({matmul(x, x)}), x)};
+      },
+      {.threads = threads, .profile = true}));
+  runner.run();
+  CHECK(runner.report().steps.size() == 3);
+  CHECK(runner.report().kernel_seconds > 0);
+  fails = true;
+  CHECK_THROWS_WITH(runner.run(), "moody");
+  CHECK_THROWS_AS(runner.report(), ArgumentError);
+  fails = false;
+  runner.run();
+  CHECK(runner.report().steps.size() == 3);
 }
 
 TEST_CASE("leaves, views and values looked at while recording may be returned") {
