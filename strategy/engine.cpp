@@ -2,7 +2,6 @@
 
 #include <oneapi/tbb/task_arena.h>
 
-#include <chrono>
 #include <optional>
 
 #include "autodiff/execute.h"
@@ -12,16 +11,11 @@
 #include "strategy/plan_store.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
+#include "strategy/stopwatch.h"
 #include "strategy/tape_values.h"
 
 namespace palimpsest {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowered) {
   return {lowered, &lowered->graph()};
@@ -119,11 +113,11 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
   settle_present(tape, held, state_->meter);
   const int threads = checked_threads(options.threads);
-  const Clock::time_point planning = Clock::now();
+  const Stopwatch planning;
   const Found found = state_->find(tape, {targets, backward_begins, held, threads}, options);
-  const double planning_seconds = seconds_since(planning);
+  const double planning_seconds = planning.seconds();
 
-  const Clock::time_point running = Clock::now();
+  const Stopwatch running;
   Executor& executor = state_->executor_for(tape, found);
   const Arena* arena = state_->arena.get(executor.instructions(), state_->meter);
   tbb::task_arena& thread_arena = state_->thread_arena(threads);
@@ -137,7 +131,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
     throw;
   }
   give_results(tape, executor);
-  const double run_seconds = seconds_since(running);
+  const double run_seconds = running.seconds();
   PlanStore::Entry& entry = *found.entry;
   entry.run_seconds += run_seconds;
   Report report = report_of(tape, entry.plan, executor, threads, options.profile);

@@ -1,14 +1,13 @@
 #include "strategy/plan_store.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
+
+#include "strategy/stopwatch.h"
 
 namespace palimpsest {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Enough for the handful of structures and budgets a program alternates between.
 constexpr std::size_t most_entries = 16;
@@ -18,10 +17,6 @@ constexpr double longest_round = 2;
 constexpr int most_vain = 3;
 /// Of the cost of one pass, saved by a round that was not in vain.
 constexpr double noticeable = 1e-3;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What planning takes that is not hurried: what `automatic({.moves = 0})` does at a thousand
 /// nodes, and less than that at more.
@@ -73,7 +68,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   const std::string key = request.planner->key() + " in a hurry";
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch planning;
   std::optional<Plan> plan = find_plan(graph, *planner, request.budget, schedules_of(others));
   if (!plan ||
       plan->predicted_peak() > request.planner->limit(plan->keep_all_peak, request.budget)) {
@@ -83,7 +78,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   if (plan->candidates.empty()) plan->planner = request.planner->name();  // keep-all, in no hurry
   Entry& entry = insert(request, std::move(*plan));
   entry.hurried = true;
-  entry.planning_seconds = seconds_since(start);
+  entry.planning_seconds = planning.seconds();
   return &entry;
 }
 
@@ -91,11 +86,11 @@ PlanStore::Entry& PlanStore::make(const Request& request) {
   const std::string key = request.planner->key();
   const std::vector<const Entry*> others = match(request).others;
   if (const Refusal* known = refusal(request, key, others)) throw *known->error;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch planning;
   try {
     Entry& entry = insert(
         request, make_plan(*request.graph, *request.planner, request.budget, schedules_of(others)));
-    entry.planning_seconds = seconds_since(start);
+    entry.planning_seconds = planning.seconds();
     return entry;
   } catch (const BudgetError& error) {
     refuse({request.graph, key, request.budget, error});
@@ -151,14 +146,14 @@ void PlanStore::improve(Entry& entry) {
   if (entry.vain >= most_vain || entry.plan.simulation.recomputed == 0) return;
   const double next = entry.hurried ? whole_seconds(*entry.graph) : entry.next_seconds;
   if (share * entry.run_seconds < entry.planning_seconds + next) return;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch planning;
   if (entry.hurried) {
     entry.hurried = false;
     look(entry, *entry.planner);
   } else {
     continue_search(entry);
   }
-  entry.planning_seconds += seconds_since(start);
+  entry.planning_seconds += planning.seconds();
 }
 
 void PlanStore::continue_search(Entry& entry) {

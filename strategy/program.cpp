@@ -3,7 +3,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "autodiff/gradient.h"
@@ -13,15 +12,10 @@
 #include "strategy/parameters.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
+#include "strategy/stopwatch.h"
 
 namespace palimpsest {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 void require_own(const Tape& tape, std::span<const Var> outputs, const Where& where) {
   if (outputs.empty()) {
@@ -42,7 +36,7 @@ struct Program::State {
 
   /// Plans what the outputs need.
   void compile(NodeId backward_begins) {
-    const Clock::time_point start = Clock::now();
+    const Stopwatch planning;
     std::vector<ValueId> present;  // looked at while it was recorded
     append_present(tape, present);
     for (const ValueId value : present) tape.drop(value);
@@ -51,7 +45,7 @@ struct Program::State {
     auto [lowered, made] = plan_tape(tape, {targets, backward_begins, {}, threads}, options);
     plan = std::move(made);
     instructions = std::make_shared<const Instructions>(tape, std::move(lowered), plan);
-    planning_seconds = seconds_since(start);
+    planning_seconds = planning.seconds();
   }
 
   RunOptions options;
@@ -169,7 +163,7 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
 
 void Runner::run() {
   const Program::State& program = *state_->program.state_;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch running;
   state_->ran = false;
   const Arena* arena = state_->arena.get(*program.instructions, state_->meter);
   const Executor::Settings settings{program.threads, program.options.anomaly,
@@ -178,7 +172,7 @@ void Runner::run() {
       [&] { state_->executor.run(program.tape, state_->meter, arena, settings); });
   state_->ran = true;
   ++state_->round;
-  state_->run_seconds = seconds_since(start);
+  state_->run_seconds = running.seconds();
 }
 
 Tensor Runner::value(const Var& output) const { return state_->value(output); }
