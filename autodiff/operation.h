@@ -133,6 +133,10 @@ struct Operation {
 
   /// Fills the outputs. Deterministic: bits depend on inputs and attributes, never on threads.
   void (*compute)(const KernelCall&) = nullptr;
+  /// Null, or as `compute` of one output that is not widened, with one more input behind the
+  /// others, of as many elements and of its dtype, that is added to it: the bits are those of
+  /// computing and then adding, except that of two NaNs either may come out.
+  void (*accumulate)(const KernelCall&) = nullptr;
   /// Records the adjoints of the inputs; null when no derivative flows (comparisons, argmax, sign).
   void (*vjp)(const Pullback&) = nullptr;
   /// Null: one operation per output element and every operand moved once.

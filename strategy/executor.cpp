@@ -181,6 +181,9 @@ void Executor::compute(const Instruction& instruction) {
   }
   if (instruction.group != nullptr) {
     instruction.group->run(*tape_, inputs, outputs, scratch, settings_.threads);
+  } else if (instruction.accumulates) {
+    instruction.operation->accumulate({tape_->attributes(instruction.node), inputs, outputs,
+                                       scratch, settings_.threads, settings_.round});
   } else {
     execute(*instruction.operation, tape_->attributes(instruction.node), inputs, outputs, scratch,
             settings_.threads, settings_.round);

@@ -84,6 +84,7 @@ class Instructions::Builder {
     if (!operation.view) {
       instruction.operation = &operation;
       instruction.group = made_.lowered_->program(unit);
+      instruction.accumulates = made_.lowered_->accumulates(unit);
       instruction.is_long = graph_.cost(unit) >= long_time;
       made_.any_long_ = made_.any_long_ || instruction.is_long;
       for (const ValueId input : graph_.inputs(unit)) add_operand(input);
@@ -96,6 +97,10 @@ class Instructions::Builder {
       instruction.outputs = graph_.output_count(unit);
       for (std::uint32_t i = 0; i < instruction.outputs; ++i) {
         add_operand(graph_.first_output(unit) + i);
+      }
+      // The sum may see the product through views; its kernel does not.
+      if (instruction.accumulates) {
+        made_.operands_.back().type = tape_.type(tape_.first_output(instruction.node));
       }
     }
     made_.steps_.push_back(instruction);

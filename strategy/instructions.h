@@ -20,12 +20,13 @@ class Instructions {
     const Operation* operation = nullptr;  ///< null where nothing is computed: a drop or a view
     const TileProgram* group = nullptr;    ///< what is computed instead, of a group
     NodeId unit = none;                    ///< of the planned graph
-    NodeId node = none;                    ///< recorded; of a group the last
+    NodeId node = none;                    ///< as `Lowered::node`
     std::uint32_t first_operand = 0;       ///< inputs, then outputs
     std::uint32_t inputs = 0;
     std::uint32_t outputs = 0;
     std::uint32_t workspace = none;  ///< interval
     std::uint32_t closed = none;     ///< interval that a drop closes
+    bool accumulates = false;        ///< the last input is added to what the operation makes
     bool is_long = false;            ///< worth handing to another thread
   };
 

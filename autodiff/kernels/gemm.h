@@ -8,7 +8,9 @@
 namespace palimpsest {
 
 /// C = α·op(A)·op(B), or C += α·op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
-/// given leading dimensions (elements from row to row as stored). T is float or double.
+/// given leading dimensions (elements from row to row as stored). An addend D, whose rows lie as
+/// far apart as those of C, is added to each element once that is complete; then α is 1, and D is
+/// not where C is. T is float or double.
 template <class T>
 struct Gemm {
   bool transpose_a = false;
@@ -24,6 +26,7 @@ struct Gemm {
   std::int64_t ldc = 0;
   bool accumulate = false;
   T alpha = 1;
+  const T* addend = nullptr;
 };
 
 /// One product on the calling thread. The bits of an element come from its row of op(A), its column
@@ -55,7 +58,8 @@ struct BatchAxis {
 };
 
 /// Products of one shape; `first` is the one at index 0 of every axis. Each index along `outputs`
-/// makes a matrix of its own, over `terms` the products are added up in order (their `c` is 0).
+/// makes a matrix of its own, over `terms` the products are added up in order (their `c` is 0). An
+/// addend is one array as C is, and is added to the sum.
 /// Parallel over matrices and their panels, with the same bits at any number of threads.
 /// `workspace` holds `gemm_batch_workspace<T>` bytes, where `outputs` and `terms` are the counts of
 /// products.

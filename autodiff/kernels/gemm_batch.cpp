@@ -93,6 +93,13 @@ std::int64_t count_of(std::span<const BatchAxis> axes) {
   return count;
 }
 
+/// Moves C, and the addend with it, by so many elements.
+template <class T>
+void move_result(Gemm<T>& product, std::int64_t elements) {
+  product.c += elements;
+  if (product.addend != nullptr) product.addend += elements;
+}
+
 /// Moves the operands from index 0 of every axis to number `index`.
 template <class T>
 void move_to(Gemm<T>& product, std::span<const BatchAxis> axes, std::int64_t index) {
@@ -101,7 +108,7 @@ void move_to(Gemm<T>& product, std::span<const BatchAxis> axes, std::int64_t ind
     index /= axes[i].size;
     product.a += place * axes[i].a;
     product.b += place * axes[i].b;
-    product.c += place * axes[i].c;
+    move_result(product, place * axes[i].c);
   }
 }
 
@@ -110,11 +117,11 @@ void cut_panel(Gemm<T>& product, bool along_rows, std::int64_t begin, std::int64
   if (along_rows) {
     product.m = std::min(size, product.m - begin);
     product.a += begin * (product.transpose_a ? 1 : product.lda);
-    product.c += begin * product.ldc;
+    move_result(product, begin * product.ldc);
   } else {
     product.n = std::min(size, product.n - begin);
     product.b += begin * (product.transpose_b ? product.ldb : 1);
-    product.c += begin;
+    move_result(product, begin);
   }
 }
 
@@ -125,7 +132,7 @@ void cut_depth(Gemm<T>& product, std::int64_t begin, std::int64_t end) {
   product.k = end - begin;
 }
 
-/// Adds slices 1, 2, … of every sum to slice 0, in this order.
+/// Adds slices 1, 2, … of every sum to slice 0, in this order, and the addend to that.
 template <class T>
 void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const Split& split,
                 const T* partial) {
@@ -142,6 +149,9 @@ void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const 
                         for (std::int64_t j = 0; j < split.n; ++j) to[j] += from[j];
                         from += elements;
                       }
+                      if (at.addend == nullptr) continue;
+                      const T* addend = at.addend + row % split.m * at.ldc;
+                      for (std::int64_t j = 0; j < split.n; ++j) to[j] += addend[j];
                     }
                   });
 }
@@ -152,6 +162,7 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
               const Split& split, std::int64_t task, T* partial, std::span<std::byte> scratch) {
   const std::int64_t output = task / (split.panels * split.slices);
   const std::int64_t slice = task / split.panels % split.slices;
+  if (split.slices > 1) panel.addend = nullptr;
   move_to(panel, outputs, output);
   if (slice > 0) {
     panel.c = partial + (output * (split.slices - 1) + slice - 1) * split.m * split.n;
@@ -171,6 +182,7 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
     Gemm<T> product = panel;
     move_to(product, terms, term);
     product.accumulate = panel.accumulate || term > begin;
+    if (term + 1 < end) product.addend = nullptr;
     gemm_serial(product, scratch);
   }
 }

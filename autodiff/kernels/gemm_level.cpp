@@ -96,6 +96,7 @@ class TiledGemm {
       }
     }
     tile.c_row = width;
+    if (depth_at_ + depth_ == p_.k) tile.addend = p_.addend;
     finish_tile(tile, tile_kernel<T>(rows_, vectors, first), j, columns);
   }
 
@@ -105,28 +106,34 @@ class TiledGemm {
     const std::int64_t row_step = call_.transpose_c ? 1 : p_.ldc;
     const std::int64_t column_step = call_.transpose_c ? p_.ldc : 1;
     const std::int64_t width = tile.c_row;
-    T* c = p_.c + row_ * row_step + (first_column_ + j) * column_step;
+    const std::int64_t at = row_ * row_step + (first_column_ + j) * column_step;
+    T* c = p_.c + at;
+    const T* addend = tile.addend == nullptr ? nullptr : tile.addend + at;
     if (columns == width && !call_.transpose_c) {
       tile.c = c;
+      tile.addend = addend;
       tile.c_row = p_.ldc;
       kernel(tile);
       return;
     }
-    T copy[tile_rows * tile_vectors * lanes<T>];
-    tile.c = copy;
+    constexpr std::int64_t most = tile_rows * tile_vectors * lanes<T>;
+    T copy[most];
+    T addend_copy[most];
     const auto for_elements = [&](auto f) {
       for (std::int64_t s = 0; s < columns; ++s) {
-        for (std::int64_t r = 0; r < rows_; ++r) {
-          f(copy[r * width + s], c[r * row_step + s * column_step]);
-        }
+        for (std::int64_t r = 0; r < rows_; ++r) f(r * width + s, r * row_step + s * column_step);
       }
     };
-    if (tile.accumulate) {
-      std::fill_n(copy, rows_ * width, T(0));
-      for_elements([](T& mine, const T& theirs) { mine = theirs; });
-    }
+    const auto take = [&](const T* from, T* to) {
+      std::fill_n(to, rows_ * width, T(0));
+      for_elements([&](std::int64_t mine, std::int64_t theirs) { to[mine] = from[theirs]; });
+    };
+    if (tile.accumulate) take(c, copy);
+    if (addend != nullptr) take(addend, addend_copy);
+    tile.c = copy;
+    tile.addend = addend == nullptr ? nullptr : addend_copy;
     kernel(tile);
-    for_elements([](const T& mine, T& theirs) { theirs = mine; });
+    for_elements([&](std::int64_t mine, std::int64_t theirs) { c[theirs] = copy[mine]; });
   }
 
   /// The rows in hand, depth after depth.
@@ -226,13 +233,9 @@ void matrix_vector(T alpha, const M& matrix, const T* x, std::int64_t x_step, T*
   }
 }
 
+/// Products too small, or too narrow, for tiles.
 template <class T>
-void gemm(const BlockedGemm<T>& call) {
-  const Gemm<T>& p = call.product;
-  if (call.packed_b != nullptr && p.k > 0) {
-    TiledGemm<T>(call).run();
-    return;
-  }
+void multiply_unpacked(const Gemm<T>& p) {
   Result<T> c(p.c, p.m, p.n, Eigen::OuterStride<>(p.ldc));
   if (!p.accumulate) c.setZero();
   if (p.k == 0) return;
@@ -246,6 +249,20 @@ void gemm(const BlockedGemm<T>& call) {
     });
   } else {
     with_operands(p, [&](const auto& a, const auto& b) { c += p.alpha * a.lazyProduct(b); });
+  }
+}
+
+template <class T>
+void gemm(const BlockedGemm<T>& call) {
+  const Gemm<T>& p = call.product;
+  if (call.packed_b != nullptr && p.k > 0) {
+    TiledGemm<T>(call).run();
+    return;
+  }
+  multiply_unpacked(p);
+  if (p.addend == nullptr) return;
+  for (std::int64_t i = 0; i < p.m * p.ldc; i += p.ldc) {
+    for (std::int64_t j = i; j < i + p.n; ++j) p.c[j] += p.addend[j];
   }
 }
 

@@ -18,7 +18,7 @@ inline constexpr int lanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
 inline constexpr int tile_vectors = 3;
 inline constexpr int tile_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
 
-/// A tile of C += α·A·B, or C = α·A·B.
+/// A tile of C += α·A·B, or C = α·A·B, to which D may be added then.
 template <class T>
 struct Tile {
   std::int64_t depth;
@@ -30,7 +30,8 @@ struct Tile {
   std::int64_t b_step;
   T* c = nullptr;
   std::int64_t c_row = 0;
-  T* kept = nullptr;  ///< where B goes, depth after depth, aligned
+  const T* addend = nullptr;  ///< D, in rows as C
+  T* kept = nullptr;          ///< where B goes, depth after depth, aligned
   const T* next =
       nullptr;  ///< what to fetch: B of the tile that follows the first rows, A of other tiles
 };
@@ -39,8 +40,9 @@ struct Tile {
 /// An element is the same chain of multiply-adds over the depth in a tile of any size.
 template <class T, int Rows, int Vectors, bool First>
 void multiply_tile(const Tile<T>& tile) {
+  using Eigen::internal::padd, Eigen::internal::pmul, Eigen::internal::pmadd;
   using Eigen::internal::ploadu, Eigen::internal::pstore, Eigen::internal::pstoreu;
-  using Eigen::internal::pmadd, Eigen::internal::prefetch, Eigen::internal::pset1;
+  using Eigen::internal::prefetch, Eigen::internal::pset1;
   using P = Packet<T>;
   P sum[Rows][Vectors];
 #pragma GCC unroll 8
@@ -49,6 +51,7 @@ void multiply_tile(const Tile<T>& tile) {
     for (int j = 0; j < Vectors; ++j) {
       sum[i][j] = pset1<P>(T(0));
       prefetch(tile.c + i * tile.c_row + j * lanes<T>);
+      if (tile.addend != nullptr) prefetch(tile.addend + i * tile.c_row + j * lanes<T>);
     }
   }
   const T* a = tile.a;
@@ -88,9 +91,11 @@ void multiply_tile(const Tile<T>& tile) {
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 3
     for (int j = 0; j < Vectors; ++j) {
-      T* c = tile.c + i * tile.c_row + j * lanes<T>;
-      const P old = tile.accumulate ? ploadu<P>(c) : pset1<P>(T(0));
-      pstoreu(c, pmadd(alpha, sum[i][j], old));
+      const std::int64_t at = i * tile.c_row + j * lanes<T>;
+      P made = tile.accumulate ? pmadd(alpha, sum[i][j], ploadu<P>(tile.c + at))
+                               : pmul(alpha, sum[i][j]);
+      if (tile.addend != nullptr) made = padd(made, ploadu<P>(tile.addend + at));
+      pstoreu(tile.c + at, made);
     }
   }
 }

@@ -176,6 +176,8 @@ std::span<const Operation* const> binary_operations() {
   return pointers;
 }
 
+const Operation& binary_operation(std::size_t index) { return binary_table()[index]; }
+
 Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where) {
   static constexpr auto floating = floating_only(functions::Binary{});
   const Operation& operation = binary_table()[index];

@@ -16,6 +16,9 @@ Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where
 /// integers and the number is none.
 Var number_like(const Var& x, double number, const char* operation, const Where& where);
 
+/// What is recorded for function `index` of `functions::Binary`.
+const Operation& binary_operation(std::size_t index);
+
 template <class F>
 Var binary(const Var& a, const Var& b, const Where& where) {
   return record_binary(functions::position<F, functions::Binary>, a, b, where);

@@ -62,7 +62,7 @@ class BatchedProduct {
 };
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_as(const KernelCall& call) {
   const auto& options = call.attributes.as<MatmulOptions>();
   const Operand& a = call.input(0);
   const Operand& b = call.input(1);
@@ -78,8 +78,14 @@ void compute(const KernelCall& call) {
                      .b = b.as<T>(),
                      .ldb = b.shape().size(-1),
                      .c = y.as<T>(),
-                     .ldc = all.n},
+                     .ldc = all.n,
+                     .addend = call.inputs.size() > 2 ? call.input(2).as<T>() : nullptr},
              all.outputs(), all.terms(), call.workspace);
+}
+
+/// With a third input, adds that.
+void compute(const KernelCall& call) {
+  visit_floating(call.output().dtype(), [&]<class T>(T) { compute_as<T>(call); });
 }
 
 void pull_back(const Pullback& p) {
@@ -100,10 +106,8 @@ const Operation matmul_operation{
     .name = "matmul",
     .formula = "y = a·b, ā = ȳ·bᵀ, b̄ = aᵀ·ȳ; ȳ·b and so on where operands are read transposed",
     .summary = "matrix products over the last two axes, broadcast over those in front",
-    .compute =
-        [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
-        },
+    .compute = compute,
+    .accumulate = compute,
     .vjp = pull_back,
     .cost =
         [](const NodeView& node) {

@@ -69,6 +69,8 @@ class Lowered::Builder {
       }
       if (readings.is_pointwise(first) && !tape_.inputs(first).empty()) {
         add_group(units[i], readings);
+      } else if (const Accumulation* made = readings.accumulation(first)) {
+        add_accumulation(*made);
       } else {
         add_single(first);
       }
@@ -123,10 +125,32 @@ class Lowered::Builder {
     }
     append_node(lowered_.graph_, tape_, node, inputs, threads_, {}, sources_[node]);
     lowered_.units_.push_back({node});
-    for (ValueId i = 0; i < tape_.output_count(node); ++i) {
-      place_[tape_.first_output(node) + i] = static_cast<ValueId>(lowered_.recorded_.size());
-      lowered_.recorded_.push_back(tape_.first_output(node) + i);
-    }
+    for (ValueId i = 0; i < tape_.output_count(node); ++i) add_value(tape_.first_output(node) + i);
+  }
+
+  void add_accumulation(const Accumulation& made) {
+    const NodeView product(tape_, made.product);
+    const NodeView sum(tape_, made.sum);
+    std::vector<ValueId> inputs;
+    for (const ValueId input : tape_.inputs(made.product)) inputs.push_back(place_[input]);
+    inputs.push_back(place_[made.addend]);
+    const Cost multiplied = cost_of(product);
+    const auto added = static_cast<double>(sum.output().shape.elements());
+    Graph::Traits traits;
+    traits.cost = seconds_of(
+        {multiplied.flops + added, multiplied.bytes + static_cast<double>(sum.output().bytes())});
+    traits.workspace = workspace_of(product, threads_);
+    const NodeId members[] = {made.product, made.sum};
+    traits.name = name_of_group(members);
+    const Graph::Output output{sum.output().bytes()};
+    lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
+    lowered_.units_.push_back({made.product, none, true});
+    add_value(tape_.first_output(made.sum));
+  }
+
+  void add_value(ValueId recorded) {
+    place_[recorded] = static_cast<ValueId>(lowered_.recorded_.size());
+    lowered_.recorded_.push_back(recorded);
   }
 
   void add_group(const Unit& unit, const Readings& readings) {
@@ -136,8 +160,7 @@ class Lowered::Builder {
     std::vector<Graph::Output> outputs;
     for (const ValueId output : group.outputs) {
       outputs.push_back({tape_.bytes(output)});
-      place_[output] = static_cast<ValueId>(lowered_.recorded_.size());
-      lowered_.recorded_.push_back(output);
+      add_value(output);
     }
     Graph::Traits traits;
     traits.cost = seconds_of(group.cost);

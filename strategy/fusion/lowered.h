@@ -9,13 +9,14 @@
 namespace palimpsest {
 
 /// What is run in place of a tape's nodes, and planned: a graph whose nodes are units, each a
-/// recorded node or a group of them that run as one.
+/// recorded node, a group of them that run as one, or a product and the sum that it makes.
 class Lowered {
  public:
   /// What one node of the graph stands for.
   struct Entry {
-    NodeId node;                   ///< recorded; of a group the last
+    NodeId node;  ///< recorded; of a group the last, of an accumulation the product
     std::uint32_t program = none;  ///< of a group
+    bool accumulates = false;      ///< the last input is added to what the node makes
   };
 
   /// Units for what `targets` need of a tape, elementwise nodes in groups; otherwise as `graph_of`.
@@ -32,12 +33,15 @@ class Lowered {
   double one_pass_cost() const { return one_pass_cost_; }
   /// Recorded value of a value of the graph.
   ValueId recorded(ValueId value) const { return recorded_[value]; }
+  /// The recorded node of an entry.
   NodeId node(NodeId unit) const { return units_[unit].node; }
   /// The program of a group; null for a node that runs by itself.
   const TileProgram* program(NodeId unit) const {
     const std::uint32_t program = units_[unit].program;
     return program == none ? nullptr : &programs_[program];
   }
+  /// True for a product that is added to what comes last among the inputs.
+  bool accumulates(NodeId unit) const { return units_[unit].accumulates; }
 
  private:
   class Builder;

@@ -26,6 +26,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
       needed_(std::move(needed)),
       present_(std::move(present)),
       pointwise_(tape.node_count()),
+      accumulation_(tape.node_count(), none),
       read_whole_(wanted) {
   for (NodeId node = tape.node_count(); node-- > 0;) {
     if (!needed_[node]) continue;
@@ -34,6 +35,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
     if (pointwise_[node] || (only_moves(node) && !read_whole_[output])) continue;
     for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
   }
+  accumulate();
   first_link_.reserve(tape.node_count() + 1);
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
@@ -42,7 +44,34 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
   first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
 }
 
+void Readings::accumulate() {
+  accumulations_ = find_accumulations(tape_, {needed_, pointwise_, present_, read_whole_});
+  for (std::uint32_t i = 0; i < accumulations_.size(); ++i) {
+    const auto& [sum, product, addend] = accumulations_[i];
+    accumulation_[sum] = i;
+    pointwise_[sum] = false;
+    for (ValueId value : tape_.inputs(sum)) {
+      if (value == addend) continue;
+      while (tape_.producer(value) != product) {
+        needed_[tape_.producer(value)] = false;
+        value = tape_.inputs(tape_.producer(value))[0];
+      }
+    }
+    needed_[product] = false;
+    const ValueId base = behind_views(addend);
+    for (ValueId value = addend; value != base; value = tape_.inputs(tape_.producer(value))[0]) {
+      read_whole_[value] = true;
+    }
+    read_whole_[base] = true;
+  }
+}
+
 void Readings::link(NodeId node) {
+  if (const Accumulation* made = accumulation(node)) {
+    for (const ValueId input : tape_.inputs(made->product)) links_.push_back({input, false});
+    links_.push_back({made->addend, false});
+    return;
+  }
   for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
     if (!pointwise_[node]) {
       links_.push_back({tape_.inputs(node)[i], false});

@@ -6,6 +6,7 @@
 
 #include "autodiff/operations/strided.h"
 #include "autodiff/tape.h"
+#include "strategy/fusion/accumulations.h"
 
 namespace palimpsest {
 
@@ -34,7 +35,7 @@ struct Link {
 };
 
 /// Finds out what elementwise nodes read when they look through nodes that only move elements:
-/// such a node need not run, unless others read it too.
+/// such a node need not run, unless others read it too. Nor need a product that a sum makes itself.
 class Readings {
  public:
   /// `needed` marks the nodes that have to run, `wanted` the values that must be there afterwards
@@ -46,6 +47,11 @@ class Readings {
   bool is_pointwise(NodeId node) const { return pointwise_[node]; }
   /// True for a node that makes the same number for every element of a pointwise node.
   bool is_number(ValueId value) const;
+  /// How the node is made with a product, whose inputs and addend are then what it reads; null for
+  /// other nodes.
+  const Accumulation* accumulation(NodeId node) const {
+    return accumulation_[node] == none ? nullptr : &accumulations_[accumulation_[node]];
+  }
   bool is_needed(NodeId node) const { return needed_[node]; }
   /// What a needed node reads; numbers are left out where a pointwise node makes them itself.
   std::span<const Link> links(NodeId node) const {
@@ -56,6 +62,7 @@ class Readings {
   Reading of(NodeId node, std::size_t i) const;
 
  private:
+  void accumulate();
   void link(NodeId node);
   bool only_moves(NodeId node) const;
   bool is_transparent(ValueId value) const;
@@ -66,6 +73,8 @@ class Readings {
   std::vector<bool> needed_;
   std::vector<bool> present_;
   std::vector<bool> pointwise_;
+  std::vector<Accumulation> accumulations_;
+  std::vector<std::uint32_t> accumulation_;  // by node
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
   std::vector<bool> read_whole_;  // by value: wanted, or read by a node that runs and is no group

@@ -8,7 +8,10 @@
 #include <deque>
 #include <set>
 
+#include "autodiff/execute.h"
 #include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
 
@@ -107,6 +110,44 @@ void check_recomputation(const OperationRow& row) {
   CHECK(all_same_bits(first, recorded.values()));
 }
 
+/// Every node that can accumulate has the bits of computing and then adding.
+void check_accumulation(const OperationRow& row, DType dtype) {
+  Recorded recorded(row, converted(row.inputs, dtype), true);
+  recorded.values();
+  Tape& tape = recorded.tape;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const Operation& operation = tape.operation(node);
+    if (operation.accumulate == nullptr) continue;
+    const NodeView view(tape, node);
+    std::vector<Operand> inputs;
+    std::vector<Tensor> held;
+    for (const ValueId input : tape.inputs(node)) {
+      held.push_back(tape.var(input).value());
+      inputs.push_back({held.back().buffer().get(), tape.type(input)});
+    }
+    const ValueType type = view.output();
+    const Tensor product = tape.var(tape.first_output(node)).value();
+    const tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
+    const Tensor addend = Tensor::normal(type.shape, 17, 0, 100, type.dtype);
+    inputs.push_back({addend.buffer().get(), type});
+    for (const int threads : {1, 2, 4}) {
+      const Tensor sum = Tensor::zeros(type.shape, type.dtype);
+      const Operand output{sum.buffer().get(), type};
+      const Bytes bytes = workspace_of(view, threads);
+      const Buffer workspace = allocate_buffer(bytes);
+      tbb::task_arena(threads).execute([&] {
+        operation.accumulate({tape.attributes(node),
+                              inputs,
+                              {&output, 1},
+                              {workspace.get(), static_cast<std::size_t>(bytes)},
+                              threads});
+      });
+      Tape other;
+      CHECK(same_bits(sum, (other.constant(product) + other.constant(addend)).value()));
+    }
+  }
+}
+
 void check_row(const OperationRow& row) {
   check_recorded(row);
   check_gradients(row);
@@ -117,6 +158,7 @@ void check_row(const OperationRow& row) {
   }
   check_threads(row);
   check_recomputation(row);
+  for (const DType dtype : {DType::f32, DType::f64}) check_accumulation(row, dtype);
 }
 
 // Each row is a test case of its own, so that the runner counts and names it. Catch2 registers

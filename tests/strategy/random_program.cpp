@@ -24,24 +24,28 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
         tape.parameter(Tensor::uniform(shape, seed * 3 + i, -1, 1, DType::f64)));
     wide.push_back(broadcast_to(program.parameters.back(), {rows, 6}));
   }
+  program.parameters.push_back(
+      tape.parameter(Tensor::uniform({6, 6}, seed, -0.4, 0.4, DType::f64)));
+  const Var weight = program.parameters.back();
   const auto any = [&]() -> const Var& {
     // Mostly recent values, sometimes one from long ago, as in a network with skips.
     const std::size_t recent = std::min<std::size_t>(wide.size(), 4);
     return below(4) == 0 ? wide[below(wide.size())] : wide[wide.size() - 1 - below(recent)];
   };
   while (program.values.size() < static_cast<std::size_t>(size)) {
-    switch (below(9)) {
+    // Nothing grows so fast that a NaN could come of it: which of two NaNs a sum is, is left open.
+    switch (below(12)) {
       case 0:
         wide.push_back(keep(any() + any()));
         break;
       case 1:
-        wide.push_back(keep(any() * any() * 0.5));
+        wide.push_back(keep(any() * tanh(any()) * 0.5));
         break;
       case 2:
         wide.push_back(keep(tanh(any())));
         break;
       case 3:
-        wide.push_back(keep(exp(-(any() * any()))));
+        wide.push_back(keep(exp(-(tanh(any()) * tanh(any())))));
         break;
       case 4: {  // through a view and back, the view read twice
         const Var flat = keep(reshape(any(), {-1}));
@@ -60,6 +64,21 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
         const BatchNorm normal = batch_norm(any());
         wide.push_back(keep(normal.y));
         losses.push_back(keep(sum(normal.variance)));
+        break;
+      }
+      case 8: {  // a product added to another, which may be read elsewhere
+        const Var product = matmul(any(), weight);
+        wide.push_back(keep(product + matmul(any(), weight)));
+        if (below(3) == 0) wide.push_back(keep(product));
+        break;
+      }
+      case 9:  // products added to what there is
+        wide.push_back(keep(any() + matmul(any(), weight) + matmul(any(), weight)));
+        break;
+      case 10: {  // rows added to a product, which is read behind a view
+        const Var flat = reshape(matmul(any(), weight, {.transpose_b = true}), {-1});
+        wide.push_back(
+            keep(reshape(flat + reshape(any(), {-1}), {rows, 6}) + program.parameters[0]));
         break;
       }
       default:

@@ -135,6 +135,56 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
   }
 }
 
+TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gemm]", float,
+                   double) {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const Sizes sizes = GENERATE(values<Sizes>({
+      {3, 5, 0},
+      {1, 1, 1},
+      {1, 40, 1000},
+      {700, 1, 33},
+      {3, 5, 7},
+      {17, 31, 257},
+      {9, 49, 385},
+      {10, 145, 770},
+      {33, 961, 20},
+      {256, 1024, 32},
+      {32, 1024, 256},
+      {481, 17, 30},
+      {500, 32, 520},
+      {33, 40, 30000},
+      {2, 3, 300000},
+  }));
+  const std::int64_t gap = GENERATE(0, 3);
+  const bool vanishing = GENERATE(false, true);
+  for (int flags = 0; flags < 8; ++flags) {
+    CAPTURE(sizes.m, sizes.n, sizes.k, gap, vanishing, flags);
+    Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
+    one.product.alpha = 1;
+    auto addend = numbers<TestType>(sizes.m * one.product.ldc, 4);
+    if (vanishing) {  // so that zeros of either sign are added up
+      for (auto* array : {&one.a, &one.b}) {
+        for (TestType& x : *array) x *= std::sqrt(std::numeric_limits<TestType>::min()) / 1e9;
+      }
+      std::fill(addend.begin(), addend.end(), TestType(-0.0));
+      if ((flags & 4) != 0) one.before = addend;
+    }
+    one.run(1);
+    std::vector<TestType> expected = one.c;
+    for (std::int64_t i = 0; i < sizes.m; ++i) {
+      for (std::int64_t j = 0; j < sizes.n; ++j) {
+        const auto at = static_cast<std::size_t>(i * one.product.ldc + j);
+        expected[at] += addend[at];
+      }
+    }
+    one.product.addend = addend.data();
+    for (const int threads : {1, 2, 4}) {
+      one.run(threads);
+      CHECK(std::memcmp(expected.data(), one.c.data(), expected.size() * sizeof(TestType)) == 0);
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double) {
   const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
   const Sizes sizes = GENERATE(values<Sizes>({
