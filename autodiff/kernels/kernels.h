@@ -5,6 +5,7 @@
 #include "autodiff/kernels/convolution_kernels.h"
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/kernels/normalize.h"
+#include "autodiff/kernels/pool.h"
 #include "autodiff/kernels/softmax.h"
 
 namespace palimpsest {
@@ -59,6 +60,8 @@ struct Kernels {
   ConvolutionKernels<double> convolution_f64;
   NormalizeKernels<float> normalize_f32;
   NormalizeKernels<double> normalize_f64;
+  PoolKernels<float> pool_f32;
+  PoolKernels<double> pool_f64;
 
   template <class T>
   const UnaryKernel<T>* unary() const {
@@ -94,6 +97,13 @@ struct Kernels {
       return normalize_f64;
     else
       return normalize_f32;
+  }
+  template <class T>
+  const PoolKernels<T>& pool() const {
+    if constexpr (sizeof(T) == 8)
+      return pool_f64;
+    else
+      return pool_f32;
   }
 };
 

@@ -16,5 +16,6 @@ void add_gemm(Kernels& kernels);
 void add_softmax(Kernels& kernels);
 void add_convolution(Kernels& kernels);
 void add_normalize(Kernels& kernels);
+void add_pool(Kernels& kernels);
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

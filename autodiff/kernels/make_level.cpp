@@ -11,6 +11,7 @@ Kernels make_kernels() {
   add_softmax(kernels);
   add_convolution(kernels);
   add_normalize(kernels);
+  add_pool(kernels);
   return kernels;
 }
 

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "autodiff/gradient.h"
+#include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/pool.h"
 #include "autodiff/operations/pool_windows.h"
 #include "autodiff/operations/registry.h"
@@ -6,34 +9,40 @@
 namespace palimpsest {
 namespace {
 
-/// Calls f(position, element) with the first largest element of every window of x.
-template <class T, class F>
-void for_maxima(const PoolWindows& windows, const T* x, F f) {
-  windows.for_windows(
-      [&](std::int64_t position, const PoolSpan& i, const PoolSpan& j, const PoolSpan& k) {
-        std::int64_t best = -1;
-        windows.for_rows(i, j, k, [&, step = k.step](std::int64_t begin, std::int64_t end) {
-          if (best < 0) best = begin;
-          for (std::int64_t at = begin; at < end; at += step) {
-            // A NaN is taken, and stays. No branch: none could be foreseen.
-            const bool taken = !(x[at] <= x[best]) & (x[best] == x[best]);
-            best += (at - best) & -static_cast<std::int64_t>(taken);
-          }
-        });
-        f(position, best);
+void compute(const KernelCall& call) {
+  const auto& pool = call.attributes.as<PoolAttributes>();
+  visit_floating(call.output().dtype(), [&]<class T>(T) {
+    for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
+      const T* x = call.input().as<T>() + plane * pool.input_size();
+      T* y = call.output().as<T>() + plane * pool.output_size();
+      windows.for_runs(x, [&](std::int64_t position, const WindowRun<T>& run) {
+        kernels().pool<T>().maxima(run, y + position, nullptr);
       });
+    });
+  });
 }
 
-/// y = what input `source` has where x, input 0, is largest.
-void pick(const KernelCall& call, std::size_t source) {
+/// Calls f(position, place) for every window of x: where its first largest element lies in x.
+template <class T, class F>
+void for_maxima(const PoolWindows& windows, const T* x, F f) {
+  T largest[PoolWindows::longest_run];
+  std::int64_t places[PoolWindows::longest_run];
+  windows.for_runs(x, [&](std::int64_t position, const WindowRun<T>& run) {
+    kernels().pool<T>().maxima(run, largest, places);
+    for (std::int64_t k = 0; k < run.windows; ++k) f(position + k, places[k]);
+  });
+}
+
+/// Inputs x and z: y = what z has where x is largest.
+void pick(const KernelCall& call) {
   const auto& pool = call.attributes.as<PoolAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
     for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
       const T* x = call.input(0).as<T>() + plane * pool.input_size();
-      const T* from = call.input(source).as<T>() + plane * pool.input_size();
+      const T* z = call.input(1).as<T>() + plane * pool.input_size();
       T* y = call.output().as<T>() + plane * pool.output_size();
       for_maxima(windows, x,
-                 [&](std::int64_t position, std::int64_t best) { y[position] = from[best]; });
+                 [&](std::int64_t position, std::int64_t place) { y[position] = z[place]; });
     });
   });
 }
@@ -48,7 +57,7 @@ void compute_adjoint(const KernelCall& call) {
       T* to = call.output().as<T>() + plane * pool.input_size();
       std::fill_n(to, pool.input_size(), T(0));
       for_maxima(windows, x,
-                 [&](std::int64_t position, std::int64_t best) { to[best] += y[position]; });
+                 [&](std::int64_t position, std::int64_t place) { to[place] += y[position]; });
     });
   });
 }
@@ -82,7 +91,7 @@ const Operation max_pool_pick_operation{
     .name = "max_pool_pick",
     .formula = "y(q) = z(argmax of window q of x); z̄ = ȳ where x is largest, x̄ = 0",
     .summary = "elements from the places that max_pool takes",
-    .compute = [](const KernelCall& call) { pick(call, 1); },
+    .compute = pick,
     .vjp = [](const Pullback& p) { pull_back_pick(p, 1); },
     .cost = pool_cost,
 };
@@ -91,7 +100,7 @@ const Operation max_pool_operation{
     .name = "max_pool",
     .formula = "y(q) = max of window q of x; x̄ = ȳ at the first maximum",
     .summary = "largest element of each window; plain, adaptive or global",
-    .compute = [](const KernelCall& call) { pick(call, 0); },
+    .compute = compute,
     .vjp = [](const Pullback& p) { pull_back_pick(p, 0); },
     .cost = pool_cost,
 };

@@ -17,11 +17,24 @@ PoolSpan PoolAxis::span(std::int64_t q, bool include_padding) const {
 }
 
 PoolWindows::PoolWindows(const PoolAttributes& pool)
-    : rows_(pool.axes[1].input), columns_(pool.axes[2].input) {
+    : size_(pool.input_size()), rows_(pool.axes[1].input), columns_(pool.axes[2].input) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     for (std::int64_t q = 0; q < pool.axes[axis].output; ++q) {
       spans_[axis].push_back(pool.axes[axis].span(q, pool.include_padding));
     }
+  }
+  for (const PoolSpan& span : spans_[2]) {
+    if (!runs_.empty()) {
+      Run& run = runs_.back();
+      const std::int64_t ahead = span.begin - run.first.begin;
+      if (run.windows == 1) run.stride = ahead;
+      if (span.taps() == run.first.taps() && ahead == run.windows * run.stride &&
+          run.windows < longest_run) {
+        ++run.windows;
+        continue;
+      }
+    }
+    runs_.push_back({span, 1, 1});
   }
 }
 

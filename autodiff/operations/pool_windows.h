@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
+#include "autodiff/kernels/pool.h"
 #include "autodiff/operation.h"
 #include "autodiff/operations/per_axis.h"
 #include "autodiff/operations/pool.h"
@@ -19,6 +20,8 @@ namespace palimpsest {
 /// average.
 struct PoolSpan {
   std::int64_t begin, end, step, count;
+
+  std::int64_t taps() const { return (end - begin + step - 1) / step; }
 };
 
 struct PoolAxis {
@@ -57,6 +60,32 @@ class PoolWindows {
         for (const PoolSpan& k : spans_[2]) f(position++, i, j, k);
   }
 
+  /// Calls f(position of the first window, run) for windows of x, in order and at most
+  /// `longest_run` at a time.
+  template <class T, class F>
+  void for_runs(const T* x, F f) const {
+    std::int64_t position = 0;
+    for (const PoolSpan& i : spans_[0]) {
+      for (const PoolSpan& j : spans_[1]) {
+        WindowRun<T> run{};
+        run.x = x;
+        run.size = size_;
+        run.taps = {i.taps(), j.taps(), 0};
+        run.step = {i.step * rows_ * columns_, j.step * columns_, 0};
+        for (const Run& columns : runs_) {
+          run.windows = columns.windows;
+          run.first = (i.begin * rows_ + j.begin) * columns_ + columns.first.begin;
+          run.stride = columns.stride;
+          run.taps[2] = columns.first.taps();
+          run.step[2] = columns.first.step;
+          f(position, run);
+          position += run.windows;
+        }
+      }
+    }
+  }
+  static constexpr std::int64_t longest_run = 64;
+
   /// Calls f(first element, end) for every row of a window; elements are k.step apart.
   template <class F>
   void for_rows(const PoolSpan& i, const PoolSpan& j, const PoolSpan& k, F f) const {
@@ -69,8 +98,15 @@ class PoolWindows {
   }
 
  private:
-  std::int64_t rows_, columns_;
+  /// Spans of the last axis with equally many taps, at equal distances.
+  struct Run {
+    PoolSpan first;
+    std::int64_t windows, stride;
+  };
+
+  std::int64_t size_, rows_, columns_;
   std::vector<PoolSpan> spans_[3];
+  std::vector<Run> runs_;
 };
 
 /// Calls f(windows, plane) for every image and channel of `operand`, in parallel: windows may

@@ -3,6 +3,11 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include "tests/catch.h"
+//
+#include <rapidcheck.h>
+#include <rapidcheck/catch.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +15,6 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
-#include "tests/catch.h"
 #include "tests/error_of.h"
 
 namespace palimpsest {
@@ -102,6 +106,78 @@ TEST_CASE("pooling of an image is the loop over its windows") {
     }
   }
   CHECK(wrong == 0);
+}
+
+/// One axis of windows that hold no padding only, and as many elements as they need or some more.
+struct RandomAxis {
+  std::int64_t kernel = *rc::gen::inRange<std::int64_t>(1, 4);
+  std::int64_t stride = *rc::gen::inRange<std::int64_t>(1, 4);
+  std::int64_t dilation = *rc::gen::inRange<std::int64_t>(1, 3);
+  std::int64_t span = (kernel - 1) * dilation + 1;
+  std::int64_t padding = *rc::gen::inRange<std::int64_t>(0, span / 2 + 1);
+  std::int64_t size = span + *rc::gen::inRange<std::int64_t>(0, 30);
+};
+
+TEST_CASE("max_pool, its adjoint and its pick are loops over windows, bit for bit") {
+  rc::prop("any windows of odd numbers in any dtype", [] {
+    const RandomAxis i, j;
+    const auto dtype = *rc::gen::element(DType::f32, DType::f64, DType::f16, DType::bf16);
+    const Shape shape{2, 2, i.size, j.size};
+    const double odd[] = {nan, HUGE_VAL, -HUGE_VAL, 0.0, -0.0};
+    const auto draw = [&](const Shape& of) {
+      std::vector<double> elements(static_cast<std::size_t>(of.elements()));
+      for (double& element : elements) {
+        const int kind = *rc::gen::inRange(0, 16);
+        element = kind < 5 ? odd[kind] : *rc::gen::inRange(-5, 5);
+      }
+      return Tensor::from(elements, of).to(dtype);
+    };
+    const Tensor image = draw(shape);
+    const Tensor direction = draw(shape);
+    Tape tape;
+    const Var x = tape.parameter(image);
+    const Var y = max_pool(x, {i.kernel, j.kernel},
+                           {.stride = {i.stride, j.stride},
+                            .padding = {i.padding, j.padding},
+                            .dilation = {i.dilation, j.dilation}});
+    const Var seed = tape.parameter(draw(y.shape()));
+    const Var adjoint = vjp({&y, 1}, {&x, 1}, {&seed, 1})[0];
+    const Var along = tape.parameter(direction);
+    const Var picked = vjp({&adjoint, 1}, {&seed, 1}, {&along, 1})[0];
+
+    std::vector<double> largest, taken;
+    // Halves are widened to f32, where they are added up.
+    std::vector<double> sums(static_cast<std::size_t>(shape.elements()));
+    const Tensor seeds = seed.value();
+    const auto q = y.shape();
+    for (std::int64_t plane = 0; plane < 4; ++plane) {
+      for (std::int64_t a = 0; a < q[2]; ++a) {
+        for (std::int64_t b = 0; b < q[3]; ++b) {
+          std::int64_t best = -1;
+          for (std::int64_t s = 0; s < i.kernel; ++s) {
+            for (std::int64_t t = 0; t < j.kernel; ++t) {
+              const std::int64_t row = a * i.stride - i.padding + s * i.dilation;
+              const std::int64_t column = b * j.stride - j.padding + t * j.dilation;
+              if (row < 0 || row >= i.size || column < 0 || column >= j.size) continue;
+              const std::int64_t at = (plane * i.size + row) * j.size + column;
+              const double most = best < 0 ? 0 : image.at(best);
+              if (best < 0 || (most == most && !(image.at(at) <= most))) best = at;
+            }
+          }
+          const double share = seeds.at(std::ssize(largest));
+          largest.push_back(image.at(best));
+          taken.push_back(direction.at(best));
+          double& sum = sums[static_cast<std::size_t>(best)];
+          sum = dtype == DType::f64 ? sum + share : static_cast<float>(sum) + float(share);
+        }
+      }
+    }
+    RC_ASSERT(same_bits(y.value(), Tensor::from(largest, q).to(dtype)));
+    RC_ASSERT(same_bits(picked.value(), Tensor::from(taken, q).to(dtype)));
+    const Tensor expected = Tensor::from(sums, shape);
+    const Tensor narrow = dtype == DType::f64 ? expected : expected.to(DType::f32);
+    RC_ASSERT(same_bits(adjoint.value(), narrow.to(dtype)));
+  });
 }
 
 TEST_CASE("pooling has the same bits at any thread count") {
