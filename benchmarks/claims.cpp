@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -44,7 +45,8 @@ class Collector : public benchmark::ConsoleReporter {
     }
   }
 
-  Results results;
+  // Those that match everything are the library's own.
+  Results results{benchmark::GetBenchmarkFilter() != "" && benchmark::GetBenchmarkFilter() != "."};
   bool any_failed = false;
 };
 
@@ -78,36 +80,46 @@ void Results::add(const std::string& benchmark, Run run) {
   }
 }
 
-const Results::Run& Results::run(const std::string& benchmark) const {
+const Results::Run* Results::run(const std::string& benchmark) const {
   const auto entry = runs_.find(benchmark);
-  if (entry == runs_.end()) throw std::out_of_range("no benchmark " + benchmark + " was run");
-  return entry->second;
+  if (entry != runs_.end()) return &entry->second;
+  if (partial_) return nullptr;
+  throw std::out_of_range("no benchmark " + benchmark + " was run");
 }
 
-double Results::seconds(const std::string& benchmark) const { return run(benchmark).seconds; }
+double Results::seconds(const std::string& benchmark) const {
+  const Run* const found = run(benchmark);
+  return found == nullptr ? NAN : found->seconds;
+}
 
 double Results::cpu_seconds(const std::string& benchmark) const {
-  return run(benchmark).cpu_seconds;
+  const Run* const found = run(benchmark);
+  return found == nullptr ? NAN : found->cpu_seconds;
 }
 
 double Results::counter(const std::string& benchmark, const std::string& name) const {
-  const auto& counters = run(benchmark).counters;
-  const auto entry = counters.find(name);
-  if (entry == counters.end()) {
+  const Run* const found = run(benchmark);
+  if (found == nullptr) return NAN;
+  const auto entry = found->counters.find(name);
+  if (entry == found->counters.end()) {
     throw std::out_of_range("benchmark " + benchmark + " has no counter " + name);
   }
   return entry->second;
 }
 
 void Claims::at_most(const std::string& subject, double target, double measured, std::string unit) {
-  claims_.push_back(
-      {subject + " is at most", target, measured, std::move(unit), measured <= target});
+  add(subject + " is at most", target, measured, std::move(unit), measured <= target);
 }
 
 void Claims::at_least(const std::string& subject, double target, double measured,
                       std::string unit) {
-  claims_.push_back(
-      {subject + " is at least", target, measured, std::move(unit), measured >= target});
+  add(subject + " is at least", target, measured, std::move(unit), measured >= target);
+}
+
+void Claims::add(const std::string& text, double target, double measured, std::string unit,
+                 bool holds) {
+  if (partial_ && std::isnan(measured)) return;
+  claims_.push_back({text, target, measured, std::move(unit), holds});
 }
 
 bool Claims::all_hold() const {
@@ -147,7 +159,7 @@ int run_suite(int argc, char** argv, void (*claim)(const Results&, Claims&)) {
   benchmark::Shutdown();
   if (claims_file.empty()) return collector.any_failed ? 1 : 0;
 
-  Claims claims;
+  Claims claims(collector.results.partial());
   claim(collector.results, claims);
   claims.print(std::cout);
   const auto write = [](const std::string& file, auto&& content) {

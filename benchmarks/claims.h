@@ -18,21 +18,31 @@ class Results {
     std::map<std::string, double> counters;
   };
 
+  /// `partial`: some benchmarks were left out on purpose.
+  explicit Results(bool partial = false) : partial_(partial) {}
+
+  bool partial() const { return partial_; }
   void add(const std::string& benchmark, Run run);
-  /// Throws `std::out_of_range` naming the benchmark or counter when it was not measured.
+  /// Throws `std::out_of_range` naming the benchmark or counter when it was not measured; of a
+  /// benchmark left out NaN.
   double seconds(const std::string& benchmark) const;
   double cpu_seconds(const std::string& benchmark) const;
   double counter(const std::string& benchmark, const std::string& name) const;
 
  private:
-  const Run& run(const std::string& benchmark) const;
+  /// Null for one left out.
+  const Run* run(const std::string& benchmark) const;
 
+  bool partial_;
   std::map<std::string, Run> runs_;
 };
 
 /// The figures that documentation asserts, each against what this run measured.
 class Claims {
  public:
+  /// `partial`: claims of NaN, which is what was not run, are left out instead of failing.
+  explicit Claims(bool partial = false) : partial_(partial) {}
+
   /// Claims that `subject` is at most, or at least, `target`. Make times comparable across
   /// machines: claim a ratio.
   void at_most(const std::string& subject, double target, double measured, std::string unit);
@@ -56,6 +66,9 @@ class Claims {
     std::string unit;
     bool holds;
   };
+  void add(const std::string& text, double target, double measured, std::string unit, bool holds);
+
+  bool partial_;
   std::vector<Claim> claims_;
   std::string picture_;
 };
@@ -63,7 +76,8 @@ class Claims {
 /// The main of a suite: runs the benchmarks with Google Benchmark's own options. With
 /// `--claims=FILE` it then lets `claim` state the claims, prints them and writes them to FILE, and
 /// their picture to one that ends in `.svg`. Returns the process's exit status: 1 when a claim does
-/// not hold or a benchmark reported an error.
+/// not hold or a benchmark reported an error. With `--benchmark_filter` only what was run is
+/// claimed.
 int run_suite(int argc, char** argv, void (*claim)(const Results& results, Claims& claims));
 
 }  // namespace palimpsest::benchmarks

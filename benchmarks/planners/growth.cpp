@@ -192,7 +192,7 @@ void claim_growth(const Results& results, Claims& claims) {
   claims.at_most(million + ": processor time", 20,
                  results.cpu_seconds(million) / results.cpu_seconds(thousands),
                  "times that of a tenth");
-  claims.draw(picture(results));
+  if (!results.partial()) claims.draw(picture(results));
 }
 
 }  // namespace palimpsest::benchmarks

@@ -187,7 +187,8 @@ void claim_rivals(const Results& results, Claims& claims) {
       double least = std::numeric_limits<double>::infinity();
       for (const int level : levels) {
         const std::string name = benchmark_name(network, std::to_string(level));
-        least = std::fmin(least, results.counter(name, rival.name));
+        const double cost = results.counter(name, rival.name);
+        if (std::isnan(cost) || cost < least) least = cost;  // NaN stays
       }
       claims.at_least(network.name + ": cost of " + rival.name + " at the same peak", 1, least,
                       "of auto's");
