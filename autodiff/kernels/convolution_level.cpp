@@ -83,15 +83,18 @@ void row_of_tiles(const OffsetProduct<T>& p, std::int64_t first_row) {
   if (j < p.n) narrow_tile<T, rows>(p, first_row, p.n - j);
 }
 
+/// Rows are shared out evenly: a tile of few rows would spend its time on fetching B.
 template <class T>
 void product(const OffsetProduct<T>& p) {
-  std::int64_t i = 0;
-  for (; p.m - i >= tile_rows; i += tile_rows) row_of_tiles<T, tile_rows>(p, i);
-  unroll<tile_rows>([&](auto rows) {
-    if constexpr (rows > 0) {
-      if (p.m - i == rows) row_of_tiles<T, rows>(p, i);
-    }
-  });
+  for (std::int64_t i = 0; i < p.m;) {
+    const std::int64_t tiles = (p.m - i + tile_rows - 1) / tile_rows;
+    const std::int64_t count = (p.m - i + tiles - 1) / tiles;
+    unroll<tile_rows>([&](auto less) {
+      constexpr int rows = less + 1;
+      if (count == rows) row_of_tiles<T, rows>(p, i);
+    });
+    i += count;
+  }
 }
 
 template <class T, int rows>
@@ -145,8 +148,64 @@ void copy(const T* from, std::int64_t step, std::int64_t n, bool overrun, T* to)
   }
 }
 
+/// True where the rows of the grid are those of the source, shifted, as under all taps of a
+/// convolution that keeps the size: what is read lies in the source as in the target.
+template <class T>
+bool is_shift(const GridRead<T>& r) {
+  return r.axes[1].step == 1 && r.axes[2].step == 1 && r.axes[2].positions == r.axes[2].source;
+}
+
+/// Such a read: whole planes of rows are copied at a time, then the columns that the shift carried
+/// over from the next row are cleared.
+template <class T>
+void read_shifted(const GridRead<T>& r) {
+  const GridAxis outer = r.axes[0];
+  const GridAxis middle = r.axes[1];
+  const std::int64_t width = r.axes[2].source;
+  const std::int64_t across = r.axes[2].base;
+  const std::int64_t plane = middle.positions * width;
+  const std::int64_t source_plane = middle.source * width;
+  const std::int64_t shift = middle.base * width + across;
+  const T* const end_of_source = r.source + outer.source * source_plane;
+  const std::int64_t top = std::clamp<std::int64_t>(-middle.base, 0, middle.positions) * width;
+  const std::int64_t bottom =
+      std::clamp<std::int64_t>(middle.source - middle.base, 0, middle.positions) * width;
+  const std::int64_t first_column = across < 0 ? 0 : std::max<std::int64_t>(width - across, 0);
+  const std::int64_t last_column = across < 0 ? std::min(-across, width) : width;
+  const std::int64_t last = r.last;
+  T* target = r.target;
+  const T* const source = r.source;
+  for (std::int64_t at = r.first; at < last;) {
+    const std::int64_t outer_position = at / plane;
+    const std::int64_t begin = at - outer_position * plane;
+    const std::int64_t end = std::min(plane, begin + last - at);
+    const std::int64_t i = outer_position * outer.step + outer.base;
+    T* const row = target - begin;  // where the plane's position 0 would be
+    target += end - begin;
+    at += end - begin;
+    if (i < 0 || i >= outer.source) {
+      clear(end - begin, row + begin);
+      continue;
+    }
+    const std::int64_t inside = std::clamp(top, begin, end);
+    const std::int64_t outside = std::clamp(bottom, inside, end);
+    const std::int64_t from = std::clamp(-shift, inside, outside);
+    const std::int64_t to = std::clamp(source_plane - shift, from, outside);
+    clear(from - begin, row + begin);
+    const T* const read = source + i * source_plane + shift + from;
+    copy(read, 1, to - from, end_of_source - read >= to - from + lanes<T>, row + from);
+    clear(end - to, row + to);
+    for (std::int64_t j = inside / width * width; j < outside; j += width) {
+      for (std::int64_t c = j + first_column; c < j + last_column; ++c) {
+        if (c >= inside && c < outside) row[c] = T(0);
+      }
+    }
+  }
+}
+
 template <class T>
 void read(const GridRead<T>& r) {
+  if (is_shift(r)) return read_shifted(r);
   // Copies, since stores of whole vectors might change what `r` refers to.
   const GridAxis outer = r.axes[0];
   const GridAxis middle = r.axes[1];

@@ -3,12 +3,17 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include "tests/catch.h"
+//
+#include <rapidcheck.h>
+#include <rapidcheck/catch.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
 
-#include "tests/catch.h"
+#include "autodiff/kernels/kernels.h"
 
 namespace palimpsest {
 namespace {
@@ -154,6 +159,46 @@ void check(const Geometry& g) {
     const bool same = more.y == one.y && more.x == one.x && more.w == one.w;
     REQUIRE(same);
   }
+}
+
+/// What position `at` of a grid reads.
+float read_at(const GridRead<float>& r, std::int64_t at) {
+  std::int64_t index[3];
+  for (std::size_t a = 3; a-- > 0; at /= r.axes[a].positions) {
+    index[a] = at % r.axes[a].positions * r.axes[a].step + r.axes[a].base;
+    if (index[a] < 0 || index[a] >= r.axes[a].source) return 0;
+  }
+  return r.source[(index[0] * r.axes[1].source + index[1]) * r.axes[2].source + index[2]];
+}
+
+TEST_CASE("reading a stretch of a grid is reading each of its positions") {
+  rc::prop("and up to 64 bytes behind it are written", [] {
+    GridRead<float> r{};
+    const bool shifted = *rc::gen::arbitrary<bool>();  // rows are those of the source
+    std::int64_t positions = 1, size = 1;
+    for (std::size_t a = 0; a < 3; ++a) {
+      GridAxis& axis = r.axes[a];
+      axis.positions = *rc::gen::inRange<std::int64_t>(1, a == 2 ? 40 : 6);
+      axis.step = shifted && a > 0 ? 1 : *rc::gen::inRange<std::int64_t>(1, 4);
+      axis.source = shifted && a == 2 ? axis.positions : *rc::gen::inRange<std::int64_t>(1, 40);
+      axis.base = *rc::gen::inRange<std::int64_t>(-4, 5) * (*rc::gen::inRange(0, 5) == 0 ? 9 : 1);
+      positions *= axis.positions;
+      size *= axis.source;
+    }
+    // Nothing around the source may be read: the vector ends there.
+    std::vector<float> source(static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i + 1);
+    r.first = *rc::gen::inRange<std::int64_t>(0, positions);
+    r.last = *rc::gen::inRange<std::int64_t>(r.first, positions) + 1;
+    std::vector<float> target(static_cast<std::size_t>(r.last - r.first + 17), -1.0f);
+    r.source = source.data();
+    r.target = target.data();
+    kernels().convolution<float>().read(r);
+    for (std::int64_t at = r.first; at < r.last; ++at) {
+      RC_ASSERT(target[static_cast<std::size_t>(at - r.first)] == read_at(r, at));
+    }
+    RC_ASSERT(target.back() == -1.0f);
+  });
 }
 
 TEST_CASE("convolution kernels agree with loops over every product") {
