@@ -1,5 +1,6 @@
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 
 #include "autodiff/kernels/gemm_tile.h"
 #include "autodiff/kernels/level.h"
@@ -100,9 +101,9 @@ class TiledGemm {
     finish_tile(tile, tile_kernel<T>(rows_, vectors, first), j, columns);
   }
 
-  /// Runs the kernel on C where the tile lies there whole, else on a copy of its part of C.
-  void finish_tile(Tile<T>& tile, TileKernel<T> kernel, std::int64_t j,
-                   std::int64_t columns) const {
+  /// Runs the kernel on C where the tile lies there whole, else on a copy of its part of C. A copy
+  /// that is all of the rows stays until their depth has gone by.
+  void finish_tile(Tile<T>& tile, TileKernel<T> kernel, std::int64_t j, std::int64_t columns) {
     const std::int64_t row_step = call_.transpose_c ? 1 : p_.ldc;
     const std::int64_t column_step = call_.transpose_c ? p_.ldc : 1;
     const std::int64_t width = tile.c_row;
@@ -116,9 +117,8 @@ class TiledGemm {
       kernel(tile);
       return;
     }
-    constexpr std::int64_t most = tile_rows * tile_vectors * lanes<T>;
-    T copy[most];
-    T addend_copy[most];
+    T* const copy = copy_.data();
+    T addend_copy[tile_rows * tile_vectors * lanes<T>];
     const auto for_elements = [&](auto f) {
       for (std::int64_t s = 0; s < columns; ++s) {
         for (std::int64_t r = 0; r < rows_; ++r) f(r * width + s, r * row_step + s * column_step);
@@ -128,11 +128,13 @@ class TiledGemm {
       std::fill_n(to, rows_ * width, T(0));
       for_elements([&](std::int64_t mine, std::int64_t theirs) { to[mine] = from[theirs]; });
     };
-    if (tile.accumulate) take(c, copy);
+    const bool stays = group_ == p_.k && columns == columns_;
+    if (tile.accumulate && !(stays && depth_at_ > 0)) take(c, copy);
     if (addend != nullptr) take(addend, addend_copy);
     tile.c = copy;
     tile.addend = addend == nullptr ? nullptr : addend_copy;
     kernel(tile);
+    if (stays && depth_at_ + depth_ < p_.k) return;
     for_elements([&](std::int64_t mine, std::int64_t theirs) { c[theirs] = copy[mine]; });
   }
 
@@ -184,6 +186,7 @@ class TiledGemm {
   const Gemm<T>& p_;
   std::int64_t group_;  // the depth to which B is packed at a time
   std::int64_t first_depth_, first_column_, columns_, row_, rows_, depth_at_, depth_;
+  std::array<T, tile_rows * tile_vectors * lanes<T>> copy_;  // of a tile
 };
 
 /// Calls `f` with op(A) and op(B) as Eigen expressions.

@@ -50,8 +50,8 @@ void multiply_tile(const Tile<T>& tile) {
 #pragma GCC unroll 3
     for (int j = 0; j < Vectors; ++j) {
       sum[i][j] = pset1<P>(T(0));
-      prefetch(tile.c + i * tile.c_row + j * lanes<T>);
-      if (tile.addend != nullptr) prefetch(tile.addend + i * tile.c_row + j * lanes<T>);
+      // Not both: rows of one size are all in one part of the cache.
+      prefetch((tile.addend != nullptr ? tile.addend : tile.c) + i * tile.c_row + j * lanes<T>);
     }
   }
   const T* a = tile.a;
