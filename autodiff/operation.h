@@ -54,23 +54,6 @@ struct Operand {
   }
 };
 
-/// Everything a kernel may touch: inputs to read, outputs to fill, scratch it asked for.
-struct KernelCall {
-  const Attributes& attributes;
-  std::span<const Operand> inputs;
-  std::span<const Operand> outputs;
-  /// As many bytes as the operation's `workspace` named for `threads`, aligned to 64.
-  std::span<std::byte> workspace;
-  /// Most threads that run at once in the arena the kernel is called in.
-  int threads = 1;
-  /// Counts the runs of a program that is recorded once and run many times. Kernels that draw
-  /// random numbers take another stream in each; see `in_round`.
-  std::uint32_t round = 0;
-
-  const Operand& input(std::size_t i = 0) const { return inputs[i]; }
-  const Operand& output(std::size_t i = 0) const { return outputs[i]; }
-};
-
 /// Elements [0, n) of an elementwise operation's output, from as many elements of each input, or
 /// from its first alone where its step is 0.
 struct PointwiseCall {
@@ -94,6 +77,46 @@ struct PointwiseCall {
 struct PointwiseKernel {
   void (*run)(const PointwiseCall&) = nullptr;
   bool steps = false;
+};
+
+/// An elementwise operation that is carried out, in place, on what a kernel makes while that is in
+/// the cache.
+struct Finish {
+  void (*run)(const PointwiseCall&);
+  PointwiseCall whole;                ///< inputs and output from their first elements on
+  std::array<std::int64_t, 3> bytes;  ///< of an element of each input
+  std::int64_t output_bytes;
+
+  void operator()(std::int64_t first, std::int64_t n) const {
+    PointwiseCall call = whole;
+    for (std::size_t i = 0; i < bytes.size(); ++i) call.inputs[i] += first * bytes[i];
+    call.output += first * output_bytes;
+    call.n = n;
+    run(call);
+  }
+};
+
+/// Everything a kernel may touch: inputs to read, outputs to fill, scratch it asked for.
+struct KernelCall {
+  const Attributes& attributes;
+  std::span<const Operand> inputs;
+  std::span<const Operand> outputs;
+  /// As many bytes as the operation's `workspace` named for `threads`, aligned to 64.
+  std::span<std::byte> workspace;
+  /// Most threads that run at once in the arena the kernel is called in.
+  int threads = 1;
+  /// Counts the runs of a program that is recorded once and run many times. Kernels that draw
+  /// random numbers take another stream in each; see `in_round`.
+  std::uint32_t round = 0;
+  /// For operations that finish: what to do with the elements of the output, or null.
+  const Finish* finish = nullptr;
+
+  /// To be called for every element once, when its value will not change any more.
+  void finished(std::int64_t first, std::int64_t n) const {
+    if (finish != nullptr) (*finish)(first, n);
+  }
+  const Operand& input(std::size_t i = 0) const { return inputs[i]; }
+  const Operand& output(std::size_t i = 0) const { return outputs[i]; }
 };
 
 /// Where an operation that only moves elements finds them: place i of the output is place
@@ -154,8 +177,9 @@ struct Operation {
   std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
-  bool view = false;  ///< output 0 shares the storage of input 0; `compute` is not called
-  bool leaf = false;  ///< supplied by the user: no inputs, nothing to compute
+  bool finishes = false;  ///< `compute` calls `finished`; of operations of one output
+  bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called
+  bool leaf = false;      ///< supplied by the user: no inputs, nothing to compute
 };
 
 /// Every operation of the library, in the order of the documentation.

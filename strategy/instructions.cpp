@@ -85,6 +85,7 @@ class Instructions::Builder {
       instruction.operation = &operation;
       instruction.group = made_.lowered_->program(unit);
       instruction.accumulates = made_.lowered_->accumulates(unit);
+      instruction.finishing = made_.lowered_->finishing(unit);
       instruction.is_long = graph_.cost(unit) >= long_time;
       made_.any_long_ = made_.any_long_ || instruction.is_long;
       for (const ValueId input : graph_.inputs(unit)) add_operand(input);
@@ -98,8 +99,8 @@ class Instructions::Builder {
       for (std::uint32_t i = 0; i < instruction.outputs; ++i) {
         add_operand(graph_.first_output(unit) + i);
       }
-      // The sum may see the product through views; its kernel does not.
-      if (instruction.accumulates) {
+      // The sum may see the product through views, a finish in another shape; the kernel does not.
+      if (instruction.accumulates || instruction.finishing != nullptr) {
         made_.operands_.back().type = tape_.type(tape_.first_output(instruction.node));
       }
     }

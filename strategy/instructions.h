@@ -24,10 +24,11 @@ class Instructions {
     std::uint32_t first_operand = 0;       ///< inputs, then outputs
     std::uint32_t inputs = 0;
     std::uint32_t outputs = 0;
-    std::uint32_t workspace = none;  ///< interval
-    std::uint32_t closed = none;     ///< interval that a drop closes
-    bool accumulates = false;        ///< the last input is added to what the operation makes
-    bool is_long = false;            ///< worth handing to another thread
+    std::uint32_t workspace = none;        ///< interval
+    std::uint32_t closed = none;           ///< interval that a drop closes
+    bool accumulates = false;              ///< the last input is added to what the operation makes
+    const Finishing* finishing = nullptr;  ///< what the operation carries out
+    bool is_long = false;                  ///< worth handing to another thread
   };
 
   /// `plan` is one for `lowered`, and that of `tape`.

@@ -15,7 +15,9 @@ void fill_steps(Report& report, const Tape& tape, const Executor& executor) {
     std::string name(tape.scope_of(node));
     if (!name.empty() && !tape.name(node).empty()) name += '/';
     name += tape.name(node);
-    const bool single = lowered.program(event.node) == nullptr && !lowered.accumulates(event.node);
+    const bool single = lowered.program(event.node) == nullptr &&
+                        !lowered.accumulates(event.node) &&
+                        lowered.finishing(event.node) == nullptr;
     const std::string_view operation =
         single ? tape.operation(node).name : lowered.graph().name(event.node);
     report.steps.push_back({std::string(operation), std::move(name), event, seen[event.node]});

@@ -6,6 +6,7 @@
 
 #include "autodiff/kernels/patches.h"
 #include "autodiff/kernels/shares.h"
+#include "autodiff/operation.h"
 
 namespace palimpsest {
 namespace {
@@ -119,15 +120,18 @@ class Plan {
 
   Bytes bytes() const { return table_bytes() + shares_.bytes(); }
 
+  /// True when `run` can carry out a finish on blocks while they are in the cache.
+  bool finishes() const { return in_place_; }
+
   void run(const T* source, const T* weight, const T* bias, T* result,
-           std::span<std::byte> workspace) const {
+           std::span<std::byte> workspace, const Finish* finish) const {
     auto* table = reinterpret_cast<std::int64_t*>(workspace.data());
     fill_table(table);
     shares_.run(workspace.subspan(static_cast<std::size_t>(table_bytes())),
                 [&](std::int64_t begin, std::int64_t end, std::byte* share) {
                   for (std::int64_t task = begin; task < end; ++task) {
                     block(patches_.block(task / c_.groups), task % c_.groups, source, weight, bias,
-                          result, table, reinterpret_cast<T*>(share));
+                          result, table, reinterpret_cast<T*>(share), finish);
                   }
                 });
   }
@@ -166,7 +170,9 @@ class Plan {
   }
 
   void block(const Patches::Block& block, std::int64_t group, const T* source, const T* weight,
-             const T* bias, T* result, const std::int64_t* table, T* space) const {
+             const T* bias, T* result, const std::int64_t* table, T* space,
+             const Finish* finish) const {
+    const T* const whole = result;
     std::int64_t plane = 1;
     for (const Window& window : c_.windows) plane *= window.grid.source;
     source += group * c_.sources * plane;
@@ -193,6 +199,11 @@ class Plan {
         product.c = in_place_ ? target + block.first_position : beside;
         product.c_row = in_place_ ? c_.image_size() : block.columns();
         kernels().convolution<T>().product(product);
+        if (finish != nullptr && first + channels == c_.sources) {
+          for (std::int64_t i = 0; i < product.m; ++i) {
+            (*finish)(product.c + i * product.c_row - whole, block.columns());
+          }
+        }
         if (in_place_) continue;
         for (std::int64_t i = 0; i < product.m; ++i) {
           place(block, beside + i * block.columns(), target + i * c_.image_size(), add);
@@ -263,12 +274,21 @@ void fill_with_bias(std::int64_t batch, std::int64_t channels, std::int64_t size
       });
 }
 
+/// Carries out a finish on all n elements of a result.
+void finish_all(const Finish& finish, std::int64_t n) {
+  parallel_chunks(n, grain_for(1),
+                  [&](std::int64_t begin, std::int64_t end) { finish(begin, end - begin); });
+}
+
 }  // namespace
 
 template <class T>
 void convolve(const ConvolutionGeometry& g, const T* x, const T* weight, const T* bias, T* y,
-              std::span<std::byte> workspace, int threads) {
-  Plan<T>(forward_correlation(g), g.batch, threads).run(x, weight, bias, y, workspace);
+              std::span<std::byte> workspace, int threads, const Finish* finish) {
+  const Plan<T> plan(forward_correlation(g), g.batch, threads);
+  const bool by_block = plan.finishes();
+  plan.run(x, weight, bias, y, workspace, by_block ? finish : nullptr);
+  if (finish != nullptr && !by_block) finish_all(*finish, g.batch * g.results * g.output_size());
 }
 
 template <class T>
@@ -278,13 +298,17 @@ Bytes convolve_workspace(const ConvolutionGeometry& g, int threads) {
 
 template <class T>
 void convolve_transposed(const ConvolutionGeometry& g, const T* y, const T* weight, const T* bias,
-                         T* x, std::span<std::byte> workspace, int threads) {
+                         T* x, std::span<std::byte> workspace, int threads, const Finish* finish) {
   std::vector<Correlation> parts;
   const bool all = for_transposed(g, [&](const Correlation& part) { parts.push_back(part); });
   if (!all) fill_with_bias(g.batch, g.channels, g.input_size(), bias, x);
+  bool by_block = false;
   for (const Correlation& part : parts) {
-    Plan<T>(part, g.batch, threads).run(y, weight, bias, x, workspace);
+    const Plan<T> plan(part, g.batch, threads);
+    by_block = all && parts.size() == 1 && plan.finishes();
+    plan.run(y, weight, bias, x, workspace, by_block ? finish : nullptr);
   }
+  if (finish != nullptr && !by_block) finish_all(*finish, g.batch * g.channels * g.input_size());
 }
 
 template <class T>
@@ -297,15 +321,15 @@ Bytes convolve_transposed_workspace(const ConvolutionGeometry& g, int threads) {
 }
 
 template void convolve(const ConvolutionGeometry&, const float*, const float*, const float*, float*,
-                       std::span<std::byte>, int);
+                       std::span<std::byte>, int, const Finish*);
 template void convolve(const ConvolutionGeometry&, const double*, const double*, const double*,
-                       double*, std::span<std::byte>, int);
+                       double*, std::span<std::byte>, int, const Finish*);
 template Bytes convolve_workspace<float>(const ConvolutionGeometry&, int);
 template Bytes convolve_workspace<double>(const ConvolutionGeometry&, int);
 template void convolve_transposed(const ConvolutionGeometry&, const float*, const float*,
-                                  const float*, float*, std::span<std::byte>, int);
+                                  const float*, float*, std::span<std::byte>, int, const Finish*);
 template void convolve_transposed(const ConvolutionGeometry&, const double*, const double*,
-                                  const double*, double*, std::span<std::byte>, int);
+                                  const double*, double*, std::span<std::byte>, int, const Finish*);
 template Bytes convolve_transposed_workspace<float>(const ConvolutionGeometry&, int);
 template Bytes convolve_transposed_workspace<double>(const ConvolutionGeometry&, int);
 

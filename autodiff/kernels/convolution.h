@@ -8,6 +8,8 @@
 
 namespace palimpsest {
 
+struct Finish;
+
 /// Sizes of the trilinear form Σ y·(w ∗ x) that convolution and its two adjoints are the partial
 /// derivatives of: x is batch × channels × input, y is batch × results × output, w is
 /// results × channels/groups × kernel. There are always three spatial axes; missing ones stand in
@@ -36,10 +38,10 @@ struct ConvolutionGeometry {
 // `…_workspace` says for the same number of threads, aligned to 64: per thread some 256 KiB of
 // window values and 128 KiB of results, whatever the sizes, as long as a row of windows fits.
 
-/// y = w ∗ x + bias; `bias` holds `results` numbers or is null.
+/// y = w ∗ x + bias; `bias` holds `results` numbers or is null. `finish` is carried out on y.
 template <class T>
 void convolve(const ConvolutionGeometry& geometry, const T* x, const T* weight, const T* bias, T* y,
-              std::span<std::byte> workspace, int threads);
+              std::span<std::byte> workspace, int threads, const Finish* finish = nullptr);
 template <class T>
 Bytes convolve_workspace(const ConvolutionGeometry& geometry, int threads);
 
@@ -47,7 +49,8 @@ Bytes convolve_workspace(const ConvolutionGeometry& geometry, int threads);
 /// for every residue of the input's positions modulo the strides: nothing is added twice.
 template <class T>
 void convolve_transposed(const ConvolutionGeometry& geometry, const T* y, const T* weight,
-                         const T* bias, T* x, std::span<std::byte> workspace, int threads);
+                         const T* bias, T* x, std::span<std::byte> workspace, int threads,
+                         const Finish* finish = nullptr);
 template <class T>
 Bytes convolve_transposed_workspace(const ConvolutionGeometry& geometry, int threads);
 

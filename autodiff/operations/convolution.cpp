@@ -71,7 +71,7 @@ const Operation convolution_operation{
     .compute =
         [](const KernelCall& call) {
           with_operands(call, [&](const Geometry& g, auto x, auto weight, auto bias, auto y) {
-            convolve(g, x, weight, bias, y, call.workspace, call.threads);
+            convolve(g, x, weight, bias, y, call.workspace, call.threads, call.finish);
           });
         },
     .vjp =
@@ -85,6 +85,7 @@ const Operation convolution_operation{
         },
     .cost = cost,
     .workspace = workspace<convolve_workspace<float>, convolve_workspace<double>>,
+    .finishes = true,
 };
 
 const Operation transposed_convolution_operation{
@@ -96,7 +97,7 @@ const Operation transposed_convolution_operation{
     .compute =
         [](const KernelCall& call) {
           with_operands(call, [&](const Geometry& g, auto y, auto weight, auto bias, auto x) {
-            convolve_transposed(g, y, weight, bias, x, call.workspace, call.threads);
+            convolve_transposed(g, y, weight, bias, x, call.workspace, call.threads, call.finish);
           });
         },
     .vjp =
@@ -111,6 +112,7 @@ const Operation transposed_convolution_operation{
     .cost = cost,
     .workspace =
         workspace<convolve_transposed_workspace<float>, convolve_transposed_workspace<double>>,
+    .finishes = true,
 };
 
 const Operation weight_operation{

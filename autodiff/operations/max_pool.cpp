@@ -58,6 +58,7 @@ void compute_adjoint(const KernelCall& call) {
       std::fill_n(to, pool.input_size(), T(0));
       for_maxima(windows, x,
                  [&](std::int64_t position, std::int64_t place) { to[place] += y[position]; });
+      call.finished(plane * pool.input_size(), pool.input_size());
     });
   });
 }
@@ -78,6 +79,7 @@ const Operation max_pool_adjoint_operation{
                                p.input(1).shape(), pool, p.where()));
         },
     .cost = pool_cost,
+    .finishes = true,
 };
 
 void pull_back_pick(const Pullback& p, std::size_t picked) {

@@ -71,6 +71,8 @@ class Lowered::Builder {
         add_group(units[i], readings);
       } else if (const Accumulation* made = readings.accumulation(first)) {
         add_accumulation(*made);
+      } else if (const Finishing* finished = readings.finishing(first)) {
+        add_finishing(*finished);
       } else {
         add_single(first);
       }
@@ -146,6 +148,31 @@ class Lowered::Builder {
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
     lowered_.units_.push_back({made.product, none, true});
     add_value(tape_.first_output(made.sum));
+  }
+
+  void add_finishing(const Finishing& finished) {
+    const NodeView maker(tape_, finished.maker);
+    const NodeView node(tape_, finished.node);
+    std::vector<ValueId> inputs;
+    for (const ValueId input : tape_.inputs(finished.maker)) inputs.push_back(place_[input]);
+    Cost cost = cost_of(maker);
+    cost.flops += cost_of(node).flops;
+    for (std::uint32_t i = 0; i < node.input_count(); ++i) {
+      if (i == finished.made) continue;
+      inputs.push_back(place_[tape_.inputs(finished.node)[i]]);
+      cost.bytes += static_cast<double>(node.input(i).bytes());
+    }
+    Graph::Traits traits;
+    traits.cost = seconds_of(cost);
+    traits.workspace = workspace_of(maker, threads_);
+    const NodeId members[] = {finished.maker, finished.node};
+    traits.name = name_of_group(members);
+    const Graph::Output output{node.output().bytes()};
+    lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
+    lowered_.units_.push_back(
+        {finished.maker, none, false, static_cast<std::uint32_t>(lowered_.finishings_.size())});
+    lowered_.finishings_.push_back(finished);
+    add_value(tape_.first_output(finished.node));
   }
 
   void add_value(ValueId recorded) {

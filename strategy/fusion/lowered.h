@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "checkpoint/tape_graph.h"
+#include "strategy/fusion/finishes.h"
 #include "strategy/fusion/tile_program.h"
 
 namespace palimpsest {
@@ -15,8 +16,9 @@ class Lowered {
   /// What one node of the graph stands for.
   struct Entry {
     NodeId node;  ///< recorded; of a group the last, of an accumulation the product
-    std::uint32_t program = none;  ///< of a group
-    bool accumulates = false;      ///< the last input is added to what the node makes
+    std::uint32_t program = none;    ///< of a group
+    bool accumulates = false;        ///< the last input is added to what the node makes
+    std::uint32_t finishing = none;  ///< of a node that carries out another
   };
 
   /// Units for what `targets` need of a tape, elementwise nodes in groups; otherwise as `graph_of`.
@@ -40,6 +42,11 @@ class Lowered {
     const std::uint32_t program = units_[unit].program;
     return program == none ? nullptr : &programs_[program];
   }
+  /// What a node carries out on what it makes; null for others.
+  const Finishing* finishing(NodeId unit) const {
+    const std::uint32_t finishing = units_[unit].finishing;
+    return finishing == none ? nullptr : &finishings_[finishing];
+  }
   /// True for a product that is added to what comes last among the inputs.
   bool accumulates(NodeId unit) const { return units_[unit].accumulates; }
 
@@ -51,6 +58,7 @@ class Lowered {
   std::vector<Entry> units_;       // by node of the graph
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;
+  std::vector<Finishing> finishings_;
 };
 
 }  // namespace palimpsest

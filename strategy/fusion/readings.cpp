@@ -27,6 +27,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
       present_(std::move(present)),
       pointwise_(tape.node_count()),
       accumulation_(tape.node_count(), none),
+      finishing_(tape.node_count(), none),
       read_whole_(wanted) {
   for (NodeId node = tape.node_count(); node-- > 0;) {
     if (!needed_[node]) continue;
@@ -36,6 +37,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
     for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
   }
   accumulate();
+  finish();
   first_link_.reserve(tape.node_count() + 1);
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
@@ -58,18 +60,40 @@ void Readings::accumulate() {
       }
     }
     needed_[product] = false;
-    const ValueId base = behind_views(addend);
-    for (ValueId value = addend; value != base; value = tape_.inputs(tape_.producer(value))[0]) {
-      read_whole_[value] = true;
-    }
-    read_whole_[base] = true;
+    read_from_memory(addend);
   }
+}
+
+void Readings::finish() {
+  finishings_ = find_finishings(tape_, {needed_, pointwise_, present_, read_whole_});
+  for (std::uint32_t i = 0; i < finishings_.size(); ++i) {
+    const auto& [node, maker, made] = finishings_[i];
+    finishing_[node] = i;
+    pointwise_[node] = false;
+    needed_[maker] = false;
+    for (std::uint32_t k = 0; k < tape_.inputs(node).size(); ++k) {
+      if (k != made) read_from_memory(tape_.inputs(node)[k]);
+    }
+  }
+}
+
+void Readings::read_from_memory(ValueId value) {
+  const ValueId base = behind_views(value);
+  for (; value != base; value = tape_.inputs(tape_.producer(value))[0]) read_whole_[value] = true;
+  read_whole_[base] = true;
 }
 
 void Readings::link(NodeId node) {
   if (const Accumulation* made = accumulation(node)) {
     for (const ValueId input : tape_.inputs(made->product)) links_.push_back({input, false});
     links_.push_back({made->addend, false});
+    return;
+  }
+  if (const Finishing* finished = finishing(node)) {
+    for (const ValueId input : tape_.inputs(finished->maker)) links_.push_back({input, false});
+    for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
+      if (i != finished->made) links_.push_back({tape_.inputs(node)[i], false});
+    }
     return;
   }
   for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {

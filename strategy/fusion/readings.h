@@ -7,6 +7,7 @@
 #include "autodiff/operations/strided.h"
 #include "autodiff/tape.h"
 #include "strategy/fusion/accumulations.h"
+#include "strategy/fusion/finishes.h"
 
 namespace palimpsest {
 
@@ -35,7 +36,8 @@ struct Link {
 };
 
 /// Finds out what elementwise nodes read when they look through nodes that only move elements:
-/// such a node need not run, unless others read it too. Nor need a product that a sum makes itself.
+/// such a node need not run, unless others read it too. Nor need a product that a sum makes itself,
+/// or a node that carries out another on what it makes.
 class Readings {
  public:
   /// `needed` marks the nodes that have to run, `wanted` the values that must be there afterwards
@@ -52,6 +54,10 @@ class Readings {
   const Accumulation* accumulation(NodeId node) const {
     return accumulation_[node] == none ? nullptr : &accumulations_[accumulation_[node]];
   }
+  /// The same for a node that another one carries out on what it makes.
+  const Finishing* finishing(NodeId node) const {
+    return finishing_[node] == none ? nullptr : &finishings_[finishing_[node]];
+  }
   bool is_needed(NodeId node) const { return needed_[node]; }
   /// What a needed node reads; numbers are left out where a pointwise node makes them itself.
   std::span<const Link> links(NodeId node) const {
@@ -63,6 +69,8 @@ class Readings {
 
  private:
   void accumulate();
+  void finish();
+  void read_from_memory(ValueId value);
   void link(NodeId node);
   bool only_moves(NodeId node) const;
   bool is_transparent(ValueId value) const;
@@ -75,6 +83,8 @@ class Readings {
   std::vector<bool> pointwise_;
   std::vector<Accumulation> accumulations_;
   std::vector<std::uint32_t> accumulation_;  // by node
+  std::vector<Finishing> finishings_;
+  std::vector<std::uint32_t> finishing_;  // by node
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
   std::vector<bool> read_whole_;  // by value: wanted, or read by a node that runs and is no group
