@@ -11,7 +11,7 @@ constexpr Bytes most_turned = Bytes{128} << 10;
 constexpr Bytes most_partial = Bytes{1} << 20;
 // Tasks that suffice to keep many threads busy.
 constexpr std::int64_t enough_tasks = 16;
-constexpr std::int64_t most_slices = 8;
+constexpr std::int64_t most_slices = 16;
 // Fewer rows of patches would not make up for turning y.
 constexpr std::int64_t least_rows = 64;
 // Up to so many results of a group, products along positions beat those along results.
