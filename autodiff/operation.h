@@ -160,6 +160,8 @@ struct Operation {
   /// others, of as many elements and of its dtype, that is added to it: the bits are those of
   /// computing and then adding, except that of two NaNs either may come out.
   void (*accumulate)(const KernelCall&) = nullptr;
+  /// Whether `accumulate` may write its output where the input lies that is added. Null: never.
+  bool (*accumulates_in_place)(const NodeView&) = nullptr;
   /// Records the adjoints of the inputs; null when no derivative flows (comparisons, argmax, sign).
   void (*vjp)(const Pullback&) = nullptr;
   /// Null: one operation per output element and every operand moved once.

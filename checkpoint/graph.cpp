@@ -42,7 +42,11 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     total += bytes;
   };
   add(traits.workspace);
-  for (const auto& [bytes, view_of] : outputs) {
+  for (const auto& [bytes, view_of, takes_over] : outputs) {
+    if (takes_over < -1 || takes_over >= static_cast<int>(inputs.size())) {
+      refuse("has an output that takes over input " + std::to_string(takes_over) + " of " +
+             std::to_string(inputs.size()));
+    }
     if (bytes < 0) refuse("has an output of negative size");
     if (view_of < 0 && !traits.source) add(bytes);
     if (view_of >= -1 && view_of < static_cast<int>(inputs.size())) continue;
@@ -59,7 +63,8 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     const bool view = output.view_of >= 0;
     const ValueId root =
         view ? values_[inputs[static_cast<std::size_t>(output.view_of)]].storage : value;
-    values_.push_back({node, root, view ? 0 : output.bytes, traits.source, false, false});
+    values_.push_back(
+        {node, root, view ? 0 : output.bytes, traits.source, false, false, output.takes_over});
   }
   if (!traits.name.empty() || !names_.empty()) {
     names_.resize(node);
@@ -153,6 +158,7 @@ std::uint64_t Graph::structure_hash() const {
     hash = mix(
         hash, std::uint64_t{value.storage} << 2 | (value.present ? 2 : 0) | (value.target ? 1 : 0));
     hash = mix(hash, static_cast<std::uint64_t>(value.bytes));
+    if (value.takes_over >= 0) hash = mix(hash, static_cast<std::uint64_t>(value.takes_over));
   }
   return mix(hash, backward_begins_.value_or(none));
 }

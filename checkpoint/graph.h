@@ -22,6 +22,9 @@ class Graph {
     Bytes bytes = 0;
     /// Position among the node's inputs of the value whose storage it shares, or −1.
     int view_of = -1;
+    /// Position among the node's inputs of the value in whose storage it may be made, where nothing
+    /// is left there after the node, or −1.
+    int takes_over = -1;
   };
   struct Traits {
     double cost = 0;      ///< seconds the node takes
@@ -60,6 +63,8 @@ class Graph {
   ValueId storage(ValueId value) const { return values_[value].storage; }
   /// Position among the inputs of the value's node of one whose storage it shares, or −1.
   int view_of(ValueId value) const;
+  /// Position among the inputs of the value's node of one whose storage it may take over, or −1.
+  int takes_over(ValueId value) const { return values_[value].takes_over; }
   /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
   Bytes bytes(ValueId value) const { return values_[value].source ? 0 : values_[value].bytes; }
   /// Bytes of a source's value, which are outside every budget; 0 for any other value.
@@ -100,6 +105,7 @@ class Graph {
     bool source;
     bool present;
     bool target;
+    int takes_over;
     bool operator==(const Value&) const = default;
   };
 

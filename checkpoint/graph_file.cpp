@@ -16,8 +16,8 @@ constexpr const char* format = "palimpsest-graph";
 class Reader {
  public:
   void add(const JsonValue& node) {
-    static constexpr const char* keys[] = {"name",      "inputs", "outputs", "view_of",
-                                           "workspace", "cost",   "source"};
+    static constexpr const char* keys[] = {"name",       "inputs",    "outputs", "view_of",
+                                           "takes_over", "workspace", "cost",    "source"};
     node.require_members(keys);
     Graph::Traits traits;
     traits.name = node.at("name").text();
@@ -25,7 +25,10 @@ class Reader {
     read_inputs(node.at("inputs"));
     if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source reads nothing");
     read_outputs(node.at("outputs"));
-    if (node.has("view_of")) read_views(node.at("view_of"));
+    if (node.has("view_of")) read_positions(node.at("view_of"), &Graph::Output::view_of);
+    if (node.has("takes_over")) {
+      read_positions(node.at("takes_over"), &Graph::Output::takes_over);
+    }
     if (node.has("workspace")) traits.workspace = size(node.at("workspace"));
     const JsonValue cost = node.at("cost");
     traits.cost = cost.amount();
@@ -56,10 +59,10 @@ class Reader {
 
   void read_outputs(const JsonValue& list) {
     outputs_.clear();
-    for (std::size_t i = 0; i < list.size(); ++i) outputs_.push_back({size(list[i]), -1});
+    for (std::size_t i = 0; i < list.size(); ++i) outputs_.push_back({size(list[i])});
   }
 
-  void read_views(const JsonValue& list) {
+  void read_positions(const JsonValue& list, int Graph::Output::* member) {
     if (list.size() != outputs_.size()) {
       list.fail(std::to_string(list.size()) + " entries for " + std::to_string(outputs_.size()) +
                 " outputs; give one each");
@@ -68,9 +71,9 @@ class Reader {
       const std::int64_t position = list[i].integer();
       if (position < -1 || position >= static_cast<std::int64_t>(inputs_.size())) {
         list[i].fail("the node has no input " + std::to_string(position) + "; it has " +
-                     std::to_string(inputs_.size()) + ", and -1 says that it is no view");
+                     std::to_string(inputs_.size()) + ", and -1 stands for none");
       }
-      outputs_[i].view_of = static_cast<int>(position);
+      outputs_[i].*member = static_cast<int>(position);
     }
   }
 
@@ -104,16 +107,21 @@ class Reader {
 Json to_json(const Graph& graph, NodeId node) {
   Json outputs = Json::array();
   Json view_of = Json::array();
+  Json takes_over = Json::array();
   bool views = false;
+  bool takes = false;
   for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
     const ValueId value = graph.first_output(node) + i;
     outputs.push_back(graph.bytes(value) + graph.source_bytes(value));
     view_of.push_back(graph.view_of(value));
     views = views || graph.view_of(value) >= 0;
+    takes_over.push_back(graph.takes_over(value));
+    takes = takes || graph.takes_over(value) >= 0;
   }
   Json json{
       {"name", graph.name(node)}, {"inputs", graph.inputs(node)}, {"outputs", std::move(outputs)}};
   if (views) json["view_of"] = std::move(view_of);
+  if (takes) json["takes_over"] = std::move(takes_over);
   if (graph.workspace(node) > 0) json["workspace"] = graph.workspace(node);
   json["cost"] = graph.cost(node);
   if (graph.is_source(node)) json["source"] = true;

@@ -24,7 +24,9 @@ struct Interval {
 };
 
 /// Where in one arena everything lies while a schedule runs. Intervals that overlap in time never
-/// overlap in space, so buffers need no allocator and no fragmentation can break the budget.
+/// overlap in space, so buffers need no allocator and no fragmentation can break the budget. Except
+/// that an output may lie where the input does that it takes over, from the step that makes it on;
+/// the input's interval still lasts until it is dropped, and its bytes count.
 struct Layout {
   std::vector<Interval> intervals;  ///< by first step, values before workspace
   Bytes size = 0;                   ///< bytes of the arena: at least the simulated peak

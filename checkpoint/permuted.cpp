@@ -14,7 +14,8 @@ Permuted::Permuted(const Graph& graph, std::span<const NodeId> order) {
       const ValueId value = graph.first_output(node) + i;
       moved[value] = static_cast<ValueId>(values_.size());
       values_.push_back(value);
-      outputs.push_back({graph.bytes(value) + graph.source_bytes(value), graph.view_of(value)});
+      outputs.push_back({graph.bytes(value) + graph.source_bytes(value), graph.view_of(value),
+                         graph.takes_over(value)});
     }
     nodes_.push_back(node);
     graph_.add_node(inputs, outputs,

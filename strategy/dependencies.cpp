@@ -100,7 +100,13 @@ class Dependencies::Builder {
   void occupy(std::uint32_t index, std::uint32_t step) {
     const Interval& interval = plan_.layout.intervals[index];
     addresses_.take(interval.offset, interval.offset + interval.bytes, index,
-                    [&](std::uint32_t before) { depend(step, closer_[before]); });
+                    [&](std::uint32_t before) {
+                      if (closer_[before] != none) return depend(step, closer_[before]);
+                      // Not closed yet: it is taken over.
+                      const Storage& storage = storages_[plan_.layout.intervals[before].storage];
+                      for (const std::uint32_t reader : storage.readers) depend(step, reader);
+                      depend(step, storage.writer);
+                    });
     if (interval.storage == Interval::workspace) {
       closer_[index] = step;
       dependencies_.steps_[step].workspace = index;

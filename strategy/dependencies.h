@@ -11,9 +11,9 @@ namespace palimpsest {
 /// which steps must have finished before it may start.
 ///
 /// Edges are of two kinds. Data: a step that reads a storage follows the one that wrote it. Memory:
-/// a step that opens an interval follows whatever last occupied any of its addresses, and a drop
-/// follows every reader. Hence any order that respects the edges, on any number of threads,
-/// computes the same bits and never occupies more than the layout.
+/// a step that opens an interval follows whatever last occupied any of its addresses, or read what
+/// it takes over, and a drop follows every reader. Hence any order that respects the edges, on any
+/// number of threads, computes the same bits and never occupies more than the layout.
 class Dependencies {
  public:
   Dependencies(const Graph& graph, const Plan& plan);

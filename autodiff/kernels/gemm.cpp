@@ -62,6 +62,11 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 template <class T>
+bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m > 1 && n > 1 && k >= unpacked_sizes && k <= most_depth<T>;
+}
+
+template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
   if (m == 0 || n == 0) return;
@@ -91,6 +96,8 @@ void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   }
 }
 
+template bool gemm_writes_once<float>(std::int64_t, std::int64_t, std::int64_t);
+template bool gemm_writes_once<double>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t);
 template void gemm_serial(const Gemm<float>&, std::span<std::byte>);

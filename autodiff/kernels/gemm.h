@@ -10,7 +10,7 @@ namespace palimpsest {
 /// C = α·op(A)·op(B), or C += α·op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
 /// given leading dimensions (elements from row to row as stored). An addend D, whose rows lie as
 /// far apart as those of C, is added to each element once that is complete; then α is 1, and D is
-/// not where C is. T is float or double.
+/// C only where `gemm_batch_adds_in_place`. T is float or double.
 template <class T>
 struct Gemm {
   bool transpose_a = false;
@@ -35,6 +35,11 @@ struct Gemm {
 /// `gemm_workspace<T>(m, n, k)` bytes aligned to 64.
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
+
+/// True where the product, and any part of it with rows and columns no fewer than 2, writes each
+/// element once.
+template <class T>
+bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k);
 
 /// Bytes of packing space one thread needs; no fewer for larger sizes.
 template <class T>
@@ -66,6 +71,10 @@ struct BatchAxis {
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace);
+/// True where no element of C is written before it is complete.
+template <class T>
+bool gemm_batch_adds_in_place(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
+                              std::int64_t terms);
 template <class T>
 Bytes gemm_batch_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
                            std::int64_t terms, int threads);

@@ -218,6 +218,13 @@ Bytes gemm_batch_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::
 }
 
 template <class T>
+bool gemm_batch_adds_in_place(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
+                              std::int64_t terms) {
+  return terms == 1 && gemm_writes_once<T>(m, n, k) &&
+         Split(m, n, k, outputs, terms, 1).slices == 1;
+}
+
+template <class T>
 void gemm(const Gemm<T>& product, std::span<std::byte> workspace) {
   gemm_batch(product, {}, {}, workspace);
 }
@@ -235,6 +242,10 @@ template Bytes gemm_batch_workspace<float>(std::int64_t, std::int64_t, std::int6
                                            std::int64_t, int);
 template Bytes gemm_batch_workspace<double>(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                             std::int64_t, int);
+template bool gemm_batch_adds_in_place<float>(std::int64_t, std::int64_t, std::int64_t,
+                                              std::int64_t, std::int64_t);
+template bool gemm_batch_adds_in_place<double>(std::int64_t, std::int64_t, std::int64_t,
+                                               std::int64_t, std::int64_t);
 template void gemm(const Gemm<float>&, std::span<std::byte>);
 template void gemm(const Gemm<double>&, std::span<std::byte>);
 template Bytes parallel_gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t, int);

@@ -108,6 +108,13 @@ const Operation matmul_operation{
     .summary = "matrix products over the last two axes, broadcast over those in front",
     .compute = compute,
     .accumulate = compute,
+    .accumulates_in_place =
+        [](const NodeView& node) {
+          const BatchedProduct p(node);
+          return visit_floating(node.output().dtype, [&]<class T>(T) {
+            return gemm_batch_adds_in_place<T>(p.m, p.n, p.k, p.output_count, p.term_count);
+          });
+        },
     .vjp = pull_back,
     .cost =
         [](const NodeView& node) {

@@ -144,7 +144,11 @@ class Lowered::Builder {
     traits.workspace = workspace_of(product, threads_);
     const NodeId members[] = {made.product, made.sum};
     traits.name = name_of_group(members);
-    const Graph::Output output{sum.output().bytes()};
+    const auto in_place = tape_.operation(made.product).accumulates_in_place;
+    Graph::Output output{sum.output().bytes()};
+    if (in_place != nullptr && in_place(product)) {
+      output.takes_over = static_cast<int>(inputs.size()) - 1;
+    }
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
     lowered_.units_.push_back({made.product, none, true});
     add_value(tape_.first_output(made.sum));

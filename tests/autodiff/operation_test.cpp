@@ -131,8 +131,11 @@ void check_accumulation(const OperationRow& row, DType dtype) {
     const Tensor addend = Tensor::normal(type.shape, 17, 0, 100, type.dtype);
     inputs.push_back({addend.buffer().get(), type});
     for (const int threads : {1, 2, 4}) {
-      const Tensor sum = Tensor::zeros(type.shape, type.dtype);
+      const auto may = operation.accumulates_in_place;
+      const bool in_place = threads > 1 && may != nullptr && may(view);
+      const Tensor sum = addend.clone();
       const Operand output{sum.buffer().get(), type};
+      inputs.back().data = in_place ? output.data : addend.buffer().get();
       const Bytes bytes = workspace_of(view, threads);
       const Buffer workspace = allocate_buffer(bytes);
       tbb::task_arena(threads).execute([&] {

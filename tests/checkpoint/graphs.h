@@ -97,7 +97,7 @@ inline Graph laid_out(const Graph& graph) {
     std::vector<Graph::Output> outputs;
     for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
       const ValueId value = graph.first_output(node) + i;
-      Graph::Output output{palimpsest::laid_out(graph.bytes(value)), -1};
+      Graph::Output output{palimpsest::laid_out(graph.bytes(value)), -1, graph.takes_over(value)};
       const auto inputs = graph.inputs(node);
       for (std::size_t k = 0; graph.storage(value) != value && k < inputs.size(); ++k) {
         if (graph.storage(inputs[k]) == graph.storage(value)) output.view_of = static_cast<int>(k);
@@ -107,6 +107,36 @@ inline Graph laid_out(const Graph& graph) {
     result.add_node(graph.inputs(node), outputs,
                     {.cost = graph.cost(node),
                      .workspace = palimpsest::laid_out(graph.workspace(node)),
+                     .source = graph.is_source(node)});
+  }
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    if (graph.is_present(value)) result.set_present(value);
+  }
+  for (const ValueId target : graph.targets()) result.add_target(target);
+  if (graph.backward_begins()) result.set_backward_begins(*graph.backward_begins());
+  return result;
+}
+
+/// The same graph with outputs that may take over the storage of an input, as large as that.
+inline Graph taking_over(const Graph& graph, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  Graph result;
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    const auto inputs = graph.inputs(node);
+    std::vector<Graph::Output> outputs;
+    for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
+      const ValueId value = graph.first_output(node) + i;
+      Graph::Output output{graph.bytes(value) + graph.source_bytes(value), graph.view_of(value)};
+      if (output.view_of < 0 && !inputs.empty() && random() % 2 == 0) {
+        output.takes_over = static_cast<int>(random() % inputs.size());
+        const ValueId root = result.storage(inputs[static_cast<std::size_t>(output.takes_over)]);
+        output.bytes = result.bytes(root) + result.source_bytes(root);
+      }
+      outputs.push_back(output);
+    }
+    result.add_node(inputs, outputs,
+                    {.cost = graph.cost(node),
+                     .workspace = graph.workspace(node),
                      .source = graph.is_source(node)});
   }
   for (ValueId value = 0; value < graph.value_count(); ++value) {

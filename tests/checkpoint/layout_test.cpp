@@ -66,6 +66,72 @@ TEST_CASE("layout: intervals agree with the simulation and never overlap") {
   });
 }
 
+/// Three nodes that may each be made where the one before lies.
+Graph takers(bool read_again, bool first_present) {
+  GraphBuilder b;
+  const ValueId x = b.source(1000);
+  const ValueId a = b.node({x}, 100);
+  std::vector<ValueId> made{a};
+  for (int i = 0; i < 2; ++i) {
+    const ValueId inputs[] = {x, made.back()};
+    const Graph::Output output{100, -1, 1};
+    made.push_back(b.graph.first_output(b.graph.add_node(inputs, {&output, 1}, {.cost = 1})));
+  }
+  if (read_again) made.push_back(b.node({made[1], made[2]}, 100));
+  if (first_present) b.graph.set_present(a);
+  b.graph.add_target(made.back());
+  return std::move(b.graph);
+}
+
+TEST_CASE("layout: what takes over lies where what it takes over lay") {
+  const auto offsets = [](const Graph& graph) {
+    const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
+    const Layout layout = lay_out(graph, schedule);
+    CHECK(layout.size >= simulate(graph, schedule).peak);
+    std::vector<Bytes> list;
+    for (const Interval& interval : layout.intervals) list.push_back(interval.offset);
+    return list;
+  };
+  const auto all = offsets(takers(false, false));
+  CHECK((all[0] == all[1] && all[1] == all[2]));
+  const auto read = offsets(takers(true, false));
+  CHECK(read[0] == read[1]);
+  CHECK(read[1] != read[2]);
+  const auto present = offsets(takers(false, true));
+  CHECK(present[0] != present[1]);
+  CHECK(present[1] == present[2]);
+}
+
+TEST_CASE("layout: intervals overlap only where one takes over the other") {
+  rc::prop("and that is dropped at once", [](std::uint32_t seed) {
+    const Graph graph = tests::taking_over(tests::random_graph(seed, 5 + seed % 60), seed);
+    const Schedule schedule = drop_after_last_use(graph, graph.needed_nodes());
+    const Simulation simulation = simulate(graph, schedule);
+    for (const Bytes enough : {Bytes{0}, simulation.peak, 2 * simulation.peak}) {
+      const Layout layout = lay_out(graph, schedule, enough);
+      RC_ASSERT(layout.size >= simulation.peak);
+      for (const Interval& a : layout.intervals) {
+        RC_ASSERT(a.offset + a.bytes <= layout.size);
+        for (const Interval& b : layout.intervals) {
+          if (&a == &b || b.first < a.first || a.last < b.first) continue;
+          if (a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) continue;
+          RC_ASSERT(a.offset == b.offset);
+          RC_ASSERT(a.bytes == b.bytes);
+          RC_ASSERT(b.storage != Interval::workspace);
+          const NodeId node = graph.producer(b.storage);
+          const int position = graph.takes_over(b.storage);
+          RC_ASSERT(position >= 0);
+          RC_ASSERT(graph.storage(graph.inputs(node)[static_cast<std::size_t>(position)]) ==
+                    a.storage);
+          for (std::uint32_t k = b.first + 1; k <= a.last; ++k) {
+            RC_ASSERT(schedule.steps[k].kind == Step::Kind::drop);
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("layout: what is small fits in between what is large") {
   GraphBuilder b;
   ValueId last = b.source(8);

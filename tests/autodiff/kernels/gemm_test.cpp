@@ -157,6 +157,7 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
   }));
   const std::int64_t gap = GENERATE(0, 3);
   const bool vanishing = GENERATE(false, true);
+  bool in_place = false;
   for (int flags = 0; flags < 8; ++flags) {
     CAPTURE(sizes.m, sizes.n, sizes.k, gap, vanishing, flags);
     Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
@@ -177,12 +178,26 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
         expected[at] += addend[at];
       }
     }
+    const auto check = [&] {
+      for (const int threads : {1, 2, 4}) {
+        one.run(threads);
+        CHECK(std::memcmp(expected.data(), one.c.data(), expected.size() * sizeof(TestType)) == 0);
+      }
+    };
     one.product.addend = addend.data();
-    for (const int threads : {1, 2, 4}) {
-      one.run(threads);
-      CHECK(std::memcmp(expected.data(), one.c.data(), expected.size() * sizeof(TestType)) == 0);
+    check();
+    if (flags >= 4 || !gemm_batch_adds_in_place<TestType>(sizes.m, sizes.n, sizes.k, 1, 1))
+      continue;
+    in_place = true;
+    for (std::int64_t i = 0; i < sizes.m; ++i) {
+      const auto row = i * one.product.ldc;
+      std::copy_n(addend.begin() + row, sizes.n, one.before.begin() + row);
     }
+    one.product.addend = one.c.data();
+    check();
   }
+  const bool deep = sizes.k > (sizeof(TestType) == 4 ? 384 : 256);
+  CHECK(in_place == (sizes.m > 1 && sizes.n > 1 && sizes.k >= 20 && !deep));
 }
 
 TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double) {
