@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "autodiff/operations/binary.h"
+#include "autodiff/adjoints.h"
 #include "autodiff/operations/leaf.h"
 
 namespace palimpsest {
@@ -27,36 +27,6 @@ Var Pullback::adjoint(std::size_t i) const {
 }
 
 namespace {
-
-/// The adjoints of the values in [begin, end), summed up while nodes are walked downwards.
-class Adjoints {
- public:
-  Adjoints(Tape& tape, ValueId begin, ValueId end)
-      : tape_(tape), begin_(begin), reached_(end - begin), sums_(end - begin, none) {}
-
-  bool reached(ValueId value) const { return inside(value) && reached_[value - begin_]; }
-  void mark_reached(ValueId value) { reached_[value - begin_] = true; }
-
-  Var sum(ValueId value) const {
-    if (!inside(value) || sums_[value - begin_] == none) return Var();
-    return tape_.var(sums_[value - begin_]);
-  }
-
-  void add(ValueId value, const Var& contribution) {
-    ValueId& sum = sums_[value - begin_];
-    sum = sum == none ? contribution.id() : palimpsest::add(tape_.var(sum), contribution).id();
-  }
-
- private:
-  bool inside(ValueId value) const {
-    return value >= begin_ && value - begin_ < static_cast<ValueId>(reached_.size());
-  }
-
-  Tape& tape_;
-  ValueId begin_;
-  std::vector<bool> reached_;
-  std::vector<ValueId> sums_;
-};
 
 /// Marks every value in nodes [first, last] through which a derivative flows from an x.
 void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoints) {

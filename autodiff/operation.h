@@ -8,6 +8,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "autodiff/arithmetic.h"
 #include "autodiff/tensor.h"
 
 namespace palimpsest {
@@ -77,6 +78,31 @@ struct PointwiseCall {
 struct PointwiseKernel {
   void (*run)(const PointwiseCall&) = nullptr;
   bool steps = false;
+  /// What it does, where that is no more than this, to inputs 0 and 1 or to input 0 and `number`.
+  ArithmeticStep arithmetic = ArithmeticStep::none;
+  /// Writes the number that the node was given, in the dtype of its input.
+  void (*number)(const Attributes& attributes, std::byte* to) = nullptr;
+};
+
+/// A reduction whose results are each made of `elements` elements side by side, one result's behind
+/// the other's: carried out piece by piece, with the bits of `compute`. Null when there is none.
+///
+/// A result is made of segments of `segment` elements, the last one's excepted, which may be folded
+/// at the same time. Between `begin` and `end` a segment is given in pieces, in order; each is a
+/// multiple of `piece` elements or ends the segment.
+struct FoldKernel {
+  static constexpr std::int64_t piece = 256;
+  static constexpr std::int64_t state_bytes = 640;
+  static constexpr std::int64_t total_bytes = 8;
+
+  std::int64_t elements = 0;
+  std::int64_t segment = 0;
+  void (*begin)(std::byte* state, std::int64_t elements) = nullptr;
+  void (*add)(std::byte* state, const std::byte* x, std::int64_t n) = nullptr;
+  void (*end)(std::byte* state, std::byte* total) = nullptr;
+  /// The result from the totals of its segments, which it may change.
+  void (*finish)(const Attributes& attributes, std::byte* totals, std::int64_t segments,
+                 std::byte* to) = nullptr;
 };
 
 /// An elementwise operation that is carried out, in place, on what a kernel makes while that is in
@@ -127,12 +153,13 @@ struct Access {
 };
 
 /// Elements [begin, end) of the output of an operation that only moves elements: those of an input,
-/// all of them in order, or one number.
+/// from element `from` on in order, or one number.
 struct Stretch {
   std::int64_t begin;
   std::int64_t end;
   int input;  ///< −1: `number` in every place
   double number = 0;
+  std::int64_t from = 0;
 };
 
 /// What running a node takes, for the planners.
@@ -172,10 +199,12 @@ struct Operation {
   /// For elementwise operations, whose inputs broadcast: the kernel of a run of elements, which has
   /// the bits of `compute`; a null one for operands it does not take.
   PointwiseKernel (*pointwise)(const NodeView&) = nullptr;
+  /// For reductions; a null kernel where elements do not lie side by side.
+  FoldKernel (*fold)(const NodeView&) = nullptr;
   /// For operations of one input that take each element from one place of it.
   Access (*access)(const NodeView&) = nullptr;
-  /// For operations that put inputs one behind the other: the stretches of the output, in order;
-  /// none where they do not lie so in memory.
+  /// For operations that put stretches of inputs one behind the other: those of the output, in
+  /// order; none where they do not lie so in memory.
   std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
   HalfSupport half = HalfSupport::widened;

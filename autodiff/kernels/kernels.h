@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "autodiff/arithmetic.h"
 #include "autodiff/kernels/convolution_kernels.h"
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/kernels/normalize.h"
@@ -23,6 +25,11 @@ using AdjointKernel = void (*)(const T* dy, const T* z, T* dx, std::int64_t n,
 template <class T, class Y>
 using BinaryKernel = void (*)(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step,
                               Y* y, std::int64_t n);
+
+/// y[i] = second(first(a[i·steps[0]], b[i·steps[1]]), c[i·steps[2]]) for i in [0, n), steps 0 or 1
+/// and one of the first two 1: two steps of arithmetic, each rounded. `inputs` are a, b and c.
+using PairKernel = void (*)(const std::byte* const* inputs, const std::int64_t* steps, std::byte* y,
+                            std::int64_t n);
 
 /// One matrix product with the blocking and workspace given; see kernels/gemm.cpp.
 template <class T>
@@ -52,6 +59,9 @@ struct Kernels {
   const BinaryKernel<double, bool>* compare_f64;
   const BinaryKernel<std::int64_t, bool>* compare_i64;
   const BinaryKernel<std::int32_t, bool>* compare_i32;
+  /// Null where the first step is `none` or `subtract_from`, or the second is `none`.
+  PairKernel (*pair_f32)(ArithmeticStep first, ArithmeticStep second);
+  PairKernel (*pair_f64)(ArithmeticStep first, ArithmeticStep second);
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
   SoftmaxKernels<float> softmax_f32;

@@ -12,6 +12,7 @@ Kernels make_kernels();
 void add_unary(Kernels& kernels);
 void add_adjoint(Kernels& kernels);
 void add_binary(Kernels& kernels);
+void add_pairs(Kernels& kernels);
 void add_gemm(Kernels& kernels);
 void add_softmax(Kernels& kernels);
 void add_convolution(Kernels& kernels);

@@ -68,12 +68,15 @@ void compare_run(const PointwiseCall& call) {
                                  call.to<bool>(), call.n);
 }
 
-template <std::size_t index>
+template <class F>
 PointwiseKernel run_of(const NodeView& node) {
   const DType dtype = node.output().dtype;
   if (is_half(dtype)) return {};
-  return visit_numeric(dtype,
-                       []<class T>(T) { return PointwiseKernel{compute_run<index, T>, true}; });
+  const auto arithmetic = is_floating(dtype) ? functions::arithmetic_of<F>() : ArithmeticStep::none;
+  return visit_numeric(dtype, [&]<class T>(T) {
+    constexpr std::size_t index = functions::position<F, functions::Binary>;
+    return PointwiseKernel{compute_run<index, T>, true, arithmetic};
+  });
 }
 
 template <std::size_t index>
@@ -120,8 +123,7 @@ Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullbac
 template <class... F>
 auto make_binary(functions::List<F...>) {
   return std::array{describe<F>(compute<functions::position<F, functions::Binary>>,
-                                pullback_of<F>(),
-                                run_of<functions::position<F, functions::Binary>>)...};
+                                pullback_of<F>(), run_of<F>)...};
 }
 
 template <class... F>

@@ -10,6 +10,7 @@ namespace palimpsest::functions {
 
 struct Add {
   static constexpr Text text{"add", "y = a + b", "sum", 1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::add;
   static auto value(const auto& a, const auto& b) { return a + b; }
   template <class V>
   static V da(const V& dy, const V&, const V&, const V&) {
@@ -23,6 +24,7 @@ struct Add {
 
 struct Subtract {
   static constexpr Text text{"subtract", "y = a - b", "difference", 1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::subtract;
   static auto value(const auto& a, const auto& b) { return a - b; }
   template <class V>
   static V da(const V& dy, const V&, const V&, const V&) {
@@ -36,6 +38,7 @@ struct Subtract {
 
 struct Multiply {
   static constexpr Text text{"multiply", "y = a·b, ∂y/∂a = b, ∂y/∂b = a", "product", 1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static auto value(const auto& a, const auto& b) { return a * b; }
   template <class V>
   static V da(const V& dy, const V&, const V& b, const V&) {

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <utility>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/placed.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/strided.h"
@@ -126,6 +128,40 @@ void require_parts(std::span<const Var> parts, const char* operation, const Wher
 }  // namespace
 
 std::span<const Operation* const> concat_operations() { return family; }
+
+std::vector<Var> put_together(const std::vector<Var>& padded) {
+  std::vector<std::pair<Placed, Var>> parts;
+  for (const Var& one : padded) parts.emplace_back(*placed_among_zeros(one), one);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.axis, a.first.begin) < std::pair(b.first.axis, b.first.begin);
+  });
+  struct Row {
+    PartAttributes attributes;
+    std::vector<Var> parts;
+    std::int64_t end;
+    Var padded;  // the first
+  };
+  std::vector<Row> rows;
+  for (const auto& [part, whole] : parts) {
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&, axis = part.axis, begin = part.begin](const Row& known) {
+                              return known.attributes.axis == axis && known.end <= begin;
+                            });
+    if (row == rows.end()) row = rows.insert(row, {{part.axis, {}}, {}, 0, whole});
+    row->attributes.begins.push_back(part.begin);
+    row->parts.push_back(part.part);
+    row->end = part.end();
+  }
+  std::vector<Var> together;
+  for (Row& row : rows) {
+    const Tape& tape = row.padded.tape();
+    together.push_back(row.parts.size() == 1
+                           ? row.padded
+                           : record_concat(row.parts, std::move(row.attributes), row.padded.type(),
+                                           tape.where(row.padded.node())));
+  }
+  return together;
+}
 
 Var concat(std::span<const Var> parts, int axis, Where where) {
   require_parts(parts, "concat", where);

@@ -10,9 +10,9 @@ FoldPlan::FoldPlan(const ReductionWalk& reduction) {
   items = reduction.groups() * tiles;
   segments = 1;
   segment_rows = reduction.rows();
-  // Enough tasks for any machine; each has some 64 Ki elements.
+  // Enough tasks for any machine; each has some 16 Ki elements.
   constexpr std::int64_t few = 64;
-  constexpr std::int64_t work = 65536;
+  constexpr std::int64_t work = 16384;
   if (items == 0 || items >= few || reduction.rows() * width < 2 * work) return;
   const std::int64_t wanted = std::min(divide_up(reduction.rows() * width, work), 4 * few / items);
   segment_rows = divide_up(reduction.rows(), wanted);

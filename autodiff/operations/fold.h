@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "autodiff/operations/reduction.h"
+#include "autodiff/operations/row_fold.h"
 #include "autodiff/parallel.h"
 #include "autodiff/tape.h"
 
@@ -15,13 +16,7 @@
 /// f64, so rounding does not grow with the length. The order depends on the shape only.
 namespace palimpsest {
 
-/// What blocks of T are totalled in.
-template <class T>
-using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
-
 inline constexpr std::int64_t fold_columns = 512;  ///< most columns added up side by side
-inline constexpr std::int64_t fold_lanes = 64;     ///< elements that short rows are gathered to
-inline constexpr std::int64_t fold_rows = 64;      ///< rows of a block
 
 /// How a reduction is cut into tasks: tiles of columns, and, where results are few, segments of
 /// rows whose totals are added up in order afterwards.
@@ -51,21 +46,6 @@ Bytes fold_workspace(const NodeView& node, int threads);
 template <class Rule, class T>
 concept Mapping = requires(const Rule& rule, T* x) { rule.map(x, x, x, std::int64_t{}); };
 
-template <class Rule, class T>
-void combine_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride, std::int64_t width,
-                  T* __restrict sums) {
-  for (; rows >= 4; rows -= 4, x += 4 * stride) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      const T first = Rule::template combine<T>(x[i], x[stride + i]);
-      const T second = Rule::template combine<T>(x[2 * stride + i], x[3 * stride + i]);
-      sums[i] = Rule::template combine<T>(sums[i], Rule::template combine<T>(first, second));
-    }
-  }
-  for (; rows > 0; --rows, x += stride) {
-    for (std::int64_t i = 0; i < width; ++i) sums[i] = Rule::template combine<T>(sums[i], x[i]);
-  }
-}
-
 /// `combine_rows` of the elements' images under the rule's function, if it has one.
 template <class Rule, class T>
 void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
@@ -91,6 +71,14 @@ void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
 template <class Rule, class T>
 void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
               std::int64_t width, const T* center, Total<T>* totals) {
+  if constexpr (!Mapping<Rule, T>) {
+    if (width == 1 && stride == 1) {
+      RowFold<Rule, T> fold(rows, totals[0]);
+      fold.add(x, rows);
+      totals[0] = fold.total();
+      return;
+    }
+  }
   alignas(64) T sums[fold_columns];
   const auto join = [&] {
     for (std::int64_t i = 0; i < width; ++i) {
@@ -108,11 +96,7 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
       const std::int64_t count = std::min(rows / lanes, fold_rows);
       std::fill_n(sums, together, Rule::template identity<T>());
       map_rows(rule, x, count, together, together, lane_centers, sums);
-      for (std::int64_t n = lanes; n > 1;) {
-        const std::int64_t half = (n + 1) / 2;
-        combine_rows<Rule>(sums + half * width, 1, 0, (n - half) * width, sums);
-        n = half;
-      }
+      combine_lanes<Rule>(sums, lanes, width);
       join();
       x += count * together;
       rows -= count * lanes;
@@ -178,10 +162,13 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
     return;
   }
   auto* partials = reinterpret_cast<Total<T>*>(workspace.data());
-  parallel_chunks(plan.items * plan.segments, 1, [&](std::int64_t task, std::int64_t) {
-    const std::int64_t begin = task % plan.segments * plan.segment_rows;
-    const std::int64_t end = std::min(begin + plan.segment_rows, reduction.rows());
-    fold_rows_of(task / plan.segments, begin, end, partials + task * plan.width);
+  const double cost = static_cast<double>(plan.segment_rows) * static_cast<double>(plan.width);
+  parallel_chunks(plan.items * plan.segments, grain_for(cost), [&](auto first, auto last) {
+    for (std::int64_t task = first; task < last; ++task) {
+      const std::int64_t begin = task % plan.segments * plan.segment_rows;
+      const std::int64_t end = std::min(begin + plan.segment_rows, reduction.rows());
+      fold_rows_of(task / plan.segments, begin, end, partials + task * plan.width);
+    }
   });
   parallel_chunks(plan.items, 1, [&](std::int64_t item, std::int64_t) {
     Total<T>* totals = partials + item * plan.segments * plan.width;
@@ -273,6 +260,9 @@ struct Summing {
 /// Sums divided by `count`.
 struct Averaging : Summing {
   double count;
+  static Averaging of(const Attributes& attributes) {
+    return {{}, attributes.as<ReduceAttributes>().number};
+  }
   template <class T>
   T finish(Total<T> total, T) const {
     return static_cast<T>(total / count);

@@ -11,6 +11,7 @@ namespace palimpsest {
 namespace {
 
 struct Sum : Summing {
+  static Sum of(const Attributes&) { return {}; }
   template <class T>
   T finish(Total<T> total, T) const {
     return static_cast<T>(total);
@@ -18,6 +19,7 @@ struct Sum : Summing {
 };
 
 struct Product {
+  static Product of(const Attributes&) { return {}; }
   template <class V>
   static V combine(V a, V b) {
     if constexpr (std::is_integral_v<V>) {
@@ -55,6 +57,18 @@ void compute_numbers(const KernelCall& call) {
   fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
 
+/// Short rows are not worth it.
+template <class Rule>
+FoldKernel fold_kernel(const NodeView& node) {
+  const ValueType x = node.input(0);
+  const ReductionWalk reduction(x.shape, node.attributes().as<ReduceAttributes>().mask);
+  const bool side_by_side = reduction.columns() == 1 && reduction.run() == reduction.rows();
+  if (!side_by_side || reduction.rows() < fold_lanes || is_half(x.dtype)) return {};
+  return visit_numeric(x.dtype, [&]<class T>(T) {
+    return row_fold_kernel<Rule, T>(reduction.rows(), FoldPlan(reduction).segment_rows);
+  });
+}
+
 Cost one_pass(const NodeView& node) { return fold_cost(node, 1, 1); }
 
 const AxisMask& mask_of(const Pullback& p) { return p.attributes().as<ReduceAttributes>().mask; }
@@ -71,6 +85,7 @@ const Operation sum_operation{
         },
     .cost = one_pass,
     .workspace = fold_workspace,
+    .fold = fold_kernel<Sum>,
 };
 
 const Operation mean_operation{
@@ -91,6 +106,7 @@ const Operation mean_operation{
         },
     .cost = one_pass,
     .workspace = fold_workspace,
+    .fold = fold_kernel<Averaging>,
 };
 
 /// For each element along axis 1 of (before, n, after) the product of the others: products of
@@ -133,6 +149,7 @@ const Operation prod_operation{
         },
     .cost = one_pass,
     .workspace = fold_workspace,
+    .fold = fold_kernel<Product>,
 };
 
 const Operation all_operation{

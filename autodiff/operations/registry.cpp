@@ -16,9 +16,9 @@ std::span<const Operation* const> operations() {
              triangle_operations(),      cholesky_operations(),    triangular_solve_operations(),
              solve_operations(),         determinant_operations(), qr_operations(),
              eigh_operations(),          sparse_operations(),      slice_operations(),
-             concat_operations(),        index_operations(),       random_operations(),
-             convolution_operations(),   max_pool_operations(),    average_pool_operations(),
-             resize_operations(),        grid_sample_operations(),
+             concat_operations(),        roll_operations(),        index_operations(),
+             random_operations(),        convolution_operations(), max_pool_operations(),
+             average_pool_operations(),  resize_operations(),      grid_sample_operations(),
          }) {
       list.insert(list.end(), family.begin(), family.end());
     }

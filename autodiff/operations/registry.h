@@ -32,6 +32,7 @@ std::span<const Operation* const> eigh_operations();
 std::span<const Operation* const> sparse_operations();
 std::span<const Operation* const> slice_operations();
 std::span<const Operation* const> concat_operations();
+std::span<const Operation* const> roll_operations();
 std::span<const Operation* const> index_operations();
 std::span<const Operation* const> random_operations();
 std::span<const Operation* const> convolution_operations();

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/placed.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/strided.h"
@@ -204,6 +205,25 @@ void require_widths(const Var& x, const std::vector<Padding>& widths, const Wher
 
 std::span<const Operation* const> slice_operations() { return family; }
 
+std::optional<Placed> placed_among_zeros(const Var& padded) {
+  Tape& tape = padded.tape();
+  const NodeId node = padded.node();
+  if (&tape.operation(node) != &pad_operation) return {};
+  const auto& [places, number] = tape.attributes(node).as<PadAttributes>();
+  const Var part = tape.var(tape.inputs(node)[0]);
+  const Shape inner = part.shape();
+  const Shape shape = padded.shape();
+  std::optional<int> along;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (places.steps[at(axis)] != 1) return {};
+    if (inner[axis] == shape[axis]) continue;
+    if (along) return {};
+    along = axis;
+  }
+  if (number != 0 || !along) return {};
+  return Placed{part, *along, places.starts[at(*along)]};
+}
+
 Var slice(const Var& x, std::span<const Slice> ranges, Where where) {
   require_value(x, "slice", where);
   const Shape shape = x.shape();
@@ -266,17 +286,6 @@ Var flip(const Var& x, const Axes& axes, Where where) {
   for (const int axis : axes) turn(shape.wrap(axis, "flip", where));
   for (int axis = 0; axes.empty() && axis < shape.rank(); ++axis) turn(axis);
   return record_slice(x, places, shape, where);
-}
-
-Var roll(const Var& x, std::int64_t shift, int axis, Where where) {
-  require_value(x, "roll", where);
-  const int wrapped = x.shape().wrap(axis, "roll", where);
-  const std::int64_t n = x.shape()[wrapped];
-  const std::int64_t cut = n == 0 ? 0 : ((shift % n) + n) % n;
-  if (cut == 0) return x;
-  return concat(
-      {along(x, wrapped, n - cut, 1, cut, where), along(x, wrapped, 0, 1, n - cut, where)}, wrapped,
-      where);
 }
 
 Var pad(const Var& x, const std::vector<Padding>& widths, double value, Where where) {

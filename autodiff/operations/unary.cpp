@@ -77,10 +77,27 @@ void compute_adjoint_run(const PointwiseCall& call) {
                                 parameters_of(call.attributes));
 }
 
-template <std::size_t index>
+/// The number of a step of arithmetic.
+template <class F, class T>
+void write_number(const Attributes& attributes, std::byte* to) {
+  if constexpr (requires { F::number; }) {
+    *reinterpret_cast<T*>(to) = static_cast<T>(F::number);
+  } else {
+    *reinterpret_cast<T*>(to) = static_cast<T>(*parameters_of(attributes));
+  }
+}
+
+template <class F>
 PointwiseKernel run_of(const NodeView& node) {
-  return floating_kernel(node.output().dtype, compute_run<index, float>,
-                         compute_run<index, double>);
+  constexpr std::size_t index = functions::position<F, Unary>;
+  const DType dtype = node.output().dtype;
+  PointwiseKernel kernel =
+      floating_kernel(dtype, compute_run<index, float>, compute_run<index, double>);
+  kernel.arithmetic = functions::arithmetic_of<F>();
+  if constexpr (functions::arithmetic_of<F>() != ArithmeticStep::none) {
+    kernel.number = dtype == DType::f32 ? write_number<F, float> : write_number<F, double>;
+  }
+  return kernel;
 }
 
 template <std::size_t index>
@@ -123,7 +140,7 @@ void fill(Entry& entry) {
                     .summary = F::text.summary,
                     .compute = compute<index>,
                     .cost = cost<F>,
-                    .pointwise = run_of<index>};
+                    .pointwise = run_of<F>};
   if constexpr (Recorded<F> || Kernel<F>) entry.function.vjp = pull_back<F>;
   if constexpr (Kernel<F>) {
     entry.adjoint_name = std::string(F::text.name) + "_adjoint";

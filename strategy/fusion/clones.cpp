@@ -56,7 +56,8 @@ class Cloning {
       if (!is_group(unit)) continue;
       for (const NodeId node : unit.own) {
         const ValueId value = tape_.first_output(node);
-        if (held_[value] || in_memory_[value] || readers_[value].empty()) continue;
+        if (!readings_.is_pointwise(node) || held_[value]) continue;
+        if (in_memory_[value] || readers_[value].empty()) continue;
         clone_trivial(unit, value);
       }
     }
@@ -66,7 +67,7 @@ class Cloning {
     note_readers();
     for (const Unit& unit : units_) {
       if (!is_backward(unit)) continue;
-      for (const NodeId node : unit.nodes()) hold_what_it_reads(node);
+      for (const NodeId node : unit.nodes()) hold_what_it_reads(node, is_group(unit));
     }
     for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) {
       if (!is_backward(*unit) && is_group(*unit)) decide(*unit);
@@ -86,7 +87,7 @@ class Cloning {
     for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
       for (const NodeId node : units_[unit].nodes()) {
         for (const auto& [value, in_order] : readings_.links(node)) {
-          if (!in_order) {
+          if (!in_order || !is_group(units_[unit])) {
             in_memory_[value] = true;
           } else if (!units_[unit].makes(tape_.producer(value)) &&
                      (readers_[value].empty() || readers_[value].back() != unit)) {
@@ -129,10 +130,11 @@ class Cloning {
   }
 
   /// Holds what a node of the backward part reads unless it may be made again.
-  void hold_what_it_reads(NodeId node) {
+  void hold_what_it_reads(NodeId node, bool in_group) {
     for (const auto& [value, in_order] : readings_.links(node)) {
       const NodeId producer = tape_.producer(value);
-      if (!in_order || producer >= boundary_ || !readings_.is_pointwise(producer)) {
+      const bool again = in_group && in_order && producer < boundary_;
+      if (!again || !readings_.is_pointwise(producer)) {
         held_[value] = true;
       }
     }

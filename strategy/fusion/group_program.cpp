@@ -30,6 +30,20 @@ class Builder {
                                    std::span(operands).first(view.input_count()), output));
   }
 
+  /// A reduction of a value of the group.
+  void fold(NodeId node) {
+    const NodeView view(tape_, node);
+    const ValueId input = readings_.links(node)[0].value;
+    const auto found = std::find_if(slots_.begin(), slots_.end(),
+                                    [&](const auto& entry) { return entry.first == input; });
+    internal_check(found != slots_.end(), "a group folds what it does not make");
+    group_.program.fold(node, tape_.operation(node).fold(view), found->second,
+                        static_cast<std::uint32_t>(group_.outputs.size()));
+    group_.outputs.push_back(tape_.first_output(node));
+    group_.cost.bytes += static_cast<double>(view.output().bytes());
+    group_.cost.flops += cost_of(view).flops;
+  }
+
   GroupProgram finish() {
     group_.program.finish();
     return std::move(group_);
@@ -83,8 +97,13 @@ GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& 
                         const std::vector<bool>& read) {
   Builder builder(tape, readings, tape.shape(tape.first_output(unit.own[0])).elements());
   for (const NodeId node : unit.nodes()) {
+    const bool is_read = read[tape.first_output(node)];
     const bool own = std::binary_search(unit.own.begin(), unit.own.end(), node);
-    builder.add(node, own && read[tape.first_output(node)]);
+    if (!readings.is_fold(node)) {
+      builder.add(node, own && is_read);
+    } else if (is_read) {
+      builder.fold(node);
+    }
   }
   return builder.finish();
 }

@@ -26,21 +26,29 @@ Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
     : tape_(tape), readings_(readings), boundary_(boundary), unit_of_(tape.node_count(), none) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!readings.is_needed(node)) continue;
-    if (readings.is_pointwise(node) && !tape.inputs(node).empty()) {
-      add_pointwise(node);
-    } else {
-      settle(static_cast<UnitId>(units_.size()), node);
-    }
+    const bool pointwise = readings.is_pointwise(node) && !tape.inputs(node).empty();
+    if ((pointwise || readings.is_fold(node)) && add_to_others(node)) continue;
+    settle(static_cast<UnitId>(units_.size()), node);
   }
+}
+
+/// Over how many elements the node runs as part of a group.
+std::int64_t Groups::elements(NodeId node) const {
+  const ValueId value = readings_.is_fold(node) ? tape_.inputs(node)[0] : tape_.first_output(node);
+  return tape_.shape(value).elements();
+}
+
+/// How many of them make one result of a reduction; 0 for another node.
+std::int64_t Groups::folded(NodeId node) const {
+  if (!readings_.is_fold(node)) return 0;
+  return tape_.operation(node).fold(NodeView(tape_, node)).elements;
 }
 
 /// Makes the node a member of the unit, which may be a new one.
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
-    units_.push_back({{}, next_place_++, none, 0});
-    if (readings_.is_pointwise(node)) {
-      units_.back().elements = tape_.shape(tape_.first_output(node)).elements();
-    }
+    units_.push_back({{}, next_place_++, none, 0, 0});
+    if (readings_.is_pointwise(node)) units_.back().elements = elements(node);
   }
   units_[unit].members.push_back(node);
   unit_of_[node] = unit;
@@ -55,33 +63,38 @@ void Groups::settle(UnitId unit, NodeId node) {
 
 /// Units of elementwise nodes whose elements the node reads in order.
 std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
-  const std::int64_t elements = tape_.shape(tape_.first_output(node)).elements();
   std::vector<UnitId> found;
   for (const Link& link : readings_.links(node)) {
     const UnitId unit = unit_of_[tape_.producer(link.value)];
-    if (!link.in_order || unit == none || units_[unit].elements != elements) continue;
+    if (!link.in_order || unit == none || units_[unit].elements != elements(node)) {
+      continue;
+    }
     if ((units_[unit].members[0] < boundary_) != (node < boundary_)) continue;
     if (std::find(found.begin(), found.end(), unit) == found.end()) found.push_back(unit);
   }
   return found;
 }
 
-void Groups::add_pointwise(NodeId node) {
+/// Makes the node a member of groups whose elements it reads, all of them as one or else the last;
+/// false when none has a place for it.
+bool Groups::add_to_others(NodeId node) {
   const std::vector<UnitId> units = candidates(node);
-  if (!units.empty() && join(units, node)) return;
-  if (units.size() > 1) {
-    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
-      if (join({&*unit, 1}, node)) return;
-    }
-  }
-  settle(static_cast<UnitId>(units_.size()), node);
+  if (units.empty()) return false;
+  if (join(units, node)) return true;
+  if (units.size() == 1) return false;
+  return std::any_of(units.rbegin(), units.rend(),
+                     [&](const UnitId& unit) { return join({&unit, 1}, node); });
 }
 
 /// Makes one unit of some and the node; false, and nothing is changed, when it has no place.
 bool Groups::join(std::span<const UnitId> units, NodeId node) {
   std::vector<NodeId> members{node};
   std::uint32_t before = none;  // least place of a reader
+  std::int64_t together = folded(node);
   for (const UnitId unit : units) {
+    const std::int64_t own = units_[unit].folded;
+    if (own != 0 && together != 0 && own != together) return false;
+    together = std::max(together, own);
     members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
     before = std::min(before, units_[unit].first_reader);
   }
@@ -112,6 +125,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
   Growing& unit = units_[units[0]];
   unit.place = static_cast<std::uint32_t>(place);
   unit.first_reader = before;
+  unit.folded = together;
   std::sort(members.begin(), members.end());
   members.pop_back();  // the node, which is settled below
   for (const NodeId member : members) unit_of_[member] = units[0];

@@ -15,8 +15,15 @@ bool takes_pointwise(const Tape& tape, NodeId node) {
   return view.output().shape.elements() > 0 && operation.pointwise(view).run != nullptr;
 }
 
-/// The elements of a row, one after the other.
-Gather row(std::int64_t elements) { return Gather(Shape{elements}, Access{{1}, 0}); }
+bool takes_pieces(const Tape& tape, NodeId node) {
+  const Operation& operation = tape.operation(node);
+  return operation.fold != nullptr && operation.fold(NodeView(tape, node)).add != nullptr;
+}
+
+/// The elements of a row from one on, one after the other.
+Gather row(std::int64_t elements, std::int64_t from = 0) {
+  return Gather(Shape{elements}, Access{{1}, from});
+}
 
 }  // namespace
 
@@ -26,6 +33,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
       needed_(std::move(needed)),
       present_(std::move(present)),
       pointwise_(tape.node_count()),
+      fold_(tape.node_count()),
       accumulation_(tape.node_count(), none),
       finishing_(tape.node_count(), none),
       read_whole_(wanted) {
@@ -33,6 +41,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
     if (!needed_[node]) continue;
     const ValueId output = tape.first_output(node);
     pointwise_[node] = !present_[output] && takes_pointwise(tape, node);
+    fold_[node] = !present_[output] && takes_pieces(tape, node);
     if (pointwise_[node] || (only_moves(node) && !read_whole_[output])) continue;
     for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
   }
@@ -97,6 +106,10 @@ void Readings::link(NodeId node) {
     return;
   }
   for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
+    if (fold_[node]) {
+      links_.push_back({tape_.inputs(node)[i], true});
+      continue;
+    }
     if (!pointwise_[node]) {
       links_.push_back({tape_.inputs(node)[i], false});
       continue;
@@ -145,14 +158,16 @@ ValueId Readings::behind_views(ValueId value) const {
   return value;
 }
 
-/// A stretch that is all of a value, in order; what the value itself takes from one place is read
-/// there.
-ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value) const {
+/// A stretch of a value's elements, in order from element `first` on; what the value itself takes
+/// from one place is read there where the stretch is all of it.
+ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value,
+                        std::int64_t first) const {
   value = behind_views(value);
   const NodeId node = tape_.producer(value);
   const Operation& operation = tape_.operation(node);
-  if (operation.access == nullptr || !is_transparent(value)) {
-    return {begin, end, value, row(end - begin)};
+  const bool whole = end - begin == tape_.shape(value).elements();
+  if (!whole || operation.access == nullptr || !is_transparent(value)) {
+    return {begin, end, value, row(end - begin, first)};
   }
   const Gather from(tape_.shape(value), operation.access(NodeView(tape_, node)));
   return {begin, end, behind_views(tape_.inputs(node)[0]), from};
@@ -177,7 +192,7 @@ Reading Readings::of(NodeId node, std::size_t i) const {
     if (stretch.begin == stretch.end) continue;
     if (stretch.input >= 0) {
       const ValueId input = tape_.inputs(mover)[static_cast<std::size_t>(stretch.input)];
-      reading.parts.push_back(part(stretch.begin, stretch.end, input));
+      reading.parts.push_back(part(stretch.begin, stretch.end, input, stretch.from));
     } else {
       reading.parts.push_back(
           {stretch.begin, stretch.end, none, row(stretch.end - stretch.begin), stretch.number});

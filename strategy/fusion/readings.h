@@ -47,6 +47,8 @@ class Readings {
 
   /// True when the node has to run and can run on a stretch of its elements.
   bool is_pointwise(NodeId node) const { return pointwise_[node]; }
+  /// True when the node has to run and folds rows of what it reads: as part of a group, in order.
+  bool is_fold(NodeId node) const { return fold_[node]; }
   /// True for a node that makes the same number for every element of a pointwise node.
   bool is_number(ValueId value) const;
   /// How the node is made with a product, whose inputs and addend are then what it reads; null for
@@ -75,12 +77,13 @@ class Readings {
   bool only_moves(NodeId node) const;
   bool is_transparent(ValueId value) const;
   ValueId behind_views(ValueId value) const;
-  ReadPart part(std::int64_t begin, std::int64_t end, ValueId value) const;
+  ReadPart part(std::int64_t begin, std::int64_t end, ValueId value, std::int64_t first = 0) const;
 
   const Tape& tape_;
   std::vector<bool> needed_;
   std::vector<bool> present_;
   std::vector<bool> pointwise_;
+  std::vector<bool> fold_;
   std::vector<Accumulation> accumulations_;
   std::vector<std::uint32_t> accumulation_;  // by node
   std::vector<Finishing> finishings_;

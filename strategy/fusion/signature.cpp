@@ -36,6 +36,9 @@ void sign(const Tape& tape, int threads, std::vector<std::uint64_t>& signature) 
     put(std::bit_cast<std::uint64_t>(cost.flops));
     put(std::bit_cast<std::uint64_t>(cost.bytes));
     put(static_cast<std::uint64_t>(workspace_of(view, threads)));
+    if (operation.fold != nullptr) {
+      put(static_cast<std::uint64_t>(operation.fold(view).elements));
+    }
     if (operation.access != nullptr) {
       const Access access = operation.access(view);
       put(static_cast<std::uint64_t>(access.offset));
@@ -50,6 +53,7 @@ void sign(const Tape& tape, int threads, std::vector<std::uint64_t>& signature) 
         put(static_cast<std::uint64_t>(stretch.begin));
         put(two(static_cast<std::uint32_t>(stretch.input), 0));
         put(std::bit_cast<std::uint64_t>(stretch.number));
+        put(static_cast<std::uint64_t>(stretch.from));
       }
     }
   }

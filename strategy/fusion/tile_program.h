@@ -6,17 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "autodiff/kernels/kernels.h"
 #include "autodiff/operation.h"
 #include "autodiff/operations/strided.h"
 #include "autodiff/tape.h"
 
 namespace palimpsest {
 
-/// Elementwise nodes carried out in one pass: tile after tile goes through all of them while it is
-/// in the cache, and only what others read is written to memory.
+/// Elementwise nodes, and reductions of what they make, carried out in one pass: tile after tile
+/// goes through all of them while it is in the cache, and only what others read is written to
+/// memory.
 ///
 /// A small register program, interpreted per tile. Its instructions are the kernels the nodes run
-/// by themselves, so that every element has the same bits, however it is cut into tiles.
+/// by themselves, or pairs of steps of arithmetic with the same roundings, so that every element
+/// has the same bits, however it is cut into tiles.
 class TileProgram {
  public:
   /// Names an operand of an instruction.
@@ -38,8 +41,11 @@ class TileProgram {
   /// written to output `output`, or to none and then is read by later instructions only.
   Slot compute(NodeId node, PointwiseKernel kernel, DType dtype, std::span<const Slot> inputs,
                std::uint32_t output);
-  /// Gives slots that are no longer read to later ones; to be called once, after the last
-  /// instruction.
+  /// What `node`, a reduction, makes of `input`, which an instruction makes, is written to output
+  /// `output`. All reductions of a program are of equally many elements.
+  void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
+  /// Pairs steps of arithmetic and gives slots that are no longer read to later ones; to be called
+  /// once, after the last instruction.
   void finish();
 
   /// Bytes of scratch for `threads` threads.
@@ -49,6 +55,9 @@ class TileProgram {
            std::span<std::byte> workspace, int threads) const;
 
  private:
+  /// A cache line for each number.
+  static constexpr std::int64_t number_bytes = 64;
+
   enum class Place : std::uint8_t { input, output, number, tile };
   struct SlotInfo {
     Place place;
@@ -57,34 +66,83 @@ class TileProgram {
     std::int64_t step = 1;    // 0 when every element is the same one
     std::int64_t offset = 0;  // of the first element, in an input
   };
-  struct Load {
+  /// A number that a node was given, and the slot it is read from.
+  struct Given {
     Slot slot;
-    DType dtype;
-    std::vector<Part> parts;
+    NodeId node;
+    void (*write)(const Attributes& attributes, std::byte* to);
   };
   struct Instruction {
     PointwiseKernel kernel;
+    PairKernel pair = nullptr;  ///< what runs instead of `kernel`
+    DType dtype;                ///< of the output
     NodeId node;
     Slot output;
     std::uint32_t input_count;
     std::array<Slot, 3> inputs;
+    std::array<std::int64_t, 3> steps{};  ///< of the inputs, in elements
+    std::array<std::int64_t, 3> moves{};  ///< from one tile to the next, in bytes an element
+    std::int64_t output_move = 0;
+  };
+  /// An input of an instruction.
+  struct Reader {
+    std::size_t instruction;
+    std::size_t input;
+  };
+  struct Load {
+    Slot slot;
+    DType dtype;
+    std::vector<Part> parts;
+    std::vector<Reader> readers = {};
+  };
+  struct Fold {
+    FoldKernel kernel;
+    NodeId node;
+    Slot input;
+    std::uint32_t output;
+    std::int64_t move = 0;  ///< as `moves`
+  };
+  /// How the elements are cut for several threads: the segments of reductions, or elements.
+  struct Cut {
+    std::int64_t count;     ///< of parts
+    std::int64_t grain;     ///< parts worth a task
+    std::int64_t elements;  ///< of a result; all of them without reductions
+    std::int64_t segment;   ///< of a part
+    std::int64_t segments;  ///< of a result
+
+    std::int64_t begin(std::int64_t part) const {
+      return part / segments * elements + part % segments * segment;
+    }
+    std::int64_t part(std::int64_t element) const {
+      return element / elements * segments + element % elements / segment;
+    }
   };
   class Run;
 
   Slot add(SlotInfo slot);
   Slot spread(Slot slot);
-  std::int64_t grain() const;
+  void pair_arithmetic();
+  bool make_pair(Instruction& second, std::size_t input, const Instruction& first);
+  Slot operand(const Instruction& instruction, std::size_t input);
+  void place_tiles();
+  void resolve();
+  void cut();
+  Bytes tile_bytes() const;
   Bytes share() const;
+  Bytes totals() const;
 
   std::int64_t elements_;
   std::vector<SlotInfo> slots_;
   std::vector<Load> loads_;
   std::vector<std::pair<Slot, Slot>> spread_;  // one element, and the tile it fills
-  std::vector<Instruction> constants_;         // made once for all tiles of a thread's part
+  std::vector<Given> given_;                   // written once for all tiles of a thread's part
+  std::vector<Instruction> constants_;         // the same, computed
   std::vector<Instruction> instructions_;
+  std::vector<Fold> folds_;
   std::uint32_t numbers_ = 0;  // in the workspace
   std::uint32_t tiles_ = 0;    // there, behind them
   std::int64_t tile_elements_ = 0;
+  Cut cut_{};
   std::int64_t widest_ = 1;  // bytes of the elements of any slot
 };
 

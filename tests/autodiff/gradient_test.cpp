@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "autodiff/custom.h"
+#include "autodiff/gradcheck.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
 namespace palimpsest {
@@ -34,6 +36,38 @@ TEST_CASE("gradients of intermediate values and of a value itself") {
   const auto both = gradient(y, {x, z});
   CHECK(both[0].item() == 33);
   CHECK(both[1].item() == 8);
+}
+
+TEST_CASE("adjoints of slices are put together before they are added") {
+  constexpr std::int64_t steps = 12;
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({steps, 5}, 1, 0, 1, DType::f64));
+  Var h = select(x, 0, 0);
+  for (std::int64_t step = 2; step < steps; ++step) h = tanh(h + select(x, 0, step));
+  const NodeId before = tape.node_count();
+  const Var adjoint = gradient(sum(h), x);
+  CHECK(tape.operation(adjoint.node()).name == "concat");
+  CHECK(tape.inputs(adjoint.node()).size() == steps - 1);
+  for (NodeId node = before; node < tape.node_count(); ++node) {
+    CHECK(tape.operation(node).name != "add");
+  }
+  const Tensor value = adjoint.value();
+  CHECK(value.data<double>()[5] == 0);  // in row 1, which nobody reads
+}
+
+TEST_CASE("adjoints of slices that overlap, of other axes and of the whole are added") {
+  const Tensor values = Tensor::normal({6, 7}, 1, 0, 1, DType::f64);
+  const auto f = [](std::span<const Var> xs) {
+    const Var& x = xs[0];
+    const Var rows = slice(x, 0, {0, 3}) * slice(x, 0, {2, 5}) * slice(x, 0, {3, 6});
+    const Var columns = slice(x, 1, {0, 4}) * slice(x, 1, {3, 7});
+    const Var part = slice(x, {{1, 4}, {2, 5}});
+    return sum(rows) + sum(columns * columns) + sum(part * part * part) + sum(x * x) +
+           sum(exp(slice(x, 0, {5, 6})));
+  };
+  const GradcheckResult result = gradcheck(f, {&values, 1});
+  INFO(result.message);
+  CHECK(result.passed);
 }
 
 TEST_CASE("a variable that was not used has gradient zero") {

@@ -6,6 +6,8 @@ namespace palimpsest::functions {
 
 struct Negate {
   static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
+  static constexpr double number = -1;
   // Eigen's own negation is 0 − x on some processors, which makes −0 of nothing.
   static auto value(const auto& x) { return x * like(x, -1); }
   static auto adjoint(const auto& dy, const auto&, const auto&) { return -dy; }
@@ -13,6 +15,7 @@ struct Negate {
 
 struct Shift {
   static constexpr Text text{"shift", "y = x + a, dy/dx = 1", "sum with a number", 1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::add;
   static auto value(const auto& x, const double* a) { return x + like(x, *a); }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return dy; }
 };
@@ -20,12 +23,14 @@ struct Shift {
 struct SubtractFrom {
   static constexpr Text text{"subtract_from", "y = a - x, dy/dx = -1", "a number less the value",
                              1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::subtract_from;
   static auto value(const auto& x, const double* a) { return like(x, *a) - x; }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return -dy; }
 };
 
 struct Scale {
   static constexpr Text text{"scale", "y = a·x, dy/dx = a", "product with a number", 1};
+  static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static auto value(const auto& x, const double* a) { return x * like(x, *a); }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy * *a; }
 };

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <source_location>
 
+#include "autodiff/arithmetic.h"
+
 namespace palimpsest {
 
 class Var;
@@ -28,6 +30,8 @@ concept IsVar = std::same_as<V, Var>;
 ///   formula; or, where that is a single recorded operation anyway, as `adjoint(dy, x, y)`; or not
 ///   at all: then no derivative flows;
 /// - `piecewise_linear`, where the adjoint does not change with x.
+/// - `arithmetic`, where it is one step of that: on x and its parameter or `number`, or on both
+///   variables.
 /// A function with parameters takes them as a last `const double*`, and may have `problem`, which
 /// says what is wrong with them.
 namespace palimpsest::functions {
@@ -76,6 +80,13 @@ auto once(const X& x) {
   } else {
     return x;
   }
+}
+
+/// What `F` says of itself as a step of arithmetic.
+template <class F>
+constexpr ArithmeticStep arithmetic_of() {
+  if constexpr (requires { F::arithmetic; }) return F::arithmetic;
+  return ArithmeticStep::none;
 }
 
 /// True when the adjoint of `F`, whose arguments are of type X, is a kernel that reads x, or y.

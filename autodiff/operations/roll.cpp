@@ -1,0 +1,70 @@
+#include "autodiff/gradient.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/strided.h"
+
+namespace palimpsest {
+namespace {
+
+/// Places [0, cut) of the axis hold the last ones of x, in order.
+struct RollAttributes {
+  int axis;
+  std::int64_t cut;
+};
+
+/// Both parts along the first axis that is longer than 1.
+std::vector<Stretch> roll_stretches(const NodeView& node) {
+  const auto [axis, cut] = node.attributes().as<RollAttributes>();
+  const Shape shape = node.output().shape;
+  for (int before = 0; before < axis; ++before) {
+    if (shape[before] != 1) return {};
+  }
+  const std::int64_t elements = shape.elements();
+  const std::int64_t moved = cut * strides_of(shape)[static_cast<std::size_t>(axis)];
+  return {{0, moved, 0, 0, elements - moved}, {moved, elements, 0}};
+}
+
+const Operation roll_operation{
+    .name = "roll",
+    .formula = "yᵢ = x at (i − shift) mod n, x̄ᵢ = ȳ at (i + shift) mod n",
+    .summary = "elements moved along an axis, around its end",
+    .compute =
+        [](const KernelCall& call) {
+          const auto [axis, cut] = call.attributes.as<RollAttributes>();
+          const Operand& y = call.output();
+          const Strides strides = strides_of(y.shape());
+          const std::int64_t bytes = size_of(y.dtype());
+          const std::int64_t row = strides[static_cast<std::size_t>(axis)] * bytes;
+          const std::int64_t rest = y.shape()[axis] - cut;
+          StridedBox box{y.shape(), strides, strides};
+          box.sizes[axis] = cut;
+          copy_strided(box, call.input().data + rest * row, y.data, bytes);
+          box.sizes[axis] = rest;
+          copy_strided(box, call.input().data, y.data + cut * row, bytes);
+        },
+    .vjp =
+        [](const Pullback& p) {
+          const auto [axis, cut] = p.attributes().as<RollAttributes>();
+          p.set(0, roll(p.adjoint(), -cut, axis, p.where()));
+        },
+    .stretches = roll_stretches,
+    .half = HalfSupport::native,
+};
+
+const Operation* const family[] = {&roll_operation};
+
+}  // namespace
+
+std::span<const Operation* const> roll_operations() { return family; }
+
+Var roll(const Var& x, std::int64_t shift, int axis, Where where) {
+  require_value(x, "roll", where);
+  const int wrapped = x.shape().wrap(axis, "roll", where);
+  const std::int64_t n = x.shape()[wrapped];
+  const std::int64_t cut = n == 0 ? 0 : ((shift % n) + n) % n;
+  if (cut == 0) return x;
+  const ValueType type = x.type();
+  return x.tape().record(roll_operation, {&x, 1}, {&type, 1}, RollAttributes{wrapped, cut}, where);
+}
+
+}  // namespace palimpsest

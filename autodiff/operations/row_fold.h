@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "autodiff/operation.h"
+
+namespace palimpsest {
+
+/// What blocks of T are totalled in.
+template <class T>
+using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
+
+inline constexpr std::int64_t fold_lanes = 64;  ///< elements that short rows are gathered to
+inline constexpr std::int64_t fold_rows = 64;   ///< rows of a block
+
+template <class Rule, class T>
+void combine_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride, std::int64_t width,
+                  T* __restrict sums) {
+  for (; rows >= 4; rows -= 4, x += 4 * stride) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      const T first = Rule::template combine<T>(x[i], x[stride + i]);
+      const T second = Rule::template combine<T>(x[2 * stride + i], x[3 * stride + i]);
+      sums[i] = Rule::template combine<T>(sums[i], Rule::template combine<T>(first, second));
+    }
+  }
+  for (; rows > 0; --rows, x += stride) {
+    for (std::int64_t i = 0; i < width; ++i) sums[i] = Rule::template combine<T>(sums[i], x[i]);
+  }
+}
+
+/// Folds `lanes` rows of `width` elements, one behind the other, into the first.
+template <class Rule, class T>
+void combine_lanes(T* rows, std::int64_t lanes, std::int64_t width) {
+  while (lanes > 1) {
+    const std::int64_t half = (lanes + 1) / 2;
+    combine_rows<Rule>(rows + half * width, 1, 0, (lanes - half) * width, rows);
+    lanes = half;
+  }
+}
+
+/// Folds elements that lie side by side, given piece by piece as `FoldKernel` says: several at a
+/// time as rows of lanes, and blocks of such rows into a total.
+template <class Rule, class T>
+class RowFold {
+ public:
+  /// `elements` in all; `total` is of what comes before them.
+  explicit RowFold(std::int64_t elements, Total<T> total = Rule::template identity<Total<T>>())
+      : total_(total), lanes_(std::clamp<std::int64_t>(elements / 2, 1, fold_lanes)) {
+    clear();
+  }
+
+  void add(const T* x, std::int64_t n) {
+    while (n >= lanes_ && lanes_ > 1) {
+      const std::int64_t rows = std::min(n / lanes_, fold_rows - rows_);
+      combine_rows<Rule>(x, rows, lanes_, lanes_, sums_);
+      rows_ += rows;
+      if (rows_ == fold_rows) join();
+      x += rows * lanes_;
+      n -= rows * lanes_;
+    }
+    if (n == 0) return;
+    join();
+    combine_rows<Rule>(x, n, 1, 1, sums_);
+    rows_ = 1;
+    lanes_ = 1;
+  }
+
+  Total<T> total() {
+    join();
+    return total_;
+  }
+
+ private:
+  void clear() {
+    std::fill_n(sums_, lanes_, Rule::template identity<T>());
+    rows_ = 0;
+  }
+  /// Ends a block.
+  void join() {
+    if (rows_ == 0) return;
+    combine_lanes<Rule>(sums_, lanes_, 1);
+    total_ = Rule::template combine<Total<T>>(total_, static_cast<Total<T>>(sums_[0]));
+    clear();
+  }
+
+  alignas(64) T sums_[fold_lanes];  // a lane each
+  Total<T> total_;
+  std::int64_t lanes_;
+  std::int64_t rows_ = 0;  // of the block, so far
+};
+
+/// The kernel of a reduction by `Rule`, which is made of the attributes by `Rule::of`.
+template <class Rule, class T>
+FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
+  using Fold = RowFold<Rule, T>;
+  static_assert(sizeof(Fold) <= FoldKernel::state_bytes && alignof(Fold) <= buffer_alignment);
+  static_assert(sizeof(Total<T>) <= FoldKernel::total_bytes);
+  static_assert(FoldKernel::piece == 4 * fold_lanes);
+  return {.elements = elements,
+          .segment = segment,
+          .begin = [](std::byte* state, std::int64_t count) { new (state) Fold(count); },
+          .add =
+              [](std::byte* state, const std::byte* x, std::int64_t n) {
+                reinterpret_cast<Fold*>(state)->add(reinterpret_cast<const T*>(x), n);
+              },
+          .end =
+              [](std::byte* state, std::byte* total) {
+                *reinterpret_cast<Total<T>*>(total) = reinterpret_cast<Fold*>(state)->total();
+              },
+          .finish =
+              [](const Attributes& attributes, std::byte* totals, std::int64_t segments,
+                 std::byte* to) {
+                auto* parts = reinterpret_cast<Total<T>*>(totals);
+                combine_rows<Rule>(parts + 1, segments - 1, 1, 1, parts);
+                *reinterpret_cast<T*>(to) = Rule::of(attributes).finish(parts[0], T{});
+              }};
+}
+
+}  // namespace palimpsest
