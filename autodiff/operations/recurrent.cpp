@@ -31,9 +31,14 @@ void check(const char* cell, const Var& x, const Var& h, const CellParameters& p
   require(h, "h", state);
 }
 
-/// x·input + h·hidden + bias.
+/// x·input + h·hidden + biases: the products first, since the second adds what it makes to the
+/// first, and the biases together, whose adjoint is one sum.
 Var gates_of(const Var& x, const Var& h, const CellParameters& p, const Where& where) {
-  return add(linear(x, p.input, p.bias, where), linear(h, p.hidden, p.hidden_bias, where), where);
+  const Var products = add(linear(x, p.input, {}, where), linear(h, p.hidden, {}, where), where);
+  if (!p.bias.defined() && !p.hidden_bias.defined()) return products;
+  if (!p.bias.defined()) return add(products, p.hidden_bias, where);
+  if (!p.hidden_bias.defined()) return add(products, p.bias, where);
+  return add(products, add(p.bias, p.hidden_bias, where), where);
 }
 
 }  // namespace
