@@ -2,6 +2,7 @@
 
 /// Every public header that needs the standard library only. The build installs the headers named
 /// here, and those of `optional_headers` in meson.build, which need Eigen or Boost.
+#include "autodiff/arithmetic.h"
 #include "autodiff/bytes.h"
 #include "autodiff/composition.h"
 #include "autodiff/custom.h"
