@@ -92,8 +92,8 @@ struct PointwiseKernel {
 /// multiple of `piece` elements or ends the segment.
 struct FoldKernel {
   static constexpr std::int64_t piece = 256;
-  static constexpr std::int64_t state_bytes = 640;
-  static constexpr std::int64_t total_bytes = 8;
+  static constexpr std::int64_t state_bytes = 640;  ///< of a segment being folded, aligned to 64
+  static constexpr std::int64_t total_bytes = 8;    ///< from one segment's total to the next one's
 
   std::int64_t elements = 0;
   std::int64_t segment = 0;
@@ -208,7 +208,7 @@ struct Operation {
   std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
-  bool finishes = false;  ///< `compute` calls `finished`; of operations of one output
+  bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output
   bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called
   bool leaf = false;      ///< supplied by the user: no inputs, nothing to compute
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "autodiff/gradient.h"
@@ -138,19 +139,21 @@ std::vector<Var> put_together(const std::vector<Var>& padded) {
   struct Row {
     PartAttributes attributes;
     std::vector<Var> parts;
-    std::int64_t end;
     Var padded;  // the first
   };
   std::vector<Row> rows;
+  std::set<std::pair<std::int64_t, std::size_t>> ends;  // of the axis, with the row's number
+  int axis = -1;
   for (const auto& [part, whole] : parts) {
-    auto row = std::find_if(rows.begin(), rows.end(),
-                            [&, axis = part.axis, begin = part.begin](const Row& known) {
-                              return known.attributes.axis == axis && known.end <= begin;
-                            });
-    if (row == rows.end()) row = rows.insert(row, {{part.axis, {}}, {}, 0, whole});
-    row->attributes.begins.push_back(part.begin);
-    row->parts.push_back(part.part);
-    row->end = part.end();
+    if (std::exchange(axis, part.axis) != part.axis) ends.clear();
+    if (ends.empty() || ends.begin()->first > part.begin) {
+      ends.emplace(0, rows.size());
+      rows.push_back({{part.axis, {}}, {}, whole});
+    }
+    const std::size_t number = ends.extract(ends.begin()).value().second;
+    ends.emplace(part.end(), number);
+    rows[number].attributes.begins.push_back(part.begin);
+    rows[number].parts.push_back(part.part);
   }
   std::vector<Var> together;
   for (Row& row : rows) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <new>
 #include <type_traits>
 
 #include "autodiff/operation.h"
@@ -14,6 +15,7 @@ using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
 inline constexpr std::int64_t fold_lanes = 64;  ///< elements that short rows are gathered to
 inline constexpr std::int64_t fold_rows = 64;   ///< rows of a block
 
+/// Folds `rows` rows of `width` elements, `stride` apart, into `sums`: four rows at a time.
 template <class Rule, class T>
 void combine_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride, std::int64_t width,
                   T* __restrict sums) {
@@ -111,8 +113,9 @@ FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
           .finish =
               [](const Attributes& attributes, std::byte* totals, std::int64_t segments,
                  std::byte* to) {
+                constexpr std::int64_t step = FoldKernel::total_bytes / sizeof(Total<T>);
                 auto* parts = reinterpret_cast<Total<T>*>(totals);
-                combine_rows<Rule>(parts + 1, segments - 1, 1, 1, parts);
+                combine_rows<Rule>(parts + step, segments - 1, step, 1, parts);
                 *reinterpret_cast<T*>(to) = Rule::of(attributes).finish(parts[0], T{});
               }};
 }

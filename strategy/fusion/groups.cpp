@@ -48,7 +48,8 @@ std::int64_t Groups::folded(NodeId node) const {
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
     units_.push_back({{}, next_place_++, none, 0, 0});
-    if (readings_.is_pointwise(node)) units_.back().elements = elements(node);
+    const bool group = readings_.is_pointwise(node) && !tape_.inputs(node).empty();
+    if (group) units_.back().elements = elements(node);
   }
   units_[unit].members.push_back(node);
   unit_of_[node] = unit;

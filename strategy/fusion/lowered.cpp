@@ -146,7 +146,8 @@ class Lowered::Builder {
     traits.name = name_of_group(members);
     const auto in_place = tape_.operation(made.product).accumulates_in_place;
     Graph::Output output{sum.output().bytes()};
-    if (in_place != nullptr && in_place(product)) {
+    // With several threads the drop of what is taken over may come late, and both would count.
+    if (threads_ == 1 && in_place != nullptr && in_place(product)) {
       output.takes_over = static_cast<int>(inputs.size()) - 1;
     }
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));

@@ -17,7 +17,9 @@ bool takes_pointwise(const Tape& tape, NodeId node) {
 
 bool takes_pieces(const Tape& tape, NodeId node) {
   const Operation& operation = tape.operation(node);
-  return operation.fold != nullptr && operation.fold(NodeView(tape, node)).add != nullptr;
+  if (operation.fold == nullptr) return false;
+  const NodeView view(tape, node);
+  return view.input(0).shape.elements() > 0 && operation.fold(view).add != nullptr;
 }
 
 /// The elements of a row from one on, one after the other.

@@ -90,7 +90,7 @@ class Readings {
   std::vector<std::uint32_t> finishing_;  // by node
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
-  std::vector<bool> read_whole_;  // by value: wanted, or read by a node that runs and is no group
+  std::vector<bool> read_whole_;  // by value: wanted, or read by a node that is not elementwise
 };
 
 }  // namespace palimpsest

@@ -275,6 +275,32 @@ TEST_CASE("groups end in reductions, with their bits") {
   }
 }
 
+TEST_CASE("integers are summed in groups, in segments too") {
+  for (const DType dtype : {DType::i32, DType::i64}) {
+    const auto run = [&](bool fuse) {
+      Tape tape;
+      const Var x = tape.constant(Tensor::arange(40'000, dtype));
+      const std::vector<Var> results{sum(x + x), sum(reshape(x, {200, 200}) * 3, {1})};
+      evaluate(results, {.fuse = fuse});
+      return std::vector<Tensor>{results[0].value(), results[1].value()};
+    };
+    CHECK(equal(run(true), run(false)));
+  }
+}
+
+TEST_CASE("reductions of what no group makes run by themselves") {
+  Tape tape;
+  const Var b = tape.parameter(Tensor::ones({8, 1}));
+  const Var y = tape.constant(Tensor::ones({8, 100})) + b;
+  const Var empty = tape.constant(Tensor::ones({0, 64}));
+  const std::vector<Var> results{sum(full(tape, {100}, 2.0, DType::f32)), gradient(y, b),
+                                 sum(empty, {1}), sum(empty * 2.0, {1}), mean(empty + empty, {1})};
+  evaluate(results);
+  CHECK(results[0].item() == 200);
+  CHECK(same_bits(results[1].value(), Tensor::full({8, 1}, 100)));
+  for (const std::size_t i : {2, 3, 4}) CHECK(results[i].value().elements() == 0);
+}
+
 TEST_CASE("what is only summed takes no memory") {
   Tape tape;
   const Var x = tape.parameter(Tensor::full({100'000}, 0.5, DType::f32));
