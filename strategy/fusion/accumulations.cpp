@@ -63,10 +63,7 @@ class Search {
   }
 
   ValueId behind_views(ValueId value) const {
-    while (!known_.present[value] && tape_.operation(tape_.producer(value)).view) {
-      value = tape_.inputs(tape_.producer(value))[0];
-    }
-    return value;
+    return palimpsest::behind_views(tape_, known_.present, value);
   }
 
   bool is_worth_it(const Accumulation& candidate) const {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "autodiff/tape.h"
+#include "strategy/fusion/known_of_tape.h"
 
 namespace palimpsest {
 
@@ -12,16 +12,6 @@ struct Accumulation {
   NodeId sum;
   NodeId product;
   ValueId addend;
-};
-
-/// What is known of nodes: those that have to run and, of these, those that can run in groups. Of
-/// values: those that are there already, and those that are asked for or read by nodes that run by
-/// themselves.
-struct KnownOfTape {
-  const std::vector<bool>& needed;
-  const std::vector<bool>& pointwise;
-  const std::vector<bool>& present;
-  const std::vector<bool>& read_whole;
 };
 
 /// The sums to be made so, in order. Each adds two arrays of its own size. The one recorded last is

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "strategy/fusion/accumulations.h"
+#include "strategy/fusion/known_of_tape.h"
 
 namespace palimpsest {
 

@@ -154,10 +154,7 @@ bool Readings::is_transparent(ValueId value) const {
 }
 
 ValueId Readings::behind_views(ValueId value) const {
-  while (!present_[value] && tape_.operation(tape_.producer(value)).view) {
-    value = tape_.inputs(tape_.producer(value))[0];
-  }
-  return value;
+  return palimpsest::behind_views(tape_, present_, value);
 }
 
 /// A stretch of a value's elements, in order from element `first` on; what the value itself takes
