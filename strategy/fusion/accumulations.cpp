@@ -10,14 +10,10 @@ class Search {
   Search(const Tape& tape, const KnownOfTape& known)
       : tape_(tape),
         known_(known),
-        readers_(tape.value_count()),
+        readers_(count_readers(tape, known)),
         candidates_(tape.node_count(), {none, none, none}),
         read_by_group_(tape.value_count()),
         is_accumulated_(tape.node_count()) {
-    for (NodeId node = 0; node < tape.node_count(); ++node) {
-      if (!known.needed[node]) continue;
-      for (const ValueId input : tape.inputs(node)) ++readers_[input];
-    }
     for (NodeId node = 0; node < tape.node_count(); ++node) {
       if (!known.pointwise[node]) continue;
       candidates_[node] = candidate(node);

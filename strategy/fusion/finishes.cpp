@@ -8,14 +8,11 @@ class Search {
   Search(const Tape& tape, const KnownOfTape& known)
       : tape_(tape),
         known_(known),
-        readers_(tape.value_count()),
+        readers_(count_readers(tape, known)),
         read_by_group_(tape.value_count()) {
     for (NodeId node = 0; node < tape.node_count(); ++node) {
-      if (!known.needed[node]) continue;
-      for (const ValueId input : tape.inputs(node)) {
-        ++readers_[input];
-        if (known.pointwise[node]) read_by_group_[behind_views(input)] = true;
-      }
+      if (!known.pointwise[node]) continue;
+      for (const ValueId input : tape.inputs(node)) read_by_group_[behind_views(input)] = true;
     }
   }
 

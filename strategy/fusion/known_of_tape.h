@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "autodiff/tape.h"
@@ -23,6 +24,16 @@ inline ValueId behind_views(const Tape& tape, const std::vector<bool>& present, 
     value = tape.inputs(tape.producer(value))[0];
   }
   return value;
+}
+
+/// By value, how often nodes that have to run read it.
+inline std::vector<std::uint32_t> count_readers(const Tape& tape, const KnownOfTape& known) {
+  std::vector<std::uint32_t> readers(tape.value_count());
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!known.needed[node]) continue;
+    for (const ValueId input : tape.inputs(node)) ++readers[input];
+  }
+  return readers;
 }
 
 }  // namespace palimpsest

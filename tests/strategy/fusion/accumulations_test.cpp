@@ -4,6 +4,7 @@
 #include "autodiff/operations/shape.h"
 #include "strategy/backward.h"
 #include "strategy/evaluators.h"
+#include "strategy/fusion/lowered.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
@@ -124,6 +125,20 @@ TEST_CASE("products make the sums they go into, with the same bits") {
       }
     }
   }
+}
+
+TEST_CASE("sums made by products may take over what they are added to, on one thread") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::ones({30, 40}));
+  const Var b = tape.parameter(Tensor::ones({30, 50}));
+  const Var sum = matmul(transpose(a), b) + matmul(transpose(a * 2.0), b);
+  const ValueId target = sum.id();
+  const auto takes_over = [&](int threads) {
+    const Graph graph = Lowered::fused(tape, {&target, 1}, threads, tape.node_count(), {}).graph();
+    return graph.takes_over(graph.targets()[0]);
+  };
+  CHECK(takes_over(1) == 2);
+  CHECK(takes_over(2) == -1);
 }
 
 TEST_CASE("the gradient of a weight that is read at every step takes no memory for its terms") {
