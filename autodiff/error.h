@@ -14,6 +14,11 @@ using Where = std::source_location;
 /// `file:line` of a source location, as every message writes it.
 std::string to_string(const Where& where);
 
+/// True for places in the same line.
+inline bool same_line(const Where& a, const Where& b) {
+  return a.line() == b.line() && a.file_name() == b.file_name();
+}
+
 /// Every failure this library reports. Three kinds of blame derive from it: `UsageError`,
 /// `EnvironmentError` and `InternalError`. A message reads `[operation] what is wrong; what to do`.
 class Error : public std::runtime_error {

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -18,6 +21,11 @@ class Var;
 class NodeView;
 class Pullback;
 
+/// True for equal bits: a NaN is equal to itself, 0 is not equal to −0.
+inline bool same_number(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
 /// What one node was given beside its inputs (axes, strides, a random key): any value type,
 /// immutable once recorded, shared between copies of the node.
 class Attributes {
@@ -26,18 +34,43 @@ class Attributes {
   template <class T>
     requires(!std::is_same_v<std::remove_cvref_t<T>, Attributes>)
   // NOLINTNEXTLINE(google-explicit-constructor): an attribute struct is what callers pass
-  Attributes(T value) : value_(std::make_shared<const T>(std::move(value))), type_(&typeid(T)) {}
+  Attributes(T value) : value_(std::make_shared<const T>(std::move(value))), kind_(&kind<T>) {}
 
   template <class T>
   const T& as() const {
-    internal_check(type_ != nullptr && *type_ == typeid(T), "attributes of another type");
+    internal_check(kind_ != nullptr && kind_->type == typeid(T), "attributes of another type");
     return *static_cast<const T*>(value_.get());
   }
   bool empty() const { return value_ == nullptr; }
 
+  /// True only if a node does the same with either. Types whose bytes are their value are compared
+  /// by them, others by `==`, which must tell any two numbers apart that `same_number` does;
+  /// without one, only what is shared is equal.
+  bool operator==(const Attributes& other) const {
+    if (value_ == other.value_) return true;
+    return kind_ == other.kind_ && kind_->equal(value_.get(), other.value_.get());
+  }
+
  private:
+  struct Kind {
+    const std::type_info& type;
+    bool (*equal)(const void* a, const void* b);
+  };
+  template <class T>
+  static bool equal(const void* a, const void* b) {
+    if constexpr (std::has_unique_object_representations_v<T>) {
+      return std::memcmp(a, b, sizeof(T)) == 0;
+    } else if constexpr (std::equality_comparable<T>) {
+      return *static_cast<const T*>(a) == *static_cast<const T*>(b);
+    } else {
+      return false;
+    }
+  }
+  template <class T>
+  static constexpr Kind kind{typeid(T), equal<T>};
+
   std::shared_ptr<const void> value_;
-  const std::type_info* type_ = nullptr;
+  const Kind* kind_ = nullptr;
 };
 
 /// One input or output of a running kernel.

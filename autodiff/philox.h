@@ -13,6 +13,8 @@ struct RandomStream {
   std::uint64_t seed = 0;
   std::uint32_t generation = 0;
   std::uint32_t node = 0;
+
+  bool operator==(const RandomStream&) const = default;
 };
 
 /// The stream that takes this one's place when the tape has been cleared `round` times more.

@@ -33,6 +33,9 @@ class SparsePattern {
   const Lines& by_row() const { return lists_->by_row; }
   const Lines& by_column() const { return lists_->by_column; }
 
+  /// True for the pattern made together, and for copies of it.
+  bool operator==(const SparsePattern&) const = default;
+
  private:
   struct Lists {
     Lines by_row;

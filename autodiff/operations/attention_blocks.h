@@ -10,6 +10,11 @@ struct Attention {
   bool causal = false;
   double dropout = 0;
   RandomStream stream;  // of the dropped weights; weight i of (…, Tq, Tk) has number i
+
+  bool operator==(const Attention& other) const {
+    return same_number(scale, other.scale) && causal == other.causal &&
+           same_number(dropout, other.dropout) && stream == other.stream;
+  }
 };
 
 /// (q, k, v[, mask]) → o

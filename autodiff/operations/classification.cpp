@@ -19,6 +19,11 @@ struct ClassAttributes {
   std::string_view operation;
   Where where;
 
+  bool operator==(const ClassAttributes& other) const {
+    return axis == other.axis && same_number(smoothing, other.smoothing) &&
+           ignored == other.ignored && operation == other.operation &&
+           same_line(where, other.where);
+  }
   std::int64_t checked(std::int64_t choice, std::int64_t classes, std::int64_t place) const {
     if (choice >= 0 && choice < classes) return choice;
     throw ArgumentError(operation,

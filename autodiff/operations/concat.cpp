@@ -16,6 +16,8 @@ namespace {
 struct PartAttributes {
   int axis;
   std::vector<std::int64_t> begins;
+
+  bool operator==(const PartAttributes&) const = default;
 };
 
 std::byte* part_of(const Operand& whole, const PartAttributes& attributes, std::size_t i) {

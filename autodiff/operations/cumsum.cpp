@@ -10,6 +10,8 @@ namespace {
 struct CumsumAttributes {
   int axis;
   bool reverse;
+
+  bool operator==(const CumsumAttributes&) const = default;
 };
 
 template <class T>

@@ -15,6 +15,8 @@ namespace palimpsest {
 /// Attributes of an operation that fails on some values: the line its error names.
 struct Blamed {
   Where where;
+
+  bool operator==(const Blamed& other) const { return same_line(where, other.where); }
 };
 
 /// Element `index` of a broadcast batch: the number of the matrix in each operand.

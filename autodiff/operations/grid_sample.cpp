@@ -21,6 +21,12 @@ struct GridAxis {
   std::int64_t size;
   double scale, offset;
   double low, high;
+
+  bool operator==(const GridAxis& other) const {
+    return size == other.size && same_number(scale, other.scale) &&
+           same_number(offset, other.offset) && same_number(low, other.low) &&
+           same_number(high, other.high);
+  }
 };
 
 struct GridAttributes {
@@ -28,6 +34,7 @@ struct GridAttributes {
   GridAxis down, across;
   Interpolation interpolation;
 
+  bool operator==(const GridAttributes&) const = default;
   /// Neighbours of a place along an axis.
   int neighbours() const { return interpolation == Interpolation::nearest ? 1 : 2; }
   std::int64_t image_size() const { return down.size * across.size; }

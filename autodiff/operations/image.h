@@ -14,6 +14,8 @@ struct ResizeOptions {
   Interpolation interpolation = Interpolation::nearest;
   /// For linear interpolation: the outermost elements keep their places, else the edges do.
   bool align_corners = false;
+
+  bool operator==(const ResizeOptions&) const = default;
 };
 
 /// x, (batch, channels, 1 to 3 sizes), at other sizes. Shrinking does not smooth. Throws

@@ -15,6 +15,10 @@ namespace {
 struct IndexAttributes {
   int axis;
   Where where;
+
+  bool operator==(const IndexAttributes& other) const {
+    return axis == other.axis && same_line(where, other.where);
+  }
 };
 
 /// Calls `f` with the index's elements as `const I*`, after a check that all lie in [0, size).

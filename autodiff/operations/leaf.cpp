@@ -28,6 +28,8 @@ namespace {
 
 struct FullAttributes {
   double value;
+
+  bool operator==(const FullAttributes& other) const { return same_number(value, other.value); }
 };
 
 template <class T>

@@ -27,6 +27,8 @@ struct TriangularSolveOptions {
   bool upper = false;      ///< A is the upper triangle of the matrix given, else the lower one
   bool transpose = false;  ///< op(A) = Aᵀ
   bool right = false;      ///< A stands on the right of X
+
+  bool operator==(const TriangularSolveOptions&) const = default;
 };
 /// The solution of triangular systems; batches broadcast. Only the triangle named is read. Throws
 /// `ArgumentError` when computed if it has a zero on its diagonal.

@@ -19,6 +19,11 @@ struct Normalization {
   Shape shape() const { return {batch, groups, channels, spatial}; }
   /// Elements that share statistics.
   std::int64_t count() const { return (over_batch ? batch : 1) * channels * spatial; }
+
+  bool operator==(const Normalization& other) const {
+    return shape() == other.shape() && over_batch == other.over_batch &&
+           centered == other.centered && same_number(epsilon, other.epsilon);
+  }
 };
 
 /// (x[, weight[, bias]]) → y, and for statistics over the batch mean and variance.

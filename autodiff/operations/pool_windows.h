@@ -33,6 +33,8 @@ struct PoolAxis {
   std::int64_t dilation = 1;
   bool adaptive = false;
 
+  bool operator==(const PoolAxis&) const = default;
+
   /// From a window's first element to one past its last.
   std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
   PoolSpan span(std::int64_t q, bool include_padding) const;
@@ -41,6 +43,8 @@ struct PoolAxis {
 struct PoolAttributes {
   std::array<PoolAxis, 3> axes;
   bool include_padding = true;
+
+  bool operator==(const PoolAttributes&) const = default;
 
   std::int64_t input_size() const { return axes[0].input * axes[1].input * axes[2].input; }
   std::int64_t output_size() const { return axes[0].output * axes[1].output * axes[2].output; }

@@ -15,6 +15,11 @@ struct RandomAttributes {
   double first;
   double second = 0;
   DType dtype = DType::f32;  // of the numbers, whatever they are computed in
+
+  bool operator==(const RandomAttributes& other) const {
+    return stream == other.stream && same_number(first, other.first) &&
+           same_number(second, other.second) && dtype == other.dtype;
+  }
 };
 
 void compute_uniform(const KernelCall& call) {

@@ -26,6 +26,10 @@ std::int64_t reduced_count(const Shape& shape, const AxisMask& mask);
 struct ReduceAttributes {
   AxisMask mask;
   double number = 0;  ///< the divisor of a mean or a variance, the order of a norm
+
+  bool operator==(const ReduceAttributes& other) const {
+    return mask == other.mask && same_number(number, other.number);
+  }
 };
 
 /// Records a reduction of x to one value of `dtype` a result.

@@ -17,6 +17,8 @@ struct ResizeAttributes {
   std::array<std::int64_t, 3> output;
   ResizeOptions options;
 
+  bool operator==(const ResizeAttributes&) const = default;
+
   std::int64_t input_size() const { return input[0] * input[1] * input[2]; }
   std::int64_t output_size() const { return output[0] * output[1] * output[2]; }
 };

@@ -10,6 +10,8 @@ namespace {
 struct RollAttributes {
   int axis;
   std::int64_t cut;
+
+  bool operator==(const RollAttributes&) const = default;
 };
 
 /// Both parts along the first axis that is longer than 1.

@@ -16,10 +16,16 @@ constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 struct Places {
   Strides starts{};
   Strides steps{};
+
+  bool operator==(const Places&) const = default;
 };
 struct PadAttributes {
   Places places;
   double value;
+
+  bool operator==(const PadAttributes& other) const {
+    return places == other.places && same_number(value, other.value);
+  }
 };
 
 /// First element of the places in a tensor of that shape, and strides from there.

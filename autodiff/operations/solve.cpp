@@ -15,6 +15,10 @@ namespace {
 struct SystemAttributes {
   bool transpose;
   Where where;
+
+  bool operator==(const SystemAttributes& other) const {
+    return transpose == other.transpose && same_line(where, other.where);
+  }
 };
 
 /// Measures what factoring and solving for some columns multiply.

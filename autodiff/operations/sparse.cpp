@@ -15,6 +15,8 @@ namespace {
 struct SparseAttributes {
   SparsePattern pattern;
   bool transpose = false;
+
+  bool operator==(const SparseAttributes&) const = default;
 };
 
 template <class T>

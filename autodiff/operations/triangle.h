@@ -11,6 +11,11 @@ struct TriangleAttributes {
   int diagonal = 0;
   double factor = 1;
   double on_diagonal = 1;
+
+  bool operator==(const TriangleAttributes& other) const {
+    return upper == other.upper && diagonal == other.diagonal &&
+           same_number(factor, other.factor) && same_number(on_diagonal, other.on_diagonal);
+  }
 };
 
 /// The triangle of x; linear and its own adjoint.

@@ -15,6 +15,10 @@ namespace {
 struct SystemAttributes {
   TriangularSolveOptions options;
   Where where;
+
+  bool operator==(const SystemAttributes& other) const {
+    return options == other.options && same_line(where, other.where);
+  }
 };
 
 FactorBatch batch_for(const Shape& a, const Shape& x) {

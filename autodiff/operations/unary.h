@@ -8,7 +8,14 @@
 namespace palimpsest {
 
 /// Numbers a function was given beside its variable: a slope, bounds, an exponent.
-using Parameters = std::array<double, 2>;
+struct Parameters {
+  std::array<double, 2> numbers{};
+
+  const double* data() const { return numbers.data(); }
+  bool operator==(const Parameters& other) const {
+    return same_number(numbers[0], other.numbers[0]) && same_number(numbers[1], other.numbers[1]);
+  }
+};
 
 /// Records function number `index` of `functions::Unary`; `parameters` is null where it takes none.
 /// Floating dtypes only; throws `DTypeError`.

@@ -110,6 +110,17 @@ void check_recomputation(const OperationRow& row) {
   CHECK(all_same_bits(first, recorded.values()));
 }
 
+/// What is recorded again is recognised by its attributes.
+void check_attributes(const OperationRow& row) {
+  const Recorded first(row, row.inputs, true);
+  const Recorded again(row, row.inputs, true);
+  REQUIRE(first.tape.node_count() == again.tape.node_count());
+  for (NodeId node = 0; node < first.tape.node_count(); ++node) {
+    INFO(first.tape.describe(node));
+    CHECK(first.tape.attributes(node) == again.tape.attributes(node));
+  }
+}
+
 /// Every node that can accumulate has the bits of computing and then adding.
 void check_accumulation(const OperationRow& row, DType dtype) {
   Recorded recorded(row, converted(row.inputs, dtype), true);
@@ -161,6 +172,7 @@ void check_row(const OperationRow& row) {
   }
   check_threads(row);
   check_recomputation(row);
+  check_attributes(row);
   for (const DType dtype : {DType::f32, DType::f64}) check_accumulation(row, dtype);
 }
 
