@@ -11,16 +11,10 @@ struct CustomOperation::State {
 
 namespace {
 
-/// Lives as long as the node: its attributes own the operation they belong to. Without `==`, since
-/// functions of users may do something else when they are called again.
-template <class State>
-struct Owner {
-  std::shared_ptr<const State> state;
-};
-
+/// Both live as long as the node: its attributes own the operation they belong to.
 template <class State>
 const CustomDefinition& definition_of(const Attributes& attributes) {
-  return attributes.as<Owner<State>>().state->definition;
+  return attributes.as<std::shared_ptr<const State>>()->definition;
 }
 
 std::vector<Tensor> tensors_of(std::span<const Operand> operands) {
@@ -107,7 +101,7 @@ Var CustomOperation::operator()(Tape& tape, std::span<const Var> inputs, Where w
     throw ArgumentError(state_->definition.name,
                         "the operation has no output; let `types` give at least one", where);
   }
-  return tape.record(state_->operation, inputs, types, Owner<State>{state_}, where);
+  return tape.record(state_->operation, inputs, types, state_, where);
 }
 
 Var CustomOperation::operator()(std::span<const Var> inputs, Where where) const {

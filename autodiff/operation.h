@@ -43,7 +43,7 @@ class Attributes {
   }
   bool empty() const { return value_ == nullptr; }
 
-  /// True only if a node does the same with either. Types whose bytes are their value are compared
+  /// True only if a node does the same with either, in the same round of its tape. Types whose bytes are their value are compared
   /// by them, others by `==`, which must tell any two numbers apart that `same_number` does;
   /// without one, only what is shared is equal.
   bool operator==(const Attributes& other) const {

@@ -99,6 +99,34 @@ void Tape::clear() {
   streams_ = 0;
 }
 
+void Tape::copy_nodes(const Tape& other) {
+  clear();
+  nodes_ = other.nodes_;
+  inputs_ = other.inputs_;
+  values_ = other.values_;
+  sizes_ = other.sizes_;
+  buffers_.resize(values_.size());
+  names_ = other.names_;
+  name_ids_ = other.name_ids_;
+  generation_ = other.generation_;
+}
+
+bool Tape::Node::operator==(const Node& other) const {
+  return operation == other.operation && first_input == other.first_input &&
+         first_output == other.first_output && name == other.name && scope == other.scope &&
+         blocked == other.blocked && same_line(where, other.where) &&
+         attributes == other.attributes;
+}
+
+bool Tape::begins(const Tape& other) const {
+  const auto begin = [](const auto& part, const auto& whole) {
+    return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
+  };
+  return begin(inputs_, other.inputs_) && begin(sizes_, other.sizes_) &&
+         begin(values_, other.values_) && begin(nodes_, other.nodes_) &&
+         (begin(names_, other.names_) || begin(other.names_, names_));
+}
+
 Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), outer_(tape.scope_) {
   if (name.empty()) throw ArgumentError("[scope] a scope needs a name");
   const std::string& outer = tape.names_[outer_];

@@ -53,6 +53,12 @@ class Tape {
   /// evaluator, and moves on to fresh random streams.
   void clear();
 
+  /// Becomes a copy of what was recorded on `other`, without values. Its `Var`s stay there.
+  void copy_nodes(const Tape& other);
+  /// True only if the nodes of this tape are the first ones of `other`: with the same names, of the
+  /// same lines, and with equal attributes, so that streams may be of other generations.
+  bool begins(const Tape& other) const;
+
   /// Seed of the random operations recorded from here on.
   void set_seed(std::uint64_t seed) { seed_ = seed; }
   std::uint64_t seed() const { return seed_; }
@@ -204,12 +210,16 @@ class Tape {
     std::uint32_t name;
     std::uint32_t scope;
     bool blocked;
+
+    bool operator==(const Node& other) const;
   };
   struct Value {
     NodeId node;
     std::uint32_t first_size;
     std::uint8_t rank;
     DType dtype;
+
+    bool operator==(const Value&) const = default;
   };
 
   friend class Blame;

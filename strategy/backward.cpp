@@ -45,6 +45,7 @@ struct Recorded {
   std::vector<Var> parameters;
   std::vector<Var> gradients;
   std::vector<ValueId> targets;
+  bool has_leaves_only = true;
 
   Recorded(const Var& loss, const Where& where)
       : temporary(loss.tape()), backward_begins(loss.tape().node_count()) {
@@ -57,8 +58,17 @@ struct Recorded {
   }
 
   Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
+    std::vector<ValueId> present;
+    append_present(loss.tape(), present);
+    has_leaves_only = present.empty();
     // Without a budget nothing forces present values out, and an eager user means to look at them.
-    if (options.memory_budget == unlimited) append_present(loss.tape(), targets);
+    if (options.memory_budget == unlimited) {
+      targets.insert(targets.end(), present.begin(), present.end());
+    }
+  }
+
+  Differentiated differentiated() const {
+    return {targets[0], backward_begins, {targets.begin() + 1, targets.end()}};
   }
 };
 
@@ -68,13 +78,23 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
   Tape& tape = loss.tape();
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
-  const Recorded recorded(loss, run, where);
-  Report report =
-      evaluator.engine().evaluate(tape, recorded.targets, recorded.backward_begins, run);
   std::vector<Gradients::Entry> entries;
+  if (const auto repeated = engine.repeat(tape, loss.id(), run)) {
+    const std::vector<Var> parameters = parameters_of(tape);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      entries.push_back({parameters[i], repeated->gradients[i]});
+    }
+    return Gradients(loss.value(), std::move(entries), repeated->report);
+  }
+  const Recorded recorded(loss, run, where);
+  Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
   for (std::size_t i = 0; i < recorded.parameters.size(); ++i) {
     entries.push_back({recorded.parameters[i], recorded.gradients[i].value()});
+  }
+  if (report.plan_reused && recorded.has_leaves_only) {
+    engine.remember(tape, recorded.differentiated());
   }
   return Gradients(loss.value(), std::move(entries), std::move(report));
 }

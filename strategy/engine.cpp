@@ -8,6 +8,7 @@
 #include "strategy/forms.h"
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/kept_arena.h"
+#include "strategy/known_steps.h"
 #include "strategy/plan_store.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
@@ -29,6 +30,24 @@ struct Found {
 
 double cost(const Found& found) { return found.entry->plan.simulation.cost; }
 
+/// While it lives, a known step has the leaves of a tape that records the same; then it holds
+/// nothing of theirs, nor of what was made of them.
+class Lent {
+ public:
+  Lent(KnownSteps::Step& step, const Tape& tape) : step_(step) {
+    for (const ValueId leaf : step.leaves) step.tape.set_buffer(leaf, tape.buffer(leaf));
+  }
+  ~Lent() {
+    for (const ValueId leaf : step_.leaves) step_.tape.set_buffer(leaf, nullptr);
+    for (const ValueId target : step_.targets) step_.tape.drop(target);
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  KnownSteps::Step& step_;
+};
+
 }  // namespace
 
 struct Engine::State {
@@ -36,10 +55,16 @@ struct Engine::State {
   KeptArena arena;
   LoweredStore lowered;
   PlanStore plans;
+  KnownSteps steps;
   std::uint64_t programs_planned = 0;  // that some plan was made for
   std::optional<tbb::task_arena> threads;
 
-  Found find(const Tape& tape, const LoweredStore::Request& request, const RunOptions& options);
+  /// A plan for `program`, which `tape` holds.
+  Found find(LoweredStore::Program& program, const Tape& tape, const LoweredStore::Request& request,
+             const RunOptions& options);
+  /// Runs what was found since `planning` began.
+  Report run(Tape& tape, const Found& found, const Stopwatch& planning, int thread_count,
+             const RunOptions& options, std::uint32_t round = 0);
 
   tbb::task_arena& thread_arena(int count) {
     if (!threads || threads->max_concurrency() != count) threads.emplace(count);
@@ -57,9 +82,8 @@ struct Engine::State {
   }
 };
 
-Found Engine::State::find(const Tape& tape, const LoweredStore::Request& request,
-                          const RunOptions& options) {
-  LoweredStore::Program& program = lowered.find_or_make(tape, request);
+Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
+                          const LoweredStore::Request& request, const RunOptions& options) {
   const std::uint64_t made = plans.made();
   bool known = false;
   const auto attempt = [&](bool fuse, bool hurried) -> std::optional<Found> {
@@ -89,6 +113,34 @@ Found Engine::State::find(const Tape& tape, const LoweredStore::Request& request
   return found;
 }
 
+Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& planning,
+                          int thread_count, const RunOptions& options, std::uint32_t round) {
+  const double planning_seconds = planning.seconds();
+  const Stopwatch running;
+  Executor& executor = executor_for(tape, found);
+  const Arena* kept = arena.get(executor.instructions(), meter);
+  tbb::task_arena& workers = thread_arena(thread_count);
+  take_values(tape, executor, kept);
+  try {
+    workers.execute([&] {
+      executor.run(tape, meter, kept, {thread_count, options.anomaly, options.profile, round});
+    });
+  } catch (...) {
+    give_back(tape, executor);
+    throw;
+  }
+  give_results(tape, executor);
+  const double run_seconds = running.seconds();
+  PlanStore::Entry& entry = *found.entry;
+  entry.run_seconds += run_seconds;
+  Report report = report_of(tape, entry.plan, executor, thread_count, options.profile);
+  report.plan_reused = entry.reused;
+  report.plan_improvements = entry.improvements;
+  report.planning_seconds = planning_seconds;
+  report.run_seconds = run_seconds;
+  return report;
+}
+
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
@@ -114,32 +166,39 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   settle_present(tape, held, state_->meter);
   const int threads = checked_threads(options.threads);
   const Stopwatch planning;
-  const Found found = state_->find(tape, {targets, backward_begins, held, threads}, options);
-  const double planning_seconds = planning.seconds();
+  const LoweredStore::Request request{targets, backward_begins, held, threads};
+  const auto program = state_->lowered.find_or_make(tape, request);
+  return state_->run(tape, state_->find(*program, tape, request, options), planning, threads,
+                     options);
+}
 
-  const Stopwatch running;
-  Executor& executor = state_->executor_for(tape, found);
-  const Arena* arena = state_->arena.get(executor.instructions(), state_->meter);
-  tbb::task_arena& thread_arena = state_->thread_arena(threads);
-  take_values(tape, executor, arena);
-  try {
-    thread_arena.execute([&] {
-      executor.run(tape, state_->meter, arena, {threads, options.anomaly, options.profile, 0});
-    });
-  } catch (...) {
-    give_back(tape, executor);
-    throw;
+std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
+                                               const RunOptions& options) {
+  check(options);
+  const Stopwatch planning;
+  KnownSteps::Step* const step = state_->steps.find(tape, loss);
+  if (step == nullptr) return {};
+  Tape& known = step->tape;
+  const Lent lent(*step, tape);
+  const int threads = checked_threads(options.threads);
+  const LoweredStore::Request request{step->targets, step->recorded.backward_begins, {}, threads};
+  if (step->program == nullptr || step->threads != threads) {
+    step->program = state_->lowered.find_or_make(known, request);
+    step->threads = threads;
   }
-  give_results(tape, executor);
-  const double run_seconds = running.seconds();
-  PlanStore::Entry& entry = *found.entry;
-  entry.run_seconds += run_seconds;
-  Report report = report_of(tape, entry.plan, executor, threads, options.profile);
-  report.plan_reused = entry.reused;
-  report.plan_improvements = entry.improvements;
-  report.planning_seconds = planning_seconds;
-  report.run_seconds = run_seconds;
-  return report;
+  const Found found = state_->find(*step->program, known, request, options);
+  Repeated repeated{
+      state_->run(known, found, planning, threads, options, tape.generation() - known.generation()),
+      {}};
+  for (const ValueId gradient : step->recorded.gradients) {
+    repeated.gradients.push_back(known.value(gradient));
+  }
+  if (!tape.has_value(loss)) tape.set_buffer(loss, known.buffer(loss));
+  return repeated;
+}
+
+void Engine::remember(const Tape& tape, const Differentiated& recorded) {
+  state_->steps.add(tape, recorded);
 }
 
 int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "strategy/report.h"
 
 namespace palimpsest {
+
+/// A loss and its gradients with respect to all parameters, at the end of a tape.
+struct Differentiated {
+  ValueId loss;
+  NodeId backward_begins;
+  std::vector<ValueId> gradients;
+};
 
 /// Plans and runs tapes, and keeps what the next run can use again: the arena and the plans of
 /// graphs seen before, recognised by their structure. One engine serves one thread at a time.
@@ -28,6 +36,19 @@ class Engine {
   /// `evaluate` with the first node of the backward part known, for planners that ask for it.
   Report evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options);
+
+  /// What running a loss and its gradients again made.
+  struct Repeated {
+    Report report;
+    std::vector<Tensor> gradients;
+  };
+  /// Makes the loss present on a tape that records the same as one that was remembered, and its
+  /// gradients, which then need not be recorded; nothing where there is no such tape. Throws as
+  /// `evaluate` does.
+  std::optional<Repeated> repeat(Tape& tape, ValueId loss, const RunOptions& options);
+  /// Keeps a copy of what a tape records for steps to come; but for leaves, nothing was present
+  /// there when `recorded` was run.
+  void remember(const Tape& tape, const Differentiated& recorded);
 
   /// The plan `evaluate` would follow, at once or when it has run for a while (see
   /// `RunOptions::planner`), without running anything.

@@ -40,7 +40,7 @@ bool may_fuse(const RunOptions& options) {
 Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
                   const RunOptions& options) {
   LoweredStore store;
-  LoweredStore::Program& program = store.find_or_make(tape, request);
+  LoweredStore::Program& program = *store.find_or_make(tape, request);
   const auto plan = [&](bool fuse) {
     const std::shared_ptr<const Lowered>& form = program.get(tape, request, fuse);
     return Planned{form, make_plan(form->graph(), *planner_of(options), options.memory_budget)};

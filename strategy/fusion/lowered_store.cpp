@@ -25,7 +25,8 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
   return lowered;
 }
 
-LoweredStore::Program& LoweredStore::find_or_make(const Tape& tape, const Request& request) {
+const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const Tape& tape,
+                                                                         const Request& request) {
   sign(tape, request.threads, signature_);
   const auto put = [&](auto number) { signature_.push_back(static_cast<std::uint64_t>(number)); };
   put(request.threads);
@@ -34,14 +35,14 @@ LoweredStore::Program& LoweredStore::find_or_make(const Tape& tape, const Reques
   for (const ValueId target : request.targets) put(target);
   for (const NodeId node : request.supplied) put(node);
 
-  const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const Program& program) {
-    return program.signature_ == signature_;
+  const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
+    return program->signature_ == signature_;
   });
   if (same != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, same);
   } else {
-    programs_.emplace_front();
-    programs_.front().signature_ = signature_;
+    programs_.push_front(std::make_shared<Program>());
+    programs_.front()->signature_ = signature_;
     if (programs_.size() > most_programs) programs_.pop_back();
   }
   return programs_.front();

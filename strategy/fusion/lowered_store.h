@@ -34,11 +34,11 @@ class LoweredStore {
     std::shared_ptr<const Lowered> unfused_;
   };
 
-  /// The program that the tape holds. The reference holds until the next call.
-  Program& find_or_make(const Tape& tape, const Request& request);
+  /// The program that the tape holds.
+  const std::shared_ptr<Program>& find_or_make(const Tape& tape, const Request& request);
 
  private:
-  std::list<Program> programs_;  // most recently used first
+  std::list<std::shared_ptr<Program>> programs_;  // most recently used first
   std::vector<std::uint64_t> signature_;
 };
 

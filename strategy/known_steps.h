@@ -1,0 +1,38 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "strategy/engine.h"
+#include "strategy/fusion/lowered_store.h"
+
+namespace palimpsest {
+
+/// Losses that were recorded, differentiated and run before. One that is recorded once more is run
+/// again as it is, without recording its gradients.
+class KnownSteps {
+ public:
+  struct Step {
+    Tape tape;  ///< holds no values but leaves of the backward part
+    Differentiated recorded;
+    std::vector<ValueId> targets;
+    std::vector<ValueId> leaves;  ///< of the forward part
+    /// What was made of the tape for `threads` threads.
+    std::shared_ptr<LoweredStore::Program> program;
+    int threads = 0;
+  };
+
+  /// The step whose forward part is what `tape` holds, on which nothing but leaves may be present;
+  /// null when there is none. It is there until the next call of `add`.
+  Step* find(const Tape& tape, ValueId loss);
+  /// Copies `tape`, which holds both parts; ever more seldom while no step is found again.
+  void add(const Tape& tape, const Differentiated& recorded);
+
+ private:
+  std::list<Step> steps_;   // most recently used first
+  std::uint32_t vain_ = 0;  // steps added since one was found
+  std::uint32_t passed_over_ = 0;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,222 @@
+#include <limits>
+
+#include "strategy/backward.h"
+#include "tests/catch.h"
+#include "tests/strategy/random_program.h"
+
+namespace palimpsest {
+namespace {
+
+/// A tape whose engine can be asked whether it knows a step.
+struct Loop {
+  std::shared_ptr<Evaluator> evaluator = lazy();
+  Tape tape{evaluator};
+
+  Engine& engine() { return static_cast<EngineEvaluator&>(*evaluator).engine(); }
+  bool knows(const Var& loss, const RunOptions& options = {}) {
+    const bool known = engine().repeat(tape, loss.id(), options).has_value();
+    tape.drop(loss.id());
+    return known;
+  }
+};
+
+bool same(const Gradients& a, const Gradients& b) {
+  return same_bits(a.loss(), b.loss()) &&
+         std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return same_bits(x.gradient, y.gradient); });
+}
+
+/// A loss of leaves made for step `step`, with `factor` as the number of a node.
+Var record_step(Tape& tape, std::uint64_t step, double factor = 0.5) {
+  const Var w = tape.parameter(Tensor::normal({6, 6}, 2 * step, 0, 1, DType::f64));
+  const Var x = tape.constant(Tensor::normal({3, 6}, 2 * step + 1, 0, 1, DType::f64));
+  return mean(square(tanh(matmul(x, w)) * factor));
+}
+
+Gradients on_its_own(std::uint64_t step, double factor = 0.5) {
+  Tape tape;
+  return backward(record_step(tape, step, factor));
+}
+
+TEST_CASE("a step is known when it was recorded twice, whatever its leaves hold") {
+  Loop loop;
+  for (std::uint64_t step = 0; step < 6; ++step) {
+    loop.tape.clear();
+    const Var loss = record_step(loop.tape, step);
+    CHECK(loop.knows(loss) == (step >= 2));
+    CHECK(same(backward(loss), on_its_own(step)));
+    CHECK(loop.tape.has_value(loss.id()));
+  }
+}
+
+TEST_CASE("known steps of random programs have the bits of others, at any budget") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Tape once;
+    const Gradients expected = backward(record_random(once, seed, 40).loss);
+    const Bytes least = [&] {
+      Tape tape;
+      try {
+        return plan_backward(record_random(tape, seed, 40).loss, {.memory_budget = 1})
+            .predicted_peak();
+      } catch (const BudgetError& error) {
+        return error.smallest_feasible();
+      }
+    }();
+    Loop loop;
+    bool known = false;
+    for (const Bytes budget : {unlimited, unlimited, unlimited, least, least, unlimited}) {
+      for (const int threads : {1, 2}) {
+        loop.tape.clear();
+        const RandomProgram program = record_random(loop.tape, seed, 40);
+        known = loop.knows(program.loss);
+        const Gradients gradients =
+            backward(program.loss, {.memory_budget = budget, .threads = threads});
+        CHECK(same(gradients, expected));
+        CHECK(gradients.report().measured_peak <= gradients.report().predicted_peak);
+        CHECK(gradients.report().predicted_peak <= budget);
+      }
+    }
+    CHECK(known);
+  }
+}
+
+TEST_CASE("a step with another number, name, line, loss or stopped derivative is not known") {
+  Loop loop;
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    loop.tape.clear();
+    backward(record_step(loop.tape, step));
+  }
+  const auto known = [&](auto record) {
+    loop.tape.clear();
+    return loop.knows(record());
+  };
+  CHECK(known([&] { return record_step(loop.tape, 5); }));
+  CHECK_FALSE(known([&] { return record_step(loop.tape, 5, 0.7); }));
+  CHECK_FALSE(known([&] { return record_step(loop.tape, 5).named("loss"); }));
+  CHECK_FALSE(known([&] {
+    const auto scope = loop.tape.scope("layer");
+    return record_step(loop.tape, 5);
+  }));
+  CHECK_FALSE(known([&] { return record_step(loop.tape, 5) * 1.0; }));
+  CHECK_FALSE(known([&] {
+    const auto stopped = loop.tape.no_gradient();
+    return record_step(loop.tape, 5);
+  }));
+  CHECK_FALSE(known([&] {
+    const Var w = loop.tape.parameter(Tensor::normal({6, 6}, 1, 0, 1, DType::f64));
+    const Var x = loop.tape.constant(Tensor::normal({3, 6}, 2, 0, 1, DType::f64));
+    return mean(square(tanh(matmul(x, w)) * 0.5));
+  }));
+  CHECK(known([&] { return record_step(loop.tape, 5); }));
+
+  loop.tape.clear();
+  CHECK(same(backward(record_step(loop.tape, 6, 0.7)), on_its_own(6, 0.7)));
+}
+
+TEST_CASE("a known step draws other random numbers each time, as its tape does") {
+  const auto record = [](Tape& tape) {
+    const Var x = tape.parameter(Tensor::ones({64}));
+    return sum(square(dropout(x, 0.5)) + dropout(x * 2.0, 0.25));
+  };
+  Loop loop;
+  Tape other;
+  for (int step = 0; step < 6; ++step) {
+    loop.tape.clear();
+    other.clear();
+    const Var loss = record(loop.tape);
+    CHECK(loop.knows(loss) == (step >= 2));
+    other.set_evaluator(nullptr);  // its engine knows nothing
+    CHECK(same(backward(loss), backward(record(other))));
+  }
+  loop.tape.clear();
+  loop.tape.set_seed(5);
+  CHECK_FALSE(loop.knows(record(loop.tape)));
+}
+
+TEST_CASE("steps with operations of users are known by the operation") {
+  const auto times = [](double factor) {
+    return CustomOperation({.name = "times",
+                            .forward =
+                                [=](const CustomCall& call) {
+                                  for (std::int64_t i = 0; i < call.inputs[0].elements(); ++i) {
+                                    call.outputs[0].data<float>()[i] =
+                                        static_cast<float>(factor * call.inputs[0].at(i));
+                                  }
+                                },
+                            .vjp = [=](const Pullback& p) { p.set(0, p.adjoint() * factor); }});
+  };
+  const CustomOperation twice = times(2);
+  const CustomOperation thrice = times(3);
+  Loop loop;
+  const auto record = [&](const CustomOperation& operation) {
+    loop.tape.clear();
+    return sum(operation({loop.tape.parameter(Tensor::ones({3}))}));
+  };
+  for (int step = 0; step < 4; ++step) backward(record(twice));
+  CHECK(loop.knows(record(twice)));
+  CHECK_FALSE(loop.knows(record(thrice)));
+  CHECK(backward(record(thrice)).begin()->gradient.at(0) == 3);
+}
+
+TEST_CASE("a known step keeps neither leaves nor results") {
+  Loop loop;
+  const Tensor weight = Tensor::ones({1000});
+  for (int step = 0; step < 4; ++step) {
+    loop.tape.clear();
+    {
+      const Var loss = sum(square(loop.tape.parameter(weight)));
+      const Gradients gradients = backward(loss);
+    }
+    loop.tape.clear();
+    CHECK(weight.buffer().use_count() == 1);
+  }
+  loop.engine().release_arena();
+  CHECK(loop.engine().meter().live() == 0);
+}
+
+TEST_CASE("what is present beside leaves is used, and a known step is not") {
+  Loop loop;
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    loop.tape.clear();
+    backward(record_step(loop.tape, step));
+  }
+  loop.tape.clear();
+  const Var loss = record_step(loop.tape, 7);
+  loss.value();
+  CHECK_FALSE(loop.engine().repeat(loop.tape, loss.id(), {}).has_value());
+  CHECK(same(backward(loss), on_its_own(7)));
+}
+
+TEST_CASE("known steps refuse what cannot be done, and go on") {
+  Loop loop;
+  const auto record = [&](float value) {
+    loop.tape.clear();
+    return sum(log(loop.tape.parameter(Tensor::vector({value, 2}))));
+  };
+  for (int step = 0; step < 4; ++step) backward(record(1));
+  CHECK_THROWS_AS(backward(record(1), {.memory_budget = 1}), BudgetError);
+  CHECK_THROWS_AS(backward(record(1), {.memory_budget = -1}), ArgumentError);
+  CHECK_THROWS_AS(backward(record(0), {.anomaly = true}), AnomalyError);
+  const Var loss = record(4);
+  CHECK(backward(loss).begin()->gradient.at(0) == 0.25);
+}
+
+TEST_CASE("steps that never come again are copied ever more seldom") {
+  Loop loop;
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    loop.tape.clear();
+    backward(record_step(loop.tape, step, 0.1 + static_cast<double>(step)));
+  }
+  const auto known = [&](double factor) {
+    loop.tape.clear();
+    return loop.knows(record_step(loop.tape, 1, factor));
+  };
+  CHECK(known(0.1 + 1));
+  CHECK(known(0.1 + 3));
+  CHECK(known(0.1 + 7));
+  CHECK_FALSE(known(0.1 + 2));
+  CHECK_FALSE(known(0.1 + 11));
+}
+
+}  // namespace
+}  // namespace palimpsest
