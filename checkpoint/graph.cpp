@@ -63,14 +63,28 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     const bool view = output.view_of >= 0;
     const ValueId root =
         view ? values_[inputs[static_cast<std::size_t>(output.view_of)]].storage : value;
-    values_.push_back(
-        {node, root, view ? 0 : output.bytes, traits.source, false, false, output.takes_over});
+    const ValueId made_in = view ? none : find_made_in(inputs, nodes_.back().first_output, output);
+    values_.push_back({node, root, view ? 0 : output.bytes, traits.source, false, false,
+                       output.takes_over, made_in});
   }
   if (!traits.name.empty() || !names_.empty()) {
     names_.resize(node);
     names_.push_back(std::move(traits.name));
   }
   return node;
+}
+
+ValueId Graph::find_made_in(std::span<const ValueId> inputs, ValueId first_output,
+                            const Output& output) const {
+  if (output.takes_over < 0) return none;
+  const ValueId root = storage(inputs[static_cast<std::size_t>(output.takes_over)]);
+  if (bytes(root) == 0 || bytes(root) != output.bytes) return none;
+  const auto is_there = [&](ValueId input) { return storage(input) == root; };
+  if (std::count_if(inputs.begin(), inputs.end(), is_there) > 1) return none;
+  for (ValueId other = first_output; other < value_count(); ++other) {
+    if (may_be_made_in(other) == root) return none;
+  }
+  return root;
 }
 
 int Graph::view_of(ValueId value) const {

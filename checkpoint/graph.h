@@ -22,8 +22,8 @@ class Graph {
     Bytes bytes = 0;
     /// Position among the node's inputs of the value whose storage it shares, or −1.
     int view_of = -1;
-    /// Position among the node's inputs of the value in whose storage it may be made, where nothing
-    /// is left there after the node, or −1.
+    /// Position among the node's inputs of the value in whose storage it may be made, where all
+    /// that lies there is dropped before anything else is computed, or −1.
     int takes_over = -1;
   };
   struct Traits {
@@ -65,6 +65,9 @@ class Graph {
   int view_of(ValueId value) const;
   /// Position among the inputs of the value's node of one whose storage it may take over, or −1.
   int takes_over(ValueId value) const { return values_[value].takes_over; }
+  /// The storage that this may be made in, or `none`: it takes as many bytes as the value, the node
+  /// reads it as one input only, and no earlier output of the node may take it over.
+  ValueId may_be_made_in(ValueId value) const { return values_[value].made_in; }
   /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
   Bytes bytes(ValueId value) const { return values_[value].source ? 0 : values_[value].bytes; }
   /// Bytes of a source's value, which are outside every budget; 0 for any other value.
@@ -106,8 +109,12 @@ class Graph {
     bool present;
     bool target;
     int takes_over;
+    ValueId made_in;
     bool operator==(const Value&) const = default;
   };
+
+  ValueId find_made_in(std::span<const ValueId> inputs, ValueId first_output,
+                       const Output& output) const;
 
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_;

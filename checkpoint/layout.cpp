@@ -1,7 +1,6 @@
 #include "checkpoint/layout.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "checkpoint/placement.h"
@@ -23,7 +22,6 @@ class Intervals {
     for (ValueId value = 0; value < graph.value_count(); ++value) {
       if (graph.is_present(value)) revive(value, 0);
     }
-    present_ = list_.size();
     for (std::uint32_t k = 0; k < steps_.size(); ++k) {
       steps_[k].kind == Step::Kind::compute ? compute(k, steps_[k].id) : drop(k, steps_[k].id);
     }
@@ -31,47 +29,26 @@ class Intervals {
 
   Layout placed(const Effort& effort) const {
     Layout layout{list_};
-    if (!before_.empty()) {
-      layout.size = std::max(place_chains(layout.intervals, effort), most_live());
-      if (layout.size <= effort.enough) return layout;
-    }
-    Layout apart{list_};
-    apart.size = place(apart.intervals, effort);
-    return before_.empty() || apart.size < layout.size ? apart : layout;
+    layout.size =
+        any_taken_ ? place_chains(layout.intervals, effort) : place(layout.intervals, effort);
+    return layout;
   }
 
  private:
   void compute(std::uint32_t k, NodeId node) {
     const std::size_t first = list_.size();
     for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      const ValueId output = graph_.first_output(node) + i;
-      const std::uint32_t before = live_[output] ? none : taken_over(k, node, output);
-      revive(output, k);
-      if (before == none) continue;
-      before_.resize(list_.size(), none);
-      const auto others = std::span(before_).subspan(first);  // other outputs of the node
-      if (std::find(others.begin(), others.end(), before) == others.end()) before_.back() = before;
+      revive(graph_.first_output(node) + i, k);
+    }
+    for (std::size_t made = first; made < list_.size(); ++made) {
+      const ValueId root = graph_.may_be_made_in(list_[made].storage);
+      if (root == none || !is_given_up(graph_, steps_, k, root, holders_[root])) continue;
+      list_[made].takes_over = open_[root];
+      any_taken_ = true;
     }
     if (const Bytes bytes = graph_.workspace(node); bytes > 0) {
       list_.push_back({Interval::workspace, k, k, bytes});
     }
-  }
-
-  /// The interval in whose place the output may be made: all it holds is dropped right after.
-  std::uint32_t taken_over(std::uint32_t k, NodeId node, ValueId output) const {
-    const int position = graph_.takes_over(output);
-    if (position < 0) return none;
-    const auto inputs = graph_.inputs(node);
-    const ValueId root = graph_.storage(inputs[static_cast<std::size_t>(position)]);
-    const auto is_there = [&](ValueId value) { return graph_.storage(value) == root; };
-    if (graph_.bytes(root) == 0 || graph_.bytes(root) != graph_.bytes(output)) return none;
-    if (open_[root] < present_) return none;  // it stays intact when a run is stopped
-    if (std::count_if(inputs.begin(), inputs.end(), is_there) > 1) return none;
-    std::uint32_t dropped = 0;
-    for (++k; k < steps_.size() && steps_[k].kind == Step::Kind::drop; ++k) {
-      if (is_there(steps_[k].id)) ++dropped;
-    }
-    return dropped == holders_[root] ? open_[root] : none;
   }
 
   void drop(std::uint32_t k, ValueId value) {
@@ -90,11 +67,11 @@ class Intervals {
   }
 
   /// Places an interval and those that take over from it as one.
-  Bytes place_chains(std::span<Interval> intervals, const Effort& effort) const {
+  static Bytes place_chains(std::span<Interval> intervals, const Effort& effort) {
     std::vector<Interval> chains;
     std::vector<std::uint32_t> chain(intervals.size());
     for (std::size_t i = 0; i < intervals.size(); ++i) {
-      const std::uint32_t before = i < before_.size() ? before_[i] : none;
+      const std::uint32_t before = intervals[i].takes_over;
       if (before == none) {
         chain[i] = static_cast<std::uint32_t>(chains.size());
         chains.push_back(intervals[i]);
@@ -110,27 +87,14 @@ class Intervals {
     return size;
   }
 
-  /// Most bytes live at once, as a simulation counts them.
-  Bytes most_live() const {
-    std::vector<Bytes> live(steps_.size() + 2);
-    for (const Interval& interval : list_) {
-      live[interval.first] += interval.bytes;
-      live[interval.last + 1] -= interval.bytes;
-    }
-    std::partial_sum(live.begin(), live.end(), live.begin());
-    return *std::max_element(live.begin(), live.end());
-  }
-
   const Graph& graph_;
   std::span<const Step> steps_;
   std::vector<Interval> list_;
-  std::vector<std::uint32_t>
-      before_;                       // by interval: the one it takes over; as far as there are any
-  std::vector<std::uint32_t> open_;  // by root: its last interval
+  std::vector<std::uint32_t> open_;     // by root: its last interval
   std::vector<std::uint32_t> holders_;  // by root: live values in it
   std::vector<bool> live_;
   std::uint32_t end_;
-  std::size_t present_ = 0;  // intervals of what is there at the start
+  bool any_taken_ = false;
 };
 
 }  // namespace

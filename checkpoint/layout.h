@@ -20,13 +20,14 @@ struct Interval {
   std::uint32_t first;  ///< step that makes it; 0 for what is present at the start
   std::uint32_t last;   ///< last step during which it is occupied: the drop, or the last of all
   Bytes bytes;
-  Bytes offset = 0;  ///< from the start of the arena, a multiple of 64
+  Bytes offset = 0;                 ///< from the start of the arena, a multiple of 64
+  std::uint32_t takes_over = none;  ///< the interval in whose place it lies from `first` on
 };
 
 /// Where in one arena everything lies while a schedule runs. Intervals that overlap in time never
 /// overlap in space, so buffers need no allocator and no fragmentation can break the budget. Except
-/// that an output may lie where the input does that it takes over, from the step that makes it on;
-/// the input's interval still lasts until it is dropped, and its bytes count.
+/// that an output that takes over a storage (see `simulate`) lies where that does; from the step
+/// that makes it on, the two occupy the same bytes.
 struct Layout {
   std::vector<Interval> intervals;  ///< by first step, values before workspace
   Bytes size = 0;                   ///< bytes of the arena: at least the simulated peak

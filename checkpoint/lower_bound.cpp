@@ -23,8 +23,9 @@
 // `RecomputeNetwork`, with m's descendants as those that run in any case, and its seconds are at
 // most E: nodes unrelated to m add nothing there, and a demand for a view only demands its base.
 // What m reads and makes is live at t, and with m's workspace leaves A bytes of the budget to all
-// other storages live at t; the network has those for nothing, and the rest of the choice takes at
-// most A. Hence, for each price λ ≥ 0 of a byte,
+// other storages live at t (an input that an output may take over does not count); the network has
+// those for nothing, and the rest of the choice takes at most A. Hence, for each price λ ≥ 0 of a
+// byte,
 //
 //     E ≥ (seconds + λ bytes of that choice) − λ A ≥ (least seconds + λ bytes of any choice) − λ A.
 //
@@ -66,6 +67,16 @@ void for_each_operand(const Graph& graph, NodeId node, Take take) {
   for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
     take(graph.storage(graph.first_output(node) + i));
   }
+}
+
+/// Bytes of what the outputs of a node may take over.
+Bytes taken_over(const Graph& graph, NodeId node) {
+  Bytes bytes = 0;
+  for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
+    const ValueId root = graph.may_be_made_in(graph.first_output(node) + i);
+    if (root != none) bytes += graph.bytes(root);
+  }
+  return bytes;
 }
 
 /// Bytes of storages, each counted once.
@@ -121,7 +132,7 @@ class Search {
     for (const ValueId target : graph_.targets()) sum_.add(graph_.storage(target));
     end();
     for (const NodeId node : needed_) {
-      sum_.begin(graph_.workspace(node));
+      sum_.begin(graph_.workspace(node) - taken_over(graph_, node));
       for_each_operand(graph_, node, [&](ValueId root) { sum_.add(root); });
       end();
     }
@@ -147,7 +158,7 @@ class Search {
 
   void consider(NodeId node) {
     Moment moment = first_run_of(graph_, needed_, node);
-    sum_.begin(graph_.workspace(node));
+    sum_.begin(graph_.workspace(node) - taken_over(graph_, node));
     for_each_operand(graph_, node, [&](ValueId root) {
       sum_.add(root);
       moment.there[root] = true;

@@ -22,6 +22,7 @@ class Player {
         schedule_(schedule),
         live_(graph.value_count()),
         holders_(graph.value_count()),
+        taken_(graph.value_count()),
         times_(graph.node_count()) {
     for (ValueId value = 0; value < graph.value_count(); ++value) {
       if (graph.is_source_value(value) || graph.is_present(value)) revive(value);
@@ -51,9 +52,14 @@ class Player {
     for (const ValueId input : graph_.inputs(node)) {
       if (!live_[input]) fail("input value " + name(input) + " is not live; compute it first");
     }
+    candidates_.clear();
     for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      revive(graph_.first_output(node) + i);
+      const ValueId output = graph_.first_output(node) + i;
+      const ValueId root = graph_.may_be_made_in(output);
+      if (root != none && holders_[output] == 0) candidates_.push_back(root);
+      revive(output);
     }
+    for (const ValueId root : candidates_) take_over(root);
     record(bytes_ + graph_.workspace(node));
     ++result_.computed;
     if (times_[node]++ > 0) ++result_.recomputed;
@@ -66,7 +72,9 @@ class Player {
     record(bytes_);
     live_[value] = false;
     const ValueId root = graph_.storage(value);
-    if (--holders_[root] == 0) bytes_ -= graph_.bytes(root);
+    if (--holders_[root] > 0) return;
+    if (!taken_[root]) bytes_ -= graph_.bytes(root);
+    taken_[root] = false;
   }
 
   void finish() const {
@@ -89,6 +97,13 @@ class Player {
     live_[value] = true;
     const ValueId root = graph_.storage(value);
     if (holders_[root]++ == 0) bytes_ += graph_.bytes(root);
+  }
+
+  void take_over(ValueId root) {
+    const std::size_t at = result_.timeline.size();
+    if (!is_given_up(graph_, schedule_.steps, at, root, holders_[root])) return;
+    taken_[root] = true;
+    bytes_ -= graph_.bytes(root);
   }
 
   void record(Bytes bytes) {
@@ -114,11 +129,23 @@ class Player {
   Simulation result_;
   std::vector<bool> live_;
   std::vector<std::uint32_t> holders_;  // live values in the storage of this root
+  std::vector<bool> taken_;             // by root: over, and not dropped yet
+  std::vector<ValueId> candidates_;     // storages that the node at hand may take over
   std::vector<std::uint32_t> times_;    // each node was computed
   Bytes bytes_ = 0;
 };
 
 }  // namespace
+
+bool is_given_up(const Graph& graph, std::span<const Step> steps, std::size_t at, ValueId root,
+                 std::uint32_t live) {
+  std::uint32_t dropped = 0;
+  for (++at; at < steps.size() && steps[at].kind == Step::Kind::drop; ++at) {
+    const ValueId value = steps[at].id;
+    if (value < graph.value_count() && graph.storage(value) == root) ++dropped;
+  }
+  return dropped == live;
+}
 
 Simulation simulate(const Graph& graph, const Schedule& schedule) {
   return Player(graph, schedule).play();

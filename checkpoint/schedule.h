@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <span>
 #include <vector>
 
 #include "checkpoint/graph.h"
@@ -47,9 +48,16 @@ struct Simulation {
 /// already is written again in place, with the same bits. `drop v` needs v live and no source. At
 /// the end every target is live and nothing else but sources. While `compute n` runs, the storages
 /// of all live values, of n's outputs and n's workspace count. A view costs no bytes but keeps its
-/// storage; dropping a value frees its storage when no other value in it is live. Throws
-/// `ScheduleError` naming the step that breaks a rule. Linear in steps and operands.
+/// storage; dropping a value frees its storage when no other value in it is live. An output
+/// whose storage was not live takes over the storage it may be made in (`Graph::may_be_made_in`)
+/// where that is given up: from `compute n` on, the two count once. Throws `ScheduleError` naming
+/// the step that breaks a rule. Linear in steps and operands.
 Simulation simulate(const Graph& graph, const Schedule& schedule);
+
+/// True when all `live` values in the storage `root` are dropped behind the compute step `at`,
+/// before anything else is computed.
+bool is_given_up(const Graph& graph, std::span<const Step> steps, std::size_t at, ValueId root,
+                 std::uint32_t live);
 
 /// A schedule broke the specification.
 class ScheduleError : public UsageError {

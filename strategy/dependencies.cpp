@@ -43,7 +43,8 @@ class Dependencies::Builder {
         plan_(plan),
         storages_(graph.value_count()),
         live_(graph.value_count()),
-        closer_(plan.layout.intervals.size(), none) {}
+        closer_(plan.layout.intervals.size(), none),
+        taken_over_(plan.layout.intervals.size()) {}
 
   void build() {
     const std::vector<Step>& steps = plan_.schedule.steps;
@@ -101,11 +102,9 @@ class Dependencies::Builder {
     const Interval& interval = plan_.layout.intervals[index];
     addresses_.take(interval.offset, interval.offset + interval.bytes, index,
                     [&](std::uint32_t before) {
-                      if (closer_[before] != none) return depend(step, closer_[before]);
-                      // Not closed yet: it is taken over.
-                      const Storage& storage = storages_[plan_.layout.intervals[before].storage];
-                      for (const std::uint32_t reader : storage.readers) depend(step, reader);
-                      depend(step, storage.writer);
+                      if (before == interval.takes_over) return take_over(before, step);
+                      internal_check(closer_[before] != none, "a layout's intervals overlap");
+                      depend(step, closer_[before]);
                     });
     if (interval.storage == Interval::workspace) {
       closer_[index] = step;
@@ -114,6 +113,14 @@ class Dependencies::Builder {
       storages_[interval.storage].interval = index;
       if (step != none) dependencies_.opened_.push_back(index);
     }
+  }
+
+  /// Whoever else reads what lies there has read it before.
+  void take_over(std::uint32_t index, std::uint32_t step) {
+    const Storage& storage = storages_[plan_.layout.intervals[index].storage];
+    for (const std::uint32_t reader : storage.readers) depend(step, reader);
+    depend(step, storage.writer);
+    taken_over_[index] = true;
   }
 
   void compute(std::uint32_t k, NodeId node) {
@@ -149,7 +156,7 @@ class Dependencies::Builder {
       return;
     }
     storage.closer = k;
-    if (storage.interval == none) return;  // no bytes
+    if (storage.interval == none || taken_over_[storage.interval]) return;  // no bytes of its own
     dependencies_.steps_[k].closed = storage.interval;
     closer_[storage.interval] = k;
   }
@@ -176,6 +183,7 @@ class Dependencies::Builder {
   std::vector<Storage> storages_;
   std::vector<bool> live_;
   std::vector<std::uint32_t> closer_;  // of each interval, the step that ends it
+  std::vector<bool> taken_over_;       // by interval
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
   Addresses addresses_;
   std::uint32_t next_ = 0;  // first interval not opened yet

@@ -28,7 +28,8 @@ class Dependencies {
   std::span<const std::uint32_t> opened(std::uint32_t step) const;
   /// The interval of a compute step's workspace, or `none`.
   std::uint32_t workspace(std::uint32_t step) const { return steps_[step].workspace; }
-  /// The interval a drop closes, or `none` while another value still holds the storage.
+  /// The interval a drop closes, or `none` while another value still holds the storage, or where
+  /// another interval has taken it over.
   std::uint32_t closed(std::uint32_t step) const { return steps_[step].closed; }
 
  private:

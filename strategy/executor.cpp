@@ -216,12 +216,22 @@ void Executor::finish(const Instruction& instruction, std::span<const Operand> i
 
 void Executor::open(std::uint32_t interval) {
   const Interval& place = instructions_->intervals()[interval];
+  if (place.takes_over != none) return take_over(interval);
   if (arena_ == nullptr) {
     buffers_[interval] = meter_->allocate(place.bytes);
     addresses_[interval] = buffers_[interval].get();
   }
   raise_to(highest_, place.offset + place.bytes);
   raise_to(peak_live_, add(live_, place.bytes, settings_.threads == 1));
+}
+
+/// The two are one buffer, whose bytes have been counted.
+void Executor::take_over(std::uint32_t interval) {
+  const std::uint32_t before = instructions_->intervals()[interval].takes_over;
+  if (before < touched_.size()) touched_[before] = 1;
+  if (arena_ != nullptr) return;
+  buffers_[interval] = std::move(buffers_[before]);
+  addresses_[interval] = buffers_[interval].get();
 }
 
 void Executor::close(std::uint32_t interval) {

@@ -43,7 +43,7 @@ class Executor {
   /// After a run without an arena: lets go of what it left there.
   void forget();
   /// After a run that stopped: true while an interval that was open from the start has been neither
-  /// closed nor written.
+  /// closed nor written nor taken over.
   bool is_intact(std::uint32_t interval) const { return touched_[interval] == 0; }
 
   /// Of the last run: the end of the highest byte occupied in the arena, or most bytes live without
@@ -65,6 +65,7 @@ class Executor {
               std::span<const Operand> outputs, std::span<std::byte> scratch);
   void profiled(const Instruction& instruction, Event& event);
   void open(std::uint32_t interval);
+  void take_over(std::uint32_t interval);
   void close(std::uint32_t interval);
 
   std::shared_ptr<const Instructions> instructions_;

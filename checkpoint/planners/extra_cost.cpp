@@ -73,7 +73,7 @@ bool ExtraCost::find_narrow(const LiveSets::Rest& rest) {
   for (std::uint32_t k = 0; k < rest.count; ++k) {
     const LiveSets::Node& node = sets_.nodes()[rest.nodes[k]];
     const Set own = node.reads | node.makes;
-    const Bytes room = budget_ - node.workspace - sets_.bytes(own);
+    const Bytes room = budget_ - node.workspace - sets_.bytes(own) + node.taken();
     if (room < 0) return false;
     const Set wanted = around_[k].read_after & ~around_[k].made_after & ~node.makes;
     if (sets_.bytes(wanted) <= room) continue;

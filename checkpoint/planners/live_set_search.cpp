@@ -100,6 +100,9 @@ void LiveSetSearch::expand(std::uint32_t id) {
       const bool idle = (storage.values & busy) == 0;
       if ((storage.values & live) != 0 && idle) droppable_.push_back(&storage);
     }
+    for (const LiveSets::Storage& taking : node.takings) {
+      if ((taking.values & sets_.held()) == 0) droppable_.push_back(&taking);
+    }
     const auto may_drop = [&](Set dropped) {
       if (below_ == std::numeric_limits<double>::infinity()) return true;
       return cost + node.cost + sets_.without(dropped, after, next_rest_).cost < below_;

@@ -27,6 +27,12 @@ std::vector<NodeId> nodes_behind_targets(const Graph& graph) {
 
 }  // namespace
 
+Bytes LiveSets::Node::taken() const {
+  Bytes sum = 0;
+  for (const Storage& taking : takings) sum += taking.bytes;
+  return sum;
+}
+
 bool LiveSets::holds(const Graph& graph) {
   std::size_t values = 0;
   for (const NodeId node : nodes_behind_targets(graph)) values += graph.output_count(node);
@@ -71,6 +77,16 @@ LiveSets::LiveSets(const Graph& graph) {
     nodes_.push_back(node);
   }
 
+  for (Node& node : nodes_) {
+    for (std::uint32_t i = 0; i < graph.output_count(node.id); ++i) {
+      const ValueId output = graph.first_output(node.id) + i;
+      const ValueId root = graph.may_be_made_in(output);
+      if (root == none) continue;
+      const Set views = storages[output].values & ~node.makes;
+      node.takings.push_back({storages[root].values | views, graph.bytes(root), 0});
+    }
+  }
+
   for (Storage& storage : storages) {
     if (storage.bytes == 0) continue;
     if (std::popcount(storage.values) > 1) {
@@ -110,7 +126,7 @@ Bytes LiveSets::least_peak() const {
   Bytes most = bytes(targets_);
   for (std::uint32_t k = 0; k < rest.count; ++k) {
     const Node& node = nodes_[rest.nodes[k]];
-    most = std::max(most, bytes(node.reads | node.makes) + node.workspace);
+    most = std::max(most, bytes(node.reads | node.makes) + node.workspace - node.taken());
   }
   return most;
 }

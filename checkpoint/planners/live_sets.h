@@ -22,6 +22,11 @@ class LiveSets {
   using Set = std::uint64_t;
   static constexpr std::size_t most_values = 64;
 
+  struct Storage {
+    Set values = 0;
+    Bytes bytes = 0;
+    double seconds = 0;  ///< of making it, or its share where that makes several
+  };
   struct Node {
     NodeId id;
     Set reads = 0;
@@ -29,11 +34,12 @@ class LiveSets {
     Set may_need = 0;  ///< all that it or a node before it reads
     double cost = 0;
     Bytes workspace = 0;
-  };
-  struct Storage {
-    Set values = 0;
-    Bytes bytes = 0;
-    double seconds = 0;  ///< of making it, or its share where that makes several
+    /// Storages that outputs may take over, each with the views of that output: where the node is
+    /// behind the last use of all these, they take no bytes beside the output.
+    std::vector<Storage> takings = {};
+
+    /// Bytes of all that it may take over.
+    Bytes taken() const;
   };
 
   /// True for a graph of at most `most_values` values besides those left out.

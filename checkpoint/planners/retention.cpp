@@ -94,6 +94,8 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
   std::vector<std::uint32_t> holders(graph.value_count());
   std::vector<std::uint32_t> gone(graph.value_count(), none);  // position of the last drop
   std::vector<bool> unread(graph.value_count());  // made by a step that may be taken out
+  std::vector<bool> taken(graph.value_count());   // by root: over, by the step before the drop
+  std::vector<ValueId> candidates;                // for that
   Bytes bytes = 0;
   const auto revive = [&](ValueId value) {
     const ValueId root = graph.storage(value);
@@ -109,14 +111,22 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
     if (step.kind == Step::Kind::drop) {
       const ValueId root = graph.storage(step.id);
       live[step.id] = false;
-      if (!unread[step.id]) gone[step.id] = position;
-      if (--holders[root] == 0) bytes -= laid_out(graph.bytes(root));
+      // Held, it is not taken over.
+      if (!unread[step.id]) gone[step.id] = taken[root] ? position - 1 : position;
+      if (--holders[root] > 0) continue;
+      taken[root] = false;
+      bytes -= laid_out(graph.bytes(root));
       continue;
     }
     const std::size_t first_gap = result.gaps.size();
     const ValueId first = graph.first_output(step.id);
     const ValueId end = first + graph.output_count(step.id);
     std::fill(unread.begin() + first, unread.begin() + end, false);
+    candidates.clear();
+    for (ValueId output = first; output < end; ++output) {
+      const ValueId root = graph.may_be_made_in(output);
+      if (root != none && holders[output] == 0) candidates.push_back(root);
+    }
     double area = 0;
     bool possible = graph.cost(step.id) > 0;
     for (ValueId output = first; output < end; ++output) {
@@ -146,6 +156,11 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
       std::fill(unread.begin() + first, unread.begin() + end, false);
     }
     result.heights.push_back(bytes + laid_out(graph.workspace(step.id)));
+    for (const ValueId root : candidates) {
+      if (!is_given_up(graph, schedule.steps, k, root, holders[root])) continue;
+      taken[root] = true;
+      result.heights.back() -= laid_out(graph.bytes(root));
+    }
   }
   return result;
 }

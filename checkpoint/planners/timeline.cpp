@@ -96,15 +96,22 @@ void Timeline::measure(std::span<const NodeId> order) {
   }
   for (Position position = 0; position < std::ssize(order); ++position) {
     const NodeId node = order[index(position)];
+    candidates_.clear();
     for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      begin(graph_.first_output(node) + i);
+      const ValueId output = graph_.first_output(node) + i;
+      const ValueId taken = graph_.may_be_made_in(output);
+      if (taken != none && holders_[output] == 0) candidates_.push_back(taken);
+      begin(output);
     }
-    heights_[index(position)] = bytes + laid_out(graph_.workspace(node));
-    if (heights_[index(position)] > heights_[index(highest_)]) highest_ = position;
+    Bytes& height = heights_[index(position)];
+    height = bytes + laid_out(graph_.workspace(node));
     for (std::uint32_t life = ended_[index(position)]; life != none; life = next_ended_[life]) {
       const ValueId root = graph_.storage(lives_[life].value);
-      if (--holders_[root] == 0) bytes -= bytes_[root];
+      if (--holders_[root] > 0) continue;
+      bytes -= bytes_[root];
+      if (std::ranges::find(candidates_, root) != candidates_.end()) height -= bytes_[root];
     }
+    if (height > heights_[index(highest_)]) highest_ = position;
   }
 }
 

@@ -80,6 +80,7 @@ class Timeline {
   std::vector<std::uint32_t> holders_;     // by root: live values in it
   std::vector<Bytes> heights_;
   Position highest_ = 0;
+  std::vector<ValueId> candidates_;  // storages that the step at hand may take over
   std::vector<Gap> gaps_;
   std::vector<std::uint32_t> gap_of_;  // by root, its place in `gaps_`, or none
 };

@@ -125,6 +125,21 @@ TEST_CASE("exact: what brute force finds, on graphs out of the ordinary") {
   CHECK(compared.recomputing > 150);
 }
 
+TEST_CASE("exact: what brute force finds, where outputs may take inputs over") {
+  Compared compared;
+  int lower = 0;
+  for (std::uint32_t seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    const Graph odd = odd_graph(seed);
+    const Graph graph = tests::taking_over(odd, seed);
+    compare(graph, compared);
+    const Graph apart = tests::taking_over(odd, seed, true);
+    lower += smallest_feasible(graph) < smallest_feasible(apart) ? 1 : 0;
+  }
+  CHECK(compared.recomputing > 100);
+  CHECK(lower > 50);
+}
+
 TEST_CASE("exact: what brute force finds, on graphs with a backward part") {
   Compared compared;
   for (std::uint32_t seed = 0; compared.graphs < 150; ++seed) {

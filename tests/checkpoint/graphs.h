@@ -117,8 +117,9 @@ inline Graph laid_out(const Graph& graph) {
   return result;
 }
 
-/// The same graph with outputs that may take over the storage of an input, as large as that.
-inline Graph taking_over(const Graph& graph, std::uint32_t seed) {
+/// The same graph with outputs that may take over the storage of an input, as large as that; with
+/// `sizes_only` they only are as large.
+inline Graph taking_over(const Graph& graph, std::uint32_t seed, bool sizes_only = false) {
   std::mt19937 random(seed);
   Graph result;
   for (NodeId node = 0; node < graph.node_count(); ++node) {
@@ -131,6 +132,7 @@ inline Graph taking_over(const Graph& graph, std::uint32_t seed) {
         output.takes_over = static_cast<int>(random() % inputs.size());
         const ValueId root = result.storage(inputs[static_cast<std::size_t>(output.takes_over)]);
         output.bytes = result.bytes(root) + result.source_bytes(root);
+        if (sizes_only) output.takes_over = -1;
       }
       outputs.push_back(output);
     }

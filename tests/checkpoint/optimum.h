@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <queue>
+#include <vector>
 
 #include "checkpoint/graph.h"
 
@@ -31,6 +32,13 @@ inline std::optional<double> least_cost(const Graph& graph, Bytes limit) {
       if ((live >> v & 1) != 0) roots |= root;
     }
     return bytes;
+  };
+  const auto values_in = [&](ValueId root) {
+    Live values = 0;
+    for (ValueId v = 0; v < graph.value_count(); ++v) {
+      if (graph.storage(v) == root) values |= 1u << v;
+    }
+    return values;
   };
   start |= sources;
   goal |= sources;
@@ -62,7 +70,23 @@ inline std::optional<double> least_cost(const Graph& graph, Bytes limit) {
         after |= 1u << (graph.first_output(node) + i);
       }
       if (!ready || after == live) continue;
-      if (bytes_of(after) + graph.workspace(node) <= limit) reach(after, cost + graph.cost(node));
+      // Any of what outputs may take over is given up or is not.
+      std::vector<ValueId> taken;
+      for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
+        const ValueId output = graph.first_output(node) + i;
+        const ValueId root = graph.may_be_made_in(output);
+        if (root != none && (live & values_in(output)) == 0) taken.push_back(root);
+      }
+      for (std::uint32_t choice = 0; choice >> taken.size() == 0; ++choice) {
+        Live left = after;
+        Bytes bytes = bytes_of(after) + graph.workspace(node);
+        for (std::size_t i = 0; i < taken.size(); ++i) {
+          if ((choice >> i & 1) == 0) continue;
+          left &= ~values_in(taken[i]);
+          bytes -= graph.bytes(taken[i]);
+        }
+        if (bytes <= limit) reach(left, cost + graph.cost(node));
+      }
     }
   }
   return std::nullopt;

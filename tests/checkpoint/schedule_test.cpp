@@ -38,6 +38,32 @@ std::string error_of(const Graph& graph, Steps steps) {
 
 }  // namespace
 
+TEST_CASE("simulate: what takes over an input counts once with it, where that is given up") {
+  GraphBuilder b;
+  const ValueId x = b.source(1000);
+  const ValueId a = b.node({x}, 100);
+  const ValueId v = b.view(a);
+  const ValueId inputs[] = {x, a};
+  const Graph::Output output{100, -1, 1};
+  const NodeId taker = b.graph.add_node(inputs, {&output, 1}, {.cost = 1, .workspace = 7});
+  const ValueId made = b.graph.first_output(taker);
+  b.graph.add_target(made);
+  const auto timeline = [&](Steps steps) { return simulate(b.graph, {std::move(steps)}).timeline; };
+  CHECK(timeline({compute(1), compute(taker), drop(a)}) == std::vector<Bytes>{100, 107, 100});
+  CHECK(timeline({compute(1), compute(2), compute(taker), drop(v), drop(a)}) ==
+        std::vector<Bytes>{100, 100, 107, 100, 100});
+  CHECK(timeline({compute(1), compute(2), drop(a), compute(1), compute(taker), drop(v), drop(a)}) ==
+        std::vector<Bytes>{100, 100, 100, 100, 107, 100, 100});
+  // Held by a view or not dropped at once, it stays beside it.
+  CHECK(timeline({compute(1), compute(2), compute(taker), drop(a), compute(1), drop(v), drop(a)}) ==
+        std::vector<Bytes>{100, 100, 207, 200, 200, 200, 200});
+  CHECK(timeline({compute(1), compute(taker), compute(2), drop(v), drop(a)}) ==
+        std::vector<Bytes>{100, 207, 200, 200, 200});
+  // What is written again in place takes nothing over.
+  CHECK(timeline({compute(1), compute(taker), compute(taker), drop(a)}) ==
+        std::vector<Bytes>{100, 207, 207, 200});
+}
+
 TEST_CASE("simulate: bytes, peak and cost of a schedule computed by hand") {
   const Sample s;
   const Simulation plain = simulate(s.b.graph, {{compute(1), compute(2), compute(3), drop(s.a),

@@ -91,8 +91,21 @@ class Storages {
   std::vector<std::uint32_t> holder_;
 };
 
+Bytes bytes_at_start(const Graph& graph) {
+  std::vector<bool> there(graph.value_count());
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    if (graph.is_present(value)) there[graph.storage(value)] = true;
+  }
+  Bytes bytes = 0;
+  for (ValueId root = 0; root < graph.value_count(); ++root) {
+    if (there[root]) bytes += graph.bytes(root);
+  }
+  return bytes;
+}
+
 /// In `order`, every step reads the intervals it reads in the order of the schedule, and whatever a
-/// step opens lies inside the layout, apart from everything occupied that it does not take over.
+/// step opens lies inside the layout, apart from everything occupied that it does not take over,
+/// and no more bytes are live than the layout has.
 void check_order(const Graph& graph, const Plan& plan, const Dependencies& dependencies,
                  const std::vector<std::uint32_t>& order) {
   std::vector<std::vector<std::uint32_t>> meant;
@@ -101,6 +114,7 @@ void check_order(const Graph& graph, const Plan& plan, const Dependencies& depen
     meant.push_back(in_schedule.take(step));
   }
   Storages storages(graph, plan, dependencies);
+  Bytes live = bytes_at_start(graph);
   for (const std::uint32_t step : order) {
     std::vector<std::uint32_t> opens(dependencies.opened(step).begin(),
                                      dependencies.opened(step).end());
@@ -109,8 +123,13 @@ void check_order(const Graph& graph, const Plan& plan, const Dependencies& depen
       const Interval& mine = plan.layout.intervals[index];
       REQUIRE(mine.offset + mine.bytes <= plan.layout.size);
       REQUIRE(storages.may_open(index, step));
+      if (mine.takes_over == none) live += mine.bytes;
     }
+    REQUIRE(live <= plan.layout.size);
     REQUIRE(storages.take(step) == meant[step]);
+    for (const std::uint32_t index : {dependencies.workspace(step), dependencies.closed(step)}) {
+      if (index != none) live -= plan.layout.intervals[index].bytes;
+    }
   }
 }
 

@@ -1,0 +1,67 @@
+#include "checkpoint/planners/timeline.h"
+
+#include <random>
+
+#include "checkpoint/liveness.h"
+#include "checkpoint/planners/retention.h"
+#include "checkpoint/rematerialize.h"
+#include "checkpoint/schedule.h"
+#include "tests/catch.h"
+#include "tests/checkpoint/graphs.h"
+
+#include <rapidcheck/catch.h>
+
+using namespace palimpsest;
+
+namespace {
+
+/// A random graph, with outputs that may take over inputs, and an order that recomputes some of it.
+struct Case {
+  Graph graph;
+  std::vector<NodeId> order;
+
+  explicit Case(std::uint32_t seed)
+      : graph(tests::laid_out(
+            tests::taking_over(tests::random_graph(seed, 5 + seed % 40), seed ^ 1))) {
+    std::mt19937 random(seed);
+    std::vector<bool> dropped(graph.value_count());
+    for (ValueId value = 0; value < graph.value_count(); ++value) {
+      dropped[graph.storage(value)] = random() % 2 == 0;
+    }
+    order = without_useless(graph, rematerialize(graph, dropped));
+  }
+};
+
+Bytes peak(const Graph& graph, const std::vector<NodeId>& order) {
+  return simulate(graph, drop_after_last_use(graph, order)).peak;
+}
+
+}  // namespace
+
+TEST_CASE("timeline: as high as the simulation while each node runs") {
+  rc::prop("also where outputs take inputs over", [](std::uint32_t seed) {
+    const Case one(seed);
+    const Schedule schedule = drop_after_last_use(one.graph, one.order);
+    const Simulation simulation = simulate(one.graph, schedule);
+    std::vector<Bytes> heights;
+    for (std::size_t k = 0; k < schedule.steps.size(); ++k) {
+      if (schedule.steps[k].kind == Step::Kind::compute) heights.push_back(simulation.timeline[k]);
+    }
+    Timeline timeline(one.graph);
+    timeline.read(one.order);
+    RC_ASSERT(std::ranges::equal(timeline.heights(), heights));
+  });
+}
+
+TEST_CASE("hold_instead: what is held keeps to the level") {
+  rc::prop("also where it was taken over before", [](std::uint32_t seed) {
+    const Case one(seed);
+    const Bytes before = peak(one.graph, one.order);
+    const Bytes keep_all = peak(one.graph, one.graph.needed_nodes());
+    for (const Bytes level : {Bytes{0}, before, (before + keep_all) / 2, keep_all}) {
+      const std::vector<NodeId> held = hold_instead(one.graph, one.order, level);
+      RC_ASSERT(held.size() <= one.order.size());
+      RC_ASSERT(peak(one.graph, held) <= std::max(level, before));
+    }
+  });
+}
