@@ -89,7 +89,7 @@ struct Operand {
 };
 
 /// Elements [0, n) of an elementwise operation's output, from as many elements of each input, or
-/// from its first alone where its step is 0.
+/// from its first alone where its step is 0. The output may be one of those whose step is 1.
 struct PointwiseCall {
   const Attributes& attributes;
   std::array<const std::byte*, 3> inputs;

@@ -68,7 +68,7 @@ class Lowered::Builder {
         lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
       }
       if (readings.is_pointwise(first) && !tape_.inputs(first).empty()) {
-        add_group(units[i], readings);
+        add_group(units[i], i, readings);
       } else if (const Accumulation* made = readings.accumulation(first)) {
         add_accumulation(*made);
       } else if (const Finishing* finished = readings.finishing(first)) {
@@ -97,6 +97,10 @@ class Lowered::Builder {
   /// Marks in `read_` what is read by units that run, and returns which those are.
   std::vector<bool> find_read(const Units& units, const Readings& readings) {
     read_ = wanted_;
+    last_reader_.assign(tape_.value_count(), 0);
+    for (ValueId value = 0; value < tape_.value_count(); ++value) {
+      if (wanted_[value]) last_reader_[value] = units.size();
+    }
     std::vector<bool> runs(units.size());
     for (std::size_t i = units.size(); i-- > 0;) {
       const Unit& unit = units[i];
@@ -104,8 +108,12 @@ class Lowered::Builder {
           std::any_of(unit.own.begin(), unit.own.end(), [&](NodeId node) { return is_read(node); });
       if (!runs[i] || sources_[unit.own[0]]) continue;
       for (const NodeId node : unit.nodes()) {
+        const bool view = tape_.operation(node).view;
+        const std::size_t last = view ? std::max(i, last_reader_[tape_.first_output(node)]) : i;
         for (const auto& [value, in_order] : readings.links(node)) {
-          if (!in_order || !unit.makes(tape_.producer(value))) read_[value] = true;
+          if (in_order && unit.makes(tape_.producer(value))) continue;
+          read_[value] = true;
+          last_reader_[value] = std::max(last_reader_[value], last);
         }
       }
     }
@@ -146,8 +154,7 @@ class Lowered::Builder {
     traits.name = name_of_group(members);
     const auto in_place = tape_.operation(made.product).accumulates_in_place;
     Graph::Output output{sum.output().bytes()};
-    // With several threads the drop of what is taken over may come late, and both would count.
-    if (threads_ == 1 && in_place != nullptr && in_place(product)) {
+    if (in_place != nullptr && in_place(product)) {
       output.takes_over = static_cast<int>(inputs.size()) - 1;
     }
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
@@ -185,14 +192,45 @@ class Lowered::Builder {
     lowered_.recorded_.push_back(recorded);
   }
 
-  void add_group(const Unit& unit, const Readings& readings) {
+  /// For each output of a group the position of the input that it may be written over, or −1: one
+  /// that nothing reads later in the order recorded, where there is one. Later outputs can be
+  /// written over all that earlier ones can, so what is left serves them.
+  std::vector<int> overwritten(const GroupProgram& group, std::size_t unit) const {
+    std::vector<int> chosen;
+    const auto is_possible = [&](std::uint32_t output, std::size_t input) {
+      const ValueId from = group.inputs[input];
+      return tape_.type(from).dtype == tape_.type(group.outputs[output]).dtype &&
+             graph_bytes(from) == tape_.bytes(group.outputs[output]) &&
+             std::ranges::find(chosen, static_cast<int>(input)) == chosen.end() &&
+             group.program.may_write_over(output, static_cast<std::uint32_t>(input));
+    };
+    for (std::uint32_t output = 0; output < group.outputs.size(); ++output) {
+      int best = -1;
+      for (std::size_t input = 0; input < group.inputs.size(); ++input) {
+        const bool dies = last_reader_[group.inputs[input]] == unit;
+        if ((best >= 0 && !dies) || !is_possible(output, input)) continue;
+        best = static_cast<int>(input);
+        if (dies) break;
+      }
+      chosen.push_back(best);
+    }
+    return chosen;
+  }
+
+  /// Bytes of the storage a value lies in, 0 for a source's.
+  Bytes graph_bytes(ValueId recorded) const {
+    return lowered_.graph_.bytes(lowered_.graph_.storage(place_[recorded]));
+  }
+
+  void add_group(const Unit& unit, std::size_t index, const Readings& readings) {
     GroupProgram group = program_of(tape_, readings, unit, read_);
     std::vector<ValueId> inputs;
     for (const ValueId input : group.inputs) inputs.push_back(place_[input]);
     std::vector<Graph::Output> outputs;
-    for (const ValueId output : group.outputs) {
-      outputs.push_back({tape_.bytes(output)});
-      add_value(output);
+    const std::vector<int> places = overwritten(group, index);
+    for (std::size_t i = 0; i < group.outputs.size(); ++i) {
+      outputs.push_back({tape_.bytes(group.outputs[i]), -1, places[i]});
+      add_value(group.outputs[i]);
     }
     Graph::Traits traits;
     traits.cost = seconds_of(group.cost);
@@ -217,11 +255,12 @@ class Lowered::Builder {
   const Tape& tape_;
   int threads_;
   NodeId boundary_;
-  std::vector<bool> wanted_;    // by value
-  std::vector<bool> present_;   // by value
-  std::vector<bool> sources_;   // by node
-  std::vector<bool> read_;      // by value: wanted, or read by a unit other than its own
-  std::vector<ValueId> place_;  // by value: its number in the graph
+  std::vector<bool> wanted_;              // by value
+  std::vector<bool> present_;             // by value
+  std::vector<bool> sources_;             // by node
+  std::vector<bool> read_;                // by value: wanted, or read by a unit other than its own
+  std::vector<std::size_t> last_reader_;  // by value: the last such unit, perhaps behind views
+  std::vector<ValueId> place_;            // by value: its number in the graph
 };
 
 Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int threads,

@@ -1,6 +1,7 @@
 #include "strategy/fusion/tile_program.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "autodiff/kernels/shares.h"
 
@@ -150,6 +151,31 @@ void TileProgram::cut() {
   const auto& [elements, segment] = std::pair(folds_[0].kernel.elements, folds_[0].kernel.segment);
   const std::int64_t segments = divide_up(elements, segment);
   cut_ = {elements_ / elements * segments, divide_up(grain, segment), elements, segment, segments};
+}
+
+bool TileProgram::may_write_over(std::uint32_t output, std::uint32_t input) const {
+  const auto is_output = [&](const Instruction& instruction) {
+    const SlotInfo& slot = slots_[instruction.output];
+    return slot.place == Place::output && slot.index == output;
+  };
+  const auto is_input = [&](Slot slot) {
+    return slots_[slot].place == Place::input && slots_[slot].index == input;
+  };
+  const auto writer = std::find_if(instructions_.begin(), instructions_.end(), is_output);
+  if (writer == instructions_.end()) return false;
+  for (Slot slot = 0; slot < slots_.size(); ++slot) {
+    if (is_input(slot) && (slots_[slot].step != 1 || slots_[slot].offset != 0)) return false;
+  }
+  const auto gathers = [&](const Load& load) {
+    return std::ranges::any_of(load.parts, [&](const Part& part) { return part.input == input; });
+  };
+  const auto reads = [&](const Instruction& instruction) {
+    return std::ranges::any_of(std::span(instruction.inputs).first(instruction.input_count),
+                               is_input);
+  };
+  return std::ranges::none_of(loads_, gathers) &&
+         std::none_of(std::next(writer), instructions_.end(), reads) &&
+         std::ranges::none_of(folds_, is_input, &Fold::input);
 }
 
 Bytes TileProgram::tile_bytes() const { return round_up(tile_elements_ * widest_, number_bytes); }

@@ -48,6 +48,11 @@ class TileProgram {
   /// once, after the last instruction.
   void finish();
 
+  /// After `finish`, true when output `output` may lie where input `input` does, as far as the
+  /// program goes: every tile of the input is read before the output's is written there, and only
+  /// then. Their elements have to be of one dtype, and as many.
+  bool may_write_over(std::uint32_t output, std::uint32_t input) const;
+
   /// Bytes of scratch for `threads` threads.
   Bytes workspace(int threads) const;
   /// Runs the program; `tape` holds the attributes of the nodes.

@@ -127,7 +127,7 @@ TEST_CASE("products make the sums they go into, with the same bits") {
   }
 }
 
-TEST_CASE("sums made by products may take over what they are added to, on one thread") {
+TEST_CASE("sums made by products may take over what they are added to") {
   Tape tape;
   const Var a = tape.parameter(Tensor::ones({30, 40}));
   const Var b = tape.parameter(Tensor::ones({30, 50}));
@@ -138,7 +138,7 @@ TEST_CASE("sums made by products may take over what they are added to, on one th
     return graph.takes_over(graph.targets()[0]);
   };
   CHECK(takes_over(1) == 2);
-  CHECK(takes_over(2) == -1);
+  CHECK(takes_over(2) == 2);
 }
 
 TEST_CASE("the gradient of a weight that is read at every step takes no memory for its terms") {
