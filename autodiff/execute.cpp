@@ -11,56 +11,60 @@
 namespace palimpsest {
 namespace {
 
-bool needs_widening(const Operation& operation, DType dtype) {
-  return operation.half == HalfSupport::widened && is_half(dtype);
+Bytes widened_bytes(const ValueType& type) {
+  return is_half(type.dtype) ? aligned(type.shape.elements() * size_of(DType::f32)) : 0;
 }
 
-Bytes widened_bytes(const Operation& operation, const ValueType& type) {
-  if (!needs_widening(operation, type.dtype)) return 0;
-  return aligned(type.shape.elements() * size_of(DType::f32));
-}
+bool is_narrow(const Operand& operand) { return is_half(operand.dtype()); }
 
 }  // namespace
+
+Bytes widening_bytes(const NodeView& node) {
+  Bytes bytes = 0;
+  for (std::size_t i = 0; i < node.input_count(); ++i) bytes += widened_bytes(node.input(i));
+  for (std::size_t i = 0; i < node.output_count(); ++i) bytes += widened_bytes(node.output(i));
+  return bytes;
+}
 
 Bytes workspace_of(const NodeView& node, int threads) {
   const Operation& operation = node.operation();
   if (operation.leaf || operation.view) return 0;
-  Bytes bytes = operation.workspace != nullptr ? aligned(operation.workspace(node, threads)) : 0;
-  for (std::size_t i = 0; i < node.input_count(); ++i)
-    bytes += widened_bytes(operation, node.input(i));
-  for (std::size_t i = 0; i < node.output_count(); ++i) {
-    bytes += widened_bytes(operation, node.output(i));
+  const Bytes own = operation.workspace != nullptr ? operation.workspace(node, threads) : 0;
+  return aligned(own) + (operation.half == HalfSupport::widened ? widening_bytes(node) : 0);
+}
+
+void compute_widened(void (*compute)(const KernelCall&), const KernelCall& call) {
+  const std::size_t inputs = call.inputs.size();
+  std::vector<Operand> wide(call.inputs.begin(), call.inputs.end());
+  wide.insert(wide.end(), call.outputs.begin(), call.outputs.end());
+  std::byte* free = call.workspace.data() + call.workspace.size();
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    if (!is_narrow(wide[i])) continue;
+    free -= widened_bytes(wide[i].type);
+    const Operand original = wide[i];
+    wide[i] = {free, {original.type.shape, DType::f32}};
+    if (i < inputs) convert(original, wide[i]);
   }
-  return bytes;
+  const std::span<const Operand> all(wide);
+  compute({call.attributes, all.first(inputs), all.subspan(inputs),
+           call.workspace.first(static_cast<std::size_t>(free - call.workspace.data())),
+           call.threads, call.round});
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+    if (is_narrow(call.outputs[i])) convert(wide[inputs + i], call.outputs[i]);
+  }
 }
 
 void execute(const Operation& operation, const Attributes& attributes,
              std::span<const Operand> inputs, std::span<const Operand> outputs,
              std::span<std::byte> workspace, int threads, std::uint32_t round) {
-  const auto narrow = [&](const Operand& operand) {
-    return needs_widening(operation, operand.dtype());
-  };
-  if (std::none_of(inputs.begin(), inputs.end(), narrow) &&
-      std::none_of(outputs.begin(), outputs.end(), narrow)) {
-    operation.compute({attributes, inputs, outputs, workspace, threads, round});
-    return;
-  }
-  std::vector<Operand> wide(inputs.begin(), inputs.end());
-  wide.insert(wide.end(), outputs.begin(), outputs.end());
-  std::byte* free = workspace.data() + workspace.size();
-  for (std::size_t i = 0; i < wide.size(); ++i) {
-    if (!narrow(wide[i])) continue;
-    free -= widened_bytes(operation, wide[i].type);
-    const Operand original = wide[i];
-    wide[i] = {free, {original.type.shape, DType::f32}};
-    if (i < inputs.size()) convert(original, wide[i]);
-  }
-  const std::span<const Operand> all(wide);
-  const auto scratch = workspace.first(static_cast<std::size_t>(free - workspace.data()));
-  operation.compute(
-      {attributes, all.first(inputs.size()), all.subspan(inputs.size()), scratch, threads, round});
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (narrow(outputs[i])) convert(wide[inputs.size() + i], outputs[i]);
+  const KernelCall call{attributes, inputs, outputs, workspace, threads, round};
+  const bool widened = operation.half == HalfSupport::widened &&
+                       (std::any_of(inputs.begin(), inputs.end(), is_narrow) ||
+                        std::any_of(outputs.begin(), outputs.end(), is_narrow));
+  if (widened) {
+    compute_widened(operation.compute, call);
+  } else {
+    operation.compute(call);
   }
 }
 

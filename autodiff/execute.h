@@ -15,6 +15,12 @@ void execute(const Operation& operation, const Attributes& attributes,
              std::span<const Operand> inputs, std::span<const Operand> outputs,
              std::span<std::byte> workspace, int threads, std::uint32_t round = 0);
 
+/// Calls `compute` with f32 in place of every 16-bit operand, for a kernel that takes some of these
+/// as they are: what it needs for that, `widening_bytes(node)`, is taken from the end of the call's
+/// workspace.
+void compute_widened(void (*compute)(const KernelCall&), const KernelCall& call);
+Bytes widening_bytes(const NodeView& node);
+
 /// Where `execute_on_tape` gets storage.
 using Allocate = std::function<Buffer(Bytes)>;
 

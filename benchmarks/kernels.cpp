@@ -1,5 +1,6 @@
 // Matrix products in f32 against oneDNN's, in turns: medians of the ratio. Without oneDNN (Debian's
-// libdnnl-dev) at build time there are our own rates only, and nothing is claimed.
+// libdnnl-dev) at build time there are our own rates only, and nothing is claimed. Where the level
+// multiplies bf16, also that against widening it and multiplying in f32.
 #include <benchmark/benchmark.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -7,6 +8,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "autodiff/convert.h"
 #include "benchmarks/claims.h"
 #include "benchmarks/kernels/rival.h"
 #include "benchmarks/turns.h"
@@ -62,6 +64,10 @@ const Group groups[] = {{"regular", regular, 0.9}, {"skinny", skinny, 0.75}};
 
 std::string name_of(const Group& group, const Row& row, int threads) {
   return group.name + ("/" + row.name()) + "/" + std::to_string(threads);
+}
+
+std::string name_of_bf16(const Row& row, int threads) {
+  return "bf16/" + row.name() + "/" + std::to_string(threads);
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {
@@ -121,7 +127,73 @@ void multiply(State& state, const Row& row, int threads) {
   state.counters["ratio"] = turns.ratio("theirs", "ours");
 }
 
+Operand operand(const Tensor& tensor) { return {tensor.raw(), {tensor.shape(), tensor.dtype()}}; }
+
+/// Operands and results in bf16: as they are, and widened to f32 before and narrowed after.
+void multiply_bf16(State& state, const Row& row, int threads) {
+  const auto [m, n, k, stored] = row;
+  const bool ta = stored[0] == 'T';
+  const bool tb = stored[1] == 'T';
+  const Tensor a = Tensor::normal({m, k}, 1, 0, 1, DType::bf16);
+  const Tensor b = Tensor::normal({k, n}, 2, 0, 1, DType::bf16);
+  const Tensor narrow({m, n}, DType::bf16);
+  const Tensor sums({m, n});
+  const Tensor wide_a({m, k});
+  const Tensor wide_b({k, n});
+  const Bytes bytes = std::max(parallel_gemm_workspace<float>(m, n, k, threads),
+                               parallel_gemm_workspace<BFloat16>(m, n, k, threads));
+  const Tensor space({bytes}, DType::boolean);
+  const std::span<std::byte> workspace(space.raw(), static_cast<std::size_t>(bytes));
+  const auto product = [&]<class T>(const Tensor& left, const Tensor& right, T) {
+    gemm(Gemm<T>{.transpose_a = ta,
+                 .transpose_b = tb,
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .a = left.data<T>().data(),
+                 .lda = ta ? m : k,
+                 .b = right.data<T>().data(),
+                 .ldb = tb ? k : n,
+                 .c = sums.data<float>().data(),
+                 .ldc = n},
+         workspace);
+    convert(operand(sums), operand(narrow));
+  };
+  tbb::task_arena arena(threads);
+  Turns turns;
+  turns.add_once("narrow", [&] { arena.execute([&] { product(a, b, BFloat16()); }); });
+  turns.add_once("widened", [&] {
+    arena.execute([&] {
+      convert(operand(a), operand(wide_a));
+      convert(operand(b), operand(wide_b));
+      product(wide_a, wide_b, float());
+    });
+  });
+  for (auto _ : state) {
+    turns.take(0.5);
+    state.SetIterationTime(turns.seconds("narrow"));
+  }
+  const double operations = 2.0 * static_cast<double>(m * n * k);
+  state.counters["flops_per_second"] = operations / turns.seconds("narrow");
+  state.counters["widened"] = operations / turns.seconds("widened");
+  state.counters["ratio"] = turns.ratio("widened", "narrow");
+}
+
+void claim_bf16(const Results& results, Claims& claims) {
+  for (const int threads : {1, 2}) {
+    double sum = 0;
+    for (const Row& row : regular) {
+      sum += std::log(results.counter(name_of_bf16(row, threads), "ratio"));
+    }
+    claims.at_least("regular products of bf16 on " + std::to_string(threads) +
+                        " threads, geometric mean,",
+                    1.5, std::exp(sum / static_cast<double>(std::size(regular))),
+                    "times as fast as widened to f32");
+  }
+}
+
 void claim(const Results& results, Claims& claims) {
+  if (multiplies_bf16()) claim_bf16(results, claims);
   if (!has_rival()) return;
   for (const Group& group : groups) {
     for (const int threads : {1, 2}) {
@@ -147,6 +219,13 @@ int main(int argc, char** argv) {
         benchmark::RegisterBenchmark(
             name_of(group, row, threads).c_str(),
             [&row, threads](State& state) { multiply(state, row, threads); })
+            ->Unit(benchmark::kMicrosecond)
+            ->Iterations(1)
+            ->UseManualTime();
+        if (!multiplies_bf16()) continue;
+        benchmark::RegisterBenchmark(
+            name_of_bf16(row, threads).c_str(),
+            [&row, threads](State& state) { multiply_bf16(state, row, threads); })
             ->Unit(benchmark::kMicrosecond)
             ->Iterations(1)
             ->UseManualTime();

@@ -14,6 +14,9 @@ Kernels make_kernels();
 namespace v4 {
 Kernels make_kernels();
 }
+namespace v4_bf16 {
+void add_gemm_bf16(Kernels& kernels);
+}
 
 namespace {
 
@@ -21,15 +24,19 @@ Kernels choose() {
   Kernels chosen;
 #ifdef PALIMPSEST_X86_LEVELS
   const char* wish = std::getenv("PALIMPSEST_KERNELS");
-  const std::string_view most = wish != nullptr ? wish : "v4";
+  const std::string_view most = wish != nullptr ? wish : "v4_bf16";
   const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("bmi2");
   const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_v4 && most == "v4") {
+  if (has_v4 && (most == "v4" || most == "v4_bf16")) {
     chosen = v4::make_kernels();
     chosen.level = "v4";
+    if (most == "v4_bf16" && __builtin_cpu_supports("avx512bf16")) {
+      v4_bf16::add_gemm_bf16(chosen);
+      chosen.level = "v4_bf16";
+    }
     return chosen;
   }
   if (has_v3 && most != "base") {

@@ -12,9 +12,12 @@ namespace {
 
 // A packed block of B stays in L2 while the rows of A go by.
 template <class T>
-constexpr std::int64_t most_depth = sizeof(T) == 4 ? 384 : 256;
+constexpr std::int64_t most_depth = sizeof(T) == 8 ? 256 : 1536 / sizeof(T);
 template <class T>
-constexpr std::int64_t most_columns = sizeof(T) == 4 ? 480 : 336;
+constexpr std::int64_t most_columns = sizeof(T) == 8 ? 336 : 480;
+// bf16 is multiplied two at a time, and packed to whole pairs.
+template <class T>
+constexpr std::int64_t depth_step = sizeof(T) == 2 ? 2 : 1;
 // Of any level: whole tiles have a divisor of so many columns, and no more rows; vectors have a
 // divisor of so many elements.
 constexpr std::int64_t tile_columns = 48;
@@ -26,7 +29,9 @@ constexpr std::int64_t narrow_columns = 3 * tile_columns;
 // Below this, a tile is more trouble than a plain loop.
 constexpr std::int64_t unpacked_sizes = 20;
 
+template <class T>
 bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
+  if constexpr (sizeof(T) == 2) return k > 0;
   return m > 1 && n > 1 && m + n + k >= unpacked_sizes;
 }
 
@@ -54,10 +59,13 @@ std::int64_t columns_at_once(std::int64_t m, std::int64_t n) {
 
 }  // namespace
 
+bool multiplies_bf16() { return kernels().gemm_bf16 != nullptr; }
+
 template <class T>
 Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
-  if (!is_packed(m, n, k)) return 0;
-  const std::int64_t elements = (columns_at_once<T>(m, n) + tile_rows) * std::min(k, most_depth<T>);
+  if (!is_packed<T>(m, n, k)) return 0;
+  const std::int64_t depth = round_up(std::min(k, most_depth<T>), depth_step<T>);
+  const std::int64_t elements = (columns_at_once<T>(m, n) + tile_rows) * depth;
   return elements * static_cast<Bytes>(sizeof(T));
 }
 
@@ -71,7 +79,7 @@ void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   const auto [m, n, k] = std::array{product.m, product.n, product.k};
   if (m == 0 || n == 0) return;
   BlockedGemm<T> call{.product = product};
-  if (is_packed(m, n, k)) {
+  if (is_packed<T>(m, n, k)) {
     const std::int64_t room = columns_at_once<T>(m, n);
     Gemm<T>& p = call.product;
     call.transpose_c = is_better_transposed(product);
@@ -85,12 +93,14 @@ void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
     const std::int64_t blocks = divide_up(p.n, room);
     call.columns_block = blocks == 1 ? p.n : round_up(divide_up(p.n, blocks), tile_columns);
     call.depth_block = depth_at_once<T>(k);
-    call.packed_size = room * call.depth_block;
+    call.packed_size = room * round_up(call.depth_block, depth_step<T>);
     call.packed_b = reinterpret_cast<T*>(workspace.data());
     call.packed_a = call.packed_b + call.packed_size;
   }
   if constexpr (sizeof(T) == 8) {
     kernels().gemm_f64(call);
+  } else if constexpr (sizeof(T) == 2) {
+    kernels().gemm_bf16(call);
   } else {
     kernels().gemm_f32(call);
   }
@@ -100,7 +110,9 @@ template bool gemm_writes_once<float>(std::int64_t, std::int64_t, std::int64_t);
 template bool gemm_writes_once<double>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t);
+template Bytes gemm_workspace<BFloat16>(std::int64_t, std::int64_t, std::int64_t);
 template void gemm_serial(const Gemm<float>&, std::span<std::byte>);
 template void gemm_serial(const Gemm<double>&, std::span<std::byte>);
+template void gemm_serial(const Gemm<BFloat16>&, std::span<std::byte>);
 
 }  // namespace palimpsest

@@ -2,17 +2,26 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "autodiff/bytes.h"
+#include "autodiff/dtype.h"
 
 namespace palimpsest {
+
+/// What products of T are added up in: f32 for bf16, else T.
+template <class T>
+using SumOf = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
 
 /// C = α·op(A)·op(B), or C += α·op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
 /// given leading dimensions (elements from row to row as stored). An addend D, whose rows lie as
 /// far apart as those of C, is added to each element once that is complete; then α is 1, and D is
-/// C only where `gemm_batch_adds_in_place`. T is float or double.
+/// C only where `gemm_batch_adds_in_place`. T is float, double or, where `multiplies_bf16`,
+/// BFloat16: then subnormal operands and sums count as 0.
 template <class T>
 struct Gemm {
+  using Sum = SumOf<T>;
+
   bool transpose_a = false;
   bool transpose_b = false;
   std::int64_t m = 0;
@@ -22,16 +31,19 @@ struct Gemm {
   std::int64_t lda = 0;
   const T* b = nullptr;
   std::int64_t ldb = 0;
-  T* c = nullptr;
+  Sum* c = nullptr;
   std::int64_t ldc = 0;
   bool accumulate = false;
-  T alpha = 1;
-  const T* addend = nullptr;
+  Sum alpha = 1;
+  const Sum* addend = nullptr;
 };
+
+/// True where the kernels of this level multiply bf16 as it is stored.
+bool multiplies_bf16();
 
 /// One product on the calling thread. The bits of an element come from its row of op(A), its column
 /// of op(B) and what it is added to, whichever others are computed with it, except that products
-/// with m or n = 1 and with m + n + k < 20 have bits of their own. `workspace` holds at least
+/// of f32 and f64 with m or n = 1 and with m + n + k < 20 have bits of their own. `workspace` holds at least
 /// `gemm_workspace<T>(m, n, k)` bytes aligned to 64.
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);

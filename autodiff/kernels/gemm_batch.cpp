@@ -80,7 +80,7 @@ struct Split {
   /// Bytes of all slices but the first, which goes to the result itself.
   template <class T>
   Bytes partial_bytes() const {
-    return aligned(outputs * (slices - 1) * m * n * static_cast<Bytes>(sizeof(T)));
+    return aligned(outputs * (slices - 1) * m * n * static_cast<Bytes>(sizeof(SumOf<T>)));
   }
 
  private:
@@ -135,22 +135,22 @@ void cut_depth(Gemm<T>& product, std::int64_t begin, std::int64_t end) {
 /// Adds slices 1, 2, … of every sum to slice 0, in this order, and the addend to that.
 template <class T>
 void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const Split& split,
-                const T* partial) {
+                const SumOf<T>* partial) {
   const std::int64_t elements = split.m * split.n;
   parallel_chunks(split.outputs * split.m, grain_for(static_cast<double>(split.n * split.slices)),
                   [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t row = begin; row < end; ++row) {
                       Gemm<T> at = first;
                       move_to(at, outputs, row / split.m);
-                      T* to = at.c + row % split.m * at.ldc;
-                      const T* from = partial + row / split.m * (split.slices - 1) * elements +
+                      SumOf<T>* to = at.c + row % split.m * at.ldc;
+                      const SumOf<T>* from = partial + row / split.m * (split.slices - 1) * elements +
                                       row % split.m * split.n;
                       for (std::int64_t slice = 1; slice < split.slices; ++slice) {
                         for (std::int64_t j = 0; j < split.n; ++j) to[j] += from[j];
                         from += elements;
                       }
                       if (at.addend == nullptr) continue;
-                      const T* addend = at.addend + row % split.m * at.ldc;
+                      const SumOf<T>* addend = at.addend + row % split.m * at.ldc;
                       for (std::int64_t j = 0; j < split.n; ++j) to[j] += addend[j];
                     }
                   });
@@ -159,7 +159,8 @@ void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const 
 /// One task: a panel of one slice of one sum, written to the result or to the slice's own space.
 template <class T>
 void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const BatchAxis> terms,
-              const Split& split, std::int64_t task, T* partial, std::span<std::byte> scratch) {
+              const Split& split, std::int64_t task, SumOf<T>* partial,
+              std::span<std::byte> scratch) {
   const std::int64_t output = task / (split.panels * split.slices);
   const std::int64_t slice = task / split.panels % split.slices;
   if (split.slices > 1) panel.addend = nullptr;
@@ -194,7 +195,7 @@ void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace) {
   const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms), max_threads());
   const auto share = static_cast<std::size_t>(split.share<T>());
-  T* partial = reinterpret_cast<T*>(workspace.data());
+  auto* partial = reinterpret_cast<SumOf<T>*>(workspace.data());
   const auto scratch = workspace.subspan(static_cast<std::size_t>(split.partial_bytes<T>()));
   parallel_chunks(split.tasks, split.grain, [&](std::int64_t begin, std::int64_t end) {
     const std::size_t thread = split.is_serial() ? 0 : static_cast<std::size_t>(thread_index());
@@ -238,6 +239,10 @@ template void gemm_batch(const Gemm<float>&, std::span<const BatchAxis>, std::sp
                          std::span<std::byte>);
 template void gemm_batch(const Gemm<double>&, std::span<const BatchAxis>,
                          std::span<const BatchAxis>, std::span<std::byte>);
+template void gemm_batch(const Gemm<BFloat16>&, std::span<const BatchAxis>,
+                         std::span<const BatchAxis>, std::span<std::byte>);
+template Bytes gemm_batch_workspace<BFloat16>(std::int64_t, std::int64_t, std::int64_t,
+                                              std::int64_t, std::int64_t, int);
 template Bytes gemm_batch_workspace<float>(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                            std::int64_t, int);
 template Bytes gemm_batch_workspace<double>(std::int64_t, std::int64_t, std::int64_t, std::int64_t,
@@ -248,7 +253,9 @@ template bool gemm_batch_adds_in_place<double>(std::int64_t, std::int64_t, std::
                                                std::int64_t, std::int64_t);
 template void gemm(const Gemm<float>&, std::span<std::byte>);
 template void gemm(const Gemm<double>&, std::span<std::byte>);
+template void gemm(const Gemm<BFloat16>&, std::span<std::byte>);
 template Bytes parallel_gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t, int);
 template Bytes parallel_gemm_workspace<double>(std::int64_t, std::int64_t, std::int64_t, int);
+template Bytes parallel_gemm_workspace<BFloat16>(std::int64_t, std::int64_t, std::int64_t, int);
 
 }  // namespace palimpsest

@@ -1,18 +1,39 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
+
+#include "autodiff/kernels/gemm.h"
 
 /// The inner loop of matrix products: a tile of the result that stays in vector registers while the
 /// depth goes by.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
+/// Of sums.
 template <class T>
-using Packet = typename Eigen::internal::packet_traits<T>::type;
+using Packet = typename Eigen::internal::packet_traits<SumOf<T>>::type;
 template <class T>
 inline constexpr int lanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
+
+/// How factors are loaded and multiplied: `step` of them at once along the depth, side by side in
+/// memory and in a lane.
+template <class T>
+struct Multiplier {
+  static constexpr int step = 1;
+  static Packet<T> load(const T* x) { return Eigen::internal::ploadu<Packet<T>>(x); }
+  static void store(T* to, const Packet<T>& x) { Eigen::internal::pstore(to, x); }
+  /// `count` numbers side by side at each depth of a step; the next depth lies `next` further on.
+  static void pack(const T* x, std::int64_t /*next*/, std::int64_t count, T* to) {
+    std::copy_n(x, count, to);
+  }
+  static Packet<T> repeat(const T* x) { return Eigen::internal::pset1<Packet<T>>(*x); }
+  static Packet<T> multiply_add(const Packet<T>& a, const Packet<T>& b, const Packet<T>& sum) {
+    return Eigen::internal::pmadd(a, b, sum);
+  }
+};
 
 /// Of a whole tile, in vectors of columns and in rows: what the registers hold.
 inline constexpr int tile_vectors = 3;
@@ -21,17 +42,18 @@ inline constexpr int tile_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 
 /// A tile of C += α·A·B, or C = α·A·B, to which D may be added then.
 template <class T>
 struct Tile {
-  std::int64_t depth;
-  T alpha;
+  using Sum = SumOf<T>;
+  std::int64_t depth;  ///< in steps of the multiplier
+  Sum alpha;
   bool accumulate;
   const T* a;  ///< of row i and depth l at i·a_row + l·a_step
   std::int64_t a_row, a_step;
   const T* b;  ///< of depth l at l·b_step, its vectors one after the other
   std::int64_t b_step;
-  T* c = nullptr;
+  Sum* c = nullptr;
   std::int64_t c_row = 0;
-  const T* addend = nullptr;  ///< D, in rows as C
-  T* kept = nullptr;          ///< where B goes, depth after depth, aligned
+  const Sum* addend = nullptr;  ///< D, in rows as C
+  T* kept = nullptr;            ///< where B goes, depth after depth, aligned
   const T* next =
       nullptr;  ///< what to fetch: B of the tile that follows the first rows, A of other tiles
 };
@@ -44,12 +66,14 @@ void multiply_tile(const Tile<T>& tile) {
   using Eigen::internal::ploadu, Eigen::internal::pstore, Eigen::internal::pstoreu;
   using Eigen::internal::prefetch, Eigen::internal::pset1;
   using P = Packet<T>;
+  using Sum = SumOf<T>;
+  constexpr int step = Multiplier<T>::step;
   P sum[Rows][Vectors];
 #pragma GCC unroll 8
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 3
     for (int j = 0; j < Vectors; ++j) {
-      sum[i][j] = pset1<P>(T(0));
+      sum[i][j] = pset1<P>(Sum(0));
       // Not both: rows of one size are all in one part of the cache.
       prefetch((tile.addend != nullptr ? tile.addend : tile.c) + i * tile.c_row + j * lanes<T>);
     }
@@ -63,7 +87,7 @@ void multiply_tile(const Tile<T>& tile) {
     P x[Vectors];
 #pragma GCC unroll 3
     for (int j = 0; j < Vectors; ++j) {
-      x[j] = ploadu<P>(b + j * lanes<T>);
+      x[j] = Multiplier<T>::load(b + j * lanes<T> * step);
       if constexpr (First) {
         pstore(kept + j * lanes<T>, x[j]);
         prefetch(next + j * lanes<T>);
@@ -71,13 +95,15 @@ void multiply_tile(const Tile<T>& tile) {
     }
     // A vector's worth of loads more would be felt where there is only one to hide it behind.
     if constexpr (!First && Rows == tile_rows && Vectors > 1) {
-      prefetch(next + l % Rows * a_row + l / Rows * Rows);
+      prefetch(next + l % Rows * a_row + l / Rows * Rows * step);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i) {
-      const P factor = pset1<P>(a[i * a_row]);
+      const P factor = Multiplier<T>::repeat(a + i * a_row);
 #pragma GCC unroll 3
-      for (int j = 0; j < Vectors; ++j) sum[i][j] = pmadd(factor, x[j], sum[i][j]);
+      for (int j = 0; j < Vectors; ++j) {
+        sum[i][j] = Multiplier<T>::multiply_add(factor, x[j], sum[i][j]);
+      }
     }
     a += tile.a_step;
     b += tile.b_step;
@@ -104,17 +130,20 @@ template <class T>
 using TileKernel = void (*)(const Tile<T>&);
 
 /// The kernel for a tile of `rows` ≤ tile_rows (where `first`, exactly so many) and of `vectors`.
+/// Only where factors are multiplied one at a time is there a first.
 template <class T>
 TileKernel<T> tile_kernel(std::int64_t rows, std::int64_t vectors, bool first) {
   constexpr auto others = []<int... I>(std::integer_sequence<int, I...>) {
     return std::array<TileKernel<T>, sizeof...(I)>{
         multiply_tile<T, I / tile_vectors + 1, I % tile_vectors + 1, false>...};
   }(std::make_integer_sequence<int, tile_rows * tile_vectors>());
-  constexpr auto firsts = []<int... I>(std::integer_sequence<int, I...>) {
-    return std::array<TileKernel<T>, sizeof...(I)>{multiply_tile<T, tile_rows, I + 1, true>...};
-  }(std::make_integer_sequence<int, tile_vectors>());
-  return first ? firsts[static_cast<std::size_t>(vectors - 1)]
-               : others[static_cast<std::size_t>((rows - 1) * tile_vectors + vectors - 1)];
+  if constexpr (Multiplier<T>::step == 1) {
+    constexpr auto firsts = []<int... I>(std::integer_sequence<int, I...>) {
+      return std::array<TileKernel<T>, sizeof...(I)>{multiply_tile<T, tile_rows, I + 1, true>...};
+    }(std::make_integer_sequence<int, tile_vectors>());
+    if (first) return firsts[static_cast<std::size_t>(vectors - 1)];
+  }
+  return others[static_cast<std::size_t>((rows - 1) * tile_vectors + vectors - 1)];
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

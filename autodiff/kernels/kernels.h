@@ -64,6 +64,7 @@ struct Kernels {
   PairKernel (*pair_f64)(ArithmeticStep first, ArithmeticStep second);
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
+  void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null where the level has none
   SoftmaxKernels<float> softmax_f32;
   SoftmaxKernels<double> softmax_f64;
   ConvolutionKernels<float> convolution_f32;
@@ -118,7 +119,7 @@ struct Kernels {
 };
 
 /// The kernels of the best level this processor has, or of the one the environment variable
-/// PALIMPSEST_KERNELS names (base, v3, v4) when the processor has it.
+/// PALIMPSEST_KERNELS names (base, v3, v4, v4_bf16) when the processor has it.
 const Kernels& kernels();
 
 }  // namespace palimpsest

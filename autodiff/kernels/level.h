@@ -14,6 +14,7 @@ void add_adjoint(Kernels& kernels);
 void add_binary(Kernels& kernels);
 void add_pairs(Kernels& kernels);
 void add_gemm(Kernels& kernels);
+void add_gemm_bf16(Kernels& kernels);  ///< of level v4_bf16, which has this alone
 void add_softmax(Kernels& kernels);
 void add_convolution(Kernels& kernels);
 void add_normalize(Kernels& kernels);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autodiff/convert.h"
+#include "autodiff/execute.h"
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/operations/leaf.h"
@@ -61,13 +63,13 @@ class BatchedProduct {
   std::size_t term_axes_ = 0;
 };
 
+/// y, or the sums that y is rounded from.
 template <class T>
-void compute_as(const KernelCall& call) {
+void multiply(const KernelCall& call, SumOf<T>* y, std::span<std::byte> workspace) {
   const auto& options = call.attributes.as<MatmulOptions>();
   const Operand& a = call.input(0);
   const Operand& b = call.input(1);
-  const Operand& y = call.output();
-  const BatchedProduct all(a.shape(), b.shape(), y.shape(), options);
+  const BatchedProduct all(a.shape(), b.shape(), call.output().shape(), options);
   gemm_batch(Gemm<T>{.transpose_a = options.transpose_a,
                      .transpose_b = options.transpose_b,
                      .m = all.m,
@@ -77,15 +79,37 @@ void compute_as(const KernelCall& call) {
                      .lda = a.shape().size(-1),
                      .b = b.as<T>(),
                      .ldb = b.shape().size(-1),
-                     .c = y.as<T>(),
+                     .c = y,
                      .ldc = all.n,
-                     .addend = call.inputs.size() > 2 ? call.input(2).as<T>() : nullptr},
-             all.outputs(), all.terms(), call.workspace);
+                     .addend = call.inputs.size() > 2 ? call.input(2).as<SumOf<T>>() : nullptr},
+             all.outputs(), all.terms(), workspace);
 }
 
 /// With a third input, adds that.
+void compute_floating(const KernelCall& call) {
+  const Operand& y = call.output();
+  visit_floating(y.dtype(), [&]<class T>(T) { multiply<T>(call, y.as<T>(), call.workspace); });
+}
+
+/// bf16 that is read as it is stored; only the sums are f32.
+bool is_read_narrow(DType dtype) { return dtype == DType::bf16 && multiplies_bf16(); }
+
+Bytes sum_bytes(const ValueType& type) {
+  return aligned(type.shape.elements() * size_of(DType::f32));
+}
+
 void compute(const KernelCall& call) {
-  visit_floating(call.output().dtype(), [&]<class T>(T) { compute_as<T>(call); });
+  const Operand& y = call.output();
+  if (is_read_narrow(y.dtype())) {
+    const auto sums = static_cast<std::size_t>(sum_bytes(y.type));
+    const Operand wide{call.workspace.data(), {y.shape(), DType::f32}};
+    multiply<BFloat16>(call, wide.as<float>(), call.workspace.subspan(sums));
+    convert(wide, y);
+  } else if (is_half(y.dtype())) {
+    compute_widened(compute_floating, call);
+  } else {
+    compute_floating(call);
+  }
 }
 
 void pull_back(const Pullback& p) {
@@ -107,7 +131,7 @@ const Operation matmul_operation{
     .formula = "y = a·b, ā = ȳ·bᵀ, b̄ = aᵀ·ȳ; ȳ·b and so on where operands are read transposed",
     .summary = "matrix products over the last two axes, broadcast over those in front",
     .compute = compute,
-    .accumulate = compute,
+    .accumulate = compute_floating,
     .accumulates_in_place =
         [](const NodeView& node) {
           const BatchedProduct p(node);
@@ -126,10 +150,15 @@ const Operation matmul_operation{
     .workspace =
         [](const NodeView& node, int threads) {
           const BatchedProduct p(node);
-          return visit_floating(compute_dtype(node.output().dtype), [&]<class T>(T) {
+          const ValueType type = node.output();
+          const auto packing = [&]<class T>(T) {
             return gemm_batch_workspace<T>(p.m, p.n, p.k, p.output_count, p.term_count, threads);
-          });
+          };
+          if (is_read_narrow(type.dtype)) return sum_bytes(type) + packing(BFloat16());
+          return aligned(visit_floating(compute_dtype(type.dtype), packing)) +
+                 widening_bytes(node);
         },
+    .half = HalfSupport::native,
 };
 
 void check_operand(const Var& x, bool transposed, const Where& where) {

@@ -72,6 +72,23 @@ TEMPLATE_TEST_CASE("numbers too large become infinite, NaN stays NaN", "", BFloa
   CHECK(TestType(-0.0f).bits == 0x8000u);
 }
 
+TEST_CASE("arrays are narrowed to bf16 as their numbers are") {
+  const std::uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+  Tensor wide({0x10000, 6});
+  std::size_t at = 0;
+  for (std::uint32_t upper = 0; upper < 0x10000u; ++upper) {
+    for (const std::uint32_t low : lower) {
+      wide.data<float>()[at++] = std::bit_cast<float>(upper << 16 | low);
+    }
+  }
+  const Tensor narrow = wide.to(DType::bf16);
+  int wrong = 0;
+  for (at = 0; at < wide.data<float>().size(); ++at) {
+    wrong += narrow.data<BFloat16>()[at] != BFloat16(wide.data<float>()[at]);
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("operands meet in the wider dtype") {
   const auto [a, b, expected] = GENERATE(table<DType, DType, DType>({
       {DType::f32, DType::f64, DType::f64},

@@ -1,6 +1,10 @@
 #include "autodiff/operations/matmul.h"
 
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operation.h"
@@ -82,4 +86,43 @@ TEST_CASE("matmul costs 2mnk for each product, summed ones too") {
   CHECK(cost_of(NodeView(tape, y.node())).bytes == 4.0 * (7 * 3 + 5 * 3 * 4 + 5 * 7 * 4));
   const Var da = gradient(y, a);
   CHECK(cost_of(NodeView(tape, da.node())).flops == 2.0 * 5 * 7 * 3 * 4);
+}
+
+TEST_CASE("products of 16-bit operands are added up in f32 and rounded once", "[gemm]") {
+  const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
+  const DType dtype = GENERATE(DType::bf16, DType::f16);
+  struct Row {
+    Shape a, b;
+    MatmulOptions options = {};
+  };
+  const Row row = GENERATE(values<Row>({{{1, 1}, {1, 1}},
+                                        {{3, 0}, {0, 2}},
+                                        {{1, 900}, {900, 40}},
+                                        {{40, 901}, {901, 1}},
+                                        {{200, 301}, {301, 150}},
+                                        {{301, 200}, {301, 150}, {true, false}},
+                                        {{200, 300}, {150, 300}, {false, true}},
+                                        {{6, 20, 33}, {6, 33, 20}},
+                                        {{4, 1, 9, 7}, {3, 7, 5}}}));
+  const Tensor a = Tensor::normal(row.a, 1, 0, 1, dtype);
+  const Tensor b = Tensor::normal(row.b, 2, 0, 1, dtype);
+  const auto product = [&](DType as, int threads) {
+    Tensor value;
+    tbb::task_arena(threads).execute([&] {
+      Tape tape;
+      value = matmul(tape.constant(a.to(as)), tape.constant(b.to(as)), row.options).value();
+    });
+    return value;
+  };
+  const Tensor y = product(dtype, 1);
+  CHECK(y.dtype() == dtype);
+  for (const int threads : {2, 5}) CHECK(same_bits(y, product(dtype, threads)));
+  const Tensor exact = product(DType::f64, 1);
+  const double rounding = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
+  double worst = 0;
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    const double allowed = rounding * std::abs(exact.at(i)) + 1e-4;  // of rounding, of adding up
+    worst = std::max(worst, std::abs(y.at(i) - exact.at(i)) / allowed);
+  }
+  CHECK(worst <= 1);
 }

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
+#include "autodiff/kernels/kernels.h"
 #include "autodiff/tensor.h"
 #include "tests/catch.h"
 
@@ -23,13 +26,24 @@ std::vector<T> numbers(std::int64_t n, std::uint64_t seed) {
   return {data.begin(), data.end()};
 }
 
+/// True where the kernels have products of T.
+template <class T>
+bool is_there() {
+  return !std::is_same_v<T, BFloat16> || multiplies_bf16();
+}
+
+template <class T>
+double as_double(T x) {
+  return static_cast<double>(static_cast<SumOf<T>>(x));
+}
+
 template <class T>
 double naive(const Gemm<T>& p, std::int64_t i, std::int64_t j) {
   double sum = 0;
   for (std::int64_t l = 0; l < p.k; ++l) {
     const T a = p.transpose_a ? p.a[l * p.lda + i] : p.a[i * p.lda + l];
     const T b = p.transpose_b ? p.b[j * p.ldb + l] : p.b[l * p.ldb + j];
-    sum += static_cast<double>(a) * static_cast<double>(b);
+    sum += as_double(a) * as_double(b);
   }
   return static_cast<double>(p.alpha) * sum;
 }
@@ -37,7 +51,9 @@ double naive(const Gemm<T>& p, std::int64_t i, std::int64_t j) {
 /// One product with gaps of `gap` elements after each row of the operands and the result.
 template <class T>
 struct Case {
-  std::vector<T> a, b, before, c;
+  using Sum = SumOf<T>;
+  std::vector<T> a, b;
+  std::vector<Sum> before, c;
   Gemm<T> product;
 
   Case(std::int64_t m, std::int64_t n, std::int64_t k, int flags, std::int64_t gap)
@@ -48,12 +64,12 @@ struct Case {
                 .k = k,
                 .ldc = n + gap,
                 .accumulate = (flags & 4) != 0,
-                .alpha = static_cast<T>(gap == 0 ? 1 : -0.5)} {
+                .alpha = static_cast<Sum>(gap == 0 ? 1 : -0.5)} {
     product.lda = (product.transpose_a ? m : k) + gap;
     product.ldb = (product.transpose_b ? k : n) + gap;
     a = numbers<T>((product.transpose_a ? k : m) * product.lda, 1);
     b = numbers<T>((product.transpose_b ? n : k) * product.ldb, 2);
-    before = numbers<T>(m * product.ldc, 3);
+    before = numbers<Sum>(m * product.ldc, 3);
     product.a = a.data();
     product.b = b.data();
   }
@@ -69,7 +85,7 @@ struct Case {
 
   /// The largest error over what rounding allows for; infinite when a gap was written to.
   double error() const {
-    const double scale = (static_cast<double>(product.k) + 8) * std::numeric_limits<T>::epsilon();
+    const double scale = (static_cast<double>(product.k) + 8) * std::numeric_limits<Sum>::epsilon();
     double worst = 0;
     for (std::int64_t i = 0; i < product.m; ++i) {
       for (std::int64_t j = 0; j < product.ldc; ++j) {
@@ -91,7 +107,8 @@ struct Sizes {
 }  // namespace
 
 TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[gemm]", float,
-                   double) {
+                   double, BFloat16) {
+  if (!is_there<TestType>()) return;
   const Sizes sizes = GENERATE(values<Sizes>({
       {0, 3, 2},      {3, 0, 2},      {3, 2, 0},      {1, 1, 1},     {1, 1, 700},    {1, 5, 3},
       {5, 1, 3},      {1, 40, 1000},  {700, 1, 33},   {1, 700, 33},  {2, 2, 2},      {3, 5, 7},
@@ -111,7 +128,8 @@ TEMPLATE_TEST_CASE("products of all shapes and transposes equal plain loops", "[
 }
 
 TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "[gemm]", float,
-                   double) {
+                   double, BFloat16) {
+  if (!is_there<TestType>()) return;
   const Sizes sizes = GENERATE(values<Sizes>({{40, 700, 500}, {700, 40, 500}, {60, 60, 800}}));
   const Sizes part = GENERATE(values<Sizes>({{2, 35, 0}, {9, 11, 0}, {33, 17, 0}, {40, 2, 0}}));
   const std::int64_t row = 5;
@@ -136,7 +154,9 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
 }
 
 TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gemm]", float,
-                   double) {
+                   double, BFloat16) {
+  if (!is_there<TestType>()) return;
+  using Sum = SumOf<TestType>;
   const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
   const Sizes sizes = GENERATE(values<Sizes>({
       {3, 5, 0},
@@ -157,21 +177,22 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
   }));
   const std::int64_t gap = GENERATE(0, 3);
   const bool vanishing = GENERATE(false, true);
+  const Sum vanishing_factor = std::sqrt(std::numeric_limits<Sum>::min()) / Sum(1e9);
   bool in_place = false;
   for (int flags = 0; flags < 8; ++flags) {
     CAPTURE(sizes.m, sizes.n, sizes.k, gap, vanishing, flags);
     Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
     one.product.alpha = 1;
-    auto addend = numbers<TestType>(sizes.m * one.product.ldc, 4);
+    auto addend = numbers<Sum>(sizes.m * one.product.ldc, 4);
     if (vanishing) {  // so that zeros of either sign are added up
       for (auto* array : {&one.a, &one.b}) {
-        for (TestType& x : *array) x *= std::sqrt(std::numeric_limits<TestType>::min()) / 1e9;
+        for (TestType& x : *array) x = static_cast<TestType>(static_cast<Sum>(x) * vanishing_factor);
       }
-      std::fill(addend.begin(), addend.end(), TestType(-0.0));
+      std::fill(addend.begin(), addend.end(), Sum(-0.0));
       if ((flags & 4) != 0) one.before = addend;
     }
     one.run(1);
-    std::vector<TestType> expected = one.c;
+    std::vector<Sum> expected = one.c;
     for (std::int64_t i = 0; i < sizes.m; ++i) {
       for (std::int64_t j = 0; j < sizes.n; ++j) {
         const auto at = static_cast<std::size_t>(i * one.product.ldc + j);
@@ -181,13 +202,13 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
     const auto check = [&] {
       for (const int threads : {1, 2, 4}) {
         one.run(threads);
-        CHECK(std::memcmp(expected.data(), one.c.data(), expected.size() * sizeof(TestType)) == 0);
+        CHECK(std::memcmp(expected.data(), one.c.data(), expected.size() * sizeof(Sum)) == 0);
       }
     };
     one.product.addend = addend.data();
     check();
-    if (flags >= 4 || !gemm_batch_adds_in_place<TestType>(sizes.m, sizes.n, sizes.k, 1, 1))
-      continue;
+    if (flags >= 4 || !gemm_batch_adds_in_place<Sum>(sizes.m, sizes.n, sizes.k, 1, 1)) continue;
+    if (!std::is_same_v<TestType, Sum>) continue;
     in_place = true;
     for (std::int64_t i = 0; i < sizes.m; ++i) {
       const auto row = i * one.product.ldc;
@@ -196,11 +217,14 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
     one.product.addend = one.c.data();
     check();
   }
+  if (!std::is_same_v<TestType, Sum>) return;
   const bool deep = sizes.k > (sizeof(TestType) == 4 ? 384 : 256);
   CHECK(in_place == (sizes.m > 1 && sizes.n > 1 && sizes.k >= 20 && !deep));
 }
 
-TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double) {
+TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double,
+                   BFloat16) {
+  if (!is_there<TestType>()) return;
   const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
   const Sizes sizes = GENERATE(values<Sizes>({
       {400, 300, 200},
@@ -218,11 +242,11 @@ TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", 
     CAPTURE(sizes.m, sizes.n, sizes.k, flags);
     Case<TestType> product(sizes.m, sizes.n, sizes.k, flags, 0);
     product.run(1);
-    const std::vector<TestType> alone = product.c;
+    const auto alone = product.c;
     if (flags < 4) CHECK(product.error() <= 1);
     for (const int threads : {2, 3, 8}) {
       product.run(threads);
-      CHECK(std::memcmp(alone.data(), product.c.data(), alone.size() * sizeof(TestType)) == 0);
+      CHECK(std::memcmp(alone.data(), product.c.data(), alone.size() * sizeof(alone[0])) == 0);
     }
   }
 }
@@ -274,4 +298,38 @@ TEST_CASE("a batch is its products, and its sums their sums in order", "[gemm]")
     worst = std::max(worst, std::abs(alone[i] - expected[i]));
   }
   CHECK(worst < 1e-6f * static_cast<float>(k + 8));
+}
+
+TEST_CASE("products of bf16 take subnormal numbers for 0 and keep what is not finite", "[gemm]") {
+  if (!multiplies_bf16()) return;
+  const auto product = [](float x, float y, std::int64_t k) {
+    Case<BFloat16> one(3, 5, k, 0, 0);
+    std::fill(one.a.begin(), one.a.end(), BFloat16(x));
+    std::fill(one.b.begin(), one.b.end(), BFloat16(y));
+    one.run(1);
+    CHECK(std::memcmp(&one.c.front(), &one.c.back(), sizeof(float)) == 0);
+    return one.c.front();
+  };
+  for (const std::int64_t k : {1, 2, 7, 800, 1601}) {
+    CAPTURE(k);
+    CHECK(product(1e-39f, 1e30f, k) == 0);
+    CHECK(product(0x1p-64f, 0x1p-64f, k) == 0);
+    CHECK(product(1e30f, 1e30f, k) == INFINITY);
+    CHECK(product(-INFINITY, 2, k) == -INFINITY);
+    CHECK(std::isnan(product(INFINITY, 0, k)));
+    CHECK(std::isnan(product(NAN, 1, k)));
+  }
+}
+
+TEST_CASE("the level is at most the one that is asked for", "[gemm]") {
+  const std::string_view level = kernels().level;
+  CHECK(multiplies_bf16() == (level == "v4_bf16"));
+  const char* wish = std::getenv("PALIMPSEST_KERNELS");
+  if (wish == nullptr) return;
+  const std::string_view levels[] = {"base", "v3", "v4", "v4_bf16"};
+  const auto place = [&](std::string_view name) {
+    return std::find(std::begin(levels), std::end(levels), name) - std::begin(levels);
+  };
+  REQUIRE(place(wish) < 4);
+  CHECK(place(level) <= place(wish));
 }
