@@ -185,10 +185,9 @@ void claim_bf16(const Results& results, Claims& claims) {
     for (const Row& row : regular) {
       sum += std::log(results.counter(name_of_bf16(row, threads), "ratio"));
     }
-    claims.at_least("regular products of bf16 on " + std::to_string(threads) +
-                        " threads, geometric mean,",
-                    1.5, std::exp(sum / static_cast<double>(std::size(regular))),
-                    "times as fast as widened to f32");
+    claims.at_least(
+        "regular products of bf16 on " + std::to_string(threads) + " threads, geometric mean,", 1.5,
+        std::exp(sum / static_cast<double>(std::size(regular))), "times as fast as widened to f32");
   }
 }
 

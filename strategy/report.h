@@ -15,7 +15,7 @@ namespace palimpsest {
 /// readable when the tape is gone.
 struct Report {
   std::string planner;
-  std::string kernel_level;  ///< instruction set of the kernels
+  std::string kernel_level;  ///< of the kernels, with which bits may change: `v4`, `v4+onednn`
   int threads = 1;
   Bytes budget = unlimited;
   Bytes keep_all_peak = 0;              ///< bytes the run would take recomputing nothing

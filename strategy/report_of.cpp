@@ -33,6 +33,9 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   Report report;
   report.planner = plan.planner;
   report.kernel_level = kernels().level;
+  if (const char* library = kernels().product_library) {
+    report.kernel_level += std::string("+") + library;
+  }
   report.threads = threads;
   report.budget = plan.budget;
   report.keep_all_peak = plan.keep_all_peak;

@@ -18,9 +18,13 @@ namespace v4_bf16 {
 void add_gemm_bf16(Kernels& kernels);
 }
 
+#ifdef PALIMPSEST_MATMUL_ONEDNN
+void add_onednn(Kernels& kernels);
+#endif
+
 namespace {
 
-Kernels choose() {
+Kernels choose_level() {
   Kernels chosen;
 #ifdef PALIMPSEST_X86_LEVELS
   const char* wish = std::getenv("PALIMPSEST_KERNELS");
@@ -53,7 +57,13 @@ Kernels choose() {
 }  // namespace
 
 const Kernels& kernels() {
-  static const Kernels chosen = choose();
+  static const Kernels chosen = [] {
+    Kernels kernels = choose_level();
+#ifdef PALIMPSEST_MATMUL_ONEDNN
+    add_onednn(kernels);
+#endif
+    return kernels;
+  }();
   return chosen;
 }
 

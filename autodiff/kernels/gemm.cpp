@@ -8,6 +8,12 @@
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
+
+template <class T>
+bool has_own_products() {
+  return sizeof(T) != 4 || kernels().product_library == nullptr;
+}
+
 namespace {
 
 // A packed block of B stays in L2 while the rows of A go by.
@@ -32,7 +38,7 @@ constexpr std::int64_t unpacked_sizes = 20;
 template <class T>
 bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
   if constexpr (sizeof(T) == 2) return k > 0;
-  return m > 1 && n > 1 && m + n + k >= unpacked_sizes;
+  return has_own_products<T>() && m > 1 && n > 1 && m + n + k >= unpacked_sizes;
 }
 
 /// The depth of a block: blocks of a product are as good as equal.
@@ -71,7 +77,7 @@ Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return m > 1 && n > 1 && k >= unpacked_sizes && k <= most_depth<T>;
+  return has_own_products<T>() && m > 1 && n > 1 && k >= unpacked_sizes && k <= most_depth<T>;
 }
 
 template <class T>
@@ -106,6 +112,9 @@ void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace) {
   }
 }
 
+template bool has_own_products<float>();
+template bool has_own_products<double>();
+template bool has_own_products<BFloat16>();
 template bool gemm_writes_once<float>(std::int64_t, std::int64_t, std::int64_t);
 template bool gemm_writes_once<double>(std::int64_t, std::int64_t, std::int64_t);
 template Bytes gemm_workspace<float>(std::int64_t, std::int64_t, std::int64_t);

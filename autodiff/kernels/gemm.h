@@ -41,10 +41,15 @@ struct Gemm {
 /// True where the kernels of this level multiply bf16 as it is stored.
 bool multiplies_bf16();
 
-/// One product on the calling thread. The bits of an element come from its row of op(A), its column
-/// of op(B) and what it is added to, whichever others are computed with it, except that products
-/// of f32 and f64 with m or n = 1 and with m + n + k < 20 have bits of their own. `workspace` holds at least
-/// `gemm_workspace<T>(m, n, k)` bytes aligned to 64.
+/// True where the kernels make the products of T themselves, and not another library, whose bits
+/// depend on the sizes of a product in ways of its own and which takes memory of its own.
+template <class T>
+bool has_own_products();
+
+/// One product on the calling thread. Of our own products, the bits of an element come from its row
+/// of op(A), its column of op(B) and what it is added to, whichever others are computed with it,
+/// except that those of f32 and f64 with m or n = 1 and with m + n + k < 20 have bits of their own.
+/// `workspace` holds at least `gemm_workspace<T>(m, n, k)` bytes aligned to 64.
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
 

@@ -14,6 +14,9 @@ constexpr std::int64_t many_outputs = 16;
 // Threads that are held up leave panels to others; each panel is packed anew.
 constexpr std::int64_t panels_per_thread = 2;
 constexpr std::int64_t least_panel = 128;
+// Where bits depend on panels these depend on the shape alone: large enough for a library's packing
+// to pay, and enough of them for any number of threads.
+constexpr std::int64_t library_panel = 256;
 constexpr std::int64_t panel_step = 16;
 // A sum worth cutting is at least this long in each part.
 constexpr std::int64_t slice_depth = 1024;
@@ -22,7 +25,8 @@ constexpr std::int64_t most_sliced_elements = 1 << 16;
 
 /// How a batch is cut into tasks: every matrix into panels along its longer side, a few for each
 /// thread, and, where that leaves few tasks for long sums, every sum into slices that are added up
-/// afterwards. Slices depend on the shape alone, as the bits do.
+/// afterwards. Slices depend on the shape alone, as the bits do, and so do panels unless products
+/// are our `own`.
 struct Split {
   std::int64_t m, n, k, outputs, terms;
   bool along_rows;
@@ -33,7 +37,7 @@ struct Split {
   std::int64_t grain = 1;
 
   Split(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs, std::int64_t terms,
-        int threads)
+        int threads, bool own)
       : m(m), n(n), k(k), outputs(outputs), terms(terms), along_rows(m >= n) {
     if (m == 0 || n == 0 || outputs == 0) return;
     const std::int64_t longer = std::max(m, n);
@@ -41,7 +45,8 @@ struct Split {
                           static_cast<double>(std::max(terms, one));
     const bool is_vector = m == 1 || n == 1;
     const bool whole = outputs >= many_outputs || matrix < serial_volume;
-    const std::int64_t least = is_vector && longer >= 1024 ? 2 * least_panel : least_panel;
+    const std::int64_t panel = own ? least_panel : library_panel;
+    const std::int64_t least = is_vector && longer >= 1024 ? 2 * least_panel : panel;
     const std::int64_t most = whole ? 1 : std::max(one, longer / least);
     if (m * n <= most_sliced_elements) {
       const double by_volume = matrix / static_cast<double>(most) / serial_volume;
@@ -52,7 +57,7 @@ struct Split {
       slices = std::max(slices, one);
     }
     std::int64_t wanted = most;
-    if (!is_vector) {  // with a vector, bits may depend on panels
+    if (own && !is_vector) {  // else bits may depend on panels
       wanted = threads == 1 ? 1 : divide_up(panels_per_thread * threads, outputs * slices);
     }
     size = round_up(divide_up(longer, std::min(most, wanted)), panel_step);
@@ -143,8 +148,9 @@ void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const 
                       Gemm<T> at = first;
                       move_to(at, outputs, row / split.m);
                       SumOf<T>* to = at.c + row % split.m * at.ldc;
-                      const SumOf<T>* from = partial + row / split.m * (split.slices - 1) * elements +
-                                      row % split.m * split.n;
+                      const SumOf<T>* from = partial +
+                                             row / split.m * (split.slices - 1) * elements +
+                                             row % split.m * split.n;
                       for (std::int64_t slice = 1; slice < split.slices; ++slice) {
                         for (std::int64_t j = 0; j < split.n; ++j) to[j] += from[j];
                         from += elements;
@@ -193,7 +199,8 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace) {
-  const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms), max_threads());
+  const Split split(first.m, first.n, first.k, count_of(outputs), count_of(terms), max_threads(),
+                    has_own_products<T>());
   const auto share = static_cast<std::size_t>(split.share<T>());
   auto* partial = reinterpret_cast<SumOf<T>*>(workspace.data());
   const auto scratch = workspace.subspan(static_cast<std::size_t>(split.partial_bytes<T>()));
@@ -212,7 +219,7 @@ Bytes gemm_batch_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::
                            std::int64_t terms, int threads) {
   Bytes most = 0;  // of any number of threads that may be there when it runs
   for (int some = 1; some <= threads; ++some) {
-    const Split split(m, n, k, outputs, terms, some);
+    const Split split(m, n, k, outputs, terms, some, has_own_products<T>());
     most = std::max(most, split.partial_bytes<T>() + split.shares<T>(some));
   }
   return most;
@@ -222,7 +229,7 @@ template <class T>
 bool gemm_batch_adds_in_place(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
                               std::int64_t terms) {
   return terms == 1 && gemm_writes_once<T>(m, n, k) &&
-         Split(m, n, k, outputs, terms, 1).slices == 1;
+         Split(m, n, k, outputs, terms, 1, true).slices == 1;
 }
 
 template <class T>

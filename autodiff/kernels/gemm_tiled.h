@@ -57,8 +57,8 @@ class TiledGemm {
   void run_tile(std::int64_t j, std::int64_t vectors) {
     const std::int64_t width = vectors * lanes<T>;
     const std::int64_t columns = std::min(width, columns_ - j);
-    T* panel =
-        call_.packed_b + (depth_at_ - first_depth_) * round_up(columns_, lanes<T>) + j * steps_ * step;
+    T* panel = call_.packed_b + (depth_at_ - first_depth_) * round_up(columns_, lanes<T>) +
+               j * steps_ * step;
     const bool is_last = j + columns == columns_;
     const bool has_more = p_.m - row_ >= 2 * tile_rows;
     Tile<T> tile{.depth = steps_,

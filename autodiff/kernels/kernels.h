@@ -47,6 +47,8 @@ struct BlockedGemm {
 /// function in its list.
 struct Kernels {
   const char* level = nullptr;
+  /// Another library that makes the products of f32 in place of these kernels, or null.
+  const char* product_library = nullptr;
   const UnaryKernel<float>* unary_f32;
   const UnaryKernel<double>* unary_f64;
   const AdjointKernel<float>* adjoint_f32;

@@ -155,8 +155,7 @@ const Operation matmul_operation{
             return gemm_batch_workspace<T>(p.m, p.n, p.k, p.output_count, p.term_count, threads);
           };
           if (is_read_narrow(type.dtype)) return sum_bytes(type) + packing(BFloat16());
-          return aligned(visit_floating(compute_dtype(type.dtype), packing)) +
-                 widening_bytes(node);
+          return aligned(visit_floating(compute_dtype(type.dtype), packing)) + widening_bytes(node);
         },
     .half = HalfSupport::native,
 };

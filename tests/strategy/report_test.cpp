@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "autodiff/kernels/kernels.h"
 #include "strategy/svg.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
@@ -29,6 +30,13 @@ TEST_CASE("a report reads well") {
   text << some_report({.memory_budget = 64_MiB, .threads = 2, .profile = true});
   CHECK_THAT(text.str(), Contains("predicted") && Contains("measured") && Contains("64.0 MiB") &&
                              Contains("on 2 threads") && Contains("by operation"));
+}
+
+TEST_CASE("a report names the kernels' level, and who else made its products") {
+  const std::string level = some_report().kernel_level;
+  const Kernels& used = kernels();
+  const std::string library = used.product_library == nullptr ? "" : used.product_library;
+  CHECK(level == used.level + (library.empty() ? "" : "+" + library));
 }
 
 TEST_CASE("what a report says of steps adds up") {

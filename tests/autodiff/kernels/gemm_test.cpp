@@ -132,6 +132,7 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
   if (!is_there<TestType>()) return;
   const Sizes sizes = GENERATE(values<Sizes>({{40, 700, 500}, {700, 40, 500}, {60, 60, 800}}));
   const Sizes part = GENERATE(values<Sizes>({{2, 35, 0}, {9, 11, 0}, {33, 17, 0}, {40, 2, 0}}));
+  if (!has_own_products<TestType>()) return;
   const std::int64_t row = 5;
   const std::int64_t column = 21;
   for (int flags = 0; flags < 4; ++flags) {
@@ -153,8 +154,8 @@ TEMPLATE_TEST_CASE("an element's bits come from its row and its column alone", "
   }
 }
 
-TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gemm]", float,
-                   double, BFloat16) {
+TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gemm]", float, double,
+                   BFloat16) {
   if (!is_there<TestType>()) return;
   using Sum = SumOf<TestType>;
   const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
@@ -186,7 +187,8 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
     auto addend = numbers<Sum>(sizes.m * one.product.ldc, 4);
     if (vanishing) {  // so that zeros of either sign are added up
       for (auto* array : {&one.a, &one.b}) {
-        for (TestType& x : *array) x = static_cast<TestType>(static_cast<Sum>(x) * vanishing_factor);
+        for (TestType& x : *array)
+          x = static_cast<TestType>(static_cast<Sum>(x) * vanishing_factor);
       }
       std::fill(addend.begin(), addend.end(), Sum(-0.0));
       if ((flags & 4) != 0) one.before = addend;
@@ -219,7 +221,8 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
   }
   if (!std::is_same_v<TestType, Sum>) return;
   const bool deep = sizes.k > (sizeof(TestType) == 4 ? 384 : 256);
-  CHECK(in_place == (sizes.m > 1 && sizes.n > 1 && sizes.k >= 20 && !deep));
+  const bool once = sizes.m > 1 && sizes.n > 1 && sizes.k >= 20 && !deep;
+  CHECK(in_place == (has_own_products<TestType>() && once));
 }
 
 TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", float, double,
@@ -319,6 +322,14 @@ TEST_CASE("products of bf16 take subnormal numbers for 0 and keep what is not fi
     CHECK(std::isnan(product(INFINITY, 0, k)));
     CHECK(std::isnan(product(NAN, 1, k)));
   }
+}
+
+// Run where the build was told so.
+TEST_CASE("oneDNN makes the products of f32", "[.onednn]") {
+  REQUIRE(kernels().product_library != nullptr);
+  CHECK(std::string_view(kernels().product_library) == "onednn");
+  CHECK_FALSE(has_own_products<float>());
+  CHECK(has_own_products<double>());
 }
 
 TEST_CASE("the level is at most the one that is asked for", "[gemm]") {
