@@ -1,11 +1,24 @@
 #include "autodiff/adjoints.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/placed.h"
+#include "autodiff/operations/shape.h"
 
 namespace palimpsest {
+namespace {
+
+/// Most rows that products of (k, m) and (k, n) have together: they take no more memory than the
+/// result, and more would gain nothing.
+std::int64_t most_rows(std::int64_t m, std::int64_t n) {
+  constexpr std::int64_t enough = 256;
+  return std::min(enough, m * n / std::max<std::int64_t>(m + n, 1));
+}
+
+}  // namespace
 
 Adjoints::Adjoints(Tape& tape, ValueId begin, ValueId end)
     : tape_(tape), begin_(begin), reached_(end - begin), sums_(end - begin, none) {}
@@ -16,6 +29,10 @@ Var Adjoints::sum(ValueId value) {
     const Blame blame(tape_, tape_.where(slices->second[0].node()));
     for (const Var& together : put_together(slices->second)) add_whole(value, together);
     slices_.erase(slices);
+  }
+  if (const auto products = products_.find(value); products != products_.end()) {
+    add_together(value, products->second);
+    products_.erase(products);
   }
   const ValueId sum = sums_[value - begin_];
   return sum == none ? Var() : tape_.var(sum);
@@ -32,6 +49,27 @@ void Adjoints::add(ValueId value, const Var& contribution) {
 void Adjoints::add_whole(ValueId value, const Var& contribution) {
   ValueId& sum = sums_[value - begin_];
   sum = sum == none ? contribution.id() : palimpsest::add(tape_.var(sum), contribution).id();
+}
+
+void Adjoints::add_product(ValueId value, const Var& a, const Var& b) {
+  Products& products = products_[value];
+  const std::int64_t rows = a.shape()[0];
+  const std::int64_t most = most_rows(a.shape()[1], b.shape()[1]);
+  if (products.rows + rows > most) add_together(value, std::exchange(products, {}));
+  if (products.a.empty()) products.where = tape_.where(b.node());
+  products.a.push_back(a);
+  products.b.push_back(b);
+  products.rows += rows;
+  if (rows >= most) add_together(value, std::exchange(products, {}));
+}
+
+void Adjoints::add_together(ValueId value, const Products& products) {
+  if (products.a.empty()) return;
+  const Blame blame(tape_, products.where);
+  const auto stacked = [](const std::vector<Var>& parts) {
+    return parts.size() == 1 ? parts[0] : concat(parts, 0);
+  };
+  add_whole(value, matmul_sum(stacked(products.a), stacked(products.b), {.transpose_a = true}, {}));
 }
 
 }  // namespace palimpsest

@@ -7,9 +7,13 @@
 
 namespace palimpsest {
 
-/// The adjoints of the values in [begin, end), summed up while nodes are walked downwards. Those of
-/// slices, which are zero elsewhere, are put together before they are added: a value that is read
-/// slice by slice takes as much work as it has elements.
+/// The adjoints of the values in [begin, end), summed up while nodes are walked downwards. What is
+/// done better together is put together before it is added:
+///
+/// - slices, which are zero elsewhere: a value that is read slice by slice takes as much work as it
+///   has elements;
+/// - products of few rows: what a loop multiplies by the same matrix at every step is added to the
+///   matrix's adjoint by one product for many steps.
 class Adjoints {
  public:
   Adjoints(Tape& tape, ValueId begin, ValueId end);
@@ -20,18 +24,30 @@ class Adjoints {
   /// The sum of what was added, recorded; an undefined Var when nothing was.
   Var sum(ValueId value);
   void add(ValueId value, const Var& contribution);
+  /// Adds aᵀ·b of matrices a (k, m) and b (k, n).
+  void add_product(ValueId value, const Var& a, const Var& b);
 
  private:
+  /// Products that have not been added yet.
+  struct Products {
+    std::vector<Var> a;
+    std::vector<Var> b;
+    std::int64_t rows = 0;
+    Where where;  ///< of the first
+  };
+
   bool inside(ValueId value) const {
     return value >= begin_ && value - begin_ < static_cast<ValueId>(reached_.size());
   }
   void add_whole(ValueId value, const Var& contribution);
+  void add_together(ValueId value, const Products& products);
 
   Tape& tape_;
   ValueId begin_;
   std::vector<bool> reached_;
   std::vector<ValueId> sums_;
   std::unordered_map<ValueId, std::vector<Var>> slices_;  // by value, not added yet
+  std::unordered_map<ValueId, Products> products_;        // by value
 };
 
 }  // namespace palimpsest

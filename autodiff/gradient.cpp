@@ -9,7 +9,7 @@
 namespace palimpsest {
 
 Pullback::Pullback(Tape& tape, NodeId node, std::span<const Var> output_adjoints,
-                   std::span<Var> input_adjoints, std::span<const bool> wanted)
+                   std::span<InputAdjoint> input_adjoints, std::span<const bool> wanted)
     : tape_(&tape),
       node_(node),
       output_adjoints_(output_adjoints),
@@ -47,7 +47,7 @@ void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoint
 /// Arrays for one node's pullback, kept between nodes so that the walk does not allocate.
 struct Workbench {
   std::vector<Var> output_adjoints;
-  std::vector<Var> input_adjoints;
+  std::vector<Pullback::InputAdjoint> input_adjoints;
   std::array<bool, 64> few{};
   std::unique_ptr<bool[]> many;
   std::size_t many_size = 0;
@@ -82,17 +82,23 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   }
   if (!needed) return;
 
-  bench.input_adjoints.assign(inputs, Var());
+  bench.input_adjoints.assign(inputs, {});
   const Blame blame(tape, tape.where(node));
   tape.operation(node).vjp(
       Pullback(tape, node, bench.output_adjoints, bench.input_adjoints, wanted));
   for (std::size_t i = 0; i < inputs; ++i) {
-    const Var& adjoint = bench.input_adjoints[i];
+    const auto& [adjoint, left] = bench.input_adjoints[i];
     if (!wanted[i] || !adjoint.defined()) continue;
-    if (!adjoint.belongs_to(tape)) {
-      throw_foreign(adjoint, tape.operation(node).name, tape.where(node));
+    for (const Var& each : {adjoint, left.defined() ? left : adjoint}) {
+      if (!each.belongs_to(tape)) {
+        throw_foreign(each, tape.operation(node).name, tape.where(node));
+      }
     }
     const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
+    if (left.defined()) {
+      adjoints.add_product(input, left, adjoint);
+      continue;
+    }
     if (adjoint.dtype() != tape.dtype(input) || !tape.have_one_shape(adjoint.id(), input)) {
       throw ShapeError(tape.operation(node).name,
                        "its derivative gave input " + std::to_string(i) + " " +

@@ -10,8 +10,13 @@ namespace palimpsest {
 /// One operation's view of its node while adjoints are recorded.
 class Pullback {
  public:
+  /// The adjoint of an input, or where `left` is there, `left`ᵀ·`value` is.
+  struct InputAdjoint {
+    Var value;
+    Var left = {};
+  };
   Pullback(Tape& tape, NodeId node, std::span<const Var> output_adjoints,
-           std::span<Var> input_adjoints, std::span<const bool> wanted);
+           std::span<InputAdjoint> input_adjoints, std::span<const bool> wanted);
 
   Tape& tape() const { return *tape_; }
   std::size_t input_count() const { return wanted_.size(); }
@@ -25,8 +30,11 @@ class Pullback {
   /// True when somebody asked for the adjoint of input `i`; do not record it otherwise.
   bool wants(std::size_t i = 0) const { return wanted_[i]; }
   /// Gives the adjoint of input `i`: its shape and dtype must be the input's.
-  void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = adjoint; }
-  bool is_set(std::size_t i = 0) const { return input_adjoints_[i].defined(); }
+  void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = {adjoint}; }
+  /// Gives it as the product aᵀ·b of matrices a (k, m) and b (k, n), which is recorded later, as
+  /// one with others that are added to it.
+  void set_product(std::size_t i, const Var& a, const Var& b) const { input_adjoints_[i] = {b, a}; }
+  bool is_set(std::size_t i = 0) const { return input_adjoints_[i].value.defined(); }
   /// The line that recorded the forward node, for the nodes recorded now; a copy, because the tape
   /// moves what it holds as it grows.
   Where where() const { return tape_->where(node_); }
@@ -35,7 +43,7 @@ class Pullback {
   Tape* tape_;
   NodeId node_;
   std::span<const Var> output_adjoints_;
-  std::span<Var> input_adjoints_;
+  std::span<InputAdjoint> input_adjoints_;
   std::span<const bool> wanted_;
 };
 

@@ -117,13 +117,26 @@ void pull_back(const Pullback& p) {
   const Var a = p.input(0);
   const Var b = p.input(1);
   const Var dy = p.adjoint();
-  const auto adjoint = [&](const Var& x, const Var& left, const Var& right, bool transpose_left,
-                           bool transpose_right) {
-    return matmul_sum(left, right, {transpose_left, transpose_right}, batch_of(x.shape()),
-                      p.where());
+  const auto set = [&](std::size_t i, const Var& left, const Var& right, bool transpose_left,
+                       bool transpose_right) {
+    if (!p.wants(i)) return;
+    if (transpose_left && !transpose_right && left.rank() == 2 && right.rank() == 2) {
+      p.set_product(i, left, right);
+    } else {
+      p.set(i, matmul_sum(left, right, {transpose_left, transpose_right},
+                          batch_of(p.input(i).shape()), p.where()));
+    }
   };
-  if (p.wants(0)) p.set(0, ta ? adjoint(a, b, dy, tb, true) : adjoint(a, dy, b, false, !tb));
-  if (p.wants(1)) p.set(1, tb ? adjoint(b, dy, a, true, ta) : adjoint(b, a, dy, !ta, false));
+  if (ta) {
+    set(0, b, dy, tb, true);
+  } else {
+    set(0, dy, b, false, !tb);
+  }
+  if (tb) {
+    set(1, dy, a, true, ta);
+  } else {
+    set(1, a, dy, !ta, false);
+  }
 }
 
 const Operation matmul_operation{

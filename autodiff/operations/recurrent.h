@@ -37,4 +37,24 @@ LstmState lstm_cell(const Var& x, const LstmState& state, const CellParameters& 
 Var gru_cell(const Var& x, const Var& h, const CellParameters& parameters,
              Where where = Where::current());
 
+// All steps of a sequence x (T, …, I), T ≥ 1, from the state h (…, H). The same as a cell at each
+// step; the products with x, and their adjoints, are made for several steps at once. ------------
+
+struct RecurrentOutput {
+  Var outputs;  ///< (T, …, H): h after every step
+  Var h;        ///< after the last
+};
+RecurrentOutput rnn(const Var& x, const Var& h, const CellParameters& parameters,
+                    CellActivation activation = CellActivation::tanh,
+                    Where where = Where::current());
+RecurrentOutput gru(const Var& x, const Var& h, const CellParameters& parameters,
+                    Where where = Where::current());
+
+struct LstmOutput {
+  Var outputs;      ///< (T, …, H): h after every step
+  LstmState state;  ///< after the last
+};
+LstmOutput lstm(const Var& x, const LstmState& state, const CellParameters& parameters,
+                Where where = Where::current());
+
 }  // namespace palimpsest

@@ -87,13 +87,8 @@ Model lstm() {
                                       .hidden = tape.parameter(hidden),
                                       .bias = tape.parameter(bias),
                                       .hidden_bias = tape.parameter(bias)};
-            LstmState state{tape.constant(zeros), tape.constant(zeros)};
-            std::vector<Var> outputs;
-            for (std::int64_t step = 0; step < recurrent_steps; ++step) {
-              state = lstm_cell(select(inputs, 0, step), state, cell);
-              outputs.push_back(state.h);
-            }
-            return mean(square(stack(outputs, 0)));
+            const LstmState start{tape.constant(zeros), tape.constant(zeros)};
+            return mean(square(lstm(inputs, start, cell).outputs));
           }};
 }
 

@@ -1,11 +1,13 @@
 #include "autodiff/gradient.h"
 
+#include <array>
 #include <cmath>
 
 #include "autodiff/custom.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
@@ -68,6 +70,50 @@ TEST_CASE("adjoints of slices that overlap, of other axes and of the whole are a
   const GradcheckResult result = gradcheck(f, {&values, 1});
   INFO(result.message);
   CHECK(result.passed);
+}
+
+/// The sum of so many products of rows with one matrix, and of others with it.
+Var shared_products(std::span<const Var> xs, std::int64_t steps, std::int64_t rows) {
+  const Var& w = xs[0];
+  Var h = xs[1];
+  Var total = sum(w * w) + sum(matmul(w, w));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    h = tanh(matmul(slice(h, 0, {0, rows}), w));
+    total = total + sum(matmul(h, w, {.transpose_b = true}));
+  }
+  return total;
+}
+
+TEST_CASE("adjoints of a matrix that is multiplied by step after step are made by few products") {
+  const Tensor w = Tensor::normal({12, 12}, 1, 0, 0.3, DType::f64);
+  for (const std::int64_t rows : {1, 2, 4, 6, 9}) {
+    const std::vector<Tensor> at{w, Tensor::normal({rows, 12}, 2, 0, 0.5, DType::f64)};
+    const auto f = [&](std::span<const Var> xs) { return shared_products(xs, 7, rows); };
+    const GradcheckResult result = gradcheck(f, at, {.order = 2, .directions = 2});
+    INFO(result.message);
+    CHECK(result.passed);
+  }
+}
+
+TEST_CASE("products are put together as far as their rows take no more than the matrix") {
+  const auto stacks = [](std::int64_t rows) {
+    Tape tape;
+    const Var w = tape.parameter(Tensor::normal({12, 12}, 1, 0, 0.3, DType::f64));
+    const Var h = tape.parameter(Tensor::normal({rows, 12}, 2, 0, 0.5, DType::f64));
+    const Var y = shared_products(std::array{w, h}, 7, rows);
+    const NodeId before = tape.node_count();
+    gradient(y, w);
+    std::vector<std::int64_t> sizes;
+    for (NodeId node = before; node < tape.node_count(); ++node) {
+      if (tape.operation(node).name != "concat") continue;
+      sizes.push_back(tape.shape(tape.first_output(node))[0]);
+    }
+    return sizes;
+  };
+  const std::vector<std::int64_t> threes{6, 6, 6, 6, 6, 6, 6, 6, 4, 4};
+  CHECK(stacks(2) == threes);  // of 12·12/(12 + 12) rows, of 14 products
+  CHECK(stacks(4).empty());
+  CHECK(stacks(9).empty());
 }
 
 TEST_CASE("a variable that was not used has gradient zero") {

@@ -17,6 +17,12 @@ std::vector<OperationRow> recurrent_rows() {
     list.insert(list.end(), more.begin(), more.end());
     return list;
   };
+  /// The same with three steps of x.
+  const auto sequence = [&](std::int64_t gates, std::vector<Tensor> more = {}) {
+    std::vector<Tensor> list = inputs(gates, std::move(more));
+    list[0] = some({3, 2, 3}, 108);
+    return list;
+  };
   const auto parameters = [](std::span<const Var> xs) {
     return CellParameters{.input = xs[2], .hidden = xs[3], .bias = xs[4]};
   };
@@ -29,18 +35,37 @@ std::vector<OperationRow> recurrent_rows() {
       {"relu", "rnn_cell", inputs(1),
        [=](auto xs) { return rnn_cell(xs[0], xs[1], parameters(xs), CellActivation::relu); }, 2,
        false},
-      {"split", "two steps of lstm_cell", inputs(4, {some({2, 4}, 106)}),
+      {"slice", "two steps of lstm_cell", inputs(4, {some({2, 4}, 106)}),
        [=](auto xs) {
          const LstmState once = lstm_cell(xs[0], {xs[1], xs[5]}, parameters(xs));
          const LstmState twice = lstm_cell(xs[0], once, parameters(xs));
          return twice.h * twice.c;
        },
        2, false},
-      {"split", "two steps of gru_cell", inputs(3, {some({12}, 107)}),
+      {"slice", "two steps of gru_cell", inputs(3, {some({12}, 107)}),
        [=](auto xs) {
          CellParameters p = parameters(xs);
          p.hidden_bias = xs[5];
          return gru_cell(xs[0], gru_cell(xs[0], xs[1], p), p);
+       },
+       2, false},
+      {"concat", "rnn of a sequence", sequence(1),
+       [=](auto xs) {
+         const auto [outputs, h] = rnn(xs[0], xs[1], parameters(xs));
+         return outputs * h;
+       },
+       2, false},
+      {"concat", "lstm of a sequence", sequence(4, {some({2, 4}, 106)}),
+       [=](auto xs) {
+         const auto [outputs, state] = lstm(xs[0], {xs[1], xs[5]}, parameters(xs));
+         return outputs * state.c;
+       },
+       2, false},
+      {"concat", "gru of a sequence", sequence(3, {some({12}, 107)}),
+       [=](auto xs) {
+         CellParameters p = parameters(xs);
+         p.hidden_bias = xs[5];
+         return gru(xs[0], xs[1], p).outputs;
        },
        2, false},
   };
