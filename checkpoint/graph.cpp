@@ -18,6 +18,14 @@ std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
 
 }  // namespace
 
+void Graph::set_cost(NodeId node, double seconds) {
+  if (!(seconds >= 0) || std::isinf(seconds)) {
+    throw ArgumentError("[graph] node " + describe(node) + " cannot cost " +
+                        std::to_string(seconds) + " seconds; give a finite number, not negative");
+  }
+  nodes_[node].cost = seconds;
+}
+
 NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> outputs,
                        Traits traits) {
   const NodeId node = node_count();

@@ -41,6 +41,9 @@ class Graph {
   void add_target(ValueId value);
   /// Says that `value` is live already when the schedule starts.
   void set_present(ValueId value);
+  /// Takes the node to run for so many seconds. Throws `ArgumentError` for a negative or an
+  /// infinite number.
+  void set_cost(NodeId node, double seconds);
   /// The first node of the backward part, for planners that tell the two apart.
   void set_backward_begins(NodeId node) { backward_begins_ = node; }
 

@@ -35,11 +35,6 @@ std::string scopes_of(const Tape& tape) {
 
 }  // namespace
 
-double seconds_of(const Cost& cost, const Machine& machine) {
-  return cost.flops / machine.flops_per_second + cost.bytes / machine.bytes_per_second +
-         machine.seconds_per_node;
-}
-
 void append_node(Graph& graph, const Tape& tape, int threads, const Machine& machine,
                  bool supplied) {
   const NodeId node = graph.node_count();

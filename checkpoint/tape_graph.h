@@ -5,19 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/machine.h"
 #include "checkpoint/planners.h"
 
 namespace palimpsest {
-
-/// How fast planners take the machine to be. Plans depend on the ratios only.
-struct Machine {
-  double flops_per_second = 50e9;
-  double bytes_per_second = 10e9;
-  double seconds_per_node = 1e-6;  ///< to run any node that is no view
-};
-
-/// What carrying out work takes, by the rates of the machine.
-double seconds_of(const Cost& cost, const Machine& machine = {});
 
 /// Appends a node of `tape` that reads `inputs` of the graph (see `graph_of`), as a source when it
 /// is `supplied` by the user.
@@ -28,7 +19,7 @@ void append_node(Graph& graph, const Tape& tape, int threads, const Machine& mac
                  bool supplied = false);
 
 /// What a planner sees of `tape`, with the same numbers for nodes and values. Leaves are sources; a
-/// node takes flops over rate plus bytes over bandwidth, by its operation's cost; its workspace is
+/// node takes `seconds_of` its operation's cost; its workspace is
 /// what it needs for `threads`; values of other nodes that the tape holds are present.
 /// `backward_begins` is the node the adjoints start at. The nodes `supplied`, in order, are sources
 /// as leaves are: all their values are present and not the run's to drop. Throws `ArgumentError`

@@ -11,6 +11,7 @@
 #include "strategy/known_steps.h"
 #include "strategy/plan_store.h"
 #include "strategy/present.h"
+#include "strategy/profile.h"
 #include "strategy/report_of.h"
 #include "strategy/stopwatch.h"
 #include "strategy/tape_values.h"
@@ -152,7 +153,10 @@ Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId bac
   check(options);
   const int threads = checked_threads(options.threads);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  return plan_tape(tape, {targets, backward_begins, held, threads}, options).plan;
+  return plan_tape(tape,
+                   {targets, backward_begins, held, threads, options.machine, options.costs.get()},
+                   options)
+      .plan;
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -166,7 +170,8 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   settle_present(tape, held, state_->meter);
   const int threads = checked_threads(options.threads);
   const Stopwatch planning;
-  const LoweredStore::Request request{targets, backward_begins, held, threads};
+  const LoweredStore::Request request{targets, backward_begins, held,
+                                      threads, options.machine, options.costs.get()};
   const auto program = state_->lowered.find_or_make(tape, request);
   return state_->run(tape, state_->find(*program, tape, request, options), planning, threads,
                      options);
@@ -181,10 +186,16 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   Tape& known = step->tape;
   const Lent lent(*step, tape);
   const int threads = checked_threads(options.threads);
-  const LoweredStore::Request request{step->targets, step->recorded.backward_begins, {}, threads};
-  if (step->program == nullptr || step->threads != threads) {
+  const LoweredStore::Request request{
+      step->targets,      step->recorded.backward_begins, {}, threads, options.machine,
+      options.costs.get()};
+  const std::uint64_t costs = options.costs != nullptr ? options.costs->hash() : 0;
+  if (step->program == nullptr || step->threads != threads || step->machine != options.machine ||
+      step->costs != costs) {
     step->program = state_->lowered.find_or_make(known, request);
     step->threads = threads;
+    step->machine = options.machine;
+    step->costs = costs;
   }
   const Found found = state_->find(*step->program, known, request, options);
   Repeated repeated{

@@ -42,8 +42,8 @@ std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 /// before its kernel runs; the operation is taken off the tape again. `backward` and `evaluate` run
 /// within a budget of their own when they are given one, else within this one.
 ///
-/// `options.threads` and `options.anomaly` apply while recording. Throws `ArgumentError` for a
-/// negative budget and when a planner is given.
+/// `options.threads`, `options.anomaly` and `options.machine` apply while recording. Throws
+/// `ArgumentError` for a negative budget and when a planner is given.
 std::shared_ptr<Evaluator> eager(RunOptions options = {});
 
 }  // namespace palimpsest

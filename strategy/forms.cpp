@@ -10,6 +10,7 @@ namespace palimpsest {
 
 void check(const RunOptions& options) {
   checked_threads(options.threads);
+  check(options.machine);
   if (options.memory_budget < 0) {
     throw ArgumentError("[run] a memory budget of " + std::to_string(options.memory_budget) +
                         " bytes; give a positive number, as in 256_MiB");

@@ -18,9 +18,11 @@ class KnownSteps {
     Differentiated recorded;
     std::vector<ValueId> targets;
     std::vector<ValueId> leaves;  ///< of the forward part
-    /// What was made of the tape for `threads` threads.
+    /// What was made of the tape for `threads` threads, and by what it was planned.
     std::shared_ptr<LoweredStore::Program> program;
     int threads = 0;
+    Machine machine = {};
+    std::uint64_t costs = 0;  ///< the hash of a profile; 0 without one
   };
 
   /// The step whose forward part is what `tape` holds, on which nothing but leaves may be present;

@@ -63,7 +63,8 @@ void OnlineEvaluator::decide(Tape& tape, F f) {
   engine().release_arena();
   if (!follows(tape)) start_over(tape);
   const int threads = Engine::threads(options());
-  while (graph_.node_count() < tape.node_count()) append_node(graph_, tape, threads);
+  while (graph_.node_count() < tape.node_count())
+    append_node(graph_, tape, threads, options().machine);
   const std::optional<OnlineEviction::Shortage> shortage = f();
   changes_ = tape.changes();
   if (shortage) refuse(tape, *shortage, options().memory_budget);
@@ -79,7 +80,8 @@ void OnlineEvaluator::start_over(Tape& tape) {
   held_.clear();
   graph_ = Graph();
   const int threads = Engine::threads(options());
-  while (graph_.node_count() < tape.node_count()) append_node(graph_, tape, threads);
+  while (graph_.node_count() < tape.node_count())
+    append_node(graph_, tape, threads, options().machine);
   tape_ = &tape;
   eviction_.emplace(graph_, options().memory_budget, static_cast<OnlineEviction::Host&>(*this));
   try {

@@ -1,8 +1,13 @@
 #pragma once
 
+#include <memory>
+
+#include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
 
 namespace palimpsest {
+
+class Profile;
 
 /// How a run is planned and carried out. The defaults keep everything and use every core.
 struct RunOptions {
@@ -26,6 +31,11 @@ struct RunOptions {
   bool profile = false;
   /// Anomaly mode: the first NaN or infinity throws `AnomalyError` naming where it came from.
   bool anomaly = false;
+  /// What planners take computing to cost. The default is fixed, so that plans are the same
+  /// everywhere; `measured_machine()` is the one at hand. Gradients have the same bits with any.
+  Machine machine = {};
+  /// Times of earlier runs, in place of the machine's estimates for all work that is among them.
+  std::shared_ptr<const Profile> costs = nullptr;
 };
 
 }  // namespace palimpsest

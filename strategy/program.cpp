@@ -42,7 +42,9 @@ struct Program::State {
     for (const ValueId value : present) tape.drop(value);
     std::vector<ValueId> targets;
     for (const Var& each : outputs) targets.push_back(each.id());
-    auto [lowered, made] = plan_tape(tape, {targets, backward_begins, {}, threads}, options);
+    auto [lowered, made] = plan_tape(
+        tape, {targets, backward_begins, {}, threads, options.machine, options.costs.get()},
+        options);
     plan = std::move(made);
     instructions = std::make_shared<const Instructions>(tape, std::move(lowered), plan);
     planning_seconds = planning.seconds();

@@ -41,6 +41,7 @@ struct Report {
   struct Step {
     std::string operation;
     std::string name;  ///< the node's scope and name; empty without either
+    std::string work;  ///< operation and bytes of all operands: what a `Profile` knows it by
     Event event;
     bool recomputed = false;
   };

@@ -1,6 +1,7 @@
 #include "strategy/report_of.h"
 
 #include "autodiff/kernels/kernels.h"
+#include "strategy/fusion/work.h"
 
 namespace palimpsest {
 namespace {
@@ -15,12 +16,8 @@ void fill_steps(Report& report, const Tape& tape, const Executor& executor) {
     std::string name(tape.scope_of(node));
     if (!name.empty() && !tape.name(node).empty()) name += '/';
     name += tape.name(node);
-    const bool single = lowered.program(event.node) == nullptr &&
-                        !lowered.accumulates(event.node) &&
-                        lowered.finishing(event.node) == nullptr;
-    const std::string_view operation =
-        single ? tape.operation(node).name : lowered.graph().name(event.node);
-    report.steps.push_back({std::string(operation), std::move(name), event, seen[event.node]});
+    report.steps.push_back({operation_of(tape, lowered, event.node), std::move(name),
+                            work_of(tape, lowered, event.node), event, seen[event.node]});
     report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
     seen[event.node] = true;
   }

@@ -1,9 +1,9 @@
 #include <benchmark/benchmark.h>
 
 #include "benchmarks/training/loop.h"
-#include "benchmarks/training/machine.h"
 #include "benchmarks/training/models.h"
 #include "benchmarks/training/parts.h"
+#include "benchmarks/training/roofline.h"
 #include "benchmarks/turns.h"
 
 namespace palimpsest::benchmarks {
@@ -13,15 +13,18 @@ using benchmark::State;
 
 /// What `of_roofline` is a share of.
 void measure_machine(State& state) {
-  Limits limits{};
-  for (auto _ : state) limits = measure_limits();
-  state.counters["flops_per_second"] = limits.flops_per_second;
-  state.counters["cache_bytes_per_second"] = limits.cache_bytes_per_second;
-  state.counters["memory_bytes_per_second"] = limits.memory_bytes_per_second;
+  for (auto _ : state) measured_machine();
+  const Machine& machine = measured_machine();
+  state.counters["flops_per_second"] = machine.flops_per_second;
+  for (std::size_t i = 0; i < machine.caches.size(); ++i) {
+    const std::string level = "L" + std::to_string(i + 1);
+    state.counters[level + "_bytes_per_second"] = machine.caches[i].bytes_per_second;
+  }
+  state.counters["memory_bytes_per_second"] = machine.bytes_per_second;
+  state.counters["seconds_per_node"] = machine.seconds_per_node;
 }
 
 void train(State& state, const Model& model) {
-  static const Limits limits = measure_limits();
   Loop forward_1(model, {.threads = 1});
   Loop forward_2(model, {.threads = 2});
   Loop step_1(model, {.threads = 1});
@@ -44,7 +47,8 @@ void train(State& state, const Model& model) {
   state.counters["kernels"] = step_1.kernels();
   state.counters["step_over_forward"] = turns.ratio("step_1", "forward_1");
   state.counters["speedup"] = turns.ratio("step_1", "step_2");
-  state.counters["of_roofline"] = least_seconds(model, limits) / turns.seconds("step_1");
+  state.counters["of_roofline"] =
+      least_seconds(model, measured_machine()) / turns.seconds("step_1");
   state.counters["peak_bytes"] = static_cast<double>(step_1.report().measured_peak);
   state.counters["activation_bytes"] = static_cast<double>(step_1.activation_bytes());
 }

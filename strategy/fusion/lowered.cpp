@@ -31,10 +31,11 @@ std::vector<bool> needed_nodes(const Tape& tape, const std::vector<bool>& wanted
 class Lowered::Builder {
  public:
   Builder(Lowered& lowered, const Tape& tape, std::span<const ValueId> targets, int threads,
-          NodeId boundary, std::span<const NodeId> supplied, bool afresh)
+          NodeId boundary, std::span<const NodeId> supplied, bool afresh, const Machine& machine)
       : lowered_(lowered),
         tape_(tape),
         threads_(threads),
+        machine_(machine),
         boundary_(boundary),
         wanted_(tape.value_count()),
         present_(tape.value_count()),
@@ -133,7 +134,7 @@ class Lowered::Builder {
     if (!sources_[node]) {
       for (const ValueId input : tape_.inputs(node)) inputs.push_back(place_[input]);
     }
-    append_node(lowered_.graph_, tape_, node, inputs, threads_, {}, sources_[node]);
+    append_node(lowered_.graph_, tape_, node, inputs, threads_, machine_, sources_[node]);
     lowered_.units_.push_back({node});
     for (ValueId i = 0; i < tape_.output_count(node); ++i) add_value(tape_.first_output(node) + i);
   }
@@ -148,7 +149,8 @@ class Lowered::Builder {
     const auto added = static_cast<double>(sum.output().shape.elements());
     Graph::Traits traits;
     traits.cost = seconds_of(
-        {multiplied.flops + added, multiplied.bytes + static_cast<double>(sum.output().bytes())});
+        {multiplied.flops + added, multiplied.bytes + static_cast<double>(sum.output().bytes())},
+        machine_);
     traits.workspace = workspace_of(product, threads_);
     const NodeId members[] = {made.product, made.sum};
     traits.name = name_of_group(members);
@@ -175,7 +177,7 @@ class Lowered::Builder {
       cost.bytes += static_cast<double>(node.input(i).bytes());
     }
     Graph::Traits traits;
-    traits.cost = seconds_of(cost);
+    traits.cost = seconds_of(cost, machine_);
     traits.workspace = workspace_of(maker, threads_);
     const NodeId members[] = {finished.maker, finished.node};
     traits.name = name_of_group(members);
@@ -233,7 +235,7 @@ class Lowered::Builder {
       add_value(group.outputs[i]);
     }
     Graph::Traits traits;
-    traits.cost = seconds_of(group.cost);
+    traits.cost = seconds_of(group.cost, machine_);
     traits.workspace = group.program.workspace(threads_);
     traits.name = name_of_group(unit.own);
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
@@ -254,6 +256,7 @@ class Lowered::Builder {
   Lowered& lowered_;
   const Tape& tape_;
   int threads_;
+  const Machine& machine_;
   NodeId boundary_;
   std::vector<bool> wanted_;              // by value
   std::vector<bool> present_;             // by value
@@ -264,21 +267,32 @@ class Lowered::Builder {
 };
 
 Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int threads,
-                       NodeId backward_begins, std::span<const NodeId> supplied, bool afresh) {
+                       NodeId backward_begins, std::span<const NodeId> supplied, bool afresh,
+                       const Machine& machine) {
   Lowered lowered;
-  Builder(lowered, tape, targets, threads, backward_begins, supplied, afresh).build(targets);
+  Builder(lowered, tape, targets, threads, backward_begins, supplied, afresh, machine)
+      .build(targets);
   lowered.one_pass_cost_ = lowered.graph_.one_pass_cost();
   return lowered;
 }
 
 Lowered Lowered::unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
-                         NodeId backward_begins, std::span<const NodeId> supplied) {
+                         NodeId backward_begins, std::span<const NodeId> supplied,
+                         const Machine& machine) {
   Lowered lowered;
-  lowered.graph_ = graph_of(tape, targets, threads, backward_begins, {}, supplied);
+  lowered.graph_ = graph_of(tape, targets, threads, backward_begins, machine, supplied);
   for (NodeId node = 0; node < tape.node_count(); ++node) lowered.units_.push_back({node});
   for (ValueId value = 0; value < tape.value_count(); ++value) lowered.recorded_.push_back(value);
   lowered.one_pass_cost_ = lowered.graph_.one_pass_cost();
   return lowered;
+}
+
+void Lowered::take_costs(const std::function<std::optional<double>(NodeId unit)>& known) {
+  for (NodeId unit = 0; unit < graph_.node_count(); ++unit) {
+    if (graph_.cost(unit) == 0) continue;  // sources and views
+    if (const std::optional<double> seconds = known(unit)) graph_.set_cost(unit, *seconds);
+  }
+  one_pass_cost_ = graph_.one_pass_cost();
 }
 
 }  // namespace palimpsest

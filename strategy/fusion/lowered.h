@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,10 +27,13 @@ class Lowered {
   /// Values that are present are kept as they are, or taken for absent with `afresh`.
   static Lowered fused(const Tape& tape, std::span<const ValueId> targets, int threads,
                        NodeId backward_begins, std::span<const NodeId> supplied,
-                       bool afresh = false);
+                       bool afresh = false, const Machine& machine = {});
   /// A unit for each node, numbered as on the tape.
   static Lowered unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
-                         NodeId backward_begins, std::span<const NodeId> supplied);
+                         NodeId backward_begins, std::span<const NodeId> supplied,
+                         const Machine& machine = {});
+  /// Takes units to run for as many seconds as are known of them.
+  void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
   const Graph& graph() const { return graph_; }
   /// Seconds of running each needed unit once.

@@ -1,8 +1,11 @@
 #include "strategy/fusion/lowered_store.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "strategy/fusion/signature.h"
+#include "strategy/fusion/work.h"
+#include "strategy/profile.h"
 
 namespace palimpsest {
 namespace {
@@ -17,10 +20,18 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
                                                                  bool fuse) {
   std::shared_ptr<const Lowered>& lowered = fuse ? fused_ : unfused_;
   if (lowered == nullptr) {
-    const auto& [targets, backward_begins, supplied, threads] = request;
-    lowered = std::make_shared<const Lowered>(
-        fuse ? Lowered::fused(tape, targets, threads, backward_begins, supplied)
-             : Lowered::unfused(tape, targets, threads, backward_begins, supplied));
+    const auto& [targets, backward_begins, supplied, threads, machine, costs] = request;
+    Lowered made =
+        fuse ? Lowered::fused(tape, targets, threads, backward_begins, supplied, false, machine)
+             : Lowered::unfused(tape, targets, threads, backward_begins, supplied, machine);
+    if (costs != nullptr) {
+      made.take_costs([&](NodeId unit) -> std::optional<double> {
+        const std::optional<double> seconds = costs->seconds(work_of(tape, made, unit));
+        if (!seconds) return {};
+        return *seconds + machine.seconds_per_node;
+      });
+    }
+    lowered = std::make_shared<const Lowered>(std::move(made));
   }
   return lowered;
 }
@@ -29,11 +40,21 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
                                                                          const Request& request) {
   sign(tape, request.threads, signature_);
   const auto put = [&](auto number) { signature_.push_back(static_cast<std::uint64_t>(number)); };
+  const auto put_number = [&](double number) { put(std::bit_cast<std::uint64_t>(number)); };
   put(request.threads);
   put(request.backward_begins);
   put(request.targets.size());
   for (const ValueId target : request.targets) put(target);
   for (const NodeId node : request.supplied) put(node);
+  const Machine& machine = request.machine;
+  put_number(machine.flops_per_second);
+  put_number(machine.bytes_per_second);
+  put_number(machine.seconds_per_node);
+  for (const Cache& cache : machine.caches) {
+    put(cache.bytes);
+    put_number(cache.bytes_per_second);
+  }
+  put(request.costs != nullptr ? request.costs->hash() : 0);
 
   const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
     return program->signature_ == signature_;

@@ -10,6 +10,8 @@
 
 namespace palimpsest {
 
+class Profile;
+
 /// What an engine made of the tapes it ran, found again when the same program is recorded anew.
 class LoweredStore {
  public:
@@ -19,6 +21,8 @@ class LoweredStore {
     NodeId backward_begins;
     std::span<const NodeId> supplied;
     int threads;
+    Machine machine = {};
+    const Profile* costs = nullptr;  ///< may be null
   };
 
   /// A program, in either form once that was asked for.

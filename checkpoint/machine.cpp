@@ -1,0 +1,40 @@
+#include "checkpoint/machine.h"
+
+#include <cmath>
+#include <string>
+
+namespace palimpsest {
+namespace {
+
+void check(bool holds, const char* what, double number) {
+  if (holds && std::isfinite(number)) return;
+  throw ArgumentError("[machine] " + std::string(what) + " of " + std::to_string(number) +
+                      "; give a finite positive number");
+}
+
+}  // namespace
+
+double bytes_per_second(double bytes, const Machine& machine) {
+  for (const Cache& cache : machine.caches) {
+    if (cache.bytes > 0 && bytes <= static_cast<double>(cache.bytes)) return cache.bytes_per_second;
+  }
+  return machine.bytes_per_second;
+}
+
+double seconds_of(const Cost& cost, const Machine& machine) {
+  return cost.flops / machine.flops_per_second +
+         cost.bytes / bytes_per_second(cost.bytes, machine) + machine.seconds_per_node;
+}
+
+void check(const Machine& machine) {
+  check(machine.flops_per_second > 0, "flops_per_second", machine.flops_per_second);
+  check(machine.bytes_per_second > 0, "bytes_per_second", machine.bytes_per_second);
+  check(machine.seconds_per_node >= 0, "seconds_per_node", machine.seconds_per_node);
+  for (const Cache& cache : machine.caches) {
+    if (cache.bytes != 0) {
+      check(cache.bytes_per_second > 0, "bytes_per_second of a cache", cache.bytes_per_second);
+    }
+  }
+}
+
+}  // namespace palimpsest

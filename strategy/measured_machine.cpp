@@ -1,0 +1,113 @@
+#include "strategy/measured_machine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/binary_functions.h"
+#include "strategy/backward.h"
+#include "strategy/stopwatch.h"
+
+namespace palimpsest {
+namespace {
+
+/// Of each figure.
+constexpr double most_seconds = 0.05;
+/// Enough for the clock to be read at no cost.
+constexpr double round_seconds = 1e-3;
+
+/// The least seconds of one call of `f`, which is called once at least: what else the machine does
+/// only ever adds to them.
+template <class F>
+double fastest(F f) {
+  const Stopwatch all;
+  double best = std::numeric_limits<double>::infinity();
+  std::int64_t times = 1;
+  do {
+    const Stopwatch round;
+    for (std::int64_t i = 0; i < times; ++i) f();
+    const double seconds = round.seconds();
+    best = std::min(best, seconds / static_cast<double>(times));
+    if (seconds < round_seconds) times *= 2;
+  } while (all.seconds() < most_seconds);
+  return best;
+}
+
+double measure_flops() {
+  constexpr std::int64_t n = 384;
+  const Tensor a = Tensor::uniform({n, n}, 1);
+  const Tensor b = Tensor::uniform({n, n}, 2);
+  const Tensor c({n, n});
+  const Tensor workspace({gemm_workspace<float>(n, n, n)}, DType::boolean);
+  const Gemm<float> product{.m = n,
+                            .n = n,
+                            .k = n,
+                            .a = a.data<float>().data(),
+                            .lda = n,
+                            .b = b.data<float>().data(),
+                            .ldb = n,
+                            .c = c.data<float>().data(),
+                            .ldc = n};
+  const auto bytes = static_cast<std::size_t>(workspace.elements());
+  const double seconds = fastest([&] { gemm_serial(product, {workspace.raw(), bytes}); });
+  return 2.0 * n * n * n / seconds;
+}
+
+/// Of sums of two arrays into a third, all three together in so many bytes.
+double measure_bytes(Bytes bytes) {
+  constexpr std::size_t add = functions::position<functions::Add, functions::Binary>;
+  const std::int64_t n = bytes / 3 / size_of(DType::f32);
+  const Tensor a = Tensor::ones({n});
+  const Tensor b = Tensor::ones({n});
+  const Tensor c = Tensor::ones({n});
+  const auto data = [](const Tensor& tensor) { return tensor.data<float>().data(); };
+  const double seconds =
+      fastest([&] { kernels().binary_f32[add](data(a), 1, data(b), 1, data(c), n); });
+  return 3.0 * static_cast<double>(n * size_of(DType::f32)) / seconds;
+}
+
+double measure_node() {
+  constexpr int nodes = 500;
+  double best = std::numeric_limits<double>::infinity();
+  fastest([&] {
+    Tape tape;
+    Var x = tape.parameter(Tensor::ones({1}));
+    for (int i = 0; i < nodes; ++i) x = x * x;
+    best = std::min(best, evaluate({&x, 1}, {.threads = 1, .fuse = false}).run_seconds);
+  });
+  return best / nodes;
+}
+
+/// As the system tells, or a usual size where it does not.
+Bytes cache_bytes(int name, Bytes usual) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? bytes : usual;
+}
+
+Machine measure() {
+  constexpr Bytes most = 128_MiB;
+  Machine machine;
+  machine.caches[0].bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32_KiB);
+  machine.caches[1].bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1_MiB);
+  machine.caches[2].bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8_MiB);
+  for (Cache& cache : machine.caches) {
+    // Half of it: there is always something else in a cache too.
+    cache.bytes_per_second = measure_bytes(std::min(cache.bytes / 2, most / 2));
+  }
+  machine.bytes_per_second = measure_bytes(most);
+  machine.flops_per_second = measure_flops();
+  machine.seconds_per_node = measure_node();
+  return machine;
+}
+
+}  // namespace
+
+const Machine& measured_machine() {
+  static const Machine machine = measure();
+  return machine;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,62 @@
+#include "checkpoint/machine.h"
+
+#include "checkpoint/tape_graph.h"
+#include "tests/catch.h"
+#include "tests/checkpoint/tapes.h"
+
+using namespace palimpsest;
+using namespace palimpsest::tests;
+using Catch::Matchers::Contains;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+constexpr Machine three_caches{.flops_per_second = 1e11,
+                               .bytes_per_second = 1e10,
+                               .seconds_per_node = 2e-6,
+                               .caches = {{{1000, 8e11}, {100'000, 2e11}, {10'000'000, 1e11}}}};
+
+}  // namespace
+
+TEST_CASE("operands move at the rate of the smallest cache that holds them") {
+  CHECK(bytes_per_second(0, three_caches) == 8e11);
+  CHECK(bytes_per_second(1000, three_caches) == 8e11);
+  CHECK(bytes_per_second(1001, three_caches) == 2e11);
+  CHECK(bytes_per_second(100'000, three_caches) == 2e11);
+  CHECK(bytes_per_second(1e7, three_caches) == 1e11);
+  CHECK(bytes_per_second(1e7 + 1, three_caches) == 1e10);
+  CHECK(bytes_per_second(1, Machine{}) == Machine{}.bytes_per_second);
+  CHECK(bytes_per_second(0, Machine{}) == Machine{}.bytes_per_second);
+  CHECK(seconds_of({0, 0}) == Machine{}.seconds_per_node);
+  CHECK_THAT(seconds_of({2e11, 100'000}, three_caches), WithinRel(2 + 5e-7 + 2e-6, 1e-12));
+  CHECK_THAT(seconds_of({0, 1e11}, three_caches), WithinRel(10 + 2e-6, 1e-12));
+}
+
+TEST_CASE("a graph takes its costs from the machine it is made for") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::ones({8}));
+  const Var a = record(tape, scratched, {x});  // 1e9 flops, 1e6 bytes
+  const ValueId target = a.id();
+  const Graph graph = graph_of(tape, {&target, 1}, 1, {}, three_caches);
+  CHECK_THAT(graph.cost(a.node()), WithinRel(1e-2 + 1e-5 + 2e-6, 1e-12));
+  Graph other = graph;
+  other.set_cost(a.node(), 3);
+  CHECK(other.one_pass_cost() == 3);
+  CHECK_FALSE(other == graph);
+  CHECK_THROWS_AS(other.set_cost(a.node(), -1), ArgumentError);
+  CHECK_THROWS_AS(other.set_cost(a.node(), INFINITY), ArgumentError);
+}
+
+TEST_CASE("a machine of no rate is refused, and the number named") {
+  CHECK_NOTHROW(check(Machine{}));
+  CHECK_NOTHROW(check(three_caches));
+  Machine machine;
+  machine.flops_per_second = 0;
+  CHECK_THROWS_WITH(check(machine), Contains("flops_per_second"));
+  machine = {};
+  machine.seconds_per_node = INFINITY;
+  CHECK_THROWS_WITH(check(machine), Contains("seconds_per_node"));
+  machine = three_caches;
+  machine.caches[1].bytes_per_second = 0;
+  CHECK_THROWS_WITH(check(machine), Contains("of a cache"));
+}

@@ -1,0 +1,149 @@
+#include "strategy/profile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "strategy/backward.h"
+#include "strategy/evaluators.h"
+#include "strategy/measured_machine.h"
+#include "strategy/program.h"
+#include "tests/catch.h"
+#include "tests/strategy/random_program.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::WithinRel;
+
+/// A chain of products and functions of them.
+Var record_chain(Tape& tape) {
+  const Var weight = tape.parameter(Tensor::normal({32, 32}, 1, 0, 0.2));
+  Var x = tape.constant(Tensor::uniform({64, 32}, 2));
+  for (int layer = 0; layer < 8; ++layer) x = tanh(matmul(x, weight));
+  return sum(square(x));
+}
+
+Report profiled(RunOptions options = {}) {
+  Tape tape;
+  options.profile = true;
+  return backward(record_chain(tape), options).report();
+}
+
+/// The report with so many nanoseconds for each step, by what it computed.
+template <class F>
+Report with_times(Report report, F nanoseconds) {
+  for (Report::Step& step : report.steps) step.event.end = step.event.start + nanoseconds(step);
+  return report;
+}
+
+TEST_CASE("plans take their costs from the machine given") {
+  const auto cost = [](const Machine& machine) {
+    Tape tape;
+    return plan_backward(record_chain(tape), {.machine = machine}).simulation.one_pass_cost;
+  };
+  Machine twice;
+  twice.flops_per_second /= 2;
+  twice.bytes_per_second /= 2;
+  twice.seconds_per_node *= 2;
+  CHECK_THAT(cost(twice), WithinRel(2 * cost({}), 1e-9));
+  Machine cached;
+  cached.caches[0] = {1_GiB, 1e12};
+  CHECK(cost(cached) < cost({}));
+  CHECK_THROWS_AS(cost({.flops_per_second = -1}), ArgumentError);
+}
+
+TEST_CASE("one engine plans anew for another machine and for other times") {
+  Tape tape;
+  const auto cost = [&](const RunOptions& options) {
+    tape.clear();
+    backward(record_chain(tape), options);
+    tape.clear();
+    return plan_backward(record_chain(tape), options).simulation.one_pass_cost;
+  };
+  Machine slow;
+  slow.flops_per_second = 1e6;
+  const double usual = cost({});
+  CHECK(cost({.machine = slow}) > 10 * usual);
+  CHECK(cost({}) == usual);
+  const Report report = with_times(profiled(), [](const auto&) { return 1'000'000'000; });
+  const auto costs = std::make_shared<const Profile>(report);
+  CHECK(cost({.costs = costs}) > 10);
+  CHECK(cost({}) == usual);
+}
+
+TEST_CASE("plans take the times of a profiled run in place of estimates") {
+  const auto nanoseconds = [](const Report::Step& step) {
+    return step.operation == "matmul" ? 3'000'000 : 1'000;
+  };
+  const Report report = with_times(profiled(), nanoseconds);
+  double total = 0;
+  for (const Report::Step& step : report.steps) {
+    total += static_cast<double>(nanoseconds(step)) * 1e-9 + Machine{}.seconds_per_node;
+  }
+  const auto costs = std::make_shared<const Profile>(report);
+  Tape tape;
+  const Plan plan = plan_backward(record_chain(tape), {.costs = costs});
+  CHECK_THAT(plan.simulation.one_pass_cost, WithinRel(total, 1e-9));
+  const Program program =
+      Program::gradients([](Tape& own) { return record_chain(own); }, {.costs = costs});
+  CHECK_THAT(program.plan().simulation.one_pass_cost, WithinRel(total, 1e-9));
+}
+
+TEST_CASE("a profile keeps the least time of the same work, and knows runs that were not timed") {
+  const Report report = profiled({.fuse = false});
+  const Report::Step& step =
+      *std::find_if(report.steps.begin(), report.steps.end(),
+                    [](const auto& each) { return each.operation == "matmul"; });
+  CHECK(step.work.starts_with("matmul 8192 4096 -> 8192"));
+  const Report slow = with_times(report, [](const auto&) { return 2000; });
+  const Report fast = with_times(report, [](const auto&) { return 1000; });
+  const Report both[] = {slow, fast, slow};
+  const Profile profile(both);
+  CHECK_THAT(profile.seconds(step.work).value(), WithinRel(1e-6, 1e-12));
+  CHECK_FALSE(profile.seconds("matmul 1 1 -> 1").has_value());
+  CHECK(profile.hash() == Profile(fast).hash());
+  CHECK(profile.hash() != Profile(slow).hash());
+  Tape tape;
+  const Report bare = backward(record_chain(tape)).report();
+  CHECK_THROWS_AS(Profile(bare), ArgumentError);
+}
+
+TEST_CASE("gradients have the same bits whatever the machine is taken for") {
+  const auto gradients = [](const RunOptions& options, bool eagerly) {
+    Tape tape(eagerly ? eager({.memory_budget = options.memory_budget, .machine = options.machine})
+                      : lazy());
+    const RandomProgram program = record_random(tape, 11, 60);
+    const Gradients made = backward(program.loss, options);
+    std::vector<Tensor> tensors;
+    for (const Gradients::Entry& entry : made) tensors.push_back(entry.gradient);
+    return std::pair(tensors, made.report().keep_all_peak);
+  };
+  const auto [expected, peak] = gradients({}, false);
+  Machine odd{.flops_per_second = 1, .bytes_per_second = 1e15, .seconds_per_node = 0};
+  odd.caches[1] = {64, 3};
+  const Machine machines[] = {{}, odd, measured_machine()};
+  for (const Machine& machine : machines) {
+    for (const bool eagerly : {false, true}) {
+      const auto made =
+          gradients({.memory_budget = peak * 7 / 10, .threads = 2, .machine = machine}, eagerly)
+              .first;
+      REQUIRE(made.size() == expected.size());
+      for (std::size_t i = 0; i < made.size(); ++i) CHECK(same_bits(made[i], expected[i]));
+    }
+  }
+}
+
+TEST_CASE("the machine at hand is measured once, and is one") {
+  const Machine& machine = measured_machine();
+  CHECK(&machine == &measured_machine());
+  CHECK_NOTHROW(check(machine));
+  Bytes before = 0;
+  for (const Cache& cache : machine.caches) {
+    CHECK(cache.bytes > before);
+    before = cache.bytes;
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
