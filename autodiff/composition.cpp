@@ -10,12 +10,11 @@ void pull_back_through(const Pullback& p, const Composition& f) {
   std::vector<Var> inputs;
   std::vector<Var> xs;
   for (std::size_t i = 0; i < p.input_count(); ++i) {
-    inputs.push_back(p.input(i));
-    if (!p.wants(i)) continue;
     // A name of its own keeps the walk back among the nodes recorded here. Outside of a gradient it
-    // is blocked, and with it every path through this composition.
-    inputs.back() = identity(inputs.back(), where);
-    xs.push_back(inputs.back());
+    // is blocked, and with it every path through this composition. It also keeps what is recorded
+    // here from being merged with what is computed elsewhere.
+    inputs.push_back(identity(p.input(i), where));
+    if (p.wants(i)) xs.push_back(inputs.back());
   }
   const Tape::WithGradient differentiable(tape);
   const std::vector<Var> outputs = f(inputs);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <typeinfo>
@@ -43,9 +44,9 @@ class Attributes {
   }
   bool empty() const { return value_ == nullptr; }
 
-  /// True only if a node does the same with either, in the same round of its tape. Types whose bytes are their value are compared
-  /// by them, others by `==`, which must tell any two numbers apart that `same_number` does;
-  /// without one, only what is shared is equal.
+  /// True only if a node does the same with either, in the same round of its tape. Types whose
+  /// bytes are their value are compared by them, others by `==`, which must tell any two numbers
+  /// apart that `same_number` does; without one, only what is shared is equal.
   bool operator==(const Attributes& other) const {
     if (value_ == other.value_) return true;
     return kind_ == other.kind_ && kind_->equal(value_.get(), other.value_.get());
@@ -240,7 +241,15 @@ struct Operation {
   /// order; none where they do not lie so in memory.
   std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
+  /// True for a node whose numbers make its output its input, bit for bit. Null: never. Here, as
+  /// below, a signalling NaN may stay one.
+  bool (*is_identity)(const NodeView&) = nullptr;
+  /// For operations of two inputs: the number that, as input i, makes the output the other input,
+  /// bit for bit.
+  std::array<std::optional<double>, 2> neutral{};
+
   HalfSupport half = HalfSupport::widened;
+  bool random = false;    ///< draws numbers from streams that its attributes name
   bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output
   bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called
   bool leaf = false;      ///< supplied by the user: no inputs, nothing to compute

@@ -111,8 +111,12 @@ Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
 void write_graph(const Var& loss, const std::string& path, Where where) {
   if (!loss.defined()) throw_foreign(loss, "write_graph", where);
   const Recorded recorded(loss, where);
+  const Tape& tape = loss.tape();
+  const NodeId backward_begins = recorded.backward_begins;
+  const Simplification simplification(tape, Needs(tape, recorded.targets, {}, true),
+                                      backward_begins);
   const Lowered lowered =
-      Lowered::fused(loss.tape(), recorded.targets, 1, recorded.backward_begins, {}, true);
+      Lowered::fused(tape, recorded.targets, 1, backward_begins, {}, simplification, true);
   write_graph(lowered.graph(), path);
 }
 

@@ -87,31 +87,51 @@ Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
                           const LoweredStore::Request& request, const RunOptions& options) {
   const std::uint64_t made = plans.made();
   bool known = false;
-  const auto attempt = [&](bool fuse, bool hurried) -> std::optional<Found> {
-    const std::shared_ptr<const Lowered>& form = program.get(tape, request, fuse);
-    const std::shared_ptr<const Graph> graph = graph_in(form);
+  const auto attempt = [&](LoweredStore::Form form, bool hurried) -> std::optional<Found> {
+    const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
+    const std::shared_ptr<const Graph> graph = graph_in(lowered);
     const PlanStore::Request wanted{graph, planner_of(options), options.memory_budget};
     PlanStore::Entry* entry = plans.find(wanted);
     known = known || entry != nullptr;
     if (entry == nullptr) entry = hurried ? plans.hurry(wanted) : &plans.make(wanted);
     if (entry == nullptr) return {};
-    return Found{form, entry};
+    return Found{lowered, entry};
   };
-  const auto one_pass_cost = [&] { return program.get(tape, request, false)->one_pass_cost(); };
-  const Found found = [&] {
+  const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
+    return program.get(tape, request, form)->one_pass_cost();
+  };
+  // What is known, or found in a hurry: that serves until there is time for other forms.
+  const auto soon = [&](bool simplify) -> std::optional<Found> {
     std::optional<Found> together;
-    if (may_fuse(options)) together = attempt(true, true);
-    if (together && suffices(*together, options, one_pass_cost)) return *together;
-    const std::optional<Found> apart = attempt(false, true);
-    if (apart && together) return cost(*together) <= cost(*apart) ? *together : *apart;
-    // What was found in a hurry serves until there is time for the other form.
-    if (together && together->entry->hurried) return *together;
-    if (apart && apart->entry->hurried) return *apart;
-    return plan_either_form(
-        options, [&](bool fuse) { return *attempt(fuse, false); }, one_pass_cost);
-  }();
+    if (may_fuse(options)) together = attempt({true, simplify}, true);
+    const auto apart_cost = [&] { return one_pass_cost({false, simplify}); };
+    if (together && suffices(*together, options, apart_cost)) return together;
+    const std::optional<Found> apart = attempt({false, simplify}, true);
+    if (apart && together) return cost(*together) <= cost(*apart) ? together : apart;
+    if (together && together->entry->hurried) return together;
+    if (apart && (apart->entry->hurried || !may_fuse(options))) return apart;
+    return {};
+  };
+  const auto soon_in_some_form = [&]() -> std::optional<Found> {
+    const bool simplify = may_simplify(options) && program.is_simplified();
+    const std::optional<Found> once = soon(simplify);
+    if (!simplify || !program.holds_longer()) return once;
+    const auto recorded_cost = [&] { return recorded_one_pass_cost(options, one_pass_cost); };
+    if (once && suffices(*once, options, recorded_cost)) return once;
+    const std::optional<Found> recorded = soon(false);
+    if (once && recorded) return cost(*once) <= cost(*recorded) ? once : recorded;
+    if (once && once->entry->hurried) return once;
+    if (recorded && recorded->entry->hurried) return recorded;
+    return {};
+  };
+  std::optional<Found> found = soon_in_some_form();
+  if (!found) {
+    found = plan_some_form(
+        options, program, [&](LoweredStore::Form form) { return *attempt(form, false); },
+        one_pass_cost);
+  }
   if (!known && plans.made() > made) ++programs_planned;
-  return found;
+  return *found;
 }
 
 Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& planning,

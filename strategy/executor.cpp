@@ -187,8 +187,10 @@ void Executor::compute(const Instruction& instruction) {
   } else if (instruction.finishing != nullptr) {
     finish(instruction, inputs, outputs, scratch);
   } else {
-    execute(*instruction.operation, tape_->attributes(instruction.node), inputs, outputs, scratch,
-            settings_.threads, settings_.round);
+    const Attributes& attributes =
+        instruction.given != nullptr ? *instruction.given : tape_->attributes(instruction.node);
+    execute(*instruction.operation, attributes, inputs, outputs, scratch, settings_.threads,
+            settings_.round);
   }
   if (settings_.anomaly) check_finite(*tape_, instruction.node, inputs, outputs);
 }

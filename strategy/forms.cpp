@@ -38,16 +38,27 @@ bool may_fuse(const RunOptions& options) {
   return options.fuse && !options.anomaly && !planner_of(options)->names_nodes();
 }
 
+bool may_simplify(const RunOptions& options) {
+  return options.simplify && !options.anomaly && !planner_of(options)->names_nodes();
+}
+
+double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost) {
+  const double apart = one_pass_cost({false, false});
+  return may_fuse(options) ? std::min(apart, one_pass_cost({true, false})) : apart;
+}
+
 Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
                   const RunOptions& options) {
   LoweredStore store;
   LoweredStore::Program& program = *store.find_or_make(tape, request);
-  const auto plan = [&](bool fuse) {
-    const std::shared_ptr<const Lowered>& form = program.get(tape, request, fuse);
-    return Planned{form, make_plan(form->graph(), *planner_of(options), options.memory_budget)};
+  const auto plan = [&](LoweredStore::Form form) {
+    const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
+    return Planned{lowered,
+                   make_plan(lowered->graph(), *planner_of(options), options.memory_budget)};
   };
-  return plan_either_form(options, plan,
-                          [&] { return program.get(tape, request, false)->one_pass_cost(); });
+  return plan_some_form(options, program, plan, [&](LoweredStore::Form form) {
+    return program.get(tape, request, form)->one_pass_cost();
+  });
 }
 
 }  // namespace palimpsest

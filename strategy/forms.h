@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "strategy/fusion/lowered_store.h"
@@ -16,6 +17,8 @@ int checked_threads(int threads);
 const PlannerPtr& planner_of(const RunOptions& options);
 /// True when elementwise nodes may run in groups.
 bool may_fuse(const RunOptions& options);
+/// True when what is computed may differ from what was recorded.
+bool may_simplify(const RunOptions& options);
 
 /// A plan, and what it is a plan for.
 struct Planned {
@@ -24,34 +27,71 @@ struct Planned {
 };
 inline double cost(const Planned& planned) { return planned.plan.simulation.cost; }
 
-/// True when single nodes cannot cost less than what was found for groups.
+/// True when what costs at least `one_pass_cost()` cannot cost less than what was found.
 template <class T, class C>
-bool suffices(const T& together, const RunOptions& options, C one_pass_cost) {
-  return options.memory_budget == unlimited || cost(together) <= one_pass_cost();
+bool suffices(const T& found, const RunOptions& options, C one_pass_cost) {
+  return options.memory_budget == unlimited || cost(found) <= one_pass_cost();
 }
 
-/// What `plan(fuse)` finds for a program with its elementwise nodes in groups or, where that is not
-/// allowed, as it was recorded. Groups hold all they make at once: where they do not fit the
-/// budget, or cost more than one pass of single nodes, both are planned, and what costs less is
-/// taken, so that a larger budget never costs more.
-template <class P, class C>
-auto plan_either_form(const RunOptions& options, P plan, C one_pass_cost) {
-  if (!may_fuse(options)) return plan(false);
-  std::optional<decltype(plan(true))> together;
+/// What `first()` finds where that `is_enough`. Else, and where it does not fit the budget, both
+/// are asked and what costs less is taken, so that a larger budget never costs more.
+template <class First, class Enough, class Second>
+auto cheaper_of(First first, Enough is_enough, Second second) {
+  std::optional<decltype(first())> found;
   std::optional<BudgetError> refused;
   try {
-    together.emplace(plan(true));
+    found.emplace(first());
   } catch (const BudgetError& error) {
     refused = error;
   }
-  if (together && suffices(*together, options, one_pass_cost)) return *together;
+  if (found && is_enough(*found)) return *found;
   try {
-    auto apart = plan(false);
-    return together && cost(*together) <= cost(apart) ? *together : apart;
+    auto other = second();
+    return found && cost(*found) <= cost(other) ? *found : other;
   } catch (const BudgetError& error) {
-    if (together) return *together;
+    if (found) return *found;
     throw refused->smallest_feasible() < error.smallest_feasible() ? *refused : error;
   }
+}
+
+/// Seconds of running once what a program is lowered to in a form.
+using OnePassCost = std::function<double(LoweredStore::Form)>;
+
+/// The least of a program that is not simplified, whatever its form.
+double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost);
+
+/// What `plan(form)` finds for a program, simplified or not, with its elementwise nodes in groups
+/// or, where that is not allowed, each by itself. Groups hold all they make at once: they may not
+/// fit the budget, or cost more than single nodes.
+template <class P>
+auto plan_either_form(const RunOptions& options, bool simplify, P plan,
+                      const OnePassCost& one_pass_cost) {
+  using Form = LoweredStore::Form;
+  const auto apart = [&] { return plan(Form{false, simplify}); };
+  if (!may_fuse(options)) return apart();
+  return cheaper_of([&] { return plan(Form{true, simplify}); },
+                    [&](const auto& found) {
+                      return suffices(found, options,
+                                      [&] { return one_pass_cost({false, simplify}); });
+                    },
+                    apart);
+}
+
+/// `plan_either_form` of a program that is simplified, where that is allowed, or not: what is
+/// computed once may be held for longer.
+template <class P>
+auto plan_some_form(const RunOptions& options, const LoweredStore::Program& program, P plan,
+                    const OnePassCost& one_pass_cost) {
+  const bool simplify = may_simplify(options) && program.is_simplified();
+  const auto once = [&] { return plan_either_form(options, simplify, plan, one_pass_cost); };
+  if (!simplify || !program.holds_longer()) return once();
+  return cheaper_of(
+      once,
+      [&](const auto& found) {
+        return suffices(found, options,
+                        [&] { return recorded_one_pass_cost(options, one_pass_cost); });
+      },
+      [&] { return plan_either_form(options, false, plan, one_pass_cost); });
 }
 
 /// Plans what a tape holds. Throws `BudgetError`.

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "autodiff/operations/leaf.h"
+
 namespace palimpsest {
 
 class Instructions::Builder {
@@ -23,7 +25,9 @@ class Instructions::Builder {
         made_.steps_.push_back({.closed = made_.dependencies_.closed(step)});
       }
     }
-    for (const ValueId target : graph_.targets()) hold(target, made_.results_);
+    for (const auto& [recorded, value] : made_.lowered_->results()) {
+      hold(recorded, value, made_.results_);
+    }
   }
 
  private:
@@ -49,15 +53,15 @@ class Instructions::Builder {
         places_[root] = made_.open_at_start_++;
         made_.present_bytes_ += graph_.bytes(root);
       }
-      hold(value, made_.present_);
+      hold(made_.lowered_->recorded(value), value, made_.present_);
     }
   }
 
-  void hold(ValueId value, std::vector<Held>& list) {
+  void hold(ValueId recorded, ValueId value, std::vector<Held>& list) {
     const auto at = static_cast<std::uint32_t>(list.size());
     const Place where = place(value);
     const auto [first, is_new] = first_there_.emplace(std::pair(&list, where), at);
-    list.push_back({made_.lowered_->recorded(value), where, first->second});
+    list.push_back({recorded, where, first->second});
   }
 
   Place place(ValueId value) const {
@@ -80,7 +84,9 @@ class Instructions::Builder {
     instruction.node = made_.lowered_->node(unit);
     instruction.first_operand = static_cast<std::uint32_t>(made_.operands_.size());
     instruction.workspace = made_.dependencies_.workspace(step);
-    const Operation& operation = tape_.operation(instruction.node);
+    instruction.given = made_.lowered_->literal(instruction.node);
+    const Operation& operation =
+        instruction.given != nullptr ? full_operation : tape_.operation(instruction.node);
     if (!operation.view) {
       instruction.operation = &operation;
       instruction.group = made_.lowered_->program(unit);

@@ -18,6 +18,7 @@ class Instructions {
 
   struct Instruction {
     const Operation* operation = nullptr;  ///< null where nothing is computed: a drop or a view
+    const Attributes* given = nullptr;     ///< to the operation; null: what the tape holds
     const TileProgram* group = nullptr;    ///< what is computed instead, of a group
     NodeId unit = none;                    ///< of the planned graph
     NodeId node = none;                    ///< as `Lowered::node`

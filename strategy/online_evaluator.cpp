@@ -97,11 +97,12 @@ void OnlineEvaluator::start_over(Tape& tape) {
 /// value in it is, all of them share it, and dropping them frees its bytes at the meter.
 void OnlineEvaluator::adopt() {
   Tape& tape = *tape_;
+  std::set<const std::byte*> adopted;  // values computed as one come to lie apart
   for (ValueId value = 0; value < graph_.value_count(); ++value) {
     if (!tape.has_value(value) || graph_.is_source_value(value)) continue;
     const ValueId root = graph_.storage(value);
     if (!tape.has_value(root)) tape.set_buffer(root, tape.buffer(value));
-    if (!eviction_->is_live(root) && !adopt_storage(root)) {
+    if (!eviction_->is_live(root) && !adopt_storage(root, adopted)) {
       drop(root);
       if (value != root) drop(value);
       continue;
@@ -113,9 +114,10 @@ void OnlineEvaluator::adopt() {
 }
 
 /// False when the budget does not hold the copy that it takes.
-bool OnlineEvaluator::adopt_storage(ValueId root) {
+bool OnlineEvaluator::adopt_storage(ValueId root, std::set<const std::byte*>& adopted) {
   const Meter& meter = engine().meter();
-  if (meter.allocated(tape_->buffer(root))) return true;
+  const Buffer& buffer = tape_->buffer(root);
+  if (meter.allocated(buffer) && adopted.insert(buffer.get()).second) return true;
   const Bytes bytes = graph_.bytes(root);
   if (meter.reserved() + bytes > options().memory_budget) return false;
   Buffer own = meter.allocate(bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "checkpoint/online_eviction.h"
@@ -31,7 +32,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
   bool follows(const Tape& tape) const;
   void start_over(Tape& tape);
   void adopt();
-  bool adopt_storage(ValueId root);
+  bool adopt_storage(ValueId root, std::set<const std::byte*>& adopted);
 
   Tape* tape_ = nullptr;       // null after anything that cannot be followed
   std::uint64_t changes_ = 0;  // of the tape, when it was last looked at

@@ -26,6 +26,10 @@ struct RunOptions {
   /// Runs elementwise operations in groups, each in one pass over tiles that stay in the cache: the
   /// same bits, in less time and memory. Planners that name nodes, and anomaly mode, go without.
   bool fuse = true;
+  /// Computes once what was recorded more than once, leaves out what changes nothing, as x·1, and
+  /// does not compute numbers made of numbers: the same bits. Planners that name nodes, and anomaly
+  /// mode, go without.
+  bool simplify = true;
   /// Times every step and looks at the process's memory, for the steps of the report, its pictures
   /// and traces: some 0.1 µs a step, and names.
   bool profile = false;

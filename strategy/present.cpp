@@ -1,6 +1,7 @@
 #include "strategy/present.h"
 
 #include <algorithm>
+#include <map>
 
 namespace palimpsest {
 
@@ -36,6 +37,11 @@ void for_each_storage(const Tape& tape, F f) {
   }
 }
 
+ValueId behind_views(const Tape& tape, ValueId value) {
+  while (tape.operation(tape.producer(value)).view) value = tape.inputs(tape.producer(value))[0];
+  return value;
+}
+
 /// True when somebody besides these values of the tape holds their storage.
 bool held_elsewhere(const Tape& tape, std::span<const ValueId> values) {
   return tape.buffer(values.front()).use_count() > static_cast<long>(values.size());
@@ -66,11 +72,21 @@ void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter
     const Bytes bytes = tape.type(first).bytes();
     // Empty values may share an address and free nothing.
     if (bytes == 0 || std::binary_search(held.begin(), held.end(), tape.producer(first))) return;
-    const Buffer& buffer = tape.buffer(first);
-    if (meter.allocated(buffer) && !held_elsewhere(tape, values)) return;
-    const Buffer own = meter.allocate(bytes);
-    std::copy_n(buffer.get(), bytes, own.get());
-    for (const ValueId value : values) tape.set_buffer(value, own);
+    const bool elsewhere = held_elsewhere(tape, values);
+    const Buffer buffer = tape.buffer(first);
+    const ValueId base = behind_views(tape, first);
+    const bool one = std::all_of(values.begin(), values.end(),
+                                 [&](ValueId value) { return behind_views(tape, value) == base; });
+    if (one && meter.allocated(buffer) && !elsewhere) return;
+    std::map<ValueId, Buffer> own;  // by what is behind views: what was merged is apart again
+    for (const ValueId value : values) {
+      Buffer& copy = own[behind_views(tape, value)];
+      if (copy == nullptr) {
+        copy = meter.allocate(bytes);
+        std::copy_n(buffer.get(), bytes, copy.get());
+      }
+      tape.set_buffer(value, copy);
+    }
   });
 }
 

@@ -17,7 +17,7 @@ std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);
 
 /// Makes sure that dropping a present value of a node that is not among `held` frees its bytes at
 /// `meter`: what somebody else holds too, lies in an arena, or was computed without the meter, is
-/// copied into storage of its own, all values of one storage into one.
+/// copied into storage of its own, all views of one value into one.
 void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter);
 
 }  // namespace palimpsest

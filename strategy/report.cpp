@@ -56,7 +56,12 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   if (report.resident > 0) stream << ", process " << bytes(report.resident) << " resident";
   stream << '\n';
   line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
-                << 100 * report.compute_overhead << " % extra work\n";
+                << 100 * report.compute_overhead << " % extra work";
+  if (report.merged + report.folded > 0) {
+    stream << "; left out " << report.merged << " that others stand for, " << report.folded
+           << " that are numbers";
+  }
+  stream << '\n';
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
                << report.kernel_level << "), ";
   if (!report.steps.empty()) stream << "in kernels " << 1e3 * report.kernel_seconds << " ms, ";

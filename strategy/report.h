@@ -27,6 +27,8 @@ struct Report {
   Bytes tape_metadata = 0;              ///< bytes of the tape itself, attributes not counted
   std::uint32_t computed = 0;           ///< nodes run
   std::uint32_t recomputed = 0;         ///< of those, not for the first time
+  std::uint32_t merged = 0;             ///< nodes not run, since others make the same
+  std::uint32_t folded = 0;             ///< nodes not run, since they make a number that is known
   double compute_overhead = 0;          ///< predicted extra work over one forward and one backward
   bool plan_reused = false;             ///< planned in an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served

@@ -41,6 +41,8 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.measured_peak = executor.peak();
   report.measured_live_peak = executor.peak_live();
   report.tape_metadata = tape.metadata_bytes();
+  report.merged = executor.instructions().lowered().merged();
+  report.folded = executor.instructions().lowered().folded();
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
   report.compute_overhead = plan.compute_overhead();

@@ -95,6 +95,7 @@ const Operation attention_operation{
     .vjp = pull_back,
     .cost = [](const NodeView& node) { return cost_of_products(node, 0, 2); },
     .workspace = attention_workspace,
+    .random = true,
 };
 
 const Operation attention_adjoint_operation{
@@ -110,6 +111,7 @@ const Operation attention_adjoint_operation{
         },
     .cost = [](const NodeView& node) { return cost_of_products(node, 1, 5); },
     .workspace = attention_adjoint_workspace,
+    .random = true,
 };
 
 const Operation* const family[] = {&attention_operation, &attention_adjoint_operation};

@@ -109,6 +109,12 @@ Cost cost(const NodeView& node) {
 }
 
 template <class F>
+constexpr functions::Neutral neutral_of() {
+  if constexpr (requires { F::neutral; }) return F::neutral;
+  return {};
+}
+
+template <class F>
 Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullback&),
                    PointwiseKernel (*pointwise)(const NodeView&)) {
   return {.name = F::text.name,
@@ -117,7 +123,8 @@ Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullbac
           .compute = compute,
           .vjp = vjp,
           .cost = cost<F>,
-          .pointwise = pointwise};
+          .pointwise = pointwise,
+          .neutral = neutral_of<F>()};
 }
 
 template <class... F>

@@ -1,16 +1,23 @@
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "autodiff/operations/functions/function.h"
 #include "autodiff/operations/functions/loss.h"
 
 /// The functions of two variables, made as functions/function.h says. `da` and `db` record the
 /// adjoint of one operand before it is summed to that operand's shape; without them no derivative
-/// flows. `floating` marks those that integers do not take.
+/// flows. `floating` marks those that integers do not take, `neutral` gives the numbers that as one
+/// operand leave the other as it is, bit for bit.
 namespace palimpsest::functions {
+
+using Neutral = std::array<std::optional<double>, 2>;
 
 struct Add {
   static constexpr Text text{"add", "y = a + b", "sum", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::add;
+  static constexpr Neutral neutral{-0.0, -0.0};
   static auto value(const auto& a, const auto& b) { return a + b; }
   template <class V>
   static V da(const V& dy, const V&, const V&, const V&) {
@@ -25,6 +32,7 @@ struct Add {
 struct Subtract {
   static constexpr Text text{"subtract", "y = a - b", "difference", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::subtract;
+  static constexpr Neutral neutral{std::nullopt, 0};
   static auto value(const auto& a, const auto& b) { return a - b; }
   template <class V>
   static V da(const V& dy, const V&, const V&, const V&) {
@@ -39,6 +47,7 @@ struct Subtract {
 struct Multiply {
   static constexpr Text text{"multiply", "y = a·b, ∂y/∂a = b, ∂y/∂b = a", "product", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
+  static constexpr Neutral neutral{1, 1};
   static auto value(const auto& a, const auto& b) { return a * b; }
   template <class V>
   static V da(const V& dy, const V&, const V& b, const V&) {
@@ -53,6 +62,7 @@ struct Multiply {
 struct Divide {
   static constexpr Text text{"divide", "y = a/b, ∂y/∂a = 1/b, ∂y/∂b = -y/b",
                              "quotient; of integers truncated towards 0, and 0 where b = 0", 1};
+  static constexpr Neutral neutral{std::nullopt, 1};
   static auto value(const auto& a, const auto& b) { return quotient(a, b); }
   template <class V>
   static V da(const V& dy, const V&, const V& b, const V&) {

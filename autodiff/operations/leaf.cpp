@@ -45,6 +45,8 @@ void convert_run(const PointwiseCall& call) {
   for (std::int64_t i = 0; i < call.n; ++i) y[i] = convert_element<To>(x[i]);
 }
 
+}  // namespace
+
 const Operation full_operation{
     .name = "full",
     .formula = "y = value",
@@ -65,6 +67,8 @@ const Operation full_operation{
     .half = HalfSupport::native,
 };
 
+namespace {
+
 const Operation stop_gradient_operation{
     .name = "stop_gradient",
     .formula = "y = x, dy/dx = 0",
@@ -72,6 +76,8 @@ const Operation stop_gradient_operation{
     .half = HalfSupport::native,
     .view = true,
 };
+
+}  // namespace
 
 const Operation identity_operation{
     .name = "identity",
@@ -81,6 +87,8 @@ const Operation identity_operation{
     .half = HalfSupport::native,
     .view = true,
 };
+
+namespace {
 
 const Operation cast_operation{
     .name = "cast",
@@ -104,6 +112,8 @@ const Operation* const family[] = {&parameter_operation,     &constant_operation
 }  // namespace
 
 std::span<const Operation* const> leaf_operations() { return family; }
+
+Attributes full_attributes(double value) { return FullAttributes{value}; }
 
 Var full(Tape& tape, const Shape& shape, double value, DType dtype, Where where) {
   const ValueType type{shape, dtype};

@@ -8,6 +8,13 @@ namespace palimpsest {
 extern const Operation parameter_operation;
 extern const Operation constant_operation;
 
+/// The operations that `full` and `identity` record. What is computed from an identity is another
+/// value than what is computed from its input, even where both are the same: it is not merged.
+extern const Operation full_operation;
+extern const Operation identity_operation;
+/// What a node of `full_operation` is given to make this number.
+Attributes full_attributes(double value);
+
 /// A value of one number in every place, computed where it is used and so never kept.
 Var full(Tape& tape, const Shape& shape, double value, DType dtype = DType::f32,
          Where where = Where::current());

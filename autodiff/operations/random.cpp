@@ -95,6 +95,7 @@ const Operation uniform_operation{
     .summary = "uniform random numbers",
     .compute = compute_uniform,
     .cost = cost,
+    .random = true,
 };
 
 const Operation normal_operation{
@@ -103,6 +104,7 @@ const Operation normal_operation{
     .summary = "normal random numbers",
     .compute = compute_normal,
     .cost = cost,
+    .random = true,
 };
 
 const Operation bernoulli_operation{
@@ -112,6 +114,7 @@ const Operation bernoulli_operation{
     .compute = compute_bernoulli,
     .cost = cost,
     .half = HalfSupport::native,
+    .random = true,
 };
 
 const Operation dropout_operation{
@@ -125,6 +128,7 @@ const Operation dropout_operation{
           p.set(0, record_dropout(p.adjoint(), attributes, p.where()));
         },
     .cost = cost,
+    .random = true,
 };
 
 const Operation* const family[] = {&uniform_operation, &normal_operation, &bernoulli_operation,

@@ -106,6 +106,14 @@ PointwiseKernel adjoint_run_of(const NodeView& node) {
                          compute_adjoint_run<index, double>);
 }
 
+/// Whether the number given makes nothing of the function, in the dtype it is computed in.
+template <class F>
+bool is_identity(const NodeView& node) {
+  const double number = *parameters_of(node.attributes());
+  if (node.output().dtype == DType::f64) return same_number(number, F::identity);
+  return same_number(static_cast<float>(number), F::identity);
+}
+
 template <class F>
 concept Recorded = requires(const Var& v) { F::adjoint(v, v, v); } ||
                    requires(const Var& v, const double* p) { F::adjoint(v, v, v, p); };
@@ -142,6 +150,7 @@ void fill(Entry& entry) {
                     .cost = cost<F>,
                     .pointwise = run_of<F>};
   if constexpr (Recorded<F> || Kernel<F>) entry.function.vjp = pull_back<F>;
+  if constexpr (requires { F::identity; }) entry.function.is_identity = is_identity<F>;
   if constexpr (Kernel<F>) {
     entry.adjoint_name = std::string(F::text.name) + "_adjoint";
     entry.adjoint_summary = std::string("adjoint of ") + F::text.name;

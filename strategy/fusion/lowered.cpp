@@ -7,27 +7,6 @@
 
 namespace palimpsest {
 
-namespace {
-
-/// The nodes that have to run, or whose values are there, so that `wanted` values are: what is
-/// there may be dropped and computed again.
-std::vector<bool> needed_nodes(const Tape& tape, const std::vector<bool>& wanted,
-                               const std::vector<bool>& present, const std::vector<bool>& sources) {
-  std::vector<bool> needed(tape.node_count());
-  std::vector<bool> read = wanted;
-  for (NodeId node = tape.node_count(); node-- > 0;) {
-    for (ValueId i = 0; i < tape.output_count(node); ++i) {
-      const ValueId output = tape.first_output(node) + i;
-      if (read[output] || present[output]) needed[node] = true;
-    }
-    if (!needed[node] || sources[node]) continue;
-    for (const ValueId input : tape.inputs(node)) read[input] = true;
-  }
-  return needed;
-}
-
-}  // namespace
-
 class Lowered::Builder {
  public:
   Builder(Lowered& lowered, const Tape& tape, std::span<const ValueId> targets, int threads,
@@ -37,26 +16,14 @@ class Lowered::Builder {
         threads_(threads),
         machine_(machine),
         boundary_(boundary),
-        wanted_(tape.value_count()),
-        present_(tape.value_count()),
-        sources_(tape.node_count()),
-        place_(tape.value_count(), none) {
-    for (const ValueId target : targets) {
-      if (target >= tape.value_count()) {
-        throw ArgumentError("[run] target " + std::to_string(target) + " is no value of the tape");
-      }
-      wanted_[target] = true;
-    }
-    for (NodeId node = 0; node < tape.node_count(); ++node) sources_[node] = tape.is_leaf(node);
-    for (const NodeId node : supplied) sources_[node] = true;
-    for (ValueId value = 0; value < tape.value_count(); ++value) {
-      present_[value] = tape.has_value(value) && (!afresh || tape.is_leaf(tape.producer(value)));
-    }
-  }
+        needs_(tape, targets, supplied, afresh),
+        wanted_(needs_.wanted),
+        present_(needs_.present),
+        sources_(needs_.sources),
+        place_(tape.value_count(), none) {}
 
   void build(std::span<const ValueId> targets) {
-    const Readings readings(tape_, needed_nodes(tape_, wanted_, present_, sources_), wanted_,
-                            present_);
+    const Readings readings(tape_, needs_.needed, wanted_, present_);
     Units units = Groups(tape_, readings, boundary_).in_order();
     clone_cheap(tape_, readings, boundary_, held(), units);
     const std::vector<bool> runs = find_read(units, readings);
@@ -84,6 +51,9 @@ class Lowered::Builder {
     for (const ValueId target : targets) lowered_.graph_.add_target(place_[target]);
     if (!backward) lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
   }
+
+  /// The value's number in the graph.
+  ValueId place(ValueId value) const { return place_[value]; }
 
  private:
   /// Values that are in memory whatever reads them.
@@ -241,6 +211,7 @@ class Lowered::Builder {
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
     lowered_.units_.push_back(
         {unit.own.back(), static_cast<std::uint32_t>(lowered_.programs_.size())});
+    for (const auto& [node, number] : lowered_.literals_) group.program.give(node, number);
     lowered_.programs_.push_back(std::move(group.program));
   }
 
@@ -258,32 +229,55 @@ class Lowered::Builder {
   int threads_;
   const Machine& machine_;
   NodeId boundary_;
-  std::vector<bool> wanted_;              // by value
-  std::vector<bool> present_;             // by value
-  std::vector<bool> sources_;             // by node
+  Needs needs_;
+  const std::vector<bool>& wanted_;
+  const std::vector<bool>& present_;
+  const std::vector<bool>& sources_;
   std::vector<bool> read_;                // by value: wanted, or read by a unit other than its own
   std::vector<std::size_t> last_reader_;  // by value: the last such unit, perhaps behind views
   std::vector<ValueId> place_;            // by value: its number in the graph
 };
 
+namespace {
+
+/// The tape that is lowered, and what is asked of it.
+struct Input {
+  Input(const Tape& recorded, std::span<const ValueId> asked, const Simplification& simplification)
+      : own(simplified(recorded, simplification)), tape(own != nullptr ? *own : recorded) {
+    for (const ValueId target : asked) {
+      const bool known = target < recorded.value_count();
+      targets.push_back(known ? simplification.stands_for(target) : target);
+    }
+  }
+
+  std::unique_ptr<Tape> own;
+  const Tape& tape;
+  std::vector<ValueId> targets;
+};
+
+}  // namespace
+
 Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int threads,
-                       NodeId backward_begins, std::span<const NodeId> supplied, bool afresh,
-                       const Machine& machine) {
-  Lowered lowered;
-  Builder(lowered, tape, targets, threads, backward_begins, supplied, afresh, machine)
-      .build(targets);
-  lowered.one_pass_cost_ = lowered.graph_.one_pass_cost();
+                       NodeId backward_begins, std::span<const NodeId> supplied,
+                       const Simplification& simplification, bool afresh, const Machine& machine) {
+  const Input input(tape, targets, simplification);
+  Lowered lowered(simplification);
+  Builder builder(lowered, input.tape, input.targets, threads, backward_begins, supplied, afresh,
+                  machine);
+  builder.build(input.targets);
+  lowered.finish(targets, [&](ValueId target) { return builder.place(target); }, simplification);
   return lowered;
 }
 
 Lowered Lowered::unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
                          NodeId backward_begins, std::span<const NodeId> supplied,
-                         const Machine& machine) {
-  Lowered lowered;
-  lowered.graph_ = graph_of(tape, targets, threads, backward_begins, machine, supplied);
+                         const Simplification& simplification, const Machine& machine) {
+  const Input input(tape, targets, simplification);
+  Lowered lowered(simplification);
+  lowered.graph_ = graph_of(input.tape, input.targets, threads, backward_begins, machine, supplied);
   for (NodeId node = 0; node < tape.node_count(); ++node) lowered.units_.push_back({node});
   for (ValueId value = 0; value < tape.value_count(); ++value) lowered.recorded_.push_back(value);
-  lowered.one_pass_cost_ = lowered.graph_.one_pass_cost();
+  lowered.finish(targets, [](ValueId target) { return target; }, simplification);
   return lowered;
 }
 
@@ -293,6 +287,28 @@ void Lowered::take_costs(const std::function<std::optional<double>(NodeId unit)>
     if (const std::optional<double> seconds = known(unit)) graph_.set_cost(unit, *seconds);
   }
   one_pass_cost_ = graph_.one_pass_cost();
+}
+
+Lowered::Lowered(const Simplification& simplification)
+    : literals_(simplification.literals()), merged_(simplification.merged()) {}
+
+template <class Place>
+void Lowered::finish(std::span<const ValueId> targets, Place place,
+                     const Simplification& simplification) {
+  std::vector<ValueId> asked(targets.begin(), targets.end());
+  std::sort(asked.begin(), asked.end());
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  for (const ValueId target : asked) {
+    results_.push_back({target, place(simplification.stands_for(target))});
+  }
+  one_pass_cost_ = graph_.one_pass_cost();
+}
+
+const Attributes* Lowered::literal(NodeId node) const {
+  const auto found =
+      std::lower_bound(literals_.begin(), literals_.end(), node,
+                       [](const auto& entry, NodeId id) { return entry.first < id; });
+  return found != literals_.end() && found->first == node ? &found->second : nullptr;
 }
 
 }  // namespace palimpsest

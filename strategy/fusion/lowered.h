@@ -7,6 +7,7 @@
 
 #include "checkpoint/tape_graph.h"
 #include "strategy/fusion/finishes.h"
+#include "strategy/fusion/simplification.h"
 #include "strategy/fusion/tile_program.h"
 
 namespace palimpsest {
@@ -23,15 +24,17 @@ class Lowered {
     std::uint32_t finishing = none;  ///< of a node that carries out another
   };
 
-  /// Units for what `targets` need of a tape, elementwise nodes in groups; otherwise as `graph_of`.
-  /// Values that are present are kept as they are, or taken for absent with `afresh`.
+  /// Units for what `targets` need of a tape that is simplified, elementwise nodes in groups;
+  /// otherwise as `graph_of`. Values that are present are kept as they are, or taken for absent
+  /// with `afresh`.
   static Lowered fused(const Tape& tape, std::span<const ValueId> targets, int threads,
                        NodeId backward_begins, std::span<const NodeId> supplied,
-                       bool afresh = false, const Machine& machine = {});
+                       const Simplification& simplification = {}, bool afresh = false,
+                       const Machine& machine = {});
   /// A unit for each node, numbered as on the tape.
   static Lowered unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
                          NodeId backward_begins, std::span<const NodeId> supplied,
-                         const Machine& machine = {});
+                         const Simplification& simplification = {}, const Machine& machine = {});
   /// Takes units to run for as many seconds as are known of them.
   void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
@@ -52,11 +55,28 @@ class Lowered {
     const std::uint32_t finishing = units_[unit].finishing;
     return finishing == none ? nullptr : &finishings_[finishing];
   }
+  /// What a `full` makes the number of that a recorded node is run as; null for other nodes.
+  const Attributes* literal(NodeId node) const;
+  /// A value that was asked for, and the one of the graph that is given for it.
+  struct Result {
+    ValueId recorded;
+    ValueId value;
+  };
+  std::span<const Result> results() const { return results_; }
+  /// Recorded nodes that are not run since others make the same.
+  std::uint32_t merged() const { return merged_; }
+  /// Recorded nodes that are not run since they make a number.
+  std::uint32_t folded() const { return static_cast<std::uint32_t>(literals_.size()); }
   /// True for a product that is added to what comes last among the inputs.
   bool accumulates(NodeId unit) const { return units_[unit].accumulates; }
 
  private:
   class Builder;
+
+  explicit Lowered(const Simplification& simplification);
+  /// Notes where the targets lie, once the graph is there.
+  template <class Place>
+  void finish(std::span<const ValueId> targets, Place place, const Simplification& simplification);
 
   Graph graph_;
   double one_pass_cost_ = 0;
@@ -64,6 +84,9 @@ class Lowered {
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;
   std::vector<Finishing> finishings_;
+  std::vector<Result> results_;
+  Simplification::Literals literals_;  // in order
+  std::uint32_t merged_ = 0;
 };
 
 }  // namespace palimpsest

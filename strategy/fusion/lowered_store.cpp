@@ -17,13 +17,17 @@ constexpr std::size_t most_programs = 16;
 
 const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tape,
                                                                  const Request& request,
-                                                                 bool fuse) {
-  std::shared_ptr<const Lowered>& lowered = fuse ? fused_ : unfused_;
+                                                                 Form form) {
+  const bool simplify = form.simplify && is_simplified();
+  std::shared_ptr<const Lowered>& lowered = forms_[form.fuse][simplify];
   if (lowered == nullptr) {
     const auto& [targets, backward_begins, supplied, threads, machine, costs] = request;
+    const Simplification recorded;
+    const Simplification& by = simplify ? simplification_ : recorded;
     Lowered made =
-        fuse ? Lowered::fused(tape, targets, threads, backward_begins, supplied, false, machine)
-             : Lowered::unfused(tape, targets, threads, backward_begins, supplied, machine);
+        form.fuse
+            ? Lowered::fused(tape, targets, threads, backward_begins, supplied, by, false, machine)
+            : Lowered::unfused(tape, targets, threads, backward_begins, supplied, by, machine);
     if (costs != nullptr) {
       made.take_costs([&](NodeId unit) -> std::optional<double> {
         const std::optional<double> seconds = costs->seconds(work_of(tape, made, unit));
@@ -34,6 +38,13 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
     lowered = std::make_shared<const Lowered>(std::move(made));
   }
   return lowered;
+}
+
+void LoweredStore::Program::simplify(const Tape& tape, const Request& request,
+                                     const Simplification* before) {
+  const Needs needs(tape, request.targets, request.supplied);
+  simplification_ = Simplification(tape, needs, request.backward_begins, before);
+  for (auto& form : forms_) form[true] = nullptr;
 }
 
 const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const Tape& tape,
@@ -61,9 +72,15 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
   });
   if (same != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, same);
+    Program& program = *programs_.front();
+    if (!program.simplification_.holds(tape)) {
+      const Simplification before = std::move(program.simplification_);
+      program.simplify(tape, request, &before);
+    }
   } else {
     programs_.push_front(std::make_shared<Program>());
     programs_.front()->signature_ = signature_;
+    programs_.front()->simplify(tape, request, nullptr);
     if (programs_.size() > most_programs) programs_.pop_back();
   }
   return programs_.front();

@@ -25,20 +25,34 @@ class LoweredStore {
     const Profile* costs = nullptr;  ///< may be null
   };
 
-  /// A program, in either form once that was asked for.
+  /// How a program is lowered: elementwise nodes in groups or each by itself, and simplified or as
+  /// it was recorded.
+  struct Form {
+    bool fuse;
+    bool simplify;
+  };
+
+  /// A program, in each form once that was asked for.
   class Program {
    public:
     /// `Lowered::fused` or, without `fuse`, `Lowered::unfused` of the tape that was looked up.
-    const std::shared_ptr<const Lowered>& get(const Tape& tape, const Request& request, bool fuse);
+    const std::shared_ptr<const Lowered>& get(const Tape& tape, const Request& request, Form form);
+    /// True when something can be simplified.
+    bool is_simplified() const { return !simplification_.empty(); }
+    /// True when that may hold values for longer.
+    bool holds_longer() const { return simplification_.holds_longer(); }
 
    private:
     friend class LoweredStore;
+    void simplify(const Tape& tape, const Request& request, const Simplification* before);
+
     std::vector<std::uint64_t> signature_;
-    std::shared_ptr<const Lowered> fused_;
-    std::shared_ptr<const Lowered> unfused_;
+    Simplification simplification_;
+    std::shared_ptr<const Lowered> forms_[2][2];  // by `fuse`, `simplify`
   };
 
-  /// The program that the tape holds.
+  /// The program that the tape holds. Where its numbers are not those that it was simplified by,
+  /// what depended on them is as recorded from now on.
   const std::shared_ptr<Program>& find_or_make(const Tape& tape, const Request& request);
 
  private:

@@ -38,7 +38,7 @@ TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, DTyp
   const std::int64_t bytes = size_of(dtype);
   if (inputs.empty() && output == none) {
     const Slot number = add({Place::number, numbers_++, bytes, 0});
-    constants_.push_back({kernel, nullptr, dtype, node, number, 0, {}});
+    constants_.push_back({kernel, node, number});
     return number;
   }
   const Slot slot = add(output == none ? SlotInfo{Place::tile, 0, bytes}
@@ -54,6 +54,12 @@ TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, DTyp
 
 void TileProgram::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
   folds_.push_back({kernel, node, input, output});
+}
+
+void TileProgram::give(NodeId node, const Attributes& given) {
+  for (Constant& constant : constants_) {
+    if (constant.node == node) constant.given = given;
+  }
 }
 
 TileProgram::Slot TileProgram::spread(Slot slot) {

@@ -44,6 +44,8 @@ class TileProgram {
   /// What `node`, a reduction, makes of `input`, which an instruction makes, is written to output
   /// `output`. All reductions of a program are of equally many elements.
   void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
+  /// Makes the number of `node`, if it makes one here, of `given` whatever the tape holds.
+  void give(NodeId node, const Attributes& given);
   /// Pairs steps of arithmetic and gives slots that are no longer read to later ones; to be called
   /// once, after the last instruction.
   void finish();
@@ -76,6 +78,13 @@ class TileProgram {
     Slot slot;
     NodeId node;
     void (*write)(const Attributes& attributes, std::byte* to);
+  };
+  /// A number that a node makes of what it was given, or of `given`, and the slot it is written to.
+  struct Constant {
+    PointwiseKernel kernel;
+    NodeId node;
+    Slot output;
+    Attributes given = {};
   };
   struct Instruction {
     PointwiseKernel kernel;
@@ -141,7 +150,7 @@ class TileProgram {
   std::vector<Load> loads_;
   std::vector<std::pair<Slot, Slot>> spread_;  // one element, and the tile it fills
   std::vector<Given> given_;                   // written once for all tiles of a thread's part
-  std::vector<Instruction> constants_;         // the same, computed
+  std::vector<Constant> constants_;            // the same, computed
   std::vector<Instruction> instructions_;
   std::vector<Fold> folds_;
   std::uint32_t numbers_ = 0;  // in the workspace

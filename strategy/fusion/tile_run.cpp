@@ -72,8 +72,9 @@ class TileProgram::Run {
     for (const Given& given : program_.given_) {
       given.write(tape_.attributes(given.node), place(given.slot));
     }
-    for (const Instruction& constant : program_.constants_) {
-      constant.kernel.run({tape_.attributes(constant.node), {}, {}, place(constant.output), 1});
+    for (const auto& [kernel, node, output, given] : program_.constants_) {
+      const Attributes& attributes = given.empty() ? tape_.attributes(node) : given;
+      kernel.run({attributes, {}, {}, place(output), 1});
     }
     for (const auto& [number, spread] : program_.spread_) {
       Gather(Shape{tile}, {})

@@ -3,7 +3,8 @@
 namespace palimpsest {
 
 std::string operation_of(const Tape& tape, const Lowered& lowered, NodeId unit) {
-  const bool single = lowered.program(unit) == nullptr && !lowered.accumulates(unit) &&
+  const bool single = lowered.literal(lowered.node(unit)) == nullptr &&
+                      lowered.program(unit) == nullptr && !lowered.accumulates(unit) &&
                       lowered.finishing(unit) == nullptr;
   return std::string(single ? tape.operation(lowered.node(unit)).name : lowered.graph().name(unit));
 }

@@ -263,7 +263,7 @@ TEST_CASE("a program recorded anew is known by what planning and fusing read of 
     const Var y = tanh(slice(x, 0, {first, first + 10}) * number);
     const ValueId target = y.id();
     const LoweredStore::Request request{{&target, 1}, tape.node_count(), {}, 1};
-    return store.find_or_make(tape, request)->get(tape, request, fuse);
+    return store.find_or_make(tape, request)->get(tape, request, {fuse, true});
   };
   const auto first = lowered(20, 2, 0, true);
   CHECK(lowered(20, 2, 0, true) == first);

@@ -16,6 +16,7 @@ struct Negate {
 struct Shift {
   static constexpr Text text{"shift", "y = x + a, dy/dx = 1", "sum with a number", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::add;
+  static constexpr double identity = -0.0;
   static auto value(const auto& x, const double* a) { return x + like(x, *a); }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return dy; }
 };
@@ -31,12 +32,14 @@ struct SubtractFrom {
 struct Scale {
   static constexpr Text text{"scale", "y = a·x, dy/dx = a", "product with a number", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
+  static constexpr double identity = 1;
   static auto value(const auto& x, const double* a) { return x * like(x, *a); }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy * *a; }
 };
 
 struct DivideBy {
   static constexpr Text text{"divide_by", "y = x/a, dy/dx = 1/a", "quotient with a number", 1};
+  static constexpr double identity = 1;
   static auto value(const auto& x, const double* a) { return x / like(x, *a); }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy / *a; }
 };
