@@ -11,8 +11,8 @@
 namespace palimpsest {
 namespace {
 
-/// Most rows that products of (k, m) and (k, n) have together: they take no more memory than the
-/// result, and more would gain nothing.
+/// Most rows that products of (k, m) and (k, n) have together: stacked, they take no more memory
+/// than the result, and more would gain nothing.
 std::int64_t most_rows(std::int64_t m, std::int64_t n) {
   constexpr std::int64_t enough = 256;
   return std::min(enough, m * n / std::max<std::int64_t>(m + n, 1));

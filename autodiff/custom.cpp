@@ -11,10 +11,19 @@ struct CustomOperation::State {
 
 namespace {
 
-/// Both live as long as the node: its attributes own the operation they belong to.
+/// Lives as long as the node: its attributes own the operation they belong to.
+template <class State>
+struct Owner {
+  using is_of_one_tape = void;  // functions of users may keep counts of rounds themselves
+
+  std::shared_ptr<const State> state;
+
+  bool operator==(const Owner&) const = default;
+};
+
 template <class State>
 const CustomDefinition& definition_of(const Attributes& attributes) {
-  return attributes.as<std::shared_ptr<const State>>()->definition;
+  return attributes.as<Owner<State>>().state->definition;
 }
 
 std::vector<Tensor> tensors_of(std::span<const Operand> operands) {
@@ -101,7 +110,7 @@ Var CustomOperation::operator()(Tape& tape, std::span<const Var> inputs, Where w
     throw ArgumentError(state_->definition.name,
                         "the operation has no output; let `types` give at least one", where);
   }
-  return tape.record(state_->operation, inputs, types, state_, where);
+  return tape.record(state_->operation, inputs, types, Owner<State>{state_}, where);
 }
 
 Var CustomOperation::operator()(std::span<const Var> inputs, Where where) const {

@@ -62,6 +62,22 @@ struct Workbench {
   }
 };
 
+/// Throws unless aᵀ·b is a product of matrices and has the type `type`.
+void require_product(const Tape& tape, NodeId node, const Var& a, const Var& b,
+                     const ValueType& type) {
+  const Shape left = a.shape();
+  const Shape right = b.shape();
+  if (a.dtype() == type.dtype && b.dtype() == type.dtype && left.rank() == 2 && right.rank() == 2 &&
+      left[0] == right[0] && type.shape == Shape{left[1], right[1]}) {
+    return;
+  }
+  throw ShapeError(tape.operation(node).name,
+                   "its derivative gave an input " + to_string(type) +
+                       " as adjoint the product of " + to_string(a.type()) + ", transposed, and " +
+                       to_string(b.type()) + "; give matrices whose product has the input's type",
+                   tape.where(node));
+}
+
 void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   const ValueId first_output = tape.first_output(node);
   bench.output_adjoints.clear();
@@ -96,6 +112,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
     }
     const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
     if (left.defined()) {
+      require_product(tape, node, left, adjoint, tape.type(input));
       adjoints.add_product(input, left, adjoint);
       continue;
     }

@@ -44,18 +44,28 @@ class Attributes {
   }
   bool empty() const { return value_ == nullptr; }
 
-  /// True only if a node does the same with either, in the same round of its tape. Types whose
+  /// True only if a node does the same with either. Types whose
   /// bytes are their value are compared by them, others by `==`, which must tell any two numbers
   /// apart that `same_number` does; without one, only what is shared is equal.
   bool operator==(const Attributes& other) const {
     if (value_ == other.value_) return true;
     return kind_ == other.kind_ && kind_->equal(value_.get(), other.value_.get());
   }
+  /// True only if a node does with `other` what it does with these when its tape has been cleared
+  /// `round` times more and records the same.
+  bool are_in_round(std::uint32_t round, const Attributes& other) const {
+    if (empty() || kind_ != other.kind_) return *this == other;
+    return kind_->are_in_round(value_.get(), round, other.value_.get());
+  }
+  /// False for types with a member `is_of_one_tape`: what a node does with them depends on more.
+  bool may_come_again() const { return empty() || kind_->may_come_again; }
 
  private:
   struct Kind {
     const std::type_info& type;
     bool (*equal)(const void* a, const void* b);
+    bool (*are_in_round)(const void* a, std::uint32_t round, const void* b);
+    bool may_come_again;
   };
   template <class T>
   static bool equal(const void* a, const void* b) {
@@ -68,11 +78,24 @@ class Attributes {
     }
   }
   template <class T>
-  static constexpr Kind kind{typeid(T), equal<T>};
+  static bool are_in_round(const void* a, std::uint32_t round, const void* b) {
+    if constexpr (requires(const T& attributes) { in_round(attributes, round); }) {
+      const T later = in_round(*static_cast<const T*>(a), round);
+      return equal<T>(&later, b);
+    } else {
+      return equal<T>(a, b);
+    }
+  }
+  template <class T>
+  static constexpr Kind kind{typeid(T), equal<T>, are_in_round<T>,
+                             !requires {typename T::is_of_one_tape;
+}
+};  // namespace palimpsest
 
-  std::shared_ptr<const void> value_;
-  const Kind* kind_ = nullptr;
-};
+std::shared_ptr<const void> value_;
+const Kind* kind_ = nullptr;
+}
+;
 
 /// One input or output of a running kernel.
 struct Operand {

@@ -14,11 +14,7 @@ struct RandomStream {
   std::uint32_t generation = 0;
   std::uint32_t node = 0;
 
-  /// Generations are left out: streams that are compared are those of one tape, or of tapes that
-  /// record the same.
-  bool operator==(const RandomStream& other) const {
-    return seed == other.seed && node == other.node;
-  }
+  bool operator==(const RandomStream&) const = default;
 };
 
 /// The stream that takes this one's place when the tape has been cleared `round` times more.

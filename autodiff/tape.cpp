@@ -111,20 +111,31 @@ void Tape::copy_nodes(const Tape& other) {
   generation_ = other.generation_;
 }
 
-bool Tape::Node::operator==(const Node& other) const {
-  return operation == other.operation && first_input == other.first_input &&
-         first_output == other.first_output && name == other.name && scope == other.scope &&
-         blocked == other.blocked && same_line(where, other.where) &&
-         attributes == other.attributes;
+bool Tape::Node::comes_again(const Node& later, std::uint32_t round) const {
+  return operation == later.operation && first_input == later.first_input &&
+         first_output == later.first_output && name == later.name && scope == later.scope &&
+         blocked == later.blocked && same_line(where, later.where) &&
+         attributes.are_in_round(round, later.attributes);
 }
 
 bool Tape::begins(const Tape& other) const {
   const auto begin = [](const auto& part, const auto& whole) {
     return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
   };
-  return begin(inputs_, other.inputs_) && begin(sizes_, other.sizes_) &&
-         begin(values_, other.values_) && begin(nodes_, other.nodes_) &&
-         (begin(names_, other.names_) || begin(other.names_, names_));
+  if (node_count() > other.node_count() || !begin(inputs_, other.inputs_) ||
+      !begin(sizes_, other.sizes_) || !begin(values_, other.values_)) {
+    return false;
+  }
+  const std::uint32_t round = generation_ - other.generation_;
+  for (NodeId node = 0; node < node_count(); ++node) {
+    if (!other.nodes_[node].comes_again(nodes_[node], round)) return false;
+  }
+  if (!nodes_.empty()) {  // the node after it says where its inputs and outputs end
+    const NodeId last = node_count() - 1;
+    if (inputs(last).size() != other.inputs(last).size()) return false;
+    if (output_count(last) != other.output_count(last)) return false;
+  }
+  return begin(names_, other.names_) || begin(other.names_, names_);
 }
 
 Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), outer_(tape.scope_) {

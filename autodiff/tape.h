@@ -56,7 +56,7 @@ class Tape {
   /// Becomes a copy of what was recorded on `other`, without values. Its `Var`s stay there.
   void copy_nodes(const Tape& other);
   /// True only if the nodes of this tape are the first ones of `other`: with the same names, of the
-  /// same lines, and with equal attributes, so that streams may be of other generations.
+  /// same lines, and with the attributes that they have there when both are cleared equally often.
   bool begins(const Tape& other) const;
 
   /// Seed of the random operations recorded from here on.
@@ -211,7 +211,8 @@ class Tape {
     std::uint32_t scope;
     bool blocked;
 
-    bool operator==(const Node& other) const;
+    /// True when `later` does the same on a tape that was cleared `round` times more.
+    bool comes_again(const Node& later, std::uint32_t round) const;
   };
   struct Value {
     NodeId node;

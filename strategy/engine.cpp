@@ -187,7 +187,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
                         const RunOptions& options) {
   check(options);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  settle_present(tape, held, state_->meter);
+  settle_present(tape, held, state_->meter, options.memory_budget != unlimited);
   const int threads = checked_threads(options.threads);
   const Stopwatch planning;
   const LoweredStore::Request request{targets, backward_begins, held,

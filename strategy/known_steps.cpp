@@ -30,6 +30,9 @@ KnownSteps::Step* KnownSteps::find(const Tape& tape, ValueId loss) {
 }
 
 void KnownSteps::add(const Tape& tape, const Differentiated& recorded) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.attributes(node).may_come_again()) return;
+  }
   constexpr std::uint32_t most_doublings = 10;
   if (++passed_over_ < 1u << std::min(vain_, most_doublings)) return;
   passed_over_ = 0;

@@ -28,7 +28,8 @@ class KnownSteps {
   /// The step whose forward part is what `tape` holds, on which nothing but leaves may be present;
   /// null when there is none. It is there until the next call of `add`.
   Step* find(const Tape& tape, ValueId loss);
-  /// Copies `tape`, which holds both parts; ever more seldom while no step is found again.
+  /// Copies `tape`, which holds both parts, unless it holds operations of users, whose attributes
+  /// may not come again; ever more seldom while no step is found again.
   void add(const Tape& tape, const Differentiated& recorded);
 
  private:

@@ -66,7 +66,7 @@ std::vector<NodeId> nodes_held_elsewhere(const Tape& tape) {
   return nodes;
 }
 
-void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter) {
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted) {
   for_each_storage(tape, [&](std::span<const ValueId> values) {
     const ValueId first = values.front();
     const Bytes bytes = tape.type(first).bytes();
@@ -79,8 +79,14 @@ void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter
                                  [&](ValueId value) { return behind_views(tape, value) == base; });
     if (one && meter.allocated(buffer) && !elsewhere) return;
     std::map<ValueId, Buffer> own;  // by what is behind views: what was merged is apart again
+    if (meter.allocated(buffer) && !elsewhere) own[base] = buffer;
     for (const ValueId value : values) {
-      Buffer& copy = own[behind_views(tape, value)];
+      const ValueId behind = behind_views(tape, value);
+      if (budgeted && !own.empty() && !own.contains(behind)) {
+        tape.drop(value);
+        continue;
+      }
+      Buffer& copy = own[behind];
       if (copy == nullptr) {
         copy = meter.allocate(bytes);
         std::copy_n(buffer.get(), bytes, copy.get());

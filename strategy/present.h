@@ -17,7 +17,8 @@ std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);
 
 /// Makes sure that dropping a present value of a node that is not among `held` frees its bytes at
 /// `meter`: what somebody else holds too, lies in an arena, or was computed without the meter, is
-/// copied into storage of its own, all views of one value into one.
-void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter);
+/// copied into storage of its own, all views of one value into one. Of values that were merged all
+/// but one are dropped where a run is `budgeted`, which copies of them might not fit.
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted);
 
 }  // namespace palimpsest

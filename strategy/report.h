@@ -28,7 +28,7 @@ struct Report {
   std::uint32_t computed = 0;           ///< nodes run
   std::uint32_t recomputed = 0;         ///< of those, not for the first time
   std::uint32_t merged = 0;             ///< nodes not run, since others make the same
-  std::uint32_t folded = 0;             ///< nodes not run, since they make a number that is known
+  std::uint32_t folded = 0;             ///< nodes that became numbers, known before the run
   double compute_overhead = 0;          ///< predicted extra work over one forward and one backward
   bool plan_reused = false;             ///< planned in an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served

@@ -15,6 +15,10 @@ struct Attention {
     return same_number(scale, other.scale) && causal == other.causal &&
            same_number(dropout, other.dropout) && stream == other.stream;
   }
+  friend Attention in_round(Attention attention, std::uint32_t round) {
+    attention.stream = palimpsest::in_round(attention.stream, round);
+    return attention;
+  }
 };
 
 /// (q, k, v[, mask]) → o

@@ -20,6 +20,10 @@ struct RandomAttributes {
     return stream == other.stream && same_number(first, other.first) &&
            same_number(second, other.second) && dtype == other.dtype;
   }
+  friend RandomAttributes in_round(RandomAttributes attributes, std::uint32_t round) {
+    attributes.stream = palimpsest::in_round(attributes.stream, round);
+    return attributes;
+  }
 };
 
 void compute_uniform(const KernelCall& call) {

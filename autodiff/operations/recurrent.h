@@ -37,8 +37,8 @@ LstmState lstm_cell(const Var& x, const LstmState& state, const CellParameters& 
 Var gru_cell(const Var& x, const Var& h, const CellParameters& parameters,
              Where where = Where::current());
 
-// All steps of a sequence x (T, …, I), T ≥ 1, from the state h (…, H). The same as a cell at each
-// step; the products with x, and their adjoints, are made for several steps at once. ------------
+// All steps of a sequence x (T, …, I), T ≥ 1, from the state h (…, H): a cell at each step, up to
+// rounding. The products with x, and their adjoints, are made for several steps at once. ---------
 
 struct RecurrentOutput {
   Var outputs;  ///< (T, …, H): h after every step

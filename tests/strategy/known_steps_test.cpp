@@ -133,29 +133,58 @@ TEST_CASE("a known step draws other random numbers each time, as its tape does")
   CHECK_FALSE(loop.knows(record(loop.tape)));
 }
 
-TEST_CASE("steps with operations of users are known by the operation") {
-  const auto times = [](double factor) {
-    return CustomOperation({.name = "times",
-                            .forward =
-                                [=](const CustomCall& call) {
-                                  for (std::int64_t i = 0; i < call.inputs[0].elements(); ++i) {
-                                    call.outputs[0].data<float>()[i] =
-                                        static_cast<float>(factor * call.inputs[0].at(i));
-                                  }
-                                },
-                            .vjp = [=](const Pullback& p) { p.set(0, p.adjoint() * factor); }});
-  };
-  const CustomOperation twice = times(2);
-  const CustomOperation thrice = times(3);
+TEST_CASE("derivatives that users define are recorded at every step") {
+  int calls = 0;
+  const CustomOperation twice({.name = "twice",
+                               .forward =
+                                   [](const CustomCall& call) {
+                                     for (std::int64_t i = 0; i < call.inputs[0].elements(); ++i) {
+                                       call.outputs[0].data<float>()[i] =
+                                           2 * call.inputs[0].data<float>()[i];
+                                     }
+                                   },
+                               .vjp =
+                                   [&](const Pullback& p) {
+                                     ++calls;
+                                     p.set(0, p.adjoint() * 2.0);
+                                   }});
   Loop loop;
-  const auto record = [&](const CustomOperation& operation) {
+  for (int step = 1; step <= 5; ++step) {
     loop.tape.clear();
-    return sum(operation({loop.tape.parameter(Tensor::ones({3}))}));
+    backward(sum(twice({loop.tape.parameter(Tensor::ones({3}))})));
+    CHECK(calls == step);
+  }
+}
+
+TEST_CASE("a loss of fewer operands is another step") {
+  Loop loop;
+  const auto record = [&](bool biased) {
+    loop.tape.clear();
+    const Var x = loop.tape.constant(Tensor::ones({1, 1, 4}));
+    const Var w = loop.tape.parameter(Tensor::ones({1, 1, 4}));
+    const Var b = loop.tape.parameter(Tensor::ones({1}));
+    const Var operands[] = {x, w, b};
+    return conv1d(operands[0], operands[1], biased ? b : Var(), {});
   };
-  for (int step = 0; step < 4; ++step) backward(record(twice));
-  CHECK(loop.knows(record(twice)));
-  CHECK_FALSE(loop.knows(record(thrice)));
-  CHECK(backward(record(thrice)).begin()->gradient.at(0) == 3);
+  for (int step = 0; step < 4; ++step) backward(record(true));
+  CHECK(loop.knows(record(true)));
+  CHECK_FALSE(loop.knows(record(false)));
+  CHECK(backward(record(false)).loss().item() == 4);
+}
+
+TEST_CASE("streams that are no tape's own are what they were named, at every step") {
+  Loop loop;
+  const RandomStream stream{7, 0, 3};
+  const Tensor expected = [&] {
+    Tape tape;
+    const Var x = tape.parameter(Tensor::ones({64}));
+    return backward(sum(dropout(x, 0.5, stream))).begin()->gradient;
+  }();
+  for (int step = 0; step < 6; ++step) {
+    loop.tape.clear();
+    const Var x = loop.tape.parameter(Tensor::ones({64}));
+    CHECK(same_bits(backward(sum(dropout(x, 0.5, stream))).begin()->gradient, expected));
+  }
 }
 
 TEST_CASE("a known step keeps neither leaves nor results") {
