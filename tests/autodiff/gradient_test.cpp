@@ -95,6 +95,25 @@ TEST_CASE("adjoints of a matrix that is multiplied by step after step are made b
   }
 }
 
+TEST_CASE("a product that a derivative gives must have the type of the input") {
+  const auto with = [](const Shape& a, const Shape& b) {
+    const CustomOperation operation(
+        {.name = "given",
+         .forward = [](const CustomCall& call) { call.outputs[0].data<float>()[0] = 0; },
+         .vjp =
+             [=](const Pullback& p) {
+               p.set_product(0, full(p.tape(), a, 1), full(p.tape(), b, 1));
+             }});
+    Tape tape;
+    const Var x = tape.parameter(Tensor::ones({3, 4}));
+    return gradient(operation({x}), x).value().at(0);
+  };
+  CHECK(with({2, 3}, {2, 4}) == 2);
+  CHECK_THROWS_WITH(with({2, 4}, {2, 3}), Contains("[given]") && Contains("(2, 4)"));
+  CHECK_THROWS_AS(with({2, 3}, {3, 4}), ShapeError);
+  CHECK_THROWS_AS(with({3}, {4}), ShapeError);
+}
+
 TEST_CASE("products are put together as far as their rows take no more than the matrix") {
   const auto stacks = [](std::int64_t rows) {
     Tape tape;

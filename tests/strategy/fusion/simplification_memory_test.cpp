@@ -176,6 +176,17 @@ TEST_CASE("programs recorded twice are computed once, within any budget") {
   });
 }
 
+TEST_CASE("values that were computed as one do not take twice the bytes in the run that follows") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::uniform({64, 64}, 1, -1, 1));
+  const Var both[] = {exp(x), exp(x)};
+  const Var other = sum(x);
+  const RunOptions options{.memory_budget = 64 * 64 * 4 * 3 / 2, .threads = 1};
+  evaluate(both, options);
+  evaluate({&other, 1}, options);
+  CHECK(same_bits(both[0].value(), both[1].value()));
+}
+
 TEST_CASE("values that were computed as one lie apart for what follows") {
   Tape tape;
   const Var x = tape.parameter(Tensor::uniform({64, 64}, 1, -1, 1));
