@@ -1,0 +1,131 @@
+#include "checkpoint/stores/disk_seconds.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <random>
+#include <vector>
+
+#include "autodiff/error.h"
+#include "checkpoint/stores/record_file.h"
+
+namespace palimpsest {
+namespace {
+
+/// Long enough for a batch of records to tell how fast the next ones will be.
+constexpr double enough_seconds = 0.05;
+/// A batch begins with about so much, so that a slow disk is done with it soon.
+constexpr Bytes first_bytes = 2_MiB;
+constexpr Bytes most_bytes = 256_MiB;
+/// As long as no more than this part of free memory waits for the disk, Linux lets nobody wait
+/// (vm.dirty_background_ratio is 10 by default).
+constexpr Bytes cached_part = 10;
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Memory that could be had without writing anything out; 0 where the system does not tell.
+Bytes available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word) {
+    if (word != "MemAvailable:") continue;
+    Bytes kibibytes = 0;
+    file >> kibibytes;
+    return kibibytes * 1_KiB;
+  }
+  return 0;
+}
+
+/// Records that are written and read, all of the same memory.
+class Sample {
+ public:
+  Sample(const std::string& directory, Bytes bytes)
+      : buffer_(static_cast<std::size_t>(std::min(bytes, RecordFile::block_bytes))),
+        file_(directory, pieces_of(bytes), /*compress=*/false) {
+    // Not all zeros, which some file systems would not store.
+    std::mt19937 random(1);
+    for (std::byte& byte : buffer_) byte = static_cast<std::byte>(random());
+    for (const RecordPiece& piece : file_.record()) {
+      into_.emplace_back(buffer_.data(), static_cast<std::size_t>(piece.bytes));
+    }
+    from_.assign(into_.begin(), into_.end());
+  }
+
+  Bytes slot_bytes() const { return file_.slot_bytes(); }
+
+  /// Seconds that it takes to write records into slots [0, records).
+  double write(std::uint32_t records, bool to_the_disk) {
+    const Stopwatch watch;
+    for (std::uint32_t slot = 0; slot < records; ++slot) {
+      file_.write({.slot = slot, .step = 0, .writing = records}, from_);
+    }
+    if (to_the_disk) fdatasync(file_.descriptor());
+    return watch.seconds();
+  }
+
+  /// Seconds that it takes to read them, of so many at most as it takes to know; per record.
+  double read_one(std::uint32_t records, bool from_the_disk) {
+    if (from_the_disk) posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+    const Stopwatch watch;
+    std::uint32_t slot = 0;
+    while (slot < records && (slot == 0 || watch.seconds() < 2 * enough_seconds)) {
+      file_.read({.slot = slot++, .step = 0, .writing = records}, into_);
+    }
+    return watch.seconds() / slot;
+  }
+
+ private:
+  static std::vector<RecordPiece> pieces_of(Bytes bytes) {
+    std::vector<RecordPiece> pieces;
+    for (; bytes > 0; bytes -= pieces.back().bytes) {
+      pieces.push_back({.bytes = std::min(bytes, RecordFile::block_bytes)});
+    }
+    return pieces;
+  }
+
+  std::vector<std::byte> buffer_;
+  RecordFile file_;
+  std::vector<std::span<std::byte>> into_;
+  std::vector<std::span<const std::byte>> from_;
+};
+
+}  // namespace
+
+DiskSeconds measure_disk(const std::string& directory, Bytes bytes, Bytes total) {
+  if (bytes <= 0 || total < 0) {
+    throw ArgumentError("[spill] records of " + std::to_string(bytes) + " bytes, " +
+                        std::to_string(total) +
+                        " in all, cannot be measured; give positive numbers");
+  }
+  const bool disk = total > available_memory() / cached_part;
+  // Of a large record a part, to be done soon.
+  const Bytes sampled = std::min(bytes, 2 * first_bytes);
+  Sample sample(directory, sampled);
+  const Bytes room = std::min(most_bytes, std::max(total, sampled) / sampled * sample.slot_bytes());
+  const auto records_in = [&](Bytes part) {
+    return static_cast<std::uint32_t>(std::max<Bytes>(part / sample.slot_bytes(), 1));
+  };
+  const std::uint32_t most = records_in(room);
+  std::uint32_t records = std::min(most, records_in(first_bytes));
+  double seconds = sample.write(records, disk);
+  while (seconds < enough_seconds && 2 * records <= most) {
+    records *= 2;
+    seconds = sample.write(records, disk);
+  }
+  const double scale = static_cast<double>(bytes) / static_cast<double>(sampled);
+  return {.write = scale * seconds / records, .read = scale * sample.read_one(records, disk)};
+}
+
+}  // namespace palimpsest

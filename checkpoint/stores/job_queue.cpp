@@ -1,0 +1,127 @@
+#include "checkpoint/stores/job_queue.h"
+
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace palimpsest {
+
+/// What a thread of TBB's that comes late may still look at when the queue is gone.
+struct JobQueue::State {
+  struct Job {
+    Key key;
+    std::function<void()> run;
+  };
+
+  std::mutex mutex;
+  std::condition_variable ended;  // a job has
+  std::deque<Job> jobs;           // the one that is running first
+  bool running = false;
+  bool offered = false;  // to TBB, whose thread has not come or is at work
+  std::map<Key, std::exception_ptr> failures;
+
+  bool has(Key key) const {
+    return std::any_of(jobs.begin(), jobs.end(), [&](const Job& job) { return job.key == key; });
+  }
+
+  void run_first(std::unique_lock<std::mutex>& lock) {
+    running = true;
+    Job& job = jobs.front();  // stays where it is while others are added
+    std::exception_ptr failure;
+    if (!failures.contains(job.key)) {
+      lock.unlock();
+      try {
+        job.run();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      job.run = nullptr;
+      lock.lock();
+    }
+    if (failure != nullptr) failures[job.key] = std::move(failure);
+    jobs.pop_front();
+    running = false;
+    ended.notify_all();
+  }
+
+  /// Carries out jobs, or waits for who does, while there are some that `left` says are wanted.
+  template <class Left>
+  void work_off(std::unique_lock<std::mutex>& lock, Left left) {
+    while (left()) {
+      if (running) {
+        ended.wait(lock);
+      } else {
+        run_first(lock);
+      }
+    }
+  }
+
+  /// What a thread of TBB's does. It goes when another thread runs a job, which offers the rest.
+  void run_all() {
+    std::unique_lock lock(mutex);
+    while (!running && !jobs.empty()) run_first(lock);
+    offered = false;
+  }
+
+  /// True when what is left must be offered to TBB, which the caller then does.
+  bool must_offer() { return !running && !jobs.empty() && !std::exchange(offered, true); }
+};
+
+struct JobQueue::Threads {
+  // A place for one thread, which no waiting one can take. Urgent, since the jobs are short and
+  // somebody waits for them.
+  tbb::task_arena arena{1, 0, tbb::task_arena::priority::high};
+};
+
+JobQueue::JobQueue() : state_(std::make_shared<State>()), threads_(std::make_unique<Threads>()) {}
+
+JobQueue::~JobQueue() {
+  std::unique_lock lock(state_->mutex);
+  state_->jobs.erase(state_->jobs.begin() + (state_->running ? 1 : 0), state_->jobs.end());
+  state_->ended.wait(lock, [&] { return !state_->running; });
+}
+
+void JobQueue::offer() {
+  threads_->arena.enqueue([state = state_] { state->run_all(); });
+}
+
+void JobQueue::add(Key key, std::function<void()> job) {
+  bool must_offer;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->jobs.push_back({key, std::move(job)});
+    must_offer = state_->must_offer();
+  }
+  if (must_offer) offer();
+}
+
+void JobQueue::wait(Key key) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.work_off(lock, [&] { return state.has(key); });
+  std::exception_ptr failure;
+  if (auto node = state.failures.extract(key)) failure = std::move(node.mapped());
+  const bool must_offer = state.must_offer();
+  lock.unlock();
+  if (must_offer) offer();
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void JobQueue::wait_all() {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  state.work_off(lock, [&] { return !state.jobs.empty(); });
+  if (state.failures.empty()) return;
+  const std::exception_ptr failure = state.failures.begin()->second;
+  state.failures.clear();
+  lock.unlock();
+  std::rethrow_exception(failure);
+}
+
+}  // namespace palimpsest

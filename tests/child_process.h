@@ -1,0 +1,58 @@
+#pragma once
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <string>
+
+namespace palimpsest {
+
+/// A process of its own that runs one test case of this program, which is hidden (`[.]`) and reads
+/// what it is to do from the environment variable `PALIMPSEST_TEST_CHILD`.
+class ChildProcess {
+ public:
+  ChildProcess(const char* test_case, const std::string& what) {
+    setenv(variable, what.c_str(), 1);
+    process_ = fork();
+    if (process_ == 0) {
+      dup2(STDERR_FILENO, STDOUT_FILENO);  // its totals are not those of this program
+      execl("/proc/self/exe", "child", test_case, static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    unsetenv(variable);
+    if (process_ < 0) throw std::runtime_error("no process can be made");
+  }
+  ~ChildProcess() {
+    if (process_ > 0) kill();
+  }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  /// What the parent gave for `what`; empty in no child.
+  static std::string task() {
+    const char* what = getenv(variable);
+    return what == nullptr ? "" : what;
+  }
+
+  /// Ends it as the system does when memory runs out.
+  void kill() {
+    ::kill(process_, SIGKILL);
+    wait();
+  }
+  /// Its exit code, -1 when a signal ended it.
+  int wait() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  static constexpr const char* variable = "PALIMPSEST_TEST_CHILD";
+  pid_t process_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace palimpsest {
+
+/// A directory that nothing else uses; it goes with this, and so does what is in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no directory in /tmp");
+  }
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Whole paths of what is in it.
+  std::vector<std::string> files() const {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      paths.push_back(entry.path().native());
+    }
+    return paths;
+  }
+
+ private:
+  std::string path_ = "/tmp/palimpsest-test-XXXXXX";
+};
+
+}  // namespace palimpsest
