@@ -54,6 +54,7 @@
 #include "checkpoint/chains/action.h"
 #include "checkpoint/chains/binomial.h"
 #include "checkpoint/chains/chain.h"
+#include "checkpoint/chains/online.h"
 #include "checkpoint/chains/optimal.h"
 #include "checkpoint/chains/two_tier.h"
 #include "checkpoint/checkpoint.h"

@@ -7,7 +7,8 @@ namespace palimpsest {
 /// One action of a schedule that reverses a chain of steps 0, 1, … from few snapshots of the states
 /// between them. State k is what step k reads; at the start state 0 is at hand. What is stored
 /// stays until its step is reversed: then its slot is free, so that the restore right before that
-/// may move instead of copying.
+/// may move instead of copying. Only while a chain of unknown length runs does a store give up what
+/// its slot holds (`OnlineSnapshots`).
 struct ChainAction {
   enum class Kind : std::uint8_t {
     store,    ///< copy the state at hand, state `step`, into `slot`

@@ -1,17 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "checkpoint/chains/action.h"
+#include "checkpoint/chains/online.h"
 
 namespace palimpsest::tests {
 
 /// Carries out the actions of a snapshot schedule, counts, and refuses what the rules forbid.
 class SnapshotMachine {
  public:
-  SnapshotMachine(std::uint32_t steps, std::uint32_t memory_slots) : left_(steps) {
+  SnapshotMachine(std::uint32_t steps, std::uint32_t memory_slots)
+      : left_(steps), runs_(steps + 1ull) {
     slots(ChainAction::Tier::memory).resize(memory_slots);
   }
 
@@ -34,16 +37,45 @@ class SnapshotMachine {
         break;
       case ChainAction::Kind::advance:
         require(at_hand_ && *at_hand_ < action.step && action.step < left_, "advances nowhere");
-        forward_steps += action.step - *at_hand_;
-        at_hand_ = action.step;
+        run_to(action.step);
         break;
       case ChainAction::Kind::reverse:
         require(at_hand_ == action.step && action.step + 1 == left_, "reverses another step");
+        run_to(left_);
         --left_;
-        ++forward_steps;
         at_hand_.reset();
     }
     ++actions;
+  }
+
+  /// Runs all steps as a chain that ends after them unforeseen. What is given up is overwritten.
+  SnapshotMachine& sweep(OnlineSnapshots& snapshots) {
+    auto& memory = slots(ChainAction::Tier::memory);
+    while (*at_hand_ < left_) {
+      if (const std::optional<ChainAction> store = snapshots.before_step()) {
+        require(store->kind == ChainAction::Kind::store, "does not store");
+        require(store->slot < memory.size(), "has too many snapshots");
+        memory[store->slot].reset();
+        run(*store);
+      }
+      run_to(*at_hand_ + 1);
+    }
+    require(snapshots.steps() == left_, "counts other steps");
+    for (const HeldState& held : snapshots.held()) {
+      require(memory[held.slot] == held.step, "is not held");
+    }
+    const auto empty = std::count(memory.begin(), memory.end(), std::nullopt);
+    require(snapshots.held().size() + static_cast<std::size_t>(empty) == memory.size(),
+            "holds more than it says");
+    return *this;
+  }
+
+  /// How often the step run most often was run, its run with the tape among these.
+  std::int64_t most_runs() const {
+    std::int64_t most = 0;
+    std::int64_t runs = 0;
+    for (const std::int64_t change : runs_) most = std::max(most, runs += change);
+    return most;
   }
 
   template <class Schedule>
@@ -63,11 +95,18 @@ class SnapshotMachine {
  private:
   using Slots = std::vector<std::optional<std::uint32_t>>;
   Slots& slots(ChainAction::Tier tier) { return tiers_[tier == ChainAction::Tier::disk ? 1 : 0]; }
+  void run_to(std::uint32_t step) {
+    forward_steps += step - *at_hand_;
+    ++runs_[*at_hand_];
+    --runs_[step];
+    at_hand_ = step;
+  }
   static void require(bool condition, const char* what) {
     if (!condition) throw std::logic_error(what);
   }
 
-  std::uint32_t left_;  // steps that are not reversed yet
+  std::uint32_t left_;              // steps that are not reversed yet
+  std::vector<std::int64_t> runs_;  // of each step, as the difference to the one before
   std::optional<std::uint32_t> at_hand_ = 0;
   Slots tiers_[2];
 };
