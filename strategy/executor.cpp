@@ -21,11 +21,19 @@ Bytes add(std::atomic<Bytes>& count, Bytes bytes, bool alone) {
   return sum;
 }
 
+/// Makes `most` at least `bytes`; the same.
+void raise(std::atomic<Bytes>& most, Bytes bytes, bool alone) {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  if (!alone) return raise_to(most, bytes);
+  if (most.load(relaxed) < bytes) most.store(bytes, relaxed);
+}
+
 }  // namespace
 
 Executor::Executor(std::shared_ptr<const Instructions> instructions)
     : instructions_(std::move(instructions)),
       operands_(instructions_->operands().begin(), instructions_->operands().end()),
+      numbers_(instructions_->number_count()),
       addresses_(instructions_->place_count()),
       buffers_(instructions_->open_at_start()),
       touched_(instructions_->open_at_start()) {
@@ -44,12 +52,13 @@ void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
   meter_ = &meter;
   arena_ = arena;
   settings_ = settings;
+  alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
   const auto note = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
   };
   try {
-    if (settings_.threads == 1 || !instructions_->any_long()) {
+    if (alone_) {
       run_serially();
     } else {
       run_in_parallel();
@@ -62,23 +71,26 @@ void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
 }
 
 void Executor::begin() {
+  if (!settings_.same_tape) make_numbers();
   std::fill(touched_.begin(), touched_.end(), 0);
   const std::span<const Interval> intervals = instructions_->intervals();
   if (arena_ != nullptr) {
     arena_->note(0, instructions_->arena_size());
-    for (std::size_t i = 0; i < intervals.size(); ++i) {
-      addresses_[i] = arena_->at(intervals[i].offset);
-    }
+    lay_out(arena_->at(0));
   } else {
     buffers_.resize(intervals.size());
+    laid_out_at_ = nullptr;
   }
-  live_ = 0;
-  highest_ = 0;
+  constexpr auto relaxed = std::memory_order_relaxed;
+  Bytes live = 0;
+  Bytes highest = 0;
   for (const Interval& interval : intervals.first(instructions_->open_at_start())) {
-    live_ += interval.bytes;
-    raise_to(highest_, interval.offset + interval.bytes);
+    live += interval.bytes;
+    highest = std::max(highest, interval.offset + interval.bytes);
   }
-  peak_live_ = live_.load();
+  live_.store(live, relaxed);
+  peak_live_.store(live, relaxed);
+  highest_.store(highest, relaxed);
   events_.clear();
   if (!settings_.profile) return;
   event_.assign(instructions_->steps().size(), none);
@@ -88,6 +100,20 @@ void Executor::begin() {
   }
   events_.resize(computes);
   start_ = std::chrono::steady_clock::now();
+}
+
+void Executor::lay_out(std::byte* start) {
+  if (laid_out_at_ == start) return;
+  laid_out_at_ = start;
+  const std::span<const Interval> intervals = instructions_->intervals();
+  for (std::size_t i = 0; i < intervals.size(); ++i) addresses_[i] = start + intervals[i].offset;
+}
+
+void Executor::make_numbers() {
+  for (const Instruction& instruction : instructions_->steps()) {
+    if (instruction.group == nullptr) continue;
+    instruction.group->make_numbers(*tape_, std::span(numbers_).subspan(instruction.first_number));
+  }
 }
 
 void Executor::run_serially() {
@@ -180,7 +206,8 @@ void Executor::compute(const Instruction& instruction) {
     scratch = {addresses_[workspace], static_cast<std::size_t>(bytes)};
   }
   if (instruction.group != nullptr) {
-    instruction.group->run(*tape_, inputs, outputs, scratch, settings_.threads);
+    const auto numbers = std::span(numbers_).subspan(instruction.first_number);
+    instruction.group->run(*tape_, inputs, outputs, numbers, scratch, settings_.threads);
   } else if (instruction.accumulates) {
     instruction.operation->accumulate({tape_->attributes(instruction.node), inputs, outputs,
                                        scratch, settings_.threads, settings_.round});
@@ -223,8 +250,8 @@ void Executor::open(std::uint32_t interval) {
     buffers_[interval] = meter_->allocate(place.bytes);
     addresses_[interval] = buffers_[interval].get();
   }
-  raise_to(highest_, place.offset + place.bytes);
-  raise_to(peak_live_, add(live_, place.bytes, settings_.threads == 1));
+  raise(highest_, place.offset + place.bytes, alone_);
+  raise(peak_live_, add(live_, place.bytes, alone_), alone_);
 }
 
 /// The two are one buffer, whose bytes have been counted.
@@ -239,7 +266,7 @@ void Executor::take_over(std::uint32_t interval) {
 void Executor::close(std::uint32_t interval) {
   if (arena_ == nullptr) buffers_[interval].reset();
   if (interval < touched_.size()) touched_[interval] = 1;
-  add(live_, -instructions_->intervals()[interval].bytes, settings_.threads == 1);
+  add(live_, -instructions_->intervals()[interval].bytes, alone_);
 }
 
 Buffer Executor::storage(Instructions::Place place) const {

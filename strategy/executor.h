@@ -20,6 +20,7 @@ class Executor {
     bool anomaly = false;     ///< stops where a kernel makes a NaN or an infinity
     bool profile = false;     ///< makes events
     std::uint32_t round = 0;  ///< as in `KernelCall`
+    bool same_tape = false;   ///< the nodes are those of the run before, attributes included
   };
 
   explicit Executor(std::shared_ptr<const Instructions> instructions);
@@ -57,6 +58,8 @@ class Executor {
   using Instruction = Instructions::Instruction;
 
   void begin();
+  void lay_out(std::byte* start);
+  void make_numbers();
   void run_serially();
   void run_in_parallel();
   void run_step(std::uint32_t step);
@@ -70,9 +73,11 @@ class Executor {
 
   std::shared_ptr<const Instructions> instructions_;
   std::vector<Operand> operands_;
-  std::vector<std::byte*> addresses_;  // by place
-  std::vector<Buffer> buffers_;        // by interval, without an arena
-  std::vector<char> touched_;          // by interval that is open from the start
+  std::vector<TileProgram::Number> numbers_;  // of groups
+  std::vector<std::byte*> addresses_;         // by place
+  std::byte* laid_out_at_ = nullptr;          // start of the arena that the addresses are of
+  std::vector<Buffer> buffers_;               // by interval, without an arena
+  std::vector<char> touched_;                 // by interval that is open from the start
   std::vector<std::atomic<std::uint32_t>> waiting_;
   std::vector<std::uint32_t> event_;  // by step
   std::vector<Event> events_;
@@ -83,6 +88,7 @@ class Executor {
   const Meter* meter_ = nullptr;
   const Arena* arena_ = nullptr;
   Settings settings_;
+  bool alone_ = true;  // no other thread runs steps
   std::atomic<Bytes> live_ = 0;
   std::atomic<Bytes> peak_live_ = 0;
   std::atomic<Bytes> highest_ = 0;

@@ -90,6 +90,10 @@ class Instructions::Builder {
     if (!operation.view) {
       instruction.operation = &operation;
       instruction.group = made_.lowered_->program(unit);
+      if (instruction.group != nullptr) {
+        instruction.first_number = made_.number_count_;
+        made_.number_count_ += instruction.group->number_count();
+      }
       instruction.accumulates = made_.lowered_->accumulates(unit);
       instruction.finishing = made_.lowered_->finishing(unit);
       instruction.is_long = graph_.cost(unit) >= long_time;

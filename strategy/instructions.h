@@ -27,6 +27,7 @@ class Instructions {
     std::uint32_t outputs = 0;
     std::uint32_t workspace = none;        ///< interval
     std::uint32_t closed = none;           ///< interval that a drop closes
+    std::uint32_t first_number = 0;        ///< of the group's, among those of all
     bool accumulates = false;              ///< the last input is added to what the operation makes
     const Finishing* finishing = nullptr;  ///< what the operation carries out
     bool is_long = false;                  ///< worth handing to another thread
@@ -45,6 +46,9 @@ class Instructions {
   /// The operands of all instructions: their types, and where they lie.
   std::span<const Operand> operands() const { return operands_; }
   std::span<const Place> places() const { return places_; }
+
+  /// How many numbers the groups of all instructions have.
+  std::uint32_t number_count() const { return number_count_; }
 
   std::span<const Interval> intervals() const { return intervals_; }
   /// How many of them, the first ones, are open from the start.
@@ -86,6 +90,7 @@ class Instructions {
   std::vector<ValueId> sources_;
   std::vector<Held> present_;
   std::vector<Held> results_;
+  std::uint32_t number_count_ = 0;
   std::uint32_t open_at_start_ = 0;
   Bytes present_bytes_ = 0;
   Bytes arena_size_ = 0;

@@ -26,10 +26,12 @@ template <class T, class Y>
 using BinaryKernel = void (*)(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step,
                               Y* y, std::int64_t n);
 
-/// y[i] = second(first(a[i·steps[0]], b[i·steps[1]]), c[i·steps[2]]) for i in [0, n), steps 0 or 1
-/// and one of the first two 1: two steps of arithmetic, each rounded. `inputs` are a, b and c.
-using PairKernel = void (*)(const std::byte* const* inputs, const std::int64_t* steps, std::byte* y,
-                            std::int64_t n);
+/// Two or three steps of arithmetic, each rounded: y[i] = second(first(a[i·steps[0]],
+/// b[i·steps[1]]), c[i·steps[2]]), or third of that and d[i·steps[3]], for i in [0, n), steps 0 or
+/// 1. `inputs` are a, b, c and d. Of two steps, one of the first two is 1; of three, all are but
+/// those of what is multiplied by.
+using ArithmeticKernel = void (*)(const std::byte* const* inputs, const std::int64_t* steps,
+                                  std::byte* y, std::int64_t n);
 
 /// One matrix product with the blocking and workspace given; see kernels/gemm.cpp.
 template <class T>
@@ -61,9 +63,12 @@ struct Kernels {
   const BinaryKernel<double, bool>* compare_f64;
   const BinaryKernel<std::int64_t, bool>* compare_i64;
   const BinaryKernel<std::int32_t, bool>* compare_i32;
-  /// Null where the first step is `none` or `subtract_from`, or the second is `none`.
-  PairKernel (*pair_f32)(ArithmeticStep first, ArithmeticStep second);
-  PairKernel (*pair_f64)(ArithmeticStep first, ArithmeticStep second);
+  /// Two steps where the third is `none`; null where one before it is, or the first is
+  /// `subtract_from`.
+  ArithmeticKernel (*arithmetic_f32)(ArithmeticStep first, ArithmeticStep second,
+                                     ArithmeticStep third);
+  ArithmeticKernel (*arithmetic_f64)(ArithmeticStep first, ArithmeticStep second,
+                                     ArithmeticStep third);
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
   void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null where the level has none

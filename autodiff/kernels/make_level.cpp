@@ -7,7 +7,7 @@ Kernels make_kernels() {
   add_unary(kernels);
   add_adjoint(kernels);
   add_binary(kernels);
-  add_pairs(kernels);
+  add_arithmetic(kernels);
   add_gemm(kernels);
   add_softmax(kernels);
   add_convolution(kernels);

@@ -15,19 +15,14 @@ class Builder {
     const NodeView view(tape_, node);
     const ValueId value = tape_.first_output(node);
     std::array<TileProgram::Slot, 3> operands{};
-    for (std::size_t i = 0; i < view.input_count(); ++i) {
-      operands[i] = slot_of(readings_.of(node, i), view.input(i).dtype);
-    }
+    for (std::size_t i = 0; i < view.input_count(); ++i) operands[i] = input_slot(node, i);
     std::uint32_t output = none;
     if (written) {
       output = static_cast<std::uint32_t>(group_.outputs.size());
       group_.outputs.push_back(value);
       group_.cost.bytes += static_cast<double>(tape_.bytes(value));
     }
-    group_.cost.flops += cost_of(view).flops;
-    slots_.emplace_back(value, group_.program.compute(
-                                   node, tape_.operation(node).pointwise(view), view.output().dtype,
-                                   std::span(operands).first(view.input_count()), output));
+    slots_.emplace_back(value, compute(view, operands, output));
   }
 
   /// A reduction of a value of the group.
@@ -50,6 +45,26 @@ class Builder {
   }
 
  private:
+  /// What a node reads as input `i`; as often as a value is read in its own shape, loaded once.
+  TileProgram::Slot input_slot(NodeId node, std::size_t i) {
+    const ValueId input = tape_.inputs(node)[i];
+    const bool whole = tape_.have_one_shape(input, tape_.first_output(node));
+    if (whole) {
+      const auto known = std::ranges::find(loaded_, input, &Loaded::first);
+      if (known != loaded_.end()) return known->second;
+    }
+    const TileProgram::Slot slot = slot_of(readings_.of(node, i), tape_.dtype(input));
+    if (whole) loaded_.emplace_back(input, slot);
+    return slot;
+  }
+
+  TileProgram::Slot compute(const NodeView& node, const std::array<TileProgram::Slot, 3>& operands,
+                            std::uint32_t output) {
+    group_.cost.flops += cost_of(node).flops;
+    return group_.program.compute(node.id(), node.operation().pointwise(node), node.output().dtype,
+                                  std::span(operands).first(node.input_count()), output);
+  }
+
   TileProgram::Slot slot_of(const Reading& reading, DType dtype) {
     const ValueId value = reading.value();
     const bool number = readings_.is_number(value);
@@ -88,7 +103,9 @@ class Builder {
   const Tape& tape_;
   const Readings& readings_;
   GroupProgram group_;
-  std::vector<std::pair<ValueId, TileProgram::Slot>> slots_;  // of values as they are, in order
+  using Loaded = std::pair<ValueId, TileProgram::Slot>;
+  std::vector<Loaded> slots_;   // of values as they are, in order
+  std::vector<Loaded> loaded_;  // of what nodes read, in their shape
 };
 
 }  // namespace

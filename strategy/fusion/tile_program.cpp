@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "autodiff/execute.h"
 #include "autodiff/kernels/shares.h"
 
 namespace palimpsest {
@@ -41,10 +42,16 @@ TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, DTyp
     constants_.push_back({kernel, node, number});
     return number;
   }
+  if (output != none) outputs_ = std::max(outputs_, output + 1);
   const Slot slot = add(output == none ? SlotInfo{Place::tile, 0, bytes}
                                        : SlotInfo{Place::output, output, bytes});
-  Instruction instruction{
-      kernel, nullptr, dtype, node, slot, static_cast<std::uint32_t>(inputs.size()), {}};
+  Instruction instruction{kernel,
+                          nullptr,
+                          {kernel.arithmetic},
+                          dtype,
+                          node,
+                          slot,
+                          static_cast<std::uint32_t>(inputs.size())};
   std::transform(inputs.begin(), inputs.end(), instruction.inputs.begin(), [&](Slot input) {
     return kernel.steps || slots_[input].step == 1 ? input : spread(input);
   });
@@ -53,6 +60,7 @@ TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, DTyp
 }
 
 void TileProgram::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
+  outputs_ = std::max(outputs_, output + 1);
   folds_.push_back({kernel, node, input, output});
 }
 
@@ -63,19 +71,19 @@ void TileProgram::give(NodeId node, const Attributes& given) {
 }
 
 TileProgram::Slot TileProgram::spread(Slot slot) {
-  const auto known = std::find_if(spread_.begin(), spread_.end(),
-                                  [&](const auto& pair) { return pair.first == slot; });
-  if (known != spread_.end()) return known->second;
+  const auto known = std::ranges::find(spread_, slot, &Spread::one);
+  if (known != spread_.end()) return known->tile;
   const SlotInfo one = slots_[slot];
   const Slot tile = add({Place::tile, 0, one.element_bytes});
-  spread_.emplace_back(slot, tile);
+  spread_.push_back({slot, tile});
   return tile;
 }
 
 void TileProgram::finish() {
-  pair_arithmetic();
+  join_arithmetic();
   place_tiles();
   resolve();
+  find_seams();
   cut();
 }
 
@@ -98,7 +106,7 @@ void TileProgram::place_tiles() {
     take(slot);
     last_read[slot] = instructions_.size();  // for the next tile
   };
-  for (const auto& [number, tile] : spread_) keep(tile);
+  for (const Spread& spread : spread_) keep(spread.tile);
   for (const Load& load : loads_) take(load.slot);
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
     take(instructions_[i].output);
@@ -118,33 +126,74 @@ void TileProgram::place_tiles() {
       });
   const std::int64_t fitting = cache_bytes / (widest_ * std::max<std::int64_t>(arrays, 1));
   tile_elements_ = std::clamp(fitting / line * line, smallest_tile, largest_tile);
+  if (folds_.empty()) {
+    // Of one length, as far as that goes.
+    const std::int64_t tiles = std::max<std::int64_t>(divide_up(elements_, tile_elements_), 1);
+    tile_elements_ = round_up(std::max<std::int64_t>(divide_up(elements_, tiles), 1), line);
+    return;
+  }
   tile_elements_ = std::min(tile_elements_, round_up(std::max<std::int64_t>(elements_, 1), line));
-  if (folds_.empty()) return;
   // Whole results, or pieces of one.
   const std::int64_t row = folds_[0].kernel.elements;
   const std::int64_t unit = row <= tile_elements_ ? row : FoldKernel::piece;
   tile_elements_ = std::max(tile_elements_ / unit * unit, unit);
 }
 
+TileProgram::Address TileProgram::address(Slot slot) const {
+  const auto& [place, index, bytes, step, offset] = slots_[slot];
+  switch (place) {
+    case Place::number:
+      return {0, index * std::int64_t{sizeof(Number)}, 0};
+    case Place::tile:
+      return {1, index * tile_bytes(), 0};
+    case Place::output:
+      return {2 + index, 0, bytes};
+    case Place::input:
+      break;
+  }
+  return {2 + outputs_ + index, offset * bytes, step * bytes};
+}
+
 /// What instructions need to know of their slots, gathered for running.
 void TileProgram::resolve() {
-  const auto move = [&](const SlotInfo& slot) {
-    const bool moves = slot.place == Place::input || slot.place == Place::output;
-    return moves ? slot.step * slot.element_bytes : 0;
-  };
-  for (Fold& fold : folds_) fold.move = move(slots_[fold.input]);
+  for (Fold& fold : folds_) fold.from = address(fold.input);
+  for (Load& load : loads_) load.tile = address(load.slot);
+  for (Spread& spread : spread_) {
+    spread.from = address(spread.one);
+    spread.to = address(spread.tile);
+  }
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
     Instruction& instruction = instructions_[i];
-    instruction.output_move = move(slots_[instruction.output]);
+    instruction.to = address(instruction.output);
     for (std::uint32_t k = 0; k < instruction.input_count; ++k) {
       const Slot slot = instruction.inputs[k];
       instruction.steps[k] = slots_[slot].step;
-      instruction.moves[k] = move(slots_[slot]);
+      instruction.from[k] = address(slot);
       for (Load& load : loads_) {
         if (load.slot == slot) load.readers.push_back({i, k});
       }
     }
   }
+}
+
+/// Tiles end where a part of a load meets the next one, so that most of them find what they read
+/// in a row in memory. What is put together around there takes a few cache lines.
+void TileProgram::find_seams() {
+  constexpr std::int64_t shortest = 128;  // that is worth tiles of its own
+  constexpr std::int64_t around = 16;
+  if (!folds_.empty()) return;  // which take longer pieces
+  std::vector<std::int64_t> meetings;
+  for (const Load& load : loads_) {
+    for (const Part& part : load.parts) meetings.push_back(part.begin);
+  }
+  std::ranges::sort(meetings);
+  std::int64_t end = 0;  // of what is put together
+  for (const std::int64_t meeting : meetings) {
+    const std::int64_t begin = meeting / around * around;
+    if (begin - end >= shortest) seams_.insert(seams_.end(), {end, begin});
+    if (meeting > 0) end = std::max(end, std::min(round_up(meeting, around), elements_));
+  }
+  if (elements_ - end >= shortest) seams_.push_back(end);
 }
 
 void TileProgram::cut() {
@@ -184,19 +233,17 @@ bool TileProgram::may_write_over(std::uint32_t output, std::uint32_t input) cons
          std::ranges::none_of(folds_, is_input, &Fold::input);
 }
 
-Bytes TileProgram::tile_bytes() const { return round_up(tile_elements_ * widest_, number_bytes); }
+Bytes TileProgram::tile_bytes() const { return aligned(tile_elements_ * widest_); }
 
 /// Bytes of a thread's part of the workspace.
 Bytes TileProgram::share() const {
-  return numbers_ * number_bytes + tiles_ * tile_bytes() +
-         static_cast<Bytes>(folds_.size()) * FoldKernel::state_bytes;
+  return tiles_ * tile_bytes() + static_cast<Bytes>(folds_.size()) * FoldKernel::state_bytes;
 }
 
 /// Bytes before the threads' parts, for the totals of segments where results have several.
 Bytes TileProgram::totals() const {
   if (folds_.empty() || cut_.segments == 1) return 0;
-  return round_up(static_cast<Bytes>(folds_.size()) * cut_.count * FoldKernel::total_bytes,
-                  number_bytes);
+  return aligned(static_cast<Bytes>(folds_.size()) * cut_.count * FoldKernel::total_bytes);
 }
 
 Bytes TileProgram::workspace(int threads) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -18,12 +19,16 @@ namespace palimpsest {
 /// memory.
 ///
 /// A small register program, interpreted per tile. Its instructions are the kernels the nodes run
-/// by themselves, or pairs of steps of arithmetic with the same roundings, so that every element
-/// has the same bits, however it is cut into tiles.
+/// by themselves, or two or three steps of arithmetic at once with the same roundings, so that
+/// every element has the same bits, however it is cut into tiles.
 class TileProgram {
  public:
   /// Names an operand of an instruction.
   using Slot = std::uint32_t;
+  /// Holds one element of any dtype.
+  struct alignas(8) Number {
+    std::array<std::byte, 8> bytes;
+  };
 
   /// A program over `elements` elements.
   explicit TileProgram(std::int64_t elements) : elements_(elements) {}
@@ -46,7 +51,7 @@ class TileProgram {
   void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
   /// Makes the number of `node`, if it makes one here, of `given` whatever the tape holds.
   void give(NodeId node, const Attributes& given);
-  /// Pairs steps of arithmetic and gives slots that are no longer read to later ones; to be called
+  /// Joins steps of arithmetic and gives slots that are no longer read to later ones; to be called
   /// once, after the last instruction.
   void finish();
 
@@ -55,23 +60,32 @@ class TileProgram {
   /// then. Their elements have to be of one dtype, and as many.
   bool may_write_over(std::uint32_t output, std::uint32_t input) const;
 
+  /// How many numbers the nodes were given, or make.
+  std::uint32_t number_count() const { return numbers_; }
+  /// Writes these to `numbers`, of nodes with the attributes that `tape` holds.
+  void make_numbers(const Tape& tape, std::span<Number> numbers) const;
+
   /// Bytes of scratch for `threads` threads.
   Bytes workspace(int threads) const;
-  /// Runs the program; `tape` holds the attributes of the nodes.
+  /// Runs the program with numbers that `make_numbers` made of this tape.
   void run(const Tape& tape, std::span<const Operand> inputs, std::span<const Operand> outputs,
-           std::span<std::byte> workspace, int threads) const;
+           std::span<const Number> numbers, std::span<std::byte> workspace, int threads) const;
 
  private:
-  /// A cache line for each number.
-  static constexpr std::int64_t number_bytes = 64;
-
   enum class Place : std::uint8_t { input, output, number, tile };
   struct SlotInfo {
     Place place;
-    std::uint32_t index;  // of the input, the output or, in the workspace, the number or tile
+    std::uint32_t index;  // of the input, the output, the number or, in the workspace, the tile
     std::int64_t element_bytes;
     std::int64_t step = 1;    // 0 when every element is the same one
     std::int64_t offset = 0;  // of the first element, in an input
+  };
+  /// Where the first element of a slot lies: bytes behind the numbers, the tiles, an output or an
+  /// input, in this order. `move` leads to the next one's place, in a tile not at all.
+  struct Address {
+    std::uint32_t base = 0;
+    std::int64_t offset = 0;
+    std::int64_t move = 0;
   };
   /// A number that a node was given, and the slot it is read from.
   struct Given {
@@ -88,15 +102,16 @@ class TileProgram {
   };
   struct Instruction {
     PointwiseKernel kernel;
-    PairKernel pair = nullptr;  ///< what runs instead of `kernel`
-    DType dtype;                ///< of the output
+    ArithmeticKernel joined = nullptr;           ///< what runs instead of `kernel`
+    std::array<ArithmeticStep, 3> arithmetic{};  ///< what that does
+    DType dtype;                                 ///< of the output
     NodeId node;
     Slot output;
     std::uint32_t input_count;
-    std::array<Slot, 3> inputs;
-    std::array<std::int64_t, 3> steps{};  ///< of the inputs, in elements
-    std::array<std::int64_t, 3> moves{};  ///< from one tile to the next, in bytes an element
-    std::int64_t output_move = 0;
+    std::array<Slot, 4> inputs{};
+    std::array<std::int64_t, 4> steps{};  ///< of the inputs, in elements
+    std::array<Address, 4> from{};
+    Address to{};
   };
   /// An input of an instruction.
   struct Reader {
@@ -108,13 +123,21 @@ class TileProgram {
     DType dtype;
     std::vector<Part> parts;
     std::vector<Reader> readers = {};
+    Address tile = {};
   };
   struct Fold {
     FoldKernel kernel;
     NodeId node;
     Slot input;
     std::uint32_t output;
-    std::int64_t move = 0;  ///< as `moves`
+    Address from = {};
+  };
+  /// One element, and the tile it fills.
+  struct Spread {
+    Slot one;
+    Slot tile;
+    Address from = {};
+    Address to = {};
   };
   /// How the elements are cut for several threads: the segments of reductions, or elements.
   struct Cut {
@@ -135,11 +158,18 @@ class TileProgram {
 
   Slot add(SlotInfo slot);
   Slot spread(Slot slot);
-  void pair_arithmetic();
-  bool make_pair(Instruction& second, std::size_t input, const Instruction& first);
+  void join_arithmetic();
+  bool join(Instruction& last, std::size_t input, const Instruction& before);
+  bool add_second(Instruction& last, ArithmeticStep end, std::size_t other,
+                  const Instruction& before);
+  bool add_third(Instruction& last, ArithmeticStep end, std::size_t other,
+                 const Instruction& before);
+  std::int64_t step_of(const Instruction& instruction, std::size_t input) const;
   Slot operand(const Instruction& instruction, std::size_t input);
   void place_tiles();
+  Address address(Slot slot) const;
   void resolve();
+  void find_seams();
   void cut();
   Bytes tile_bytes() const;
   Bytes share() const;
@@ -148,14 +178,16 @@ class TileProgram {
   std::int64_t elements_;
   std::vector<SlotInfo> slots_;
   std::vector<Load> loads_;
-  std::vector<std::pair<Slot, Slot>> spread_;  // one element, and the tile it fills
-  std::vector<Given> given_;                   // written once for all tiles of a thread's part
-  std::vector<Constant> constants_;            // the same, computed
+  std::vector<Spread> spread_;  // filled once for all tiles of a thread's part
+  std::vector<Given> given_;
+  std::vector<Constant> constants_;
   std::vector<Instruction> instructions_;
   std::vector<Fold> folds_;
-  std::uint32_t numbers_ = 0;  // in the workspace
-  std::uint32_t tiles_ = 0;    // there, behind them
+  std::uint32_t numbers_ = 0;
+  std::uint32_t tiles_ = 0;  // in the workspace
+  std::uint32_t outputs_ = 0;
   std::int64_t tile_elements_ = 0;
+  std::vector<std::int64_t> seams_;  // elements that a tile begins with
   Cut cut_{};
   std::int64_t widest_ = 1;  // bytes of the elements of any slot
 };

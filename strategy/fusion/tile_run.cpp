@@ -12,34 +12,58 @@ void fill_elements(DType dtype, std::byte* to, std::int64_t n, double number) {
         [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(to), n, convert_element<T>(number)); });
 }
 
+/// Room for as many as there are, without allocating where there are few.
+template <class T, std::size_t few>
+class Room {
+ public:
+  std::span<T> take(std::size_t count) {
+    if (count > few) many_.resize(count);
+    return {count > few ? many_.data() : few_.data(), count};
+  }
+
+ private:
+  std::array<T, few> few_;
+  std::vector<T> many_;
+};
+
 }  // namespace
 
 /// One thread that walks a stretch of tiles: where its instructions read and write.
 class TileProgram::Run {
  public:
   Run(const TileProgram& program, const Tape& tape, std::span<const Operand> inputs,
-      std::span<const Operand> outputs, std::byte* totals, std::byte* scratch)
+      std::span<const Operand> outputs, std::span<const Number> numbers, std::byte* totals,
+      std::byte* scratch)
       : program_(program),
         cut_(program.cut_),
         tape_(tape),
         inputs_(inputs),
         outputs_(outputs),
         totals_(totals),
-        scratch_(scratch),
-        tiles_(scratch + program.numbers_ * number_bytes),
-        tile_bytes_(program.tile_bytes()),
-        states_(tiles_ + program.tiles_ * tile_bytes_) {}
+        states_(scratch + program.tiles_ * program.tile_bytes()) {
+    bases_ = base_room_.take(2 + outputs.size() + inputs.size());
+    // Nothing writes to a number.
+    bases_[0] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers.data()));
+    bases_[1] = scratch;
+    auto base = bases_.begin() + 2;
+    for (const Operand& output : outputs) *base++ = output.data;
+    for (const Operand& input : inputs) *base++ = input.data;
+  }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   void walk(std::int64_t begin, std::int64_t end) {
-    make_numbers(std::min(program_.tile_elements_, end - begin));
+    for (const Spread& spread : program_.spread_) fill(spread);
     start_at(begin);
+    auto seam = std::ranges::upper_bound(program_.seams_, begin);
     for (std::int64_t first = begin, n = 0; first < end; first += n) {
-      n = std::min(program_.tile_elements_, end_of_tile(first, end) - first);
+      if (seam != program_.seams_.end() && *seam == first) ++seam;
+      const std::int64_t stop = seam != program_.seams_.end() ? std::min(*seam, end) : end;
+      n = std::min(program_.tile_elements_, end_of_tile(first, stop) - first);
       for (const Load& load : program_.loads_) fill(load, first, n);
       for (std::size_t i = 0; i < calls_.size(); ++i) {
         execute(program_.instructions_[i], calls_[i], n);
+        if (first + n < end) move(program_.instructions_[i], calls_[i], n);
       }
       for (std::size_t i = 0; i < program_.folds_.size(); ++i) fold(i, first, n);
     }
@@ -48,51 +72,30 @@ class TileProgram::Run {
  private:
   /// Where an instruction reads and writes in the tile that is next.
   struct Call {
-    std::array<const std::byte*, 3> inputs;
+    std::array<const std::byte*, 4> inputs;
     std::byte* output;
   };
 
-  /// Where the first element of a slot lies.
-  std::byte* place(Slot slot) const {
-    const SlotInfo& info = program_.slots_[slot];
-    switch (info.place) {
-      case Place::input:
-        return inputs_[info.index].data + info.offset * info.element_bytes;
-      case Place::output:
-        return outputs_[info.index].data;
-      case Place::number:
-        return scratch_ + info.index * number_bytes;
-      case Place::tile:
-        break;
-    }
-    return tiles_ + info.index * tile_bytes_;
+  std::byte* place(const Address& address, std::int64_t element = 0) const {
+    return bases_[address.base] + address.offset + element * address.move;
   }
 
-  void make_numbers(std::int64_t tile) const {
-    for (const Given& given : program_.given_) {
-      given.write(tape_.attributes(given.node), place(given.slot));
-    }
-    for (const auto& [kernel, node, output, given] : program_.constants_) {
-      const Attributes& attributes = given.empty() ? tape_.attributes(node) : given;
-      kernel.run({attributes, {}, {}, place(output), 1});
-    }
-    for (const auto& [number, spread] : program_.spread_) {
-      Gather(Shape{tile}, {})
-          .copy(place(number), place(spread), 0, tile, program_.slots_[number].element_bytes);
-    }
+  void fill(const Spread& spread) const {
+    static const Gather same(Shape{1}, {});
+    same.copy(place(spread.from), place(spread.to), 0, program_.tile_elements_,
+              program_.slots_[spread.one].element_bytes);
   }
 
   void start_at(std::int64_t element) {
-    const std::size_t count = program_.instructions_.size();
-    if (count > few_.size()) many_.resize(count);
-    calls_ = {count > few_.size() ? many_.data() : few_.data(), count};
-    for (std::size_t i = 0; i < count; ++i) {
-      const Instruction& instruction = program_.instructions_[i];
+    const std::vector<Instruction>& instructions = program_.instructions_;
+    calls_ = call_room_.take(instructions.size());
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      const Instruction& instruction = instructions[i];
       calls_[i].inputs = {};
       for (std::uint32_t k = 0; k < instruction.input_count; ++k) {
-        calls_[i].inputs[k] = place(instruction.inputs[k]) + element * instruction.moves[k];
+        calls_[i].inputs[k] = place(instruction.from[k], element);
       }
-      calls_[i].output = place(instruction.output) + element * instruction.output_move;
+      calls_[i].output = place(instruction.to, element);
     }
   }
 
@@ -106,7 +109,7 @@ class TileProgram::Run {
 
   const std::byte* row_or_tile(const Load& load, std::int64_t first, std::int64_t n) const {
     const std::int64_t element_bytes = program_.slots_[load.slot].element_bytes;
-    std::byte* const tile = place(load.slot);
+    std::byte* const tile = place(load.tile);
     for (const Part& part : load.parts) {
       const std::int64_t begin = std::max(first, part.begin);
       const std::int64_t end = std::min(first + n, part.end);
@@ -135,7 +138,7 @@ class TileProgram::Run {
     const Fold& fold = program_.folds_[index];
     const FoldKernel& kernel = fold.kernel;
     std::byte* const state = states_ + static_cast<std::int64_t>(index) * FoldKernel::state_bytes;
-    const std::byte* x = place(fold.input) + first * fold.move;
+    const std::byte* x = place(fold.from, first);
     const std::int64_t element_bytes = program_.slots_[fold.input].element_bytes;
     for (const std::int64_t end = first + n; first < end;) {
       const std::int64_t part = cut_.part(first);
@@ -159,15 +162,25 @@ class TileProgram::Run {
     }
   }
 
-  void execute(const Instruction& instruction, Call& call, std::int64_t n) const {
-    if (instruction.pair != nullptr) {
-      instruction.pair(call.inputs.data(), instruction.steps.data(), call.output, n);
+  void execute(const Instruction& instruction, const Call& call, std::int64_t n) const {
+    if (instruction.joined != nullptr) {
+      instruction.joined(call.inputs.data(), instruction.steps.data(), call.output, n);
     } else {
-      instruction.kernel.run(
-          {tape_.attributes(instruction.node), call.inputs, instruction.steps, call.output, n});
+      const auto& [a, b, c, d] = call.inputs;
+      const auto& steps = instruction.steps;
+      instruction.kernel.run({tape_.attributes(instruction.node),
+                              {a, b, c},
+                              {steps[0], steps[1], steps[2]},
+                              call.output,
+                              n});
     }
-    for (std::size_t k = 0; k < call.inputs.size(); ++k) call.inputs[k] += n * instruction.moves[k];
-    call.output += n * instruction.output_move;
+  }
+
+  static void move(const Instruction& instruction, Call& call, std::int64_t n) {
+    for (std::uint32_t k = 0; k < instruction.input_count; ++k) {
+      call.inputs[k] += n * instruction.from[k].move;
+    }
+    call.output += n * instruction.to.move;
   }
 
   const TileProgram& program_;
@@ -176,25 +189,37 @@ class TileProgram::Run {
   std::span<const Operand> inputs_;
   std::span<const Operand> outputs_;
   std::byte* totals_;
-  std::byte* scratch_;
-  std::byte* tiles_;
-  std::int64_t tile_bytes_;
   std::byte* states_;
-  std::array<Call, 32> few_;  // without allocating
-  std::vector<Call> many_;
+  Room<std::byte*, 24> base_room_;
+  Room<Call, 16> call_room_;
+  std::span<std::byte*> bases_;
   std::span<Call> calls_;
 };
 
+void TileProgram::make_numbers(const Tape& tape, std::span<Number> numbers) const {
+  const auto place = [&](Slot slot) { return numbers[slots_[slot].index].bytes.data(); };
+  for (const Given& given : given_) {
+    given.write(tape.attributes(given.node), place(given.slot));
+  }
+  for (const auto& [kernel, node, output, given] : constants_) {
+    kernel.run({given.empty() ? tape.attributes(node) : given, {}, {}, place(output), 1});
+  }
+}
+
 void TileProgram::run(const Tape& tape, std::span<const Operand> inputs,
-                      std::span<const Operand> outputs, std::span<std::byte> workspace,
-                      int threads) const {
+                      std::span<const Operand> outputs, std::span<const Number> numbers,
+                      std::span<std::byte> workspace, int threads) const {
   std::byte* totals = workspace.data();
-  Shares(cut_.count, cut_.grain, share(), threads)
-      .run(workspace.subspan(static_cast<std::size_t>(this->totals())), [&](std::int64_t begin,
-                                                                            std::int64_t end,
-                                                                            std::byte* scratch) {
-        Run(*this, tape, inputs, outputs, totals, scratch).walk(cut_.begin(begin), cut_.begin(end));
-      });
+  const auto shares = workspace.subspan(static_cast<std::size_t>(this->totals()));
+  if (cut_.count <= cut_.grain) {
+    Run(*this, tape, inputs, outputs, numbers, totals, shares.data()).walk(0, elements_);
+  } else {
+    Shares(cut_.count, cut_.grain, share(), threads)
+        .run(shares, [&](std::int64_t begin, std::int64_t end, std::byte* scratch) {
+          Run(*this, tape, inputs, outputs, numbers, totals, scratch)
+              .walk(cut_.begin(begin), cut_.begin(end));
+        });
+  }
   if (cut_.segments == 1) return;
   for (const Fold& fold : folds_) {
     const Operand& output = outputs[fold.output];
