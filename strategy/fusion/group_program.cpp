@@ -53,9 +53,38 @@ class Builder {
       const auto known = std::ranges::find(loaded_, input, &Loaded::first);
       if (known != loaded_.end()) return known->second;
     }
-    const TileProgram::Slot slot = slot_of(readings_.of(node, i), tape_.dtype(input));
+    const Reading reading = readings_.of(node, i);
+    const Moved* const moved = readings_.moved(input);
+    const TileProgram::Slot slot =
+        moved != nullptr ? run_moved(*moved, reading) : slot_of(reading, tape_.dtype(input));
     if (whole) loaded_.emplace_back(input, slot);
     return slot;
+  }
+
+  /// Runs the nodes on what they read at the places of the reading.
+  TileProgram::Slot run_moved(const Moved& moved, const Reading& reading) {
+    std::vector<Loaded> made;
+    for (const NodeId node : moved.nodes) {
+      const NodeView view(tape_, node);
+      std::array<TileProgram::Slot, 3> operands{};
+      for (std::size_t i = 0; i < view.input_count(); ++i) {
+        Reading own = readings_.of(node, i);
+        const ValueId value = own.value();
+        const auto known = std::ranges::find(made, value, &Loaded::first);
+        if (known != made.end()) {
+          operands[i] = known->second;
+          continue;
+        }
+        if (own.in_order && !readings_.is_number(value)) {
+          own = reading;
+          for (ReadPart& part : own.parts) part.value = value;
+        }
+        operands[i] = slot_of(own, view.input(i).dtype);
+        made.emplace_back(value, operands[i]);
+      }
+      made.emplace_back(tape_.first_output(node), compute(view, operands, none));
+    }
+    return made.back().second;
   }
 
   TileProgram::Slot compute(const NodeView& node, const std::array<TileProgram::Slot, 3>& operands,

@@ -38,6 +38,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
       fold_(tape.node_count()),
       accumulation_(tape.node_count(), none),
       finishing_(tape.node_count(), none),
+      moved_of_(tape.node_count(), none),
       read_whole_(wanted) {
   for (NodeId node = tape.node_count(); node-- > 0;) {
     if (!needed_[node]) continue;
@@ -49,6 +50,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
   }
   accumulate();
   finish();
+  find_moved();
   first_link_.reserve(tape.node_count() + 1);
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
@@ -114,6 +116,10 @@ void Readings::link(NodeId node) {
     }
     if (!pointwise_[node]) {
       links_.push_back({tape_.inputs(node)[i], false});
+      continue;
+    }
+    if (const Moved* made = moved(tape_.inputs(node)[i])) {
+      for (const ValueId read : made->read) links_.push_back({read, false});
       continue;
     }
     const Reading reading = of(node, i);

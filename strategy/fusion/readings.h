@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,9 +36,17 @@ struct Link {
   bool in_order;
 };
 
+/// Elementwise nodes that make what one other reads rolled. They run where that does, on elements
+/// in its order, so that it is not in memory for that; those that others read too run there as
+/// well.
+struct Moved {
+  std::vector<NodeId> nodes;  ///< in order; the last one makes what is rolled
+  std::vector<ValueId> read;  ///< from memory
+};
+
 /// Finds out what elementwise nodes read when they look through nodes that only move elements:
 /// such a node need not run, unless others read it too. Nor need a product that a sum makes itself,
-/// or a node that carries out another on what it makes.
+/// a node that carries out another on what it makes, or what is made where it is read.
 class Readings {
  public:
   /// `needed` marks the nodes that have to run, `wanted` the values that must be there afterwards
@@ -60,6 +69,11 @@ class Readings {
   const Finishing* finishing(NodeId node) const {
     return finishing_[node] == none ? nullptr : &finishings_[finishing_[node]];
   }
+  /// What makes what a node reads as an input, as it is read; null where that lies in memory.
+  const Moved* moved(ValueId input) const {
+    const std::uint32_t found = moved_of_[tape_.producer(input)];
+    return found == none ? nullptr : &moved_[found];
+  }
   bool is_needed(NodeId node) const { return needed_[node]; }
   /// What a needed node reads; numbers are left out where a pointwise node makes them itself.
   std::span<const Link> links(NodeId node) const {
@@ -70,8 +84,11 @@ class Readings {
   Reading of(NodeId node, std::size_t i) const;
 
  private:
+  class Moving;
+
   void accumulate();
   void finish();
+  void find_moved();
   void read_from_memory(ValueId value);
   void link(NodeId node);
   bool only_moves(NodeId node) const;
@@ -88,6 +105,8 @@ class Readings {
   std::vector<std::uint32_t> accumulation_;  // by node
   std::vector<Finishing> finishings_;
   std::vector<std::uint32_t> finishing_;  // by node
+  std::vector<Moved> moved_;
+  std::vector<std::uint32_t> moved_of_;  // by node that rolls it
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
   std::vector<bool> read_whole_;  // by value: wanted, or read by a node that is not elementwise

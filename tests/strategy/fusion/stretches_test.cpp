@@ -108,6 +108,46 @@ TEST_CASE("stretches of several arrays and numbers meet anywhere") {
   }
 }
 
+TEST_CASE("what a roll alone reads is made where the roll is read") {
+  const auto computed = [](Var (*call)(const Var& x, const Var& y)) {
+    const auto run = [&](bool fuse) {
+      Tape tape;
+      const Var x = tape.parameter(Tensor::uniform({1000}, 1, -1, 1));
+      const Var y = tape.parameter(Tensor::uniform({1000}, 2, -1, 1));
+      const Var value = call(x, y);
+      const auto computed = evaluate({&value, 1}, {.threads = 1, .fuse = fuse}).computed;
+      return std::pair(computed, value.value());
+    };
+    const auto [together, bits] = run(true);
+    CHECK(same_bits(bits, run(false).second));
+    return together;
+  };
+  CHECK(computed([](const Var& x, const Var& y) { return roll(tanh(x * 2.0), 3, 0) + y; }) == 1);
+  CHECK(computed([](const Var& x, const Var& y) { return roll(x * y * mean(y), 3, 0) + y; }) == 2);
+  CHECK(computed([](const Var& x, const Var& y) { return roll(0.5 * x + x * x, 3, 0) - y; }) == 1);
+  // Read by others too, made of two arrays that nothing holds, or with numbers between.
+  CHECK(computed([](const Var& x, const Var& y) {
+          const Var z = tanh(x);
+          return roll(z, 3, 0) + z * y;
+        }) == 2);
+  CHECK(computed([](const Var& x, const Var& y) {
+          return roll(cumsum(x, 0) * cumsum(y, 0), 3, 0) + y;
+        }) == 4);
+  CHECK(computed([](const Var& x, const Var& y) {
+          return pad(slice(tanh(x), 0, {0, 990}), {{10, 0}}) + y;
+        }) == 2);
+}
+
+TEST_CASE("the adjoint of a step that reads its neighbours is one pass") {
+  Tape tape;
+  const Var u = tape.parameter(Tensor::uniform({1000}, 1, -1, 1));
+  const Var left = roll(u, 1, 0);
+  const Var next = u - 0.3 * (u - left) + 0.1 * (roll(u, -1, 0) - 2.0 * u + left);
+  const Var adjoint = tape.constant(Tensor::uniform({1000}, 2, -1, 1));
+  const std::vector<Var> gradient = vjp({&next, 1}, {&u, 1}, {&adjoint, 1});
+  CHECK(evaluate(gradient, {.threads = 1}).computed == 1);
+}
+
 TEST_CASE("runs of a program read their stretches where they lie now") {
   Var state;
   const auto step = [](const Var& u) {
