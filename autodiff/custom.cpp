@@ -96,9 +96,6 @@ CustomOperation::CustomOperation(CustomDefinition definition) {
 }
 
 Var CustomOperation::operator()(Tape& tape, std::span<const Var> inputs, Where where) const {
-  for (const Var& input : inputs) {
-    if (!input.belongs_to(tape)) throw_foreign(input, state_->definition.name, where);
-  }
   std::vector<ValueType> types;
   for (const Var& input : inputs) types.push_back(input.type());
   if (state_->definition.types != nullptr) {

@@ -137,6 +137,12 @@ void require_differentiable(std::span<const Var> vars, const char* role, const W
   }
 }
 
+std::vector<Var> all_here(Tape& tape, std::span<const Var> vars, const Where& where) {
+  std::vector<Var> own;
+  for (const Var& var : vars) own.push_back(tape.here(var, "gradient", where));
+  return own;
+}
+
 Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Where& where) {
   if (seeds.empty()) return full_like(y, 1, where);
   if (seeds[i].type() == y.type()) return seeds[i];
@@ -148,11 +154,12 @@ Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Wher
 
 }  // namespace
 
-std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span<const Var> seeds,
-                     Where where) {
-  Tape& tape = common_tape(ys, "gradient", where);
-  if (xs.empty()) return {};
-  if (&common_tape(xs, "gradient", where) != &tape) throw_foreign(xs[0], "gradient", where);
+std::vector<Var> vjp(std::span<const Var> given_ys, std::span<const Var> given_xs,
+                     std::span<const Var> seeds, Where where) {
+  Tape& tape = common_tape(given_ys, "gradient", where);
+  if (given_xs.empty()) return {};
+  const std::vector<Var> ys = all_here(tape, given_ys, where);
+  const std::vector<Var> xs = all_here(tape, given_xs, where);
   require_differentiable(ys, "a differentiated value", where);
   require_differentiable(xs, "a variable of differentiation", where);
   if (!seeds.empty() && seeds.size() != ys.size()) {
@@ -161,9 +168,7 @@ std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span
                             " values; give one each, or none",
                         where);
   }
-  for (const Var& seed : seeds) {
-    if (!seed.belongs_to(tape)) throw_foreign(seed, "gradient", where);
-  }
+  const std::vector<Var> own_seeds = all_here(tape, seeds, where);
 
   NodeId first = tape.node_count() - 1;
   for (const Var& x : xs) first = std::min(first, x.node());
@@ -174,7 +179,8 @@ std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span
   for (const Var& x : xs) adjoints.mark_reached(x.id());
   if (first <= last) mark_reached(tape, first, last, adjoints);
   for (std::size_t i = 0; i < ys.size(); ++i) {
-    if (adjoints.reached(ys[i].id())) adjoints.add(ys[i].id(), seed_for(ys[i], seeds, i, where));
+    if (adjoints.reached(ys[i].id()))
+      adjoints.add(ys[i].id(), seed_for(ys[i], own_seeds, i, where));
   }
   Workbench bench;
   for (NodeId node = last + 1; node-- > first;) {

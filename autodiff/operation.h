@@ -271,7 +271,13 @@ struct Operation {
   /// bit for bit.
   std::array<std::optional<double>, 2> neutral{};
 
+  /// Position of the input in whose place an output may be made, where nothing reads that any more,
+  /// or −1: the two take as many bytes. Null: never.
+  int (*overwrites)(const NodeView&, std::size_t output) = nullptr;
+
   HalfSupport half = HalfSupport::widened;
+  /// True when the last output, of one axis, is memory whose size is decided with the plan.
+  bool has_room = false;
   bool random = false;    ///< draws numbers from streams that its attributes name
   bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output
   bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called

@@ -113,6 +113,11 @@ void any_normal(const RandomStream& stream, T* out, std::int64_t n, double mean,
 
 }  // namespace
 
+std::uint64_t seed_of(const RandomStream& stream) {
+  const auto bits = block(stream, 0);
+  return std::uint64_t{bits[0]} << 32 | bits[1];
+}
+
 void fill_uniform(const RandomStream& s, float* out, std::int64_t n, std::int64_t first) {
   uniform(s, out, n, first);
 }

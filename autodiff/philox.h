@@ -22,6 +22,9 @@ constexpr RandomStream in_round(const RandomStream& stream, std::uint32_t round)
   return {stream.seed, stream.generation + round, stream.node};
 }
 
+/// 64 bits of the stream, to seed others with.
+std::uint64_t seed_of(const RandomStream& stream);
+
 /// Fills with numbers `first` … `first` + n − 1 of the stream, uniform in [0, 1): 24 random bits
 /// for f32, 53 for f64. `first` is a multiple of 4.
 void fill_uniform(const RandomStream& stream, float* out, std::int64_t n, std::int64_t first = 0);

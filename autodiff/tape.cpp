@@ -27,6 +27,9 @@ Var Tape::constant(Tensor value, std::string_view name, Where where) {
 }
 
 Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where) {
+  if (Tape& tape = recording(); &tape != this) {
+    return tape.leaf(kind, std::move(value), name, where);
+  }
   if (!value.defined()) throw ArgumentError(kind.name, "the tensor is empty", where);
   const ValueType type = value.type();
   const Var var = append(kind, {}, {&type, 1}, {}, where);
@@ -35,11 +38,22 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
   return var;
 }
 
+Var Tape::placeholder(const ValueType& type, const Where& where) {
+  return append(constant_operation, {}, {&type, 1}, {}, where);
+}
+
 Var Tape::record(const Operation& operation, std::span<const Var> inputs,
                  std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
+  if (Tape& tape = recording(); &tape != this) {
+    return tape.record(operation, inputs, outputs, std::move(attributes), where);
+  }
   const Where& blame = blame_ != nullptr ? *blame_ : where;
+  std::vector<Var> own;  // when some input is not this tape's
   for (const Var& input : inputs) {
-    if (!input.belongs_to(*this)) throw_foreign(input, operation.name, blame);
+    if (input.belongs_to(*this)) continue;
+    for (const Var& each : inputs) own.push_back(here(each, operation.name, blame));
+    inputs = own;
+    break;
   }
   for (const ValueType& type : outputs) {
     if (type.shape.is_possible()) continue;
@@ -58,6 +72,47 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
   return first;
 }
 
+Var Tape::here(const Var& value, std::string_view operation, const Where& where) {
+  Var standing = value;
+  while (!standing.belongs_to(*this)) {
+    require_value(standing, operation, where);
+    const Within* const within = standing.tape().within();
+    if (within == nullptr) throw_foreign(value, operation, where);
+    standing = within->stand_in_(standing);
+  }
+  return standing;
+}
+
+Tape::Within::Within(Tape& outer, Tape& inner, StandIn stand_in)
+    : outer_(outer),
+      inner_(inner),
+      stand_in_(std::move(stand_in)),
+      thread_(std::this_thread::get_id()) {
+  const std::lock_guard lock(outer_.within_mutex_);
+  outer_.withins_.push_back(this);
+  ++outer_.within_count_;
+}
+
+Tape::Within::~Within() {
+  const std::lock_guard lock(outer_.within_mutex_);
+  std::erase(outer_.withins_, this);
+  --outer_.within_count_;
+}
+
+const Tape::Within* Tape::within() {
+  if (within_count_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard lock(within_mutex_);
+  const auto own = std::find_if(withins_.rbegin(), withins_.rend(), [](const Within* each) {
+    return each->thread_ == std::this_thread::get_id();
+  });
+  return own != withins_.rend() ? *own : nullptr;
+}
+
+Tape& Tape::inner() {
+  const Within* const own = within();
+  return own != nullptr ? own->inner_.recording() : *this;
+}
+
 Var Tape::append(const Operation& operation, std::span<const Var> inputs,
                  std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
   const NodeId node = node_count();
@@ -66,8 +121,10 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
                     static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
   for (const Var& input : inputs) inputs_.push_back(input.id());
   for (const ValueType& type : outputs) {
-    // Mostly the shape of the value before, whose sizes then serve again.
-    if (values_.empty() || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
+    // Mostly the shape of the value before, whose sizes then serve again, unless they may change.
+    const bool alone =
+        values_.empty() || nodes_[values_.back().node].operation->has_room || operation.has_room;
+    if (alone || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
       sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
     }
     const auto rank = static_cast<std::uint8_t>(type.shape.rank());
@@ -138,10 +195,11 @@ bool Tape::begins(const Tape& other) const {
   return begin(names_, other.names_) || begin(other.names_, names_);
 }
 
-Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), outer_(tape.scope_) {
+Tape::Scope::Scope(Tape& tape, std::string_view name)
+    : tape_(tape.recording()), outer_(tape_.scope_) {
   if (name.empty()) throw ArgumentError("[scope] a scope needs a name");
-  const std::string& outer = tape.names_[outer_];
-  tape.scope_ = tape.intern(outer.empty() ? std::string(name) : outer + "/" + std::string(name));
+  const std::string& outer = tape_.names_[outer_];
+  tape_.scope_ = tape_.intern(outer.empty() ? std::string(name) : outer + "/" + std::string(name));
 }
 
 Tape::Scope::~Scope() { tape_.scope_ = outer_; }
@@ -186,6 +244,20 @@ void Tape::drop(ValueId value) {
   if (!has_value(value) || is_leaf(producer(value))) return;
   buffers_[value].reset();
   ++changes_;
+}
+
+void Tape::resize(ValueId value, std::int64_t elements) {
+  const NodeId node = producer(value);
+  internal_check(operation(node).has_room && values_[value].rank == 1 &&
+                     value + 1 == first_output(node) + output_count(node),
+                 "a value is resized that has no room");
+  drop(value);
+  sizes_[values_[value].first_size] = elements;
+}
+
+Tensor Tape::look(ValueId value) {
+  const Within* const own = within();
+  return own != nullptr ? own->stand_in_(var(value)).value() : this->value(value);
 }
 
 Tensor Tape::value(ValueId value) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -44,6 +48,10 @@ class Tape {
   /// A leaf that it does not.
   Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());
 
+  /// A leaf without a value, which somebody else supplies when the tape is run; on this tape even
+  /// where there is a `Within`.
+  Var placeholder(const ValueType& type, const Where& where);
+
   /// Appends a node and returns its first output; output i is `output(i)` of its node. Throws
   /// `TapeError` when an input belongs to another tape.
   Var record(const Operation& operation, std::span<const Var> inputs,
@@ -66,7 +74,10 @@ class Tape {
   std::uint32_t generation() const { return generation_; }
   /// A stream of random numbers that no node of this tape has: the next one. Recording the same
   /// program again, checkpointed or not, gives its nodes the same streams.
-  RandomStream fresh_stream() { return {seed_, generation_, streams_++}; }
+  RandomStream fresh_stream() {
+    Tape& tape = recording();
+    return {tape.seed_, tape.generation_, tape.streams_++};
+  }
 
   /// While it lives, nodes are recorded under `name`, nested as in "layer3/attention".
   class [[nodiscard]] Scope {
@@ -85,7 +96,9 @@ class Tape {
   /// While it lives, no derivative flows through the nodes recorded.
   class [[nodiscard]] NoGradient {
    public:
-    explicit NoGradient(Tape& tape) : tape_(tape), outer_(tape.blocked_) { tape.blocked_ = true; }
+    explicit NoGradient(Tape& tape) : tape_(tape.recording()), outer_(tape_.blocked_) {
+      tape_.blocked_ = true;
+    }
     ~NoGradient() { tape_.blocked_ = outer_; }
     NoGradient(const NoGradient&) = delete;
     NoGradient& operator=(const NoGradient&) = delete;
@@ -100,8 +113,8 @@ class Tape {
   /// what records nodes in order to differentiate them itself.
   class [[nodiscard]] WithGradient {
    public:
-    explicit WithGradient(Tape& tape) : tape_(tape), outer_(tape.blocked_) {
-      tape.blocked_ = false;
+    explicit WithGradient(Tape& tape) : tape_(tape.recording()), outer_(tape_.blocked_) {
+      tape_.blocked_ = false;
     }
     ~WithGradient() { tape_.blocked_ = outer_; }
     WithGradient(const WithGradient&) = delete;
@@ -135,6 +148,30 @@ class Tape {
   Temporary temporary() { return Temporary(*this); }
   /// True while there is a `Temporary`.
   bool is_temporary() const { return suspended_; }
+
+  /// While it lives, what its thread records with values of `outer` is recorded on `inner`, and
+  /// leaves and scopes go there: for what calls a user's function to record a program of its own,
+  /// in which values from outside are used. In their place stands what `stand_in` gives for them.
+  class [[nodiscard]] Within {
+   public:
+    using StandIn = std::function<Var(const Var&)>;
+    Within(Tape& outer, Tape& inner, StandIn stand_in);
+    ~Within();
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    friend class Tape;
+    Tape& outer_;
+    Tape& inner_;
+    StandIn stand_in_;
+    std::thread::id thread_;
+  };
+  /// Where what is recorded with values of this tape is recorded: here, unless there is a `Within`.
+  Tape& recording() { return within_count_.load(std::memory_order_relaxed) == 0 ? *this : inner(); }
+  /// `value`, or what stands in its place here. Throws `TapeError` naming `operation` when it
+  /// belongs to a tape that has nothing to do with this one.
+  Var here(const Var& value, std::string_view operation, const Where& where);
 
   // What was recorded ---------------------------------------------------------------------------
 
@@ -192,10 +229,14 @@ class Tape {
   }
   /// Lets go of a value that can be computed again; a leaf's stays.
   void drop(ValueId value);
+  /// Gives the last output of a node whose operation has room so many elements; it is dropped.
+  void resize(ValueId value, std::int64_t elements);
   /// Counts the changes of what is present, leaves aside: who counts his own sees those of others.
   std::uint64_t changes() const { return changes_; }
   /// The value, computed through the evaluator when it is not present.
   Tensor value(ValueId value);
+  /// The value, or where there is a `Within` that of what stands in its place.
+  Tensor look(ValueId value);
 
   const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
   void set_evaluator(std::shared_ptr<Evaluator> evaluator);
@@ -234,6 +275,9 @@ class Tape {
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
   void truncate(NodeId node);
+  /// The one of this thread that was made last, or null.
+  const Within* within();
+  Tape& inner();
   std::uint32_t intern(std::string_view name);
 
   std::vector<Node> nodes_;
@@ -250,7 +294,10 @@ class Tape {
   std::uint64_t changes_ = 0;
   std::uint32_t scope_ = 0;
   bool blocked_ = false;
-  bool suspended_ = false;        // a trace is being recorded: the evaluator is not told
+  bool suspended_ = false;  // a trace is being recorded: the evaluator is not told
+  std::atomic<std::uint32_t> within_count_ = 0;
+  std::mutex within_mutex_;
+  std::vector<Within*> withins_;
   const Where* blame_ = nullptr;  // recorded in place of the caller's line while not null
 };
 

@@ -82,13 +82,11 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   for (const Var& input : inputs) standins.push_back(identity(input, where));
   const NodeId first_node = tape.node_count();
 
-  const std::vector<Var> results = f(standins);
+  std::vector<Var> results = f(standins);
   if (results.empty()) {
     throw ArgumentError("trace", "the function returned no value; return at least one", where);
   }
-  for (const Var& result : results) {
-    if (!result.belongs_to(tape)) throw_foreign(result, "trace", where);
-  }
+  for (Var& result : results) result = tape.here(result, "trace", where);
 
   const auto program = std::make_shared<Tape>();
   Copier copier(tape, *program);
@@ -129,19 +127,31 @@ std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) cons
                             std::to_string(arguments_) + "; give its inputs and what it captured",
                         where);
   }
-  Copier copier(*program_, common_tape(arguments, "replay", where));
+  std::vector<ValueId> places;
   for (ValueId i = 0; i < arguments_; ++i) {
+    places.push_back(i);
     if (arguments[i].type() != program_->type(i)) {
       throw ShapeError("replay",
                        "argument " + std::to_string(i) + " is " + to_string(arguments[i].type()) +
                            "; the trace was recorded with " + to_string(program_->type(i)),
                        where);
     }
-    copier.map(i, arguments[i]);
   }
-  for (NodeId node = arguments_; node < program_->node_count(); ++node) copier.copy(node);
+  return copy(*program_, places, arguments, outputs_, where);
+}
+
+std::vector<Var> Trace::copy(const Tape& program, std::span<const ValueId> arguments,
+                             std::span<const Var> values, std::span<const ValueId> outputs,
+                             const Where& where) {
+  Copier copier(program, common_tape(values, "replay", where));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (arguments[i] != none) copier.map(arguments[i], values[i]);
+  }
+  for (NodeId node = 0; node < program.node_count(); ++node) {
+    if (!copier.knows(program.first_output(node))) copier.copy(node);
+  }
   std::vector<Var> results;
-  for (const ValueId output : outputs_) results.push_back(copier[output]);
+  for (const ValueId output : outputs) results.push_back(copier[output]);
   return results;
 }
 

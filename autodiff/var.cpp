@@ -52,9 +52,11 @@ void require_floating(const Var& x, std::string_view operation, const Where& whe
 Tape& common_tape(std::span<const Var> vars, std::string_view operation, const Where& where) {
   if (vars.empty()) throw ArgumentError(operation, "needs at least one argument", where);
   require_value(vars[0], operation, where);
-  Tape& tape = vars[0].tape();
+  Tape& tape = vars[0].tape().recording();
   for (const Var& var : vars) {
-    if (!var.belongs_to(tape)) throw_foreign(var, operation, where);
+    if (var.belongs_to(tape)) continue;
+    require_value(var, operation, where);
+    if (&var.tape().recording() != &tape) throw_foreign(var, operation, where);
   }
   return tape;
 }

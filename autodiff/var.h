@@ -34,7 +34,7 @@ class Var {
   int rank() const { return shape().rank(); }
 
   /// The value; computed, or computed again after it was dropped, when it is not present.
-  Tensor value() const { return tape().value(id_); }
+  Tensor value() const { return tape().look(id_); }
   /// The only element of the value. Throws `ShapeError` when there are several.
   template <class T = double>
   T item() const {
@@ -62,7 +62,8 @@ void require_value(const Var& x, std::string_view operation, const Where& where)
 /// The same, and `DTypeError` unless x is floating.
 void require_floating(const Var& x, std::string_view operation, const Where& where);
 
-/// The tape that every one of `vars` lives on. Throws `TapeError` naming `operation` when there are
+/// The tape that every one of `vars` lives on, or that stands in its place (see `Tape::Within`).
+/// Throws `TapeError` naming `operation` when there are
 /// two, or when a handle is empty or stale.
 Tape& common_tape(std::span<const Var> vars, std::string_view operation, const Where& where);
 

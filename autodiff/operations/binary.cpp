@@ -156,10 +156,12 @@ const auto& comparison_table() {
   return operations;
 }
 
-Var record_pair(const Operation& operation, const Var& a, const Var& b, bool to_bool,
+Var record_pair(const Operation& operation, const Var& given_a, const Var& given_b, bool to_bool,
                 const Where& where) {
-  const Var pair[] = {a, b};
+  const Var pair[] = {given_a, given_b};
   Tape& tape = common_tape(pair, operation.name, where);
+  const Var a = tape.here(given_a, operation.name, where);
+  const Var b = tape.here(given_b, operation.name, where);
   const DType dtype = promote(a.dtype(), b.dtype());
   if (dtype == DType::boolean) {
     throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
