@@ -30,8 +30,9 @@ struct Arena::Region {
     }
     data = static_cast<std::byte*>(address);
   }
+  explicit Region(std::span<std::byte> memory) : data(memory.data()) {}
   ~Region() {
-    munmap(data, static_cast<std::size_t>(mapped));
+    if (mapped > 0) munmap(data, static_cast<std::size_t>(mapped));
     meter.counts_->reserved.add(released - highest);
   }
   Region(const Region&) = delete;
@@ -57,13 +58,16 @@ struct Arena::Region {
 
   Meter meter;
   std::byte* data = nullptr;
-  Bytes mapped;
+  Bytes mapped = 0;                // none of somebody else's memory
   std::atomic<Bytes> highest = 0;  // end of the highest buffer cut
   Bytes released = 0;              // bytes below it whose pages were given back
 };
 
 Arena::Arena(Meter meter, Bytes size)
     : region_(std::make_shared<Region>(std::move(meter), size)), size_(size) {}
+
+Arena::Arena(std::span<std::byte> memory)
+    : region_(std::make_shared<Region>(memory)), size_(std::ssize(memory)) {}
 
 Buffer Arena::cut(Bytes offset, Bytes bytes) const {
   internal_check(offset >= 0 && bytes >= 0 && offset + bytes <= size_, "a cut outside the arena");

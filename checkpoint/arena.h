@@ -23,6 +23,9 @@ class Arena {
   /// as reserved, until they are unmapped, the bytes up to the highest end ever cut or noted.
   /// Throws `EnvironmentError` when the system refuses.
   Arena(Meter meter, Bytes size);
+  /// An arena in `memory`, aligned to `buffer_alignment`, which is somebody else's and outlives it
+  /// and all its buffers.
+  explicit Arena(std::span<std::byte> memory);
 
   Bytes size() const { return size_; }
   /// A buffer at `offset`, live at the meter until its last holder lets go; `offset` is a multiple

@@ -72,7 +72,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     const ValueId root =
         view ? values_[inputs[static_cast<std::size_t>(output.view_of)]].storage : value;
     const ValueId made_in = view ? none : find_made_in(inputs, nodes_.back().first_output, output);
-    values_.push_back({node, root, view ? 0 : output.bytes, traits.source, false, false,
+    values_.push_back({node, root, view ? 0 : output.bytes, traits.source, false, false, false,
                        output.takes_over, made_in});
   }
   if (!traits.name.empty() || !names_.empty()) {
@@ -119,6 +119,17 @@ void Graph::set_present(ValueId value) {
                         std::to_string(value_count()));
   }
   values_[value].present = !is_source_value(value);
+}
+
+void Graph::place_elsewhere(ValueId value) {
+  internal_check(storage(value) == value && !is_source_value(value),
+                 "a value without a storage of its own is placed elsewhere");
+  values_[value].bytes = 0;
+  values_[value].elsewhere = true;
+  values_[value].made_in = none;
+  for (Value& other : values_) {
+    if (other.made_in == value) other.made_in = none;
+  }
 }
 
 std::span<const ValueId> Graph::inputs(NodeId node) const {
@@ -180,6 +191,7 @@ std::uint64_t Graph::structure_hash() const {
     hash = mix(
         hash, std::uint64_t{value.storage} << 2 | (value.present ? 2 : 0) | (value.target ? 1 : 0));
     hash = mix(hash, static_cast<std::uint64_t>(value.bytes));
+    if (value.elsewhere) hash = mix(hash, 1);
     if (value.takes_over >= 0) hash = mix(hash, static_cast<std::uint64_t>(value.takes_over));
   }
   return mix(hash, backward_begins_.value_or(none));

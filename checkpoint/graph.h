@@ -41,6 +41,9 @@ class Graph {
   void add_target(ValueId value);
   /// Says that `value` is live already when the schedule starts.
   void set_present(ValueId value);
+  /// Says that the caller of the run names the memory that `value` is made in, one that is a
+  /// storage of its own: it takes no bytes of the budget, and nothing is made in its place.
+  void place_elsewhere(ValueId value);
   /// Takes the node to run for so many seconds. Throws `ArgumentError` for a negative or an
   /// infinite number.
   void set_cost(NodeId node, double seconds);
@@ -81,6 +84,7 @@ class Graph {
   Bytes resident() const;
   bool is_present(ValueId value) const { return values_[value].present; }
   bool is_target(ValueId value) const { return values_[value].target; }
+  bool is_elsewhere(ValueId value) const { return values_[value].elsewhere; }
 
   std::span<const ValueId> targets() const { return targets_; }
   std::optional<NodeId> backward_begins() const { return backward_begins_; }
@@ -111,6 +115,7 @@ class Graph {
     bool source;
     bool present;
     bool target;
+    bool elsewhere;
     int takes_over;
     ValueId made_in;
     bool operator==(const Value&) const = default;

@@ -56,6 +56,9 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
   std::vector<Graph::Output> outputs(tape.output_count(node));
   for (std::uint32_t i = 0; i < outputs.size(); ++i) {
     outputs[i].bytes = tape.bytes(tape.first_output(node) + i);
+    if (operation.overwrites != nullptr && !source) {
+      outputs[i].takes_over = operation.overwrites(view, i);
+    }
   }
   if (operation.view && !source) outputs[0].view_of = 0;
   graph.add_node(source ? std::span<const ValueId>() : inputs, outputs, std::move(traits));

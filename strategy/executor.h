@@ -28,9 +28,10 @@ class Executor {
   const Instructions& instructions() const { return *instructions_; }
 
   /// Before a run: where source `source` of the instructions lies.
-  void set_source(std::size_t source, const Buffer& buffer) {
-    addresses_[instructions_->source_place(source)] = buffer.get();
+  void set_source(std::size_t source, std::byte* data) {
+    addresses_[instructions_->source_place(source)] = data;
   }
+  void set_source(std::size_t source, const Buffer& buffer) { set_source(source, buffer.get()); }
   /// Before a run without an arena: the storage of an interval that is open from the start.
   void set_present(std::uint32_t interval, Buffer buffer);
 

@@ -38,7 +38,8 @@ class Instructions::Builder {
       for (const ValueId input : graph_.inputs(unit)) wanted[graph_.storage(input)] = true;
     }
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
-      if (!wanted[value] || !graph_.is_source_value(value)) continue;
+      const bool supplied = graph_.is_source_value(value) && wanted[value];
+      if (!supplied && !graph_.is_elsewhere(value)) continue;
       places_[value] = made_.source_place(made_.sources_.size());
       made_.sources_.push_back(made_.lowered_->recorded(value));
     }

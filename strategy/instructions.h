@@ -55,8 +55,9 @@ class Instructions {
   std::uint32_t open_at_start() const { return open_at_start_; }
   /// Bytes of those.
   Bytes present_bytes() const { return present_bytes_; }
-  /// Values of the tape that are supplied, and read or asked for; their places follow those of
-  /// intervals. After them comes the place of what has no bytes.
+  /// Values of the tape that are supplied, and read or asked for, and those that are made
+  /// elsewhere; their places follow those of intervals. After them comes the place of what has no
+  /// bytes.
   std::span<const ValueId> sources() const { return sources_; }
   Place source_place(std::size_t source) const {
     return static_cast<Place>(intervals_.size() + source);

@@ -289,6 +289,13 @@ void Lowered::take_costs(const std::function<std::optional<double>(NodeId unit)>
   one_pass_cost_ = graph_.one_pass_cost();
 }
 
+void Lowered::place_results_elsewhere() {
+  for (const Result& result : results_) {
+    const ValueId root = graph_.storage(result.value);
+    if (!graph_.is_source_value(root) && !graph_.is_elsewhere(root)) graph_.place_elsewhere(root);
+  }
+}
+
 Lowered::Lowered(const Simplification& simplification)
     : literals_(simplification.literals()), merged_(simplification.merged()) {}
 

@@ -38,6 +38,10 @@ class Lowered {
   /// Takes units to run for as many seconds as are known of them.
   void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
+  /// Has what was asked for made in memory that the caller of the run names, where it is a storage
+  /// of its own and no source: it is among the sources of the instructions then.
+  void place_results_elsewhere();
+
   const Graph& graph() const { return graph_; }
   /// Seconds of running each needed unit once.
   double one_pass_cost() const { return one_pass_cost_; }

@@ -21,7 +21,7 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
   const bool simplify = form.simplify && is_simplified();
   std::shared_ptr<const Lowered>& lowered = forms_[form.fuse][simplify];
   if (lowered == nullptr) {
-    const auto& [targets, backward_begins, supplied, threads, machine, costs] = request;
+    const auto& [targets, backward_begins, supplied, threads, machine, costs, elsewhere] = request;
     const Simplification recorded;
     const Simplification& by = simplify ? simplification_ : recorded;
     Lowered made =
@@ -35,6 +35,7 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
         return *seconds + machine.seconds_per_node;
       });
     }
+    if (elsewhere) made.place_results_elsewhere();
     lowered = std::make_shared<const Lowered>(std::move(made));
   }
   return lowered;
@@ -66,6 +67,7 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
     put_number(cache.bytes_per_second);
   }
   put(request.costs != nullptr ? request.costs->hash() : 0);
+  put(request.results_elsewhere);
 
   const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
     return program->signature_ == signature_;

@@ -23,6 +23,7 @@ class LoweredStore {
     int threads;
     Machine machine = {};
     const Profile* costs = nullptr;  ///< may be null
+    bool results_elsewhere = false;  ///< as `Lowered::place_results_elsewhere`
   };
 
   /// How a program is lowered: elementwise nodes in groups or each by itself, and simplified or as
