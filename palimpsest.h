@@ -81,6 +81,8 @@
 #include "strategy/engine.h"
 #include "strategy/evaluators.h"
 #include "strategy/event.h"
+#include "strategy/loops/scan.h"
+#include "strategy/loops/while_loop.h"
 #include "strategy/measured_machine.h"
 #include "strategy/optimizer.h"
 #include "strategy/options.h"

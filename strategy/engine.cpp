@@ -9,6 +9,8 @@
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/kept_arena.h"
 #include "strategy/known_steps.h"
+#include "strategy/loops/loop_operation.h"
+#include "strategy/loops/loop_room.h"
 #include "strategy/plan_store.h"
 #include "strategy/present.h"
 #include "strategy/profile.h"
@@ -49,6 +51,27 @@ class Lent {
   KnownSteps::Step& step_;
 };
 
+/// While it lives, the loops of a tape have memory to hold states in.
+class LentRoom {
+ public:
+  LentRoom(LoopRoom& room, Tape& tape, const LoweredStore::Request& request,
+           const RunOptions& options)
+      : tape_(tape) {
+    try {
+      room.give(tape, request, options);
+    } catch (...) {
+      take_room_from_loops(tape);
+      throw;
+    }
+  }
+  ~LentRoom() { take_room_from_loops(tape_); }
+  LentRoom(const LentRoom&) = delete;
+  LentRoom& operator=(const LentRoom&) = delete;
+
+ private:
+  Tape& tape_;
+};
+
 }  // namespace
 
 struct Engine::State {
@@ -57,6 +80,7 @@ struct Engine::State {
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
+  LoopRoom room;
   std::uint64_t programs_planned = 0;  // that some plan was made for
   std::optional<tbb::task_arena> threads;
 
@@ -168,15 +192,15 @@ Engine::~Engine() = default;
 const Meter& Engine::meter() const { return state_->meter; }
 std::uint64_t Engine::plans_made() const { return state_->programs_planned; }
 
-Plan Engine::plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
   check(options);
   const int threads = checked_threads(options.threads);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  return plan_tape(tape,
-                   {targets, backward_begins, held, threads, options.machine, options.costs.get()},
-                   options)
-      .plan;
+  const LoweredStore::Request request{targets, backward_begins, held,
+                                      threads, options.machine, options.costs.get()};
+  const LentRoom lent(state_->room, tape, request, options);
+  return plan_tape(tape, request, options).plan;
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -192,9 +216,12 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   const Stopwatch planning;
   const LoweredStore::Request request{targets, backward_begins, held,
                                       threads, options.machine, options.costs.get()};
+  const LentRoom lent(state_->room, tape, request, options);
   const auto program = state_->lowered.find_or_make(tape, request);
-  return state_->run(tape, state_->find(*program, tape, request, options), planning, threads,
-                     options);
+  Report report =
+      state_->run(tape, state_->find(*program, tape, request, options), planning, threads, options);
+  report.loops = state_->room.loops();
+  return report;
 }
 
 std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,

@@ -52,7 +52,7 @@ class Engine {
 
   /// The plan `evaluate` would follow, at once or when it has run for a while (see
   /// `RunOptions::planner`), without running anything.
-  Plan plan(const Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+  Plan plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
             const RunOptions& options);
 
   /// Computes one node now, from inputs present on the tape, into metered storage; outputs present

@@ -7,7 +7,10 @@ namespace palimpsest {
 
 void append_present(const Tape& tape, std::vector<ValueId>& values) {
   for (ValueId value = 0; value < tape.value_count(); ++value) {
-    if (tape.has_value(value) && !tape.is_leaf(tape.producer(value))) values.push_back(value);
+    const Operation& operation = tape.operation(tape.producer(value));
+    if (!tape.has_value(value) || operation.leaf) continue;
+    const bool is_room = operation.has_room && tape.bytes(value) == 0;
+    if (!is_room) values.push_back(value);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "strategy/executor.h"
 #include "strategy/forms.h"
 #include "strategy/kept_arena.h"
+#include "strategy/loops/loop_room.h"
 #include "strategy/parameters.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
@@ -42,9 +43,12 @@ struct Program::State {
     for (const ValueId value : present) tape.drop(value);
     std::vector<ValueId> targets;
     for (const Var& each : outputs) targets.push_back(each.id());
-    auto [lowered, made] = plan_tape(
-        tape, {targets, backward_begins, {}, threads, options.machine, options.costs.get()},
-        options);
+    const LoweredStore::Request request{targets, backward_begins, {},
+                                        threads, options.machine, options.costs.get()};
+    LoopRoom room;
+    room.give(tape, request, options);
+    loops = room.loops();
+    auto [lowered, made] = plan_tape(tape, request, options);
     plan = std::move(made);
     instructions = std::make_shared<const Instructions>(tape, std::move(lowered), plan);
     planning_seconds = planning.seconds();
@@ -55,6 +59,7 @@ struct Program::State {
   Tape tape;
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
+  std::vector<Report::Loop> loops;
   double planning_seconds = 0;
   std::vector<Var> outputs;
   bool differentiated = false;  // the outputs are a loss and the gradients of these
@@ -200,6 +205,7 @@ Report Runner::report() const {
   if (!state_->ran) throw ArgumentError("[program] nothing has been run; call run() first");
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
+  report.loops = program.loops;
   report.planning_seconds = program.planning_seconds;
   report.plan_reused = state_->round > 1;
   report.run_seconds = state_->run_seconds;

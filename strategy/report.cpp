@@ -62,6 +62,15 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
            << " that are numbers";
   }
   stream << '\n';
+  for (const Report::Loop& loop : report.loops) {
+    line("loop") << loop.name << ", ";
+    if (loop.steps > 0) {
+      stream << loop.steps << " steps, run " << static_cast<double>(loop.forward_steps) / loop.steps
+             << " times each, ";
+    }
+    stream << loop.states << " states held" << (loop.recorded_again ? ", recorded one by one" : "")
+           << '\n';
+  }
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
                << report.kernel_level << "), ";
   if (!report.steps.empty()) stream << "in kernels " << 1e3 * report.kernel_seconds << " ms, ";

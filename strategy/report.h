@@ -50,6 +50,17 @@ struct Report {
   };
   std::vector<Step> steps;
 
+  /// A loop that was differentiated in the run.
+  struct Loop {
+    std::string name;          ///< the scope and name of its node, or what it is
+    std::uint32_t steps = 0;   ///< 0 where that was not known
+    std::uint32_t states = 0;  ///< held at a time, the first one among them
+    /// Steps run, forward and, with a tape, to be differentiated; 0 where that was not known.
+    std::uint64_t forward_steps = 0;
+    bool recorded_again = false;  ///< every step was recorded for itself
+  };
+  std::vector<Loop> loops;
+
   /// Time by operation, longest first.
   struct OperationTime {
     std::string operation;

@@ -1,0 +1,172 @@
+#include "strategy/loops/loop.h"
+
+#include <string>
+
+#include "autodiff/gradient.h"
+#include "checkpoint/tape_graph.h"
+#include "strategy/loops/loop_room.h"
+
+namespace palimpsest {
+namespace {
+
+std::vector<ValueType> types_of(const Tape& tape, std::span<const ValueId> values) {
+  std::vector<ValueType> types;
+  for (const ValueId value : values) types.push_back(tape.type(value));
+  return types;
+}
+
+std::vector<ValueType> chosen(std::span<const ValueType> types,
+                              std::span<const std::size_t> places) {
+  std::vector<ValueType> some;
+  for (const std::size_t place : places) some.push_back(types[place]);
+  return some;
+}
+
+/// A copy to record more on, with the values of its constants.
+std::shared_ptr<Tape> copy_of(const Tape& tape) {
+  const auto copy = std::make_shared<Tape>();
+  copy->copy_nodes(tape);
+  copy->set_seed(tape.seed());
+  for (ValueId value = 0; value < tape.value_count(); ++value) {
+    if (tape.has_value(value)) copy->set_buffer(value, tape.buffer(value));
+  }
+  return copy;
+}
+
+}  // namespace
+
+void require_state(const RecordedStep& step, const Where& where) {
+  if (step.next.size() != step.state.size()) {
+    throw ArgumentError("scan",
+                        "the body returns a state of " + std::to_string(step.next.size()) +
+                            " values for one of " + std::to_string(step.state.size()) +
+                            "; return what the next step is to be given",
+                        where);
+  }
+  for (std::size_t i = 0; i < step.state.size(); ++i) {
+    const ValueType given = step.tape->type(step.state[i]);
+    const ValueType made = step.tape->type(step.next[i]);
+    if (made == given) continue;
+    const std::string text = "the body makes value " + std::to_string(i) + " of the state " +
+                             to_string(made) + " from " + to_string(given) +
+                             "; a step must return the type that it is given";
+    if (made.shape != given.shape) throw ShapeError("scan", text, where);
+    throw DTypeError("scan", text, where);
+  }
+  for (NodeId node = 0; node < step.tape->node_count(); ++node) {
+    if (!step.tape->is_parameter(node)) continue;
+    throw ArgumentError("scan",
+                        "the body records parameter " + step.tape->describe(node) +
+                            ", whose gradient would be lost; record it before and use it here",
+                        step.tape->where(node));
+  }
+}
+
+StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wanted)
+    : tape_(std::move(tape)), wanted_(std::move(wanted)) {
+  const Graph graph = graph_of(*tape_, wanted_.results);
+  for (const NodeId node : graph.needed_nodes()) {
+    const Cost cost = cost_of(NodeView(*tape_, node));
+    cost_.flops += cost.flops;
+    cost_.bytes += cost.bytes;
+  }
+}
+
+const std::shared_ptr<const StepProgram>& StepPrograms::get(int threads) const {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const StepProgram>& program = programs_[threads];
+  if (program == nullptr) {
+    const LoweredStore::Request request{wanted_.results, wanted_.backward_begins, {}, threads};
+    LoopRoom().give(*tape_, request, {});
+    program = std::make_shared<const StepProgram>(tape_, wanted_, RunOptions{}, threads);
+  }
+  return program;
+}
+
+Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
+           std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options)
+    : body_(std::move(body)),
+      step_(std::move(step)),
+      condition_(std::move(condition)),
+      captured_(std::move(captured)),
+      steps_(steps),
+      options_(options),
+      state_(types(step_.state)),
+      forward_(step_.tape, program_of(step_, true)),
+      advance_(step_.tape, program_of(step_, false)) {
+  if (condition_) goes_on_.emplace(condition_->tape, program_of_outputs(*condition_));
+}
+
+std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {
+  return types_of(*step_.tape, values);
+}
+
+StepProgram::Wanted program_of(const RecordedStep& step, bool with_outputs) {
+  StepProgram::Wanted wanted{step.arguments(), step.next, step.tape->node_count()};
+  if (with_outputs) {
+    wanted.results.insert(wanted.results.end(), step.outputs.begin(), step.outputs.end());
+  }
+  return wanted;
+}
+
+StepProgram::Wanted program_of_outputs(const RecordedStep& step) {
+  return {step.arguments(), step.outputs, step.tape->node_count()};
+}
+
+LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Wanted wanted, const Where& where)
+    : loop_(std::move(loop)), wanted_(std::move(wanted)), where_(where) {
+  const RecordedStep& step = loop_->step();
+  const std::vector<ValueType> states = loop_->types(step.state);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (is_floating(states[i].dtype)) carried_.push_back(i);
+  }
+  for (std::size_t i = 0; i < wanted_.captured.size(); ++i) {
+    if (wanted_.captured[i]) summed_.push_back(i);
+  }
+  adjoints_ = StateBlock(chosen(states, carried_));
+  sums_ = StateBlock(chosen(loop_->types(step.captured), summed_));
+  RecordedStep copy = step;
+  copy.tape = copy_of(*step.tape);
+  StepGradient gradient = differentiate(copy);
+  untouched_ = std::move(gradient.untouched);
+  backward_.emplace(copy.tape, std::move(gradient.program));
+}
+
+StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
+  Tape& tape = *step.tape;
+  StepGradient made;
+  made.program = {step.arguments(), {}, tape.node_count()};
+  std::vector<Var> ys;
+  std::vector<Var> xs;
+  std::vector<Var> seeds;
+  const auto seed = [&](ValueId y) {
+    ys.push_back(tape.var(y));
+    seeds.push_back(tape.placeholder(tape.type(y), where_));
+  };
+  for (const std::size_t i : carried_) {
+    seed(step.next[i]);
+    xs.push_back(tape.var(step.state[i]));
+  }
+  for (std::size_t i = 0; i < step.outputs.size(); ++i) {
+    if (wanted_.outputs[i]) seed(step.outputs[i]);
+  }
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+    if (wanted_.inputs[i]) xs.push_back(tape.var(step.inputs[i]));
+  }
+  for (const std::size_t i : summed_) {
+    // What was summed up so far comes first, as it does where the steps are recorded one by one.
+    seed(step.captured[i]);
+    xs.push_back(tape.var(step.captured[i]));
+  }
+  const std::vector<Var> gradients = vjp(ys, xs, seeds, where_);
+  for (const Var& each : seeds) made.program.arguments.push_back(each.id());
+  for (const Var& each : gradients) made.program.results.push_back(each.id());
+  for (std::size_t i = 0; i < summed_.size(); ++i) {
+    const std::size_t from_end = summed_.size() - i;
+    made.untouched.push_back(gradients[gradients.size() - from_end] ==
+                             seeds[seeds.size() - from_end]);
+  }
+  return made;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,78 @@
+#include "strategy/loops/loop_adjoints.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace palimpsest {
+
+LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
+                           const KernelCall& call, Cut& cut)
+    : gradient_(gradient), steps_(steps) {
+  const Loop& loop = gradient.loop();
+  const LoopGradient::Wanted& wanted = gradient.wanted();
+  blocks_[0] = cut.take(gradient.adjoints());
+  blocks_[1] = cut.take(gradient.adjoints());
+  const Operand* operand =
+      call.inputs.data() + loop.operand_count() + (loop.has_condition() ? 2 : 1);
+  for (std::size_t i = 0; i < gradient.carried().size(); ++i) {
+    const bool is_given = wanted.next[gradient.carried()[i]];
+    carried_.push_back(is_given ? (operand++)->data : blocks_[0][i]);
+    const auto bytes = static_cast<std::size_t>(gradient.adjoints().sizes[i]);
+    if (!is_given) std::memset(blocks_[0][i], 0, bytes);
+  }
+  outputs_ = Parts({operand, call.inputs.data() + call.inputs.size()}, steps_);
+
+  operand = call.outputs.data();
+  for (std::size_t i = 0; i < gradient.carried().size(); ++i) {
+    const bool is_wanted = wanted.state[gradient.carried()[i]];
+    first_.push_back(is_wanted ? (operand++)->data : nullptr);
+  }
+  const auto inputs =
+      static_cast<std::size_t>(std::count(wanted.inputs.begin(), wanted.inputs.end(), true));
+  inputs_ = Parts({operand, inputs}, steps_);
+  sums_[0] = cut.take(gradient.sums());
+  for (operand += inputs; sums_[1].size() < sums_[0].size(); ++operand) {
+    sums_[1].push_back(operand->data);
+    sum_types_.push_back(operand->type);
+  }
+  // They change places at every step, and end where they are to be returned.
+  if (steps_ % 2 == 0) std::swap(sums_[0], sums_[1]);
+  for (std::size_t i = 0; i < sum_types_.size(); ++i) {
+    fill_with_nothing(sums_[0][i], sum_types_[i]);
+  }
+}
+
+const Addresses& LoopAdjoints::given(std::uint32_t step) {
+  given_ = carried_;
+  outputs_.append(step, given_);
+  given_.insert(given_.end(), sums_[0].begin(), sums_[0].end());
+  return given_;
+}
+
+const Addresses& LoopAdjoints::results(std::uint32_t step) {
+  const std::size_t block = (steps_ - step) % 2;
+  results_.clear();
+  for (std::size_t i = 0; i < carried_.size(); ++i) {
+    const bool is_returned = step == 0 && first_[i] != nullptr;
+    results_.push_back(is_returned ? first_[i] : blocks_[block][i]);
+  }
+  carried_ = results_;
+  inputs_.append(step, results_);
+  results_.insert(results_.end(), sums_[1].begin(), sums_[1].end());
+  std::swap(sums_[0], sums_[1]);
+  return results_;
+}
+
+void LoopAdjoints::finish(const std::vector<bool>& untouched) {
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(gradient_.adjoints().sizes[i]);
+    if (steps_ == 0 && first_[i] != nullptr) std::memcpy(first_[i], carried_[i], bytes);
+  }
+  for (std::size_t i = 0; i < sum_types_.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(gradient_.sums().sizes[i]);
+    if (steps_ == 0 || untouched[i]) std::memset(sums_[0][i], 0, bytes);
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,210 @@
+#include "strategy/loops/loop_operation.h"
+
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "checkpoint/chains/binomial.h"
+#include "strategy/loops/loop_run.h"
+#include "strategy/loops/loop_tangent.h"
+
+namespace palimpsest {
+namespace {
+
+struct LoopAttributes {
+  using is_of_one_tape = void;  // bodies are functions of users
+  std::shared_ptr<const Loop> loop;
+  bool operator==(const LoopAttributes&) const = default;
+};
+
+struct GradientAttributes {
+  using is_of_one_tape = void;
+  std::shared_ptr<const LoopGradient> gradient;
+  bool operator==(const GradientAttributes&) const = default;
+};
+
+const Loop& loop_of(const Attributes& attributes) { return *attributes.as<LoopAttributes>().loop; }
+const LoopGradient& gradient_of(const Attributes& attributes) {
+  return *attributes.as<GradientAttributes>().gradient;
+}
+
+/// Where snapshots lie: a value of so many bytes.
+ValueType snapshots_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64)}, DType::i64}; }
+
+Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
+
+/// How many steps a loop is taken to have, for its cost.
+std::uint32_t likely_steps(const Loop& loop) {
+  constexpr std::uint32_t unknown = 1000;
+  return loop.has_condition() ? unknown : loop.steps();
+}
+
+void pull_back_loop(const Pullback& p);
+
+const Operation scan_operation{
+    .name = "scan",
+    .formula = "s₀ given, sₙ₊₁, yₙ = f(sₙ, xₙ, c)",
+    .summary = "a loop of many steps, as one node",
+    .compute = [](const KernelCall& call) { run_forward(loop_of(call.attributes), call); },
+    .vjp = pull_back_loop,
+    .cost =
+        [](const NodeView& node) {
+          const Loop& loop = loop_of(node.attributes());
+          return times(loop.forward().cost(), likely_steps(loop));
+        },
+    .workspace = [](const NodeView& node,
+                    int threads) { return forward_workspace(loop_of(node.attributes()), threads); },
+    .half = HalfSupport::native,
+    .has_room = true,
+};
+
+/// Bytes of the snapshots that a node of the operation below is given.
+Bytes snapshots_of(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
+
+const Operation scan_adjoint_operation{
+    .name = "scan_adjoint",
+    .formula = "s̄ₙ, x̄ₙ, c̄ from s̄ₙ₊₁, ȳₙ",
+    .summary = "the adjoints of what a loop reads",
+    .compute = [](const KernelCall& call) { run_backward(gradient_of(call.attributes), call); },
+    .vjp =
+        [](const Pullback& p) {
+          const Attributes attributes = p.attributes();  // the tape grows meanwhile
+          pull_back_gradient(gradient_of(attributes), p);
+        },
+    .cost =
+        [](const NodeView& node) {
+          const LoopGradient& gradient = gradient_of(node.attributes());
+          const Loop& loop = gradient.loop();
+          const std::uint32_t steps = likely_steps(loop);
+          if (steps == 0) return Cost{};
+          const Bytes given = snapshots_of(node);
+          const std::uint32_t slots =
+              1 + (given > 0 ? snapshots_in(given, loop) : loop.snapshots());
+          // Each step's tape is part of its backward program; the first sweep is another node's.
+          auto advanced = static_cast<double>(binomial_forward_steps(steps, slots) - steps);
+          if (given > 0) advanced -= steps - 1;
+          const Cost forward = times(loop.advance().cost(), advanced);
+          const Cost backward = times(gradient.backward().cost(), steps);
+          return Cost{forward.flops + backward.flops, forward.bytes + backward.bytes};
+        },
+    .workspace =
+        [](const NodeView& node, int threads) {
+          return backward_workspace(gradient_of(node.attributes()), snapshots_of(node), threads);
+        },
+    .overwrites =
+        [](const NodeView& node, std::size_t output) {
+          if (output + 1 < node.output_count()) return -1;
+          return static_cast<int>(gradient_of(node.attributes()).loop().operand_count());
+        },
+    .half = HalfSupport::native,
+    .has_room = true,
+};
+
+/// The value in which a loop's states are held: the last output of either part.
+ValueId room_of(const Tape& tape, NodeId node) {
+  return tape.first_output(node) + tape.output_count(node) - 1;
+}
+
+void pull_back_loop(const Pullback& p) {
+  const Attributes attributes = p.attributes();
+  const std::shared_ptr<const Loop>& loop = attributes.as<LoopAttributes>().loop;
+  const std::size_t states = loop->state_count();
+  const std::size_t inputs = loop->input_count();
+  const auto is_wanted = [&](std::size_t i) {
+    return p.wants(i) && is_floating(p.input(i).dtype());
+  };
+  LoopGradient::Wanted wanted;
+  for (std::size_t i = 0; i < states; ++i) {
+    wanted.next.push_back(p.has_adjoint(i) && is_floating(p.input(i).dtype()));
+    wanted.state.push_back(is_wanted(i));
+  }
+  for (std::size_t i = 0; i < loop->output_count(); ++i) {
+    wanted.outputs.push_back(p.has_adjoint(states + i));
+  }
+  for (std::size_t i = 0; i < inputs; ++i) wanted.inputs.push_back(is_wanted(states + i));
+  for (std::size_t i = states + inputs; i < p.input_count(); ++i) {
+    wanted.captured.push_back(is_wanted(i));
+  }
+
+  std::vector<Var> operands;
+  std::vector<ValueType> types;
+  std::vector<std::size_t> returned;
+  for (std::size_t i = 0; i < p.input_count(); ++i) {
+    operands.push_back(p.input(i));
+    if (!is_wanted(i)) continue;
+    returned.push_back(i);
+    types.push_back(p.input(i).type());
+  }
+  operands.push_back(p.output(p.output_count() - 1));
+  if (loop->has_condition()) operands.push_back(p.output(states));
+  for (std::size_t i = 0; i < states; ++i) {
+    if (wanted.next[i]) operands.push_back(p.adjoint(i));
+  }
+  for (std::size_t i = 0; i < loop->output_count(); ++i) {
+    if (wanted.outputs[i]) operands.push_back(p.adjoint(states + i));
+  }
+  if (returned.empty()) return;
+  types.push_back(p.output(p.output_count() - 1).type());
+  const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(wanted), p.where());
+  const Var first = p.tape().record(scan_adjoint_operation, operands, types,
+                                    GradientAttributes{gradient}, p.where());
+  for (std::size_t i = 0; i < returned.size(); ++i) {
+    p.set(returned[i], first.output(static_cast<std::uint32_t>(i)));
+  }
+}
+
+}  // namespace
+
+std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop,
+                             std::span<const Var> inputs, const Where& where) {
+  std::vector<ValueType> types = loop->types(loop->step().next);
+  for (ValueType type : loop->types(loop->step().outputs)) {
+    Shape shape{std::int64_t{loop->steps()}};
+    for (const std::int64_t size : type.shape) shape.push_back(size);
+    types.push_back({shape, type.dtype});
+  }
+  if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
+  types.push_back(snapshots_type(0));
+  const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
+  std::vector<Var> made;
+  for (std::uint32_t i = 0; i + 1 < types.size(); ++i) made.push_back(first.output(i));
+  return made;
+}
+
+bool has_loop_gradients(const Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (&tape.operation(node) == &scan_adjoint_operation) return true;
+  }
+  return false;
+}
+
+std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed) {
+  std::vector<RecordedLoop> loops;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (&tape.operation(node) != &scan_adjoint_operation || !needed[node]) continue;
+    const LoopGradient& gradient = gradient_of(tape.attributes(node));
+    const NodeId forward = tape.producer(tape.inputs(node)[gradient.loop().operand_count()]);
+    auto loop = std::ranges::find(loops, forward, &RecordedLoop::forward);
+    if (loop == loops.end()) loop = loops.insert(loop, {forward});
+    loop->backward.push_back(node);
+    loop->gradients.push_back(&gradient);
+  }
+  return loops;
+}
+
+void give_room(Tape& tape, const RecordedLoop& loop, Bytes bytes) {
+  const auto give = [&](NodeId node) {
+    tape.resize(room_of(tape, node), bytes / size_of(DType::i64));
+  };
+  give(loop.forward);
+  std::ranges::for_each(loop.backward, give);
+}
+
+void take_room_from_loops(Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.operation(node).has_room) continue;
+    const ValueId room = room_of(tape, node);
+    if (tape.shape(room)[0] > 0) tape.resize(room, 0);
+  }
+}
+
+}  // namespace palimpsest

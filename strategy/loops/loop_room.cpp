@@ -1,0 +1,200 @@
+#include "strategy/loops/loop_room.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "checkpoint/chains/binomial.h"
+#include "checkpoint/planners.h"
+#include "strategy/forms.h"
+#include "strategy/fusion/needs.h"
+#include "strategy/fusion/signature.h"
+#include "strategy/loops/loop_operation.h"
+#include "strategy/loops/loop_run.h"
+#include "strategy/profile.h"
+
+namespace palimpsest {
+namespace {
+
+/// More states are of no use, or of little where the length is not known.
+std::uint32_t most_snapshots(const Loop& loop) {
+  constexpr std::uint32_t unknown = 1 << 20;
+  return loop.has_condition() ? unknown : loop.snapshots();
+}
+
+Report::Loop described(const Tape& tape, const RecordedLoop& node, std::uint32_t snapshots) {
+  const Loop& loop = node.loop();
+  Report::Loop report{tape.describe(node.forward), loop.steps(), snapshots + 1, 0,
+                      loop.is_recorded_again()};
+  if (loop.steps() > 0) {
+    // The last step is run once more: what depends on the loop is differentiated before it is.
+    report.forward_steps = binomial_forward_steps(loop.steps(), snapshots + 1) + 1;
+  }
+  return report;
+}
+
+/// The largest number up to `most` for which `fits` holds, as it does for 0; `guess` saves calls
+/// where it is near.
+std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
+                      const std::function<bool(std::uint32_t)>& fits) {
+  std::uint32_t low = 0;
+  std::uint32_t high = most + 1;
+  const auto look = [&](std::uint32_t at) {
+    if (at > low && at < high) (fits(at) ? low : high) = at;
+  };
+  look(guess);
+  look(guess + 1);
+  while (low + 1 < high) look(low + (high - low) / 2);
+  return low;
+}
+
+/// Looks for the number of states, the same for all loops without a budget of their own, with which
+/// the whole program costs least within its budget.
+class Search {
+ public:
+  Search(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
+         std::span<const RecordedLoop> loops, std::vector<std::uint32_t>& snapshots,
+         std::vector<std::size_t> flexible)
+      : tape_(tape),
+        request_(request),
+        options_(options),
+        loops_(loops),
+        snapshots_(snapshots),
+        flexible_(std::move(flexible)) {}
+
+  void run() {
+    std::uint32_t most = 0;
+    Bytes states = 0;
+    for (const std::size_t i : flexible_) {
+      most = std::max(most, most_snapshots(loops_[i].loop()));
+      states += loops_[i].loop().state().bytes;
+    }
+    states = std::max<Bytes>(states, 1);
+    const Bytes budget = options_.memory_budget;
+    const auto affordable = static_cast<std::uint32_t>(std::min<Bytes>(budget / states, most));
+    std::vector<std::uint32_t> candidates;
+    const Bytes least = keep_all_peak(0);
+    if (least <= budget) {
+      const auto guess =
+          static_cast<std::uint32_t>(std::min<Bytes>((budget - least) / states, most));
+      candidates.push_back(largest(
+          affordable, guess, [&](std::uint32_t count) { return keep_all_peak(count) <= budget; }));
+      if (candidates.back() == most) return set(most);
+    }
+    // More states may be worth computing other things again.
+    for (std::uint32_t count = affordable; count > 0; count /= 4) candidates.push_back(count);
+    candidates.push_back(0);
+    std::uint32_t best = 0;
+    double least_cost = std::numeric_limits<double>::infinity();
+    for (const std::uint32_t count : candidates) {
+      const double cost = planned_cost(count);
+      if (cost < least_cost) best = count;
+      least_cost = std::min(least_cost, cost);
+    }
+    set(best);
+  }
+
+ private:
+  void set(std::uint32_t count) {
+    for (const std::size_t i : flexible_) {
+      const Loop& loop = loops_[i].loop();
+      snapshots_[i] = std::min(count, most_snapshots(loop));
+      give_room(tape_, loops_[i], snapshot_bytes(snapshots_[i], loop));
+    }
+  }
+  Bytes keep_all_peak(std::uint32_t count) {
+    set(count);
+    RunOptions options = options_;
+    options.fuse = may_fuse(options_);
+    options.simplify = may_simplify(options_);
+    options.planner = keep_all();
+    options.memory_budget = unlimited;
+    return plan_tape(tape_, request_, options).plan.predicted_peak();
+  }
+  /// Infinite where nothing fits the budget.
+  double planned_cost(std::uint32_t count) {
+    set(count);
+    try {
+      return plan_tape(tape_, request_, options_).plan.simulation.cost;
+    } catch (const BudgetError&) {
+      return std::numeric_limits<double>::infinity();
+    }
+  }
+
+  Tape& tape_;
+  const LoweredStore::Request& request_;
+  const RunOptions& options_;
+  std::span<const RecordedLoop> loops_;
+  std::vector<std::uint32_t>& snapshots_;
+  std::vector<std::size_t> flexible_;
+};
+
+/// All that what loops are given depends on.
+std::vector<std::uint64_t> signature_of(const Tape& tape, const LoweredStore::Request& request,
+                                        const RunOptions& options,
+                                        std::span<const RecordedLoop> loops) {
+  std::vector<std::uint64_t> signature;
+  sign(tape, request.threads, signature);
+  const auto put = [&](auto word) { signature.push_back(static_cast<std::uint64_t>(word)); };
+  put(request.targets.size());
+  for (const ValueId target : request.targets) put(target);
+  for (const NodeId node : request.supplied) put(node);
+  put(request.backward_begins);
+  for (const RecordedLoop& loop : loops) put(loop.loop().options().memory_budget);
+  put(options.memory_budget);
+  put(std::hash<std::string>()(planner_of(options)->key()));
+  put(int{options.fuse} << 2 | int{options.simplify} << 1 | int{options.anomaly});
+  put(options.costs != nullptr ? options.costs->hash() : 0);
+  for (const double rate : {options.machine.flops_per_second, options.machine.bytes_per_second,
+                            options.machine.seconds_per_node}) {
+    put(std::bit_cast<std::uint64_t>(rate));
+  }
+  return signature;
+}
+
+}  // namespace
+
+void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options) {
+  loops_.clear();
+  take_room_from_loops(tape);
+  if (!has_loop_gradients(tape)) return;
+  const Needs needs(tape, request.targets, request.supplied);
+  const std::vector<RecordedLoop> loops = differentiated_loops(tape, needs.needed);
+  if (loops.empty()) return;
+
+  std::vector<std::uint64_t> signature = signature_of(tape, request, options, loops);
+  std::vector<std::uint32_t> snapshots = snapshots_;
+  if (signature != signature_) {
+    snapshots.assign(loops.size(), 0);
+    std::vector<std::size_t> flexible;
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      const Loop& loop = loops[i].loop();
+      const bool limited = loop.options().memory_budget != unlimited;
+      if (!limited && options.memory_budget != unlimited) {
+        flexible.push_back(i);
+        continue;
+      }
+      snapshots[i] = loop.snapshots();
+      if (!limited) continue;
+      for (const LoopGradient* gradient : loops[i].gradients) {
+        snapshots[i] = std::min(snapshots[i], own_snapshots(*gradient, request.threads));
+      }
+    }
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      give_room(tape, loops[i], snapshot_bytes(snapshots[i], loops[i].loop()));
+    }
+    if (!flexible.empty()) {
+      Search(tape, request, options, loops, snapshots, std::move(flexible)).run();
+    }
+    snapshots_ = snapshots;
+    signature_ = std::move(signature);
+  }
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    give_room(tape, loops[i], snapshot_bytes(snapshots[i], loops[i].loop()));
+    loops_.push_back(described(tape, loops[i], snapshots[i]));
+  }
+}
+
+}  // namespace palimpsest

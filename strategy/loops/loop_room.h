@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "strategy/fusion/lowered_store.h"
+#include "strategy/options.h"
+#include "strategy/report.h"
+
+namespace palimpsest {
+
+/// How much memory the loops of a tape hold states in, found for one program at a time.
+class LoopRoom {
+ public:
+  /// Gives the loops whose backward part is run as much as the budget leaves beside everything
+  /// else, or as their own options say, and the others none. Throws `BudgetError` when a loop's own
+  /// budget is too small.
+  void give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options);
+  /// What was decided last.
+  const std::vector<Report::Loop>& loops() const { return loops_; }
+
+ private:
+  std::vector<std::uint64_t> signature_;  // of the last program, and what was asked of it
+  std::vector<std::uint32_t> snapshots_;  // of its loops
+  std::vector<Report::Loop> loops_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,203 @@
+#include "strategy/loops/loop_steps.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "autodiff/execute.h"
+#include "strategy/loops/recorded_programs.h"
+
+namespace palimpsest {
+
+LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
+    : round_(call.round),
+      spread_(loop.has_condition() ? 0x9e3779b1u : loop.steps()),
+      first_(addresses_of(call.inputs.first(loop.state_count()))),
+      inputs_(call.inputs.subspan(loop.state_count(), loop.input_count()), loop.steps()),
+      captured_(addresses_of(
+          call.inputs.subspan(loop.state_count() + loop.input_count(), loop.captured_count()))) {}
+
+Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
+  number_ = step;
+  list_.assign(state.begin(), state.end());
+  inputs_.append(step, list_);
+  list_.insert(list_.end(), captured_.begin(), captured_.end());
+  list_.push_back(reinterpret_cast<std::byte*>(&number_));
+  return list_;
+}
+
+namespace {
+
+/// Steps that are all run by the programs of the first.
+class PlannedSteps final : public LoopSteps {
+ public:
+  PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
+               std::span<std::byte> memory, int threads)
+      : arguments_(arguments),
+        whole_(gradient == nullptr ? loop.forward().get(threads) : loop.advance().get(threads),
+               memory) {
+    if (gradient == nullptr) {
+      if (loop.has_condition()) goes_on_.emplace(loop.goes_on().get(threads), memory);
+      return;
+    }
+    reversing_.emplace(gradient->backward().get(threads), memory);
+    untouched_ = gradient->untouched();
+  }
+
+  bool goes_on(std::uint32_t step, const Addresses& state) override {
+    bool answer = false;
+    auto* const to = reinterpret_cast<std::byte*>(&answer);
+    goes_on_->run(arguments_.of(step, state), {&to, 1}, arguments_.round_of(step));
+    return answer;
+  }
+  void forward(std::uint32_t step, const Addresses& state, const Addresses& results,
+               bool) override {
+    whole_.run(arguments_.of(step, state), results, arguments_.round_of(step));
+  }
+  void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
+                const Addresses& results) override {
+    Addresses& all = arguments_.of(step, state);
+    all.insert(all.end(), adjoints.begin(), adjoints.end());
+    reversing_->run(all, results, arguments_.round_of(step));
+  }
+  const std::vector<bool>& untouched() const override { return untouched_; }
+
+ private:
+  LoopArguments& arguments_;
+  StepRunner whole_;
+  std::optional<StepRunner> reversing_;
+  std::optional<StepRunner> goes_on_;
+  std::vector<bool> untouched_;
+};
+
+/// Steps that are recorded one by one.
+class RecordedSteps final : public LoopSteps {
+ public:
+  RecordedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
+                std::span<std::byte> memory, int threads)
+      : loop_(loop),
+        gradient_(gradient),
+        arguments_(arguments),
+        programs_(memory, threads),
+        states_(loop.types(loop.step().state)),
+        inputs_(loop.types(loop.step().inputs)),
+        outputs_(loop.types(loop.step().outputs)) {
+    if (gradient != nullptr) untouched_.assign(gradient->summed().size(), true);
+  }
+
+  bool goes_on(std::uint32_t step, const Addresses& state) override {
+    bool answer = false;
+    const RecordedStep recorded = record(loop_.body().condition, step, state);
+    run(recorded, program_of_outputs(recorded), step, arguments_.of(step, state),
+        {reinterpret_cast<std::byte*>(&answer)});
+    return answer;
+  }
+  void forward(std::uint32_t step, const Addresses& state, const Addresses& results,
+               bool with_outputs) override {
+    const RecordedStep recorded = record_step(step, state);
+    run(recorded, program_of(recorded, with_outputs), step, arguments_.of(step, state), results);
+  }
+  void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
+                const Addresses& results) override {
+    const RecordedStep recorded = record_step(step, state);
+    const StepGradient made = gradient_->differentiate(recorded);
+    for (std::size_t i = 0; i < untouched_.size(); ++i) {
+      untouched_[i] = untouched_[i] && made.untouched[i];
+    }
+    Addresses& all = arguments_.of(step, state);
+    all.insert(all.end(), adjoints.begin(), adjoints.end());
+    run(recorded, made.program, step, all, results);
+  }
+  const std::vector<bool>& untouched() const override { return untouched_; }
+
+ private:
+  RecordedStep record_step(std::uint32_t step, const Addresses& state) {
+    RecordedStep recorded = record(loop_.body().body, step, state);
+    require_state(recorded, loop_.body().where);
+    require_outputs(recorded, step);
+    return recorded;
+  }
+
+  RecordedStep record(const LoopBody& f, std::uint32_t step, const Addresses& state) {
+    StepRecorder recorder(loop_.body(), loop_.captured());
+    const auto look = [&](const RecordedStep& recorded, ValueId value, std::byte* to) {
+      require_captured(recorder, step);
+      run(recorded, {recorded.arguments(), {value}, recorded.tape->node_count()}, step,
+          arguments_.of(step, state), {to});
+    };
+    RecordedStep recorded = recorder.record(f, states_, inputs_, step, look);
+    require_captured(recorder, step);
+    return recorded;
+  }
+
+  void run(const RecordedStep& recorded, const StepProgram::Wanted& wanted, std::uint32_t step,
+           const Addresses& arguments, const Addresses& results) {
+    try {
+      StepRunner& runner = programs_.find_or_plan(recorded.tape, wanted);
+      runner.run(*recorded.tape, arguments, results, arguments_.round_of(step));
+    } catch (const BudgetError& error) {
+      throw BudgetError("[scan] step " + std::to_string(step) + " takes " +
+                            std::to_string(error.smallest_feasible()) + " bytes, more than the " +
+                            std::to_string(error.budget()) +
+                            " that the loop has for one step; set LoopOptions::step_memory",
+                        error.budget(), error.smallest_feasible());
+    }
+  }
+
+  void require_captured(const StepRecorder& recorder, std::uint32_t step) const {
+    if (recorder.captured().size() == loop_.captured_count()) return;
+    const Var& value = recorder.captured().back();
+    throw ArgumentError("scan",
+                        "step " + std::to_string(step) + " uses " +
+                            value.tape().describe(value.node()) +
+                            ", which the first step did not; name it in LoopOptions::captured",
+                        loop_.body().where);
+  }
+
+  void require_outputs(const RecordedStep& recorded, std::uint32_t step) const {
+    bool same = recorded.outputs.size() == outputs_.size();
+    for (std::size_t i = 0; same && i < outputs_.size(); ++i) {
+      same = recorded.tape->type(recorded.outputs[i]) == outputs_[i];
+    }
+    if (same) return;
+    throw ShapeError("scan",
+                     "step " + std::to_string(step) +
+                         " has other outputs than the first; every step must make as many, of the "
+                         "same types",
+                     loop_.body().where);
+  }
+
+  const Loop& loop_;
+  const LoopGradient* gradient_;
+  LoopArguments& arguments_;
+  RecordedPrograms programs_;
+  std::vector<ValueType> states_;
+  std::vector<ValueType> inputs_;
+  std::vector<ValueType> outputs_;
+  std::vector<bool> untouched_;
+};
+
+}  // namespace
+
+std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
+                                      LoopArguments& arguments, std::span<std::byte> memory,
+                                      int threads) {
+  if (loop.is_recorded_again()) {
+    return std::make_unique<RecordedSteps>(loop, gradient, arguments, memory, threads);
+  }
+  return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads);
+}
+
+Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads) {
+  const auto bytes = [&](const StepPrograms& programs) {
+    return aligned(programs.get(threads)->workspace());
+  };
+  Bytes first = gradient == nullptr ? bytes(loop.forward())
+                                    : std::max(bytes(loop.advance()), bytes(gradient->backward()));
+  if (loop.has_condition()) first = std::max(first, bytes(loop.goes_on()));
+  if (!loop.is_recorded_again()) return first;
+  // Steps may differ: those that need more are planned within twice as much.
+  return std::max(aligned(loop.options().step_memory), 2 * first + 4096);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "strategy/loops/scan.h"
+#include "strategy/loops/step_recorder.h"
+
+namespace palimpsest {
+
+/// `scan` on `tape` of what a loop calls to record its steps.
+LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t steps,
+                       std::span<const Var> inputs, StepBody body, const LoopOptions& options);
+
+}  // namespace palimpsest

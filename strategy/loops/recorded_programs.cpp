@@ -1,0 +1,30 @@
+#include "strategy/loops/recorded_programs.h"
+
+#include <algorithm>
+
+#include "strategy/fusion/signature.h"
+
+namespace palimpsest {
+
+StepRunner& RecordedPrograms::find_or_plan(const std::shared_ptr<const Tape>& tape,
+                                           const StepProgram::Wanted& wanted) {
+  constexpr std::size_t most = 32;
+  sign(*tape, threads_, signature_);
+  const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.signature == signature_ && entry.wanted == wanted;
+  });
+  if (same != entries_.end()) {
+    entries_.splice(entries_.begin(), entries_, same);
+  } else {
+    RunOptions options;
+    options.memory_budget = std::ssize(memory_);
+    options.simplify = false;  // by numbers that the next step may not have
+    auto program = std::make_shared<const StepProgram>(tape, wanted, options, threads_);
+    auto runner = std::make_unique<StepRunner>(program, memory_);
+    entries_.push_front({signature_, wanted, std::move(program), std::move(runner)});
+    if (entries_.size() > most) entries_.pop_back();
+  }
+  return *entries_.front().runner;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "strategy/executor.h"
+#include "strategy/options.h"
+
+namespace palimpsest {
+
+/// A step of a loop, planned: what is made of leaves, in memory that whoever runs it names.
+/// Immutable; any number of `StepRunner`s may share it.
+class StepProgram {
+ public:
+  struct Wanted {
+    std::vector<ValueId> arguments;  ///< leaves; any may be left out by `none`
+    std::vector<ValueId> results;    ///< may repeat, and may be arguments
+    NodeId backward_begins;
+
+    bool operator==(const Wanted&) const = default;
+  };
+
+  /// Plans for `threads` threads and, beside arguments and results, `options.memory_budget` bytes.
+  /// Throws `BudgetError`.
+  StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted, const RunOptions& options,
+              int threads);
+
+  const Tape& tape() const { return *tape_; }
+  const Plan& plan() const { return plan_; }
+  /// Bytes that a run takes beside arguments and results.
+  Bytes workspace() const { return instructions_->arena_size(); }
+  int threads() const { return threads_; }
+  /// False for an argument that a run does not look at.
+  bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
+
+ private:
+  friend class StepRunner;
+
+  /// Where a result comes from: it is made where it is wanted, or copied from there.
+  struct Result {
+    enum class From : std::uint8_t { made, argument, result, constant } from;
+    std::size_t place;  ///< a source of the instructions, or a position
+    std::size_t bytes;
+  };
+  Result find(ValueId value) const;
+
+  static constexpr std::size_t unread = -1;
+
+  std::shared_ptr<const Tape> tape_;
+  int threads_;
+  Plan plan_;
+  std::shared_ptr<const Instructions> instructions_;
+  std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them
+  std::vector<Result> results_;
+};
+
+/// Runs a program, again and again, for one thread at a time.
+class StepRunner {
+ public:
+  /// `memory` holds `program->workspace()` bytes, aligned to 64, and outlives the runner.
+  StepRunner(std::shared_ptr<const StepProgram> program, std::span<std::byte> memory);
+
+  /// `arguments` and `results` hold an address for each of the program's. No result overlaps an
+  /// argument or another result.
+  void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
+           std::uint32_t round);
+  /// The same with the constants and numbers of another tape that records the same.
+  void run(const Tape& tape, std::span<std::byte* const> arguments,
+           std::span<std::byte* const> results, std::uint32_t round);
+
+ private:
+  void bind_constants(const Tape& tape);
+  void carry_out(const Tape& tape, std::span<std::byte* const> arguments,
+                 std::span<std::byte* const> results, std::uint32_t round, bool again);
+
+  std::shared_ptr<const StepProgram> program_;
+  Arena arena_;
+  Meter meter_;  // of nothing: all lies in the arena
+  Executor executor_;
+  bool has_run_ = false;  // with the tape of the program
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,128 @@
+#include "strategy/loops/step_recorder.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "autodiff/operations/leaf.h"
+
+namespace palimpsest {
+
+/// Gives values to a body that looks at them. They are the user's then, who may keep them.
+class StepRecorder::Looking final : public Evaluator {
+ public:
+  Looking(RecordedStep& made, const Look& look) : made_(made), look_(look) {}
+
+  void on_record(Tape&, std::uint32_t) override {}
+  void on_clear(Tape&) noexcept override {}
+  void compute(Tape& tape, std::uint32_t value) override {
+    made_.follows_values = true;
+    Tensor seen(tape.shape(value), tape.dtype(value));
+    forget(tape);
+    look_(made_, value, seen.raw());
+    if (tape.is_temporary()) {  // the number may be another value's soon
+      for (const auto& [each, buffer] : seen_) tape.set_buffer(each, buffer);
+      tape.set_buffer(value, seen.buffer());
+      return;
+    }
+    seen_.emplace_back(value, seen.buffer());
+    for (const auto& [each, buffer] : seen_) tape.set_buffer(each, buffer);
+  }
+  void forget(Tape& tape) {
+    for (const auto& [value, buffer] : seen_) tape.set_buffer(value, nullptr);
+  }
+
+ private:
+  RecordedStep& made_;
+  const Look& look_;
+  std::vector<std::pair<ValueId, Buffer>> seen_;
+};
+
+std::vector<ValueId> RecordedStep::arguments() const {
+  std::vector<ValueId> all = state;
+  all.insert(all.end(), inputs.begin(), inputs.end());
+  all.insert(all.end(), captured.begin(), captured.end());
+  all.push_back(number);
+  return all;
+}
+
+RecordedStep StepRecorder::record(const LoopBody& f, std::span<const ValueType> state,
+                                  std::span<const ValueType> inputs, std::int64_t step,
+                                  const Look& look) {
+  step_ = step;
+  for (;;) {
+    try {
+      return record_once(f, state, inputs, look);
+    } catch (const LateCapture& late) {
+      if (late.recorder != this) throw;
+      // The leaf would have been taken off the tape again: it has to be there from the start.
+    }
+  }
+}
+
+RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueType> state,
+                                       std::span<const ValueType> inputs, const Look& look) {
+  made_ = RecordedStep();
+  Tape& tape = *made_.tape;
+  // A condition draws other numbers than the body.
+  tape.set_seed(&f == &body_.condition ? ~body_.seed : body_.seed);
+  std::vector<Var> states;
+  std::vector<Var> parts;
+  for (const ValueType& type : state) {
+    made_.state.push_back(leaf(type));
+    states.push_back(tape.var(made_.state.back()));
+  }
+  for (const ValueType& type : inputs) {
+    made_.inputs.push_back(leaf(type));
+    parts.push_back(tape.var(made_.inputs.back()));
+  }
+  made_.number = leaf({Shape{}, DType::i64});
+  for (const Var& value : captured_) made_.captured.push_back(leaf(value.type()));
+  const auto looking = std::make_shared<Looking>(made_, look);
+  tape.set_evaluator(looking);
+  LoopStep recorded;
+  {
+    const auto stands = [this](const Var& value) { return stand_in(value); };
+    const Tape::Within within(*body_.outer, tape, stands);
+    std::optional<Tape::Within> within_origin;
+    if (body_.origin != nullptr) within_origin.emplace(*body_.origin, tape, stands);
+    recorded = f(states, parts, StepNumber(*this));
+    for (std::vector<Var>* list : {&recorded.state, &recorded.outputs}) {
+      for (Var& value : *list) value = tape.here(value, "scan", body_.where);
+    }
+  }
+  looking->forget(tape);
+  tape.set_evaluator(nullptr);
+  for (const Var& value : recorded.state) made_.next.push_back(value.id());
+  for (const Var& value : recorded.outputs) made_.outputs.push_back(value.id());
+  return std::move(made_);
+}
+
+ValueId StepRecorder::leaf(const ValueType& type) {
+  return made_.tape->placeholder(type, body_.where).id();
+}
+
+Var StepRecorder::stand_in(Var value) {
+  for (const auto& [each, other] : body_.aliases) {
+    if (each == value) value = other;
+  }
+  const auto known = std::find(captured_.begin(), captured_.end(), value);
+  const auto index = known - captured_.begin();
+  if (known == captured_.end()) {
+    captured_.push_back(value);
+    if (made_.tape->is_temporary()) throw LateCapture{this};
+    made_.captured.push_back(leaf(value.type()));
+  }
+  return made_.tape->var(made_.captured[static_cast<std::size_t>(index)]);
+}
+
+StepNumber::operator std::int64_t() const {
+  recorder_->made_.follows_number = true;
+  return recorder_->step_;
+}
+
+Var StepNumber::as(DType dtype) const {
+  const RecordedStep& made = recorder_->made_;
+  return cast(made.tape->var(made.number), dtype, recorder_->body_.where);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,148 @@
+#include "tests/catch.h"
+#include "tests/error_of.h"
+#include "tests/strategy/loops/loops.h"
+
+namespace palimpsest {
+namespace {
+
+/// Differs by the number of the step, and by values.
+Var turning_step(const Var& u, const Var& speed, std::int64_t n) {
+  const Var next =
+      n % 3 == 1 ? ring_step(u, speed) : u + std::sin(0.1 * static_cast<double>(n)) * speed;
+  return next.value().data<double>()[0] > 0.4 ? next * 0.9 : exp(0.1 * next);
+}
+
+TEST_CASE("steps that differ are recorded one by one") {
+  for (const Bytes budget : {unlimited, Bytes{30'000}}) {
+    Tape unrolled;
+    const Var u = unrolled.parameter(wave(100));
+    const Var speed = unrolled.parameter(number(0.2));
+    Var state = u;
+    for (std::int64_t n = 0; n < 17; ++n) state = turning_step(state, speed, n);
+    const Gradients expected = backward(sum(state * state));
+
+    Tape tape;
+    const Var v = tape.parameter(wave(100));
+    const Var c = tape.parameter(number(0.2));
+    int calls = 0;
+    const Var end = scan(v, 17, [&](const Var& x, const StepNumber& n) {
+      ++calls;
+      return turning_step(x, c, n);
+    });
+    const Gradients found = backward(sum(end * end), {.memory_budget = budget});
+    CHECK(calls > 17);
+    CHECK(same_bits(found.loss(), expected.loss()));
+    CHECK(same_bits(found[v], expected[u]));
+    CHECK(same_bits(found[c], expected[speed]));
+    CHECK(found.report().measured_peak <= budget);
+  }
+}
+
+TEST_CASE("the body of equal steps is called once") {
+  Tape tape;
+  const Var u = tape.parameter(wave(10));
+  int calls = 0;
+  const Var end = scan(u, 50, [&](const Var& x, const StepNumber& n) {
+    ++calls;
+    return x * 0.99 + 0.001 * n.as(DType::f64);
+  });
+  backward(sum(end));
+  CHECK(calls == 1);
+}
+
+TEST_CASE("no more steps are run than the binomial optimum for the states held") {
+  for (const std::int64_t steps : {1, 2, 5, 30}) {
+    for (const Bytes budget : {Bytes{12'000}, Bytes{15'000}, Bytes{22'000}, unlimited}) {
+      CAPTURE(steps, budget);
+      Tape tape;
+      const Var u = tape.parameter(wave(100));
+      std::uint64_t calls = 0;
+      const Var end = scan(u, steps, [&](const Var& x, const StepNumber& n) {
+        ++calls;
+        return n % 2 == 0 ? x * 0.99 : sin(x);
+      });
+      CHECK(calls == 1);
+      const Gradients found = backward(sum(end), {.memory_budget = budget});
+      REQUIRE(found.report().loops.size() == 1);
+      const Report::Loop& loop = found.report().loops[0];
+      CHECK(loop.steps == steps);
+      CHECK(loop.recorded_again);
+      CHECK(loop.states <= steps);
+      if (budget == unlimited) CHECK(loop.states == steps);
+      const std::uint64_t optimum =
+          binomial_forward_steps(static_cast<std::uint32_t>(steps), loop.states);
+      CHECK(loop.forward_steps == optimum + 1);
+      CHECK(calls - 1 == loop.forward_steps);
+    }
+  }
+}
+
+TEST_CASE("second derivatives of steps that are recorded one by one") {
+  const auto f = [](std::span<const Var> xs) {
+    return scan(xs[0], 5, [xs](const Var& x, const StepNumber& n) {
+      return n % 2 == 0 ? sin(x * xs[1]) : x * xs[1] + x * x;
+    });
+  };
+  const Tensor inputs[] = {wave(3), wave(3)};
+  const GradcheckResult result = gradcheck(f, inputs);
+  INFO(result.message);
+  CHECK(result.passed);
+}
+
+TEST_CASE("random numbers of a loop differ from step to step and come again") {
+  Tape tape;
+  const Var u = tape.parameter(Tensor::ones(Shape{1000}, DType::f64));
+  const LoopResult loop =
+      scan({&u, 1}, 10, {}, [](std::span<const Var> s, std::span<const Var>, const StepNumber&) {
+        const Var next = dropout(s[0], 0.1);
+        return LoopStep{{next}, {sum(next)}};
+      });
+  const Gradients all = backward(sum(loop.state[0]));
+  const Gradients some = backward(sum(loop.state[0]), {.memory_budget = 100'000});
+  CHECK(same_bits(all[u], some[u]));
+  // The state is what is left of ones: its own derivative.
+  CHECK(same_bits(all[u], loop.state[0].value()));
+  const Tensor left = loop.outputs[0].value();
+  for (std::size_t n = 1; n < 10; ++n) CHECK(left.data<double>()[n] != left.data<double>()[n - 1]);
+}
+
+TEST_CASE("a loop says what is wrong with its body") {
+  Tape tape;
+  const Var u = tape.parameter(wave(4));
+  const auto same = [](const Var& x, const StepNumber&) { return x; };
+  check_error([&] { scan(u, -1, same); }, {"[scan]", "-1 steps", "give a number"});
+  check_error([&] { scan(u, 3, [](const Var& x, const StepNumber&) { return sum(x); }); },
+              {"[scan]", "value 0 of the state", "f64 ()", "f64 (4)", "recorded_steps_test.cpp"});
+  check_error(
+      [&] { scan(u, 3, [](const Var& x, const StepNumber&) { return cast(x, DType::f32); }); },
+      {"[scan]", "f32 (4)"});
+  check_error(
+      [&] {
+        scan(u, 3, [&](const Var& x, const StepNumber&) { return x * tape.parameter(wave(4)); });
+      },
+      {"[scan]", "parameter", "record it before"});
+  check_error(
+      [&] {
+        scan({&u, 1}, 3, {&u, 1},
+             [](std::span<const Var> s, std::span<const Var>, const StepNumber&) {
+               return LoopStep{{s[0]}};
+             });
+      },
+      {"[scan]", "input 0", "3 steps", "first axis"});
+  const Var w = tape.parameter(wave(4));
+  const Var late =
+      scan(u, 3, [&](const Var& x, const StepNumber& n) { return n == 2 ? x * w : x; });
+  check_error([&] { late.value(); }, {"[scan]", "step 2 uses parameter", "LoopOptions::captured"});
+  const Var named =
+      scan(u, 3, [&](const Var& x, const StepNumber& n) { return n == 2 ? x * w : x; },
+           {.captured = {w}});
+  CHECK(same_bits(named.value(), (u * w).value()));
+  Tape other;
+  const Var foreign = other.parameter(wave(4));
+  CHECK_THROWS_AS(scan(u, 3, [&](const Var& x, const StepNumber&) { return x * foreign; }),
+                  TapeError);
+  CHECK(same_bits(scan(u, 3, same).value(), u.value()));  // the tape is as good as before
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,106 @@
+#include "tests/catch.h"
+#include "tests/strategy/loops/loops.h"
+
+namespace palimpsest {
+namespace {
+
+struct Ring {
+  Tape tape;
+  Var u = tape.parameter(wave(100));
+  Var speed = tape.parameter(number(0.2));
+  Var loss;
+
+  explicit Ring(std::int64_t steps, const LoopOptions& options = {}) {
+    const Var end = scan(
+        u, steps, [this](const Var& x, const StepNumber&) { return ring_step(x, speed); }, options);
+    loss = sum(end * end);
+  }
+};
+
+TEST_CASE("gradients of a scan have the same bits within any budget, which is kept") {
+  const std::int64_t steps = 60;
+  Ring all(steps);
+  const Gradients expected = backward(all.loss);
+  const Bytes most = expected.report().measured_peak;
+  CHECK(most >= steps * 100 * 8);
+  CHECK(most == expected.report().predicted_peak);
+  Bytes smallest = 0;
+  {
+    Ring ring(steps);
+    try {
+      backward(ring.loss, {.memory_budget = 1});
+    } catch (const BudgetError& error) {
+      smallest = error.smallest_feasible();
+    }
+  }
+  CHECK(smallest > 0);
+  CHECK(smallest < most / 4);
+  for (const Bytes budget : {smallest, 2 * smallest, most / 2, most - 1, most}) {
+    for (const int threads : {1, 2}) {
+      CAPTURE(budget, threads);
+      Ring ring(steps);
+      const Gradients found = backward(ring.loss, {.memory_budget = budget, .threads = threads});
+      CHECK(found.report().measured_peak <= found.report().predicted_peak);
+      CHECK(found.report().predicted_peak <= budget);
+      CHECK(same_bits(found.loss(), expected.loss()));
+      CHECK(same_bits(found[ring.u], expected[all.u]));
+      CHECK(same_bits(found[ring.speed], expected[all.speed]));
+    }
+  }
+}
+
+TEST_CASE("a loop keeps a budget of its own") {
+  const std::int64_t steps = 60;
+  Ring all(steps);
+  const Gradients expected = backward(all.loss);
+  Ring ring(steps, {.memory_budget = 10'000});
+  const Gradients found = backward(ring.loss);
+  CHECK(same_bits(found[ring.u], expected[all.u]));
+  CHECK(found.report().measured_peak < 10'000 + 5 * 800);
+  Ring narrow(steps, {.memory_budget = 100});
+  CHECK_THROWS_AS(backward(narrow.loss), BudgetError);
+}
+
+TEST_CASE("a scan runs alike on eager tapes, without an evaluator and in programs") {
+  Ring lazily(20);
+  const Gradients expected = backward(lazily.loss);
+  {
+    Tape tape(eager());
+    const Var u = tape.parameter(wave(100));
+    const Var speed = tape.parameter(number(0.2));
+    const Var end =
+        scan(u, 20, [&](const Var& x, const StepNumber&) { return ring_step(x, speed); });
+    const Gradients found = backward(sum(end * end));
+    CHECK(same_bits(found[u], expected[lazily.u]));
+    CHECK(same_bits(found[speed], expected[lazily.speed]));
+  }
+  {
+    Tape tape;
+    const Var u = tape.parameter(wave(100));
+    const Var speed = tape.parameter(number(0.2));
+    const Var end =
+        scan(u, 20, [&](const Var& x, const StepNumber&) { return ring_step(x, speed); });
+    CHECK(same_bits(gradient(sum(end * end), u).value(), expected[lazily.u]));
+  }
+  for (const Bytes budget : {Bytes{20'000}, unlimited}) {
+    Var u;
+    const Program program = Program::gradients(
+        [&](Tape& tape) {
+          u = tape.parameter(wave(100));
+          const Var speed = tape.parameter(number(0.2));
+          const Var end =
+              scan(u, 20, [&](const Var& x, const StepNumber&) { return ring_step(x, speed); });
+          return sum(end * end);
+        },
+        {.memory_budget = budget});
+    Runner runner(program);
+    for (int run = 0; run < 3; ++run) {
+      runner.run();
+      CHECK(same_bits(runner.gradients()[u], expected[lazily.u]));
+      CHECK(runner.report().measured_peak <= budget);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
