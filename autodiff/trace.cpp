@@ -145,7 +145,7 @@ std::vector<Var> Trace::copy(const Tape& program, std::span<const ValueId> argum
                              const Where& where) {
   Copier copier(program, common_tape(values, "replay", where));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (arguments[i] != none) copier.map(arguments[i], values[i]);
+    copier.map(arguments[i], values[i]);
   }
   for (NodeId node = 0; node < program.node_count(); ++node) {
     if (!copier.knows(program.first_output(node))) copier.copy(node);

@@ -29,7 +29,7 @@ class Trace {
   std::vector<Var> replay(std::span<const Var> arguments, Where where = Where::current()) const;
 
   /// Records the nodes of `program` on the tape of `values`, which take the place of its leaves
-  /// `arguments`; `none` among these stands for nothing. Returns what `outputs` are there.
+  /// `arguments`. Returns what `outputs` are there.
   static std::vector<Var> copy(const Tape& program, std::span<const ValueId> arguments,
                                std::span<const Var> values, std::span<const ValueId> outputs,
                                const Where& where);

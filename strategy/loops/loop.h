@@ -55,7 +55,9 @@ class Loop {
   const RecordedStep& step() const { return step_; }
   const Tape& tape() const { return *step_.tape; }
   /// True when every step is recorded for itself, by `body`.
-  bool is_recorded_again() const { return follows(step_) || (condition_ && follows(*condition_)); }
+  bool is_recorded_again() const {
+    return step_.may_differ() || (condition_ && condition_->may_differ());
+  }
   const StepBody& body() const { return body_; }
   /// Values of the outer tape that steps use.
   const std::vector<Var>& captured() const { return captured_; }
@@ -67,11 +69,10 @@ class Loop {
   /// Whether the loop goes on from a state; where there is a condition.
   const RecordedStep& condition() const { return *condition_; }
   const StepPrograms& goes_on() const { return *goes_on_; }
+  /// How many steps it is taken to have where that is not known.
+  std::uint32_t likely_steps() const { return has_condition() ? 1000 : steps_; }
   /// States to hold for the backward part, beside the first, where no budget says how many.
-  std::uint32_t snapshots() const {
-    constexpr std::uint32_t unknown = 1000;
-    return has_condition() ? unknown : std::max(steps_, 1u) - 1;
-  }
+  std::uint32_t snapshots() const { return std::max(likely_steps(), 1u) - 1; }
   /// Types of values of the step's tape.
   std::vector<ValueType> types(std::span<const ValueId> values) const;
 
@@ -83,10 +84,6 @@ class Loop {
   std::size_t operand_count() const { return state_count() + input_count() + captured_count(); }
 
  private:
-  static bool follows(const RecordedStep& step) {
-    return step.follows_number || step.follows_values;
-  }
-
   StepBody body_;
   RecordedStep step_;
   std::optional<RecordedStep> condition_;

@@ -45,7 +45,6 @@ class Parts {
   Parts() = default;
   Parts(std::span<const Operand> whole, std::uint32_t steps);
 
-  std::size_t count() const { return bases_.size(); }
   void append(std::uint32_t step, Addresses& to) const {
     for (std::size_t i = 0; i < bases_.size(); ++i) to.push_back(bases_[i] + sizes_[i] * step);
   }

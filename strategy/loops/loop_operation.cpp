@@ -32,12 +32,6 @@ ValueType snapshots_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64
 
 Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
 
-/// How many steps a loop is taken to have, for its cost.
-std::uint32_t likely_steps(const Loop& loop) {
-  constexpr std::uint32_t unknown = 1000;
-  return loop.has_condition() ? unknown : loop.steps();
-}
-
 void pull_back_loop(const Pullback& p);
 
 const Operation scan_operation{
@@ -49,7 +43,7 @@ const Operation scan_operation{
     .cost =
         [](const NodeView& node) {
           const Loop& loop = loop_of(node.attributes());
-          return times(loop.forward().cost(), likely_steps(loop));
+          return times(loop.forward().cost(), loop.likely_steps());
         },
     .workspace = [](const NodeView& node,
                     int threads) { return forward_workspace(loop_of(node.attributes()), threads); },
@@ -74,7 +68,7 @@ const Operation scan_adjoint_operation{
         [](const NodeView& node) {
           const LoopGradient& gradient = gradient_of(node.attributes());
           const Loop& loop = gradient.loop();
-          const std::uint32_t steps = likely_steps(loop);
+          const std::uint32_t steps = loop.likely_steps();
           if (steps == 0) return Cost{};
           const Bytes given = snapshots_of(node);
           const std::uint32_t slots =

@@ -19,9 +19,10 @@ StepRunner& RecordedPrograms::find_or_plan(const std::shared_ptr<const Tape>& ta
     RunOptions options;
     options.memory_budget = std::ssize(memory_);
     options.simplify = false;  // by numbers that the next step may not have
-    auto program = std::make_shared<const StepProgram>(tape, wanted, options, threads_);
-    auto runner = std::make_unique<StepRunner>(program, memory_);
-    entries_.push_front({signature_, wanted, std::move(program), std::move(runner)});
+    entries_.push_front(
+        {signature_, wanted,
+         std::make_unique<StepRunner>(
+             std::make_shared<const StepProgram>(tape, wanted, options, threads_), memory_)});
     if (entries_.size() > most) entries_.pop_back();
   }
   return *entries_.front().runner;

@@ -19,14 +19,11 @@ class RecordedPrograms {
   /// fits the memory.
   StepRunner& find_or_plan(const std::shared_ptr<const Tape>& tape,
                            const StepProgram::Wanted& wanted);
-  /// The program of the last call.
-  const StepProgram& program() const { return *entries_.front().program; }
 
  private:
   struct Entry {
     std::vector<std::uint64_t> signature;
     StepProgram::Wanted wanted;
-    std::shared_ptr<const StepProgram> program;
     std::unique_ptr<StepRunner> runner;
   };
 

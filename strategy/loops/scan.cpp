@@ -1,126 +1,8 @@
 #include "strategy/loops/scan.h"
 
-#include <limits>
-#include <optional>
-#include <string>
-
-#include "strategy/loops/loop_operation.h"
 #include "strategy/loops/record_scan.h"
-#include "strategy/loops/while_loop.h"
 
 namespace palimpsest {
-namespace {
-
-std::uint32_t checked_steps(std::int64_t steps, const Where& where) {
-  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max() - 1;
-  if (steps >= 0 && steps <= most) return static_cast<std::uint32_t>(steps);
-  throw ArgumentError(
-      "scan", std::to_string(steps) + " steps; give a number from 0 to " + std::to_string(most),
-      where);
-}
-
-/// The type of what one step is given of an input of all steps.
-ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const Where& where) {
-  const ValueType whole = input.type();
-  if (whole.shape.rank() == 0 || whole.shape[0] != steps) {
-    throw ShapeError("scan",
-                     "input " + std::to_string(index) + " is " + to_string(whole) + " for " +
-                         std::to_string(steps) +
-                         " steps; its first axis must have one element a "
-                         "step",
-                     where);
-  }
-  Shape part;
-  for (int axis = 1; axis < whole.shape.rank(); ++axis) part.push_back(whole.shape[axis]);
-  return {part, whole.dtype};
-}
-
-/// Computes a value of a step from the values that the loop is given first.
-void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
-          std::span<const Var> captured, std::byte* to) {
-  const StepProgram program(step.tape, {step.arguments(), {value}, step.tape->node_count()}, {}, 1);
-  std::vector<Var> given(operands.begin(), operands.end());
-  given.insert(given.end(), captured.begin(), captured.end());
-  std::vector<Tensor> held;
-  Addresses addresses;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (program.reads(i)) held.push_back(given[i].tape().value(given[i].id()));
-    addresses.push_back(program.reads(i) ? held.back().raw() : nullptr);
-  }
-  std::int64_t number = 0;
-  addresses.push_back(reinterpret_cast<std::byte*>(&number));
-  const Buffer memory = allocate_buffer(program.workspace());
-  StepRunner runner(std::make_shared<const StepProgram>(program),
-                    {memory.get(), static_cast<std::size_t>(program.workspace())});
-  runner.run(addresses, {&to, 1}, 0);
-}
-
-void require_condition(const RecordedStep& condition, const Where& where) {
-  const ValueType type = condition.tape->type(condition.outputs[0]);
-  const std::string text = "the condition is " + to_string(type) +
-                           "; return one element of bool, as a comparison of scalars gives";
-  if (type.dtype != DType::boolean) throw DTypeError("while_loop", text, where);
-  if (type.shape.elements() != 1) throw ShapeError("while_loop", text, where);
-}
-
-/// What is captured must be there when steps are recorded again.
-void require_lasting(const Tape& tape, const RecordedStep& step,
-                     const std::optional<RecordedStep>& condition, std::span<const Var> captured,
-                     const Where& where) {
-  const bool again = step.follows_number || step.follows_values ||
-                     (condition && (condition->follows_number || condition->follows_values));
-  if (!again || captured.empty() || !tape.is_temporary()) return;
-  throw ArgumentError("scan",
-                      "a loop in a checkpoint whose steps are recorded one by one uses values from "
-                      "outside; make them part of its state",
-                      where);
-}
-
-}  // namespace
-
-LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t steps,
-                       std::span<const Var> inputs, StepBody body, const LoopOptions& options) {
-  const Where where = body.where;
-  const std::uint32_t count = checked_steps(steps, where);
-  std::vector<Var> operands;
-  std::vector<ValueType> states;
-  std::vector<ValueType> parts;
-  for (const Var& value : state) {
-    operands.push_back(tape.here(value, "scan", where));
-    states.push_back(value.type());
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    operands.push_back(tape.here(inputs[i], "scan", where));
-    parts.push_back(part_of(inputs[i], i, steps, where));
-  }
-
-  std::vector<Var> named;
-  for (const Var& value : options.captured) named.push_back(tape.here(value, "scan", where));
-  StepRecorder recorder(body, std::move(named));
-  const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
-    look(step, value, operands, recorder.captured(), to);
-  };
-  RecordedStep step = recorder.record(body.body, states, parts, 0, look_first);
-  require_state(step, where);
-  std::optional<RecordedStep> condition;
-  if (body.condition != nullptr) {
-    const std::size_t known = recorder.captured().size();
-    condition = recorder.record(body.condition, states, {}, 0, look_first);
-    require_condition(*condition, where);
-    const bool knows_all = recorder.captured().size() == known;
-    if (!knows_all) step = recorder.record(body.body, states, parts, 0, look_first);
-  }
-  const std::vector<Var> captured(recorder.captured().begin(), recorder.captured().end());
-  for (const Var& value : captured) operands.push_back(tape.here(value, "scan", where));
-  require_lasting(tape, step, condition, captured, where);
-  const auto loop = std::make_shared<const Loop>(std::move(body), std::move(step),
-                                                 std::move(condition), captured, count, options);
-  std::vector<Var> made = record_loop(tape, loop, operands, where);
-  LoopResult result;
-  result.state.assign(made.begin(), made.begin() + std::ssize(state));
-  result.outputs.assign(made.begin() + std::ssize(state), made.end());
-  return result;
-}
 
 LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const Var> inputs,
                 const LoopBody& body, const LoopOptions& options, Where where) {
@@ -128,21 +10,6 @@ LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const 
   const std::uint64_t seed = seed_of(tape.fresh_stream());
   return record_scan(tape, state, steps, inputs, {body, nullptr, &tape, seed, where, nullptr, {}},
                      options);
-}
-
-WhileResult while_loop(std::span<const Var> state, const LoopCondition& condition,
-                       const LoopBody& body, const LoopOptions& options, Where where) {
-  Tape& tape = common_tape(state, "while_loop", where);
-  const std::uint64_t seed = seed_of(tape.fresh_stream());
-  const auto step = [body](std::span<const Var> xs, std::span<const Var> inputs,
-                           const StepNumber& n) { return LoopStep{body(xs, inputs, n).state}; };
-  const auto goes_on = [condition](std::span<const Var> xs, std::span<const Var>,
-                                   const StepNumber& n) {
-    return LoopStep{{xs.begin(), xs.end()}, {condition(xs, n)}};
-  };
-  LoopResult made =
-      record_scan(tape, state, 0, {}, {step, goes_on, &tape, seed, where, nullptr, {}}, options);
-  return {std::move(made.state), made.outputs[0]};
 }
 
 }  // namespace palimpsest

@@ -18,15 +18,13 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
                                 threads, options.machine,        options.costs.get()};
   request.results_elsewhere = true;
   auto [lowered, plan] = plan_tape(*tape_, request, options);
-  plan_ = std::move(plan);
-  instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan_);
+  instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan);
 
   const std::span<const ValueId> sources = instructions_->sources();
   for (const ValueId argument : wanted.arguments) {
     const auto source = std::find(sources.begin(), sources.end(), argument);
-    arguments_.push_back(argument == none || source == sources.end()
-                             ? unread
-                             : static_cast<std::size_t>(source - sources.begin()));
+    arguments_.push_back(
+        source == sources.end() ? unread : static_cast<std::size_t>(source - sources.begin()));
   }
   for (const ValueId value : wanted.results) results_.push_back(find(value));
 }

@@ -14,7 +14,7 @@ namespace palimpsest {
 class StepProgram {
  public:
   struct Wanted {
-    std::vector<ValueId> arguments;  ///< leaves; any may be left out by `none`
+    std::vector<ValueId> arguments;  ///< leaves
     std::vector<ValueId> results;    ///< may repeat, and may be arguments
     NodeId backward_begins;
 
@@ -27,7 +27,6 @@ class StepProgram {
               int threads);
 
   const Tape& tape() const { return *tape_; }
-  const Plan& plan() const { return plan_; }
   /// Bytes that a run takes beside arguments and results.
   Bytes workspace() const { return instructions_->arena_size(); }
   int threads() const { return threads_; }
@@ -49,7 +48,6 @@ class StepProgram {
 
   std::shared_ptr<const Tape> tape_;
   int threads_;
-  Plan plan_;
   std::shared_ptr<const Instructions> instructions_;
   std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them
   std::vector<Result> results_;

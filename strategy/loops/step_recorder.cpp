@@ -16,25 +16,21 @@ class StepRecorder::Looking final : public Evaluator {
   void on_clear(Tape&) noexcept override {}
   void compute(Tape& tape, std::uint32_t value) override {
     made_.follows_values = true;
-    Tensor seen(tape.shape(value), tape.dtype(value));
+    const Tensor seen(tape.shape(value), tape.dtype(value));
     forget(tape);
     look_(made_, value, seen.raw());
-    if (tape.is_temporary()) {  // the number may be another value's soon
-      for (const auto& [each, buffer] : seen_) tape.set_buffer(each, buffer);
-      tape.set_buffer(value, seen.buffer());
-      return;
-    }
-    seen_.emplace_back(value, seen.buffer());
-    for (const auto& [each, buffer] : seen_) tape.set_buffer(each, buffer);
+    tape.set_buffer(value, seen.buffer());
   }
+  /// Nothing is present in a step that is planned but its constants. Looks at the tape, since ids
+  /// in a checkpoint are soon those of other values.
   void forget(Tape& tape) {
-    for (const auto& [value, buffer] : seen_) tape.set_buffer(value, nullptr);
+    for (ValueId value = 0; value < tape.value_count(); ++value) tape.drop(value);
+    for (const ValueId argument : made_.arguments()) tape.set_buffer(argument, nullptr);
   }
 
  private:
   RecordedStep& made_;
   const Look& look_;
-  std::vector<std::pair<ValueId, Buffer>> seen_;
 };
 
 std::vector<ValueId> RecordedStep::arguments() const {

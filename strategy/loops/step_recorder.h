@@ -23,6 +23,8 @@ struct RecordedStep {
 
   /// What it is given: state, inputs, captured values and the number.
   std::vector<ValueId> arguments() const;
+  /// True when another step may record something else.
+  bool may_differ() const { return follows_number || follows_values; }
 };
 
 /// What a loop calls again and again to record its steps.
