@@ -91,8 +91,7 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   const auto program = std::make_shared<Tape>();
   Copier copier(tape, *program);
   const auto argument = [&](const Var& value) {
-    const ValueType type = value.type();
-    copier.map(value.id(), program->append(constant_operation, {}, {&type, 1}, {}, where));
+    copier.map(value.id(), program->placeholder(value.type(), where));
     ++arguments_;
   };
   const auto capture = [&](ValueId value) {
@@ -144,9 +143,7 @@ std::vector<Var> Trace::copy(const Tape& program, std::span<const ValueId> argum
                              std::span<const Var> values, std::span<const ValueId> outputs,
                              const Where& where) {
   Copier copier(program, common_tape(values, "replay", where));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    copier.map(arguments[i], values[i]);
-  }
+  for (std::size_t i = 0; i < values.size(); ++i) copier.map(arguments[i], values[i]);
   for (NodeId node = 0; node < program.node_count(); ++node) {
     if (!copier.knows(program.first_output(node))) copier.copy(node);
   }
