@@ -31,8 +31,14 @@ void for_lines(std::int64_t matrices, const SparsePattern::Lines& lines, std::in
   const double cost = (each + 1) * static_cast<double>(k);
   parallel_chunks(matrices * lines.lines, grain_for(cost),
                   [&](std::int64_t begin, std::int64_t end) {
-                    for (std::int64_t at = begin; at < end; ++at)
-                      f(at / lines.lines, at % lines.lines);
+                    std::int64_t matrix = begin / lines.lines;
+                    std::int64_t line = begin % lines.lines;
+                    for (std::int64_t at = begin; at < end; ++at) {
+                      f(matrix, line);
+                      if (++line < lines.lines) continue;
+                      line = 0;
+                      ++matrix;
+                    }
                   });
 }
 
@@ -46,16 +52,29 @@ void compute_product(const KernelCall& call) {
   const T* values = call.input(0).as<T>();
   T* x = call.input(1).as<T>();
   T* y = call.output().as<T>();
-  for_lines(batch_of(shape).elements(), lines, k, [&](std::int64_t matrix, std::int64_t line) {
+  const auto sum_line = [&](std::int64_t matrix, std::int64_t line, auto add) {
     const auto at = static_cast<std::size_t>(line);
-    Row<T> sum(y + (matrix * lines.lines + line) * k, k);
-    sum.setZero();
     for (std::int64_t p = lines.starts[at]; p < lines.starts[at + 1]; ++p) {
       const auto place = static_cast<std::size_t>(p);
       const T value = values[lines.entry.empty() ? p : lines.entry[place]];
-      sum += value * Row<T>(x + (matrix * other_lines + lines.other[place]) * k, k);
+      add(value, x + (matrix * other_lines + lines.other[place]) * k);
     }
-  });
+  };
+  const std::int64_t matrices = batch_of(shape).elements();
+  if (k == 1) {
+    // A vector's elements are numbers in registers; as rows of one they took six times as long.
+    for_lines(matrices, lines, k, [&](std::int64_t matrix, std::int64_t line) {
+      T sum = 0;
+      sum_line(matrix, line, [&](T value, const T* element) { sum += value * *element; });
+      y[matrix * lines.lines + line] = sum;
+    });
+  } else {
+    for_lines(matrices, lines, k, [&](std::int64_t matrix, std::int64_t line) {
+      Row<T> sum(y + (matrix * lines.lines + line) * k, k);
+      sum.setZero();
+      sum_line(matrix, line, [&](T value, T* row) { sum += value * Row<T>(row, k); });
+    });
+  }
 }
 
 template <class T>

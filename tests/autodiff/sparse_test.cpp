@@ -7,6 +7,7 @@
 #include "autodiff/eigen_sparse.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
@@ -73,6 +74,25 @@ TEST_CASE("sparse products have the same bits at any thread count", "[sparse]") 
   for (const int threads : {2, 8}) {
     const std::vector<Tensor> many = run(threads);
     for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], many[i]));
+  }
+}
+
+TEST_CASE("a sparse product with a vector has the bits of one of several columns", "[sparse]") {
+  const SparseTensor parts = to_sparse(scattered(40, 30, 4));
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+    for (const bool transpose : {false, true}) {
+      const Shape shape{3, transpose ? 40 : 30, 2};
+      Tape tape;
+      const Var values = tape.constant(parts.values.to(dtype));
+      const Var x = tape.constant(Tensor::normal(shape, 4, 0, 1, dtype));
+      const Var both = sparse_matmul(parts.pattern, values, x, {.transpose = transpose});
+      for (std::int64_t column = 0; column < 2; ++column) {
+        const Slice range{.start = column, .stop = column + 1};
+        const Var one =
+            sparse_matmul(parts.pattern, values, slice(x, 2, range), {.transpose = transpose});
+        CHECK(same_bits(one.value(), slice(both, 2, range).value()));
+      }
+    }
   }
 }
 
