@@ -1,0 +1,200 @@
+// Recovers how a basin of water lay and flowed at the start from a few gauges that were read, with
+// errors, now and then for 5,000 steps: 4D-Var, as weather forecasts find their first state.
+//
+// The model is the rotating shallow-water equations in their vector-invariant form on a C-grid with
+// periodic edges, heights in parts of the mean depth and speeds in those of the waves. The start is
+// 0 plus a smooth field made of numbers χ that are independent a priori, and what is minimised is
+//
+//   J(χ) = ½·|χ|² + ½·Σ ((reading − water there and then)/error)².
+//
+//   11_shallow_water_4dvar [--quick] [--output FOLDER]
+#include <palimpsest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <numbers>
+
+#include "examples/support/fields.h"
+#include "examples/support/lbfgs.h"
+#include "examples/support/panels.h"
+#include "examples/support/program_main.h"
+
+using namespace palimpsest;
+using namespace examples;
+
+namespace {
+
+constexpr double step_length = 0.25;  // a wave crosses a cell in four steps
+constexpr double rotation = 0.1;
+constexpr double viscosity = 0.01;
+constexpr double reading_error = 0.002;
+
+struct Settings {
+  std::int64_t cells = 128;  ///< along each side
+  std::int64_t steps = 5000;
+  std::int64_t pause = 50;   ///< steps from one reading to the next
+  std::int64_t gauges = 64;  ///< scattered over the basin
+  int iterations = 30;
+  Bytes budget = 48_MiB;
+};
+
+Var east(const Var& x) { return roll(x, -1, 1); }
+Var west(const Var& x) { return roll(x, 1, 1); }
+Var north(const Var& x) { return roll(x, -1, 0); }
+Var south(const Var& x) { return roll(x, 1, 0); }
+Var laplacian(const Var& x) { return east(x) + west(x) + north(x) + south(x) - 4.0 * x; }
+
+/// Height above the mean depth, and speeds through the east and the north side of each cell.
+using Water = std::vector<Var>;
+
+Water step(std::span<const Var> water) {
+  const Var &h = water[0], &u = water[1], &v = water[2];
+  const Var flow_east = u * (1.0 + 0.5 * (h + east(h)));
+  const Var flow_north = v * (1.0 + 0.5 * (h + north(h)));
+  const Var height =
+      h - step_length * (flow_east - west(flow_east) + flow_north - south(flow_north));
+
+  // Vorticity at the corner in the north-east, and kinetic energy with the new height: gravity
+  // waves are stable where speeds follow the height they have just made.
+  const Var vorticity = rotation + east(v) - v - north(u) + u;
+  const Var squares = u * u + v * v;
+  const Var head = height + 0.25 * (squares + west(u * u) + south(v * v));
+  const Var v_there = 0.25 * (v + east(v) + south(v + east(v)));
+  const Var u_next = u + step_length * (0.5 * (vorticity + south(vorticity)) * v_there -
+                                        east(head) + head + viscosity * laplacian(u));
+  const Var u_there = 0.25 * (u_next + west(u_next) + north(u_next + west(u_next)));
+  const Var v_next = v + step_length * (-0.5 * (vorticity + west(vorticity)) * u_there -
+                                        north(head) + head + viscosity * laplacian(v));
+  return {height, u_next, v_next};
+}
+
+/// Heights at the gauges after every step, (steps, gauges).
+Var heights_of(const Water& start, const Tensor& gauges, const Settings& settings) {
+  const Var cells = start[0].tape().constant(gauges);
+  const LoopResult run =
+      scan(start, settings.steps, {},
+           [&](std::span<const Var> water, std::span<const Var>, const StepNumber&) {
+             const Water next = step(water);
+             return LoopStep{.state = next, .outputs = {index_select(flatten(next[0]), 0, cells)}};
+           });
+  return run.outputs[0];
+}
+
+/// Those of them that are read.
+Var readings_of(const Var& heights, const Settings& settings) {
+  return slice(heights, 0, {.start = settings.pause - 1, .step = settings.pause});
+}
+
+/// Heights and speeds that χ, (3, n, n), stands for: smoothed by diffusion over a twentieth of the
+/// basin, and scaled to a deviation of 0.05.
+Water start_of(const Var& chi) {
+  const auto steps = static_cast<int>(chi.shape()[1] * chi.shape()[1] / 200);
+  constexpr double rate = 0.2;
+  const double scale = 0.05 * std::sqrt(4 * std::numbers::pi * 2 * rate * steps);
+  Water start;
+  for (int field = 0; field < 3; ++field) {
+    Var x = select(chi, 0, field);
+    for (int n = 0; n < steps; ++n) x = x + rate * laplacian(x);
+    start.push_back(scale * x);
+  }
+  return start;
+}
+
+/// What is to be found: an eddy whose rotation balances its pressure, and a hill of water at rest.
+std::vector<Tensor> true_start(std::int64_t n) {
+  constexpr double radius = 0.12;
+  const auto eddy = [](double y, double x) { return 0.1 * hump(y, x, 0.35, 0.4, radius); };
+  const double speed = 2 / (radius * radius * static_cast<double>(n) * rotation);
+  return {
+      field(n, [&](double y, double x) { return eddy(y, x) + 0.08 * hump(y, x, 0.7, 0.7, 0.1); }),
+      field(n, [&](double y, double x) { return speed * (y - 0.35) * eddy(y, x); }),
+      field(n, [&](double y, double x) { return -speed * (x - 0.4) * eddy(y, x); })};
+}
+
+/// The water that χ stands for, computed.
+std::vector<Tensor> water_of(const Tensor& chi) {
+  Tape tape;
+  std::vector<Tensor> fields;
+  for (const Var& field : start_of(tape.constant(chi))) fields.push_back(field.value());
+  return fields;
+}
+
+/// What the first gauge shows in the first 1,000 steps, from heights every so many steps.
+Plot::Curve series(const std::string& label, const Tensor& heights, std::int64_t pause) {
+  Plot::Curve curve{.label = label, .points = {}, .dots = pause > 1};
+  for (std::int64_t i = 0; i < std::min(heights.shape()[0], 1000 / pause); ++i) {
+    curve.points.emplace_back((i + 1) * pause, heights.at(i * heights.shape()[1]));
+  }
+  return curve;
+}
+
+bool run(const Arguments& arguments) {
+  Settings settings;
+  if (arguments.quick) {
+    settings = {.cells = 24, .steps = 200, .pause = 10, .iterations = 8, .budget = 1_MiB};
+  }
+  const std::int64_t n = settings.cells;
+  const Tensor gauges =
+      Tensor::uniform({settings.gauges}, 5, 0, static_cast<double>(n * n)).to(DType::i64);
+  const std::vector<Tensor> truth = true_start(n);
+  Tape real;
+  Water water;
+  for (const Tensor& field : truth) water.push_back(real.constant(field));
+  const Var exact = readings_of(heights_of(water, gauges, settings), settings);
+  const Tensor noise = Tensor::normal(exact.shape(), 6, 0, reading_error, DType::f64);
+  const Tensor readings = (exact + real.constant(noise)).value();
+
+  Var chi;
+  const Tensor first = Tensor::zeros({3, n, n}, DType::f64);
+  const auto record = [&](Tape& tape) {
+    chi = tape.parameter(first, "chi");
+    const Var shown = readings_of(heights_of(start_of(chi), gauges, settings), settings);
+    const Var misfit = (shown - tape.constant(readings)) / reading_error;
+    return 0.5 * (sum(chi * chi) + sum(misfit * misfit));
+  };
+  const Bytes keep_all = Program::gradients(record).plan().keep_all_peak;
+  Runner runner(Program::gradients(record, {.memory_budget = settings.budget}));
+  const Objective cost = objective_of(runner, chi);
+  const Claim right = check_gradient(cost, first, 1e-2);
+
+  Plot errors{"relative errors", "iterations", {{"height", {}}, {"speed to the east", {}}}};
+  const Tensor last =
+      minimize_lbfgs(cost, first, {.iterations = settings.iterations, .first_step = 1},
+                     [&](int iteration, const Tensor& x, double value) {
+                       const std::vector<Tensor> found = water_of(x);
+                       std::printf("iteration %2d, J %.4e, relative errors", iteration, value);
+                       for (std::size_t i = 0; i < 2; ++i) {
+                         const double error = distance(found[i], truth[i]) /
+                                              distance(Tensor::zeros({n, n}, DType::f64), truth[i]);
+                         errors.curves[i].points.emplace_back(iteration, error);
+                         std::printf(" %.3f", error);
+                       }
+                       std::printf("\n");
+                     });
+  const Report report = runner.report();
+  std::cout << report << "keeping every step would take " << format_bytes(keep_all) << '\n';
+  const std::vector<Tensor> found = water_of(last);
+  const Var heights = heights_of(start_of(real.constant(last)), gauges, settings);
+  const Plot gauge{"height at one gauge",
+                   "steps",
+                   {series("found", heights.value(), 1), series("read", readings, settings.pause)}};
+  HeatMap height{"true height, and the gauges", truth[0], -0.05, 0.1};
+  for (std::int64_t i = 0; i < settings.gauges; ++i) {
+    const auto cell = gauges.data<std::int64_t>()[static_cast<std::size_t>(i)];
+    height.marks.emplace_back(cell / n, cell % n);
+  }
+  write_file(arguments.output + "/11_shallow_water_4dvar.svg",
+             draw(std::vector<Panel>{height, HeatMap{"found", found[0], -0.05, 0.1}, gauge,
+                                     HeatMap{"true speed to the east", truth[1], -0.07, 0.07},
+                                     HeatMap{"found", found[1], -0.07, 0.07}, errors}));
+  const double error = errors.curves[0].points.back().second;
+  return all_hold({right,
+                   {report.measured_peak <= settings.budget, "the peak is within the budget"},
+                   {error < (arguments.quick ? 0.5 : 0.2), "the height is found"}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return program_main(argc, argv, run); }
