@@ -125,8 +125,7 @@ double difference(double h, std::int64_t steps) {
 double run_whole(std::int64_t steps) {
   Tape tape;
   const Var mean = average(record_usual(tape), 1, steps);
-  double plain = 0;
-  double whole = 0;
+  double plain = 0, whole = 0;
   const double each = 1 / static_cast<double>(steps);
   const double time_plain = each * microseconds([&] { plain = average(usual, steps); });
   const double time = each * microseconds([&] { evaluate({&mean, 1}, one_thread); });

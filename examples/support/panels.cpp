@@ -11,10 +11,7 @@ namespace examples {
 namespace {
 
 constexpr double side = 260;  // of the square that a panel draws in
-constexpr double left = 62;
-constexpr double right = 18;
-constexpr double top = 34;
-constexpr double bottom = 64;
+constexpr double left = 62, right = 18, top = 34, bottom = 64;  // around it
 constexpr double width = left + side + right;
 constexpr double height = top + side + bottom;
 constexpr const char* inks[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd"};
@@ -80,10 +77,9 @@ std::string content(const HeatMap& map) {
   }
   std::vector<std::uint8_t> ramp;
   for (int i = 0; i < 256; ++i) ramp.push_back(static_cast<std::uint8_t>(i));
-  const double under = top + side;
-  return svg + image(png(ramp, 1, 256, palette()), left, under + 10, side, 8) +
-         text_at(left, under + 32, format("%.3g", map.low), "start") +
-         text_at(left + side, under + 32, format("%.3g", map.high), "end");
+  return svg + image(png(ramp, 1, 256, palette()), left, top + side + 10, side, 8) +
+         text_at(left, top + side + 32, format("%.3g", map.low), "start") +
+         text_at(left + side, top + side + 32, format("%.3g", map.high), "end");
 }
 
 /// An axis from `low` to `high`, of numbers or of their logarithms.
@@ -106,6 +102,9 @@ struct Axis {
   }
   /// Where a value lies between the ends, 0 to 1.
   double place(double value) const { return (scaled(value) - low) / (high - low); }
+  std::string label(double tick) const {
+    return logarithmic ? format("1e%g", std::log10(tick)) : format("%g", tick);
+  }
   /// Round numbers between the ends, some five, and the decimal powers of a logarithmic axis.
   std::vector<double> ticks() const {
     const double rough = (high - low) / 5;
@@ -124,8 +123,7 @@ struct Axis {
 };
 
 std::string content(const Plot& plot) {
-  Axis x;
-  Axis y{.logarithmic = plot.logarithmic};
+  Axis x, y{.logarithmic = plot.logarithmic};
   for (const auto& curve : plot.curves) {
     for (const auto& [a, b] : curve.points) {
       if (!y.shows(b)) continue;
@@ -146,11 +144,11 @@ std::string content(const Plot& plot) {
   const char* grid = "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#ddd\"/>\n";
   for (const double value : x.ticks()) {
     svg += format(grid, across(value), top, across(value), top + side);
-    svg += text_at(across(value), top + side + 16, format("%g", value), "middle");
+    svg += text_at(across(value), top + side + 16, x.label(value), "middle");
   }
   for (const double value : y.ticks()) {
     svg += format(grid, left, down(value), left + side, down(value));
-    svg += text_at(left - 6, down(value) + 4, format("%g", value), "end");
+    svg += text_at(left - 6, down(value) + 4, y.label(value), "end");
   }
   svg += text_at(left + side / 2, top + side + 36, plot.x_label, "middle");
 
