@@ -1,9 +1,7 @@
 // Recovers how a basin of water lay and flowed at the start from a few gauges that were read, with
 // errors, now and then for 5,000 steps: 4D-Var, as weather forecasts find their first state.
 //
-// The model is the rotating shallow-water equations in their vector-invariant form on a C-grid with
-// periodic edges, heights in parts of the mean depth and speeds in those of the waves. The start is
-// 0 plus a smooth field made of numbers χ that are independent a priori, and what is minimised is
+// The start is made of numbers χ, independent a priori, that are smoothed. What is minimised is
 //
 //   J(χ) = ½·|χ|² + ½·Σ ((reading − water there and then)/error)².
 //
@@ -20,15 +18,13 @@
 #include "examples/support/lbfgs.h"
 #include "examples/support/panels.h"
 #include "examples/support/program_main.h"
+#include "examples/support/shallow_water.h"
 
 using namespace palimpsest;
 using namespace examples;
 
 namespace {
 
-constexpr double step_length = 0.25;  // a wave crosses a cell in four steps
-constexpr double rotation = 0.1;
-constexpr double viscosity = 0.01;
 constexpr double reading_error = 0.002;
 
 struct Settings {
@@ -40,43 +36,13 @@ struct Settings {
   Bytes budget = 48_MiB;
 };
 
-Var east(const Var& x) { return roll(x, -1, 1); }
-Var west(const Var& x) { return roll(x, 1, 1); }
-Var north(const Var& x) { return roll(x, -1, 0); }
-Var south(const Var& x) { return roll(x, 1, 0); }
-Var laplacian(const Var& x) { return east(x) + west(x) + north(x) + south(x) - 4.0 * x; }
-
-/// Height above the mean depth, and speeds through the east and the north side of each cell.
-using Water = std::vector<Var>;
-
-Water step(std::span<const Var> water) {
-  const Var &h = water[0], &u = water[1], &v = water[2];
-  const Var flow_east = u * (1.0 + 0.5 * (h + east(h)));
-  const Var flow_north = v * (1.0 + 0.5 * (h + north(h)));
-  const Var height =
-      h - step_length * (flow_east - west(flow_east) + flow_north - south(flow_north));
-
-  // Vorticity at the corner in the north-east, and kinetic energy with the new height: gravity
-  // waves are stable where speeds follow the height they have just made.
-  const Var vorticity = rotation + east(v) - v - north(u) + u;
-  const Var squares = u * u + v * v;
-  const Var head = height + 0.25 * (squares + west(u * u) + south(v * v));
-  const Var v_there = 0.25 * (v + east(v) + south(v + east(v)));
-  const Var u_next = u + step_length * (0.5 * (vorticity + south(vorticity)) * v_there -
-                                        east(head) + head + viscosity * laplacian(u));
-  const Var u_there = 0.25 * (u_next + west(u_next) + north(u_next + west(u_next)));
-  const Var v_next = v + step_length * (-0.5 * (vorticity + west(vorticity)) * u_there -
-                                        north(head) + head + viscosity * laplacian(v));
-  return {height, u_next, v_next};
-}
-
 /// Heights at the gauges after every step, (steps, gauges).
 Var heights_of(const Water& start, const Tensor& gauges, const Settings& settings) {
   const Var cells = start[0].tape().constant(gauges);
   const LoopResult run =
       scan(start, settings.steps, {},
            [&](std::span<const Var> water, std::span<const Var>, const StepNumber&) {
-             const Water next = step(water);
+             const Water next = shallow_water_step(water);
              return LoopStep{.state = next, .outputs = {index_select(flatten(next[0]), 0, cells)}};
            });
   return run.outputs[0];
@@ -106,7 +72,7 @@ Water start_of(const Var& chi) {
 std::vector<Tensor> true_start(std::int64_t n) {
   constexpr double radius = 0.12;
   const auto eddy = [](double y, double x) { return 0.1 * hump(y, x, 0.35, 0.4, radius); };
-  const double speed = 2 / (radius * radius * static_cast<double>(n) * rotation);
+  const double speed = 2 / (radius * radius * static_cast<double>(n) * water_rotation);
   return {
       field(n, [&](double y, double x) { return eddy(y, x) + 0.08 * hump(y, x, 0.7, 0.7, 0.1); }),
       field(n, [&](double y, double x) { return speed * (y - 0.35) * eddy(y, x); }),
