@@ -54,13 +54,10 @@ void compute_widened(void (*compute)(const KernelCall&), const KernelCall& call)
   }
 }
 
-void execute(const Operation& operation, const Attributes& attributes,
-             std::span<const Operand> inputs, std::span<const Operand> outputs,
-             std::span<std::byte> workspace, int threads, std::uint32_t round) {
-  const KernelCall call{attributes, inputs, outputs, workspace, threads, round};
+void execute(const Operation& operation, const KernelCall& call) {
   const bool widened = operation.half == HalfSupport::widened &&
-                       (std::any_of(inputs.begin(), inputs.end(), is_narrow) ||
-                        std::any_of(outputs.begin(), outputs.end(), is_narrow));
+                       (std::any_of(call.inputs.begin(), call.inputs.end(), is_narrow) ||
+                        std::any_of(call.outputs.begin(), call.outputs.end(), is_narrow));
   if (widened) {
     compute_widened(operation.compute, call);
   } else {
@@ -89,8 +86,11 @@ void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate, bool ano
   const int threads = max_threads();
   const Bytes scratch = workspace_of(NodeView(tape, node), threads);
   const Buffer workspace = scratch > 0 ? allocate(scratch) : nullptr;
-  execute(operation, tape.attributes(node), inputs, outputs,
-          {workspace.get(), static_cast<std::size_t>(scratch)}, threads);
+  execute(operation, {tape.attributes(node),
+                      inputs,
+                      outputs,
+                      {workspace.get(), static_cast<std::size_t>(scratch)},
+                      threads});
   if (anomaly) check_finite(tape, node, inputs, outputs);
   for (ValueId i = 0; i < made.size(); ++i) {
     if (!tape.has_value(first + i)) tape.set_buffer(first + i, std::move(made[i]));

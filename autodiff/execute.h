@@ -8,12 +8,9 @@
 namespace palimpsest {
 
 /// Runs one kernel. 16-bit operands of a kernel that does not know them are widened to f32 before
-/// and narrowed after, in `workspace`, which holds at least `workspace_of(node, threads)` bytes
-/// aligned to 64. `threads` is at least the concurrency of the caller's arena; `round` as in
-/// `KernelCall`.
-void execute(const Operation& operation, const Attributes& attributes,
-             std::span<const Operand> inputs, std::span<const Operand> outputs,
-             std::span<std::byte> workspace, int threads, std::uint32_t round = 0);
+/// and narrowed after, in the call's workspace, which holds at least `workspace_of(node, threads)`
+/// bytes.
+void execute(const Operation& operation, const KernelCall& call);
 
 /// Calls `compute` with f32 in place of every 16-bit operand, for a kernel that takes some of these
 /// as they are: what it needs for that, `widening_bytes(node)`, is taken from the end of the call's

@@ -179,6 +179,8 @@ struct Finish {
   }
 };
 
+class RunScope;
+
 /// Everything a kernel may touch: inputs to read, outputs to fill, scratch it asked for.
 struct KernelCall {
   const Attributes& attributes;
@@ -193,6 +195,8 @@ struct KernelCall {
   std::uint32_t round = 0;
   /// For operations that finish: what to do with the elements of the output, or null.
   const Finish* finish = nullptr;
+  /// For what is left to kernels of the same run; null where each kernel is run for itself.
+  RunScope* scope = nullptr;
 
   /// To be called for every element once, when its value will not change any more.
   void finished(std::int64_t first, std::int64_t n) const {

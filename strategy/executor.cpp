@@ -54,8 +54,10 @@ void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
   settings_ = settings;
   alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
-  const auto note = [&] {
+  scope_.emplace();
+  const auto end = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
+    scope_.reset();
   };
   try {
     if (alone_) {
@@ -64,10 +66,10 @@ void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
       run_in_parallel();
     }
   } catch (...) {
-    note();
+    end();
     throw;
   }
-  note();
+  end();
 }
 
 void Executor::begin() {
@@ -216,8 +218,8 @@ void Executor::compute(const Instruction& instruction) {
   } else {
     const Attributes& attributes =
         instruction.given != nullptr ? *instruction.given : tape_->attributes(instruction.node);
-    execute(*instruction.operation, attributes, inputs, outputs, scratch, settings_.threads,
-            settings_.round);
+    execute(*instruction.operation, {attributes, inputs, outputs, scratch, settings_.threads,
+                                     settings_.round, nullptr, &*scope_});
   }
   if (settings_.anomaly) check_finite(*tape_, instruction.node, inputs, outputs);
 }

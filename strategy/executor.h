@@ -3,8 +3,10 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "autodiff/run_scope.h"
 #include "checkpoint/arena.h"
 #include "strategy/event.h"
 #include "strategy/instructions.h"
@@ -90,6 +92,7 @@ class Executor {
   const Arena* arena_ = nullptr;
   Settings settings_;
   bool alone_ = true;  // no other thread runs steps
+  std::optional<RunScope> scope_;
   std::atomic<Bytes> live_ = 0;
   std::atomic<Bytes> peak_live_ = 0;
   std::atomic<Bytes> highest_ = 0;

@@ -68,8 +68,11 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
       stream << loop.steps << " steps, run " << static_cast<double>(loop.forward_steps) / loop.steps
              << " times each, ";
     }
-    stream << loop.states << " states held" << (loop.recorded_again ? ", recorded one by one" : "")
-           << '\n';
+    stream << loop.states << " states held";
+    if (loop.disk_writes > 0) {
+      stream << ", " << loop.disk_writes << " written to disk and " << loop.disk_reads << " read";
+    }
+    stream << (loop.recorded_again ? ", recorded one by one" : "") << '\n';
   }
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
                << report.kernel_level << "), ";

@@ -57,6 +57,8 @@ struct Report {
     std::uint32_t states = 0;  ///< held at a time, the first one among them
     /// Steps run, forward and, with a tape, to be differentiated; 0 where that was not known.
     std::uint64_t forward_steps = 0;
+    std::uint64_t disk_writes = 0;  ///< of states, and reads; 0 where the length was not known
+    std::uint64_t disk_reads = 0;
     bool recorded_again = false;  ///< every step was recorded for itself
   };
   std::vector<Loop> loops;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "autodiff/error.h"
+#include "checkpoint/chains/periodic.h"
 
 namespace palimpsest {
 
@@ -76,6 +77,15 @@ class Pieces {
     };
     return bend(steps) + read_ * bend(reads) >
            0;  // whole numbers apart, so that lines are straight
+  }
+
+  /// The length of the pieces that a long chain is cut into.
+  std::uint32_t cheapest_a_step() const {
+    std::uint32_t best = 1;
+    for (std::uint32_t l = 2; l < steps.size(); ++l) {
+      if (cost(l) * best < cost(best) * l) best = l;
+    }
+    return best;
   }
 
   std::vector<double> steps;           ///< forward steps
@@ -172,27 +182,36 @@ class Cut {
   std::vector<double> all_;   // the same with a last piece in memory
 };
 
+/// How many steps are planned exactly.
+std::uint32_t planned(std::uint32_t steps, std::uint32_t snapshots, DiskCosts costs) {
+  const std::uint64_t useful = std::max(snapshots, best_period(snapshots, costs));
+  const std::uint64_t most = std::max<std::uint64_t>(1 << 16, 4 * useful);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, most));
+}
+
 }  // namespace
 
 TwoTierSchedule::TwoTierSchedule(std::uint32_t steps, std::uint32_t snapshots, DiskCosts costs)
     : steps_(steps), snapshots_(snapshots), in_memory_(0, snapshots) {
-  if (!(costs.write >= 0 && costs.read >= 0 && std::isfinite(costs.write + costs.read))) {
-    throw ArgumentError("[two tiers] writing takes " + std::to_string(costs.write) +
-                        " steps and reading " + std::to_string(costs.read) +
-                        "; give numbers that are finite and not negative");
-  }
-  const std::vector<double> memory = in_memory(steps, snapshots);
+  require_valid(costs);
+  std::vector<double> memory = in_memory(planned(steps, snapshots, costs), snapshots);
   const Pieces pieces(memory, costs);
   std::uint32_t first = 0;
   std::uint32_t longest = 0;
-  for (const std::uint32_t length : Cut(memory, pieces).lengths) {
+  const auto add = [&](std::uint32_t length) {
     pieces_.push_back({first, first + length});
     first += length;
     longest = std::max(longest, length);
     forward_steps_ += length + static_cast<std::uint64_t>(pieces.steps[length]);
     ++writes_;
     reads_ += 1 + pieces.reads[length];
+  };
+  if (steps >= memory.size()) {
+    const std::uint32_t period = pieces.cheapest_a_step();
+    while (steps - first >= memory.size()) add(period);
+    memory.resize(steps - first + 1);
   }
+  for (const std::uint32_t length : Cut(memory, pieces).lengths) add(length);
   forward_steps_ += static_cast<std::uint64_t>(memory[steps - first]);
   advances_.assign(pieces.advance.begin(), pieces.advance.begin() + longest + 1);
   if (pieces_.empty()) in_memory_ = BinomialSchedule(steps, snapshots);
@@ -212,10 +231,9 @@ std::optional<ChainAction> TwoTierSchedule::next() {
     }
     return write;
   }
-  if (pieces_.empty()) return {};
+  const std::optional<ChainAction> read = next_read();
+  if (!read) return {};
   Piece& piece = pieces_.back();
-  const auto slot = static_cast<std::uint32_t>(pieces_.size() - 1);
-  const ChainAction read{Kind::restore, piece.first, slot, disk};
   const std::uint32_t advance = advances_[piece.last - piece.first];
   const std::uint32_t middle = piece.first + advance;
   in_memory_ = BinomialSchedule(piece.last - middle, snapshots_, middle);
@@ -226,6 +244,13 @@ std::optional<ChainAction> TwoTierSchedule::next() {
     pieces_.pop_back();
   }
   return read;
+}
+
+std::optional<ChainAction> TwoTierSchedule::next_read() const {
+  if (pieces_.empty() || written_ < writes_) return {};
+  const auto slot = static_cast<std::uint32_t>(pieces_.size() - 1);
+  return ChainAction{ChainAction::Kind::restore, pieces_.back().first, slot,
+                     ChainAction::Tier::disk};
 }
 
 }  // namespace palimpsest

@@ -4,14 +4,9 @@
 #include <vector>
 
 #include "checkpoint/chains/binomial.h"
+#include "checkpoint/chains/disk_costs.h"
 
 namespace palimpsest {
-
-/// What one access to the disk takes, in forward steps.
-struct DiskCosts {
-  double write = 0;
-  double read = 0;
-};
 
 /// The cheapest schedule for a chain of equal steps when `snapshots` states can be held in memory
 /// for free, state 0 counted among them, and any number on disk at a cost (disk-revolve: Aupy,
@@ -22,6 +17,10 @@ struct DiskCosts {
 /// reversed in memory, binomially. Planning takes O(n log n + nk) and 40 bytes a step, with k the
 /// number of lengths that pieces can have, all but one of them: the convex corners of the cost of a
 /// piece, few unless there are few snapshots and the disk is very slow. An action takes O(1).
+///
+/// Of a chain longer than 2^16 steps, four times the snapshots and four times `best_period`, only
+/// so many steps are planned like that. The pieces before these have the length that costs least a
+/// step, as almost all have in the cheapest schedule of a long chain (Aupy and Herrmann, 2017).
 class TwoTierSchedule {
  public:
   /// Throws `ArgumentError` for no snapshots and for costs that are negative or not finite.
@@ -33,6 +32,9 @@ class TwoTierSchedule {
 
   /// The next action; nothing when every step is reversed.
   std::optional<ChainAction> next();
+  /// The next restore from disk, known once the first sweep has written all; nothing after the
+  /// last.
+  std::optional<ChainAction> next_read() const;
 
  private:
   /// Steps [first, last), their first state on disk in the slot of the piece's place.

@@ -68,7 +68,7 @@ std::optional<double> literal_of(const NodeView& node, std::span<const double> n
   buffers.back() = allocate_buffer(scratch);
   const std::span workspace(buffers.back().get(), static_cast<std::size_t>(scratch));
   const auto run = [&] {
-    execute(operation, node.attributes(), inputs, {&output, 1}, workspace, 1);
+    execute(operation, {node.attributes(), inputs, {&output, 1}, workspace, 1});
   };
   if (pointwise) {
     run();

@@ -92,9 +92,14 @@ Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> conditi
       steps_(steps),
       options_(options),
       state_(types(step_.state)),
+      codec_(types(step_.state), options.codec),
       forward_(step_.tape, program_of(step_, true)),
       advance_(step_.tape, program_of(step_, false)) {
   if (condition_) goes_on_.emplace(condition_->tape, program_of_outputs(*condition_));
+  if (!options.spill.empty() && state_.bytes > 0) {
+    disk_ = std::make_unique<const LoopDisk>(options_, codec_.record(), likely_steps(),
+                                             [this] { return advance_.get(1)->seconds(); });
+  }
 }
 
 std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {

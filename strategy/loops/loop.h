@@ -7,7 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "strategy/loops/loop_disk.h"
 #include "strategy/loops/loop_memory.h"
+#include "strategy/loops/state_codec.h"
 #include "strategy/loops/step_program.h"
 #include "strategy/loops/step_recorder.h"
 
@@ -62,6 +64,9 @@ class Loop {
   /// Values of the outer tape that steps use.
   const std::vector<Var>& captured() const { return captured_; }
   const StateBlock& state() const { return state_; }
+  const StateCodec& codec() const { return codec_; }
+  /// Null where states are held in memory only.
+  const LoopDisk* disk() const { return disk_.get(); }
   /// From state, inputs, captured values and number to the next state and the outputs.
   const StepPrograms& forward() const { return forward_; }
   /// The same without the outputs.
@@ -91,9 +96,11 @@ class Loop {
   std::uint32_t steps_;
   LoopOptions options_;
   StateBlock state_;
+  StateCodec codec_;
   StepPrograms forward_;
   StepPrograms advance_;
   std::optional<StepPrograms> goes_on_;
+  std::unique_ptr<const LoopDisk> disk_;
 };
 
 /// The derivative of a step, recorded behind it on its tape: the adjoints of what it reads from

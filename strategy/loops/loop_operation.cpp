@@ -71,10 +71,10 @@ const Operation scan_adjoint_operation{
           const std::uint32_t steps = loop.likely_steps();
           if (steps == 0) return Cost{};
           const Bytes given = snapshots_of(node);
-          const std::uint32_t slots =
-              1 + (given > 0 ? snapshots_in(given, loop) : loop.snapshots());
+          const LoopWork work =
+              work_of(loop, given > 0 ? snapshots_in(given, loop) : loop.snapshots());
           // Each step's tape is part of its backward program; the first sweep is another node's.
-          auto advanced = static_cast<double>(binomial_forward_steps(steps, slots) - steps);
+          double advanced = static_cast<double>(work.forward_steps) - steps + work.disk_steps;
           if (given > 0) advanced -= steps - 1;
           const Cost forward = times(loop.advance().cost(), advanced);
           const Cost backward = times(gradient.backward().cost(), steps);

@@ -26,11 +26,16 @@ std::uint32_t most_snapshots(const Loop& loop) {
 
 Report::Loop described(const Tape& tape, const RecordedLoop& node, std::uint32_t snapshots) {
   const Loop& loop = node.loop();
-  Report::Loop report{tape.describe(node.forward), loop.steps(), snapshots + 1, 0,
-                      loop.is_recorded_again()};
+  Report::Loop report{.name = tape.describe(node.forward),
+                      .steps = loop.steps(),
+                      .states = snapshots + 1,
+                      .recorded_again = loop.is_recorded_again()};
   if (loop.steps() > 0) {
     // The last step is run once more: what depends on the loop is differentiated before it is.
-    report.forward_steps = binomial_forward_steps(loop.steps(), snapshots + 1) + 1;
+    const LoopWork work = work_of(loop, snapshots);
+    report.forward_steps = work.forward_steps + 1;
+    report.disk_writes = work.writes;
+    report.disk_reads = work.reads;
   }
   return report;
 }
@@ -142,7 +147,15 @@ std::vector<std::uint64_t> signature_of(const Tape& tape, const LoweredStore::Re
   for (const ValueId target : request.targets) put(target);
   for (const NodeId node : request.supplied) put(node);
   put(request.backward_begins);
-  for (const RecordedLoop& loop : loops) put(loop.loop().options().memory_budget);
+  for (const RecordedLoop& loop : loops) {
+    const LoopOptions& own = loop.loop().options();
+    put(own.memory_budget);
+    put(int{own.spill_options.compress} << 4 | int{own.check} << 3 | int{!own.spill.empty()} << 2 |
+        static_cast<int>(own.codec));
+    const DiskCosts costs = own.disk_costs.value_or(DiskCosts{-1, -1});
+    put(std::bit_cast<std::uint64_t>(costs.write));
+    put(std::bit_cast<std::uint64_t>(costs.read));
+  }
   put(options.memory_budget);
   put(std::hash<std::string>()(planner_of(options)->key()));
   put(int{options.fuse} << 2 | int{options.simplify} << 1 | int{options.anomaly});

@@ -1,17 +1,13 @@
 #pragma once
 
 #include "autodiff/operation.h"
-#include "strategy/loops/loop.h"
+#include "strategy/loops/loop_layout.h"
 
 namespace palimpsest {
 
-/// How many states beside the first are held for the backward part, and one more, the last that a
-/// step reads, in so many bytes. Without any, none.
-std::uint32_t snapshots_in(Bytes bytes, const Loop& loop);
-Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop);
-
-/// As many as the loop's own budget leaves room for beside a step, or as `Loop::snapshots` says.
-/// Throws `BudgetError` when that is too small for any.
+/// How many states beside the first are held: as many as the loop's own budget leaves room for
+/// beside a step, or as `Loop::snapshots` says. Throws `BudgetError` when that is too small for
+/// any.
 std::uint32_t own_snapshots(const LoopGradient& gradient, int threads);
 
 /// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, and the

@@ -1,5 +1,6 @@
 #include "strategy/loops/record_scan.h"
 
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <string>
@@ -15,6 +16,18 @@ std::uint32_t checked_steps(std::int64_t steps, const Where& where) {
   throw ArgumentError(
       "scan", std::to_string(steps) + " steps; give a number from 0 to " + std::to_string(most),
       where);
+}
+
+void require_valid(const LoopOptions& options, const Where& where) {
+  if (options.check && options.codec != Codec::exact) {
+    throw ArgumentError("scan",
+                        "states are to be compared and to be kept with fewer digits; leave out "
+                        "LoopOptions::check or LoopOptions::codec",
+                        where);
+  }
+  if (options.spill.empty() || std::filesystem::is_directory(options.spill)) return;
+  throw FileError("[scan] " + options.spill + " is no directory to keep states in (recorded at " +
+                  to_string(where) + "); make it, or name another one in LoopOptions::spill");
 }
 
 /// The type of what one step is given of an input of all steps.
@@ -80,6 +93,7 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
                        std::span<const Var> inputs, StepBody body, const LoopOptions& options) {
   const Where where = body.where;
   const std::uint32_t count = checked_steps(steps, where);
+  require_valid(options, where);
   std::vector<Var> operands;
   std::vector<ValueType> states;
   std::vector<ValueType> parts;

@@ -2,12 +2,17 @@
 
 #include <concepts>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "autodiff/var.h"
+#include "checkpoint/chains/disk_costs.h"
 #include "checkpoint/plan.h"
+#include "checkpoint/stores/codec.h"
+#include "checkpoint/stores/spill_file.h"
 
 namespace palimpsest {
 
@@ -55,6 +60,22 @@ struct LoopOptions {
   std::uint32_t max_steps = 1'000'000'000;
   /// Values of the tape that some steps use, but not the first.
   std::vector<Var> captured = {};
+  /// Directory for states that are to be held and for which there is no room in memory. They are
+  /// kept in a file that is removed when the run ends, however it does; as many as make the
+  /// derivative cheapest by `disk_costs`. None without a directory.
+  std::string spill = {};
+  SpillOptions spill_options = {};
+  /// What writing a state to that directory and reading it takes; without, it is measured once for
+  /// each size of state, which takes half a second.
+  std::optional<DiskCosts> disk_costs = {};
+  /// How states are kept, in memory and on disk. Other than exact, steps are run again from states
+  /// that have lost digits: gradients are those of a trajectory as far from the true one as
+  /// `Codec` says, and depend on which states are held.
+  Codec codec = Codec::exact;
+  /// Compares each state that is computed again with what it was, by a hash, and throws
+  /// `ArgumentError` naming the step where it differs: its body has a state that it does not show.
+  /// Takes 8 bytes a step outside every budget. Not together with a codec that loses digits.
+  bool check = false;
 };
 
 /// The state behind the last step, and of each output of the body those of all steps, one behind
@@ -69,7 +90,8 @@ struct LoopResult {
 /// it. One node of the tape, however many steps there are; its derivative holds some of the states
 /// and runs the steps in between again, as few as its memory allows (Griewank and Walther, 2000).
 ///
-/// Throws `ArgumentError` for a negative number of steps and when the body records a parameter,
+/// Throws `ArgumentError` for a negative number of steps, for options that exclude each other and
+/// when the body records a parameter,
 /// `ShapeError` and `DTypeError` when it makes a state of another type, or an input has another
 /// first axis.
 LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const Var> inputs,

@@ -10,7 +10,7 @@ namespace palimpsest {
 
 StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
                          const RunOptions& options, int threads)
-    : tape_(std::move(tape)), threads_(threads) {
+    : tape_(std::move(tape)), threads_(threads), seconds_(0) {
   std::vector<ValueId> targets = wanted.results;
   std::sort(targets.begin(), targets.end());
   targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
@@ -18,6 +18,7 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
                                 threads, options.machine,        options.costs.get()};
   request.results_elsewhere = true;
   auto [lowered, plan] = plan_tape(*tape_, request, options);
+  seconds_ = plan.simulation.cost;
   instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan);
 
   const std::span<const ValueId> sources = instructions_->sources();

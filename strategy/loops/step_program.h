@@ -30,6 +30,8 @@ class StepProgram {
   /// Bytes that a run takes beside arguments and results.
   Bytes workspace() const { return instructions_->arena_size(); }
   int threads() const { return threads_; }
+  /// What a run is predicted to take.
+  double seconds() const { return seconds_; }
   /// False for an argument that a run does not look at.
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
 
@@ -48,6 +50,7 @@ class StepProgram {
 
   std::shared_ptr<const Tape> tape_;
   int threads_;
+  double seconds_;
   std::shared_ptr<const Instructions> instructions_;
   std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them
   std::vector<Result> results_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checkpoint/chains/action.h"
-#include "checkpoint/chains/online.h"
+#include "checkpoint/chains/periodic.h"
 
 namespace palimpsest::tests {
 
@@ -67,6 +67,20 @@ class SnapshotMachine {
     const auto empty = std::count(memory.begin(), memory.end(), std::nullopt);
     require(snapshots.held().size() + static_cast<std::size_t>(empty) == memory.size(),
             "holds more than it says");
+    return *this;
+  }
+
+  /// The same in two tiers. Slots in memory are given up for the next piece.
+  SnapshotMachine& sweep(PeriodicSnapshots& snapshots) {
+    auto& memory = slots(ChainAction::Tier::memory);
+    while (*at_hand_ < left_) {
+      for (const ChainAction& store : snapshots.before_step()) {
+        if (store.tier == ChainAction::Tier::memory) memory.at(store.slot).reset();
+        if (store.tier == ChainAction::Tier::disk) memory.assign(memory.size(), std::nullopt);
+        run(store);
+      }
+      run_to(*at_hand_ + 1);
+    }
     return *this;
   }
 

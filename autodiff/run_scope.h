@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace palimpsest {
+
+/// What kernels of a run leave for later ones of the same run beside their outputs, such as a file.
+/// It goes when the run ends, however that does. Any thread may call any member.
+class RunScope {
+ public:
+  struct Item {
+    virtual ~Item() = default;
+  };
+
+  /// Keeps an item. Returns the number to find it by, which no other item of the process has.
+  std::uint64_t keep(std::shared_ptr<Item> item) {
+    static std::atomic<std::uint64_t> last = 0;
+    const std::uint64_t number = ++last;
+    const std::lock_guard lock(mutex_);
+    items_.emplace(number, std::move(item));
+    return number;
+  }
+
+  /// Null when no such item was left in this run.
+  std::shared_ptr<Item> find(std::uint64_t number) const {
+    const std::lock_guard lock(mutex_);
+    const auto item = items_.find(number);
+    return item != items_.end() ? item->second : nullptr;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<Item>> items_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,90 @@
+#include "checkpoint/chains/periodic.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+
+void require_valid(DiskCosts costs) {
+  if (costs.write >= 0 && costs.read >= 0 && std::isfinite(costs.write + costs.read)) return;
+  throw ArgumentError("[two tiers] writing takes " + std::to_string(costs.write) +
+                      " steps and reading " + std::to_string(costs.read) +
+                      "; give numbers that are finite and not negative");
+}
+
+// The cost of a piece, and so the cost a step, bends where the number of repetitions grows: at
+// lengths β(s, r). It falls up to the best one and rises behind it.
+std::uint32_t best_period(std::uint32_t snapshots, DiskCosts costs) {
+  require_valid(costs);
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / 2;
+  const auto cost_a_step = [&](std::uint64_t length) {
+    const auto steps = binomial_forward_steps(static_cast<std::uint32_t>(length), snapshots);
+    const auto l = static_cast<double>(length);
+    return (l + costs.write + costs.read + static_cast<double>(steps)) / l;
+  };
+  std::uint64_t best = 1;
+  double least = cost_a_step(best);
+  std::uint64_t beta = 1;
+  for (std::uint64_t r = 1; beta < most; ++r) {
+    beta = std::min(most, beta * (snapshots + r) / r);
+    const double cost = cost_a_step(beta);
+    if (cost >= least) break;
+    least = cost;
+    best = beta;
+  }
+  return static_cast<std::uint32_t>(best);
+}
+
+PeriodicSnapshots::PeriodicSnapshots(std::uint32_t snapshots, DiskCosts costs)
+    : period_(best_period(snapshots, costs)), piece_(snapshots), stores_{} {}
+
+std::span<const ChainAction> PeriodicSnapshots::before_step() {
+  if (piece_.steps() == period_) {
+    first_ += period_;
+    piece_ = OnlineSnapshots(piece_.snapshots());
+  }
+  std::size_t count = 0;
+  if (piece_.steps() == 0) {
+    stores_[count++] = {ChainAction::Kind::store, first_, first_ / period_,
+                        ChainAction::Tier::disk};
+  }
+  if (const std::optional<ChainAction> store = piece_.before_step()) {
+    stores_[count] = *store;
+    stores_[count++].step += first_;
+  }
+  return std::span(stores_).first(count);
+}
+
+PeriodicReversal::PeriodicReversal(const PeriodicSnapshots& ended)
+    : period_(ended.period_),
+      snapshots_(ended.piece_.snapshots()),
+      first_(ended.first_),
+      last_(ended.piece_),
+      forward_steps_(last_.forward_steps() +
+                     first_ / period_ * binomial_forward_steps(period_, snapshots_)) {}
+
+std::optional<ChainAction> PeriodicReversal::next() {
+  if (piece_) {
+    if (const std::optional<ChainAction> action = piece_->next()) return action;
+  } else if (std::optional<ChainAction> action = last_.next()) {
+    action->step += first_;
+    return action;
+  }
+  const std::optional<ChainAction> read = next_read();
+  if (read) {
+    first_ = read->step;
+    piece_.emplace(period_, snapshots_, first_);
+  }
+  return read;
+}
+
+std::optional<ChainAction> PeriodicReversal::next_read() const {
+  if (first_ == 0) return {};
+  const std::uint32_t first = first_ - period_;
+  return ChainAction{ChainAction::Kind::restore, first, first / period_, ChainAction::Tier::disk};
+}
+
+}  // namespace palimpsest

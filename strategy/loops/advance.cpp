@@ -1,0 +1,44 @@
+#include "strategy/loops/advance.h"
+
+#include <utility>
+
+namespace palimpsest {
+
+Advance::Advance(const Loop& loop, LoopSteps& steps, const Addresses& first, Addresses a,
+                 Addresses b, StateHashes* hashes)
+    : loop_(loop),
+      steps_(steps),
+      free_{std::move(a), std::move(b)},
+      state_(first),
+      hashes_(hashes) {}
+
+void Advance::restore(const Addresses& state, std::uint32_t step) {
+  state_ = state;
+  step_ = step;
+}
+
+void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outputs) {
+  while (step_ < step) {
+    const bool last = step_ + 1 == step && target != nullptr;
+    results_ = last ? *target : free_[state_ == free_[0] ? 1 : 0];
+    if (outputs != nullptr) outputs->append(step_, results_);
+    steps_.forward(step_, state_, results_, outputs != nullptr);
+    state_.assign(results_.begin(), results_.begin() + std::ssize(free_[0]));
+    ++step_;
+    if (hashes_ != nullptr) hashes_->meet(step_, state_, loop_);
+  }
+}
+
+void Advance::carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,
+                        const Parts* outputs, std::uint32_t last) {
+  using Kind = ChainAction::Kind;
+  if (action.kind == Kind::store) return held.store(action, state_);
+  if (action.kind == Kind::restore) return restore(held.restore(action), action.step);
+  // States are made where they are held.
+  const Addresses* target = nullptr;
+  if (next.kind == Kind::store) target = held.place_for(next);
+  if (next.kind == Kind::reverse && action.step == last) target = &held.last();
+  to(action.step, target, outputs);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,149 @@
+#include <cstring>
+#include <string>
+
+#include "checkpoint/chains/periodic.h"
+#include "strategy/loops/advance.h"
+#include "strategy/loops/loop_adjoints.h"
+#include "strategy/loops/loop_run.h"
+
+namespace palimpsest {
+namespace {
+
+/// Where a state is decoded.
+Bytes decoded_bytes(const Loop& loop) { return loop.codec().is_exact() ? 0 : loop.state().bytes; }
+
+/// Beside what states are held in.
+Bytes backward_memory(const LoopGradient& gradient, int threads) {
+  const Loop& loop = gradient.loop();
+  return 2 * loop.state().bytes + decoded_bytes(loop) + 2 * gradient.adjoints().bytes +
+         gradient.sums().bytes + step_memory(loop, &gradient, threads);
+}
+
+}  // namespace
+
+std::uint32_t own_snapshots(const LoopGradient& gradient, int threads) {
+  const Loop& loop = gradient.loop();
+  const Bytes budget = loop.options().memory_budget;
+  if (budget == unlimited) return loop.snapshots();
+  const Bytes steps =
+      std::max(forward_workspace(loop, threads), backward_memory(gradient, threads));
+  const Bytes least = steps + snapshot_bytes(0, loop);
+  if (budget < least) {
+    throw BudgetError("[scan] a loop's own memory budget of " + std::to_string(budget) +
+                          " bytes is too small; its steps and one state held take " +
+                          std::to_string(least) + " bytes",
+                      budget, least);
+  }
+  const std::uint32_t fitting = snapshots_in(budget - steps, loop);
+  return loop.has_condition() ? fitting : std::min(fitting, loop.snapshots());
+}
+
+Bytes backward_workspace(const LoopGradient& gradient, Bytes snapshots, int threads) {
+  const Loop& loop = gradient.loop();
+  const Bytes own = snapshots == 0 ? snapshot_bytes(own_snapshots(gradient, threads), loop) : 0;
+  return own + backward_memory(gradient, threads);
+}
+
+namespace {
+
+/// Leaves that much of it behind, of which the forward part has carried out the stores.
+template <class Schedule>
+void skip_sweep(Schedule& schedule, HeldStates& held) {
+  for (auto action = schedule.next(); action->kind != ChainAction::Kind::reverse;
+       action = schedule.next()) {
+    if (action->kind == ChainAction::Kind::store) held.recall(*action);
+  }
+}
+
+/// Carries out what is left of it.
+template <class Schedule, class F>
+void reverse_all(Schedule& schedule, HeldStates& held, Advance& advance, F reverse) {
+  for (std::optional<ChainAction> action = schedule.next(); action;) {
+    const ChainAction now = *std::exchange(action, schedule.next());
+    if (now.kind != ChainAction::Kind::reverse) {
+      advance.carry_out(now, *action, held);
+      continue;
+    }
+    if constexpr (requires { schedule.next_read(); }) {
+      const bool follows = action && action->tier == ChainAction::Tier::disk;
+      const std::optional<ChainAction> read = follows ? action : schedule.next_read();
+      if (read) held.prefetch(*read);
+    }
+    reverse(now.step);
+  }
+}
+
+}  // namespace
+
+void run_backward(const LoopGradient& gradient, const KernelCall& call) {
+  const Loop& loop = gradient.loop();
+  const Operand& snapshots = call.inputs[loop.operand_count()];
+  const Operand* const count = loop.has_condition() ? &snapshots + 1 : nullptr;
+  const auto steps =
+      count == nullptr ? loop.steps() : static_cast<std::uint32_t>(*count->as<std::int64_t>());
+  Cut cut(call.workspace);
+  LoopArguments arguments(loop, call);
+  LoopAdjoints adjoints(gradient, steps, call, cut);
+  const Operand& spent = call.outputs.back();
+  std::span<std::byte> room = memory_of(spent);
+  if (!room.empty() && spent.data != snapshots.data) {
+    std::memcpy(spent.data, snapshots.data, room.size());
+  }
+  internal_check(snapshots.type == spent.type, "the two parts of a loop hold different states");
+  bool are_given = !room.empty() && steps > 0;
+  if (room.empty()) {
+    room = cut.take(snapshot_bytes(own_snapshots(gradient, call.threads), loop));
+  }
+  Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
+  HeldStates held(loop, arguments.first(), room, cut.take(decoded_bytes(loop)));
+  const auto runs = make_steps(loop, &gradient, arguments,
+                               cut.take(step_memory(loop, &gradient, call.threads)), call.threads);
+
+  // What has been left in another run, or what another backward part is using, is made again.
+  auto legacy = std::make_shared<LoopLegacy>();
+  if (are_given && held.layout().has_header) {
+    const auto left = call.scope == nullptr ? nullptr : call.scope->find(held.legacy_number());
+    are_given = left != nullptr;
+    if (are_given) legacy = std::static_pointer_cast<LoopLegacy>(left);
+    if (are_given && legacy->has_file()) {
+      held.set_file(legacy->take_file());
+      are_given = held.has_file();
+    }
+  }
+  StateHashes* const hashes = loop.options().check ? &legacy->hashes : nullptr;
+  Advance advance(loop, *runs, arguments.first(), blocks[0], blocks[1], hashes);
+  const auto reverse = [&](std::uint32_t step) {
+    const Addresses& given = adjoints.given(step);
+    runs->backward(step, advance.state(), given, adjoints.results(step));
+  };
+  const auto reverse_known = [&](auto schedule) {
+    if (are_given) {
+      skip_sweep(schedule, held);
+      advance.restore(steps == 1 ? arguments.first() : held.last(), steps - 1);
+      reverse(steps - 1);
+    }
+    reverse_all(schedule, held, advance, reverse);
+  };
+  const bool disk = held.layout().disk;
+  if (are_given && loop.has_condition() && disk) {
+    PeriodicSnapshots snapshots(held.slots(), loop.disk()->costs());
+    while (snapshots.steps() < steps) {
+      for (const ChainAction& store : snapshots.before_step()) held.recall(store);
+    }
+    PeriodicReversal schedule(snapshots);
+    reverse_all(schedule, held, advance, reverse);
+  } else if (are_given && loop.has_condition()) {
+    OnlineSnapshots snapshots(held.slots());
+    while (snapshots.steps() < steps) snapshots.before_step();
+    OnlineReversal schedule(snapshots);
+    reverse_all(schedule, held, advance, reverse);
+  } else if (disk) {
+    reverse_known(loop.disk()->schedule(steps, held.slots()));
+  } else {
+    reverse_known(BinomialSchedule(steps, held.slots()));
+  }
+  if (are_given) legacy->give_back(held.finish());
+  adjoints.finish(runs->untouched());
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,94 @@
+#include <string>
+#include <utility>
+
+#include "checkpoint/chains/periodic.h"
+#include "strategy/loops/advance.h"
+#include "strategy/loops/loop_run.h"
+
+namespace palimpsest {
+
+Bytes forward_workspace(const Loop& loop, int threads) {
+  return 2 * loop.state().bytes + step_memory(loop, nullptr, threads);
+}
+
+namespace {
+
+/// Carries out `schedule` until a step is to be reversed.
+template <class Schedule>
+void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& outputs,
+           std::uint32_t last) {
+  for (ChainAction action = *schedule.next(); action.kind != ChainAction::Kind::reverse;) {
+    const ChainAction now = std::exchange(action, *schedule.next());
+    advance.carry_out(now, action, held, &outputs, last);
+  }
+}
+
+/// Steps until the condition says no more; `before_step` gives what to hold.
+template <class BeforeStep>
+std::uint32_t run_while(const Loop& loop, LoopSteps& steps, Advance& advance,
+                        BeforeStep before_step) {
+  std::uint32_t step = 0;
+  for (; steps.goes_on(step, advance.state()); ++step) {
+    if (step >= loop.options().max_steps) {
+      throw ArgumentError("while_loop",
+                          "more than " + std::to_string(step) +
+                              " steps, and the condition still holds; see LoopOptions::max_steps",
+                          loop.body().where);
+    }
+    before_step();
+    advance.to(step + 1, nullptr);
+  }
+  return step;
+}
+
+std::uint32_t run_while(const Loop& loop, LoopSteps& steps, HeldStates* held, Advance& advance) {
+  if (held == nullptr) return run_while(loop, steps, advance, [] {});
+  if (held->layout().disk) {
+    PeriodicSnapshots snapshots(held->slots(), loop.disk()->costs());
+    return run_while(loop, steps, advance, [&] {
+      for (const ChainAction& store : snapshots.before_step()) held->store(store, advance.state());
+    });
+  }
+  OnlineSnapshots snapshots(held->slots());
+  return run_while(loop, steps, advance, [&] {
+    if (const auto store = snapshots.before_step()) held->store(*store, advance.state());
+  });
+}
+
+}  // namespace
+
+void run_forward(const Loop& loop, const KernelCall& call) {
+  Cut cut(call.workspace);
+  LoopArguments arguments(loop, call);
+  Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
+  const auto steps = make_steps(loop, nullptr, arguments,
+                                cut.take(step_memory(loop, nullptr, call.threads)), call.threads);
+  const Parts outputs(call.outputs.subspan(loop.state_count(), loop.output_count()), loop.steps());
+  const Addresses last = addresses_of(call.outputs.first(loop.state_count()));
+  const std::span<std::byte> room = memory_of(call.outputs.back());
+  const auto legacy = std::make_shared<LoopLegacy>();
+  std::optional<HeldStates> held;
+  if (!room.empty()) held.emplace(loop, arguments.first(), room, std::span<std::byte>());
+  StateHashes* const hashes = held && loop.options().check ? &legacy->hashes : nullptr;
+  Advance advance(loop, *steps, arguments.first(), blocks[0], blocks[1], hashes);
+  if (loop.has_condition()) {
+    const std::int64_t count = run_while(loop, *steps, held ? &*held : nullptr, advance);
+    *call.outputs[loop.state_count()].as<std::int64_t>() = count;
+  } else {
+    if (held && loop.steps() > 0) {
+      const std::uint32_t at_end = loop.steps() - 1;
+      if (held->layout().disk) {
+        sweep(loop.disk()->schedule(loop.steps(), held->slots()), *held, advance, outputs, at_end);
+      } else {
+        sweep(BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs, at_end);
+      }
+    }
+    advance.to(loop.steps(), &last, &outputs);
+  }
+  loop.state().copy(advance.state(), last);
+  if (!held || !held->layout().has_header) return;
+  legacy->leave_file(held->finish());
+  held->legacy_number() = call.scope != nullptr ? call.scope->keep(legacy) : 0;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,233 @@
+#include <filesystem>
+
+#include "checkpoint/chains/two_tier.h"
+#include "tests/catch.h"
+#include "tests/error_of.h"
+#include "tests/strategy/loops/loops.h"
+#include "tests/temporary_directory.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr DiskCosts cheap{3, 2};
+
+/// Steps on a ring; a body that asks for its number is recorded, and counted, at every step.
+struct Ring {
+  Tape tape;
+  Var u = tape.parameter(wave(100));
+  Var speed = tape.parameter(number(0.2));
+  std::uint64_t calls = 0;
+  std::function<void(std::int64_t)> before_step = nullptr;
+  Var loss;
+
+  Ring(std::int64_t steps, const LoopOptions& options, bool again = false) {
+    const Var end = scan(
+        u, steps,
+        [this, again](const Var& x, const StepNumber& n) {
+          ++calls;
+          if (again && before_step) before_step(n);
+          return ring_step(again && n % 3 == 0 ? x * 0.99 : x, speed);
+        },
+        options);
+    loss = sum(end * end);
+  }
+};
+
+/// The same until the wave is small.
+struct Decay {
+  Tape tape;
+  Var u = tape.parameter(wave(100));
+  WhileResult loop;
+  Var loss;
+
+  explicit Decay(double until, const LoopOptions& options) {
+    loop = while_loop(
+        {&u, 1}, [until](std::span<const Var> x, const StepNumber&) { return max(x[0]) > until; },
+        [](std::span<const Var> x, std::span<const Var>, const StepNumber&) {
+          return LoopStep{{sin(x[0])}};
+        },
+        options);
+    loss = sum(loop.state[0] * loop.state[0]);
+  }
+};
+
+TEST_CASE("loops with a disk: the same bits, within any budget, and no file is left") {
+  const TemporaryDirectory directory;
+  constexpr std::int64_t steps = 300;
+  constexpr DiskCosts nearly_free{0.1, 0.1};
+  Ring all(steps, {});
+  const Gradients expected = backward(all.loss);
+  for (const Bytes budget : {40'000, 46'000, 60'000, 90'000}) {
+    for (const int threads : {1, 2}) {
+      for (const bool compress : {false, true}) {
+        CAPTURE(budget, threads, compress);
+        const LoopOptions options{.spill = directory.path(),
+                                  .spill_options = {.compress = compress},
+                                  .disk_costs = nearly_free};
+        Ring ring(steps, options);
+        const Bytes room = budget + (compress ? 120'000 : 0);
+        const Gradients found = backward(ring.loss, {.memory_budget = room, .threads = threads});
+        CHECK(found.report().measured_peak <= found.report().predicted_peak);
+        CHECK(found.report().predicted_peak <= found.report().budget);
+        CHECK(same_bits(found[ring.u], expected[all.u]));
+        CHECK(same_bits(found[ring.speed], expected[all.speed]));
+        const Report::Loop& loop = found.report().loops.at(0);
+        CHECK(loop.disk_writes > 0);
+        CHECK(directory.files().empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("loops with a disk run as many steps as the best schedule of two tiers") {
+  const TemporaryDirectory directory;
+  for (const DiskCosts costs : {DiskCosts{0, 0}, cheap, DiskCosts{40, 10}, DiskCosts{1e4, 1e4}}) {
+    for (const std::int64_t steps : {1, 2, 3, 17, 60}) {
+      for (const Bytes budget : {31'000, 38'000}) {
+        CAPTURE(costs.write, steps, budget);
+        Ring all(steps, {}, true);
+        const Gradients expected = backward(all.loss);
+        Ring ring(steps, {.memory_budget = budget, .spill = directory.path(), .disk_costs = costs},
+                  true);
+        ring.calls = 0;
+        const Gradients found = backward(ring.loss);
+        CHECK(same_bits(found[ring.u], expected[all.u]));
+        const Report::Loop& loop = found.report().loops.at(0);
+        const TwoTierSchedule best(static_cast<std::uint32_t>(steps), loop.states, costs);
+        CHECK(loop.forward_steps == best.forward_steps() + 1);
+        CHECK(loop.disk_writes == best.writes());
+        CHECK(loop.disk_reads == best.reads());
+        CHECK(ring.calls == loop.forward_steps);
+      }
+    }
+  }
+}
+
+TEST_CASE("loops with a disk: lengths that nobody knows") {
+  const TemporaryDirectory directory;
+  for (const double until : {2.0, 0.9, 0.5, 0.2, 0.1}) {
+    Decay all(until, {});
+    const Gradients expected = backward(all.loss);
+    for (const Bytes budget : {24'000, 60'000}) {
+      CAPTURE(until, budget);
+      Decay decay(until, {.spill = directory.path(), .disk_costs = cheap});
+      const Gradients found = backward(decay.loss, {.memory_budget = budget});
+      CHECK(same_bits(found[decay.u], expected[all.u]));
+      CHECK(decay.loop.steps.item<std::int64_t>() == all.loop.steps.item<std::int64_t>());
+      CHECK(found.report().measured_peak <= budget);
+      CHECK(directory.files().empty());
+    }
+  }
+}
+
+TEST_CASE("loops with a disk: costs are measured where they are not given") {
+  const TemporaryDirectory directory;
+  Ring all(200, {});
+  const Gradients expected = backward(all.loss);
+  Ring ring(200, {.spill = directory.path()});
+  const Gradients found = backward(ring.loss, {.memory_budget = 30'000});
+  CHECK(same_bits(found[ring.u], expected[all.u]));
+  CHECK(directory.files().empty());
+}
+
+TEST_CASE("loops with a disk nest, and have second derivatives") {
+  const TemporaryDirectory directory;
+  const auto run = [&](const LoopOptions& options, Bytes budget) {
+    Tape tape;
+    const Var u = tape.parameter(wave(60));
+    const Var end = scan(
+        u, 8,
+        [&](const Var& x, const StepNumber&) {
+          return scan(
+              x, 20, [](const Var& y, const StepNumber&) { return ring_step(y, mean(y)); },
+              options);
+        },
+        options);
+    const Var g = gradient(sum(end * end), u);
+    return backward(sum(g * g), {.memory_budget = budget})[u].clone();
+  };
+  const Tensor expected = run({}, unlimited);
+  const LoopOptions own{.memory_budget = 60'000, .spill = directory.path(), .disk_costs = cheap};
+  CHECK(same_bits(run(own, unlimited), expected));
+  CHECK(directory.files().empty());
+}
+
+TEST_CASE("loops with a disk: two derivatives of one loop, in several threads") {
+  const TemporaryDirectory directory;
+  const auto run = [&](const LoopOptions& own, const RunOptions& options) {
+    Tape tape;
+    const Var u = tape.parameter(wave(100));
+    const Var c = tape.parameter(number(0.2));
+    const Var end =
+        scan(u, 40, [&](const Var& x, const StepNumber&) { return ring_step(x, c); }, own);
+    const Var both[] = {gradient(sum(end * end), u), gradient(sum(sin(end)), c)};
+    evaluate(both, options);
+    return std::pair(both[0].value().clone(), both[1].value().clone());
+  };
+  const auto expected = run({}, {});
+  for (int k = 0; k < 10; ++k) {
+    const auto found = run({.spill = directory.path(), .disk_costs = cheap},
+                           {.memory_budget = 40'000, .threads = 2});
+    CHECK(same_bits(found.first, expected.first));
+    CHECK(same_bits(found.second, expected.second));
+    CHECK(directory.files().empty());
+  }
+}
+
+TEST_CASE("a run with a disk that fails leaves no file") {
+  const TemporaryDirectory directory;
+  const auto gradients = [&](std::function<void(std::uint64_t, std::int64_t)> harm) {
+    Ring ring(60, {.memory_budget = 31'000, .spill = directory.path(), .disk_costs = cheap}, true);
+    ring.calls = 0;
+    ring.before_step = [&](std::int64_t n) { harm(ring.calls, n); };
+    backward(ring.loss);
+  };
+  SECTION("by the body, on the way forward and back") {
+    for (const std::uint64_t call : {30, 60, 62, 80}) {
+      bool had_file = false;
+      const auto harm = [&](std::uint64_t calls, std::int64_t) {
+        if (calls != call) return;
+        had_file = !directory.files().empty();
+        throw std::runtime_error("enough");
+      };
+      CHECK_THROWS_WITH(gradients(harm), "enough");
+      CHECK(had_file);
+      CHECK(directory.files().empty());
+    }
+  }
+  SECTION("by a file that is cut short, changed or gone") {
+    for (const int kind : {0, 1, 2}) {
+      CAPTURE(kind);
+      const auto harm = [&](std::uint64_t calls, std::int64_t) {
+        if (calls != 62) return;
+        const std::string path = directory.files().at(0);
+        if (kind == 0) std::filesystem::resize_file(path, 100);
+        if (kind == 2) std::filesystem::remove(path);
+        if (kind != 1) return;
+        std::FILE* const file = std::fopen(path.c_str(), "r+b");
+        for (long at = 0; std::fseek(file, at, SEEK_SET) == 0 && at < 20'000; at += 64) {
+          std::fputc(0x55, file);
+        }
+        std::fclose(file);
+      };
+      CHECK_THROWS_AS(gradients(harm), FileError);
+      CHECK(directory.files().empty());
+    }
+  }
+}
+
+TEST_CASE("a directory that is none is an error before any work") {
+  Tape tape;
+  const Var u = tape.parameter(wave(100));
+  const auto body = [](const Var& x, const StepNumber&) { return sin(x); };
+  try {
+    scan(u, 10, body, {.spill = "/nowhere/at/all"});
+    FAIL("no error");
+  } catch (const FileError& error) {
+    CHECK_THAT(error.what(), Catch::Matchers::Contains("/nowhere/at/all") &&
+                                 Catch::Matchers::Contains("spill_test.cpp"));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
