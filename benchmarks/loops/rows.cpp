@@ -1,0 +1,142 @@
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "benchmarks/loops/parts.h"
+#include "benchmarks/loops/ring.h"
+#include "benchmarks/turns.h"
+#include "examples/support/resident.h"
+
+namespace palimpsest::benchmarks {
+namespace {
+
+using benchmark::State;
+
+constexpr Bytes budget = 16_MiB;
+
+/// Steps forward, for what a step costs.
+void forward(State& state) {
+  constexpr std::int64_t steps = 50'000;
+  double ours = 0;
+  double theirs = 0;
+  Turns turns;
+  turns.add_once("ours", [&] {
+    const Ring ring(steps);
+    Var loss = ring.loss;
+    const RunOptions options{.threads = 1};
+    evaluate({&loss, 1}, options);
+    ours = loss.item();
+  });
+  turns.add_once("by_hand", [&] { theirs = by_hand::run(steps); });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("ours") / steps);
+  }
+  state.counters["by_hand"] = turns.seconds("by_hand") / steps;
+  state.counters["ratio"] = turns.ratio("ours", "by_hand");
+  state.counters["agree"] = std::abs(ours - theirs) < 1e-9 * std::abs(theirs);
+}
+
+/// A gradient within the budget, against the hand-written one with as many states.
+void gradient(State& state) {
+  constexpr std::uint32_t steps = 20'000;
+  constexpr Bytes some = 1_MiB;
+  std::uint32_t states = 0;
+  double ours = 0;
+  double theirs = 0;
+  const auto run = [&] {
+    const Ring ring(steps);
+    const Gradients gradients = backward(ring.loss, {.memory_budget = some, .threads = 1});
+    ours = gradients[ring.c].item();
+    states = gradients.report().loops.at(0).states;
+  };
+  run();
+  Turns turns;
+  turns.add_once("ours", run);
+  turns.add_once("by_hand", [&] { theirs = by_hand::gradient(steps, states).c; });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("ours"));
+  }
+  state.counters["states"] = states;
+  state.counters["by_hand"] = turns.seconds("by_hand");
+  state.counters["ratio"] = turns.ratio("ours", "by_hand");
+  state.counters["agree"] = std::abs(ours - theirs) < 1e-7 * std::abs(theirs);
+}
+
+/// A million steps and their gradient.
+void million(State& state) {
+  constexpr std::int64_t steps = 1'000'000;
+  const auto gradients = [](std::int64_t count) {
+    const Ring ring(count);
+    return backward(ring.loss, {.memory_budget = budget, .threads = 1}).report();
+  };
+  examples::restart_peak_resident();
+  gradients(10'000);
+  const Bytes before = examples::peak_resident();
+  examples::restart_peak_resident();
+  Report report;
+  for (auto _ : state) {
+    const double start = now();
+    report = gradients(steps);
+    state.SetIterationTime(now() - start);
+  }
+  state.counters["resident_growth"] = static_cast<double>(examples::peak_resident() - before);
+  const double start = now();
+  benchmark::DoNotOptimize(by_hand::run(steps));
+  const double forward_seconds = now() - start;
+  const Report::Loop& loop = report.loops.at(0);
+  const double factor = static_cast<double>(loop.forward_steps) / static_cast<double>(steps);
+  state.counters["by_hand"] = forward_seconds;
+  state.counters["factor"] = factor;
+  state.counters["peak_bytes"] = static_cast<double>(report.measured_peak);
+  state.counters["of_budget"] =
+      static_cast<double>(report.measured_peak) / static_cast<double>(budget);
+  state.counters["states"] = loop.states;
+}
+
+}  // namespace
+
+void register_by_hand() {
+  benchmark::RegisterBenchmark("forward_step", forward)
+      ->Unit(benchmark::kMicrosecond)
+      ->Iterations(1)
+      ->UseManualTime();
+  benchmark::RegisterBenchmark("gradient", gradient)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->UseManualTime();
+}
+
+void claim_by_hand(const Results& results, Claims& claims) {
+  for (const char* row : {"forward_step", "gradient"}) {
+    claims.at_least(std::string(row) + ": what both compute agrees", 1,
+                    results.counter(row, "agree"), "");
+  }
+  claims.at_most("a step forward of 1,000 cells", 1.3, results.counter("forward_step", "ratio"),
+                 "of the time of a loop by hand");
+  claims.at_most("the gradient of 20,000 steps of 1,000 cells within 1 MiB", 1.5,
+                 results.counter("gradient", "ratio"),
+                 "of the time of an adjoint by hand with as many states");
+}
+
+void register_million() {
+  benchmark::RegisterBenchmark("million", million)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->UseManualTime();
+}
+
+void claim_million(const Results& results, Claims& claims) {
+  claims.at_most("peak of a million steps", 1, results.counter("million", "of_budget"),
+                 "of the budget of 16 MiB");
+  claims.at_most("resident growth from ten thousand steps to a million", 1_MiB,
+                 results.counter("million", "resident_growth"), "bytes");
+  const double optimal =
+      results.counter("million", "by_hand") * (1 + results.counter("million", "factor"));
+  claims.at_most("the gradient of a million steps", 5, results.seconds("million") / optimal,
+                 "of the time of the hand-written loop times 1 + the optimal steps a step");
+}
+
+}  // namespace palimpsest::benchmarks
