@@ -280,7 +280,8 @@ struct Operation {
   int (*overwrites)(const NodeView&, std::size_t output) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
-  /// True when the last output, of one axis, is memory whose size is decided with the plan.
+  /// True when there are outputs that no user sees, whose shapes are decided with the plan: the
+  /// last one, memory for what the plan has room for.
   bool has_room = false;
   bool random = false;    ///< draws numbers from streams that its attributes name
   bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output

@@ -246,13 +246,11 @@ void Tape::drop(ValueId value) {
   ++changes_;
 }
 
-void Tape::resize(ValueId value, std::int64_t elements) {
-  const NodeId node = producer(value);
-  internal_check(operation(node).has_room && values_[value].rank == 1 &&
-                     value + 1 == first_output(node) + output_count(node),
+void Tape::resize(ValueId value, const Shape& shape) {
+  internal_check(operation(producer(value)).has_room && values_[value].rank == shape.rank(),
                  "a value is resized that has no room");
   drop(value);
-  sizes_[values_[value].first_size] = elements;
+  std::ranges::copy(shape, sizes_.begin() + values_[value].first_size);
 }
 
 Tensor Tape::look(ValueId value) {

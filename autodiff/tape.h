@@ -229,8 +229,9 @@ class Tape {
   }
   /// Lets go of a value that can be computed again; a leaf's stays.
   void drop(ValueId value);
-  /// Gives the last output of a node whose operation has room so many elements; it is dropped.
-  void resize(ValueId value, std::int64_t elements);
+  /// Gives an output of a node whose operation has room another shape of the same rank; it is
+  /// dropped.
+  void resize(ValueId value, const Shape& shape);
   /// Counts the changes of what is present, leaves aside: who counts his own sees those of others.
   std::uint64_t changes() const { return changes_; }
   /// The value, computed through the evaluator when it is not present.

@@ -59,6 +59,7 @@ struct Report {
     std::uint64_t forward_steps = 0;
     std::uint64_t disk_writes = 0;  ///< of states, and reads; 0 where the length was not known
     std::uint64_t disk_reads = 0;
+    Bytes step_budget = 0;        ///< that a step was planned in; 0 where it keeps all it makes
     bool recorded_again = false;  ///< every step was recorded for itself
   };
   std::vector<Loop> loops;

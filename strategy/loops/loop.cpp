@@ -72,15 +72,37 @@ StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wante
   }
 }
 
-const std::shared_ptr<const StepProgram>& StepPrograms::get(int threads) const {
+Cost StepPrograms::cost(Bytes budget) const {
+  if (budget == unlimited) return cost_;
+  const double runs = 1 + get(1, budget)->compute_overhead();
+  return {cost_.flops * runs, cost_.bytes * runs};
+}
+
+std::shared_ptr<const StepProgram> StepPrograms::get(int threads, Bytes budget) const {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const StepProgram>& program = programs_[threads];
-  if (program == nullptr) {
-    const LoweredStore::Request request{wanted_.results, wanted_.backward_begins, {}, threads};
-    LoopRoom().give(*tape_, request, {});
-    program = std::make_shared<const StepProgram>(tape_, wanted_, RunOptions{}, threads);
+  const auto known = programs_.find({threads, budget});
+  if (known != programs_.end()) return known->second;
+  const LoweredStore::Request request{wanted_.results, wanted_.backward_begins, {}, threads};
+  const RunOptions options{.memory_budget = budget};
+  LoopRoom().give(*tape_, request, options);
+  auto program = std::make_shared<const StepProgram>(tape_, wanted_, options, threads);
+  return programs_.emplace(std::pair(threads, budget), std::move(program)).first->second;
+}
+
+Bytes StepPrograms::smallest(int threads) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = smallest_.find(threads);
+    if (known != smallest_.end()) return known->second;
   }
-  return program;
+  Bytes bytes = get(threads)->workspace();
+  try {
+    if (bytes > 0) bytes = get(threads, 0)->workspace();
+  } catch (const BudgetError& error) {
+    bytes = error.smallest_feasible();
+  }
+  const std::lock_guard lock(mutex_);
+  return smallest_.emplace(threads, bytes).first->second;
 }
 
 Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,

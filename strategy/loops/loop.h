@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "strategy/loops/loop_disk.h"
@@ -15,21 +16,25 @@
 
 namespace palimpsest {
 
-/// A step program for each number of threads.
+/// A step program for each number of threads and each budget.
 class StepPrograms {
  public:
   StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wanted);
 
-  /// What running a step once takes.
-  const Cost& cost() const { return cost_; }
-  const std::shared_ptr<const StepProgram>& get(int threads) const;
+  /// What running a step once takes, when it is planned in so many bytes.
+  Cost cost(Bytes budget = unlimited) const;
+  /// Throws `BudgetError` when no plan fits.
+  std::shared_ptr<const StepProgram> get(int threads, Bytes budget = unlimited) const;
+  /// The smallest budget found in which a plan fits.
+  Bytes smallest(int threads) const;
 
  private:
   std::shared_ptr<Tape> tape_;
   StepProgram::Wanted wanted_;
   Cost cost_;
   mutable std::mutex mutex_;
-  mutable std::map<int, std::shared_ptr<const StepProgram>> programs_;
+  mutable std::map<std::pair<int, Bytes>, std::shared_ptr<const StepProgram>> programs_;
+  mutable std::map<int, Bytes> smallest_;
 };
 
 /// The program of a recorded step: its next state and, if asked for, its outputs.

@@ -27,8 +27,9 @@ const LoopGradient& gradient_of(const Attributes& attributes) {
   return *attributes.as<GradientAttributes>().gradient;
 }
 
-/// Where snapshots lie: a value of so many bytes.
-ValueType snapshots_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64)}, DType::i64}; }
+/// What either operation below was given with the plan.
+Bytes room_given(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
+Bytes share_given(const NodeView& node) { return share_in(node.output(node.output_count() - 2)); }
 
 Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
 
@@ -43,16 +44,15 @@ const Operation scan_operation{
     .cost =
         [](const NodeView& node) {
           const Loop& loop = loop_of(node.attributes());
-          return times(loop.forward().cost(), loop.likely_steps());
+          return times(loop.forward().cost(share_given(node)), loop.likely_steps());
         },
-    .workspace = [](const NodeView& node,
-                    int threads) { return forward_workspace(loop_of(node.attributes()), threads); },
+    .workspace =
+        [](const NodeView& node, int threads) {
+          return forward_memory(loop_of(node.attributes()), threads, share_given(node));
+        },
     .half = HalfSupport::native,
     .has_room = true,
 };
-
-/// Bytes of the snapshots that a node of the operation below is given.
-Bytes snapshots_of(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
 
 const Operation scan_adjoint_operation{
     .name = "scan_adjoint",
@@ -70,19 +70,21 @@ const Operation scan_adjoint_operation{
           const Loop& loop = gradient.loop();
           const std::uint32_t steps = loop.likely_steps();
           if (steps == 0) return Cost{};
-          const Bytes given = snapshots_of(node);
+          const Bytes given = room_given(node);
+          const Bytes share = share_given(node);
           const LoopWork work =
               work_of(loop, given > 0 ? snapshots_in(given, loop) : loop.snapshots());
           // Each step's tape is part of its backward program; the first sweep is another node's.
           double advanced = static_cast<double>(work.forward_steps) - steps + work.disk_steps;
           if (given > 0) advanced -= steps - 1;
-          const Cost forward = times(loop.advance().cost(), advanced);
-          const Cost backward = times(gradient.backward().cost(), steps);
+          const Cost forward = times(loop.advance().cost(share), advanced);
+          const Cost backward = times(gradient.backward().cost(share), steps);
           return Cost{forward.flops + backward.flops, forward.bytes + backward.bytes};
         },
     .workspace =
         [](const NodeView& node, int threads) {
-          return backward_workspace(gradient_of(node.attributes()), snapshots_of(node), threads);
+          return backward_workspace(gradient_of(node.attributes()), room_given(node),
+                                    share_given(node), threads);
         },
     .overwrites =
         [](const NodeView& node, std::size_t output) {
@@ -137,6 +139,7 @@ void pull_back_loop(const Pullback& p) {
     if (wanted.outputs[i]) operands.push_back(p.adjoint(states + i));
   }
   if (returned.empty()) return;
+  types.push_back(share_type(unlimited));
   types.push_back(p.output(p.output_count() - 1).type());
   const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(wanted), p.where());
   const Var first = p.tape().record(scan_adjoint_operation, operands, types,
@@ -157,10 +160,11 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
     types.push_back({shape, type.dtype});
   }
   if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
-  types.push_back(snapshots_type(0));
+  types.push_back(share_type(unlimited));
+  types.push_back(room_type(0));
   const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
   std::vector<Var> made;
-  for (std::uint32_t i = 0; i + 1 < types.size(); ++i) made.push_back(first.output(i));
+  for (std::uint32_t i = 0; i + 2 < types.size(); ++i) made.push_back(first.output(i));
   return made;
 }
 
@@ -185,9 +189,11 @@ std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vect
   return loops;
 }
 
-void give_room(Tape& tape, const RecordedLoop& loop, Bytes bytes) {
+void give_room(Tape& tape, const RecordedLoop& loop, const LoopDivision& division) {
   const auto give = [&](NodeId node) {
-    tape.resize(room_of(tape, node), bytes / size_of(DType::i64));
+    const ValueId room = room_of(tape, node);
+    tape.resize(room, room_type(snapshot_bytes(division.snapshots, loop.loop())).shape);
+    tape.resize(room - 1, share_type(division.share).shape);
   };
   give(loop.forward);
   std::ranges::for_each(loop.backward, give);
@@ -197,7 +203,8 @@ void take_room_from_loops(Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.operation(node).has_room) continue;
     const ValueId room = room_of(tape, node);
-    if (tape.shape(room)[0] > 0) tape.resize(room, 0);
+    if (tape.shape(room)[0] > 0) tape.resize(room, room_type(0).shape);
+    if (tape.shape(room - 1)[1] > 0) tape.resize(room - 1, share_type(unlimited).shape);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategy/loops/loop.h"
+#include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
 
@@ -20,9 +20,10 @@ struct RecordedLoop {
 bool has_loop_gradients(const Tape& tape);
 /// The loops with the backward parts that are among the nodes that are `needed`.
 std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed);
-/// How many bytes a loop holds states in, from its forward part to its backward parts. Drops them.
-void give_room(Tape& tape, const RecordedLoop& loop, Bytes bytes);
-/// Gives every loop none.
+/// How a loop is run: what it holds states in, from its forward part to its backward parts, and its
+/// steps. Drops these states.
+void give_room(Tape& tape, const RecordedLoop& loop, const LoopDivision& division);
+/// Gives every loop no room, and its steps what they take.
 void take_room_from_loops(Tape& tape);
 
 }  // namespace palimpsest

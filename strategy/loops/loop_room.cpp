@@ -24,15 +24,16 @@ std::uint32_t most_snapshots(const Loop& loop) {
   return loop.has_condition() ? unknown : loop.snapshots();
 }
 
-Report::Loop described(const Tape& tape, const RecordedLoop& node, std::uint32_t snapshots) {
+Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division) {
   const Loop& loop = node.loop();
   Report::Loop report{.name = tape.describe(node.forward),
                       .steps = loop.steps(),
-                      .states = snapshots + 1,
+                      .states = division.snapshots + 1,
+                      .step_budget = division.share == unlimited ? 0 : division.share,
                       .recorded_again = loop.is_recorded_again()};
   if (loop.steps() > 0) {
     // The last step is run once more: what depends on the loop is differentiated before it is.
-    const LoopWork work = work_of(loop, snapshots);
+    const LoopWork work = work_of(loop, division.snapshots);
     report.forward_steps = work.forward_steps + 1;
     report.disk_writes = work.writes;
     report.disk_reads = work.reads;
@@ -56,17 +57,18 @@ std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
 }
 
 /// Looks for the number of states, the same for all loops without a budget of their own, with which
-/// the whole program costs least within its budget.
+/// the whole program costs least within its budget. Where there is none, steps are planned in a
+/// share.
 class Search {
  public:
   Search(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
-         std::span<const RecordedLoop> loops, std::vector<std::uint32_t>& snapshots,
+         std::span<const RecordedLoop> loops, std::vector<LoopDivision>& divisions,
          std::vector<std::size_t> flexible)
       : tape_(tape),
         request_(request),
         options_(options),
         loops_(loops),
-        snapshots_(snapshots),
+        divisions_(divisions),
         flexible_(std::move(flexible)) {}
 
   void run() {
@@ -91,23 +93,48 @@ class Search {
     // More states may be worth computing other things again.
     for (std::uint32_t count = affordable; count > 0; count /= 4) candidates.push_back(count);
     candidates.push_back(0);
-    std::uint32_t best = 0;
+    const std::uint32_t best = cheapest(candidates);
+    if (best != none) return set(best);
+    share_ = narrow_share();
+    candidates = {0};
+    for (std::uint32_t count = affordable; count > 0; count /= 4) candidates.push_back(count);
+    const std::uint32_t narrow = cheapest(candidates);
+    set(narrow != none ? narrow : 0);
+  }
+
+ private:
+  void set(std::uint32_t count) {
+    for (const std::size_t i : flexible_) {
+      divisions_[i] = {std::min(count, most_snapshots(loops_[i].loop())), share_};
+      give_room(tape_, loops_[i], divisions_[i]);
+    }
+  }
+  /// `none` where nothing fits.
+  std::uint32_t cheapest(std::span<const std::uint32_t> candidates) {
+    std::uint32_t best = none;
     double least_cost = std::numeric_limits<double>::infinity();
     for (const std::uint32_t count : candidates) {
       const double cost = planned_cost(count);
       if (cost < least_cost) best = count;
       least_cost = std::min(least_cost, cost);
     }
-    set(best);
+    return best;
   }
-
- private:
-  void set(std::uint32_t count) {
+  /// The largest share with which no states beside the first fit, or the smallest there is.
+  Bytes narrow_share() {
+    Bytes low = 0;
+    Bytes high = 0;
     for (const std::size_t i : flexible_) {
-      const Loop& loop = loops_[i].loop();
-      snapshots_[i] = std::min(count, most_snapshots(loop));
-      give_room(tape_, loops_[i], snapshot_bytes(snapshots_[i], loop));
+      low = std::max(low, smallest_share(loops_[i].gradients, request_.threads));
+      high = std::max(high, largest_share(loops_[i].gradients, request_.threads));
     }
+    // To one part in a hundred: steps are planned anew for each share that is tried.
+    while (high - low > std::max<Bytes>(low / 100, 64)) {
+      const Bytes middle = low + (high - low) / 2;
+      share_ = middle;
+      (planned_cost(0) < std::numeric_limits<double>::infinity() ? low : high) = middle;
+    }
+    return low;
   }
   Bytes keep_all_peak(std::uint32_t count) {
     set(count);
@@ -132,8 +159,9 @@ class Search {
   const LoweredStore::Request& request_;
   const RunOptions& options_;
   std::span<const RecordedLoop> loops_;
-  std::vector<std::uint32_t>& snapshots_;
+  std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
+  Bytes share_ = unlimited;
 };
 
 /// All that what loops are given depends on.
@@ -178,35 +206,28 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
   if (loops.empty()) return;
 
   std::vector<std::uint64_t> signature = signature_of(tape, request, options, loops);
-  std::vector<std::uint32_t> snapshots = snapshots_;
+  std::vector<LoopDivision> divisions = divisions_;
   if (signature != signature_) {
-    snapshots.assign(loops.size(), 0);
+    divisions.assign(loops.size(), {});
     std::vector<std::size_t> flexible;
     for (std::size_t i = 0; i < loops.size(); ++i) {
-      const Loop& loop = loops[i].loop();
-      const bool limited = loop.options().memory_budget != unlimited;
-      if (!limited && options.memory_budget != unlimited) {
+      const bool limited = loops[i].loop().options().memory_budget != unlimited;
+      if (limited || options.memory_budget == unlimited) {
+        divisions[i] = own_division(loops[i].gradients, request.threads);
+      } else {
         flexible.push_back(i);
-        continue;
       }
-      snapshots[i] = loop.snapshots();
-      if (!limited) continue;
-      for (const LoopGradient* gradient : loops[i].gradients) {
-        snapshots[i] = std::min(snapshots[i], own_snapshots(*gradient, request.threads));
-      }
-    }
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-      give_room(tape, loops[i], snapshot_bytes(snapshots[i], loops[i].loop()));
+      give_room(tape, loops[i], divisions[i]);
     }
     if (!flexible.empty()) {
-      Search(tape, request, options, loops, snapshots, std::move(flexible)).run();
+      Search(tape, request, options, loops, divisions, std::move(flexible)).run();
     }
-    snapshots_ = snapshots;
+    divisions_ = divisions;
     signature_ = std::move(signature);
   }
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    give_room(tape, loops[i], snapshot_bytes(snapshots[i], loops[i].loop()));
-    loops_.push_back(described(tape, loops[i], snapshots[i]));
+    give_room(tape, loops[i], divisions[i]);
+    loops_.push_back(described(tape, loops[i], divisions[i]));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategy/fusion/lowered_store.h"
+#include "strategy/loops/loop_division.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
 
@@ -22,7 +23,7 @@ class LoopRoom {
 
  private:
   std::vector<std::uint64_t> signature_;  // of the last program, and what was asked of it
-  std::vector<std::uint32_t> snapshots_;  // of its loops
+  std::vector<LoopDivision> divisions_;   // of its loops
   std::vector<Report::Loop> loops_;
 };
 

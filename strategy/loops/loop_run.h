@@ -1,24 +1,34 @@
 #pragma once
 
 #include "autodiff/operation.h"
-#include "strategy/loops/loop_layout.h"
+#include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
 
-/// How many states beside the first are held: as many as the loop's own budget leaves room for
-/// beside a step, or as `Loop::snapshots` says. Throws `BudgetError` when that is too small for
-/// any.
-std::uint32_t own_snapshots(const LoopGradient& gradient, int threads);
+// The last two outputs of either part are decided with the plan: one without elements, whose second
+// size is the share of a step, or 0 where it is unlimited, and the room in which states are held.
 
-/// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, and the
-/// snapshots, as many as fit what they are given.
+inline ValueType share_type(Bytes share) {
+  return {Shape{0, share == unlimited ? 0 : share}, DType::i64};
+}
+inline ValueType room_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64)}, DType::i64}; }
+inline Bytes share_in(const ValueType& type) {
+  return type.shape[1] == 0 ? unlimited : type.shape[1];
+}
+inline Bytes share_in(std::span<const Operand> outputs) {
+  return share_in(outputs[outputs.size() - 2].type);
+}
+
+/// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, the
+/// number of steps where that was not known, the share, and the room, in which as many snapshots
+/// are left as it holds. Takes `forward_memory` of workspace.
 void run_forward(const Loop& loop, const KernelCall& call);
-Bytes forward_workspace(const Loop& loop, int threads);
 
-/// The kernel of its adjoint. Inputs: those of `scan`, the snapshots, the adjoints of the last
-/// state and of outputs that there are. Outputs: the adjoints asked for of state, inputs and
-/// captured. Where it is given no snapshots it makes them.
+/// The kernel of its adjoint. Inputs: those of `scan`, its room, the number of steps where that was
+/// not known, the adjoints of the last state and of outputs that there are. Outputs: the adjoints
+/// asked for of state, inputs and captured, the share, and the room, used up. Where that is empty
+/// it makes the snapshots itself.
 void run_backward(const LoopGradient& gradient, const KernelCall& call);
-Bytes backward_workspace(const LoopGradient& gradient, Bytes snapshots, int threads);
+Bytes backward_workspace(const LoopGradient& gradient, Bytes room, Bytes share, int threads);
 
 }  // namespace palimpsest

@@ -32,15 +32,15 @@ namespace {
 class PlannedSteps final : public LoopSteps {
  public:
   PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
-               std::span<std::byte> memory, int threads)
+               std::span<std::byte> memory, int threads, Bytes share)
       : arguments_(arguments),
-        whole_(gradient == nullptr ? loop.forward().get(threads) : loop.advance().get(threads),
+        whole_((gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
                memory) {
     if (gradient == nullptr) {
-      if (loop.has_condition()) goes_on_.emplace(loop.goes_on().get(threads), memory);
+      if (loop.has_condition()) goes_on_.emplace(loop.goes_on().get(threads, share), memory);
       return;
     }
-    reversing_.emplace(gradient->backward().get(threads), memory);
+    reversing_.emplace(gradient->backward().get(threads, share), memory);
     untouched_ = gradient->untouched();
   }
 
@@ -179,25 +179,42 @@ class RecordedSteps final : public LoopSteps {
 
 }  // namespace
 
+namespace {
+
+/// The largest that `bytes` gives for the programs of a part of the loop.
+template <class F>
+Bytes largest(const Loop& loop, const LoopGradient* gradient, F bytes) {
+  Bytes most = gradient == nullptr ? bytes(loop.forward())
+                                   : std::max(bytes(loop.advance()), bytes(gradient->backward()));
+  if (loop.has_condition()) most = std::max(most, bytes(loop.goes_on()));
+  return aligned(most);
+}
+
+}  // namespace
+
 std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
-                                      int threads) {
+                                      int threads, Bytes share) {
   if (loop.is_recorded_again()) {
     return std::make_unique<RecordedSteps>(loop, gradient, arguments, memory, threads);
   }
-  return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads);
+  return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share);
 }
 
-Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads) {
-  const auto bytes = [&](const StepPrograms& programs) {
-    return aligned(programs.get(threads)->workspace());
-  };
-  Bytes first = gradient == nullptr ? bytes(loop.forward())
-                                    : std::max(bytes(loop.advance()), bytes(gradient->backward()));
-  if (loop.has_condition()) first = std::max(first, bytes(loop.goes_on()));
+Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share) {
+  const Bytes first = largest(loop, gradient, [&](const StepPrograms& programs) {
+    return programs.get(threads, share)->workspace();
+  });
   if (!loop.is_recorded_again()) return first;
+  if (share != unlimited) return share;
   // Steps may differ: those that need more are planned within twice as much.
   return std::max(aligned(loop.options().step_memory), 2 * first + 4096);
+}
+
+Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads) {
+  const Bytes first = largest(
+      loop, gradient, [&](const StepPrograms& programs) { return programs.smallest(threads); });
+  return loop.is_recorded_again() ? std::max(aligned(loop.options().step_memory), first) : first;
 }
 
 }  // namespace palimpsest

@@ -45,10 +45,12 @@ class LoopSteps {
 };
 
 /// The steps of `loop` forward, and of `gradient` backward unless that is null. `memory` holds as
-/// many bytes as `step_memory` says.
+/// many bytes as `step_memory` says for the same `share`, the budget that a step is planned in.
 std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
-                                      int threads);
-Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads);
+                                      int threads, Bytes share);
+Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share);
+/// The smallest share.
+Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
 
 }  // namespace palimpsest

@@ -1,5 +1,4 @@
 #include <cstring>
-#include <string>
 
 #include "checkpoint/chains/periodic.h"
 #include "strategy/loops/advance.h"
@@ -7,43 +6,6 @@
 #include "strategy/loops/loop_run.h"
 
 namespace palimpsest {
-namespace {
-
-/// Where a state is decoded.
-Bytes decoded_bytes(const Loop& loop) { return loop.codec().is_exact() ? 0 : loop.state().bytes; }
-
-/// Beside what states are held in.
-Bytes backward_memory(const LoopGradient& gradient, int threads) {
-  const Loop& loop = gradient.loop();
-  return 2 * loop.state().bytes + decoded_bytes(loop) + 2 * gradient.adjoints().bytes +
-         gradient.sums().bytes + step_memory(loop, &gradient, threads);
-}
-
-}  // namespace
-
-std::uint32_t own_snapshots(const LoopGradient& gradient, int threads) {
-  const Loop& loop = gradient.loop();
-  const Bytes budget = loop.options().memory_budget;
-  if (budget == unlimited) return loop.snapshots();
-  const Bytes steps =
-      std::max(forward_workspace(loop, threads), backward_memory(gradient, threads));
-  const Bytes least = steps + snapshot_bytes(0, loop);
-  if (budget < least) {
-    throw BudgetError("[scan] a loop's own memory budget of " + std::to_string(budget) +
-                          " bytes is too small; its steps and one state held take " +
-                          std::to_string(least) + " bytes",
-                      budget, least);
-  }
-  const std::uint32_t fitting = snapshots_in(budget - steps, loop);
-  return loop.has_condition() ? fitting : std::min(fitting, loop.snapshots());
-}
-
-Bytes backward_workspace(const LoopGradient& gradient, Bytes snapshots, int threads) {
-  const Loop& loop = gradient.loop();
-  const Bytes own = snapshots == 0 ? snapshot_bytes(own_snapshots(gradient, threads), loop) : 0;
-  return own + backward_memory(gradient, threads);
-}
-
 namespace {
 
 /// Leaves that much of it behind, of which the forward part has carried out the stores.
@@ -75,6 +37,14 @@ void reverse_all(Schedule& schedule, HeldStates& held, Advance& advance, F rever
 
 }  // namespace
 
+Bytes backward_workspace(const LoopGradient& gradient, Bytes room, Bytes share, int threads) {
+  if (room > 0) return backward_memory(gradient, threads, share);
+  const LoopGradient* const alone = &gradient;
+  const LoopDivision own = own_division({&alone, 1}, threads);
+  return snapshot_bytes(own.snapshots, gradient.loop()) +
+         backward_memory(gradient, threads, own.share);
+}
+
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   const Loop& loop = gradient.loop();
   const Operand& snapshots = call.inputs[loop.operand_count()];
@@ -91,13 +61,18 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   }
   internal_check(snapshots.type == spent.type, "the two parts of a loop hold different states");
   bool are_given = !room.empty() && steps > 0;
+  Bytes share = share_in(call.outputs);
   if (room.empty()) {
-    room = cut.take(snapshot_bytes(own_snapshots(gradient, call.threads), loop));
+    const LoopGradient* const alone = &gradient;
+    const LoopDivision own = own_division({&alone, 1}, call.threads);
+    room = cut.take(snapshot_bytes(own.snapshots, loop));
+    share = own.share;
   }
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
   HeldStates held(loop, arguments.first(), room, cut.take(decoded_bytes(loop)));
-  const auto runs = make_steps(loop, &gradient, arguments,
-                               cut.take(step_memory(loop, &gradient, call.threads)), call.threads);
+  const auto runs =
+      make_steps(loop, &gradient, arguments,
+                 cut.take(step_memory(loop, &gradient, call.threads, share)), call.threads, share);
 
   // What has been left in another run, or what another backward part is using, is made again.
   auto legacy = std::make_shared<LoopLegacy>();

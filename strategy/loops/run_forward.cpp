@@ -7,10 +7,6 @@
 
 namespace palimpsest {
 
-Bytes forward_workspace(const Loop& loop, int threads) {
-  return 2 * loop.state().bytes + step_memory(loop, nullptr, threads);
-}
-
 namespace {
 
 /// Carries out `schedule` until a step is to be reversed.
@@ -61,8 +57,10 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
-  const auto steps = make_steps(loop, nullptr, arguments,
-                                cut.take(step_memory(loop, nullptr, call.threads)), call.threads);
+  const Bytes share = share_in(call.outputs);
+  const auto steps =
+      make_steps(loop, nullptr, arguments,
+                 cut.take(step_memory(loop, nullptr, call.threads, share)), call.threads, share);
   const Parts outputs(call.outputs.subspan(loop.state_count(), loop.output_count()), loop.steps());
   const Addresses last = addresses_of(call.outputs.first(loop.state_count()));
   const std::span<std::byte> room = memory_of(call.outputs.back());

@@ -10,7 +10,7 @@ namespace palimpsest {
 
 StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
                          const RunOptions& options, int threads)
-    : tape_(std::move(tape)), threads_(threads), seconds_(0) {
+    : tape_(std::move(tape)), threads_(threads) {
   std::vector<ValueId> targets = wanted.results;
   std::sort(targets.begin(), targets.end());
   targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
@@ -19,6 +19,7 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   request.results_elsewhere = true;
   auto [lowered, plan] = plan_tape(*tape_, request, options);
   seconds_ = plan.simulation.cost;
+  compute_overhead_ = plan.compute_overhead();
   instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan);
 
   const std::span<const ValueId> sources = instructions_->sources();

@@ -32,6 +32,8 @@ class StepProgram {
   int threads() const { return threads_; }
   /// What a run is predicted to take.
   double seconds() const { return seconds_; }
+  /// Extra work as a fraction of computing everything once.
+  double compute_overhead() const { return compute_overhead_; }
   /// False for an argument that a run does not look at.
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
 
@@ -50,7 +52,8 @@ class StepProgram {
 
   std::shared_ptr<const Tape> tape_;
   int threads_;
-  double seconds_;
+  double seconds_ = 0;
+  double compute_overhead_ = 0;
   std::shared_ptr<const Instructions> instructions_;
   std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them
   std::vector<Result> results_;

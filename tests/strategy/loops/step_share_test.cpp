@@ -1,0 +1,115 @@
+#include "tests/catch.h"
+#include "tests/error_of.h"
+#include "tests/strategy/loops/loops.h"
+
+namespace palimpsest {
+namespace {
+
+/// A step that makes many values on its way, none of which a group of elementwise nodes keeps.
+Var long_step(const Var& u, const Var& c) {
+  Var x = u;
+  for (int i = 0; i < 8; ++i) x = cumsum(sin(x), 0) * c;
+  return x;
+}
+
+struct Long {
+  Tape tape;
+  Var u = tape.parameter(wave(500));
+  Var c = tape.parameter(number(0.01));
+  Var loss;
+
+  explicit Long(const LoopOptions& options = {}, bool again = false) {
+    const Var end = scan(
+        u, 30,
+        [this, again](const Var& x, const StepNumber& n) {
+          return again && n % 3 == 0 ? long_step(x * 0.99, c) : long_step(x, c);
+        },
+        options);
+    loss = sum(end * end);
+  }
+};
+
+Bytes smallest_budget_of(const Long& program) {
+  try {
+    backward(program.loss, {.memory_budget = 1});
+  } catch (const BudgetError& error) {
+    return error.smallest_feasible();
+  }
+  return 0;
+}
+
+TEST_CASE("a step that does not fit whole is planned in a share of the budget") {
+  const bool again = GENERATE(false, true);
+  Long all({}, again);
+  const Gradients expected = backward(all.loss);
+  const Long other({}, again);
+  const Bytes smallest = smallest_budget_of(other);
+  REQUIRE(smallest > 0);
+  bool any_narrow = false;
+  for (int k = 0; k <= 6; ++k) {
+    const Bytes budget = smallest + smallest * k / 5;
+    CAPTURE(again, budget, smallest);
+    Long program({}, again);
+    const Gradients found = backward(program.loss, {.memory_budget = budget});
+    CHECK(found.report().measured_peak <= found.report().predicted_peak);
+    CHECK(found.report().predicted_peak <= budget);
+    CHECK(same_bits(found[program.u], expected[all.u]));
+    CHECK(same_bits(found[program.c], expected[all.c]));
+    const Report::Loop& loop = found.report().loops.at(0);
+    any_narrow = any_narrow || loop.step_budget > 0;
+    if (k == 0) CHECK(loop.step_budget > 0);
+    CHECK(loop.step_budget <= budget);
+  }
+  CHECK(any_narrow);
+}
+
+TEST_CASE("a step is planned in a share of a loop's own budget") {
+  Long all;
+  const Gradients expected = backward(all.loss);
+  Bytes smallest = 0;
+  try {
+    Long program({.memory_budget = 100});
+    backward(program.loss);
+  } catch (const BudgetError& error) {
+    smallest = error.smallest_feasible();
+  }
+  REQUIRE(smallest > 0);
+  for (const Bytes budget : {smallest, smallest + 4'000, smallest + 20'000}) {
+    CAPTURE(budget);
+    Long program({.memory_budget = budget});
+    const Gradients found = backward(program.loss);
+    CHECK(same_bits(found[program.u], expected[all.u]));
+    CHECK(found.report().measured_peak <= budget + 10 * 4'000);
+  }
+  Long narrow({.memory_budget = smallest});
+  CHECK(backward(narrow.loss).report().loops.at(0).step_budget > 0);
+}
+
+TEST_CASE("a loop in a loop shares the budget of a step") {
+  const auto run = [](Bytes budget, Bytes* smallest) {
+    Tape tape;
+    const Var u = tape.parameter(wave(300));
+    const Var end = scan(u, 6, [](const Var& x, const StepNumber&) {
+      return scan(x, 40, [](const Var& y, const StepNumber&) { return ring_step(y, mean(y)); });
+    });
+    try {
+      return backward(sum(end * end), {.memory_budget = budget})[u].clone();
+    } catch (const BudgetError& error) {
+      *smallest = error.smallest_feasible();
+      return Tensor();
+    }
+  };
+  Bytes smallest = 0;
+  const Tensor expected = run(unlimited, nullptr);
+  run(1, &smallest);
+  REQUIRE(smallest > 0);
+  // Less than the states of one inner loop.
+  CHECK(smallest < 40 * 300 * 8);
+  for (const Bytes budget : {smallest, smallest * 3 / 2, 2 * smallest}) {
+    CAPTURE(budget);
+    CHECK(same_bits(run(budget, nullptr), expected));
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
