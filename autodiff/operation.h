@@ -195,7 +195,7 @@ struct KernelCall {
   std::uint32_t round = 0;
   /// For operations that finish: what to do with the elements of the output, or null.
   const Finish* finish = nullptr;
-  /// For what is left to kernels of the same run; null where each kernel is run for itself.
+  /// For what is left to kernels of the same run; null outside planned runs and in checkpoints.
   RunScope* scope = nullptr;
 
   /// To be called for every element once, when its value will not change any more.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace palimpsest {
 
@@ -23,6 +24,11 @@ class RunScope {
     const std::lock_guard lock(mutex_);
     items_.emplace(number, std::move(item));
     return number;
+  }
+
+  void drop(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    items_.erase(number);
   }
 
   /// Null when no such item was left in this run.

@@ -57,7 +57,9 @@ struct Report {
     std::uint32_t states = 0;  ///< held at a time, the first one among them
     /// Steps run, forward and, with a tape, to be differentiated; 0 where that was not known.
     std::uint64_t forward_steps = 0;
-    std::uint64_t disk_writes = 0;  ///< of states, and reads; 0 where the length was not known
+    /// States that its schedule writes to disk and reads, the first one, which need not be, among
+    /// them; 0 where the length was not known.
+    std::uint64_t disk_writes = 0;
     std::uint64_t disk_reads = 0;
     Bytes step_budget = 0;        ///< that a step was planned in; 0 where it keeps all it makes
     bool recorded_again = false;  ///< every step was recorded for itself

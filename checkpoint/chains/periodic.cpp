@@ -1,19 +1,9 @@
 #include "checkpoint/chains/periodic.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
-#include <string>
-
-#include "autodiff/error.h"
 
 namespace palimpsest {
-
-void require_valid(DiskCosts costs) {
-  if (costs.write >= 0 && costs.read >= 0 && std::isfinite(costs.write + costs.read)) return;
-  throw ArgumentError("[two tiers] writing takes " + std::to_string(costs.write) +
-                      " steps and reading " + std::to_string(costs.read) +
-                      "; give numbers that are finite and not negative");
-}
 
 // The cost of a piece, and so the cost a step, bends where the number of repetitions grows: at
 // lengths β(s, r). It falls up to the best one and rises behind it.
@@ -39,17 +29,20 @@ std::uint32_t best_period(std::uint32_t snapshots, DiskCosts costs) {
 }
 
 PeriodicSnapshots::PeriodicSnapshots(std::uint32_t snapshots, DiskCosts costs)
-    : period_(best_period(snapshots, costs)), piece_(snapshots), stores_{} {}
+    : period_(best_period(snapshots, costs)),
+      first_length_(std::max(period_, snapshots)),
+      piece_(snapshots),
+      stores_{} {}
 
 std::span<const ChainAction> PeriodicSnapshots::before_step() {
-  if (piece_.steps() == period_) {
-    first_ += period_;
+  if (piece_.steps() == (number_ == 0 ? first_length_ : period_)) {
+    first_ += piece_.steps();
+    ++number_;
     piece_ = OnlineSnapshots(piece_.snapshots());
   }
   std::size_t count = 0;
   if (piece_.steps() == 0) {
-    stores_[count++] = {ChainAction::Kind::store, first_, first_ / period_,
-                        ChainAction::Tier::disk};
+    stores_[count++] = {ChainAction::Kind::store, first_, number_, ChainAction::Tier::disk};
   }
   if (const std::optional<ChainAction> store = piece_.before_step()) {
     stores_[count] = *store;
@@ -60,11 +53,16 @@ std::span<const ChainAction> PeriodicSnapshots::before_step() {
 
 PeriodicReversal::PeriodicReversal(const PeriodicSnapshots& ended)
     : period_(ended.period_),
+      first_length_(ended.first_length_),
       snapshots_(ended.piece_.snapshots()),
       first_(ended.first_),
+      number_(ended.number_),
       last_(ended.piece_),
-      forward_steps_(last_.forward_steps() +
-                     first_ / period_ * binomial_forward_steps(period_, snapshots_)) {}
+      forward_steps_(last_.forward_steps()) {
+  if (number_ == 0) return;
+  forward_steps_ += (number_ - 1) * binomial_forward_steps(period_, snapshots_) +
+                    binomial_forward_steps(first_length_, snapshots_);
+}
 
 std::optional<ChainAction> PeriodicReversal::next() {
   if (piece_) {
@@ -75,16 +73,17 @@ std::optional<ChainAction> PeriodicReversal::next() {
   }
   const std::optional<ChainAction> read = next_read();
   if (read) {
+    piece_.emplace(first_ - read->step, snapshots_, read->step);
     first_ = read->step;
-    piece_.emplace(period_, snapshots_, first_);
+    --number_;
   }
   return read;
 }
 
 std::optional<ChainAction> PeriodicReversal::next_read() const {
-  if (first_ == 0) return {};
-  const std::uint32_t first = first_ - period_;
-  return ChainAction{ChainAction::Kind::restore, first, first / period_, ChainAction::Tier::disk};
+  if (number_ == 0) return {};
+  const std::uint32_t first = number_ == 1 ? 0 : first_ - period_;
+  return ChainAction{ChainAction::Kind::restore, first, number_ - 1, ChainAction::Tier::disk};
 }
 
 }  // namespace palimpsest

@@ -16,7 +16,8 @@ std::uint32_t best_period(std::uint32_t snapshots, DiskCosts costs);
 
 /// Chooses what to hold of a chain that runs until it ends, nobody knows when, with `snapshots`
 /// states in memory at a time and any number on disk: every `best_period` steps the state at hand
-/// is written, and what comes behind it is held in memory as `OnlineSnapshots` chooses.
+/// is written, and what comes behind it is held in memory as `OnlineSnapshots` chooses. The first
+/// piece is at least as long as it can be with all its states in memory.
 class PeriodicSnapshots {
  public:
   /// Throws what `best_period` does.
@@ -33,7 +34,9 @@ class PeriodicSnapshots {
   friend class PeriodicReversal;
 
   std::uint32_t period_;
-  std::uint32_t first_ = 0;  // state of the piece at hand
+  std::uint32_t first_length_;
+  std::uint32_t first_ = 0;   // state of the piece at hand
+  std::uint32_t number_ = 0;  // of that piece
   OnlineSnapshots piece_;
   ChainAction stores_[2];
 };
@@ -53,8 +56,10 @@ class PeriodicReversal {
 
  private:
   std::uint32_t period_;
+  std::uint32_t first_length_;
   std::uint32_t snapshots_;
-  std::uint32_t first_;  // state of the piece at hand
+  std::uint32_t first_;   // state of the piece at hand
+  std::uint32_t number_;  // of that piece
   OnlineReversal last_;
   std::optional<BinomialSchedule> piece_;  // of all pieces but the last
   std::uint64_t forward_steps_;

@@ -1,11 +1,9 @@
 #include "checkpoint/chains/two_tier.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
-#include "autodiff/error.h"
 #include "checkpoint/chains/periodic.h"
 
 namespace palimpsest {
@@ -185,7 +183,7 @@ class Cut {
 /// How many steps are planned exactly.
 std::uint32_t planned(std::uint32_t steps, std::uint32_t snapshots, DiskCosts costs) {
   const std::uint64_t useful = std::max(snapshots, best_period(snapshots, costs));
-  const std::uint64_t most = std::max<std::uint64_t>(1 << 16, 4 * useful);
+  const std::uint64_t most = std::clamp<std::uint64_t>(4 * useful, 1 << 16, 1 << 18);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, most));
 }
 

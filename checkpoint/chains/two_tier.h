@@ -14,13 +14,14 @@ namespace palimpsest {
 ///
 /// The first sweep cuts the chain into pieces and writes the first state of each but the last. A
 /// piece is reversed from its state on disk, read one or several times; what a read serves is
-/// reversed in memory, binomially. Planning takes O(n log n + nk) and 40 bytes a step, with k the
+/// reversed in memory, binomially. Planning takes O(n log n + nk) and 48 bytes a step, with k the
 /// number of lengths that pieces can have, all but one of them: the convex corners of the cost of a
 /// piece, few unless there are few snapshots and the disk is very slow. An action takes O(1).
 ///
-/// Of a chain longer than 2^16 steps, four times the snapshots and four times `best_period`, only
-/// so many steps are planned like that. The pieces before these have the length that costs least a
-/// step, as almost all have in the cheapest schedule of a long chain (Aupy and Herrmann, 2017).
+/// Of a chain longer than four times the snapshots and four times `best_period`, but of 2^16 steps
+/// at least and 2^18 at most, only so many steps are planned like that. The pieces before these
+/// have the length among shorter ones that costs least a step, as almost all have in the cheapest
+/// schedule of a long chain (Aupy and Herrmann, 2017).
 class TwoTierSchedule {
  public:
   /// Throws `ArgumentError` for no snapshots and for costs that are negative or not finite.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "strategy/loops/held_states.h"
-#include "strategy/loops/loop_legacy.h"
+#include "strategy/loops/loop_handover.h"
 #include "strategy/loops/loop_steps.h"
 
 namespace palimpsest {

@@ -1,6 +1,9 @@
 #include "strategy/loops/held_states.h"
 
+#include <string>
 #include <utility>
+
+#include "autodiff/error.h"
 
 namespace palimpsest {
 namespace {
@@ -23,23 +26,16 @@ HeldStates::HeldStates(const Loop& loop, const Addresses& first, std::span<std::
       first_(first),
       memory_(memory.data()),
       last_(loop.state().at(memory_ + layout_.last)) {
-  if (!decoded.empty()) decoded_ = loop.state().at(decoded.data());
+  if (std::ssize(decoded) == loop.state().bytes) decoded_ = loop.state().at(decoded.data());
   if (!layout_.disk) return;
   const StateBlock& block = loop.codec().block();
   blocks_[0].where = block.at(memory_ + layout_.blocks);
   blocks_[1].where = block.at(memory_ + layout_.blocks + block.bytes);
 }
 
-HeldStates::~HeldStates() {
-  try {
-    if (file_ != nullptr) file_->finish();
-  } catch (const Error&) {  // it has been thrown before, or nothing depends on it any more
-  }
-}
-
-Addresses HeldStates::slot(std::uint32_t slot) const {
+Addresses HeldStates::slot(std::uint32_t number) const {
   const StateBlock& block = loop_.codec().block();
-  return block.at(memory_ + layout_.slots + (slot - 1) * block.bytes);
+  return block.at(memory_ + layout_.slots + (number - 1) * block.bytes);
 }
 
 void HeldStates::settle(Block& block) {
@@ -53,54 +49,67 @@ HeldStates::Block& HeldStates::free_block() {
   return block;
 }
 
-const Addresses* HeldStates::place_for(const ChainAction& store) {
+void HeldStates::encode(const ChainAction& action, const Addresses& state,
+                        const Addresses& to) const {
+  try {
+    loop_.codec().encode(state, to);
+  } catch (const ArgumentError& error) {
+    throw ArgumentError(loop_.body().name(),
+                        "the state before step " + std::to_string(action.step) +
+                            " cannot be kept by LoopOptions::codec: " + error.what(),
+                        loop_.body().where);
+  }
+}
+
+const Addresses* HeldStates::place_for(const ChainAction& action) {
   if (!loop_.codec().is_exact()) return nullptr;
-  target_ = is_in_block(store) ? free_block().where : slot(store.slot);
+  target_ = is_in_block(action) ? free_block().where : slot(action.slot);
   return &target_;
 }
 
-void HeldStates::store(const ChainAction& store, const Addresses& state) {
-  if (store.step == 0) return;
-  if (!is_in_block(store)) return loop_.codec().encode(state, slot(store.slot));
-  if (blocks_[in_use_].step != store.step) {
-    loop_.codec().encode(state, free_block().where);
+void HeldStates::store(const ChainAction& action, const Addresses& state) {
+  if (action.step == 0) return;
+  if (!is_in_block(action)) return encode(action, state, slot(action.slot));
+  if (blocks_[in_use_].step != action.step) {
+    encode(action, state, free_block().where);
     in_use_ = 1 - in_use_;
-    blocks_[in_use_].step = store.step;
+    blocks_[in_use_].step = action.step;
   }
-  if (store.tier == ChainAction::Tier::memory) return;
+  if (action.tier == ChainAction::Tier::memory) return;
   Block& block = blocks_[in_use_];
   if (file_ == nullptr) file_ = loop_.disk()->open();
-  block.slot = store.slot;
-  file_->write(store.slot, store.step, pieces<const std::byte>(block.where, loop_.codec().block()));
+  block.slot = action.slot;
+  file_->write(action.slot, action.step,
+               pieces<const std::byte>(block.where, loop_.codec().block()));
 }
 
-void HeldStates::recall(const ChainAction& store) {
-  if (store.step == 0 || !is_in_block(store) || blocks_[in_use_].step == store.step) return;
+void HeldStates::recall(const ChainAction& action) {
+  if (action.step == 0 || !is_in_block(action) || blocks_[in_use_].step == action.step) return;
   in_use_ = 1 - in_use_;
-  blocks_[in_use_].step = store.step;
+  blocks_[in_use_].step = action.step;
 }
 
-void HeldStates::begin_to_read(Block& block, const ChainAction& restore) {
-  block.step = restore.step;
-  block.slot = restore.slot;
-  file_->prefetch(restore.slot, restore.step,
-                  pieces<std::byte>(block.where, loop_.codec().block()));
+void HeldStates::begin_to_read(Block& block, const ChainAction& action) {
+  internal_check(file_ != nullptr, "a loop reads a state that it has not written");
+  block.step = action.step;
+  block.slot = action.slot;
+  file_->prefetch(action.slot, action.step, pieces<std::byte>(block.where, loop_.codec().block()));
 }
 
-void HeldStates::prefetch(const ChainAction& restore) {
-  if (restore.step == 0) return;
+void HeldStates::prefetch(const ChainAction& action) {
+  if (action.step == 0) return;
   for (const Block& block : blocks_) {
-    if (block.step == restore.step) return;
+    if (block.step == action.step) return;
   }
-  begin_to_read(free_block(), restore);
+  begin_to_read(free_block(), action);
 }
 
-const Addresses& HeldStates::restore(const ChainAction& restore) {
-  if (restore.step == 0) return first_;
-  if (!is_in_block(restore)) return decoded(slot(restore.slot));
-  if (blocks_[in_use_].step != restore.step) {
-    internal_check(restore.tier == ChainAction::Tier::disk, "a loop lost a state");
-    if (blocks_[1 - in_use_].step != restore.step) begin_to_read(free_block(), restore);
+const Addresses& HeldStates::restore(const ChainAction& action) {
+  if (action.step == 0) return first_;
+  if (!is_in_block(action)) return decoded(slot(action.slot));
+  if (blocks_[in_use_].step != action.step) {
+    internal_check(action.tier == ChainAction::Tier::disk, "a loop lost a state");
+    if (blocks_[1 - in_use_].step != action.step) begin_to_read(free_block(), action);
     in_use_ = 1 - in_use_;
     settle(blocks_[in_use_]);
   }
@@ -119,7 +128,7 @@ const Addresses& HeldStates::decoded(const Addresses& held) {
 std::shared_ptr<SpillFile> HeldStates::finish() {
   if (file_ != nullptr) file_->finish();
   for (Block& block : blocks_) block.slot = none;
-  return file_;
+  return std::exchange(file_, nullptr);
 }
 
 }  // namespace palimpsest

@@ -35,13 +35,13 @@ std::shared_ptr<Tape> copy_of(const Tape& tape) {
 
 }  // namespace
 
-void require_state(const RecordedStep& step, const Where& where) {
+void require_state(const RecordedStep& step, const StepBody& body) {
   if (step.next.size() != step.state.size()) {
-    throw ArgumentError("scan",
+    throw ArgumentError(body.name(),
                         "the body returns a state of " + std::to_string(step.next.size()) +
                             " values for one of " + std::to_string(step.state.size()) +
                             "; return what the next step is to be given",
-                        where);
+                        body.where);
   }
   for (std::size_t i = 0; i < step.state.size(); ++i) {
     const ValueType given = step.tape->type(step.state[i]);
@@ -50,12 +50,12 @@ void require_state(const RecordedStep& step, const Where& where) {
     const std::string text = "the body makes value " + std::to_string(i) + " of the state " +
                              to_string(made) + " from " + to_string(given) +
                              "; a step must return the type that it is given";
-    if (made.shape != given.shape) throw ShapeError("scan", text, where);
-    throw DTypeError("scan", text, where);
+    if (made.shape != given.shape) throw ShapeError(body.name(), text, body.where);
+    throw DTypeError(body.name(), text, body.where);
   }
   for (NodeId node = 0; node < step.tape->node_count(); ++node) {
     if (!step.tape->is_parameter(node)) continue;
-    throw ArgumentError("scan",
+    throw ArgumentError(body.name(),
                         "the body records parameter " + step.tape->describe(node) +
                             ", whose gradient would be lost; record it before and use it here",
                         step.tape->where(node));

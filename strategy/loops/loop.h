@@ -44,7 +44,7 @@ StepProgram::Wanted program_of_outputs(const RecordedStep& step);
 
 /// Throws `ArgumentError`, `ShapeError` or `DTypeError` when a step makes another state than it is
 /// given, or records a parameter.
-void require_state(const RecordedStep& step, const Where& where);
+void require_state(const RecordedStep& step, const StepBody& body);
 
 /// A loop that was recorded: everything but its node. Immutable.
 class Loop {

@@ -1,15 +1,19 @@
 #include "strategy/loops/loop_disk.h"
 
-#include <map>
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <limits>
 #include <tuple>
 
+#include "checkpoint/machine.h"
 #include "checkpoint/stores/disk_seconds.h"
 
 namespace palimpsest {
 namespace {
 
-/// Writes and reads under way at a time: one from or into each block of a loop, and the next.
-constexpr std::size_t under_way = 3;
+/// Writes and reads under way at a time: one for each block of a loop.
+constexpr std::size_t under_way = 2;
 
 Bytes bytes_of(const std::vector<RecordPiece>& record) {
   Bytes bytes = 0;
@@ -17,51 +21,77 @@ Bytes bytes_of(const std::vector<RecordPiece>& record) {
   return bytes;
 }
 
-/// Measured once a process.
+/// Measured once a process for records of so many bytes and an order of magnitude of them.
 DiskSeconds disk_seconds(const std::string& directory, Bytes bytes, Bytes total) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, Bytes, Bytes>, DiskSeconds> known;
   const std::lock_guard lock(mutex);
-  const std::tuple key(directory, bytes, total);
+  const auto rounded = static_cast<Bytes>(std::bit_ceil(static_cast<std::uint64_t>(total)));
+  const std::tuple key(directory, bytes, rounded);
   const auto found = known.find(key);
   if (found != known.end()) return found->second;
-  return known.emplace(key, measure_disk(directory, bytes, total)).first->second;
+  return known.emplace(key, measure_disk(directory, bytes, rounded)).first->second;
 }
 
 }  // namespace
 
 LoopDisk::LoopDisk(const LoopOptions& options, std::vector<RecordPiece> record,
                    std::uint32_t states, std::function<double()> step_seconds)
-    : directory_(options.spill),
+    : directory_(std::filesystem::absolute(options.spill)),
       options_(options.spill_options),
       record_(std::move(record)),
       states_(states),
       step_seconds_(std::move(step_seconds)),
-      memory_bytes_(SpillFile::memory_bytes(0, record_, under_way, options_)),
       costs_(options.disk_costs) {
   if (costs_) require_valid(*costs_);
+}
+
+Bytes LoopDisk::memory_bytes() const {
+  const std::lock_guard lock(mutex_);
+  if (!memory_bytes_) memory_bytes_ = SpillFile::memory_bytes(0, record_, under_way, options_);
+  return *memory_bytes_;
 }
 
 DiskCosts LoopDisk::costs() const {
   const std::lock_guard lock(mutex_);
   if (!costs_) {
-    const Bytes bytes = bytes_of(record_);
-    const DiskSeconds seconds = disk_seconds(directory_, bytes, bytes * states_);
-    const double step = step_seconds_();
+    constexpr Bytes most = Bytes{1} << 50;
+    const Bytes bytes = std::max<Bytes>(bytes_of(record_), 1);
+    const Bytes total = bytes * std::clamp<Bytes>(states_, 1, std::max<Bytes>(most / bytes, 1));
+    const DiskSeconds seconds = disk_seconds(directory_, bytes, total);
+    // A step may do nothing at all.
+    const double step = std::max(step_seconds_(), Machine().seconds_per_node);
     costs_ = {.write = seconds.write / step, .read = seconds.read / step};
   }
   return *costs_;
 }
 
-TwoTierSchedule LoopDisk::schedule(std::uint32_t steps, std::uint32_t snapshots) const {
-  const DiskCosts costs = this->costs();
-  const std::lock_guard lock(mutex_);
-  const std::pair wanted(steps, snapshots);
-  if (!schedule_ || made_for_ != wanted) {
-    schedule_.emplace(steps, snapshots, costs);
-    made_for_ = wanted;
+const TwoTierSchedule& LoopDisk::planned(Chain chain) const {
+  if (!schedule_ || schedule_of_ != chain) {
+    schedule_.emplace(chain.first, chain.second, *costs_);
+    schedule_of_ = chain;
   }
   return *schedule_;
+}
+
+TwoTierSchedule LoopDisk::schedule(std::uint32_t steps, std::uint32_t snapshots) const {
+  costs();
+  const std::lock_guard lock(mutex_);
+  return planned({steps, snapshots});
+}
+
+LoopWork LoopDisk::work(std::uint32_t steps, std::uint32_t snapshots) const {
+  const DiskCosts costs = this->costs();
+  const std::lock_guard lock(mutex_);
+  const Chain chain(steps, snapshots);
+  const auto known = works_.find(chain);
+  if (known != works_.end()) return known->second;
+  const TwoTierSchedule& best = planned(chain);
+  const double accesses = costs.write * static_cast<double>(best.writes()) +
+                          costs.read * static_cast<double>(best.reads());
+  const LoopWork work{static_cast<double>(best.forward_steps()), accesses, best.writes(),
+                      best.reads()};
+  return works_.emplace(chain, work).first->second;
 }
 
 std::unique_ptr<SpillFile> LoopDisk::open() const {

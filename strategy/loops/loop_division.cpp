@@ -62,7 +62,8 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const Bytes share = (budget - beside) / aligned(1) * aligned(1);
   const Bytes smallest = smallest_share(gradients, threads);
   if (share >= smallest) return {0, share};
-  throw BudgetError("[scan] a loop's own memory budget of " + std::to_string(budget) +
+  throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
+                        std::to_string(budget) +
                         " bytes is too small; its steps and one state held take " +
                         std::to_string(beside + smallest) + " bytes",
                     budget, beside + smallest);

@@ -8,62 +8,63 @@
 namespace palimpsest {
 namespace {
 
-Bytes header_bytes(const Loop& loop, bool disk) {
-  return disk || loop.options().check ? aligned(sizeof(std::uint64_t)) : 0;
-}
+bool needs_header(const Loop& loop) { return loop.disk() != nullptr || loop.options().check; }
 
 /// What is held beside the slots.
-Bytes fixed_bytes(const Loop& loop, bool disk) {
-  const Bytes on_the_way =
-      disk ? 2 * loop.codec().block().bytes + aligned(loop.disk()->memory_bytes()) : 0;
-  return header_bytes(loop, disk) + on_the_way + loop.state().bytes;
+Bytes fixed_bytes(const Loop& loop) {
+  return (needs_header(loop) ? aligned(sizeof(std::uint64_t)) : 0) + loop.state().bytes;
 }
 
-Bytes bytes_in_memory(std::uint32_t snapshots, const Loop& loop, bool disk) {
-  return fixed_bytes(loop, disk) + Bytes{snapshots} * loop.codec().block().bytes;
+LoopWork work_in_memory(const Loop& loop, std::uint32_t snapshots) {
+  return {static_cast<double>(binomial_forward_steps(loop.likely_steps(), snapshots + 1))};
 }
 
-/// Bytes with which every state can be held in memory.
-Bytes bytes_for_all(const Loop& loop) { return bytes_in_memory(loop.snapshots(), loop, false); }
+/// Slots that are left where states are held on disk too; less than none where they cannot be.
+Bytes slots_with_disk(Bytes bytes, const Loop& loop) {
+  const Bytes block = loop.codec().block().bytes;
+  return (bytes - fixed_bytes(loop) - 2 * block - aligned(loop.disk()->memory_bytes())) / block;
+}
 
+/// True when fewer slots and a disk are cheaper than all that there is room for.
 bool uses_disk(Bytes bytes, const Loop& loop) {
-  return loop.disk() != nullptr && (loop.has_condition() || bytes < bytes_for_all(loop));
+  if (loop.disk() == nullptr) return false;
+  const std::uint32_t snapshots = snapshots_in(bytes, loop);
+  const bool all = !loop.has_condition() && snapshots >= loop.snapshots();
+  const Bytes slots = all ? -1 : slots_with_disk(bytes, loop);
+  if (slots < 0) return false;
+  if (loop.has_condition()) return true;
+  const LoopWork work = loop.disk()->work(loop.steps(), static_cast<std::uint32_t>(slots) + 1);
+  return work.steps() < work_in_memory(loop, snapshots).steps();
 }
 
 }  // namespace
 
 Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop) {
-  if (loop.disk() == nullptr) return bytes_in_memory(snapshots, loop, false);
-  const Bytes bytes = bytes_in_memory(snapshots, loop, true);
-  return loop.has_condition() ? bytes : std::min(bytes, bytes_for_all(loop));
+  return fixed_bytes(loop) + Bytes{snapshots} * loop.codec().block().bytes;
 }
 
 std::uint32_t snapshots_in(Bytes bytes, const Loop& loop) {
   if (loop.state().bytes == 0) return loop.snapshots();
   if (bytes == 0) return 0;
-  const Bytes slots = bytes - fixed_bytes(loop, uses_disk(bytes, loop));
   constexpr Bytes most = std::numeric_limits<std::uint32_t>::max() - 1;
-  return static_cast<std::uint32_t>(std::min(slots / loop.codec().block().bytes, most));
+  const Bytes slots = (bytes - fixed_bytes(loop)) / loop.codec().block().bytes;
+  return static_cast<std::uint32_t>(std::min(slots, most));
 }
 
 LoopLayout::LoopLayout(Bytes bytes, const Loop& loop)
     : disk(uses_disk(bytes, loop)),
-      has_header(header_bytes(loop, disk) > 0),
-      snapshots(snapshots_in(bytes, loop)),
-      blocks(header_bytes(loop, disk)),
+      has_header(needs_header(loop)),
+      snapshots(disk ? static_cast<std::uint32_t>(slots_with_disk(bytes, loop))
+                     : snapshots_in(bytes, loop)),
+      blocks(has_header ? aligned(sizeof(std::uint64_t)) : 0),
       slots(blocks + (disk ? 2 * loop.codec().block().bytes : 0)),
       last(slots + Bytes{snapshots} * loop.codec().block().bytes) {}
 
-LoopWork work_of(const Loop& loop, std::uint32_t snapshots) {
-  const std::uint32_t steps = loop.likely_steps();
-  if (steps == 0) return {};
-  const Bytes bytes = snapshot_bytes(snapshots, loop);
-  if (!uses_disk(bytes, loop)) return {binomial_forward_steps(steps, snapshots + 1)};
-  const TwoTierSchedule schedule = loop.disk()->schedule(steps, snapshots + 1);
-  const DiskCosts costs = loop.disk()->costs();
-  return {schedule.forward_steps(), schedule.writes(), schedule.reads(),
-          costs.write * static_cast<double>(schedule.writes()) +
-              costs.read * static_cast<double>(schedule.reads())};
+LoopWork work_of(const Loop& loop, Bytes bytes) {
+  if (loop.likely_steps() == 0) return {};
+  const LoopLayout layout(bytes, loop);
+  if (!layout.disk) return work_in_memory(loop, layout.snapshots);
+  return loop.disk()->work(loop.likely_steps(), layout.snapshots + 1);
 }
 
 }  // namespace palimpsest

@@ -73,9 +73,9 @@ const Operation scan_adjoint_operation{
           const Bytes given = room_given(node);
           const Bytes share = share_given(node);
           const LoopWork work =
-              work_of(loop, given > 0 ? snapshots_in(given, loop) : loop.snapshots());
+              work_of(loop, given > 0 ? given : snapshot_bytes(loop.snapshots(), loop));
           // Each step's tape is part of its backward program; the first sweep is another node's.
-          double advanced = static_cast<double>(work.forward_steps) - steps + work.disk_steps;
+          double advanced = work.steps() - steps;
           if (given > 0) advanced -= steps - 1;
           const Cost forward = times(loop.advance().cost(share), advanced);
           const Cost backward = times(gradient.backward().cost(share), steps);

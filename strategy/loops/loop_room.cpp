@@ -26,15 +26,16 @@ std::uint32_t most_snapshots(const Loop& loop) {
 
 Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division) {
   const Loop& loop = node.loop();
+  const Bytes room = snapshot_bytes(division.snapshots, loop);
   Report::Loop report{.name = tape.describe(node.forward),
                       .steps = loop.steps(),
-                      .states = division.snapshots + 1,
+                      .states = LoopLayout(room, loop).snapshots + 1,
                       .step_budget = division.share == unlimited ? 0 : division.share,
                       .recorded_again = loop.is_recorded_again()};
   if (loop.steps() > 0) {
     // The last step is run once more: what depends on the loop is differentiated before it is.
-    const LoopWork work = work_of(loop, division.snapshots);
-    report.forward_steps = work.forward_steps + 1;
+    const LoopWork work = work_of(loop, room);
+    report.forward_steps = static_cast<std::uint64_t>(work.forward_steps) + 1;
     report.disk_writes = work.writes;
     report.disk_reads = work.reads;
   }
@@ -75,12 +76,14 @@ class Search {
     std::uint32_t most = 0;
     Bytes states = 0;
     for (const std::size_t i : flexible_) {
-      most = std::max(most, most_snapshots(loops_[i].loop()));
-      states += loops_[i].loop().state().bytes;
+      const Loop& loop = loops_[i].loop();
+      most = std::max(most, most_snapshots(loop));
+      states += loop.codec().block().bytes;
     }
     states = std::max<Bytes>(states, 1);
     const Bytes budget = options_.memory_budget;
     const auto affordable = static_cast<std::uint32_t>(std::min<Bytes>(budget / states, most));
+    if (affordable == most && keep_all_peak(most) <= budget) return;
     std::vector<std::uint32_t> candidates;
     const Bytes least = keep_all_peak(0);
     if (least <= budget) {
@@ -88,7 +91,6 @@ class Search {
           static_cast<std::uint32_t>(std::min<Bytes>((budget - least) / states, most));
       candidates.push_back(largest(
           affordable, guess, [&](std::uint32_t count) { return keep_all_peak(count) <= budget; }));
-      if (candidates.back() == most) return set(most);
     }
     // More states may be worth computing other things again.
     for (std::uint32_t count = affordable; count > 0; count /= 4) candidates.push_back(count);

@@ -113,7 +113,7 @@ class RecordedSteps final : public LoopSteps {
  private:
   RecordedStep record_step(std::uint32_t step, const Addresses& state) {
     RecordedStep recorded = record(loop_.body().body, step, state);
-    require_state(recorded, loop_.body().where);
+    require_state(recorded, loop_.body());
     require_outputs(recorded, step);
     return recorded;
   }
@@ -136,9 +136,9 @@ class RecordedSteps final : public LoopSteps {
       StepRunner& runner = programs_.find_or_plan(recorded.tape, wanted);
       runner.run(*recorded.tape, arguments, results, arguments_.round_of(step));
     } catch (const BudgetError& error) {
-      throw BudgetError("[scan] step " + std::to_string(step) + " takes " +
-                            std::to_string(error.smallest_feasible()) + " bytes, more than the " +
-                            std::to_string(error.budget()) +
+      throw BudgetError("[" + std::string(loop_.body().name()) + "] step " + std::to_string(step) +
+                            " takes " + std::to_string(error.smallest_feasible()) +
+                            " bytes, more than the " + std::to_string(error.budget()) +
                             " that the loop has for one step; set LoopOptions::step_memory",
                         error.budget(), error.smallest_feasible());
     }
@@ -147,7 +147,7 @@ class RecordedSteps final : public LoopSteps {
   void require_captured(const StepRecorder& recorder, std::uint32_t step) const {
     if (recorder.captured().size() == loop_.captured_count()) return;
     const Var& value = recorder.captured().back();
-    throw ArgumentError("scan",
+    throw ArgumentError(loop_.body().name(),
                         "step " + std::to_string(step) + " uses " +
                             value.tape().describe(value.node()) +
                             ", which the first step did not; name it in LoopOptions::captured",
@@ -160,7 +160,7 @@ class RecordedSteps final : public LoopSteps {
       same = recorded.tape->type(recorded.outputs[i]) == outputs_[i];
     }
     if (same) return;
-    throw ShapeError("scan",
+    throw ShapeError(loop_.body().name(),
                      "step " + std::to_string(step) +
                          " has other outputs than the first; every step must make as many, of the "
                          "same types",

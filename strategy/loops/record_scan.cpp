@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "strategy/loops/loop_operation.h"
 
@@ -18,16 +19,18 @@ std::uint32_t checked_steps(std::int64_t steps, const Where& where) {
       where);
 }
 
-void require_valid(const LoopOptions& options, const Where& where) {
+void require_valid(const LoopOptions& options, const StepBody& body) {
   if (options.check && options.codec != Codec::exact) {
-    throw ArgumentError("scan",
+    throw ArgumentError(body.name(),
                         "states are to be compared and to be kept with fewer digits; leave out "
                         "LoopOptions::check or LoopOptions::codec",
-                        where);
+                        body.where);
   }
-  if (options.spill.empty() || std::filesystem::is_directory(options.spill)) return;
-  throw FileError("[scan] " + options.spill + " is no directory to keep states in (recorded at " +
-                  to_string(where) + "); make it, or name another one in LoopOptions::spill");
+  std::error_code ignored;
+  if (options.spill.empty() || std::filesystem::is_directory(options.spill, ignored)) return;
+  throw FileError("[" + std::string(body.name()) + "] " + options.spill +
+                  " is no directory to keep states in (recorded at " + to_string(body.where) +
+                  "); make it, or name another one in LoopOptions::spill");
 }
 
 /// The type of what one step is given of an input of all steps.
@@ -78,13 +81,13 @@ void require_condition(const RecordedStep& condition, const Where& where) {
 /// What is captured must be there when steps are recorded again.
 void require_lasting(const Tape& tape, const RecordedStep& step,
                      const std::optional<RecordedStep>& condition, std::span<const Var> captured,
-                     const Where& where) {
+                     const StepBody& body) {
   const bool again = step.may_differ() || (condition && condition->may_differ());
   if (!again || captured.empty() || !tape.is_temporary()) return;
-  throw ArgumentError("scan",
+  throw ArgumentError(body.name(),
                       "a loop in a checkpoint whose steps are recorded one by one uses values from "
                       "outside; make them part of its state",
-                      where);
+                      body.where);
 }
 
 }  // namespace
@@ -93,27 +96,27 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
                        std::span<const Var> inputs, StepBody body, const LoopOptions& options) {
   const Where where = body.where;
   const std::uint32_t count = checked_steps(steps, where);
-  require_valid(options, where);
+  require_valid(options, body);
   std::vector<Var> operands;
   std::vector<ValueType> states;
   std::vector<ValueType> parts;
   for (const Var& value : state) {
-    operands.push_back(tape.here(value, "scan", where));
+    operands.push_back(tape.here(value, body.name(), where));
     states.push_back(value.type());
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    operands.push_back(tape.here(inputs[i], "scan", where));
+    operands.push_back(tape.here(inputs[i], body.name(), where));
     parts.push_back(part_of(inputs[i], i, steps, where));
   }
 
   std::vector<Var> named;
-  for (const Var& value : options.captured) named.push_back(tape.here(value, "scan", where));
+  for (const Var& value : options.captured) named.push_back(tape.here(value, body.name(), where));
   StepRecorder recorder(body, std::move(named));
   const auto look_first = [&](const RecordedStep& step, ValueId value, std::byte* to) {
     look(step, value, operands, recorder.captured(), to);
   };
   RecordedStep step = recorder.record(body.body, states, parts, 0, look_first);
-  require_state(step, where);
+  require_state(step, body);
   std::optional<RecordedStep> condition;
   if (body.condition != nullptr) {
     const std::size_t known = recorder.captured().size();
@@ -123,8 +126,8 @@ LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t step
     if (!knows_all) step = recorder.record(body.body, states, parts, 0, look_first);
   }
   const std::vector<Var> captured(recorder.captured().begin(), recorder.captured().end());
-  for (const Var& value : captured) operands.push_back(tape.here(value, "scan", where));
-  require_lasting(tape, step, condition, captured, where);
+  for (const Var& value : captured) operands.push_back(tape.here(value, body.name(), where));
+  require_lasting(tape, step, condition, captured, body);
   const auto loop = std::make_shared<const Loop>(std::move(body), std::move(step),
                                                  std::move(condition), captured, count, options);
   std::vector<Var> made = record_loop(tape, loop, operands, where);

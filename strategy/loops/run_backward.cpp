@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "checkpoint/chains/periodic.h"
 #include "strategy/loops/advance.h"
@@ -55,12 +58,10 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   LoopArguments arguments(loop, call);
   LoopAdjoints adjoints(gradient, steps, call, cut);
   const Operand& spent = call.outputs.back();
-  std::span<std::byte> room = memory_of(spent);
-  if (!room.empty() && spent.data != snapshots.data) {
-    std::memcpy(spent.data, snapshots.data, room.size());
-  }
   internal_check(snapshots.type == spent.type, "the two parts of a loop hold different states");
+  std::span<std::byte> room = memory_of(spent);
   bool are_given = !room.empty() && steps > 0;
+  const bool are_shared = are_given && spent.data != snapshots.data;
   Bytes share = share_in(call.outputs);
   if (room.empty()) {
     const LoopGradient* const alone = &gradient;
@@ -70,22 +71,26 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   }
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
   HeldStates held(loop, arguments.first(), room, cut.take(decoded_bytes(loop)));
+  if (are_shared) {
+    const Bytes end = held.layout().last + loop.state().bytes;
+    std::memcpy(room.data(), snapshots.data, static_cast<std::size_t>(end));
+  }
   const auto runs =
       make_steps(loop, &gradient, arguments,
                  cut.take(step_memory(loop, &gradient, call.threads, share)), call.threads, share);
 
-  // What has been left in another run, or what another backward part is using, is made again.
-  auto legacy = std::make_shared<LoopLegacy>();
+  auto handover = std::make_shared<LoopHandover>();
   if (are_given && held.layout().has_header) {
-    const auto left = call.scope == nullptr ? nullptr : call.scope->find(held.legacy_number());
+    // What has been left in another run, or what another backward part is using, is made again.
+    const auto left = call.scope == nullptr ? nullptr : call.scope->find(held.handover_number());
     are_given = left != nullptr;
-    if (are_given) legacy = std::static_pointer_cast<LoopLegacy>(left);
-    if (are_given && legacy->has_file()) {
-      held.set_file(legacy->take_file());
+    if (are_given) handover = std::static_pointer_cast<LoopHandover>(left);
+    if (are_given && handover->has_file()) {
+      held.set_file(handover->take_file());
       are_given = held.has_file();
     }
   }
-  StateHashes* const hashes = loop.options().check ? &legacy->hashes : nullptr;
+  StateHashes* const hashes = loop.options().check ? &handover->hashes : nullptr;
   Advance advance(loop, *runs, arguments.first(), blocks[0], blocks[1], hashes);
   const auto reverse = [&](std::uint32_t step) {
     const Addresses& given = adjoints.given(step);
@@ -99,25 +104,34 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     }
     reverse_all(schedule, held, advance, reverse);
   };
+  const auto hold = [&](const ChainAction& store) {
+    if (are_given) return held.recall(store);
+    advance.to(store.step, nullptr);
+    held.store(store, advance.state());
+  };
   const bool disk = held.layout().disk;
-  if (are_given && loop.has_condition() && disk) {
-    PeriodicSnapshots snapshots(held.slots(), loop.disk()->costs());
-    while (snapshots.steps() < steps) {
-      for (const ChainAction& store : snapshots.before_step()) held.recall(store);
-    }
-    PeriodicReversal schedule(snapshots);
+  if (loop.has_condition() && disk) {
+    PeriodicSnapshots chosen(held.slots(), loop.disk()->costs());
+    while (chosen.steps() < steps) std::ranges::for_each(chosen.before_step(), hold);
+    PeriodicReversal schedule(chosen);
     reverse_all(schedule, held, advance, reverse);
-  } else if (are_given && loop.has_condition()) {
-    OnlineSnapshots snapshots(held.slots());
-    while (snapshots.steps() < steps) snapshots.before_step();
-    OnlineReversal schedule(snapshots);
+  } else if (loop.has_condition()) {
+    OnlineSnapshots chosen(held.slots());
+    while (chosen.steps() < steps) {
+      if (const std::optional<ChainAction> store = chosen.before_step()) hold(*store);
+    }
+    OnlineReversal schedule(chosen);
     reverse_all(schedule, held, advance, reverse);
   } else if (disk) {
     reverse_known(loop.disk()->schedule(steps, held.slots()));
   } else {
     reverse_known(BinomialSchedule(steps, held.slots()));
   }
-  if (are_given) legacy->give_back(held.finish());
+  if (are_shared && are_given) {
+    handover->give_back(held.finish());
+  } else if (are_given && call.scope != nullptr && held.layout().has_header) {
+    call.scope->drop(held.handover_number());
+  }
   adjoints.finish(runs->untouched());
 }
 

@@ -64,10 +64,11 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   const Parts outputs(call.outputs.subspan(loop.state_count(), loop.output_count()), loop.steps());
   const Addresses last = addresses_of(call.outputs.first(loop.state_count()));
   const std::span<std::byte> room = memory_of(call.outputs.back());
-  const auto legacy = std::make_shared<LoopLegacy>();
+  const auto handover = std::make_shared<LoopHandover>();
   std::optional<HeldStates> held;
   if (!room.empty()) held.emplace(loop, arguments.first(), room, std::span<std::byte>());
-  StateHashes* const hashes = held && loop.options().check ? &legacy->hashes : nullptr;
+  StateHashes* const hashes = held && loop.options().check ? &handover->hashes : nullptr;
+  if (hashes != nullptr) hashes->reserve(loop.steps());
   Advance advance(loop, *steps, arguments.first(), blocks[0], blocks[1], hashes);
   if (loop.has_condition()) {
     const std::int64_t count = run_while(loop, *steps, held ? &*held : nullptr, advance);
@@ -85,8 +86,8 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   }
   loop.state().copy(advance.state(), last);
   if (!held || !held->layout().has_header) return;
-  legacy->leave_file(held->finish());
-  held->legacy_number() = call.scope != nullptr ? call.scope->keep(legacy) : 0;
+  handover->leave_file(held->finish());
+  held->handover_number() = call.scope != nullptr ? call.scope->keep(handover) : 0;
 }
 
 }  // namespace palimpsest

@@ -61,20 +61,21 @@ struct LoopOptions {
   /// Values of the tape that some steps use, but not the first.
   std::vector<Var> captured = {};
   /// Directory for states that are to be held and for which there is no room in memory. They are
-  /// kept in a file that is removed when the run ends, however it does; as many as make the
-  /// derivative cheapest by `disk_costs`. None without a directory.
+  /// kept in a file that is removed when the run ends or fails, that of a killed process by the
+  /// next run; as many as make the derivative cheapest by `disk_costs`. None without a directory.
   std::string spill = {};
   SpillOptions spill_options = {};
-  /// What writing a state to that directory and reading it takes; without, it is measured once for
-  /// each size of state, which takes half a second.
+  /// What writing a state to that directory and reading it takes; without, it is measured where a
+  /// disk may serve, in half a second, once for each size of state and order of their number.
   std::optional<DiskCosts> disk_costs = {};
   /// How states are kept, in memory and on disk. Other than exact, steps are run again from states
-  /// that have lost digits: gradients are those of a trajectory as far from the true one as
-  /// `Codec` says, and depend on which states are held.
+  /// each of which has lost the digits that `Codec` says: gradients are those of a trajectory
+  /// nearby, and depend on which states are held, and so on budgets.
   Codec codec = Codec::exact;
-  /// Compares each state that is computed again with what it was, by a hash, and throws
-  /// `ArgumentError` naming the step where it differs: its body has a state that it does not show.
-  /// Takes 8 bytes a step outside every budget. Not together with a codec that loses digits.
+  /// Compares each state that is computed again in a run with what it was, by a hash, and throws
+  /// `ArgumentError` naming the step where it differs: its body depends on more than it is given.
+  /// What a step records to be differentiated is not compared. Takes 8 bytes a step outside every
+  /// budget. Not together with a codec that loses digits.
   bool check = false;
 };
 
@@ -91,9 +92,9 @@ struct LoopResult {
 /// and runs the steps in between again, as few as its memory allows (Griewank and Walther, 2000).
 ///
 /// Throws `ArgumentError` for a negative number of steps, for options that exclude each other and
-/// when the body records a parameter,
-/// `ShapeError` and `DTypeError` when it makes a state of another type, or an input has another
-/// first axis.
+/// when the body records a parameter, `ShapeError` and `DTypeError` when it makes a state of
+/// another type, or an input has another first axis, `FileError` when there is no such directory. A
+/// run throws `EnvironmentError` or `FileError` when the disk is full or a file has been changed.
 LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const Var> inputs,
                 const LoopBody& body, const LoopOptions& options = {},
                 Where where = Where::current());

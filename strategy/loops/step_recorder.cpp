@@ -83,7 +83,7 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
     if (body_.origin != nullptr) within_origin.emplace(*body_.origin, tape, stands);
     recorded = f(states, parts, StepNumber(*this));
     for (std::vector<Var>* list : {&recorded.state, &recorded.outputs}) {
-      for (Var& value : *list) value = tape.here(value, "scan", body_.where);
+      for (Var& value : *list) value = tape.here(value, body_.name(), body_.where);
     }
   }
   looking->forget(tape);

@@ -38,6 +38,9 @@ struct StepBody {
   /// Where the body finds values, if on another tape, and what is captured in place of these.
   Tape* origin = nullptr;
   std::vector<std::pair<Var, Var>> aliases = {};
+
+  /// What the user called.
+  const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }
 };
 
 /// Calls the body of a loop for one step.

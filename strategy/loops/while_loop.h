@@ -17,7 +17,7 @@ struct WhileResult {
 /// does not hold for the first. How many steps there will be need not be known: which states are
 /// held for the derivative is decided online, so that no step is run again more often than it would
 /// have to be (Wang, Moin and Iaccarino, 2009). No derivative flows through the condition. Outputs
-/// of the body are not kept. Without any budget 1,000 states are held.
+/// of the body are not kept. Without any budget 1,000 states are held in memory.
 ///
 /// Throws what `scan` throws, `ShapeError` or `DTypeError` for a condition of another type, and
 /// while it runs `ArgumentError` once there are more than `LoopOptions::max_steps` steps.

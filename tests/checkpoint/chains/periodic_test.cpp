@@ -1,5 +1,6 @@
 #include "checkpoint/chains/periodic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,7 +25,9 @@ double cost_of_sweep_and_reversal(std::uint32_t steps, std::uint32_t snapshots, 
   const PeriodicReversal reversal(chosen);
   machine.run_all(reversal);
   CHECK(machine.forward_steps - swept == reversal.forward_steps());
-  CHECK(machine.writes == (steps + chosen.period() - 1) / chosen.period());
+  const std::uint32_t first = std::max(chosen.period(), snapshots);
+  const std::uint32_t behind = steps > first ? steps - first : 0;
+  CHECK(machine.writes == 1 + (behind + chosen.period() - 1) / chosen.period());
   return static_cast<double>(machine.forward_steps) +
          cost.write * static_cast<double>(machine.writes) +
          cost.read * static_cast<double>(machine.reads);

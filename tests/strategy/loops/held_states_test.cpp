@@ -67,6 +67,49 @@ TEST_CASE("states kept in half the bytes: loops whose length nobody knows") {
   CHECK(difference < 1e-6);
 }
 
+TEST_CASE("states kept in half the bytes: as many as there is room for") {
+  std::uint32_t states = 0;
+  gradient_of_ring(1'000, DType::f64, {.codec = Codec::half}, &states, 100 * 8'000);
+  CHECK(states > 150);
+}
+
+TEST_CASE("states kept in half the bytes: none, and those that cannot be") {
+  Tape tape;
+  const Var nothing = tape.parameter(Tensor::zeros({0}, DType::f64));
+  const Var end = scan(nothing, 10, [](const Var& x, const StepNumber&) { return sin(x); },
+                       {.codec = Codec::half});
+  CHECK(backward(sum(end))[nothing].shape() == Shape{0});
+  const Var large = tape.parameter(Tensor::full({10}, 1e30, DType::f64));
+  const Var larger = scan(large, 10, [](const Var& x, const StepNumber&) { return x * 100.0; },
+                          {.codec = Codec::half});
+  check_error([&] { backward(sum(larger)); },
+              {"[scan] the state before step", "LoopOptions::codec", "held_states_test.cpp"});
+}
+
+TEST_CASE("states kept in half the bytes: two derivatives have the same bits in any run") {
+  const TemporaryDirectory directory;
+  const auto run = [&] {
+    Tape tape;
+    const Var u = tape.parameter(wave(1'000));
+    const WhileResult loop = while_loop(
+        {&u, 1}, [](std::span<const Var> x, const StepNumber&) { return max(x[0]) > 0.3; },
+        [](std::span<const Var> x, std::span<const Var>, const StepNumber&) {
+          return LoopStep{{sin(x[0])}};
+        },
+        {.spill = directory.path(), .disk_costs = DiskCosts{3, 2}, .codec = Codec::half});
+    const Var end = loop.state[0];
+    const Var both[] = {gradient(sum(end * end), u), gradient(sum(sin(end)), u)};
+    evaluate(both, {.memory_budget = 150'000, .threads = 2});
+    return std::pair(both[0].value().clone(), both[1].value().clone());
+  };
+  const auto expected = run();
+  for (int k = 0; k < 5; ++k) {
+    const auto found = run();
+    CHECK(same_bits(found.first, expected.first));
+    CHECK(same_bits(found.second, expected.second));
+  }
+}
+
 /// Gradients of a loop in which step `bad` makes another state from its `calls`th call on.
 void run_with_hidden_state(std::int64_t bad, int calls, const LoopOptions& options) {
   Tape tape;

@@ -15,6 +15,7 @@ namespace palimpsest {
 /// and is another one. What is known may be compared from several threads.
 class StateHashes {
  public:
+  void reserve(std::uint32_t states) { hashes_.reserve(states); }
   /// State `step` lies there, with all before it known. Throws `ArgumentError`.
   void meet(std::uint32_t step, const Addresses& state, const Loop& loop);
 
@@ -24,7 +25,7 @@ class StateHashes {
 
 /// What the forward part of a loop leaves to its backward parts in the same run, beside the states
 /// in memory.
-class LoopLegacy final : public RunScope::Item {
+class LoopHandover final : public RunScope::Item {
  public:
   StateHashes hashes;
 

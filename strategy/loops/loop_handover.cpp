@@ -1,4 +1,4 @@
-#include "strategy/loops/loop_legacy.h"
+#include "strategy/loops/loop_handover.h"
 
 #include <string>
 
@@ -14,7 +14,7 @@ void StateHashes::meet(std::uint32_t step, const Addresses& state, const Loop& l
   }
   if (step > hashes_.size()) return hashes_.push_back(hash);
   if (hashes_[step - 1] == hash) return;
-  throw ArgumentError("scan",
+  throw ArgumentError(loop.body().name(),
                       "step " + std::to_string(step - 1) +
                           " makes another state when it is run again from the same one; its body "
                           "must record the same again, and draw random numbers by operations only",
