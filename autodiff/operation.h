@@ -283,6 +283,7 @@ struct Operation {
   /// True when there are outputs that no user sees, whose shapes are decided with the plan: the
   /// last one, memory for what the plan has room for.
   bool has_room = false;
+  bool serial = false;    ///< runs for long, most of it on one thread
   bool random = false;    ///< draws numbers from streams that its attributes name
   bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output
   bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called

@@ -134,9 +134,9 @@ void Subprogram::run(const CustomCall& call) const {
     }
     const std::span<const Operand> all(operands);
     const Arrangement::Place scratch = places.workspaces[node];
-    execute(operation, {program.attributes(node), all.first(inputs), all.subspan(inputs),
-                        call.workspace.subspan(scratch.offset, scratch.bytes), call.threads,
-                        call.round});
+    execute(operation,
+            {program.attributes(node), all.first(inputs), all.subspan(inputs),
+             call.workspace.subspan(scratch.offset, scratch.bytes), call.threads, call.round});
   }
   for (std::uint32_t i = 0; i < call.outputs.size(); ++i) {
     const ValueId output = trace.outputs()[i];

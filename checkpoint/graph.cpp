@@ -64,7 +64,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
 
   total_bytes_ = total;
   nodes_.push_back({static_cast<std::uint32_t>(inputs_.size()), value_count(), traits.cost,
-                    traits.workspace, traits.source});
+                    traits.workspace, traits.source, traits.serial});
   inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
   for (const Output& output : outputs) {
     const ValueId value = value_count();
@@ -184,7 +184,8 @@ std::uint64_t Graph::structure_hash() const {
   for (const Node& node : nodes_) {
     hash = mix(hash, std::uint64_t{node.first_input} << 32 | node.first_output);
     hash = mix(hash, std::bit_cast<std::uint64_t>(node.cost));
-    hash = mix(hash, static_cast<std::uint64_t>(node.workspace) << 1 | (node.source ? 1 : 0));
+    hash = mix(hash, static_cast<std::uint64_t>(node.workspace) << 2 | (node.serial ? 2 : 0) |
+                         (node.source ? 1 : 0));
   }
   for (const ValueId input : inputs_) hash = mix(hash, input);
   for (const Value& value : values_) {

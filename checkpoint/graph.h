@@ -30,6 +30,7 @@ class Graph {
     double cost = 0;      ///< seconds the node takes
     Bytes workspace = 0;  ///< bytes live only while it runs
     bool source = false;  ///< supplied by the user: always live, never computed, outside the budget
+    bool serial = false;  ///< runs for long on one thread, so that others like it may run beside it
     std::string name = {};  ///< for messages and pictures; may be empty
   };
 
@@ -58,6 +59,7 @@ class Graph {
   double cost(NodeId node) const { return nodes_[node].cost; }
   Bytes workspace(NodeId node) const { return nodes_[node].workspace; }
   bool is_source(NodeId node) const { return nodes_[node].source; }
+  bool is_serial(NodeId node) const { return nodes_[node].serial; }
   /// The node's name, empty when it has none.
   std::string_view name(NodeId node) const;
   /// The node's name, or `#id`.
@@ -106,6 +108,7 @@ class Graph {
     double cost;
     Bytes workspace;
     bool source;
+    bool serial;
     bool operator==(const Node&) const = default;
   };
   struct Value {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "checkpoint/placement.h"
+#include "checkpoint/serial_steps.h"
 
 namespace palimpsest {
 
@@ -25,6 +26,22 @@ class Intervals {
     for (std::uint32_t k = 0; k < steps_.size(); ++k) {
       steps_[k].kind == Step::Kind::compute ? compute(k, steps_[k].id) : drop(k, steps_[k].id);
     }
+  }
+
+  /// What ends makes way only when so many more of the steps `serial` have been run.
+  void keep_past(std::span<const std::uint32_t> serial, std::size_t count) {
+    for (Interval& interval : list_) {
+      const auto next = std::ranges::upper_bound(serial, interval.last);
+      const auto left = static_cast<std::size_t>(serial.end() - next);
+      interval.last = left < count ? end_ : next[static_cast<std::ptrdiff_t>(count - 1)];
+    }
+  }
+
+  /// As they are, where a layout of the same, some of which last longer, puts them.
+  std::vector<Interval> with_places_of(const Layout& layout) const {
+    std::vector<Interval> list = list_;
+    for (std::size_t i = 0; i < list.size(); ++i) list[i].offset = layout.intervals[i].offset;
+    return list;
   }
 
   Layout placed(const Effort& effort) const {
@@ -103,6 +120,21 @@ Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough) {
   constexpr double share = 0.02;  // of the time in which the result is used once
   return Intervals(graph, schedule)
       .placed({.enough = enough, .patience = share * graph.one_pass_cost()});
+}
+
+std::optional<Layout> lay_out_apart(const Graph& graph, const Schedule& schedule, Bytes enough) {
+  const std::vector<std::uint32_t> serial = serial_steps(graph, schedule);
+  if (serial.empty()) return {};
+  const Intervals intervals(graph, schedule);
+  for (const std::size_t count : {8, 4, 2}) {
+    Intervals apart = intervals;
+    apart.keep_past(serial, count);
+    Layout layout = apart.placed({.enough = enough, .quick = true});
+    if (layout.size > enough) continue;
+    layout.intervals = intervals.with_places_of(layout);
+    return layout;
+  }
+  return {};
 }
 
 Layout lay_out_quickly(const Graph& graph, const Schedule& schedule, Bytes enough) {

@@ -113,8 +113,8 @@ struct Attempt {
   Bytes smallest = 0;  ///< budget that was found, where it was looked for
 };
 
-Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
-                std::span<const Proposal> known, bool hurried) {
+Attempt attempt_packed(const Graph& graph, const Planner& planner, Bytes budget,
+                       std::span<const Proposal> known, bool hurried) {
   if (graph.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
@@ -167,6 +167,17 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
     smallest = std::min(smallest, smallest_layout(graph, measured).size);
   }
   return {{}, limit, smallest};
+}
+
+/// The same with serial nodes apart where there is room for that.
+Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
+                std::span<const Proposal> known, bool hurried) {
+  Attempt result = attempt_packed(graph, planner, budget, known, hurried);
+  if (!result.plan) return result;
+  const Bytes limit = std::min(budget, planner.limit(result.plan->keep_all_peak, budget));
+  std::optional<Layout> apart = lay_out_apart(graph, result.plan->schedule, limit);
+  if (apart) result.plan->layout = std::move(*apart);
+  return result;
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
   if (!source && !operation.view) {
     traits.cost = seconds_of(cost_of(view), machine);
     traits.workspace = workspace_of(view, threads);
+    traits.serial = threads > 1 && operation.serial;
   }
   std::vector<Graph::Output> outputs(tape.output_count(node));
   for (std::uint32_t i = 0; i < outputs.size(); ++i) {

@@ -96,6 +96,37 @@ void million(State& state) {
   state.counters["states"] = loop.states;
 }
 
+/// Gradients of several trajectories in one program.
+void ensemble(State& state) {
+  constexpr int members = 8;
+  constexpr std::int64_t steps = 2'000;
+  const auto gradients = [](int threads) {
+    Tape tape;
+    const Var c = tape.parameter(Tensor::scalar(Ring::speed, DType::f64));
+    Var loss;
+    for (int k = 0; k < members; ++k) {
+      const Var start = tape.constant(ring_start()) * (1.0 + 0.1 * k);
+      const Var end = scan(start, steps, [&](const Var& u, const StepNumber&) {
+        return u - c * sin(u - roll(u, 1, 0));
+      });
+      loss = k == 0 ? sum(end * end) : loss + sum(end * end);
+    }
+    return backward(loss, {.memory_budget = budget, .threads = threads})[c].item();
+  };
+  Turns turns;
+  double one = 0;
+  double two = 0;
+  turns.add_once("one", [&] { one = gradients(1); });
+  turns.add_once("two", [&] { two = gradients(2); });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("two"));
+  }
+  state.counters["one_thread"] = turns.seconds("one");
+  state.counters["times_as_fast"] = turns.ratio("one", "two");
+  state.counters["agree"] = one == two;
+}
+
 }  // namespace
 
 void register_by_hand() {
@@ -122,6 +153,10 @@ void claim_by_hand(const Results& results, Claims& claims) {
 }
 
 void register_million() {
+  benchmark::RegisterBenchmark("ensemble", ensemble)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->UseManualTime();
   benchmark::RegisterBenchmark("million", million)
       ->Unit(benchmark::kMillisecond)
       ->Iterations(1)
@@ -129,6 +164,10 @@ void register_million() {
 }
 
 void claim_million(const Results& results, Claims& claims) {
+  claims.at_least("ensemble: one and two threads agree", 1, results.counter("ensemble", "agree"),
+                  "");
+  claims.at_least("the gradient of eight trajectories on two threads", 1.6,
+                  results.counter("ensemble", "times_as_fast"), "times as fast");
   claims.at_most("peak of a million steps", 1, results.counter("million", "of_budget"),
                  "of the budget of 16 MiB");
   claims.at_most("resident growth from ten thousand steps to a million", 1_MiB,

@@ -52,6 +52,7 @@ const Operation scan_operation{
         },
     .half = HalfSupport::native,
     .has_room = true,
+    .serial = true,
 };
 
 const Operation scan_adjoint_operation{
@@ -93,6 +94,7 @@ const Operation scan_adjoint_operation{
         },
     .half = HalfSupport::native,
     .has_room = true,
+    .serial = true,
 };
 
 /// The value in which a loop's states are held: the last output of either part.

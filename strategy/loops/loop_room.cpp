@@ -85,7 +85,11 @@ class Search {
     const auto affordable = static_cast<std::uint32_t>(std::min<Bytes>(budget / states, most));
     if (affordable == most && keep_all_peak(most) <= budget) return;
     std::vector<std::uint32_t> candidates;
-    const Bytes least = keep_all_peak(0);
+    Bytes least = keep_all_peak(0);
+    if (least > budget) {
+      packed_ = true;
+      least = keep_all_peak(0);
+    }
     if (least <= budget) {
       const auto guess =
           static_cast<std::uint32_t>(std::min<Bytes>((budget - least) / states, most));
@@ -145,7 +149,8 @@ class Search {
     options.simplify = may_simplify(options_);
     options.planner = keep_all();
     options.memory_budget = unlimited;
-    return plan_tape(tape_, request_, options).plan.predicted_peak();
+    const Plan plan = plan_tape(tape_, request_, options).plan;
+    return packed_ ? plan.keep_all_peak : plan.predicted_peak();
   }
   /// Infinite where nothing fits the budget.
   double planned_cost(std::uint32_t count) {
@@ -164,6 +169,7 @@ class Search {
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
   Bytes share_ = unlimited;
+  bool packed_ = false;  // there is no room for loops to run at once
 };
 
 /// All that what loops are given depends on.

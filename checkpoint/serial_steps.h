@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/schedule.h"
+
+namespace palimpsest {
+
+/// The steps that run serial nodes, in order; none where no two that follow each other could run at
+/// once, as each depends on the one before.
+std::vector<std::uint32_t> serial_steps(const Graph& graph, const Schedule& schedule);
+
+}  // namespace palimpsest
