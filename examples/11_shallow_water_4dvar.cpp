@@ -1,5 +1,6 @@
 // Recovers how a basin of water lay and flowed at the start from a few gauges that were read, with
-// errors, now and then for 5,000 steps: 4D-Var, as weather forecasts find their first state.
+// errors, now and then for 5,000 steps: 4D-Var, as weather forecasts find their first state. States
+// are held in memory and on disk.
 //
 // The start is made of numbers χ, independent a priori, that are smoothed. What is minimised is
 //
@@ -11,8 +12,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <numbers>
+#include <string>
 
 #include "examples/support/fields.h"
 #include "examples/support/lbfgs.h"
@@ -34,6 +37,7 @@ struct Settings {
   std::int64_t gauges = 64;  ///< scattered over the basin
   int iterations = 30;
   Bytes budget = 48_MiB;
+  std::string disk = std::filesystem::temp_directory_path();  ///< for more states than that holds
 };
 
 /// Heights at the gauges after every step, (steps, gauges).
@@ -44,7 +48,8 @@ Var heights_of(const Water& start, const Tensor& gauges, const Settings& setting
            [&](std::span<const Var> water, std::span<const Var>, const StepNumber&) {
              const Water next = shallow_water_step(water);
              return LoopStep{.state = next, .outputs = {index_select(flatten(next[0]), 0, cells)}};
-           });
+           },
+           {.spill = settings.disk});
   return run.outputs[0];
 }
 
