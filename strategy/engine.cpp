@@ -130,6 +130,8 @@ Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
     if (may_fuse(options)) together = attempt({true, simplify}, true);
     const auto apart_cost = [&] { return one_pass_cost({false, simplify}); };
     if (together && suffices(*together, options, apart_cost)) return together;
+    // Groups are enough then, and planned in full where that takes no time to speak of.
+    if (may_fuse(options) && options.memory_budget == unlimited) return {};
     const std::optional<Found> apart = attempt({false, simplify}, true);
     if (apart && together) return cost(*together) <= cost(*apart) ? together : apart;
     if (together && together->entry->hurried) return together;
@@ -140,8 +142,7 @@ Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
     const bool simplify = may_simplify(options) && program.is_simplified();
     const std::optional<Found> once = soon(simplify);
     if (!simplify || !program.holds_longer()) return once;
-    const auto recorded_cost = [&] { return recorded_one_pass_cost(options, one_pass_cost); };
-    if (once && suffices(*once, options, recorded_cost)) return once;
+    if (once && cost(*once) <= recorded_one_pass_cost(options, one_pass_cost)) return once;
     const std::optional<Found> recorded = soon(false);
     if (once && recorded) return cost(*once) <= cost(*recorded) ? once : recorded;
     if (once && once->entry->hurried) return once;

@@ -88,8 +88,7 @@ auto plan_some_form(const RunOptions& options, const LoweredStore::Program& prog
   return cheaper_of(
       once,
       [&](const auto& found) {
-        return suffices(found, options,
-                        [&] { return recorded_one_pass_cost(options, one_pass_cost); });
+        return cost(found) <= recorded_one_pass_cost(options, one_pass_cost);
       },
       [&] { return plan_either_form(options, false, plan, one_pass_cost); });
 }

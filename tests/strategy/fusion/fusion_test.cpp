@@ -146,6 +146,16 @@ TEST_CASE("a chain is one pass, and takes no memory between its ends") {
   CHECK(together.measured_peak < apart.measured_peak * 2 / 3);
 }
 
+TEST_CASE("a chain is one pass, however long running it takes against planning") {
+  for (std::int64_t elements = 1 << 16; elements <= 1 << 22; elements *= 2) {
+    INFO(elements);
+    Tape tape;
+    const Var x = tape.constant(Tensor::full({elements}, 0.5, DType::f32));
+    const Var y = tanh(exp(x * 0.5) + 1.0) * x - 2.0;
+    CHECK(evaluate(std::vector<Var>{y}, {.threads = 1}).computed == 1);
+  }
+}
+
 /// x and another operand joined by one step of arithmetic.
 using Join = Var (*)(const Var&, const Var&);
 const Join joins[] = {[](const Var& x, const Var& y) { return x + y; },
