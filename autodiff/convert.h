@@ -8,4 +8,10 @@ namespace palimpsest {
 /// counts are equal.
 void convert(const Operand& from, const Operand& to);
 
+/// The kernel that does the same with a run of elements.
+PointwiseKernel conversion(DType from, DType to);
+
+/// The same with one element; the two may lie in one place.
+void convert_one(DType from, const std::byte* x, DType to, std::byte* y);
+
 }  // namespace palimpsest

@@ -1,6 +1,7 @@
 #include <type_traits>
 
 #include "autodiff/kernels/blocks.h"
+#include "autodiff/kernels/half.h"
 #include "autodiff/kernels/level.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -14,27 +15,46 @@ auto apply(const auto& x, const auto& y) {
   if constexpr (step == ArithmeticStep::multiply) return x * y;
 }
 
-template <ArithmeticStep first, ArithmeticStep second, class T, class C>
-void loop_over(const T* a, const T* b, const C& c, const std::int64_t* steps, T* y,
-               std::int64_t n) {
+/// What numbers are rounded to: not at all, since T is what they are computed in.
+template <class Number>
+struct Rounding {
+  using T = Number;
+  static auto of(const auto& numbers) { return numbers; }
+};
+template <class Half>
+  requires std::is_class_v<Half>
+struct Rounding<Half> {
+  using T = float;
+  static Block<float> of(const auto& numbers) {
+    Block<float> block = numbers;
+    round_block<Half>(block.data());
+    return block;
+  }
+};
+
+template <ArithmeticStep first, ArithmeticStep second, class R, class C>
+void loop_over(const typename R::T* a, const typename R::T* b, const C& c,
+               const std::int64_t* steps, typename R::T* y, std::int64_t n) {
+  using T = typename R::T;
   const auto f = [](const auto& left, const auto& right, const auto& other) {
-    return apply<second>(apply<first>(left, right), other);
+    return R::of(apply<second>(R::of(apply<first>(left, right)), other));
   };
   if (steps[0] != 0 && steps[1] != 0) return in_blocks(y, n, f, Elements<T>(a), Elements<T>(b), c);
   if (steps[0] != 0) return in_blocks(y, n, f, Elements<T>(a), Number<T>(b), c);
   in_blocks(y, n, f, Number<T>(a), Elements<T>(b), c);
 }
 
-template <ArithmeticStep first, ArithmeticStep second, class T>
+template <ArithmeticStep first, ArithmeticStep second, class R>
 void two_steps(const std::byte* const* inputs, const std::int64_t* steps, std::byte* y,
                std::int64_t n) {
+  using T = typename R::T;
   if (n == 0) return;
   const auto* a = reinterpret_cast<const T*>(inputs[0]);
   const auto* b = reinterpret_cast<const T*>(inputs[1]);
   const auto* c = reinterpret_cast<const T*>(inputs[2]);
   auto* to = reinterpret_cast<T*>(y);
-  if (steps[2] != 0) return loop_over<first, second>(a, b, Elements<T>(c), steps, to, n);
-  loop_over<first, second>(a, b, Number<T>(c), steps, to, n);
+  if (steps[2] != 0) return loop_over<first, second, R>(a, b, Elements<T>(c), steps, to, n);
+  loop_over<first, second, R>(a, b, Number<T>(c), steps, to, n);
 }
 
 /// Calls `f` with what is read as the second operand of `step`: elements, or a number to multiply
@@ -86,17 +106,21 @@ ArithmeticKernel with_step(ArithmeticStep step, F f) {
   return nullptr;
 }
 
-template <class T>
+template <class Number>
 ArithmeticKernel steps(ArithmeticStep one, ArithmeticStep two, ArithmeticStep three) {
   return with_step(one, [&]<ArithmeticStep first>(Constant<first>) -> ArithmeticKernel {
     if constexpr (first == ArithmeticStep::subtract_from) {
       return nullptr;
     } else {
       return with_step(two, [&]<ArithmeticStep second>(Constant<second>) -> ArithmeticKernel {
-        if (three == ArithmeticStep::none) return two_steps<first, second, T>;
-        return with_step(three, []<ArithmeticStep third>(Constant<third>) -> ArithmeticKernel {
-          return three_steps<first, second, third, T>;
-        });
+        if (three == ArithmeticStep::none) return two_steps<first, second, Rounding<Number>>;
+        if constexpr (std::is_class_v<Number>) {
+          return nullptr;
+        } else {
+          return with_step(three, []<ArithmeticStep third>(Constant<third>) -> ArithmeticKernel {
+            return three_steps<first, second, third, Number>;
+          });
+        }
       });
     }
   });
@@ -107,6 +131,8 @@ ArithmeticKernel steps(ArithmeticStep one, ArithmeticStep two, ArithmeticStep th
 void add_arithmetic(Kernels& kernels) {
   kernels.arithmetic_f32 = steps<float>;
   kernels.arithmetic_f64 = steps<double>;
+  kernels.arithmetic_bf16 = steps<BFloat16>;
+  kernels.arithmetic_f16 = steps<Float16>;
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

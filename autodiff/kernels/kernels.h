@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "autodiff/arithmetic.h"
+#include "autodiff/dtype.h"
 #include "autodiff/kernels/convolution_kernels.h"
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/kernels/normalize.h"
@@ -32,6 +33,15 @@ using BinaryKernel = void (*)(const T* a, std::int64_t a_step, const T* b, std::
 /// those of what is multiplied by.
 using ArithmeticKernel = void (*)(const std::byte* const* inputs, const std::int64_t* steps,
                                   std::byte* y, std::int64_t n);
+
+/// Numbers as f32 and as a 16-bit type, each converted as `Half` converts it by itself.
+template <class Half>
+struct HalfKernels {
+  void (*widen)(const Half* x, float* y, std::int64_t n) = nullptr;
+  void (*narrow)(const float* x, Half* y, std::int64_t n) = nullptr;
+  /// In place: what narrowing and widening again makes of a number.
+  void (*round)(float* x, std::int64_t n) = nullptr;
+};
 
 /// One matrix product with the blocking and workspace given; see kernels/gemm.cpp.
 template <class T>
@@ -69,6 +79,13 @@ struct Kernels {
                                      ArithmeticStep third);
   ArithmeticKernel (*arithmetic_f64)(ArithmeticStep first, ArithmeticStep second,
                                      ArithmeticStep third);
+  /// The same of f32, each step rounded to the 16-bit type; null for three, which saves little.
+  ArithmeticKernel (*arithmetic_bf16)(ArithmeticStep first, ArithmeticStep second,
+                                      ArithmeticStep third);
+  ArithmeticKernel (*arithmetic_f16)(ArithmeticStep first, ArithmeticStep second,
+                                     ArithmeticStep third);
+  HalfKernels<BFloat16> bf16;
+  HalfKernels<Float16> f16;
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
   void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null where the level has none
@@ -115,6 +132,13 @@ struct Kernels {
       return normalize_f64;
     else
       return normalize_f32;
+  }
+  template <class Half>
+  const HalfKernels<Half>& half() const {
+    if constexpr (std::is_same_v<Half, BFloat16>)
+      return bf16;
+    else
+      return f16;
   }
   template <class T>
   const PoolKernels<T>& pool() const {

@@ -13,6 +13,7 @@ void add_unary(Kernels& kernels);
 void add_adjoint(Kernels& kernels);
 void add_binary(Kernels& kernels);
 void add_arithmetic(Kernels& kernels);
+void add_half(Kernels& kernels);
 void add_gemm(Kernels& kernels);
 void add_gemm_bf16(Kernels& kernels);  ///< of level v4_bf16, which has this alone
 void add_softmax(Kernels& kernels);

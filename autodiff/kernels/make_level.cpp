@@ -8,6 +8,7 @@ Kernels make_kernels() {
   add_adjoint(kernels);
   add_binary(kernels);
   add_arithmetic(kernels);
+  add_half(kernels);
   add_gemm(kernels);
   add_softmax(kernels);
   add_convolution(kernels);
