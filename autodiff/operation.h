@@ -229,10 +229,10 @@ struct Cost {
   double bytes = 0;  ///< bytes read and written
 };
 
-/// What the kernel does with 16-bit floating types.
+/// What the kernels do with 16-bit floating types.
 enum class HalfSupport : std::uint8_t {
-  widened,  ///< kernel knows f32 and f64; 16-bit operands are widened around it, in workspace
-  native,   ///< kernel takes every dtype itself, as one that only moves elements does
+  widened,  ///< kernels know f32 and f64; 16-bit operands are widened around them
+  native,   ///< kernels take every dtype themselves, as one that only moves elements does
 };
 
 /// One kind of operation, defined in one place: a file of `autodiff/operations/` holds the record,

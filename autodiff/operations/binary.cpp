@@ -71,9 +71,8 @@ void compare_run(const PointwiseCall& call) {
 template <class F>
 PointwiseKernel run_of(const NodeView& node) {
   const DType dtype = node.output().dtype;
-  if (is_half(dtype)) return {};
   const auto arithmetic = is_floating(dtype) ? functions::arithmetic_of<F>() : ArithmeticStep::none;
-  return visit_numeric(dtype, [&]<class T>(T) {
+  return visit_numeric(compute_dtype(dtype), [&]<class T>(T) {
     constexpr std::size_t index = functions::position<F, functions::Binary>;
     return PointwiseKernel{compute_run<index, T>, true, arithmetic};
   });
@@ -81,9 +80,7 @@ PointwiseKernel run_of(const NodeView& node) {
 
 template <std::size_t index>
 PointwiseKernel comparison_run_of(const NodeView& node) {
-  const DType dtype = node.input(0).dtype;
-  if (is_half(dtype)) return {};
-  return visit_numeric(dtype,
+  return visit_numeric(compute_dtype(node.input(0).dtype),
                        []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
 }
 

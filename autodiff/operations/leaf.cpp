@@ -38,13 +38,6 @@ void fill_run(const PointwiseCall& call) {
   std::fill_n(call.to<T>(), call.n, convert_element<T>(value));
 }
 
-template <class From, class To>
-void convert_run(const PointwiseCall& call) {
-  const From* x = call.input<From>();
-  To* y = call.to<To>();
-  for (std::int64_t i = 0; i < call.n; ++i) y[i] = convert_element<To>(x[i]);
-}
-
 }  // namespace
 
 const Operation full_operation{
@@ -97,12 +90,7 @@ const Operation cast_operation{
     .compute = [](const KernelCall& call) { convert(call.input(), call.output()); },
     .vjp = [](const Pullback& p) { p.set(0, cast(p.adjoint(), p.input().dtype())); },
     .pointwise =
-        [](const NodeView& node) {
-          return visit(node.input(0).dtype, [&]<class From>(From) {
-            return visit(node.output().dtype,
-                         []<class To>(To) { return PointwiseKernel{convert_run<From, To>}; });
-          });
-        },
+        [](const NodeView& node) { return conversion(node.input(0).dtype, node.output().dtype); },
     .half = HalfSupport::native,
 };
 

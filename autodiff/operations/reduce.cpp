@@ -63,8 +63,8 @@ FoldKernel fold_kernel(const NodeView& node) {
   const ValueType x = node.input(0);
   const ReductionWalk reduction(x.shape, node.attributes().as<ReduceAttributes>().mask);
   const bool side_by_side = reduction.columns() == 1 && reduction.run() == reduction.rows();
-  if (!side_by_side || reduction.rows() < fold_lanes || is_half(x.dtype)) return {};
-  return visit_numeric(x.dtype, [&]<class T>(T) {
+  if (!side_by_side || reduction.rows() < fold_lanes) return {};
+  return visit_numeric(compute_dtype(x.dtype), [&]<class T>(T) {
     return row_fold_kernel<Rule, T>(reduction.rows(), FoldPlan(reduction).segment_rows);
   });
 }

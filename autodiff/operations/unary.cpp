@@ -26,11 +26,9 @@ namespace {
 
 using functions::Unary;
 
-/// The kernel of a dtype that is not widened; null for those that are.
 PointwiseKernel floating_kernel(DType dtype, void (*f32)(const PointwiseCall&),
                                 void (*f64)(const PointwiseCall&)) {
-  if (dtype == DType::f32) return {f32};
-  return {dtype == DType::f64 ? f64 : nullptr};
+  return {compute_dtype(dtype) == DType::f64 ? f64 : f32};
 }
 
 /// Null where the function takes none.
@@ -95,7 +93,7 @@ PointwiseKernel run_of(const NodeView& node) {
       floating_kernel(dtype, compute_run<index, float>, compute_run<index, double>);
   kernel.arithmetic = functions::arithmetic_of<F>();
   if constexpr (functions::arithmetic_of<F>() != ArithmeticStep::none) {
-    kernel.number = dtype == DType::f32 ? write_number<F, float> : write_number<F, double>;
+    kernel.number = dtype == DType::f64 ? write_number<F, double> : write_number<F, float>;
   }
   return kernel;
 }

@@ -36,6 +36,8 @@ class Search {
   Accumulation candidate(NodeId sum) const {
     constexpr std::size_t add = functions::position<functions::Add, functions::Binary>;
     if (&tape_.operation(sum) != &binary_operation(add)) return {sum, none, none};
+    // A product of 16-bit types is rounded before it is added.
+    if (is_half(tape_.dtype(tape_.first_output(sum)))) return {sum, none, none};
     const std::int64_t elements = tape_.shape(tape_.first_output(sum)).elements();
     for (const std::size_t i : {0, 1}) {
       const ValueId addend = tape_.inputs(sum)[1 - i];

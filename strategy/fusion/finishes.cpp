@@ -42,7 +42,7 @@ class Search {
     const NodeId maker = tape_.producer(value);
     if (!tape_.operation(maker).finishes || readers_[value] != 1) return none;
     if (known_.present[value] || known_.read_whole[value]) return none;
-    // 16-bit operands would be widened around the maker.
+    // A maker of 16-bit types makes f32, which are rounded when it has ended.
     if (type.dtype != result.dtype || is_half(type.dtype)) return none;
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (tape_.shape(inputs[i]).elements() != result.shape.elements()) return none;

@@ -90,7 +90,8 @@ class Builder {
   TileProgram::Slot compute(const NodeView& node, const std::array<TileProgram::Slot, 3>& operands,
                             std::uint32_t output) {
     group_.cost.flops += cost_of(node).flops;
-    return group_.program.compute(node.id(), node.operation().pointwise(node), node.output().dtype,
+    return group_.program.compute(node.id(), node.operation().pointwise(node),
+                                  node.operation().half, node.output().dtype,
                                   std::span(operands).first(node.input_count()), output);
   }
 
@@ -106,7 +107,7 @@ class Builder {
     if (number) {
       const NodeId node = tape_.producer(value);
       const auto kernel = tape_.operation(node).pointwise(NodeView(tape_, node));
-      slot = group_.program.compute(node, kernel, dtype, {}, none);
+      slot = group_.program.compute(node, kernel, tape_.operation(node).half, dtype, {}, none);
     } else {
       std::vector<TileProgram::Part> parts;
       for (const ReadPart& part : reading.parts) {

@@ -6,6 +6,19 @@
 namespace palimpsest {
 namespace {
 
+auto kernels_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return kernels().arithmetic_f64;
+    case DType::bf16:
+      return kernels().arithmetic_bf16;
+    case DType::f16:
+      return kernels().arithmetic_f16;
+    default:
+      return kernels().arithmetic_f32;
+  }
+}
+
 /// What x·y, x + y and so on are with operands exchanged.
 ArithmeticStep exchanged(ArithmeticStep step) {
   if (step == ArithmeticStep::subtract) return ArithmeticStep::subtract_from;
@@ -16,7 +29,7 @@ ArithmeticStep exchanged(ArithmeticStep step) {
 }  // namespace
 
 /// Steps of arithmetic whose result is read by one other step, and by nothing else, become part of
-/// it, up to three of them, from the first instruction to the last.
+/// it, up to three of them, or two of 16-bit types, from the first instruction to the last.
 void TileProgram::join_arithmetic() {
   std::vector<std::uint32_t> reads(slots_.size());
   std::vector<std::size_t> maker(slots_.size(), instructions_.size());
@@ -50,9 +63,7 @@ bool TileProgram::join(Instruction& last, std::size_t input, const Instruction& 
   const bool joined = before.joined != nullptr ? add_third(last, end, 1 - input, before)
                                                : add_second(last, end, 1 - input, before);
   if (!joined) return false;
-  const auto kernel_of =
-      last.dtype == DType::f32 ? kernels().arithmetic_f32 : kernels().arithmetic_f64;
-  last.joined = kernel_of(last.arithmetic[0], last.arithmetic[1], last.arithmetic[2]);
+  last.joined = kernels_of(last.dtype)(last.arithmetic[0], last.arithmetic[1], last.arithmetic[2]);
   return true;
 }
 
@@ -77,7 +88,7 @@ bool TileProgram::add_second(Instruction& last, ArithmeticStep end, std::size_t 
 bool TileProgram::add_third(Instruction& last, ArithmeticStep end, std::size_t other,
                             const Instruction& before) {
   const auto [first, second, third] = before.arithmetic;
-  if (third != ArithmeticStep::none) return false;
+  if (third != ArithmeticStep::none || is_half(last.dtype)) return false;
   const auto fits = [](ArithmeticStep step, std::int64_t operand_step) {
     return operand_step == 1 || step == ArithmeticStep::multiply;
   };
@@ -101,7 +112,8 @@ std::int64_t TileProgram::step_of(const Instruction& instruction, std::size_t in
 /// An operand of a step of arithmetic: an input, or the number its node was given.
 TileProgram::Slot TileProgram::operand(const Instruction& instruction, std::size_t input) {
   if (input < instruction.input_count) return instruction.inputs[input];
-  const Slot slot = add({Place::number, numbers_++, size_of(instruction.dtype), 0});
+  const DType dtype = instruction.dtype;
+  const Slot slot = add({Place::number, numbers_++, dtype, compute_dtype(dtype), 0});
   given_.push_back({slot, instruction.node, instruction.kernel.number});
   return slot;
 }

@@ -18,50 +18,58 @@ constexpr std::int64_t line = 64;
 }  // namespace
 
 TileProgram::Slot TileProgram::add(SlotInfo slot) {
-  widest_ = std::max(widest_, slot.element_bytes);
+  widest_ = std::max(widest_, slot.element_bytes());
   slots_.push_back(slot);
   return static_cast<Slot>(slots_.size() - 1);
 }
 
 TileProgram::Slot TileProgram::load(std::vector<Part> parts, DType dtype) {
-  const std::int64_t bytes = size_of(dtype);
   if (parts.size() == 1 && parts[0].input != none && parts[0].from.is_row()) {
     const Gather& row = parts[0].from;
-    return add({Place::input, parts[0].input, bytes, row.step(), row.offset()});
+    return add({Place::input, parts[0].input, dtype, dtype, row.step(), row.offset()});
   }
-  const Slot slot = add({Place::tile, 0, bytes});
+  const Slot slot = add({Place::tile, 0, dtype});
   loads_.push_back({slot, dtype, std::move(parts)});
   return slot;
 }
 
-TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, DType dtype,
-                                       std::span<const Slot> inputs, std::uint32_t output) {
-  const std::int64_t bytes = size_of(dtype);
+TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, HalfSupport half,
+                                       DType dtype, std::span<const Slot> inputs,
+                                       std::uint32_t output) {
   if (inputs.empty() && output == none) {
-    const Slot number = add({Place::number, numbers_++, bytes, 0});
+    const Slot number = add({Place::number, numbers_++, dtype, dtype, 0});
     constants_.push_back({kernel, node, number});
     return number;
   }
+  const bool widened = half == HalfSupport::widened;
+  std::array<Slot, 4> operands{};
+  std::transform(inputs.begin(), inputs.end(), operands.begin(), [&](Slot input) {
+    const Slot operand = widened ? wide(node, input) : narrow(node, input);
+    return kernel.steps || slots_[operand].step == 1 ? operand : spread(operand);
+  });
   if (output != none) outputs_ = std::max(outputs_, output + 1);
-  const Slot slot = add(output == none ? SlotInfo{Place::tile, 0, bytes}
-                                       : SlotInfo{Place::output, output, bytes});
+  const bool rounds = widened && is_half(dtype);
+  const Slot slot = rounds           ? add({Place::tile, 0, dtype, compute_dtype(dtype)})
+                    : output == none ? add({Place::tile, 0, dtype})
+                                     : add({Place::output, output, dtype});
   Instruction instruction{kernel,
                           nullptr,
                           {kernel.arithmetic},
                           dtype,
+                          nullptr,
                           node,
                           slot,
-                          static_cast<std::uint32_t>(inputs.size())};
-  std::transform(inputs.begin(), inputs.end(), instruction.inputs.begin(), [&](Slot input) {
-    return kernel.steps || slots_[input].step == 1 ? input : spread(input);
-  });
+                          static_cast<std::uint32_t>(inputs.size()),
+                          operands};
+  if (rounds) instruction.round = rounding_to(dtype);
   instructions_.push_back(instruction);
+  if (rounds && output != none) narrow(node, slot, output);
   return slot;
 }
 
 void TileProgram::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
   outputs_ = std::max(outputs_, output + 1);
-  folds_.push_back({kernel, node, input, output});
+  folds_.push_back({kernel, node, wide(node, input), output});
 }
 
 void TileProgram::give(NodeId node, const Attributes& given) {
@@ -71,15 +79,18 @@ void TileProgram::give(NodeId node, const Attributes& given) {
 }
 
 TileProgram::Slot TileProgram::spread(Slot slot) {
-  const auto known = std::ranges::find(spread_, slot, &Spread::one);
+  const auto known = std::find_if(spread_.begin(), spread_.end(), [&](const Spread& spread) {
+    return spread.one == slot && slots_[spread.tile].step == 1;
+  });
   if (known != spread_.end()) return known->tile;
   const SlotInfo one = slots_[slot];
-  const Slot tile = add({Place::tile, 0, one.element_bytes});
+  const Slot tile = add({Place::tile, 0, one.dtype, one.held});
   spread_.push_back({slot, tile});
   return tile;
 }
 
 void TileProgram::finish() {
+  leave_out_roundings();
   join_arithmetic();
   place_tiles();
   resolve();
@@ -140,18 +151,19 @@ void TileProgram::place_tiles() {
 }
 
 TileProgram::Address TileProgram::address(Slot slot) const {
-  const auto& [place, index, bytes, step, offset] = slots_[slot];
-  switch (place) {
+  const SlotInfo& info = slots_[slot];
+  const std::int64_t bytes = info.element_bytes();
+  switch (info.place) {
     case Place::number:
-      return {0, index * std::int64_t{sizeof(Number)}, 0};
+      return {0, info.index * std::int64_t{sizeof(Number)}, 0};
     case Place::tile:
-      return {1, index * tile_bytes(), 0};
+      return {1, info.index * tile_bytes(), 0};
     case Place::output:
-      return {2 + index, 0, bytes};
+      return {2 + info.index, 0, bytes};
     case Place::input:
       break;
   }
-  return {2 + outputs_ + index, offset * bytes, step * bytes};
+  return {2 + outputs_ + info.index, info.offset * bytes, info.step * bytes};
 }
 
 /// What instructions need to know of their slots, gathered for running.

@@ -20,7 +20,8 @@ namespace palimpsest {
 ///
 /// A small register program, interpreted per tile. Its instructions are the kernels the nodes run
 /// by themselves, or two or three steps of arithmetic at once with the same roundings, so that
-/// every element has the same bits, however it is cut into tiles.
+/// every element has the same bits, however it is cut into tiles. Numbers of 16-bit types are f32
+/// in tiles, rounded after every operation, where the kernels do not take them as they are.
 class TileProgram {
  public:
   /// Names an operand of an instruction.
@@ -42,10 +43,11 @@ class TileProgram {
     double number = 0;
   };
   Slot load(std::vector<Part> parts, DType dtype);
-  /// What `node` makes of `inputs`, or of none when it makes one number for all elements. It is
-  /// written to output `output`, or to none and then is read by later instructions only.
-  Slot compute(NodeId node, PointwiseKernel kernel, DType dtype, std::span<const Slot> inputs,
-               std::uint32_t output);
+  /// What `node`, whose kernel does with 16-bit types what `half` says, makes of `inputs`, or of
+  /// none when it makes one number for all elements. It is written to output `output`, or to none
+  /// and then is read by later instructions only.
+  Slot compute(NodeId node, PointwiseKernel kernel, HalfSupport half, DType dtype,
+               std::span<const Slot> inputs, std::uint32_t output);
   /// What `node`, a reduction, makes of `input`, which an instruction makes, is written to output
   /// `output`. All reductions of a program are of equally many elements.
   void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
@@ -75,10 +77,14 @@ class TileProgram {
   enum class Place : std::uint8_t { input, output, number, tile };
   struct SlotInfo {
     Place place;
-    std::uint32_t index;  // of the input, the output, the number or, in the workspace, the tile
-    std::int64_t element_bytes;
+    std::uint32_t index;      // of the input, the output, the number or, in the workspace, the tile
+    DType dtype;              // of the value
+    DType held = dtype;       // what it is here: f32, where a number of 16 bits is wide
     std::int64_t step = 1;    // 0 when every element is the same one
     std::int64_t offset = 0;  // of the first element, in an input
+    Slot other = none;        // the same numbers wide, or narrow
+
+    std::int64_t element_bytes() const { return size_of(held); }
   };
   /// Where the first element of a slot lies: bytes behind the numbers, the tiles, an output or an
   /// input, in this order. `move` leads to the next one's place, in a tile not at all.
@@ -100,11 +106,14 @@ class TileProgram {
     Slot output;
     Attributes given = {};
   };
+  /// Rounds f32 to a 16-bit type, in place.
+  using Rounding = void (*)(float* x, std::int64_t n);
   struct Instruction {
     PointwiseKernel kernel;
     ArithmeticKernel joined = nullptr;           ///< what runs instead of `kernel`
     std::array<ArithmeticStep, 3> arithmetic{};  ///< what that does
     DType dtype;                                 ///< of the output
+    Rounding round = nullptr;                    ///< of what `kernel` makes, where that is wide
     NodeId node;
     Slot output;
     std::uint32_t input_count;
@@ -132,7 +141,7 @@ class TileProgram {
     std::uint32_t output;
     Address from = {};
   };
-  /// One element, and the tile it fills.
+  /// One element, and the tile it fills, or is put in as the first, perhaps wide.
   struct Spread {
     Slot one;
     Slot tile;
@@ -158,6 +167,11 @@ class TileProgram {
 
   Slot add(SlotInfo slot);
   Slot spread(Slot slot);
+  Slot wide(NodeId node, Slot slot);
+  Slot narrow(NodeId node, Slot slot, std::uint32_t output = none);
+  Slot convert(NodeId node, Slot slot, const SlotInfo& to);
+  static Rounding rounding_to(DType dtype);
+  void leave_out_roundings();
   void join_arithmetic();
   bool join(Instruction& last, std::size_t input, const Instruction& before);
   bool add_second(Instruction& last, ArithmeticStep end, std::size_t other,
@@ -174,6 +188,9 @@ class TileProgram {
   Bytes tile_bytes() const;
   Bytes share() const;
   Bytes totals() const;
+  /// Writes a result of a fold, made of the totals of its segments.
+  void finish(const Fold& fold, const Tape& tape, std::byte* totals, const Operand& output,
+              std::int64_t result) const;
 
   std::int64_t elements_;
   std::vector<SlotInfo> slots_;

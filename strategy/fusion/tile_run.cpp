@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "autodiff/convert.h"
 #include "autodiff/execute.h"
 #include "autodiff/kernels/shares.h"
 #include "strategy/fusion/tile_program.h"
@@ -82,8 +83,16 @@ class TileProgram::Run {
 
   void fill(const Spread& spread) const {
     static const Gather same(Shape{1}, {});
-    same.copy(place(spread.from), place(spread.to), 0, program_.tile_elements_,
-              program_.slots_[spread.one].element_bytes);
+    const SlotInfo& one = program_.slots_[spread.one];
+    const SlotInfo& tile = program_.slots_[spread.tile];
+    Number number;
+    const std::byte* from = place(spread.from);
+    if (one.held != tile.held) {
+      convert_one(one.held, from, tile.held, number.bytes.data());
+      from = number.bytes.data();
+    }
+    same.copy(from, place(spread.to), 0, tile.step == 0 ? 1 : program_.tile_elements_,
+              tile.element_bytes());
   }
 
   void start_at(std::int64_t element) {
@@ -108,7 +117,7 @@ class TileProgram::Run {
   }
 
   const std::byte* row_or_tile(const Load& load, std::int64_t first, std::int64_t n) const {
-    const std::int64_t element_bytes = program_.slots_[load.slot].element_bytes;
+    const std::int64_t element_bytes = size_of(load.dtype);
     std::byte* const tile = place(load.tile);
     for (const Part& part : load.parts) {
       const std::int64_t begin = std::max(first, part.begin);
@@ -139,7 +148,7 @@ class TileProgram::Run {
     const FoldKernel& kernel = fold.kernel;
     std::byte* const state = states_ + static_cast<std::int64_t>(index) * FoldKernel::state_bytes;
     const std::byte* x = place(fold.from, first);
-    const std::int64_t element_bytes = program_.slots_[fold.input].element_bytes;
+    const std::int64_t element_bytes = program_.slots_[fold.input].element_bytes();
     for (const std::int64_t end = first + n; first < end;) {
       const std::int64_t part = cut_.part(first);
       const std::int64_t part_end = cut_.begin(part + 1);
@@ -157,8 +166,7 @@ class TileProgram::Run {
       alignas(FoldKernel::total_bytes) std::byte total[FoldKernel::total_bytes];
       const Operand& output = outputs_[fold.output];
       kernel.end(state, total);
-      kernel.finish(tape_.attributes(fold.node), total, 1,
-                    output.data + part * size_of(output.dtype()));
+      program_.finish(fold, tape_, total, output, part);
     }
   }
 
@@ -173,6 +181,9 @@ class TileProgram::Run {
                               {steps[0], steps[1], steps[2]},
                               call.output,
                               n});
+      if (instruction.round != nullptr) {
+        instruction.round(reinterpret_cast<float*>(call.output), n);
+      }
     }
   }
 
@@ -202,7 +213,9 @@ void TileProgram::make_numbers(const Tape& tape, std::span<Number> numbers) cons
     given.write(tape.attributes(given.node), place(given.slot));
   }
   for (const auto& [kernel, node, output, given] : constants_) {
+    const auto& [dtype, held] = std::pair(slots_[output].dtype, slots_[output].held);
     kernel.run({given.empty() ? tape.attributes(node) : given, {}, {}, place(output), 1});
+    if (held != dtype) convert_one(dtype, place(output), held, place(output));
   }
 }
 
@@ -224,8 +237,7 @@ void TileProgram::run(const Tape& tape, std::span<const Operand> inputs,
   for (const Fold& fold : folds_) {
     const Operand& output = outputs[fold.output];
     for (std::int64_t result = 0; result < output.elements(); ++result) {
-      fold.kernel.finish(tape.attributes(fold.node), totals, cut_.segments,
-                         output.data + result * size_of(output.dtype()));
+      finish(fold, tape, totals, output, result);
       totals += cut_.segments * FoldKernel::total_bytes;
     }
   }

@@ -34,7 +34,7 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
   };
   while (program.values.size() < static_cast<std::size_t>(size)) {
     // Nothing grows so fast that a NaN could come of it: which of two NaNs a sum is, is left open.
-    switch (below(12)) {
+    switch (below(15)) {
       case 0:
         wide.push_back(keep(any() + any()));
         break;
@@ -79,6 +79,27 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
         const Var flat = reshape(matmul(any(), weight, {.transpose_b = true}), {-1});
         wide.push_back(
             keep(reshape(flat + reshape(any(), {-1}), {rows, 6}) + program.parameters[0]));
+        break;
+      }
+      case 11: {  // 16 bits between, read by a product too
+        const Var half = keep(cast(tanh(any()), DType::bf16));
+        const Var other = cast(program.parameters[0], DType::bf16);
+        wide.push_back(keep(cast(tanh(half * 0.5 + other) * half - other, DType::f64)));
+        const Var product = matmul(half, cast(weight, DType::bf16));
+        if (below(3) == 0) wide.push_back(keep(cast(product + other, DType::f64)));
+        break;
+      }
+      case 12: {  // rolled and reduced in 16 bits
+        const Var half = cast(tanh(any()), DType::bf16);
+        const Var turned = keep(roll(half, 1, 0) - where(half > 0, half, 0.25));
+        losses.push_back(keep(cast(mean(turned * turned), DType::f64)));
+        wide.push_back(keep(cast(exp(-square(turned)), DType::f64)));
+        break;
+      }
+      case 13: {  // the other 16 bits, which an adjoint might be too large for
+        const Var half = cast(stop_gradient(tanh(any())), DType::f16);
+        const Var mean = sum(half, {0}, true) / static_cast<double>(rows);
+        wide.push_back(any() + keep(cast(exp(half - mean) * half, DType::f64)));
         break;
       }
       default:

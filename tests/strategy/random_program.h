@@ -7,7 +7,7 @@
 namespace palimpsest {
 
 /// A program made from a seed: shared subexpressions, views, broadcasts, reductions, operations
-/// with several outputs, and a loss that sums several.
+/// with several outputs, 16-bit types, and a loss that sums several.
 struct RandomProgram {
   std::vector<Var> parameters;
   std::vector<Var> values;  ///< everything recorded, in order

@@ -101,7 +101,7 @@ const SumOfProducts sums_of_products[] = {
 TEST_CASE("products make the sums they go into, with the same bits") {
   for (const SumOfProducts& sums : sums_of_products) {
     INFO(sums.name);
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
       for (const Shape& shape : {Shape{400, 40}, Shape{6, 4}, Shape{32, 500}}) {
         const auto results = [&](const RunOptions& options, int* made = nullptr) {
           Tape tape;
@@ -120,7 +120,7 @@ TEST_CASE("products make the sums they go into, with the same bits") {
         int made = 0;
         const auto alone = results({.threads = 1, .fuse = false});
         CHECK(equal(alone, results({.threads = 1, .simplify = false, .profile = true}, &made)));
-        CHECK(made == (dtype == DType::bf16 ? 0 : sums.made));
+        CHECK(made == (is_half(dtype) ? 0 : sums.made));
         CHECK(equal(alone, results({.threads = 3})));
       }
     }

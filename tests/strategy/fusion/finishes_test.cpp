@@ -84,7 +84,7 @@ const Finished finished[] = {
 TEST_CASE("kernels carry out the elementwise operation that follows, with the same bits") {
   for (const Finished& row : finished) {
     INFO(row.name);
-    for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
       // Some images in a block, and some blocks in an image.
       for (const Shape& shape : {Shape{9, 4, 7, 6}, Shape{2, 4, 41, 40}}) {
         const auto results = [&](const RunOptions& options, int* made = nullptr) {
@@ -105,8 +105,8 @@ TEST_CASE("kernels carry out the elementwise operation that follows, with the sa
         int made[2] = {0, 0};
         const auto alone = results({.threads = 1, .fuse = false});
         CHECK(equal(alone, results({.threads = 1, .profile = true}, made)));
-        CHECK(made[0] == (dtype == DType::bf16 ? 0 : row.forward));
-        CHECK(made[1] == (dtype == DType::bf16 ? 0 : row.backward));
+        CHECK(made[0] == (is_half(dtype) ? 0 : row.forward));
+        CHECK(made[1] == (is_half(dtype) ? 0 : row.backward));
         CHECK(equal(alone, results({.threads = 3})));
       }
     }

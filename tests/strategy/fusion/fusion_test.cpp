@@ -50,8 +50,8 @@ TEST_CASE("groups have the bits of single operations, for every operation") {
   for (const RowFamily& family : row_families()) {
     for (const OperationRow& row : family.rows()) {
       INFO(row.operation << ", " << row.label);
-      for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
-        if (dtype == DType::bf16 && !row.half) continue;
+      for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
+        if (is_half(dtype) && !row.half) continue;
         const auto alone = sandwich(row, dtype, {.threads = 1, .fuse = false});
         CHECK(equal(alone, sandwich(row, dtype, {.threads = 1})));
         CHECK(equal(alone, sandwich(row, dtype, {.threads = 3})));
@@ -106,6 +106,12 @@ const Reader readers[] = {
     {"16 bits between",
      {40'000},
      [](const Var& x) { return cast(cast(x * 2.0, DType::bf16), x.dtype()) * x; }},
+    {"operations on 16 bits between",
+     {40'000},
+     [](const Var& x) {
+       const Var narrow = cast(x * 2.0, DType::f16);
+       return cast(cast(tanh(narrow) + narrow, DType::bf16) * 3.0, x.dtype()) * x;
+     }},
     {"many operations",
      {5000},
      [](const Var& x) {
@@ -119,7 +125,7 @@ const Reader readers[] = {
 TEST_CASE("groups read through what only moves elements") {
   for (const Reader& reader : readers) {
     INFO(reader.name);
-    for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
       const auto results = [&](const RunOptions& options) {
         Tape tape;
         const Var x = tape.parameter(Tensor::uniform(reader.shape, 5, -1, 1, dtype));
@@ -182,12 +188,12 @@ void record_steps(const Var& x, const Var& a, const Var& b, std::vector<Var>& re
 }
 
 TEST_CASE("steps of arithmetic round as each by itself, whatever they read") {
-  for (const DType dtype : {DType::f32, DType::f64}) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
     for (const std::int64_t size : {1, 37, 1000}) {
       Tensor x = Tensor::normal({size}, 1, 0, 1, dtype);
-      visit_floating(dtype, [&]<class T>(T) {
-        x.data<T>().back() = std::numeric_limits<T>::infinity();
-        x.data<T>().front() = T(-0.0);
+      visit(dtype, [&]<class T>(T) {
+        x.data<T>().back() = convert_element<T>(std::numeric_limits<double>::infinity());
+        x.data<T>().front() = convert_element<T>(-0.0);
       });
       const Tensor operands[] = {Tensor::normal({size}, 2, 0, 1, dtype),
                                  Tensor::normal({1}, 3, 0, 1, dtype)};

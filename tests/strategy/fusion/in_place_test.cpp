@@ -116,7 +116,7 @@ TEST_CASE("elementwise operations write over what nothing reads any more") {
 TEST_CASE("in place, elements have the same bits") {
   for (const InPlace& program : programs) {
     INFO(program.name);
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
       const auto apart = results_of(program, {.threads = 1, .fuse = false}, dtype);
       for (const int threads : {1, 2, 3, 4}) {
         CHECK(equal(apart, results_of(program, {.threads = threads}, dtype)));

@@ -71,7 +71,7 @@ const Reduction reductions[] = {
 TEST_CASE("groups end in reductions, with their bits") {
   for (const Reduction& reduction : reductions) {
     INFO(reduction.name);
-    for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16}) {
       const Tensor values = Tensor::uniform(reduction.shape, 3, -1, 1, dtype);
       const auto run = [&](const RunOptions& options) {
         Tape tape;

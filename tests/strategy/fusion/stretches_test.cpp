@@ -83,7 +83,7 @@ TEST_CASE("what is put together of stretches has the bits of single operations")
     const std::int64_t sizes[] = {2, 7, 100, 250, 999, 1000, 1031, 5000, 70'001};
     const std::int64_t n = sizes[seed % std::size(sizes)];
     INFO("seed " << seed << ", " << n << " elements");
-    for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
       const auto alone = results(n, dtype, seed, {.threads = 1, .fuse = false});
       CHECK(equal(alone, results(n, dtype, seed, {.threads = 1})));
       CHECK(equal(alone, results(n, dtype, seed, {.threads = 3})));
