@@ -16,10 +16,10 @@ using benchmark::State;
 /// operands if `differentiated`.
 class Chain {
  public:
-  Chain(bool differentiated, RunOptions options)
+  Chain(DType dtype, bool differentiated, RunOptions options)
       : differentiated_(differentiated), options_(std::move(options)) {
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
-      operands_.push_back(Tensor::normal({10'000'000}, seed));
+      operands_.push_back(Tensor::normal({10'000'000}, seed, 0, 1, dtype));
     }
   }
 
@@ -45,14 +45,14 @@ class Chain {
   Report report_;
 };
 
-void run_chain(State& state) {
+void run_chain(State& state, DType dtype) {
   const RunOptions options{.threads = static_cast<int>(state.range(0))};
   RunOptions one_by_one = options;
   one_by_one.fuse = false;
-  Chain forward(false, options);
-  Chain gradients(true, options);
-  Chain forward_alone(false, one_by_one);
-  Chain gradients_alone(true, one_by_one);
+  Chain forward(dtype, false, options);
+  Chain gradients(dtype, true, options);
+  Chain forward_alone(dtype, false, one_by_one);
+  Chain gradients_alone(dtype, true, one_by_one);
   Turns turns;
   turns.add_once("forward", [&] { forward.run(); });
   turns.add_once("gradients", [&] { gradients.run(); });
@@ -67,6 +67,13 @@ void run_chain(State& state) {
   state.counters["gradients_fused"] = turns.ratio("gradients", "gradients alone");
   state.counters["forward_bytes"] = static_cast<double>(forward.peak());
   state.counters["peak_bytes"] = static_cast<double>(gradients.peak());
+}
+
+constexpr DType chain_dtypes[] = {DType::f32, DType::bf16, DType::f16};
+
+/// The suite's name of the chain in a dtype.
+std::string chain_of(DType dtype) {
+  return dtype == DType::f32 ? "chain" : "chain_" + std::string(name_of(dtype));
 }
 
 /// What a node of four elements takes from being recorded to being forgotten.
@@ -90,12 +97,14 @@ void run_tiny(State& state) {
 }  // namespace
 
 void register_extremes() {
-  benchmark::RegisterBenchmark("chain", run_chain)
-      ->Arg(1)
-      ->Arg(2)
-      ->Unit(benchmark::kMillisecond)
-      ->Iterations(1)
-      ->UseManualTime();
+  for (const DType dtype : chain_dtypes) {
+    benchmark::RegisterBenchmark(chain_of(dtype).c_str(), run_chain, dtype)
+        ->Arg(1)
+        ->Arg(2)
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1)
+        ->UseManualTime();
+  }
   benchmark::RegisterBenchmark("tiny", run_tiny)
       ->Unit(benchmark::kNanosecond)
       ->Iterations(1)
@@ -103,10 +112,13 @@ void register_extremes() {
 }
 
 void claim_extremes(const Results& results, Claims& claims) {
-  for (const char* part : {"forward", "gradients"}) {
-    claims.at_most(std::string("chain of six operations on 10⁷ elements, ") + part, 0.35,
-                   results.counter("chain/1", std::string(part) + "_fused"),
-                   "of the time of single operations");
+  for (const DType dtype : chain_dtypes) {
+    const std::string elements = "chain of six operations on 10⁷ elements, ";
+    for (const std::string part : {"forward", "gradients"}) {
+      claims.at_most(elements + std::string(name_of(dtype)) + ", " + part, 0.35,
+                     results.counter(chain_of(dtype) + "/1", part + "_fused"),
+                     "of the time of single operations");
+    }
   }
   // 0.03 of what libtorch took for the same, on the machine it was measured on.
   claims.at_most("a node of four elements, recorded, differentiated, run and freed", 102,
