@@ -37,7 +37,7 @@ void check_as_one_by_one(std::vector<From> from) {
 
 }  // namespace
 
-TEST_CASE("convert: arrays give the bits of their elements, one by one") {
+TEST_CASE("convert: arrays give the bits of their elements, one by one", "[convert]") {
   std::mt19937 random(1);
   std::vector<float> numbers(1'000'000);
   for (float& number : numbers) number = std::bit_cast<float>(static_cast<std::uint32_t>(random()));

@@ -79,7 +79,8 @@ std::vector<Tensor> results_of(const OperationRow& row, DType dtype, const Way& 
   return tensors;
 }
 
-TEST_CASE("groups of 16-bit types have the bits of single operations, whatever they read") {
+TEST_CASE("groups of 16-bit types have the bits of single operations, whatever they read",
+          "[half]") {
   for (const OperationRow& row : elementwise_rows()) {
     const bool is_adjoint = row.operation.ends_with("_adjoint");  // of one shape with its input
     if (row.inputs[0].elements() == 0) continue;
@@ -134,7 +135,7 @@ std::vector<Tensor> of_every_number(const Tensor& numbers, const RunOptions& opt
   return tensors;
 }
 
-TEST_CASE("every number of 16 bits goes through groups as through single operations") {
+TEST_CASE("every number of 16 bits goes through groups as through single operations", "[half]") {
   for (const Tensor& numbers : {every_number<BFloat16>(), every_number<Float16>()}) {
     for (const bool simplify : {false, true}) {
       const auto alone =
@@ -167,12 +168,12 @@ void check_rounded_each() {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("what a group makes of 16-bit numbers is rounded after every operation") {
+TEST_CASE("what a group makes of 16-bit numbers is rounded after every operation", "[half]") {
   check_rounded_each<BFloat16>();
   check_rounded_each<Float16>();
 }
 
-TEST_CASE("a chain of 16-bit types is one pass, and takes no memory between its ends") {
+TEST_CASE("a chain of 16-bit types is one pass, and takes no memory between its ends", "[half]") {
   for (const DType dtype : halves) {
     constexpr Bytes array = 100'000 * 2;
     const Record record = [&](Tape& tape) {
@@ -188,7 +189,7 @@ TEST_CASE("a chain of 16-bit types is one pass, and takes no memory between its 
   }
 }
 
-TEST_CASE("numbers, scalars and folded numbers are of 16 bits too") {
+TEST_CASE("numbers, scalars and folded numbers are of 16 bits too", "[half]") {
   for (const DType dtype : halves) {
     const Record record = [&](Tape& tape) {
       const Var x = tape.parameter(Tensor::normal({3000}, 1, 0, 1, dtype));
