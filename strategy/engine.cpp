@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "autodiff/execute.h"
+#include "strategy/cache_budget.h"
 #include "strategy/forms.h"
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/kept_arena.h"
@@ -87,6 +88,8 @@ struct Engine::State {
   /// A plan for `program`, which `tape` holds.
   Found find(LoweredStore::Program& program, const Tape& tape, const LoweredStore::Request& request,
              const RunOptions& options);
+  Found find_within(LoweredStore::Program& program, const Tape& tape,
+                    const LoweredStore::Request& request, const RunOptions& options);
   /// Runs what was found since `planning` began.
   Report run(Tape& tape, const Found& found, const Stopwatch& planning, int thread_count,
              const RunOptions& options, std::uint32_t round = 0);
@@ -109,7 +112,22 @@ struct Engine::State {
 
 Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
                           const LoweredStore::Request& request, const RunOptions& options) {
+  if (!has_caches(options.machine)) return find_within(program, tape, request, options);
+  const std::pair asked(planner_of(options)->key(), options.memory_budget);
+  auto chosen = program.cache_budgets().find(asked);
+  if (chosen == program.cache_budgets().end()) {
+    const Bytes budget = cache_budget(tape, request, options);
+    chosen = program.cache_budgets().emplace(asked, budget).first;
+  }
+  RunOptions within = options;
+  within.memory_budget = chosen->second;
+  return find_within(program, tape, request, within);
+}
+
+Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tape,
+                                 const LoweredStore::Request& request, const RunOptions& options) {
   const std::uint64_t made = plans.made();
+
   bool known = false;
   const auto attempt = [&](LoweredStore::Form form, bool hurried) -> std::optional<Found> {
     const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
@@ -180,6 +198,7 @@ Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& plann
   PlanStore::Entry& entry = *found.entry;
   entry.run_seconds += run_seconds;
   Report report = report_of(tape, entry.plan, executor, thread_count, options.profile);
+  report.budget = options.memory_budget;
   report.plan_reused = entry.reused;
   report.plan_improvements = entry.improvements;
   report.planning_seconds = planning_seconds;
@@ -201,7 +220,11 @@ Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_
   const LoweredStore::Request request{targets, backward_begins, held,
                                       threads, options.machine, options.costs.get()};
   const LentRoom lent(state_->room, tape, request, options);
-  return plan_tape(tape, request, options).plan;
+  RunOptions within = options;
+  within.memory_budget = cache_budget(tape, request, options);
+  Plan plan = plan_tape(tape, request, within).plan;
+  plan.budget = options.memory_budget;
+  return plan;
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {

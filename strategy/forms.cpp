@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "checkpoint/cache_seconds.h"
 #include "checkpoint/planners.h"
+#include "strategy/cache_budget.h"
 
 namespace palimpsest {
 
@@ -59,6 +61,23 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
   return plan_some_form(options, program, plan, [&](LoweredStore::Form form) {
     return program.get(tape, request, form)->one_pass_cost();
   });
+}
+
+Bytes cache_budget(const Tape& tape, const LoweredStore::Request& request,
+                   const RunOptions& options) {
+  const auto plan = [&](Bytes budget) -> std::optional<WithinBudget> {
+    RunOptions within = options;
+    within.memory_budget = budget;
+    try {
+      const Planned planned = plan_tape(tape, request, within);
+      return WithinBudget{
+          planned.plan.predicted_peak(),
+          seconds_in_caches(planned.lowered->graph(), planned.plan, options.machine)};
+    } catch (const BudgetError&) {
+      return {};
+    }
+  };
+  return budget_for_caches(options.machine, options.memory_budget, plan);
 }
 
 }  // namespace palimpsest

@@ -97,4 +97,9 @@ auto plan_some_form(const RunOptions& options, const LoweredStore::Program& prog
 Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
                   const RunOptions& options);
 
+/// The budget within which the program runs fastest on the machine of the options, by
+/// `budget_for_caches`: their own on one without caches.
+Bytes cache_budget(const Tape& tape, const LoweredStore::Request& request,
+                   const RunOptions& options);
+
 }  // namespace palimpsest

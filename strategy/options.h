@@ -36,7 +36,9 @@ struct RunOptions {
   /// Anomaly mode: the first NaN or infinity throws `AnomalyError` naming where it came from.
   bool anomaly = false;
   /// What planners take computing to cost. The default is fixed, so that plans are the same
-  /// everywhere; `measured_machine()` is the one at hand. Gradients have the same bits with any.
+  /// everywhere; `measured_machine()` is the one at hand. Gradients have the same bits with any. On
+  /// one with caches values are computed again also where that is faster than bringing them from
+  /// memory, whatever the budget: several plans are compared when a program is first seen.
   Machine machine = {};
   /// Times of earlier runs, in place of the machine's estimates for all work that is among them.
   std::shared_ptr<const Profile> costs = nullptr;

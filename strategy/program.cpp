@@ -48,8 +48,11 @@ struct Program::State {
     LoopRoom room;
     room.give(tape, request, options);
     loops = room.loops();
-    auto [lowered, made] = plan_tape(tape, request, options);
+    RunOptions within = options;
+    within.memory_budget = cache_budget(tape, request, options);
+    auto [lowered, made] = plan_tape(tape, request, within);
     plan = std::move(made);
+    plan.budget = options.memory_budget;
     instructions = std::make_shared<const Instructions>(tape, std::move(lowered), plan);
     planning_seconds = planning.seconds();
   }

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "strategy/fusion/lowered.h"
@@ -42,6 +45,8 @@ class LoweredStore {
     bool is_simplified() const { return !simplification_.empty(); }
     /// True when that may hold values for longer.
     bool holds_longer() const { return simplification_.holds_longer(); }
+    /// Budgets that were chosen for caches, by planner and budget asked for.
+    std::map<std::pair<std::string, Bytes>, Bytes>& cache_budgets() { return cache_budgets_; }
 
    private:
     friend class LoweredStore;
@@ -49,6 +54,7 @@ class LoweredStore {
 
     std::vector<std::uint64_t> signature_;
     Simplification simplification_;
+    std::map<std::pair<std::string, Bytes>, Bytes> cache_budgets_;
     std::shared_ptr<const Lowered> forms_[2][2];  // by `fuse`, `simplify`
   };
 

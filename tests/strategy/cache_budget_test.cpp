@@ -1,0 +1,61 @@
+#include "strategy/cache_budget.h"
+
+#include "tests/catch.h"
+#include "tests/strategy/loops/loops.h"
+
+namespace palimpsest {
+namespace {
+
+TEST_CASE("a budget for caches: the fastest, where it is worth it") {
+  Machine machine;
+  machine.caches[0] = {1'000, 1e10};
+  machine.caches[1] = {100'000, 1e10};
+  const auto chosen = [&](Bytes budget, auto seconds) {
+    return budget_for_caches(machine, budget, [&](Bytes within) -> std::optional<WithinBudget> {
+      if (within < 30'000) return {};
+      return WithinBudget{std::min<Bytes>(within, 1'000'000), seconds(within)};
+    });
+  };
+  // Faster the less memory it takes, down to 50,000 bytes.
+  CHECK(chosen(unlimited, [](Bytes within) { return within < 50'000 ? 2.0 : within * 1e-6; }) ==
+        50'000);
+  CHECK(chosen(unlimited, [](Bytes within) { return within < 900'000 ? 0.98 : 1.0; }) == unlimited);
+  CHECK(chosen(200'000, [](Bytes) { return 1.0; }) == 200'000);
+  CHECK(chosen(10'000, [](Bytes) { return 1.0; }) == 10'000);
+  machine = {};
+  CHECK(chosen(unlimited, [](Bytes within) { return within * 1e-6; }) == unlimited);
+}
+
+/// An explicit scheme of many steps, recorded step by step.
+Var record_scheme(Tape& tape, Var& u, int steps) {
+  u = tape.parameter(wave(4'000));
+  const Var speed = tape.constant(number(0.2));
+  Var x = u;
+  for (int n = 0; n < steps; ++n) x = ring_step(tanh(x), speed);
+  return sum(x * x);
+}
+
+TEST_CASE("on a machine with small caches a program is computed again without being asked to") {
+  Machine machine{.flops_per_second = 1e12, .bytes_per_second = 1e9, .seconds_per_node = 1e-9};
+  machine.caches[0] = {32 * 4'000 * 8, 1e11};
+  Tape plain;
+  Tape cached;
+  Tape budgeted;
+  Var u, v, w;
+  const Gradients expected = backward(record_scheme(plain, u, 150));
+  const Gradients found = backward(record_scheme(cached, v, 150), {.machine = machine});
+  CHECK(expected.report().recomputed == 0);
+  CHECK(found.report().recomputed > 0);
+  CHECK(found.report().budget == unlimited);
+  CHECK(found.report().measured_peak < expected.report().measured_peak / 2);
+  CHECK(same_bits(found[v], expected[u]));
+  const Program program = Program::gradients(
+      [&](Tape& tape) { return record_scheme(tape, w, 150); }, {.machine = machine});
+  CHECK(program.plan().simulation.recomputed > 0);
+  CHECK(program.plan().budget == unlimited);
+  const Var again = record_scheme(budgeted, w, 150);
+  CHECK(plan_backward(again, {.machine = machine}).simulation.recomputed > 0);
+}
+
+}  // namespace
+}  // namespace palimpsest
