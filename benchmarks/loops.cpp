@@ -1,5 +1,6 @@
-// Loops of many steps against the same loops and adjoints written by hand, and with a disk against
-// unlimited memory. Compared times were taken in turns; figures are medians over the rounds.
+// Loops of many steps against the same loops and adjoints written by hand, and with files that the
+// system's cache can hold against unlimited memory. Compared times were taken in turns, but for the
+// million steps, which are run once; figures are medians over the rounds.
 #include "benchmarks/loops/parts.h"
 
 using namespace palimpsest::benchmarks;

@@ -16,12 +16,14 @@ constexpr const char* format = "palimpsest-graph";
 class Reader {
  public:
   void add(const JsonValue& node) {
-    static constexpr const char* keys[] = {"name",       "inputs",    "outputs", "view_of",
-                                           "takes_over", "workspace", "cost",    "source"};
+    static constexpr const char* keys[] = {"name",    "inputs",     "outputs",
+                                           "view_of", "takes_over", "workspace",
+                                           "cost",    "source",     "serial"};
     node.require_members(keys);
     Graph::Traits traits;
     traits.name = node.at("name").text();
     traits.source = node.has("source") && node.at("source").boolean();
+    traits.serial = node.has("serial") && node.at("serial").boolean();
     read_inputs(node.at("inputs"));
     if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source reads nothing");
     read_outputs(node.at("outputs"));
@@ -125,6 +127,7 @@ Json to_json(const Graph& graph, NodeId node) {
   if (graph.workspace(node) > 0) json["workspace"] = graph.workspace(node);
   json["cost"] = graph.cost(node);
   if (graph.is_source(node)) json["source"] = true;
+  if (graph.is_serial(node)) json["serial"] = true;
   return json;
 }
 

@@ -1,6 +1,7 @@
 #include "checkpoint/layout.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "checkpoint/placement.h"
@@ -28,12 +29,20 @@ class Intervals {
     }
   }
 
-  /// What ends makes way only when so many more of the steps `serial` have been run.
+  /// The workspaces of the steps `serial`, and storages that end with one of them or begin with it,
+  /// make way only when so many more of these have been run, but for the last.
   void keep_past(std::span<const std::uint32_t> serial, std::size_t count) {
+    // What is dropped behind a step ends before the next one that computes.
+    const auto of = [&](std::uint32_t step) -> std::optional<std::size_t> {
+      while (step > 0 && steps_[step].kind == Step::Kind::drop) --step;
+      const auto at = std::ranges::lower_bound(serial, step);
+      if (at == serial.end() || *at != step) return {};
+      return static_cast<std::size_t>(at - serial.begin());
+    };
     for (Interval& interval : list_) {
-      const auto next = std::ranges::upper_bound(serial, interval.last);
-      const auto left = static_cast<std::size_t>(serial.end() - next);
-      interval.last = left < count ? end_ : next[static_cast<std::ptrdiff_t>(count - 1)];
+      const std::optional<std::size_t> end = of(interval.last);
+      if (!end) continue;
+      interval.last = std::max(interval.last, serial[std::min(*end + count, serial.size() - 1)]);
     }
   }
 
@@ -122,15 +131,17 @@ Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough) {
       .placed({.enough = enough, .patience = share * graph.one_pass_cost()});
 }
 
-std::optional<Layout> lay_out_apart(const Graph& graph, const Schedule& schedule, Bytes enough) {
+std::optional<Layout> lay_out_apart(const Graph& graph, const Schedule& schedule, Bytes packed,
+                                    Bytes enough) {
   const std::vector<std::uint32_t> serial = serial_steps(graph, schedule);
   if (serial.empty()) return {};
   const Intervals intervals(graph, schedule);
-  for (const std::size_t count : {8, 4, 2}) {
+  const Bytes most = std::min(enough, 2 * packed);
+  for (const std::size_t count : {8, 4, 2, 1}) {
     Intervals apart = intervals;
     apart.keep_past(serial, count);
-    Layout layout = apart.placed({.enough = enough, .quick = true});
-    if (layout.size > enough) continue;
+    Layout layout = apart.placed({.enough = most, .quick = true});
+    if (layout.size > most) continue;
     layout.intervals = intervals.with_places_of(layout);
     return layout;
   }

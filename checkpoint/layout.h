@@ -39,10 +39,13 @@ struct Layout {
 /// takes just more.
 Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = 0);
 
-/// A layout in which what is made around a serial node shares no memory with what is made around
-/// the next eight of them, or at least four or two, so that those can run at once that do not
-/// depend on each other. Nothing where there are none, or where that takes more than `enough`.
-std::optional<Layout> lay_out_apart(const Graph& graph, const Schedule& schedule, Bytes enough);
+/// A layout in which what serial nodes work in, and what they are the last to read, shares no
+/// memory with that of the next eight of them, or at least four, two or one, so that those can run
+/// at once that do not depend on each other. Nothing where there are none, where that takes more
+/// than `enough` bytes, and where it takes a quarter more than the `packed` bytes of another
+/// layout.
+std::optional<Layout> lay_out_apart(const Graph& graph, const Schedule& schedule, Bytes packed,
+                                    Bytes enough);
 
 /// A layout that takes little trouble, a millisecond for some hundreds of intervals, and none once
 /// it takes no more than `enough`: for a search that asks again and again. Where it

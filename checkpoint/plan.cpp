@@ -60,8 +60,8 @@ bool Plan::recomputes(NodeId node) const {
 }
 
 std::string Plan::summary() const {
-  return summarize(planner, predicted_peak(), keep_all_peak, simulation.computed,
-                   simulation.recomputed, compute_overhead());
+  return summarize(planner, predicted_peak(), std::max(keep_all_peak, predicted_peak()),
+                   simulation.computed, simulation.recomputed, compute_overhead());
 }
 
 std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_peak,
@@ -175,7 +175,8 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
   Attempt result = attempt_packed(graph, planner, budget, known, hurried);
   if (!result.plan) return result;
   const Bytes limit = std::min(budget, planner.limit(result.plan->keep_all_peak, budget));
-  std::optional<Layout> apart = lay_out_apart(graph, result.plan->schedule, limit);
+  std::optional<Layout> apart =
+      lay_out_apart(graph, result.plan->schedule, result.plan->layout.size, limit);
   if (apart) result.plan->layout = std::move(*apart);
   return result;
 }

@@ -6,6 +6,10 @@ namespace palimpsest {
 
 std::vector<std::uint32_t> serial_steps(const Graph& graph, const Schedule& schedule) {
   std::vector<std::uint32_t> serial;
+  const auto is_serial_step = [&](const Step& step) {
+    return step.kind == Step::Kind::compute && graph.is_serial(step.id);
+  };
+  if (std::ranges::none_of(schedule.steps, is_serial_step)) return serial;
   // By storage: how many serial nodes had been run when what lies there came to depend on the last
   // of them.
   std::vector<std::size_t> depends(graph.value_count(), 0);

@@ -245,6 +245,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   Report report =
       state_->run(tape, state_->find(*program, tape, request, options), planning, threads, options);
   report.loops = state_->room.loops();
+  report.keep_all_peak += state_->room.withheld();
   return report;
 }
 

@@ -48,6 +48,7 @@ struct Program::State {
     LoopRoom room;
     room.give(tape, request, options);
     loops = room.loops();
+    withheld = room.withheld();
     RunOptions within = options;
     within.memory_budget = cache_budget(tape, request, options);
     auto [lowered, made] = plan_tape(tape, request, within);
@@ -63,6 +64,7 @@ struct Program::State {
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
   std::vector<Report::Loop> loops;
+  Bytes withheld = 0;  // as `LoopRoom::withheld`
   double planning_seconds = 0;
   std::vector<Var> outputs;
   bool differentiated = false;  // the outputs are a loss and the gradients of these
@@ -209,6 +211,8 @@ Report Runner::report() const {
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
   report.loops = program.loops;
+  report.keep_all_peak += program.withheld;
+  report.budget = program.options.memory_budget;
   report.planning_seconds = program.planning_seconds;
   report.plan_reused = state_->round > 1;
   report.run_seconds = state_->run_seconds;

@@ -18,7 +18,7 @@ struct Report {
   std::string kernel_level;  ///< of the kernels, with which bits may change: `v4`, `v4+onednn`
   int threads = 1;
   Bytes budget = unlimited;
-  Bytes keep_all_peak = 0;              ///< bytes the run would take recomputing nothing
+  Bytes keep_all_peak = 0;              ///< bytes the run would take recomputing nothing, about
   Bytes predicted_peak = 0;             ///< bytes the plan takes at most
   Bytes measured_peak = 0;              ///< end of the highest byte occupied in the arena
   Bytes predicted_live_peak = 0;        ///< most bytes live at once in the order of the schedule

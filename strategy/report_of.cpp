@@ -1,5 +1,7 @@
 #include "strategy/report_of.h"
 
+#include <algorithm>
+
 #include "autodiff/kernels/kernels.h"
 #include "strategy/fusion/work.h"
 
@@ -35,7 +37,7 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   }
   report.threads = threads;
   report.budget = plan.budget;
-  report.keep_all_peak = plan.keep_all_peak;
+  report.keep_all_peak = std::max(plan.keep_all_peak, plan.predicted_peak());
   report.predicted_peak = plan.predicted_peak();
   report.predicted_live_peak = plan.simulation.peak;
   report.measured_peak = executor.peak();

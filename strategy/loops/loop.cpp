@@ -74,7 +74,16 @@ StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wante
 
 Cost StepPrograms::cost(Bytes budget) const {
   if (budget == unlimited) return cost_;
-  const double runs = 1 + get(1, budget)->compute_overhead();
+  const auto planned = [&]() -> std::shared_ptr<const StepProgram> {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, program] : programs_) {
+      if (key.second == budget) return program;
+    }
+    return nullptr;
+  };
+  std::shared_ptr<const StepProgram> program = planned();
+  if (program == nullptr) program = get(1, budget);
+  const double runs = 1 + program->compute_overhead();
   return {cost_.flops * runs, cost_.bytes * runs};
 }
 

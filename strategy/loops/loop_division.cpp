@@ -1,9 +1,11 @@
 #include "strategy/loops/loop_division.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "autodiff/execute.h"
+#include "checkpoint/machine.h"
 #include "strategy/loops/loop_steps.h"
 
 namespace palimpsest {
@@ -45,28 +47,60 @@ Bytes largest_share(std::span<const LoopGradient* const> gradients, int threads)
   return share;
 }
 
+std::vector<Bytes> shares_between(Bytes smallest, Bytes largest) {
+  std::vector<Bytes> shares;
+  for (const Bytes quarters : {3, 2, 1, 0}) {
+    const Bytes share = aligned(std::max<Bytes>(smallest + (largest - smallest) / 4 * quarters, 1));
+    if (shares.empty() || share < shares.back()) shares.push_back(share);
+  }
+  return shares;
+}
+
+namespace {
+
+/// What the derivative of a loop takes, its forward part included.
+double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
+  const Loop& loop = gradient.loop();
+  const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
+  return work.steps() * palimpsest::seconds_of(loop.advance().cost(division.share)) +
+         loop.likely_steps() * palimpsest::seconds_of(gradient.backward().cost(division.share));
+}
+
+}  // namespace
+
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads) {
   const Loop& loop = gradients[0]->loop();
   const Bytes budget = loop.options().memory_budget;
   if (budget == unlimited) return {loop.snapshots()};
-  Bytes beside = fixed_forward(loop);
-  for (const LoopGradient* gradient : gradients) {
-    beside = std::max(beside, fixed_backward(*gradient));
-  }
-  beside += snapshot_bytes(0, loop);
-  const Bytes room = budget - beside - largest_share(gradients, threads);
-  if (room >= 0) {
-    const std::uint32_t fitting = snapshots_in(snapshot_bytes(0, loop) + room, loop);
-    return {loop.has_condition() ? fitting : std::min(fitting, loop.snapshots())};
-  }
-  const Bytes share = (budget - beside) / aligned(1) * aligned(1);
+  const auto beside_states = [&](Bytes share) {
+    Bytes bytes = forward_memory(loop, threads, share);
+    for (const LoopGradient* gradient : gradients) {
+      bytes = std::max(bytes, backward_memory(*gradient, threads, share));
+    }
+    return bytes;
+  };
+  std::optional<LoopDivision> best;
+  const auto attempt = [&](Bytes share) {
+    const Bytes room = budget - beside_states(share);
+    if (room < snapshot_bytes(0, loop)) return;
+    const std::uint32_t fitting = snapshots_in(room, loop);
+    const LoopDivision division{
+        loop.has_condition() ? fitting : std::min(fitting, loop.snapshots()), share};
+    if (best && seconds_of(*gradients[0], *best) <= seconds_of(*gradients[0], division)) return;
+    best = division;
+  };
+  attempt(unlimited);
+  if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
   const Bytes smallest = smallest_share(gradients, threads);
-  if (share >= smallest) return {0, share};
+  const std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
+  std::ranges::for_each(shares, attempt);
+  if (best) return *best;
+  const Bytes least = beside_states(shares.back()) + snapshot_bytes(0, loop);
   throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
                         std::to_string(budget) +
                         " bytes is too small; its steps and one state held take " +
-                        std::to_string(beside + smallest) + " bytes",
-                    budget, beside + smallest);
+                        std::to_string(least) + " bytes",
+                    budget, least);
 }
 
 }  // namespace palimpsest

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "strategy/loops/loop_layout.h"
 
@@ -25,10 +26,15 @@ Bytes decoded_bytes(const Loop& loop);
 Bytes smallest_share(std::span<const LoopGradient* const> gradients, int threads);
 Bytes largest_share(std::span<const LoopGradient* const> gradients, int threads);
 
+/// Where fewer states can be held, it may be worth computing parts of steps again.
+inline constexpr std::uint32_t few_states = 16;
+/// Shares to try then, the smallest last.
+std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
+
 /// How a loop divides the budget of its own; `gradients` are its backward parts, one at least. As
-/// many states are held as there is room for beside a step that keeps all it makes, and where not
-/// even one can be held, the step is planned within what is left. Without a budget all states.
-/// Throws `BudgetError` when it is too small for that.
+/// many states are held as there is room for beside a step that keeps all it makes; where these are
+/// few, beside one planned in a share, if that is faster. Without a budget all states. Throws
+/// `BudgetError` when it is too small for one state and the smallest share.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
 
 }  // namespace palimpsest

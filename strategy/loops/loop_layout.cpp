@@ -22,7 +22,8 @@ LoopWork work_in_memory(const Loop& loop, std::uint32_t snapshots) {
 /// Slots that are left where states are held on disk too; less than none where they cannot be.
 Bytes slots_with_disk(Bytes bytes, const Loop& loop) {
   const Bytes block = loop.codec().block().bytes;
-  return (bytes - fixed_bytes(loop) - 2 * block - aligned(loop.disk()->memory_bytes())) / block;
+  const Bytes left = bytes - fixed_bytes(loop) - 2 * block - aligned(loop.disk()->memory_bytes());
+  return left < 0 ? -1 : left / block;
 }
 
 /// True when fewer slots and a disk are cheaper than all that there is room for.

@@ -24,13 +24,15 @@ std::uint32_t most_snapshots(const Loop& loop) {
   return loop.has_condition() ? unknown : loop.snapshots();
 }
 
-Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division) {
+Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDivision& division,
+                       int threads) {
   const Loop& loop = node.loop();
   const Bytes room = snapshot_bytes(division.snapshots, loop);
+  const bool is_whole = division.share >= largest_share(node.gradients, threads);
   Report::Loop report{.name = tape.describe(node.forward),
                       .steps = loop.steps(),
                       .states = LoopLayout(room, loop).snapshots + 1,
-                      .step_budget = division.share == unlimited ? 0 : division.share,
+                      .step_budget = is_whole ? 0 : division.share,
                       .recorded_again = loop.is_recorded_again()};
   if (loop.steps() > 0) {
     // The last step is run once more: what depends on the loop is differentiated before it is.
@@ -58,8 +60,8 @@ std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
 }
 
 /// Looks for the number of states, the same for all loops without a budget of their own, with which
-/// the whole program costs least within its budget. Where there is none, steps are planned in a
-/// share.
+/// the whole program costs least within its budget. Where these are few, steps are planned in
+/// shares too.
 class Search {
  public:
   Search(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
@@ -84,63 +86,64 @@ class Search {
     const Bytes budget = options_.memory_budget;
     const auto affordable = static_cast<std::uint32_t>(std::min<Bytes>(budget / states, most));
     if (affordable == most && keep_all_peak(most) <= budget) return;
-    std::vector<std::uint32_t> candidates;
-    Bytes least = keep_all_peak(0);
-    if (least > budget) {
-      packed_ = true;
-      least = keep_all_peak(0);
-    }
-    if (least <= budget) {
-      const auto guess =
-          static_cast<std::uint32_t>(std::min<Bytes>((budget - least) / states, most));
-      candidates.push_back(largest(
-          affordable, guess, [&](std::uint32_t count) { return keep_all_peak(count) <= budget; }));
-    }
+    std::vector<Choice> choices{{unlimited, fitting(affordable)}};
     // More states may be worth computing other things again.
-    for (std::uint32_t count = affordable; count > 0; count /= 4) candidates.push_back(count);
-    candidates.push_back(0);
-    const std::uint32_t best = cheapest(candidates);
-    if (best != none) return set(best);
-    share_ = narrow_share();
-    candidates = {0};
-    for (std::uint32_t count = affordable; count > 0; count /= 4) candidates.push_back(count);
-    const std::uint32_t narrow = cheapest(candidates);
-    set(narrow != none ? narrow : 0);
+    for (std::uint32_t count = affordable; count > 0; count /= 4)
+      choices.push_back({unlimited, count});
+    choices.push_back({unlimited, 0});
+    // And where there are few, worth computing parts of steps again.
+    if (choices.front().count < std::min(most, few_states)) {
+      for (const Bytes share : shares()) {
+        share_ = share;
+        choices.push_back({share, fitting(affordable)});
+      }
+    }
+    Choice best = choices.back();  // where nothing fits, what takes least
+    double least_cost = std::numeric_limits<double>::infinity();
+    for (const Choice& choice : choices) {
+      share_ = choice.share;
+      const double cost = planned_cost(choice.count);
+      if (cost < least_cost) best = choice;
+      least_cost = std::min(least_cost, cost);
+    }
+    share_ = best.share;
+    set(best.count);
   }
 
  private:
-  void set(std::uint32_t count) {
-    for (const std::size_t i : flexible_) {
-      divisions_[i] = {std::min(count, most_snapshots(loops_[i].loop())), share_};
-      give_room(tape_, loops_[i], divisions_[i]);
-    }
+  struct Choice {
+    Bytes share;
+    std::uint32_t count;
+  };
+
+  /// As many states as fit beside everything else when nothing is computed again; 0 where that does
+  /// not fit.
+  std::uint32_t fitting(std::uint32_t affordable) {
+    const Bytes budget = options_.memory_budget;
+    const Bytes least = keep_all_peak(0);
+    if (least > budget) return 0;
+    Bytes states = 1;
+    for (const std::size_t i : flexible_) states += loops_[i].loop().codec().block().bytes;
+    const auto guess =
+        static_cast<std::uint32_t>(std::min<Bytes>((budget - least) / states, affordable));
+    return largest(affordable, guess,
+                   [&](std::uint32_t count) { return keep_all_peak(count) <= budget; });
   }
-  /// `none` where nothing fits.
-  std::uint32_t cheapest(std::span<const std::uint32_t> candidates) {
-    std::uint32_t best = none;
-    double least_cost = std::numeric_limits<double>::infinity();
-    for (const std::uint32_t count : candidates) {
-      const double cost = planned_cost(count);
-      if (cost < least_cost) best = count;
-      least_cost = std::min(least_cost, cost);
-    }
-    return best;
-  }
-  /// The largest share with which no states beside the first fit, or the smallest there is.
-  Bytes narrow_share() {
+  /// Shares of a step that are tried, the smallest there is last.
+  std::vector<Bytes> shares() const {
     Bytes low = 0;
     Bytes high = 0;
     for (const std::size_t i : flexible_) {
       low = std::max(low, smallest_share(loops_[i].gradients, request_.threads));
       high = std::max(high, largest_share(loops_[i].gradients, request_.threads));
     }
-    // To one part in a hundred: steps are planned anew for each share that is tried.
-    while (high - low > std::max<Bytes>(low / 100, 64)) {
-      const Bytes middle = low + (high - low) / 2;
-      share_ = middle;
-      (planned_cost(0) < std::numeric_limits<double>::infinity() ? low : high) = middle;
+    return shares_between(low, high);
+  }
+  void set(std::uint32_t count) {
+    for (const std::size_t i : flexible_) {
+      divisions_[i] = {std::min(count, most_snapshots(loops_[i].loop())), share_};
+      give_room(tape_, loops_[i], divisions_[i]);
     }
-    return low;
   }
   Bytes keep_all_peak(std::uint32_t count) {
     set(count);
@@ -149,8 +152,7 @@ class Search {
     options.simplify = may_simplify(options_);
     options.planner = keep_all();
     options.memory_budget = unlimited;
-    const Plan plan = plan_tape(tape_, request_, options).plan;
-    return packed_ ? plan.keep_all_peak : plan.predicted_peak();
+    return plan_tape(tape_, request_, options).plan.keep_all_peak;
   }
   /// Infinite where nothing fits the budget.
   double planned_cost(std::uint32_t count) {
@@ -169,7 +171,6 @@ class Search {
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
   Bytes share_ = unlimited;
-  bool packed_ = false;  // there is no room for loops to run at once
 };
 
 /// All that what loops are given depends on.
@@ -207,6 +208,7 @@ std::vector<std::uint64_t> signature_of(const Tape& tape, const LoweredStore::Re
 
 void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options) {
   loops_.clear();
+  withheld_ = 0;
   take_room_from_loops(tape);
   if (!has_loop_gradients(tape)) return;
   const Needs needs(tape, request.targets, request.supplied);
@@ -235,7 +237,12 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
   }
   for (std::size_t i = 0; i < loops.size(); ++i) {
     give_room(tape, loops[i], divisions[i]);
-    loops_.push_back(described(tape, loops[i], divisions[i]));
+    const Loop& loop = loops[i].loop();
+    if (!loop.has_condition()) {
+      withheld_ += snapshot_bytes(loop.snapshots(), loop) -
+                   snapshot_bytes(divisions[i].snapshots, loop);
+    }
+    loops_.push_back(described(tape, loops[i], divisions[i], request.threads));
   }
 }
 

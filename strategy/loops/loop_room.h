@@ -18,6 +18,8 @@ class LoopRoom {
   /// else, or as their own options say, and the others none. Throws `BudgetError` when a loop's own
   /// budget is too small.
   void give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options);
+  /// Bytes of states that the loops would hold beside what they were given last, if they held all.
+  Bytes withheld() const { return withheld_; }
   /// What was decided last.
   const std::vector<Report::Loop>& loops() const { return loops_; }
 
@@ -25,6 +27,7 @@ class LoopRoom {
   std::vector<std::uint64_t> signature_;  // of the last program, and what was asked of it
   std::vector<LoopDivision> divisions_;   // of its loops
   std::vector<Report::Loop> loops_;
+  Bytes withheld_ = 0;
 };
 
 }  // namespace palimpsest

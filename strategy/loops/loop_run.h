@@ -9,6 +9,7 @@ namespace palimpsest {
 // size is the share of a step, or 0 where it is unlimited, and the room in which states are held.
 
 inline ValueType share_type(Bytes share) {
+  internal_check(share > 0, "a step of a loop has no share of its memory");
   return {Shape{0, share == unlimited ? 0 : share}, DType::i64};
 }
 inline ValueType room_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64)}, DType::i64}; }

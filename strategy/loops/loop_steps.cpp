@@ -190,6 +190,11 @@ Bytes largest(const Loop& loop, const LoopGradient* gradient, F bytes) {
   return aligned(most);
 }
 
+/// Steps may differ: those that need more than the first are planned within twice as much.
+Bytes for_all_steps(Bytes first, const Loop& loop) {
+  return std::max(aligned(loop.options().step_memory), 2 * first + 4096);
+}
+
 }  // namespace
 
 std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
@@ -205,16 +210,13 @@ Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, B
   const Bytes first = largest(loop, gradient, [&](const StepPrograms& programs) {
     return programs.get(threads, share)->workspace();
   });
-  if (!loop.is_recorded_again()) return first;
-  if (share != unlimited) return share;
-  // Steps may differ: those that need more are planned within twice as much.
-  return std::max(aligned(loop.options().step_memory), 2 * first + 4096);
+  return loop.is_recorded_again() ? std::min(for_all_steps(first, loop), share) : first;
 }
 
 Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads) {
   const Bytes first = largest(
       loop, gradient, [&](const StepPrograms& programs) { return programs.smallest(threads); });
-  return loop.is_recorded_again() ? std::max(aligned(loop.options().step_memory), first) : first;
+  return loop.is_recorded_again() ? for_all_steps(first, loop) : first;
 }
 
 }  // namespace palimpsest

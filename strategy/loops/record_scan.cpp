@@ -1,5 +1,7 @@
 #include "strategy/loops/record_scan.h"
 
+#include <oneapi/tbb/task_arena.h>
+
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -67,7 +69,7 @@ void look(const RecordedStep& step, ValueId value, std::span<const Var> operands
   addresses.push_back(reinterpret_cast<std::byte*>(&number));
   const Buffer memory = allocate_buffer(program->workspace());
   StepRunner runner(program, {memory.get(), static_cast<std::size_t>(program->workspace())});
-  runner.run(addresses, {&to, 1}, 0);
+  tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, 0); });  // as it was planned
 }
 
 void require_condition(const RecordedStep& condition, const Where& where) {

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "strategy/fusion/signature.h"
+#include "strategy/loops/loop_room.h"
 
 namespace palimpsest {
 
-StepRunner& RecordedPrograms::find_or_plan(const std::shared_ptr<const Tape>& tape,
+StepRunner& RecordedPrograms::find_or_plan(const std::shared_ptr<Tape>& tape,
                                            const StepProgram::Wanted& wanted) {
   constexpr std::size_t most = 32;
   sign(*tape, threads_, signature_);
@@ -19,6 +20,8 @@ StepRunner& RecordedPrograms::find_or_plan(const std::shared_ptr<const Tape>& ta
     RunOptions options;
     options.memory_budget = std::ssize(memory_);
     options.simplify = false;  // by numbers that the next step may not have
+    const LoweredStore::Request request{wanted.results, wanted.backward_begins, {}, threads_};
+    LoopRoom().give(*tape, request, options);
     entries_.push_front(
         {signature_, wanted,
          std::make_unique<StepRunner>(

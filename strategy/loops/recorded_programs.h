@@ -17,8 +17,7 @@ class RecordedPrograms {
 
   /// A runner for what `tape` holds, valid until the next call. Throws `BudgetError` when no plan
   /// fits the memory.
-  StepRunner& find_or_plan(const std::shared_ptr<const Tape>& tape,
-                           const StepProgram::Wanted& wanted);
+  StepRunner& find_or_plan(const std::shared_ptr<Tape>& tape, const StepProgram::Wanted& wanted);
 
  private:
   struct Entry {

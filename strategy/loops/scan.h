@@ -43,8 +43,8 @@ struct LoopStep {
 /// step. Called once and run again while nothing it does depends on the number of the step or on
 /// values, else called for every step that is run, also for one that is run again: it must record
 /// the same for the same step and state, and loops of one tape that run at the same time call
-/// theirs at the same time. Values of the tape that it uses without being given them are captured,
-/// and get their gradients.
+/// theirs at the same time, as do two derivatives of one loop. Values of the tape that it uses
+/// without being given them are captured, and get their gradients.
 using LoopBody = std::function<LoopStep(std::span<const Var> state, std::span<const Var> inputs,
                                         const StepNumber& step)>;
 

@@ -65,6 +65,15 @@ TEST_CASE("serial nodes lie apart where there is room, and share memory where no
   for (std::size_t i = 0; i + 1 < workspaces.size(); ++i) {
     CHECK_FALSE(share_memory(workspaces[i], workspaces[i + 1]));
   }
+  // Memory of other things is not kept apart.
+  Graph followed = ensemble(2);
+  ValueId at = followed.targets()[0];
+  const Graph::Output large{.bytes = 64'000};
+  for (int k = 0; k < 50; ++k) {
+    at = followed.first_output(followed.add_node({&at, 1}, {&large, 1}, {.cost = 1}));
+  }
+  followed.add_target(at);
+  CHECK(make_plan(followed, *keep_all()).predicted_peak() < 4 * 64'000);
   const Plan tight = make_plan(graph, *keep_all(), narrow.predicted_peak());
   CHECK(tight.predicted_peak() == narrow.predicted_peak());
 }

@@ -42,6 +42,8 @@ TEST_CASE("gradients of a scan have the same bits within any budget, which is ke
       const Gradients found = backward(ring.loss, {.memory_budget = budget, .threads = threads});
       CHECK(found.report().measured_peak <= found.report().predicted_peak);
       CHECK(found.report().predicted_peak <= budget);
+      CHECK(found.report().keep_all_peak > most - 5'000);
+      CHECK(found.report().keep_all_peak < most + 5'000);
       CHECK(same_bits(found.loss(), expected.loss()));
       CHECK(same_bits(found[ring.u], expected[all.u]));
       CHECK(same_bits(found[ring.speed], expected[all.speed]));
