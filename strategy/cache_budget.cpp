@@ -11,20 +11,17 @@ bool has_caches(const Machine& machine) {
 
 Bytes budget_for_caches(const Machine& machine, Bytes budget,
                         const std::function<std::optional<WithinBudget>(Bytes)>& plan) {
-  if (!has_caches(machine)) return budget;
   const std::optional<WithinBudget> asked = plan(budget);
   if (!asked) return budget;
-  // What fits the caches, and shares of what there would be: other things move through them too.
-  std::set<Bytes, std::greater<>> candidates;
-  for (const Cache& cache : machine.caches) {
-    for (const Bytes part : {1, 2}) candidates.insert(cache.bytes / part);
-  }
-  for (Bytes part = 2; part <= 32; part *= 2) candidates.insert(asked->peak / part);
-  const Bytes smallest = machine.caches.front().bytes;
   // A model that is not exact should not make a program compute more for little.
   constexpr double worth = 0.97;
   Bytes best = budget;
   double least = asked->seconds * worth;
+  if (asked->near_seconds >= least) return budget;
+  // What fits the caches, and shares of what there would be: other things move through them too.
+  std::set<Bytes, std::greater<>> candidates{asked->peak / 2, asked->peak / 8};
+  for (const Cache& cache : machine.caches) candidates.insert(cache.bytes);
+  const Bytes smallest = machine.caches.front().bytes;
   for (const Bytes candidate : candidates) {
     if (candidate >= asked->peak || candidate <= smallest) continue;
     const std::optional<WithinBudget> within = plan(candidate);

@@ -65,17 +65,17 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
 
 Bytes cache_budget(const Tape& tape, const LoweredStore::Request& request,
                    const RunOptions& options) {
+  if (!has_caches(options.machine)) return options.memory_budget;
+  // Of one form: what it shows is how much is gained by staying in the caches.
+  LoweredStore store;
+  LoweredStore::Program& program = *store.find_or_make(tape, request);
+  const LoweredStore::Form form{may_fuse(options), may_simplify(options)};
+  const Graph& graph = program.get(tape, request, form)->graph();
   const auto plan = [&](Bytes budget) -> std::optional<WithinBudget> {
-    RunOptions within = options;
-    within.memory_budget = budget;
-    try {
-      const Planned planned = plan_tape(tape, request, within);
-      return WithinBudget{
-          planned.plan.predicted_peak(),
-          seconds_in_caches(planned.lowered->graph(), planned.plan, options.machine)};
-    } catch (const BudgetError&) {
-      return {};
-    }
+    const std::optional<Plan> found = find_plan(graph, *planner_of(options), budget);
+    if (!found) return {};
+    return WithinBudget{found->predicted_peak(), found->simulation.cost,
+                        seconds_in_caches(graph, *found, options.machine)};
   };
   return budget_for_caches(options.machine, options.memory_budget, plan);
 }

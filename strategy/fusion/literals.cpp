@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
-#include <cstring>
+#include <span>
 #include <vector>
 
 #include "autodiff/execute.h"
@@ -34,8 +34,9 @@ std::optional<double> number_in(const Operand& operand) {
     if (!std::isfinite(number)) return {};
     if (std::integral<T> && std::abs(number) > 0x1p53) return {};
     const T back = convert_element<T>(number);
+    const auto bytes = std::as_bytes(std::span(&back, 1));
     for (std::int64_t i = 0; i < operand.elements(); ++i) {
-      if (std::memcmp(&elements[i], &back, sizeof(T)) != 0) return {};
+      if (!std::ranges::equal(std::as_bytes(std::span(&elements[i], 1)), bytes)) return {};
     }
     return number;
   });

@@ -239,8 +239,8 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
     give_room(tape, loops[i], divisions[i]);
     const Loop& loop = loops[i].loop();
     if (!loop.has_condition()) {
-      withheld_ += snapshot_bytes(loop.snapshots(), loop) -
-                   snapshot_bytes(divisions[i].snapshots, loop);
+      withheld_ +=
+          snapshot_bytes(loop.snapshots(), loop) - snapshot_bytes(divisions[i].snapshots, loop);
     }
     loops_.push_back(described(tape, loops[i], divisions[i], request.threads));
   }
