@@ -5,36 +5,11 @@
 #include "checkpoint/chains/two_tier.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
-#include "tests/strategy/loops/loops.h"
+#include "tests/strategy/loops/spilling_ring.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest {
 namespace {
-
-constexpr DiskCosts cheap{3, 2};
-constexpr DiskCosts nearly_free{0.01, 0.01};
-
-/// Steps on a ring; a body that asks for its number is recorded, and counted, at every step.
-struct Ring {
-  Tape tape;
-  Var u = tape.parameter(wave(100));
-  Var speed = tape.parameter(number(0.2));
-  std::uint64_t calls = 0;
-  std::function<void(std::int64_t)> before_step = nullptr;
-  Var loss;
-
-  Ring(std::int64_t steps, const LoopOptions& options, bool again = false) {
-    const Var end = scan(
-        u, steps,
-        [this, again](const Var& x, const StepNumber& n) {
-          ++calls;
-          if (again && before_step) before_step(n);
-          return ring_step(again && n % 3 == 0 ? x * 0.99 : x, speed);
-        },
-        options);
-    loss = sum(end * end);
-  }
-};
 
 /// The same until the wave is small.
 struct Decay {
@@ -322,82 +297,6 @@ TEST_CASE("a step that does nothing may be kept on disk") {
       scan(u, 100, [](const Var& x, const StepNumber&) { return x; }, {.spill = directory.path()});
   const Gradients found = backward(sum(end * end), {.memory_budget = 100'000});
   CHECK(same_bits(found[u], backward(sum(u * u))[u]));
-}
-
-TEST_CASE("a run with a disk that fails leaves no file") {
-  const TemporaryDirectory directory;
-  const auto gradients = [&](std::function<void(std::uint64_t, std::int64_t)> harm) {
-    Ring ring(60, {.memory_budget = 31'000, .spill = directory.path(), .disk_costs = nearly_free},
-              true);
-    ring.calls = 0;
-    ring.before_step = [&](std::int64_t n) { harm(ring.calls, n); };
-    backward(ring.loss);
-  };
-  SECTION("by the body, on the way forward and back") {
-    for (const std::uint64_t call : {30, 60, 62, 80}) {
-      bool had_file = false;
-      const auto harm = [&](std::uint64_t calls, std::int64_t) {
-        if (calls != call) return;
-        had_file = !directory.files().empty();
-        throw std::runtime_error("enough");
-      };
-      CHECK_THROWS_WITH(gradients(harm), "enough");
-      CHECK(had_file);
-      CHECK(directory.files().empty());
-    }
-  }
-  SECTION("by a file that is cut short, changed or gone") {
-    for (const int kind : {0, 1, 2}) {
-      CAPTURE(kind);
-      const auto harm = [&](std::uint64_t calls, std::int64_t) {
-        if (calls != 62) return;
-        const std::string path = directory.files().at(0);
-        if (kind == 0) std::filesystem::resize_file(path, 100);
-        if (kind == 2) std::filesystem::remove(path);
-        if (kind != 1) return;
-        std::FILE* const file = std::fopen(path.c_str(), "r+b");
-        for (long at = 0; std::fseek(file, at, SEEK_SET) == 0 && at < 20'000; at += 64) {
-          std::fputc(0x55, file);
-        }
-        std::fclose(file);
-      };
-      CHECK_THROWS_AS(gradients(harm), FileError);
-      CHECK(directory.files().empty());
-    }
-  }
-}
-
-TEST_CASE("a file that is cut short fails every derivative that reads it") {
-  const TemporaryDirectory directory;
-  for (int k = 0; k < 10; ++k) {
-    Tape tape;
-    const Var u = tape.parameter(wave(100));
-    const Var c = tape.parameter(number(0.2));
-    std::atomic<int> calls = 0;
-    const Var end =
-        scan(u, 60,
-             [&](const Var& x, const StepNumber& n) {
-               if (++calls == 62) std::filesystem::resize_file(directory.files().at(0), 100);
-               return ring_step(n % 3 == 0 ? x * 0.99 : x, c);
-             },
-             {.memory_budget = 31'000, .spill = directory.path(), .disk_costs = nearly_free});
-    const Var both[] = {gradient(sum(end * end), u), gradient(sum(sin(end)), c)};
-    CHECK_THROWS_AS(evaluate(both, {.threads = 2}), FileError);
-    CHECK(directory.files().empty());
-  }
-}
-
-TEST_CASE("a directory that is none is an error before any work") {
-  Tape tape;
-  const Var u = tape.parameter(wave(100));
-  const auto body = [](const Var& x, const StepNumber&) { return sin(x); };
-  try {
-    scan(u, 10, body, {.spill = "/nowhere/at/all"});
-    FAIL("no error");
-  } catch (const FileError& error) {
-    CHECK_THAT(error.what(), Catch::Matchers::Contains("/nowhere/at/all") &&
-                                 Catch::Matchers::Contains("spill_test.cpp"));
-  }
 }
 
 }  // namespace
