@@ -145,14 +145,14 @@ TEST_CASE("loops with a disk: costs are measured where they are not given") {
 
 TEST_CASE("loops with a disk nest, and have second derivatives") {
   const TemporaryDirectory directory;
-  std::size_t most_files = 0;
+  std::atomic<bool> has_file = false;  // loops at once call their bodies at once
   const auto run = [&](const LoopOptions& outer, const LoopOptions& inner) {
     Tape tape;
     const Var u = tape.parameter(wave(60));
     const Var end = scan(
         u, 40,
         [&](const Var& x, const StepNumber& n) {
-          most_files = std::max(most_files, directory.files().size());
+          if (!directory.files().empty()) has_file = true;
           const Var start = n % 2 == 0 ? x : sin(x);
           return scan(
               start, 60, [](const Var& y, const StepNumber&) { return ring_step(y, mean(y)); },
@@ -171,7 +171,7 @@ TEST_CASE("loops with a disk nest, and have second derivatives") {
                           .disk_costs = nearly_free};
   CHECK(same_bits(run({}, inner), expected));
   CHECK(same_bits(run(outer, inner), expected));
-  CHECK(most_files > 0);
+  CHECK(has_file);
   CHECK(directory.files().empty());
 }
 
