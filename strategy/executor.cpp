@@ -1,6 +1,5 @@
 #include "strategy/executor.h"
 
-#include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
@@ -64,9 +63,7 @@ void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
     if (alone_) {
       run_serially();
     } else {
-      // Who waits here must not take up other work: a run may be a step of a loop, and the other
-      // work another loop.
-      tbb::this_task_arena::isolate([&] { run_in_parallel(); });
+      run_in_parallel();
     }
   } catch (...) {
     end();

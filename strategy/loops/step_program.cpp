@@ -1,5 +1,7 @@
 #include "strategy/loops/step_program.h"
 
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -92,7 +94,12 @@ void StepRunner::carry_out(const Tape& tape, std::span<std::byte* const> argumen
   settings.threads = program_->threads();
   settings.round = round;
   settings.same_tape = again;
-  executor_.run(tape, meter_, &arena_, settings);
+  if (executor_.instructions().any_long() && settings.threads > 1) {
+    // Who waits in a step must not take up other work meanwhile, such as another loop.
+    tbb::this_task_arena::isolate([&] { executor_.run(tape, meter_, &arena_, settings); });
+  } else {
+    executor_.run(tape, meter_, &arena_, settings);
+  }
   for (std::size_t i = 0; i < results.size(); ++i) {
     const StepProgram::Result& result = program_->results_[i];
     const std::byte* from = nullptr;
