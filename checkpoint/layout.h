@@ -42,8 +42,7 @@ Layout lay_out(const Graph& graph, const Schedule& schedule, Bytes enough = 0);
 /// A layout in which what serial nodes work in, and what they are the last to read, shares no
 /// memory with that of the next eight of them, or at least four, two or one, so that those can run
 /// at once that do not depend on each other. Nothing where there are none, where that takes more
-/// than `enough` bytes, and where it takes a quarter more than the `packed` bytes of another
-/// layout.
+/// than `enough` bytes, and where it takes more than twice the `packed` bytes of another layout.
 std::optional<Layout> lay_out_apart(const Graph& graph, const Schedule& schedule, Bytes packed,
                                     Bytes enough);
 

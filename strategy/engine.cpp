@@ -127,7 +127,6 @@ Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
 Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tape,
                                  const LoweredStore::Request& request, const RunOptions& options) {
   const std::uint64_t made = plans.made();
-
   bool known = false;
   const auto attempt = [&](LoweredStore::Form form, bool hurried) -> std::optional<Found> {
     const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);

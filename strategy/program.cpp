@@ -212,7 +212,6 @@ Report Runner::report() const {
                             program.options.profile);
   report.loops = program.loops;
   report.keep_all_peak += program.withheld;
-  report.budget = program.options.memory_budget;
   report.planning_seconds = program.planning_seconds;
   report.plan_reused = state_->round > 1;
   report.run_seconds = state_->run_seconds;

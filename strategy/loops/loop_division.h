@@ -11,8 +11,6 @@ namespace palimpsest {
 struct LoopDivision {
   std::uint32_t snapshots = 0;  ///< states held beside the first
   Bytes share = unlimited;      ///< the budget that a step is planned in
-
-  bool operator==(const LoopDivision&) const = default;
 };
 
 /// Bytes that either part of a loop takes beside what states are held in.

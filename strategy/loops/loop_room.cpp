@@ -76,58 +76,44 @@ class Search {
 
   void run() {
     std::uint32_t most = 0;
-    Bytes states = 0;
     for (const std::size_t i : flexible_) {
       const Loop& loop = loops_[i].loop();
       most = std::max(most, most_snapshots(loop));
-      states += loop.codec().block().bytes;
+      state_bytes_ += loop.codec().block().bytes;
     }
-    states = std::max<Bytes>(states, 1);
-    const Bytes budget = options_.memory_budget;
-    const auto affordable = static_cast<std::uint32_t>(std::min<Bytes>(budget / states, most));
-    if (affordable == most && keep_all_peak(most) <= budget) return;
-    std::vector<Choice> choices{{unlimited, fitting(affordable)}};
+    state_bytes_ = std::max<Bytes>(state_bytes_, 1);
+    const auto affordable =
+        static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most}));
+    if (affordable == most && keep_all_peak({most}) <= options_.memory_budget) return;
+    std::vector<LoopDivision> choices{{fitting(affordable, unlimited)}};
     // More states may be worth computing other things again.
-    for (std::uint32_t count = affordable; count > 0; count /= 4)
-      choices.push_back({unlimited, count});
-    choices.push_back({unlimited, 0});
+    for (std::uint32_t count = affordable; count > 0; count /= 4) choices.push_back({count});
+    choices.push_back({0});
     // And where there are few, worth computing parts of steps again.
-    if (choices.front().count < std::min(most, few_states)) {
-      for (const Bytes share : shares()) {
-        share_ = share;
-        choices.push_back({share, fitting(affordable)});
-      }
+    if (choices.front().snapshots < std::min(most, few_states)) {
+      for (const Bytes share : shares()) choices.push_back({fitting(affordable, share), share});
     }
-    Choice best = choices.back();  // where nothing fits, what takes least
+    LoopDivision best = choices.back();  // where nothing fits, what takes least
     double least_cost = std::numeric_limits<double>::infinity();
-    for (const Choice& choice : choices) {
-      share_ = choice.share;
-      const double cost = planned_cost(choice.count);
+    for (const LoopDivision& choice : choices) {
+      const double cost = planned_cost(choice);
       if (cost < least_cost) best = choice;
       least_cost = std::min(least_cost, cost);
     }
-    share_ = best.share;
-    set(best.count);
+    set(best);
   }
 
  private:
-  struct Choice {
-    Bytes share;
-    std::uint32_t count;
-  };
-
   /// As many states as fit beside everything else when nothing is computed again; 0 where that does
   /// not fit.
-  std::uint32_t fitting(std::uint32_t affordable) {
+  std::uint32_t fitting(std::uint32_t most, Bytes share) {
     const Bytes budget = options_.memory_budget;
-    const Bytes least = keep_all_peak(0);
+    const Bytes least = keep_all_peak({0, share});
     if (least > budget) return 0;
-    Bytes states = 1;
-    for (const std::size_t i : flexible_) states += loops_[i].loop().codec().block().bytes;
     const auto guess =
-        static_cast<std::uint32_t>(std::min<Bytes>((budget - least) / states, affordable));
-    return largest(affordable, guess,
-                   [&](std::uint32_t count) { return keep_all_peak(count) <= budget; });
+        static_cast<std::uint32_t>(std::min((budget - least) / state_bytes_, Bytes{most}));
+    return largest(most, guess,
+                   [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
   }
   /// Shares of a step that are tried, the smallest there is last.
   std::vector<Bytes> shares() const {
@@ -139,14 +125,15 @@ class Search {
     }
     return shares_between(low, high);
   }
-  void set(std::uint32_t count) {
+  void set(const LoopDivision& division) {
     for (const std::size_t i : flexible_) {
-      divisions_[i] = {std::min(count, most_snapshots(loops_[i].loop())), share_};
+      divisions_[i] = division;
+      divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
       give_room(tape_, loops_[i], divisions_[i]);
     }
   }
-  Bytes keep_all_peak(std::uint32_t count) {
-    set(count);
+  Bytes keep_all_peak(const LoopDivision& division) {
+    set(division);
     RunOptions options = options_;
     options.fuse = may_fuse(options_);
     options.simplify = may_simplify(options_);
@@ -155,8 +142,8 @@ class Search {
     return plan_tape(tape_, request_, options).plan.keep_all_peak;
   }
   /// Infinite where nothing fits the budget.
-  double planned_cost(std::uint32_t count) {
-    set(count);
+  double planned_cost(const LoopDivision& division) {
+    set(division);
     try {
       return plan_tape(tape_, request_, options_).plan.simulation.cost;
     } catch (const BudgetError&) {
@@ -170,7 +157,7 @@ class Search {
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
-  Bytes share_ = unlimited;
+  Bytes state_bytes_ = 0;  // of one state of each of these
 };
 
 /// All that what loops are given depends on.

@@ -177,10 +177,6 @@ class RecordedSteps final : public LoopSteps {
   std::vector<bool> untouched_;
 };
 
-}  // namespace
-
-namespace {
-
 /// The largest that `bytes` gives for the programs of a part of the loop.
 template <class F>
 Bytes largest(const Loop& loop, const LoopGradient* gradient, F bytes) {

@@ -6,7 +6,6 @@
 #include "strategy/loops/loop_run.h"
 
 namespace palimpsest {
-
 namespace {
 
 /// Carries out `schedule` until a step is to be reversed.
