@@ -49,17 +49,23 @@ TEST_CASE("states kept in half the bytes: twice as many, and gradients nearly ri
   }
 }
 
+/// The sine again and again, until no element is above 0.3.
+Var decayed(const Var& u, const LoopOptions& options) {
+  return while_loop(
+             {&u, 1}, [](std::span<const Var> x, const StepNumber&) { return max(x[0]) > 0.3; },
+             [](std::span<const Var> x, std::span<const Var>, const StepNumber&) {
+               return LoopStep{{sin(x[0])}};
+             },
+             options)
+      .state[0];
+}
+
 TEST_CASE("states kept in half the bytes: loops whose length nobody knows") {
   const auto run = [](const LoopOptions& options, Bytes budget) {
     Tape tape;
     const Var u = tape.parameter(wave(1'000));
-    const WhileResult loop = while_loop(
-        {&u, 1}, [](std::span<const Var> x, const StepNumber&) { return max(x[0]) > 0.3; },
-        [](std::span<const Var> x, std::span<const Var>, const StepNumber&) {
-          return LoopStep{{sin(x[0])}};
-        },
-        options);
-    return backward(sum(loop.state[0] * loop.state[0]), {.memory_budget = budget})[u].clone();
+    const Var end = decayed(u, options);
+    return backward(sum(end * end), {.memory_budget = budget})[u].clone();
   };
   const double difference =
       largest_difference(run({.codec = Codec::half}, 150'000), run({}, unlimited));
@@ -91,13 +97,8 @@ TEST_CASE("states kept in half the bytes: two derivatives have the same bits in 
   const auto run = [&] {
     Tape tape;
     const Var u = tape.parameter(wave(1'000));
-    const WhileResult loop = while_loop(
-        {&u, 1}, [](std::span<const Var> x, const StepNumber&) { return max(x[0]) > 0.3; },
-        [](std::span<const Var> x, std::span<const Var>, const StepNumber&) {
-          return LoopStep{{sin(x[0])}};
-        },
-        {.spill = directory.path(), .disk_costs = DiskCosts{3, 2}, .codec = Codec::half});
-    const Var end = loop.state[0];
+    const Var end = decayed(
+        u, {.spill = directory.path(), .disk_costs = DiskCosts{3, 2}, .codec = Codec::half});
     const Var both[] = {gradient(sum(end * end), u), gradient(sum(sin(end)), u)};
     evaluate(both, {.memory_budget = 150'000, .threads = 2});
     return std::pair(both[0].value().clone(), both[1].value().clone());

@@ -151,6 +151,44 @@ TEST_CASE("loops and checkpoints mix") {
   }
 }
 
+/// The gradient of a sum over trajectories that do not depend on each other.
+struct Ensemble {
+  Tape tape;
+  Var speed = tape.parameter(number(0.2));
+  Var loss;
+
+  Ensemble() {
+    for (int k = 0; k < 4; ++k) {
+      const Var start = tape.constant(wave(200)) * (0.5 + 0.1 * k);
+      const Var end =
+          scan(start, 60, [this](const Var& x, const StepNumber&) { return ring_step(x, speed); });
+      loss = k == 0 ? sum(end * end) : loss + sum(end * end);
+    }
+  }
+};
+
+TEST_CASE("loops that run at once: the same bits, within any budget, in memory of their own") {
+  Ensemble one;
+  const Gradients expected = backward(one.loss, {.threads = 1});
+  Bytes all = 0;
+  for (const int threads : {2, 3}) {
+    Ensemble several;
+    const Gradients found = backward(several.loss, {.threads = threads});
+    CHECK(same_bits(found[several.speed], expected[one.speed]));
+    all = found.report().measured_peak;
+    CHECK(all > expected.report().measured_peak);
+    CHECK(all <= 2 * expected.report().measured_peak);
+    for (const Bytes budget : {all / 6, all / 3, all / 2, all - 1}) {
+      CAPTURE(threads, budget);
+      Ensemble within;
+      const Gradients some = backward(within.loss, {.memory_budget = budget, .threads = threads});
+      CHECK(some.report().measured_peak <= some.report().predicted_peak);
+      CHECK(some.report().predicted_peak <= budget);
+      CHECK(same_bits(some[within.speed], expected[one.speed]));
+    }
+  }
+}
+
 TEST_CASE("an inner loop keeps a budget of its own") {
   const auto run = [](const LoopOptions& inner) {
     Tape tape;

@@ -133,7 +133,7 @@ TEST_CASE("loops with a disk: lengths that nobody knows") {
   }
 }
 
-TEST_CASE("loops with a disk: costs are measured where they are not given") {
+TEST_CASE("loops with a disk: costs are measured where they are not given, before any work") {
   const TemporaryDirectory directory;
   Ring all(200, {});
   const Gradients expected = backward(all.loss);
@@ -141,6 +141,12 @@ TEST_CASE("loops with a disk: costs are measured where they are not given") {
   const Gradients found = backward(ring.loss, {.memory_budget = 30'000});
   CHECK(same_bits(found[ring.u], expected[all.u]));
   CHECK(directory.files().empty());
+  const std::string gone = directory.path() + "/gone";
+  std::filesystem::create_directory(gone);
+  Ring other(200, {.spill = gone});
+  std::filesystem::remove(gone);
+  CHECK_THROWS_AS(plan_backward(other.loss, {.memory_budget = 30'000}), FileError);
+  CHECK_NOTHROW(plan_backward(other.loss));  // which needs no disk
 }
 
 TEST_CASE("loops with a disk nest, and have second derivatives") {
