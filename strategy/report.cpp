@@ -73,6 +73,7 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
       stream << ", " << loop.disk_writes << " written to disk and " << loop.disk_reads << " read";
     }
     if (loop.step_budget > 0) stream << ", a step within " << bytes(loop.step_budget);
+    if (loop.ahead > 0) stream << ", " << loop.ahead << " made ahead";
     stream << (loop.recorded_again ? ", recorded one by one" : "") << '\n';
   }
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("

@@ -61,7 +61,9 @@ struct Report {
     /// them; 0 where the length was not known.
     std::uint64_t disk_writes = 0;
     std::uint64_t disk_reads = 0;
-    Bytes step_budget = 0;        ///< that a step was planned in; 0 where it keeps all it makes
+    Bytes step_budget = 0;  ///< that a step was planned in; 0 where it keeps all it makes
+    /// States that were computed again at a time, at most, while other steps were reversed.
+    std::uint32_t ahead = 0;
     bool recorded_again = false;  ///< every step was recorded for itself
   };
   std::vector<Loop> loops;

@@ -30,14 +30,14 @@ void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outpu
 }
 
 void Advance::carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,
-                        const Parts* outputs, std::uint32_t last) {
+                        const Parts* outputs, const Addresses* reversed) {
   using Kind = ChainAction::Kind;
   if (action.kind == Kind::store) return held.store(action, state_);
   if (action.kind == Kind::restore) return restore(held.restore(action), action.step);
   // States are made where they are held.
   const Addresses* target = nullptr;
   if (next.kind == Kind::store) target = held.place_for(next);
-  if (next.kind == Kind::reverse && action.step == last) target = &held.last();
+  if (next.kind == Kind::reverse) target = reversed;
   to(action.step, target, outputs);
 }
 

@@ -19,10 +19,10 @@ class Advance {
   /// Runs the steps before `step`; the last of them makes the state in `target` when there is one.
   void to(std::uint32_t step, const Addresses* target, const Parts* outputs = nullptr);
 
-  /// Carries out an action that reverses no step, and is followed by `next`. State `last` is left
-  /// in its place among the states held.
+  /// Carries out an action that reverses no step, and is followed by `next`. A state that is to be
+  /// reversed next is made in `reversed`, if that is given.
   void carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,
-                 const Parts* outputs = nullptr, std::uint32_t last = none);
+                 const Parts* outputs = nullptr, const Addresses* reversed = nullptr);
 
  private:
   const Loop& loop_;

@@ -6,6 +6,7 @@
 
 #include "autodiff/execute.h"
 #include "checkpoint/machine.h"
+#include "strategy/loops/loop_ahead.h"
 #include "strategy/loops/loop_steps.h"
 
 namespace palimpsest {
@@ -13,10 +14,10 @@ namespace {
 
 Bytes fixed_forward(const Loop& loop) { return 2 * loop.state().bytes; }
 
-Bytes fixed_backward(const LoopGradient& gradient) {
+Bytes fixed_backward(const LoopGradient& gradient, std::uint32_t ahead) {
   const Loop& loop = gradient.loop();
-  return 2 * loop.state().bytes + decoded_bytes(loop) + 2 * gradient.adjoints().bytes +
-         gradient.sums().bytes;
+  return 2 * (Bytes{ahead} + 1) * loop.state().bytes + decoded_bytes(loop) +
+         2 * gradient.adjoints().bytes + gradient.sums().bytes;
 }
 
 }  // namespace
@@ -24,11 +25,12 @@ Bytes fixed_backward(const LoopGradient& gradient) {
 Bytes decoded_bytes(const Loop& loop) { return loop.codec().is_exact() ? 0 : loop.state().bytes; }
 
 Bytes forward_memory(const Loop& loop, int threads, Bytes share) {
-  return fixed_forward(loop) + step_memory(loop, nullptr, threads, share);
+  return fixed_forward(loop) + step_memory(loop, nullptr, threads, share, false);
 }
 
-Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share) {
-  return fixed_backward(gradient) + step_memory(gradient.loop(), &gradient, threads, share);
+Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead) {
+  return fixed_backward(gradient, ahead) +
+         step_memory(gradient.loop(), &gradient, threads, share, ahead > 0);
 }
 
 Bytes smallest_share(std::span<const LoopGradient* const> gradients, int threads) {
@@ -40,9 +42,9 @@ Bytes smallest_share(std::span<const LoopGradient* const> gradients, int threads
 }
 
 Bytes largest_share(std::span<const LoopGradient* const> gradients, int threads) {
-  Bytes share = step_memory(gradients[0]->loop(), nullptr, threads, unlimited);
+  Bytes share = step_memory(gradients[0]->loop(), nullptr, threads, unlimited, false);
   for (const LoopGradient* gradient : gradients) {
-    share = std::max(share, step_memory(gradient->loop(), gradient, threads, unlimited));
+    share = std::max(share, step_memory(gradient->loop(), gradient, threads, unlimited, false));
   }
   return share;
 }
@@ -59,11 +61,13 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest) {
 namespace {
 
 /// What the derivative of a loop takes, its forward part included.
-double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
+double seconds_of(const LoopGradient& gradient, const LoopDivision& division, int threads) {
   const Loop& loop = gradient.loop();
   const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
+  const double saved = division.ahead > 0 ? seconds_saved_ahead(gradient, division, threads) : 0;
   return work.steps() * palimpsest::seconds_of(loop.advance().cost(division.share)) +
-         loop.likely_steps() * palimpsest::seconds_of(gradient.backward().cost(division.share));
+         loop.likely_steps() * palimpsest::seconds_of(gradient.backward().cost(division.share)) -
+         saved;
 }
 
 }  // namespace
@@ -72,22 +76,31 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const Loop& loop = gradients[0]->loop();
   const Bytes budget = loop.options().memory_budget;
   if (budget == unlimited) return {loop.snapshots()};
-  const auto beside_states = [&](Bytes share) {
+  const auto beside_states = [&](Bytes share, std::uint32_t ahead) {
     Bytes bytes = forward_memory(loop, threads, share);
     for (const LoopGradient* gradient : gradients) {
-      bytes = std::max(bytes, backward_memory(*gradient, threads, share));
+      bytes = std::max(bytes, backward_memory(*gradient, threads, share, ahead));
     }
     return bytes;
   };
   std::optional<LoopDivision> best;
-  const auto attempt = [&](Bytes share) {
-    const Bytes room = budget - beside_states(share);
+  const auto attempt_with = [&](Bytes share, std::uint32_t ahead) {
+    const Bytes room = budget - beside_states(share, ahead);
     if (room < snapshot_bytes(0, loop)) return;
     const std::uint32_t fitting = snapshots_in(room, loop);
     const LoopDivision division{
-        loop.has_condition() ? fitting : std::min(fitting, loop.snapshots()), share};
-    if (best && seconds_of(*gradients[0], *best) <= seconds_of(*gradients[0], division)) return;
+        loop.has_condition() ? fitting : std::min(fitting, loop.snapshots()), share, ahead};
+    if (best &&
+        seconds_of(*gradients[0], *best, threads) <= seconds_of(*gradients[0], division, threads)) {
+      return;
+    }
     best = division;
+  };
+  const auto attempt = [&](Bytes share) {
+    attempt_with(share, 0);
+    if (!best || best->share != share) return;
+    const std::uint32_t ahead = states_ahead(*gradients[0], *best, threads);
+    if (ahead > 0) attempt_with(share, ahead);
   };
   attempt(unlimited);
   if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
@@ -95,7 +108,7 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
   std::ranges::for_each(shares, attempt);
   if (best) return *best;
-  const Bytes least = beside_states(shares.back()) + snapshot_bytes(0, loop);
+  const Bytes least = beside_states(shares.back(), 0) + snapshot_bytes(0, loop);
   throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
                         std::to_string(budget) +
                         " bytes is too small; its steps and one state held take " +

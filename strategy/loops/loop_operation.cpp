@@ -29,7 +29,8 @@ const LoopGradient& gradient_of(const Attributes& attributes) {
 
 /// What either operation below was given with the plan.
 Bytes room_given(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
-Bytes share_given(const NodeView& node) { return share_in(node.output(node.output_count() - 2)); }
+ValueType steps_given(const NodeView& node) { return node.output(node.output_count() - 2); }
+Bytes share_given(const NodeView& node) { return share_in(steps_given(node)); }
 
 Cost times(const Cost& cost, double count) { return {cost.flops * count, cost.bytes * count}; }
 
@@ -85,7 +86,7 @@ const Operation scan_adjoint_operation{
     .workspace =
         [](const NodeView& node, int threads) {
           return backward_workspace(gradient_of(node.attributes()), room_given(node),
-                                    share_given(node), threads);
+                                    steps_given(node), threads);
         },
     .overwrites =
         [](const NodeView& node, std::size_t output) {
@@ -141,7 +142,7 @@ void pull_back_loop(const Pullback& p) {
     if (wanted.outputs[i]) operands.push_back(p.adjoint(states + i));
   }
   if (returned.empty()) return;
-  types.push_back(share_type(unlimited));
+  types.push_back(steps_type(unlimited, 0));
   types.push_back(p.output(p.output_count() - 1).type());
   const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(wanted), p.where());
   const Var first = p.tape().record(scan_adjoint_operation, operands, types,
@@ -162,7 +163,7 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
     types.push_back({shape, type.dtype});
   }
   if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
-  types.push_back(share_type(unlimited));
+  types.push_back(steps_type(unlimited, 0));
   types.push_back(room_type(0));
   const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
   std::vector<Var> made;
@@ -195,7 +196,7 @@ void give_room(Tape& tape, const RecordedLoop& loop, const LoopDivision& divisio
   const auto give = [&](NodeId node) {
     const ValueId room = room_of(tape, node);
     tape.resize(room, room_type(snapshot_bytes(division.snapshots, loop.loop())).shape);
-    tape.resize(room - 1, share_type(division.share).shape);
+    tape.resize(room - 1, steps_type(division.share, division.ahead).shape);
   };
   give(loop.forward);
   std::ranges::for_each(loop.backward, give);
@@ -206,7 +207,8 @@ void take_room_from_loops(Tape& tape) {
     if (!tape.operation(node).has_room) continue;
     const ValueId room = room_of(tape, node);
     if (tape.shape(room)[0] > 0) tape.resize(room, room_type(0).shape);
-    if (tape.shape(room - 1)[1] > 0) tape.resize(room - 1, share_type(unlimited).shape);
+    const ValueType usual = steps_type(unlimited, 0);
+    if (tape.type(room - 1) != usual) tape.resize(room - 1, usual.shape);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "strategy/forms.h"
 #include "strategy/fusion/needs.h"
 #include "strategy/fusion/signature.h"
+#include "strategy/loops/loop_ahead.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_run.h"
 #include "strategy/profile.h"
@@ -33,6 +34,7 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
                       .steps = loop.steps(),
                       .states = LoopLayout(room, loop).snapshots + 1,
                       .step_budget = is_whole ? 0 : division.share,
+                      .ahead = division.ahead,
                       .recorded_again = loop.is_recorded_again()};
   if (loop.steps() > 0) {
     // The last step is run once more: what depends on the loop is differentiated before it is.
@@ -101,19 +103,45 @@ class Search {
       least_cost = std::min(least_cost, cost);
     }
     set(best);
+    const LoopDivision ahead = with_ahead(best);
+    if (ahead.ahead > 0 && planned_cost(ahead) - saved() < least_cost) return;
+    set(best);
   }
 
  private:
   /// As many states as fit beside everything else when nothing is computed again; 0 where that does
   /// not fit.
-  std::uint32_t fitting(std::uint32_t most, Bytes share) {
+  std::uint32_t fitting(std::uint32_t most, Bytes share, std::uint32_t ahead = 0) {
     const Bytes budget = options_.memory_budget;
-    const Bytes least = keep_all_peak({0, share});
+    const Bytes least = keep_all_peak({0, share, ahead});
     if (least > budget) return 0;
     const auto guess =
         static_cast<std::uint32_t>(std::min((budget - least) / state_bytes_, Bytes{most}));
-    return largest(most, guess,
-                   [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
+    return largest(most, guess, [&](std::uint32_t count) {
+      return keep_all_peak({count, share, ahead}) <= budget;
+    });
+  }
+  /// The same, some states given up for making others ahead, if that pays in all loops.
+  LoopDivision with_ahead(LoopDivision division) {
+    for (const std::size_t i : flexible_) {
+      for (const LoopGradient* gradient : loops_[i].gradients) {
+        division.ahead =
+            std::max(division.ahead, states_ahead(*gradient, divisions_[i], request_.threads));
+      }
+    }
+    if (division.ahead > 0)
+      division.snapshots = fitting(division.snapshots, division.share, division.ahead);
+    return division;
+  }
+  /// Seconds that making states ahead saves.
+  double saved() const {
+    double sum = 0;
+    for (const std::size_t i : flexible_) {
+      for (const LoopGradient* gradient : loops_[i].gradients) {
+        sum += seconds_saved_ahead(*gradient, divisions_[i], request_.threads);
+      }
+    }
+    return sum;
   }
   /// Shares of a step that are tried, the smallest there is last.
   std::vector<Bytes> shares() const {
@@ -129,6 +157,7 @@ class Search {
     for (const std::size_t i : flexible_) {
       divisions_[i] = division;
       divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
+      if (loops_[i].loop().is_recorded_again()) divisions_[i].ahead = 0;
       give_room(tape_, loops_[i], divisions_[i]);
     }
   }

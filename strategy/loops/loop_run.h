@@ -6,18 +6,22 @@
 namespace palimpsest {
 
 // The last two outputs of either part are decided with the plan: one without elements, whose second
-// size is the share of a step, or 0 where it is unlimited, and the room in which states are held.
+// size is the share of a step, or 0 where it is unlimited, and whose third says how many
+// states are made ahead, and the room in which states are held.
 
-inline ValueType share_type(Bytes share) {
+inline ValueType steps_type(Bytes share, std::uint32_t ahead) {
   internal_check(share > 0, "a step of a loop has no share of its memory");
-  return {Shape{0, share == unlimited ? 0 : share}, DType::i64};
+  return {Shape{0, share == unlimited ? 0 : share, std::int64_t{ahead}}, DType::i64};
 }
 inline ValueType room_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64)}, DType::i64}; }
 inline Bytes share_in(const ValueType& type) {
   return type.shape[1] == 0 ? unlimited : type.shape[1];
 }
-inline Bytes share_in(std::span<const Operand> outputs) {
-  return share_in(outputs[outputs.size() - 2].type);
+inline std::uint32_t ahead_in(const ValueType& type) {
+  return static_cast<std::uint32_t>(type.shape[2]);
+}
+inline const ValueType& steps_type(std::span<const Operand> outputs) {
+  return outputs[outputs.size() - 2].type;
 }
 
 /// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, the
@@ -30,6 +34,7 @@ void run_forward(const Loop& loop, const KernelCall& call);
 /// asked for of state, inputs and captured, the share, and the room, used up. Where that is empty
 /// it makes the snapshots itself.
 void run_backward(const LoopGradient& gradient, const KernelCall& call);
-Bytes backward_workspace(const LoopGradient& gradient, Bytes room, Bytes share, int threads);
+Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueType& steps,
+                         int threads);
 
 }  // namespace palimpsest

@@ -28,18 +28,25 @@ Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
 
 namespace {
 
+Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
+  return aligned(loop.advance().get(threads, share)->workspace());
+}
+
 /// Steps that are all run by the programs of the first.
 class PlannedSteps final : public LoopSteps {
  public:
   PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
-               std::span<std::byte> memory, int threads, Bytes share)
+               std::span<std::byte> memory, int threads, Bytes share, bool ahead)
       : arguments_(arguments),
+        reversed_(arguments),
         whole_((gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
                memory) {
     if (gradient == nullptr) {
       if (loop.has_condition()) goes_on_.emplace(loop.goes_on().get(threads, share), memory);
       return;
     }
+    if (ahead)
+      memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
     reversing_.emplace(gradient->backward().get(threads, share), memory);
     untouched_ = gradient->untouched();
   }
@@ -56,14 +63,15 @@ class PlannedSteps final : public LoopSteps {
   }
   void backward(std::uint32_t step, const Addresses& state, const Addresses& adjoints,
                 const Addresses& results) override {
-    Addresses& all = arguments_.of(step, state);
+    Addresses& all = reversed_.of(step, state);
     all.insert(all.end(), adjoints.begin(), adjoints.end());
-    reversing_->run(all, results, arguments_.round_of(step));
+    reversing_->run(all, results, reversed_.round_of(step));
   }
   const std::vector<bool>& untouched() const override { return untouched_; }
 
  private:
   LoopArguments& arguments_;
+  LoopArguments reversed_;  // those of a step run backward
   StepRunner whole_;
   std::optional<StepRunner> reversing_;
   std::optional<StepRunner> goes_on_;
@@ -195,14 +203,19 @@ Bytes for_all_steps(Bytes first, const Loop& loop) {
 
 std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
-                                      int threads, Bytes share) {
+                                      int threads, Bytes share, bool ahead) {
   if (loop.is_recorded_again()) {
     return std::make_unique<RecordedSteps>(loop, gradient, arguments, memory, threads);
   }
-  return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share);
+  return std::make_unique<PlannedSteps>(loop, gradient, arguments, memory, threads, share, ahead);
 }
 
-Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share) {
+Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
+                  bool ahead) {
+  if (ahead) {
+    return advance_bytes(loop, threads, share) +
+           aligned(gradient->backward().get(threads, share)->workspace());
+  }
   const Bytes first = largest(loop, gradient, [&](const StepPrograms& programs) {
     return programs.get(threads, share)->workspace();
   });

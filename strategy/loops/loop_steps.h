@@ -45,11 +45,13 @@ class LoopSteps {
 };
 
 /// The steps of `loop` forward, and of `gradient` backward unless that is null. `memory` holds as
-/// many bytes as `step_memory` says for the same `share`, the budget that a step is planned in.
+/// many bytes as `step_memory` says for the same `share`, the budget that a step is planned in, and
+/// the same `ahead`: one step may run forward while another one runs backward.
 std::unique_ptr<LoopSteps> make_steps(const Loop& loop, const LoopGradient* gradient,
                                       LoopArguments& arguments, std::span<std::byte> memory,
-                                      int threads, Bytes share);
-Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share);
+                                      int threads, Bytes share, bool ahead);
+Bytes step_memory(const Loop& loop, const LoopGradient* gradient, int threads, Bytes share,
+                  bool ahead);
 /// The smallest share.
 Bytes smallest_share(const Loop& loop, const LoopGradient* gradient, int threads);
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "checkpoint/chains/periodic.h"
-#include "strategy/loops/advance.h"
 #include "strategy/loops/loop_adjoints.h"
 #include "strategy/loops/loop_run.h"
+#include "strategy/loops/reverse_steps.h"
 
 namespace palimpsest {
 namespace {
@@ -20,32 +20,15 @@ void skip_sweep(Schedule& schedule, HeldStates& held) {
   }
 }
 
-/// Carries out what is left of it.
-template <class Schedule, class F>
-void reverse_all(Schedule& schedule, HeldStates& held, Advance& advance, F reverse) {
-  for (std::optional<ChainAction> action = schedule.next(); action;) {
-    const ChainAction now = *std::exchange(action, schedule.next());
-    if (now.kind != ChainAction::Kind::reverse) {
-      advance.carry_out(now, *action, held);
-      continue;
-    }
-    if constexpr (requires { schedule.next_read(); }) {
-      const bool follows = action && action->tier == ChainAction::Tier::disk;
-      const std::optional<ChainAction> read = follows ? action : schedule.next_read();
-      if (read) held.prefetch(*read);
-    }
-    reverse(now.step);
-  }
-}
-
 }  // namespace
 
-Bytes backward_workspace(const LoopGradient& gradient, Bytes room, Bytes share, int threads) {
-  if (room > 0) return backward_memory(gradient, threads, share);
+Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueType& steps,
+                         int threads) {
+  if (room > 0) return backward_memory(gradient, threads, share_in(steps), ahead_in(steps));
   const LoopGradient* const alone = &gradient;
   const LoopDivision own = own_division({&alone, 1}, threads);
   return snapshot_bytes(own.snapshots, gradient.loop()) +
-         backward_memory(gradient, threads, own.share);
+         backward_memory(gradient, threads, own.share, own.ahead);
 }
 
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
@@ -62,14 +45,18 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   std::span<std::byte> room = memory_of(spent);
   bool are_given = !room.empty() && steps > 0;
   const bool are_shared = are_given && spent.data != snapshots.data;
-  Bytes share = share_in(call.outputs);
+  Bytes share = share_in(steps_type(call.outputs));
+  std::uint32_t ahead = ahead_in(steps_type(call.outputs));
   if (room.empty()) {
     const LoopGradient* const alone = &gradient;
     const LoopDivision own = own_division({&alone, 1}, call.threads);
     room = cut.take(snapshot_bytes(own.snapshots, loop));
     share = own.share;
+    ahead = own.ahead;
   }
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
+  std::vector<Addresses> blocks_ahead;
+  for (std::uint32_t i = 0; i < 2 * ahead; ++i) blocks_ahead.push_back(cut.take(loop.state()));
   HeldStates held(loop, arguments.first(), room, cut.take(decoded_bytes(loop)));
   if (are_shared) {
     const Bytes end = held.layout().last + loop.state().bytes;
@@ -77,7 +64,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   }
   const auto runs =
       make_steps(loop, &gradient, arguments,
-                 cut.take(step_memory(loop, &gradient, call.threads, share)), call.threads, share);
+                 cut.take(step_memory(loop, &gradient, call.threads, share, ahead > 0)),
+                 call.threads, share, ahead > 0);
 
   auto handover = std::make_shared<LoopHandover>();
   if (are_given && held.layout().has_header) {
@@ -92,17 +80,21 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   }
   StateHashes* const hashes = loop.options().check ? &handover->hashes : nullptr;
   Advance advance(loop, *runs, arguments.first(), blocks[0], blocks[1], hashes);
-  const auto reverse = [&](std::uint32_t step) {
+  const auto reverse = [&](std::uint32_t step, const Addresses& state) {
     const Addresses& given = adjoints.given(step);
-    runs->backward(step, advance.state(), given, adjoints.results(step));
+    runs->backward(step, state, given, adjoints.results(step));
+  };
+  const auto reverse_rest = [&](auto& schedule) {
+    if (ahead == 0) return reverse_steps(schedule, held, advance, reverse);
+    reverse_steps_ahead(schedule, held, advance, loop.state(), blocks_ahead, reverse);
   };
   const auto reverse_known = [&](auto schedule) {
     if (are_given) {
       skip_sweep(schedule, held);
       advance.restore(steps == 1 ? arguments.first() : held.last(), steps - 1);
-      reverse(steps - 1);
+      reverse(steps - 1, advance.state());
     }
-    reverse_all(schedule, held, advance, reverse);
+    reverse_rest(schedule);
   };
   const auto hold = [&](const ChainAction& store) {
     if (are_given) return held.recall(store);
@@ -114,14 +106,14 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
     PeriodicSnapshots chosen(held.slots(), loop.disk()->costs());
     while (chosen.steps() < steps) std::ranges::for_each(chosen.before_step(), hold);
     PeriodicReversal schedule(chosen);
-    reverse_all(schedule, held, advance, reverse);
+    reverse_rest(schedule);
   } else if (loop.has_condition()) {
     OnlineSnapshots chosen(held.slots());
     while (chosen.steps() < steps) {
       if (const std::optional<ChainAction> store = chosen.before_step()) hold(*store);
     }
     OnlineReversal schedule(chosen);
-    reverse_all(schedule, held, advance, reverse);
+    reverse_rest(schedule);
   } else if (disk) {
     reverse_known(loop.disk()->schedule(steps, held.slots()));
   } else {

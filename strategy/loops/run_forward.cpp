@@ -8,13 +8,12 @@
 namespace palimpsest {
 namespace {
 
-/// Carries out `schedule` until a step is to be reversed.
+/// Carries out `schedule` until a step is to be reversed, the last, whose state is left there.
 template <class Schedule>
-void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& outputs,
-           std::uint32_t last) {
+void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& outputs) {
   for (ChainAction action = *schedule.next(); action.kind != ChainAction::Kind::reverse;) {
     const ChainAction now = std::exchange(action, *schedule.next());
-    advance.carry_out(now, action, held, &outputs, last);
+    advance.carry_out(now, action, held, &outputs, &held.last());
   }
 }
 
@@ -56,10 +55,10 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
-  const Bytes share = share_in(call.outputs);
-  const auto steps =
-      make_steps(loop, nullptr, arguments,
-                 cut.take(step_memory(loop, nullptr, call.threads, share)), call.threads, share);
+  const Bytes share = share_in(steps_type(call.outputs));
+  const auto steps = make_steps(loop, nullptr, arguments,
+                                cut.take(step_memory(loop, nullptr, call.threads, share, false)),
+                                call.threads, share, false);
   const Parts outputs(call.outputs.subspan(loop.state_count(), loop.output_count()), loop.steps());
   const Addresses last = addresses_of(call.outputs.first(loop.state_count()));
   const std::span<std::byte> room = memory_of(call.outputs.back());
@@ -74,11 +73,10 @@ void run_forward(const Loop& loop, const KernelCall& call) {
     *call.outputs[loop.state_count()].as<std::int64_t>() = count;
   } else {
     if (held && loop.steps() > 0) {
-      const std::uint32_t at_end = loop.steps() - 1;
       if (held->layout().disk) {
-        sweep(loop.disk()->schedule(loop.steps(), held->slots()), *held, advance, outputs, at_end);
+        sweep(loop.disk()->schedule(loop.steps(), held->slots()), *held, advance, outputs);
       } else {
-        sweep(BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs, at_end);
+        sweep(BinomialSchedule(loop.steps(), held->slots()), *held, advance, outputs);
       }
     }
     advance.to(loop.steps(), &last, &outputs);

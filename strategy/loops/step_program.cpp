@@ -21,6 +21,10 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   request.results_elsewhere = true;
   auto [lowered, plan] = plan_tape(*tape_, request, options);
   seconds_ = plan.simulation.cost;
+  const Graph& graph = lowered->graph();
+  for (NodeId unit = 0; unit < graph.node_count(); ++unit) {
+    longest_seconds_ = std::max(longest_seconds_, graph.cost(unit));
+  }
   compute_overhead_ = plan.compute_overhead();
   instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan);
 

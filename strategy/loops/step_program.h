@@ -32,6 +32,8 @@ class StepProgram {
   int threads() const { return threads_; }
   /// What a run is predicted to take.
   double seconds() const { return seconds_; }
+  /// The same of its longest kernel.
+  double longest_seconds() const { return longest_seconds_; }
   /// Extra work as a fraction of computing everything once.
   double compute_overhead() const { return compute_overhead_; }
   /// False for an argument that a run does not look at.
@@ -53,6 +55,7 @@ class StepProgram {
   std::shared_ptr<const Tape> tape_;
   int threads_;
   double seconds_ = 0;
+  double longest_seconds_ = 0;
   double compute_overhead_ = 0;
   std::shared_ptr<const Instructions> instructions_;
   std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them

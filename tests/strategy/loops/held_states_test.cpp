@@ -13,7 +13,7 @@ Tensor gradient_of_ring(std::int64_t steps, DType dtype, const LoopOptions& loop
   const Var speed = tape.parameter(number(0.2, dtype));
   const Var end =
       scan(u, steps, [&](const Var& x, const StepNumber&) { return ring_step(x, speed); }, loop);
-  const Gradients gradients = backward(sum(end * end), {.memory_budget = budget});
+  const Gradients gradients = backward(sum(end * end), {.memory_budget = budget, .threads = 1});
   CHECK(gradients.report().measured_peak <= budget);
   if (states != nullptr) *states = gradients.report().loops.at(0).states;
   return gradients[u].to(DType::f64);

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <oneapi/tbb/parallel_invoke.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <atomic>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "strategy/loops/advance.h"
+
+namespace palimpsest {
+
+/// Begins to read what `schedule`, of which `next` is at hand, restores next, if it is on disk.
+template <class Schedule>
+void prefetch_next(const Schedule& schedule, const std::optional<ChainAction>& next,
+                   HeldStates& held) {
+  if constexpr (requires { schedule.next_read(); }) {
+    const bool follows = next && next->tier == ChainAction::Tier::disk;
+    const std::optional<ChainAction> read = follows ? next : schedule.next_read();
+    if (read) held.prefetch(*read);
+  }
+}
+
+/// Carries out what is left of a schedule; `reverse(step, state)` is its steps'.
+template <class Schedule, class Reverse>
+void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Reverse reverse) {
+  for (std::optional<ChainAction> action = schedule.next(); action;) {
+    const ChainAction now = *std::exchange(action, schedule.next());
+    if (now.kind == ChainAction::Kind::reverse) {
+      prefetch_next(schedule, action, held);
+      reverse(now.step, advance.state());
+    } else {
+      advance.carry_out(now, *action, held);
+    }
+  }
+}
+
+/// The same while another thread, if one is free, makes the states of the steps to reverse next.
+/// They lie in `blocks`: in one half those that are being reversed, in the other one those that are
+/// made, which are not more than that, and no more than one once nothing else is left to do.
+template <class Schedule, class Reverse>
+void reverse_steps_ahead(Schedule& schedule, HeldStates& held, Advance& advance,
+                         const StateBlock& block, std::span<const Addresses> blocks,
+                         Reverse reverse) {
+  struct Ready {
+    std::uint32_t step;
+    const Addresses* state;
+  };
+  std::vector<Ready> at_hand;
+  std::vector<Ready> made;
+  std::span<const Addresses> now_free = blocks.first(blocks.size() / 2);
+  std::span<const Addresses> then_free = blocks.subspan(now_free.size(), now_free.size());
+  std::optional<ChainAction> action = schedule.next();
+  std::atomic<bool> is_awaited = true;
+  const auto make = [&] {
+    while (action && made.size() < now_free.size() && !(is_awaited && !made.empty())) {
+      const ChainAction now = *std::exchange(action, schedule.next());
+      const Addresses& where = now_free[made.size()];
+      if (now.kind == ChainAction::Kind::reverse) {
+        block.copy(advance.state(), where);
+        made.push_back({now.step, &where});
+        prefetch_next(schedule, action, held);
+      } else {
+        advance.carry_out(now, *action, held, nullptr, &where);
+      }
+    }
+  };
+  const auto reverse_those_at_hand = [&] {
+    for (const Ready& ready : at_hand) reverse(ready.step, *ready.state);
+    is_awaited = true;
+  };
+  for (make(); !made.empty();) {
+    at_hand.swap(made);
+    made.clear();
+    std::swap(now_free, then_free);
+    is_awaited = false;
+    // Who waits here must not take up other work meanwhile, such as another loop.
+    tbb::this_task_arena::isolate([&] { tbb::parallel_invoke(reverse_those_at_hand, make); });
+  }
+}
+
+}  // namespace palimpsest
