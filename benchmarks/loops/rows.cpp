@@ -127,6 +127,36 @@ void ensemble(State& state) {
   state.counters["agree"] = one == two;
 }
 
+/// The gradient of one loop whose steps are too small to be divided.
+void ahead(State& state) {
+  constexpr std::int64_t steps = 20'000;
+  std::uint32_t states = 0;
+  const auto gradient = [&](int threads) {
+    Tape tape;
+    const Var c = tape.parameter(Tensor::scalar(Ring::speed, DType::f64));
+    const Var end = scan(tape.constant(ring_start()), steps, [&](const Var& u, const StepNumber&) {
+      return u - c * sin(u - roll(u, 1, 0));
+    });
+    const Gradients found =
+        backward(sum(end * end), {.memory_budget = budget / 8, .threads = threads});
+    states = found.report().loops.at(0).ahead;
+    return found[c].item();
+  };
+  Turns turns;
+  double one = 0;
+  double two = 0;
+  turns.add_once("one", [&] { one = gradient(1); });
+  turns.add_once("two", [&] { two = gradient(2); });
+  for (auto _ : state) {
+    turns.take(8);
+    state.SetIterationTime(turns.seconds("two"));
+  }
+  state.counters["one_thread"] = turns.seconds("one");
+  state.counters["times_as_fast"] = turns.ratio("one", "two");
+  state.counters["ahead"] = states;
+  state.counters["agree"] = one == two;
+}
+
 }  // namespace
 
 void register_by_hand() {
@@ -157,6 +187,10 @@ void register_million() {
       ->Unit(benchmark::kMillisecond)
       ->Iterations(1)
       ->UseManualTime();
+  benchmark::RegisterBenchmark("ahead", ahead)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->UseManualTime();
   benchmark::RegisterBenchmark("million", million)
       ->Unit(benchmark::kMillisecond)
       ->Iterations(1)
@@ -168,6 +202,9 @@ void claim_million(const Results& results, Claims& claims) {
                   "");
   claims.at_least("the gradient of eight trajectories on two threads", 1.6,
                   results.counter("ensemble", "times_as_fast"), "times as fast");
+  claims.at_least("ahead: one and two threads agree", 1, results.counter("ahead", "agree"), "");
+  claims.at_least("the gradient of one loop of small steps on two threads", 1,
+                  results.counter("ahead", "times_as_fast"), "times as fast");
   claims.at_most("peak of a million steps", 1, results.counter("million", "of_budget"),
                  "of the budget of 16 MiB");
   claims.at_most("resident growth from ten thousand steps to a million", 1_MiB,

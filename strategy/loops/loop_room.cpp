@@ -121,8 +121,10 @@ class Search {
       return keep_all_peak({count, share, ahead}) <= budget;
     });
   }
-  /// The same, some states given up for making others ahead, if that pays in all loops.
+  /// The same, some states given up for making others ahead, unless there are as many loops as
+  /// threads, which may run at once.
   LoopDivision with_ahead(LoopDivision division) {
+    if (std::ssize(loops_) >= request_.threads) return division;
     for (const std::size_t i : flexible_) {
       for (const LoopGradient* gradient : loops_[i].gradients) {
         division.ahead =
