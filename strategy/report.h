@@ -62,7 +62,7 @@ struct Report {
     std::uint64_t disk_writes = 0;
     std::uint64_t disk_reads = 0;
     Bytes step_budget = 0;  ///< that a step was planned in; 0 where it keeps all it makes
-    /// States that were computed again at a time, at most, while other steps were reversed.
+    /// Most states made by another thread while the steps of as many were reversed.
     std::uint32_t ahead = 0;
     bool recorded_again = false;  ///< every step was recorded for itself
   };

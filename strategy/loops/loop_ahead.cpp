@@ -5,14 +5,19 @@
 namespace palimpsest {
 namespace {
 
-/// What `schedule` takes less where up to `most` states are made ahead, in the unit of the two
-/// durations.
+/// What a chain's reversal takes, where a step takes so many seconds forward and backward and up to
+/// `ahead` states are made while others are reversed. Of a long chain only the last steps are
+/// looked at, and taken for all.
 template <class Schedule>
-double saved(Schedule schedule, std::uint32_t most, double forward, double backward) {
+double reversal(Schedule schedule, std::uint32_t steps, std::uint32_t ahead, double forward,
+                double backward) {
   using Kind = ChainAction::Kind;
-  // What is run before the next step is reversed; the first sweep is another part's.
+  constexpr std::uint32_t most_steps = 1 << 16;
+  constexpr double calling = 2e-6;  // another thread
   std::optional<ChainAction> action = schedule.next();
+  // The first sweep is another part's.
   while (action && action->kind != Kind::reverse) action = schedule.next();
+  // Goes on to the next reversal, if there is one, from the one at hand.
   const auto make_next = [&] {
     double seconds = 0;
     std::uint32_t at = 0;
@@ -23,46 +28,79 @@ double saved(Schedule schedule, std::uint32_t most, double forward, double backw
     }
     return seconds;
   };
-  double sum = 0;
-  for (std::uint32_t at_hand = 1; action;) {
-    double made_in = 0;
-    std::uint32_t made = 0;
-    while (action && made < most && (made == 0 || made_in < backward * at_hand)) {
-      made_in += make_next();
-      ++made;
-    }
-    sum += std::min(made_in, backward * at_hand);
-    at_hand = made;
+  double seconds = 0;
+  std::uint32_t reversed = 0;
+  if (ahead == 0) {
+    for (; action && reversed < most_steps; ++reversed) seconds += backward + make_next();
+    return reversed == 0 ? 0 : seconds / reversed * steps;
   }
-  return sum;
+  std::uint32_t made = 0;
+  for (std::uint32_t at_hand = 1; at_hand > 0 && reversed < most_steps; at_hand = made) {
+    const double reversing = backward * at_hand;
+    double making = 0;
+    for (made = 0; made < ahead && (made == 0 || making < reversing); ++made) {
+      making += make_next();
+      if (!action) break;
+    }
+    seconds += std::max(making, reversing) + calling;
+    reversed += at_hand;
+  }
+  return seconds / reversed * steps;
 }
 
 }  // namespace
 
-std::uint32_t states_ahead(const LoopGradient& gradient, const LoopDivision& division,
-                           int threads) {
-  constexpr double short_time = 1e-5;  // calling a thread takes a microsecond or two
-  constexpr double long_time = 5e-5;   // kernels that take longer are divided among threads
-  constexpr std::uint32_t part = 8;    // for one state made, one at hand, and what is left pays
-  const std::uint32_t ahead = std::min(division.snapshots / part, 64u);
-  if (threads == 1 || ahead < 2 || gradient.loop().is_recorded_again()) return 0;
-  const StepProgram& backward = *gradient.backward().get(threads, division.share);
-  const bool is_short = ahead * backward.seconds() < short_time;
-  return is_short || backward.longest_seconds() >= long_time ? 0 : ahead;
+std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
+                           const LoopDivision& division, int threads) {
+  constexpr double long_time = 5e-5;  // kernels that take longer are divided among threads
+  constexpr double serial_share = 0.75;
+  constexpr std::uint32_t part = 8;  // of the states: twice as many are given up
+  constexpr std::uint32_t most = 64;
+  const Loop& loop = gradients[0]->loop();
+  const bool all = !loop.has_condition() && division.snapshots >= loop.snapshots();
+  const std::uint32_t ahead = std::min(division.snapshots / part, most);
+  if (all || ahead < 2 || loop.is_recorded_again() || loop.state().bytes == 0) return 0;
+  const auto leaves_threads_idle = [&](const LoopGradient* gradient) {
+    const StepProgram& step = *gradient->backward().get(threads, division.share);
+    return step.longest_seconds() < long_time &&
+           step.serial_seconds() >= serial_share * step.seconds();
+  };
+  return std::ranges::all_of(gradients, leaves_threads_idle) ? ahead : 0;
 }
 
-double seconds_saved_ahead(const LoopGradient& gradient, const LoopDivision& division,
-                           int threads) {
-  const Loop& loop = gradient.loop();
+double reversal_seconds(std::span<const LoopGradient* const> gradients,
+                        const LoopDivision& division, int threads) {
+  const Loop& loop = gradients[0]->loop();
   const double forward = loop.advance().get(threads, division.share)->seconds();
-  const double backward = gradient.backward().get(threads, division.share)->seconds();
   const LoopLayout layout(snapshot_bytes(division.snapshots, loop), loop);
   const std::uint32_t steps = loop.likely_steps();
-  if (layout.disk && !loop.has_condition()) {
-    return saved(loop.disk()->schedule(steps, layout.snapshots + 1), division.ahead, forward,
-                 backward);
+  double sum = 0;
+  for (const LoopGradient* gradient : gradients) {
+    const double backward = gradient->backward().get(threads, division.share)->seconds();
+    const auto add = [&](auto schedule) {
+      sum += reversal(std::move(schedule), steps, division.ahead, forward, backward);
+    };
+    if (layout.disk && !loop.has_condition()) {
+      add(loop.disk()->schedule(steps, layout.snapshots + 1));
+    } else {
+      add(BinomialSchedule(steps, layout.snapshots + 1));
+    }
   }
-  return saved(BinomialSchedule(steps, layout.snapshots + 1), division.ahead, forward, backward);
+  return sum;
+}
+
+LoopDivision divided_for_ahead(std::span<const LoopGradient* const> gradients,
+                               const LoopDivision& division, int threads) {
+  const Loop& loop = gradients[0]->loop();
+  LoopDivision other = division;
+  other.ahead = states_ahead(gradients, division, threads);
+  if (other.ahead == 0) return division;
+  const Bytes room = loop.options().memory_budget - bytes_beside_states(gradients, other, threads);
+  if (room < snapshot_bytes(0, loop)) return division;
+  other.snapshots = std::min(snapshots_in(room, loop), division.snapshots);
+  const bool pays =
+      reversal_seconds(gradients, other, threads) < reversal_seconds(gradients, division, threads);
+  return pays ? other : division;
 }
 
 }  // namespace palimpsest

@@ -6,7 +6,6 @@
 
 #include "autodiff/execute.h"
 #include "checkpoint/machine.h"
-#include "strategy/loops/loop_ahead.h"
 #include "strategy/loops/loop_steps.h"
 
 namespace palimpsest {
@@ -31,6 +30,15 @@ Bytes forward_memory(const Loop& loop, int threads, Bytes share) {
 Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead) {
   return fixed_backward(gradient, ahead) +
          step_memory(gradient.loop(), &gradient, threads, share, ahead > 0);
+}
+
+Bytes bytes_beside_states(std::span<const LoopGradient* const> gradients,
+                          const LoopDivision& division, int threads) {
+  Bytes bytes = forward_memory(gradients[0]->loop(), threads, division.share);
+  for (const LoopGradient* gradient : gradients) {
+    bytes = std::max(bytes, backward_memory(*gradient, threads, division.share, division.ahead));
+  }
+  return bytes;
 }
 
 Bytes smallest_share(std::span<const LoopGradient* const> gradients, int threads) {
@@ -61,13 +69,11 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest) {
 namespace {
 
 /// What the derivative of a loop takes, its forward part included.
-double seconds_of(const LoopGradient& gradient, const LoopDivision& division, int threads) {
+double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
   const Loop& loop = gradient.loop();
   const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));
-  const double saved = division.ahead > 0 ? seconds_saved_ahead(gradient, division, threads) : 0;
   return work.steps() * palimpsest::seconds_of(loop.advance().cost(division.share)) +
-         loop.likely_steps() * palimpsest::seconds_of(gradient.backward().cost(division.share)) -
-         saved;
+         loop.likely_steps() * palimpsest::seconds_of(gradient.backward().cost(division.share));
 }
 
 }  // namespace
@@ -76,31 +82,18 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const Loop& loop = gradients[0]->loop();
   const Bytes budget = loop.options().memory_budget;
   if (budget == unlimited) return {loop.snapshots()};
-  const auto beside_states = [&](Bytes share, std::uint32_t ahead) {
-    Bytes bytes = forward_memory(loop, threads, share);
-    for (const LoopGradient* gradient : gradients) {
-      bytes = std::max(bytes, backward_memory(*gradient, threads, share, ahead));
-    }
-    return bytes;
+  const auto beside_states = [&](Bytes share) {
+    return bytes_beside_states(gradients, {.share = share}, threads);
   };
   std::optional<LoopDivision> best;
-  const auto attempt_with = [&](Bytes share, std::uint32_t ahead) {
-    const Bytes room = budget - beside_states(share, ahead);
+  const auto attempt = [&](Bytes share) {
+    const Bytes room = budget - beside_states(share);
     if (room < snapshot_bytes(0, loop)) return;
     const std::uint32_t fitting = snapshots_in(room, loop);
     const LoopDivision division{
-        loop.has_condition() ? fitting : std::min(fitting, loop.snapshots()), share, ahead};
-    if (best &&
-        seconds_of(*gradients[0], *best, threads) <= seconds_of(*gradients[0], division, threads)) {
-      return;
-    }
+        loop.has_condition() ? fitting : std::min(fitting, loop.snapshots()), share};
+    if (best && seconds_of(*gradients[0], *best) <= seconds_of(*gradients[0], division)) return;
     best = division;
-  };
-  const auto attempt = [&](Bytes share) {
-    attempt_with(share, 0);
-    if (!best || best->share != share) return;
-    const std::uint32_t ahead = states_ahead(*gradients[0], *best, threads);
-    if (ahead > 0) attempt_with(share, ahead);
   };
   attempt(unlimited);
   if (best && best->snapshots >= std::min(few_states, loop.snapshots())) return *best;
@@ -108,7 +101,7 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const std::vector<Bytes> shares = shares_between(smallest, largest_share(gradients, threads));
   std::ranges::for_each(shares, attempt);
   if (best) return *best;
-  const Bytes least = beside_states(shares.back(), 0) + snapshot_bytes(0, loop);
+  const Bytes least = beside_states(shares.back()) + snapshot_bytes(0, loop);
   throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
                         std::to_string(budget) +
                         " bytes is too small; its steps and one state held take " +

@@ -17,6 +17,9 @@ struct LoopDivision {
 /// Bytes that either part of a loop takes beside what states are held in.
 Bytes forward_memory(const Loop& loop, int threads, Bytes share);
 Bytes backward_memory(const LoopGradient& gradient, int threads, Bytes share, std::uint32_t ahead);
+/// The most that any part takes beside what states are held in.
+Bytes bytes_beside_states(std::span<const LoopGradient* const> gradients,
+                          const LoopDivision& division, int threads);
 /// Where a state is decoded.
 Bytes decoded_bytes(const Loop& loop);
 
@@ -32,9 +35,8 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest);
 
 /// How a loop divides the budget of its own; `gradients` are its backward parts, one at least. As
 /// many states are held as there is room for beside a step that keeps all it makes; where these are
-/// few, beside one planned in a share, if that is faster. Some are given up for making others
-/// ahead where that is faster. Without a budget all states. Throws `BudgetError` when it is too
-/// small for one state and the smallest share.
+/// few, beside one planned in a share, if that is faster; none is made ahead. Without a budget all
+/// states. Throws `BudgetError` when it is too small for one state and the smallest share.
 LoopDivision own_division(std::span<const LoopGradient* const> gradients, int threads);
 
 }  // namespace palimpsest

@@ -61,6 +61,13 @@ std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
   return low;
 }
 
+/// True when there are more threads than backward parts, which may run at once.
+bool leaves_threads_idle(std::span<const RecordedLoop> loops, int threads) {
+  std::ptrdiff_t parts = 0;
+  for (const RecordedLoop& loop : loops) parts += std::ssize(loop.gradients);
+  return parts < threads;
+}
+
 /// Looks for the number of states, the same for all loops without a budget of their own, with which
 /// the whole program costs least within its budget. Where these are few, steps are planned in
 /// shares too.
@@ -74,7 +81,8 @@ class Search {
         options_(options),
         loops_(loops),
         divisions_(divisions),
-        flexible_(std::move(flexible)) {}
+        flexible_(std::move(flexible)),
+        ahead_(loops.size()) {}
 
   void run() {
     std::uint32_t most = 0;
@@ -103,45 +111,40 @@ class Search {
       least_cost = std::min(least_cost, cost);
     }
     set(best);
-    const LoopDivision ahead = with_ahead(best);
-    if (ahead.ahead > 0 && planned_cost(ahead) - saved() < least_cost) return;
-    set(best);
+    if (leaves_threads_idle(loops_, request_.threads)) make_states_ahead(best);
   }
 
  private:
   /// As many states as fit beside everything else when nothing is computed again; 0 where that does
   /// not fit.
-  std::uint32_t fitting(std::uint32_t most, Bytes share, std::uint32_t ahead = 0) {
+  std::uint32_t fitting(std::uint32_t most, Bytes share) {
     const Bytes budget = options_.memory_budget;
-    const Bytes least = keep_all_peak({0, share, ahead});
+    const Bytes least = keep_all_peak({0, share});
     if (least > budget) return 0;
     const auto guess =
         static_cast<std::uint32_t>(std::min((budget - least) / state_bytes_, Bytes{most}));
-    return largest(most, guess, [&](std::uint32_t count) {
-      return keep_all_peak({count, share, ahead}) <= budget;
-    });
+    return largest(most, guess,
+                   [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
   }
-  /// The same, some states given up for making others ahead, unless there are as many loops as
-  /// threads, which may run at once.
-  LoopDivision with_ahead(LoopDivision division) {
-    if (std::ssize(loops_) >= request_.threads) return division;
+  /// Gives up some states for making others ahead, where nothing but loops computes anything again,
+  /// if they are faster then.
+  void make_states_ahead(const LoopDivision& division) {
+    if (keep_all_peak(division) > options_.memory_budget) return;
+    const double before = reversal_seconds();
     for (const std::size_t i : flexible_) {
-      for (const LoopGradient* gradient : loops_[i].gradients) {
-        division.ahead =
-            std::max(division.ahead, states_ahead(*gradient, divisions_[i], request_.threads));
-      }
+      ahead_[i] = states_ahead(loops_[i].gradients, divisions_[i], request_.threads);
     }
-    if (division.ahead > 0)
-      division.snapshots = fitting(division.snapshots, division.share, division.ahead);
-    return division;
+    if (std::ranges::count(ahead_, 0u) == std::ssize(ahead_)) return;
+    const std::uint32_t fewer = fitting(division.snapshots, division.share);
+    const bool fits = keep_all_peak({fewer, division.share}) <= options_.memory_budget;
+    if (fits && reversal_seconds() < before) return;
+    std::ranges::fill(ahead_, 0);
+    set(division);
   }
-  /// Seconds that making states ahead saves.
-  double saved() const {
+  double reversal_seconds() const {
     double sum = 0;
     for (const std::size_t i : flexible_) {
-      for (const LoopGradient* gradient : loops_[i].gradients) {
-        sum += seconds_saved_ahead(*gradient, divisions_[i], request_.threads);
-      }
+      sum += palimpsest::reversal_seconds(loops_[i].gradients, divisions_[i], request_.threads);
     }
     return sum;
   }
@@ -159,7 +162,7 @@ class Search {
     for (const std::size_t i : flexible_) {
       divisions_[i] = division;
       divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
-      if (loops_[i].loop().is_recorded_again()) divisions_[i].ahead = 0;
+      divisions_[i].ahead = ahead_[i];
       give_room(tape_, loops_[i], divisions_[i]);
     }
   }
@@ -188,7 +191,8 @@ class Search {
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
-  Bytes state_bytes_ = 0;  // of one state of each of these
+  std::vector<std::uint32_t> ahead_;  // by loop
+  Bytes state_bytes_ = 0;             // of one state of each of these
 };
 
 /// All that what loops are given depends on.
@@ -242,6 +246,9 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
       const bool limited = loops[i].loop().options().memory_budget != unlimited;
       if (limited || options.memory_budget == unlimited) {
         divisions[i] = own_division(loops[i].gradients, request.threads);
+        if (limited && leaves_threads_idle(loops, request.threads)) {
+          divisions[i] = divided_for_ahead(loops[i].gradients, divisions[i], request.threads);
+        }
       } else {
         flexible.push_back(i);
       }

@@ -5,9 +5,9 @@
 
 namespace palimpsest {
 
-// The last two outputs of either part are decided with the plan: one without elements, whose second
-// size is the share of a step, or 0 where it is unlimited, and whose third says how many
-// states are made ahead, and the room in which states are held.
+// The last two outputs of either part are decided with the plan: one without elements that says how
+// steps are run, by its second size the share of one, or 0 where it is unlimited, and by its third
+// how many states are made ahead; and the room in which states are held.
 
 inline ValueType steps_type(Bytes share, std::uint32_t ahead) {
   internal_check(share > 0, "a step of a loop has no share of its memory");
@@ -20,19 +20,19 @@ inline Bytes share_in(const ValueType& type) {
 inline std::uint32_t ahead_in(const ValueType& type) {
   return static_cast<std::uint32_t>(type.shape[2]);
 }
-inline const ValueType& steps_type(std::span<const Operand> outputs) {
+inline const ValueType& steps_given(std::span<const Operand> outputs) {
   return outputs[outputs.size() - 2].type;
 }
 
 /// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, the
-/// number of steps where that was not known, the share, and the room, in which as many snapshots
-/// are left as it holds. Takes `forward_memory` of workspace.
+/// number of steps where that was not known, how steps are run, and the room, in which as many
+/// snapshots are left as it holds. Takes `forward_memory` of workspace.
 void run_forward(const Loop& loop, const KernelCall& call);
 
 /// The kernel of its adjoint. Inputs: those of `scan`, its room, the number of steps where that was
 /// not known, the adjoints of the last state and of outputs that there are. Outputs: the adjoints
-/// asked for of state, inputs and captured, the share, and the room, used up. Where that is empty
-/// it makes the snapshots itself.
+/// asked for of state, inputs and captured, how steps are run, and the room, used up. Where that is
+/// empty it makes the snapshots itself.
 void run_backward(const LoopGradient& gradient, const KernelCall& call);
 Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueType& steps,
                          int threads);

@@ -45,8 +45,9 @@ class PlannedSteps final : public LoopSteps {
       if (loop.has_condition()) goes_on_.emplace(loop.goes_on().get(threads, share), memory);
       return;
     }
-    if (ahead)
+    if (ahead) {
       memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
+    }
     reversing_.emplace(gradient->backward().get(threads, share), memory);
     untouched_ = gradient->untouched();
   }

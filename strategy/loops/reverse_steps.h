@@ -4,6 +4,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <atomic>
+#include <exception>
 #include <optional>
 #include <span>
 #include <utility>
@@ -38,9 +39,31 @@ void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Rever
   }
 }
 
-/// The same while another thread, if one is free, makes the states of the steps to reverse next.
-/// They lie in `blocks`: in one half those that are being reversed, in the other one those that are
-/// made, which are not more than that, and no more than one once nothing else is left to do.
+/// Runs both, on two threads if one is free, and then passes on what `f` threw, or else what `g`
+/// did.
+template <class F, class G>
+void run_both(F f, G g) {
+  std::exception_ptr errors[2];
+  // What TBB would pass on itself cuts loops of the other one short.
+  const auto attempt = [&](auto& run, std::exception_ptr& error) {
+    try {
+      run();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
+  // Who waits here must not take up other work meanwhile, such as another loop.
+  tbb::this_task_arena::isolate([&] {
+    // The caller runs the last one; another thread may find the first.
+    tbb::parallel_invoke([&] { attempt(f, errors[0]); }, [&] { attempt(g, errors[1]); });
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+}
+
+/// The same while another thread, if one is free, makes states of the steps to be reversed next: as
+/// many as half of `blocks` hold, in which they lie, or fewer where all else is done before.
 template <class Schedule, class Reverse>
 void reverse_steps_ahead(Schedule& schedule, HeldStates& held, Advance& advance,
                          const StateBlock& block, std::span<const Addresses> blocks,
@@ -51,14 +74,14 @@ void reverse_steps_ahead(Schedule& schedule, HeldStates& held, Advance& advance,
   };
   std::vector<Ready> at_hand;
   std::vector<Ready> made;
-  std::span<const Addresses> now_free = blocks.first(blocks.size() / 2);
-  std::span<const Addresses> then_free = blocks.subspan(now_free.size(), now_free.size());
+  std::span<const Addresses> free = blocks.first(blocks.size() / 2);
+  std::span<const Addresses> in_use = blocks.subspan(free.size(), free.size());
   std::optional<ChainAction> action = schedule.next();
   std::atomic<bool> is_awaited = true;
   const auto make = [&] {
-    while (action && made.size() < now_free.size() && !(is_awaited && !made.empty())) {
+    while (action && made.size() < free.size() && (made.empty() || !is_awaited)) {
       const ChainAction now = *std::exchange(action, schedule.next());
-      const Addresses& where = now_free[made.size()];
+      const Addresses& where = free[made.size()];
       if (now.kind == ChainAction::Kind::reverse) {
         block.copy(advance.state(), where);
         made.push_back({now.step, &where});
@@ -75,10 +98,9 @@ void reverse_steps_ahead(Schedule& schedule, HeldStates& held, Advance& advance,
   for (make(); !made.empty();) {
     at_hand.swap(made);
     made.clear();
-    std::swap(now_free, then_free);
+    std::swap(free, in_use);
     is_awaited = false;
-    // Who waits here must not take up other work meanwhile, such as another loop.
-    tbb::this_task_arena::isolate([&] { tbb::parallel_invoke(reverse_those_at_hand, make); });
+    run_both(reverse_those_at_hand, make);
   }
 }
 

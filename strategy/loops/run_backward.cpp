@@ -28,7 +28,7 @@ Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueTy
   const LoopGradient* const alone = &gradient;
   const LoopDivision own = own_division({&alone, 1}, threads);
   return snapshot_bytes(own.snapshots, gradient.loop()) +
-         backward_memory(gradient, threads, own.share, own.ahead);
+         backward_memory(gradient, threads, own.share, 0);
 }
 
 void run_backward(const LoopGradient& gradient, const KernelCall& call) {
@@ -45,14 +45,14 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   std::span<std::byte> room = memory_of(spent);
   bool are_given = !room.empty() && steps > 0;
   const bool are_shared = are_given && spent.data != snapshots.data;
-  Bytes share = share_in(steps_type(call.outputs));
-  std::uint32_t ahead = ahead_in(steps_type(call.outputs));
+  Bytes share = share_in(steps_given(call.outputs));
+  std::uint32_t ahead = ahead_in(steps_given(call.outputs));
   if (room.empty()) {
     const LoopGradient* const alone = &gradient;
     const LoopDivision own = own_division({&alone, 1}, call.threads);
     room = cut.take(snapshot_bytes(own.snapshots, loop));
     share = own.share;
-    ahead = own.ahead;
+    ahead = 0;
   }
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
   std::vector<Addresses> blocks_ahead;

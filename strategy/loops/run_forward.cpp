@@ -55,7 +55,7 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
   Addresses blocks[] = {cut.take(loop.state()), cut.take(loop.state())};
-  const Bytes share = share_in(steps_type(call.outputs));
+  const Bytes share = share_in(steps_given(call.outputs));
   const auto steps = make_steps(loop, nullptr, arguments,
                                 cut.take(step_memory(loop, nullptr, call.threads, share, false)),
                                 call.threads, share, false);

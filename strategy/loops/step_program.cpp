@@ -22,8 +22,15 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   auto [lowered, plan] = plan_tape(*tape_, request, options);
   seconds_ = plan.simulation.cost;
   const Graph& graph = lowered->graph();
+  std::vector<double> ends(graph.node_count());
   for (NodeId unit = 0; unit < graph.node_count(); ++unit) {
+    double start = 0;
+    for (const ValueId input : graph.inputs(unit)) {
+      start = std::max(start, ends[graph.producer(input)]);
+    }
+    ends[unit] = start + graph.cost(unit);
     longest_seconds_ = std::max(longest_seconds_, graph.cost(unit));
+    serial_seconds_ = std::max(serial_seconds_, ends[unit]);
   }
   compute_overhead_ = plan.compute_overhead();
   instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan);

@@ -32,8 +32,9 @@ class StepProgram {
   int threads() const { return threads_; }
   /// What a run is predicted to take.
   double seconds() const { return seconds_; }
-  /// The same of its longest kernel.
+  /// The same of its longest kernel, and of the longest chain of kernels that wait for each other.
   double longest_seconds() const { return longest_seconds_; }
+  double serial_seconds() const { return serial_seconds_; }
   /// Extra work as a fraction of computing everything once.
   double compute_overhead() const { return compute_overhead_; }
   /// False for an argument that a run does not look at.
@@ -56,6 +57,7 @@ class StepProgram {
   int threads_;
   double seconds_ = 0;
   double longest_seconds_ = 0;
+  double serial_seconds_ = 0;
   double compute_overhead_ = 0;
   std::shared_ptr<const Instructions> instructions_;
   std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them

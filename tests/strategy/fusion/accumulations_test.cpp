@@ -131,14 +131,18 @@ TEST_CASE("sums made by products may take over what they are added to") {
   Tape tape;
   const Var a = tape.parameter(Tensor::ones({30, 40}));
   const Var b = tape.parameter(Tensor::ones({30, 50}));
-  const Var sum = matmul(transpose(a), b) + matmul(transpose(a * 2.0), b);
+  const Var product = matmul(transpose(a * 2.0), b);
+  const Var sum = matmul(transpose(a), b) + product;
   const ValueId target = sum.id();
+  // oneDNN's kernels may not.
+  const Operation& operation = tape.operation(product.node());
+  const int place = operation.accumulates_in_place(NodeView(tape, product.node())) ? 2 : -1;
   const auto takes_over = [&](int threads) {
     const Graph graph = Lowered::fused(tape, {&target, 1}, threads, tape.node_count(), {}).graph();
     return graph.takes_over(graph.targets()[0]);
   };
-  CHECK(takes_over(1) == 2);
-  CHECK(takes_over(2) == 2);
+  CHECK(takes_over(1) == place);
+  CHECK(takes_over(2) == place);
 }
 
 TEST_CASE("the gradient of a weight that is read at every step takes no memory for its terms") {

@@ -1,3 +1,5 @@
+#include <oneapi/tbb/global_control.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -8,6 +10,11 @@
 
 namespace palimpsest {
 namespace {
+
+/// Threads are there whatever the machine has.
+struct SomeThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 8};
+};
 
 /// Kernels too short to be divided among threads, of which a step takes a while.
 Var slow_step(const Var& u, const Var& speed) {
@@ -48,7 +55,7 @@ struct Slow {
   }
 };
 
-TEST_CASE("states made ahead: the same bits, within any budget") {
+TEST_CASE_METHOD(SomeThreads, "states made ahead: the same bits, within any budget") {
   const TemporaryDirectory directory;
   for (const bool is_known : {true, false}) {
     const Slow all(is_known, {});
@@ -69,7 +76,7 @@ TEST_CASE("states made ahead: the same bits, within any budget") {
           CHECK(same_bits(found[slow.u], expected[all.u]));
           CHECK(same_bits(found[slow.speed], expected[all.speed]));
           const Report::Loop& loop = found.report().loops.at(0);
-          CHECK((loop.ahead > 0) == (threads > 1));
+          if (states > 40) CHECK((loop.ahead > 0) == (threads > 1));
           if (is_known && states == 40) CHECK((loop.disk_writes > 0) == spill);
         }
       }
@@ -77,7 +84,7 @@ TEST_CASE("states made ahead: the same bits, within any budget") {
   }
 }
 
-TEST_CASE("states made ahead: as a loop's own budget allows") {
+TEST_CASE_METHOD(SomeThreads, "states made ahead: as a loop's own budget allows") {
   const LoopOptions options{.memory_budget = 100 * cells * 8};
   const Slow one(true, options);
   const Slow two(true, options);
@@ -90,18 +97,76 @@ TEST_CASE("states made ahead: as a loop's own budget allows") {
   CHECK(found.report().measured_peak <= options.memory_budget + others);
 }
 
-TEST_CASE("states made ahead: not where that is of no use") {
-  const Slow all(true, {});
-  CHECK(backward(all.loss, {.threads = 2}).report().loops.at(0).ahead == 0);
+TEST_CASE_METHOD(SomeThreads,
+                 "states made ahead: beside states in half their bytes, with several derivatives") {
+  const auto run = [](int threads, Codec codec) {
+    const Slow slow(true, {.codec = codec});
+    const Var both[] = {gradient(slow.loss, slow.u), gradient(slow.loss * 2.0, slow.speed)};
+    Report report = evaluate(both, {.memory_budget = 160 * cells * 8, .threads = threads});
+    CHECK(report.measured_peak <= report.predicted_peak);
+    CHECK(report.predicted_peak <= 160 * cells * 8);
+    return std::tuple(both[0].value().clone(), both[1].value().clone(), report.loops.at(0).ahead);
+  };
+  const auto [u, speed, none] = run(1, Codec::exact);
+  CHECK(none == 0);
+  const auto [same_u, same_speed, some] = run(3, Codec::exact);
+  CHECK(some > 0);
+  CHECK(same_bits(same_u, u));
+  CHECK(same_bits(same_speed, speed));
+  const auto [nearly_u, nearly_speed, also] = run(3, Codec::half);
+  CHECK(also > 0);
+  CHECK(largest_difference(nearly_u, u) < 1e-5);
+  CHECK(largest_difference(nearly_speed, speed) < 1e-2);
+}
+
+TEST_CASE_METHOD(
+    SomeThreads,
+    "states made ahead: some loops of a tape, where there are more threads than these") {
+  for (const int threads : {2, 4}) {
+    Tape tape;
+    const Var u = tape.parameter(wave(cells));
+    const Var speed = tape.parameter(number(0.2));
+    const Var first =
+        scan(u, steps, [&](const Var& x, const StepNumber&) { return slow_step(x, speed); });
+    const Var second = scan(u, 30, [&](const Var& x, const StepNumber& n) {
+      return slow_step(n % 7 == 0 ? x * 0.9 : x, speed);
+    });
+    const Gradients found = backward(sum(first) + sum(second * second),
+                                     {.memory_budget = 200 * cells * 8, .threads = threads});
+    const std::vector<Report::Loop>& loops = found.report().loops;
+    REQUIRE(loops.size() == 2);
+    for (const Report::Loop& loop : loops) {
+      CHECK((loop.ahead > 0) == (threads > 2 && !loop.recorded_again));
+      CHECK(loop.recorded_again == (loop.steps == 30));
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "states made ahead: not where that is of no use") {
+  const auto ahead = [](const Var& loss, Bytes budget) {
+    return backward(loss, {.memory_budget = budget, .threads = 2}).report().loops.at(0).ahead;
+  };
+  CHECK(ahead(Slow(true, {}).loss, unlimited) == 0);
+  CHECK(ahead(Slow(false, {}).loss, unlimited) == 0);
   Tape tape;
-  const Var u = tape.parameter(wave(cells));
-  const Var speed = tape.parameter(number(0.2));
-  const Var end = scan(u, steps, [&](const Var& x, const StepNumber& n) {
-    return slow_step(n % 7 == 0 ? x * 0.9 : x, speed);
+  const Var c = tape.parameter(number(0.2));
+  constexpr Bytes many = 100'000;
+  const Var large = tape.constant(wave(many));
+  const Var divided =
+      scan(large, 60, [&](const Var& x, const StepNumber&) { return exp(sin(x) * c); });
+  CHECK(ahead(sum(divided), 40 * many * 8) == 0);  // kernels that are divided
+  const Var small = tape.constant(wave(64));
+  const Var branches = scan(small, steps, [&](const Var& x, const StepNumber&) {
+    Var y = x;
+    for (int i = 0; i < 8; ++i) y = y + cumsum(sin(x * (c + 0.1 * i)), 0);
+    return y * 0.1;
   });
-  const Gradients again = backward(sum(end), {.memory_budget = 160 * cells * 8, .threads = 2});
-  CHECK(again.report().loops.at(0).recorded_again);
-  CHECK(again.report().loops.at(0).ahead == 0);
+  CHECK(ahead(sum(branches), 160 * 64 * 8) == 0);  // kernels that run at once
+  for (const std::int64_t few : {0, 1, 2, 9}) {
+    const Var short_loop =
+        scan(small, few, [&](const Var& x, const StepNumber&) { return slow_step(x, c); });
+    CHECK(ahead(sum(short_loop), 40'000) == 0);
+  }
 }
 
 std::atomic<int> reversing = 0;
@@ -135,8 +200,7 @@ const Operation copying_operation{
       p.set(0, p.tape().record(waiting_operation, {&adjoint, 1}, {&type, 1}, {}, p.where()));
     }};
 
-TEST_CASE("states are made ahead by another thread") {
-  if (std::thread::hardware_concurrency() < 2) return;  // nobody to meet
+TEST_CASE_METHOD(SomeThreads, "states are made ahead by another thread") {
   Tape tape;
   const Var u = tape.parameter(wave(cells));
   const Var speed = tape.parameter(number(0.2));
@@ -148,6 +212,40 @@ TEST_CASE("states are made ahead by another thread") {
   const Gradients found = backward(sum(end), {.memory_budget = 160 * cells * 8, .threads = 2});
   CHECK(found.report().loops.at(0).ahead > 0);
   CHECK(has_met);
+}
+
+TEST_CASE_METHOD(SomeThreads, "states made ahead: an error of either side is passed on") {
+  for (const bool forward : {true, false}) {
+    CAPTURE(forward);
+    auto calls = std::make_shared<std::atomic<int>>(0);
+    const auto count = [calls](bool fails) {
+      if (fails && ++*calls == 700) throw std::runtime_error("broken kernel");
+    };
+    const CustomOperation back{
+        {.name = "breaking_adjoint", .forward = [count, forward](const CustomCall& call) {
+           count(!forward);
+           std::ranges::copy(call.inputs[0].data<double>(), call.outputs[0].data<double>().begin());
+         }}};
+    const CustomOperation breaking{
+        {.name = "breaking",
+         .forward =
+             [count, forward](const CustomCall& call) {
+               count(forward);
+               std::ranges::copy(call.inputs[0].data<double>(),
+                                 call.outputs[0].data<double>().begin());
+             },
+         .vjp = [back](const Pullback& p) { p.set(0, back({p.adjoint()})); }}};
+    Tape tape;
+    const Var u = tape.parameter(wave(cells));
+    const Var speed = tape.parameter(number(0.2));
+    const Var end = scan(u, steps * 2, [&](const Var& x, const StepNumber&) {
+      return slow_step(breaking({x}), speed);
+    });
+    const Var loss = sum(end);
+    const RunOptions options{.memory_budget = 160 * cells * 8, .threads = 2};
+    CHECK_THROWS_WITH(backward(loss, options), Catch::Matchers::Contains("broken kernel"));
+    CHECK(backward(loss, options).report().loops.at(0).ahead > 0);
+  }
 }
 
 }  // namespace
