@@ -79,6 +79,7 @@
 #include "checkpoint/stores/hash.h"
 #include "checkpoint/stores/spill_file.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/accumulator.h"
 #include "strategy/backward.h"
 #include "strategy/engine.h"
 #include "strategy/evaluators.h"

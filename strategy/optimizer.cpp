@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autodiff/parallel.h"
+#include "strategy/gradient_sums.h"
 
 namespace palimpsest {
 namespace {
@@ -177,30 +178,31 @@ std::unique_ptr<Optimizer> adamw(AdamOptions options) {
   return std::make_unique<Adam>(options, true);
 }
 
-double clip_by_norm(const Gradients& gradients, double most) {
+double clip_by_norm(std::span<const Tensor> gradients, double most) {
   require(most > 0, "clip_by_norm", "the largest norm must be positive", most);
   double square = 0;
-  for (const auto& entry : gradients) {
-    const Tensor wide = entry.gradient.to(state_dtype(entry.gradient.dtype()));
-    visit_floating(wide.dtype(), [&]<class T>(T) {
-      for (const T x : wide.data<T>()) square += static_cast<double>(x) * static_cast<double>(x);
-    });
+  for (const Tensor& gradient : gradients) {
+    square += sum_of_squares(gradient.to(compute_dtype(gradient.dtype())));
   }
   const double norm = std::sqrt(square);
   if (!(norm > most)) return norm;
   std::set<const std::byte*> scaled;  // parameters with one adjoint share its storage
-  for (const auto& entry : gradients) {
-    if (!scaled.insert(entry.gradient.raw()).second) continue;
-    const Tensor wide = entry.gradient.to(state_dtype(entry.gradient.dtype()));
-    visit_floating(wide.dtype(), [&]<class T>(T) {
-      for (T& x : wide.data<T>()) x = static_cast<T>(static_cast<double>(x) * (most / norm));
-    });
-    const Tensor narrow = wide.to(entry.gradient.dtype());
-    if (narrow.raw() != entry.gradient.raw()) {
-      std::copy_n(narrow.raw(), narrow.bytes(), entry.gradient.raw());
+  for (const Tensor& gradient : gradients) {
+    if (!scaled.insert(gradient.raw()).second) continue;
+    const Tensor wide = gradient.to(compute_dtype(gradient.dtype()));
+    divide(wide, norm / most);
+    const Tensor narrow = wide.to(gradient.dtype());
+    if (narrow.raw() != gradient.raw()) {
+      std::copy_n(narrow.raw(), narrow.bytes(), gradient.raw());
     }
   }
   return norm;
+}
+
+double clip_by_norm(const Gradients& gradients, double most) {
+  std::vector<Tensor> tensors;
+  for (const auto& entry : gradients) tensors.push_back(entry.gradient);
+  return clip_by_norm(tensors, most);
 }
 
 }  // namespace palimpsest

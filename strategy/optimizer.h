@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "strategy/backward.h"
@@ -72,7 +73,10 @@ std::unique_ptr<Optimizer> adam(AdamOptions options = {});
 std::unique_ptr<Optimizer> adamw(AdamOptions options = {.weight_decay = 0.01});
 
 /// Scales all gradients in place so that their joint 2-norm is at most `most`; returns the norm
-/// before. Throws `ArgumentError` unless `most` is positive.
+/// before. The same bits at any number of threads. Throws `ArgumentError` unless `most` is
+/// positive.
 double clip_by_norm(const Gradients& gradients, double most);
+/// The same for tensors of floating dtypes.
+double clip_by_norm(std::span<const Tensor> gradients, double most);
 
 }  // namespace palimpsest
