@@ -14,11 +14,6 @@ namespace {
 
 template <class T>
 void add_run(T* sum, const T* x, std::int64_t n, double weight) {
-  // A sum of two f32 rounded from f64 has the bits of one made in f32.
-  if (weight == 1) {
-    for (std::int64_t i = 0; i < n; ++i) sum[i] += x[i];
-    return;
-  }
   for (std::int64_t i = 0; i < n; ++i) {
     sum[i] = static_cast<T>(static_cast<double>(sum[i]) + weight * static_cast<double>(x[i]));
   }

@@ -285,7 +285,7 @@ TEST_CASE("a micro-batch that fails says why and leaves the sums as they were") 
     accumulator.step(model.gradients(1));
     const std::string message = error_of([&] { failure.act(accumulator); });
     for (const std::string& word : failure.words) CHECK_THAT(message, Contains(word));
-    accumulator.discard();
+    if (std::string(failure.name).starts_with("one by one")) accumulator.discard();
     CHECK(accumulator.micro_batches() == 1);
     CHECK(accumulator.step(model.gradients(2)));
     CHECK(same(model.taken(accumulator), expected));

@@ -143,6 +143,27 @@ TEST_CASE("gradients of 16 bits are rounded once, at the end") {
   CHECK(accumulator.gradient("p").dtype() == DType::bf16);
 }
 
+TEST_CASE("every element of a long gradient is added, and counts in the norm") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
+  constexpr std::int64_t n = 100'003;
+  const Tensor x = Tensor::normal({n}, 1, 0, 1, dtype);
+  const Tensor y = Tensor::normal({n}, 2, 0, 1, dtype);
+  GradientAccumulator accumulator({.steps = 2, .normalization = GradientNormalization::sum});
+  accumulator.register_parameter("p", {{n}, dtype});
+  accumulator.step({{"p", x}});
+  accumulator.step({{"p", y}});
+  const DType wide = compute_dtype(dtype);
+  double square = 0;
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Tensor sum = Tensor::scalar(x.at(i) + y.at(i), wide);
+    square += sum.item() * sum.item();
+    wrong += accumulator.gradient("p").at(i) != sum.to(dtype).item();
+  }
+  CHECK(wrong == 0);
+  CHECK_THAT(accumulator.norm(), WithinRel(std::sqrt(square), 1e-12));
+}
+
 TEST_CASE("what optimizers make of micro-batches is what they make of whole batches") {
   const auto train = [](const std::vector<Sizes>& updates, double clip_norm) {
     Network network(DType::f64);
@@ -342,6 +363,10 @@ TEST_CASE("accumulating takes the memory of a micro-batch and of the buffers") {
   CHECK(buffers == 6 * weight.bytes());
   CHECK(accumulator.gradients().report().measured_peak == micro_batch);
   CHECK(2 * (micro_batch + buffers) < whole);
+  // The report is that of the micro-batch that took most.
+  accumulator.reset();
+  for (const std::int64_t count : {16, 64, 32}) accumulator.step(record(tape, 0, count));
+  CHECK(accumulator.gradients().report().measured_peak == micro_batch);
   // Nothing of a micro-batch is held: its memory serves the next one.
   const Gradients last = record(tape, 0, examples / 8);
   const auto holders = last.entries()[0].gradient.buffer().use_count();
