@@ -357,6 +357,23 @@ TEST_CASE("parameters of a tape are registered by their names, and by position w
   CHECK(accumulator.gradients().loss().item() == 30);
 }
 
+TEST_CASE("a first micro-batch that fails registers nothing") {
+  Tape tape;
+  const Var p = tape.parameter(Tensor::ones({2}), "p");
+  const Var q = tape.parameter(Tensor::ones({2}), "q");
+  const Tensor ones = Tensor::ones({2});
+  GradientAccumulator accumulator;
+  const Gradients two_losses(ones, {{p, ones}, {q, ones}}, {});
+  CHECK_THROWS_AS(accumulator.step(two_losses), ShapeError);
+  const Gradients whole_numbers({}, {{p, ones}, {q, Tensor::ones({2}, DType::i64)}}, {});
+  CHECK_THROWS_AS(accumulator.step(whole_numbers), DTypeError);
+  CHECK(accumulator.statistics().parameters == 0);
+  const Gradients fit(Tensor::scalar(1), {{p, ones}, {q, ones}}, {});
+  CHECK(accumulator.step(fit));
+  CHECK(accumulator.statistics().parameters == 2);
+  CHECK(same_bits(accumulator.gradients()[q], ones));
+}
+
 TEST_CASE("a loss is there when every micro-batch has one") {
   Tape tape;
   const Var p = tape.parameter(Tensor::scalar(3), "p");
