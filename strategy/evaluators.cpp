@@ -1,5 +1,6 @@
 #include "strategy/evaluators.h"
 
+#include "strategy/hybrid_evaluator.h"
 #include "strategy/online_evaluator.h"
 #include "strategy/present.h"
 
@@ -58,6 +59,15 @@ std::shared_ptr<Evaluator> eager(RunOptions options) {
     return std::make_shared<EagerEvaluator>(std::move(options));
   }
   return std::make_shared<OnlineEvaluator>(std::move(options));
+}
+
+std::shared_ptr<Evaluator> hybrid(RunOptions options, StageLimits limits) {
+  if (limits.nodes < 1 || limits.bytes < 1) {
+    throw ArgumentError("[hybrid] a stage of at most " + std::to_string(limits.nodes) +
+                        " nodes and " + std::to_string(limits.bytes) +
+                        " bytes; give limits of one or more");
+  }
+  return std::make_shared<HybridEvaluator>(std::move(options), limits);
 }
 
 }  // namespace palimpsest

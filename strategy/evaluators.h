@@ -46,4 +46,23 @@ std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 /// `ArgumentError` for a negative budget and when a planner is given.
 std::shared_ptr<Evaluator> eager(RunOptions options = {});
 
+/// When a hybrid tape ends a stage without being told to.
+struct StageLimits {
+  std::uint32_t nodes = 4096;
+  Bytes bytes = 256_MiB;  ///< of what the stage's nodes make, views not counted
+};
+
+/// Computes stage by stage: within a stage nothing is computed until it is asked for, and planned
+/// and fused as on a lazy tape; when the stage ends, what it has made and not used itself is
+/// computed. A stage ends where another outermost `Tape::scope` begins or none is left, or at a
+/// limit, with the node that reaches it; it is computed when the next node is recorded. Scopes of
+/// one name side by side are one stage.
+///
+/// So errors of kernels come near the line that caused them, and programs that look at values, or
+/// record for long, are computed in pieces worth planning. Values inside a stage that are read
+/// later, by a backward part or another stage, are computed again from those at its ends.
+/// `options` apply to each stage; `backward` has its own. Throws `ArgumentError` for a limit below
+/// one.
+std::shared_ptr<Evaluator> hybrid(RunOptions options = {}, StageLimits limits = {});
+
 }  // namespace palimpsest
