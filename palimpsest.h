@@ -87,6 +87,7 @@
 #include "strategy/loops/scan.h"
 #include "strategy/loops/while_loop.h"
 #include "strategy/measured_machine.h"
+#include "strategy/memory_handling.h"
 #include "strategy/optimizer.h"
 #include "strategy/options.h"
 #include "strategy/profile.h"

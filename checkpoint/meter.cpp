@@ -24,8 +24,9 @@ struct Meter::Release {
   }
 };
 
-Buffer Meter::allocate(Bytes bytes) const {
-  Buffer storage = allocate_buffer(bytes);
+Buffer Meter::allocate(Bytes bytes) const { return count(allocate_buffer(bytes), bytes); }
+
+Buffer Meter::count(Buffer storage, Bytes bytes) const {
   std::byte* const data = storage.get();
   counts_->live.add(bytes);
   counts_->reserved.add(bytes);

@@ -22,6 +22,8 @@ class Meter {
 
   /// Fresh storage, counted as live and as reserved until its last holder lets go.
   Buffer allocate(Bytes bytes) const;
+  /// The same for storage that is there, of so many bytes at least.
+  Buffer count(Buffer storage, Bytes bytes) const;
   /// True when `buffer` came from `allocate`: letting go of its last holder frees its bytes.
   bool allocated(const Buffer& buffer) const;
 

@@ -8,7 +8,6 @@
 #include "strategy/cache_budget.h"
 #include "strategy/forms.h"
 #include "strategy/fusion/lowered_store.h"
-#include "strategy/kept_arena.h"
 #include "strategy/known_steps.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_room.h"
@@ -16,6 +15,7 @@
 #include "strategy/present.h"
 #include "strategy/profile.h"
 #include "strategy/report_of.h"
+#include "strategy/run_memory.h"
 #include "strategy/stopwatch.h"
 #include "strategy/tape_values.h"
 
@@ -76,8 +76,7 @@ class LentRoom {
 }  // namespace
 
 struct Engine::State {
-  Meter meter;
-  KeptArena arena;
+  RunMemory memory;
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
@@ -181,12 +180,12 @@ Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& plann
   const double planning_seconds = planning.seconds();
   const Stopwatch running;
   Executor& executor = executor_for(tape, found);
-  const Arena* kept = arena.get(executor.instructions(), meter);
+  const Executor::Memory within = memory.get(executor, options);
   tbb::task_arena& workers = thread_arena(thread_count);
-  take_values(tape, executor, kept);
+  take_values(tape, executor, within.arena);
   try {
     workers.execute([&] {
-      executor.run(tape, meter, kept, {thread_count, options.anomaly, options.profile, round});
+      executor.run(tape, within, {thread_count, options.anomaly, options.profile, round});
     });
   } catch (...) {
     give_back(tape, executor);
@@ -198,6 +197,8 @@ Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& plann
   entry.run_seconds += run_seconds;
   Report report = report_of(tape, entry.plan, executor, thread_count, options.profile);
   report.budget = options.memory_budget;
+  report.memory = options.memory;
+  report.predicted_peak = memory.predicted_peak();
   report.plan_reused = entry.reused;
   report.plan_improvements = entry.improvements;
   report.planning_seconds = planning_seconds;
@@ -208,7 +209,7 @@ Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& plann
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
-const Meter& Engine::meter() const { return state_->meter; }
+const Meter& Engine::meter() const { return state_->memory.meter(); }
 std::uint64_t Engine::plans_made() const { return state_->programs_planned; }
 
 Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
@@ -234,7 +235,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
                         const RunOptions& options) {
   check(options);
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  settle_present(tape, held, state_->meter, options.memory_budget != unlimited);
+  settle_present(tape, held, state_->memory.meter(), options.memory_budget != unlimited);
   const int threads = checked_threads(options.threads);
   const Stopwatch planning;
   const LoweredStore::Request request{targets, backward_begins, held,
@@ -285,13 +286,14 @@ void Engine::remember(const Tape& tape, const Differentiated& recorded) {
 
 int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }
 
-void Engine::release_arena() { state_->arena.give_up(); }
+void Engine::release_arena() { state_->memory.give_up(); }
 
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);
   state_->thread_arena(threads).execute([&] {
     execute_on_tape(
-        tape, node, [&](Bytes bytes) { return state_->meter.allocate(bytes); }, options.anomaly);
+        tape, node, [&](Bytes bytes) { return state_->memory.meter().allocate(bytes); },
+        options.anomaly);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <mutex>
 
 #include "autodiff/execute.h"
@@ -41,22 +42,53 @@ Executor::Executor(std::shared_ptr<const Instructions> instructions)
   addresses_[instructions_->empty_place()] = nothing;
 }
 
+Bytes Executor::pooled_bytes() {
+  if (pooled_bytes_) return *pooled_bytes_;
+  const std::span<const Interval> intervals = instructions_->intervals();
+  std::map<Bytes, std::int64_t> kept;  // by size
+  Bytes bytes = instructions_->present_bytes();
+  const auto open = [&](std::uint32_t interval) {
+    if (intervals[interval].takes_over != none) return;
+    const Bytes size = aligned(intervals[interval].bytes);
+    std::int64_t& free = kept[size];
+    if (free > 0) {
+      --free;
+    } else {
+      bytes += size;
+    }
+  };
+  const auto close = [&](std::uint32_t interval) { ++kept[aligned(intervals[interval].bytes)]; };
+  for (std::uint32_t step = 0; step < instructions_->steps().size(); ++step) {
+    const Instruction& instruction = instructions_->steps()[step];
+    std::ranges::for_each(instructions_->dependencies().opened(step), open);
+    if (instruction.workspace != none) {
+      open(instruction.workspace);
+      close(instruction.workspace);
+    }
+    if (instruction.closed != none) close(instruction.closed);
+  }
+  pooled_bytes_ = bytes;
+  return bytes;
+}
+
 void Executor::set_present(std::uint32_t interval, Buffer buffer) {
   addresses_[interval] = buffer.get();
   buffers_[interval] = std::move(buffer);
 }
 
-void Executor::run(const Tape& tape, const Meter& meter, const Arena* arena,
-                   const Settings& settings) {
+void Executor::run(const Tape& tape, const Memory& memory, const Settings& settings) {
   tape_ = &tape;
-  meter_ = &meter;
-  arena_ = arena;
+  meter_ = &memory.meter;
+  arena_ = memory.arena;
+  pool_ = memory.pool;
   settings_ = settings;
   alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
   scope_.emplace();
   const auto end = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
+    held_peak_ = pool_ != nullptr ? pool_->peak() : peak_live();
+    allocations_ = pool_ != nullptr ? pool_->allocations() : opened_.load();
     scope_.reset();
   };
   try {
@@ -82,6 +114,11 @@ void Executor::begin() {
   } else {
     buffers_.resize(intervals.size());
     laid_out_at_ = nullptr;
+    opened_ = 0;
+    if (pool_ != nullptr) {
+      outside_.assign(intervals.size(), 0);
+      std::fill_n(outside_.begin(), instructions_->open_at_start(), 1);
+    }
   }
   constexpr auto relaxed = std::memory_order_relaxed;
   Bytes live = 0;
@@ -249,7 +286,9 @@ void Executor::open(std::uint32_t interval) {
   const Interval& place = instructions_->intervals()[interval];
   if (place.takes_over != none) return take_over(interval);
   if (arena_ == nullptr) {
-    buffers_[interval] = meter_->allocate(place.bytes);
+    buffers_[interval] =
+        pool_ != nullptr ? pool_->allocate(place.bytes) : meter_->allocate(place.bytes);
+    opened_.fetch_add(1, std::memory_order_relaxed);
     addresses_[interval] = buffers_[interval].get();
   }
   raise(highest_, place.offset + place.bytes, alone_);
@@ -261,12 +300,17 @@ void Executor::take_over(std::uint32_t interval) {
   const std::uint32_t before = instructions_->intervals()[interval].takes_over;
   if (before < touched_.size()) touched_[before] = 1;
   if (arena_ != nullptr) return;
+  if (pool_ != nullptr) outside_[interval] = outside_[before];
   buffers_[interval] = std::move(buffers_[before]);
   addresses_[interval] = buffers_[interval].get();
 }
 
 void Executor::close(std::uint32_t interval) {
-  if (arena_ == nullptr) buffers_[interval].reset();
+  if (arena_ == nullptr) {
+    buffers_[interval].reset();
+    const Bytes bytes = instructions_->intervals()[interval].bytes;
+    if (pool_ != nullptr && outside_[interval] != 0) pool_->release_outside(bytes);
+  }
   if (interval < touched_.size()) touched_[interval] = 1;
   add(live_, -instructions_->intervals()[interval].bytes, alone_);
 }

@@ -8,6 +8,7 @@
 
 #include "autodiff/run_scope.h"
 #include "checkpoint/arena.h"
+#include "checkpoint/buffer_pool.h"
 #include "strategy/event.h"
 #include "strategy/instructions.h"
 
@@ -25,9 +26,20 @@ class Executor {
     bool same_tape = false;   ///< the nodes are those of the run before, attributes included
   };
 
+  /// Where values lie: in `arena`, where what is open from the start must lie already, or each in
+  /// storage of its own from `pool`, or from `meter` without that.
+  struct Memory {
+    const Meter& meter;
+    const Arena* arena = nullptr;
+    BufferPool* pool = nullptr;
+  };
+
   explicit Executor(std::shared_ptr<const Instructions> instructions);
 
   const Instructions& instructions() const { return *instructions_; }
+
+  /// What a pool holds after a run in the order of the schedule, if it never gives anything back.
+  Bytes pooled_bytes();
 
   /// Before a run: where source `source` of the instructions lies.
   void set_source(std::size_t source, std::byte* data) {
@@ -37,10 +49,9 @@ class Executor {
   /// Before a run without an arena: the storage of an interval that is open from the start.
   void set_present(std::uint32_t interval, Buffer buffer);
 
-  /// Runs every step. Values lie in `arena`, where what is open from the start must lie already, or
-  /// each in storage of its own from `meter` when `arena` is null. `tape` holds the attributes.
-  /// When a kernel throws, or an anomaly is found, the run stops and the exception is passed on.
-  void run(const Tape& tape, const Meter& meter, const Arena* arena, const Settings& settings);
+  /// Runs every step; `tape` holds the attributes. When a kernel throws, or an anomaly is found,
+  /// the run stops and the exception is passed on.
+  void run(const Tape& tape, const Memory& memory, const Settings& settings);
 
   /// Storage of a place that holds a value after a run. Not for a source.
   Buffer storage(Instructions::Place place) const;
@@ -50,9 +61,11 @@ class Executor {
   /// closed nor written nor taken over.
   bool is_intact(std::uint32_t interval) const { return touched_[interval] == 0; }
 
-  /// Of the last run: the end of the highest byte occupied in the arena, or most bytes live without
-  /// one.
-  Bytes peak() const { return arena_ != nullptr ? highest_.load() : peak_live(); }
+  /// Of the last run: the end of the highest byte occupied in the arena, or most bytes held by the
+  /// pool, or most bytes live without either.
+  Bytes peak() const { return arena_ != nullptr ? highest_.load() : held_peak_; }
+  /// How often storage was taken from the system, the arena not counted.
+  std::uint64_t allocations() const { return allocations_; }
   Bytes peak_live() const { return peak_live_.load(); }
   /// With `profile`, of each computed step in order.
   const std::vector<Event>& events() const { return events_; }
@@ -81,6 +94,8 @@ class Executor {
   std::byte* laid_out_at_ = nullptr;          // start of the arena that the addresses are of
   std::vector<Buffer> buffers_;               // by interval, without an arena
   std::vector<char> touched_;                 // by interval that is open from the start
+  std::optional<Bytes> pooled_bytes_;
+  std::vector<char> outside_;  // by interval, with a pool: its buffer is not of that
   std::vector<std::atomic<std::uint32_t>> waiting_;
   std::vector<std::uint32_t> event_;  // by step
   std::vector<Event> events_;
@@ -90,12 +105,16 @@ class Executor {
   const Tape* tape_ = nullptr;
   const Meter* meter_ = nullptr;
   const Arena* arena_ = nullptr;
+  BufferPool* pool_ = nullptr;
   Settings settings_;
   bool alone_ = true;  // no other thread runs steps
   std::optional<RunScope> scope_;
   std::atomic<Bytes> live_ = 0;
   std::atomic<Bytes> peak_live_ = 0;
   std::atomic<Bytes> highest_ = 0;
+  Bytes held_peak_ = 0;
+  std::atomic<std::uint64_t> opened_ = 0;  // without an arena
+  std::uint64_t allocations_ = 0;
 };
 
 }  // namespace palimpsest

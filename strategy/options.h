@@ -4,6 +4,7 @@
 
 #include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
+#include "strategy/memory_handling.h"
 
 namespace palimpsest {
 
@@ -23,6 +24,8 @@ struct RunOptions {
   /// Most threads; 0 is one per core, and never more than oneTBB allows in this process. The
   /// results are the same bits for any number.
   int threads = 0;
+  /// What is laid out or kept for later runs.
+  MemoryHandling memory = MemoryHandling::minimal_peak;
   /// Runs elementwise operations in groups, each in one pass over tiles that stay in the cache: the
   /// same bits, in less time and memory. Planners that name nodes, and anomaly mode, go without.
   bool fuse = true;

@@ -8,11 +8,11 @@
 #include "autodiff/gradient.h"
 #include "strategy/executor.h"
 #include "strategy/forms.h"
-#include "strategy/kept_arena.h"
 #include "strategy/loops/loop_room.h"
 #include "strategy/parameters.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
+#include "strategy/run_memory.h"
 #include "strategy/stopwatch.h"
 
 namespace palimpsest {
@@ -134,8 +134,7 @@ struct Runner::State {
   }
 
   Program program;
-  Meter meter;
-  KeptArena arena;
+  RunMemory memory;
   Executor executor;
   tbb::task_arena threads;
   std::vector<Buffer> leaves;  // by source
@@ -181,11 +180,11 @@ void Runner::run() {
   std::optional<Stopwatch> running;
   if (state_->is_timed()) running.emplace();
   state_->ran = false;
-  const Arena* arena = state_->arena.get(*program.instructions, state_->meter);
+  state_->executor.forget();
+  const Executor::Memory memory = state_->memory.get(state_->executor, program.options);
   const Executor::Settings settings{program.threads, program.options.anomaly,
                                     program.options.profile, state_->round, state_->round > 0};
-  state_->threads.execute(
-      [&] { state_->executor.run(program.tape, state_->meter, arena, settings); });
+  state_->threads.execute([&] { state_->executor.run(program.tape, memory, settings); });
   state_->ran = true;
   ++state_->round;
   if (running) state_->run_seconds = running->seconds();
@@ -210,6 +209,8 @@ Report Runner::report() const {
   if (!state_->ran) throw ArgumentError("[program] nothing has been run; call run() first");
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
+  report.memory = program.options.memory;
+  report.predicted_peak = state_->memory.predicted_peak();
   report.loops = program.loops;
   report.keep_all_peak += program.withheld;
   report.planning_seconds = program.planning_seconds;

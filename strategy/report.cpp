@@ -49,7 +49,12 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   line("budget") << bytes(report.budget) << ", keep-all would take " << bytes(report.keep_all_peak)
                  << '\n';
   line("peak") << "predicted " << bytes(report.predicted_peak) << ", measured "
-               << bytes(report.measured_peak) << '\n';
+               << bytes(report.measured_peak);
+  if (report.memory != MemoryHandling::minimal_peak) {
+    stream << ", " << name_of(report.memory) << " storage, " << report.allocations
+           << " times from the system";
+  }
+  stream << '\n';
   line("live bytes") << "predicted " << bytes(report.predicted_live_peak) << ", measured "
                      << bytes(report.measured_live_peak) << '\n';
   line("tape") << bytes(report.tape_metadata);

@@ -7,6 +7,7 @@
 #include "autodiff/tape.h"
 #include "checkpoint/plan.h"
 #include "strategy/event.h"
+#include "strategy/options.h"
 #include "strategy/svg.h"
 
 namespace palimpsest {
@@ -18,19 +19,21 @@ struct Report {
   std::string kernel_level;  ///< of the kernels, with which bits may change: `v4`, `v4+onednn`
   int threads = 1;
   Bytes budget = unlimited;
-  Bytes keep_all_peak = 0;              ///< bytes the run would take recomputing nothing, about
-  Bytes predicted_peak = 0;             ///< bytes the plan takes at most
-  Bytes measured_peak = 0;              ///< end of the highest byte occupied in the arena
-  Bytes predicted_live_peak = 0;        ///< most bytes live at once in the order of the schedule
-  Bytes measured_live_peak = 0;         ///< most bytes live at once
-  Bytes resident = 0;                   ///< of the process after the run, when profiled
-  Bytes tape_metadata = 0;              ///< bytes of the tape itself, attributes not counted
-  std::uint32_t computed = 0;           ///< nodes run
-  std::uint32_t recomputed = 0;         ///< of those, not for the first time
-  std::uint32_t merged = 0;             ///< nodes not run, since others make the same
-  std::uint32_t folded = 0;             ///< nodes that became numbers, known before the run
-  double compute_overhead = 0;          ///< predicted extra work over one forward and one backward
-  bool plan_reused = false;             ///< planned in an earlier run of the same structure
+  MemoryHandling memory = MemoryHandling::minimal_peak;
+  std::uint64_t allocations = 0;  ///< times the run took storage from the system, but for its block
+  Bytes keep_all_peak = 0;        ///< bytes the run would take recomputing nothing, about
+  Bytes predicted_peak = 0;       ///< bytes the plan takes at most
+  Bytes measured_peak = 0;        ///< end of the highest byte occupied, or most bytes held
+  Bytes predicted_live_peak = 0;  ///< most bytes live at once in the order of the schedule
+  Bytes measured_live_peak = 0;   ///< most bytes live at once
+  Bytes resident = 0;             ///< of the process after the run, when profiled
+  Bytes tape_metadata = 0;        ///< bytes of the tape itself, attributes not counted
+  std::uint32_t computed = 0;     ///< nodes run
+  std::uint32_t recomputed = 0;   ///< of those, not for the first time
+  std::uint32_t merged = 0;       ///< nodes not run, since others make the same
+  std::uint32_t folded = 0;       ///< nodes that became numbers, known before the run
+  double compute_overhead = 0;    ///< predicted extra work over one forward and one backward
+  bool plan_reused = false;       ///< planned in an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
   /// Of a `Runner` whose runs take less than 10 µs, that of one of the last 16.

@@ -42,6 +42,7 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.predicted_live_peak = plan.simulation.peak;
   report.measured_peak = executor.peak();
   report.measured_live_peak = executor.peak_live();
+  report.allocations = executor.allocations();
   report.tape_metadata = tape.metadata_bytes();
   report.merged = executor.instructions().lowered().merged();
   report.folded = executor.instructions().lowered().folded();

@@ -107,9 +107,9 @@ void StepRunner::carry_out(const Tape& tape, std::span<std::byte* const> argumen
   settings.same_tape = again;
   if (executor_.instructions().any_long() && settings.threads > 1) {
     // Who waits in a step must not take up other work meanwhile, such as another loop.
-    tbb::this_task_arena::isolate([&] { executor_.run(tape, meter_, &arena_, settings); });
+    tbb::this_task_arena::isolate([&] { executor_.run(tape, {meter_, &arena_}, settings); });
   } else {
-    executor_.run(tape, meter_, &arena_, settings);
+    executor_.run(tape, {meter_, &arena_}, settings);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     const StepProgram::Result& result = program_->results_[i];

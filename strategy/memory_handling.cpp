@@ -1,0 +1,12 @@
+#include "strategy/memory_handling.h"
+
+#include <array>
+
+namespace palimpsest {
+
+std::string_view name_of(MemoryHandling handling) {
+  static constexpr std::array<std::string_view, 3> names{"minimal_peak", "pooled", "standard"};
+  return names[static_cast<std::size_t>(handling)];
+}
+
+}  // namespace palimpsest

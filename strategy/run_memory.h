@@ -1,0 +1,28 @@
+#pragma once
+
+#include "checkpoint/buffer_pool.h"
+#include "strategy/executor.h"
+#include "strategy/kept_arena.h"
+#include "strategy/options.h"
+
+namespace palimpsest {
+
+/// Where the values of one engine's or runner's runs lie, and what of it is kept for the next run.
+class RunMemory {
+ public:
+  const Meter& meter() const { return meter_; }
+  /// For a run by `executor`; valid until the next call.
+  Executor::Memory get(Executor& executor, const RunOptions& options);
+  /// The most that this run takes.
+  Bytes predicted_peak() const { return predicted_peak_; }
+  /// Gives back what is kept, but for what is still held.
+  void give_up();
+
+ private:
+  Meter meter_;
+  KeptArena arena_;
+  std::unique_ptr<BufferPool> pool_;
+  Bytes predicted_peak_ = 0;
+};
+
+}  // namespace palimpsest
