@@ -84,6 +84,8 @@
 #include "strategy/engine.h"
 #include "strategy/evaluators.h"
 #include "strategy/event.h"
+#include "strategy/execution/execution.h"
+#include "strategy/execution/execution_strategy.h"
 #include "strategy/loops/scan.h"
 #include "strategy/loops/while_loop.h"
 #include "strategy/measured_machine.h"

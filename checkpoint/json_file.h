@@ -59,6 +59,16 @@ class JsonValue {
   std::int64_t natural() const;
   /// A number that is not negative.
   double amount() const;
+  /// The one of these that the text names, as `name_of` does.
+  template <class E>
+  E word(std::initializer_list<E> meanings) const {
+    std::string known;
+    for (const E meaning : meanings) {
+      if (text() == name_of(meaning)) return meaning;
+      known.append(known.empty() ? "" : ", ").append(name_of(meaning));
+    }
+    fail("\"" + text() + "\" is unknown; the words are " + known);
+  }
 
   /// Throws `FileError`: file, place and `problem`.
   [[noreturn]] void fail(const std::string& problem) const;

@@ -50,6 +50,8 @@ std::shared_ptr<Evaluator> eager(RunOptions options = {});
 struct StageLimits {
   std::uint32_t nodes = 4096;
   Bytes bytes = 256_MiB;  ///< of what the stage's nodes make, views not counted
+
+  bool operator==(const StageLimits&) const = default;
 };
 
 /// Computes stage by stage: within a stage nothing is computed until it is asked for, and planned

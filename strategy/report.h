@@ -18,6 +18,8 @@ struct Report {
   std::string planner;
   std::string kernel_level;  ///< of the kernels, with which bits may change: `v4`, `v4+onednn`
   int threads = 1;
+  int replicas = 1;       ///< of the program that ran at once; peaks are of all together
+  int micro_batches = 1;  ///< that each ran one after the other
   Bytes budget = unlimited;
   MemoryHandling memory = MemoryHandling::minimal_peak;
   std::uint64_t allocations = 0;  ///< times the run took storage from the system, but for its block

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "autodiff/tensor.h"
+
+namespace palimpsest {
+
+/// The examples of a batch, along the first axis of each of its tensors. Throws `ShapeError` where
+/// these differ, `ArgumentError` for a batch without tensors.
+std::int64_t examples_of(std::span<const Tensor> batch);
+
+/// Part `part` of a batch cut evenly into `parts`, the first ones larger by an example where it
+/// does not come out; copies, or the batch itself when there is one part. Throws `ArgumentError`
+/// for fewer examples than parts.
+std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts);
+
+/// One tensor behind the other along the first axis.
+Tensor put_together(std::span<const Tensor> parts);
+
+}  // namespace palimpsest

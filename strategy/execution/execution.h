@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "strategy/backward.h"
+#include "strategy/execution/execution_strategy.h"
+
+namespace palimpsest {
+
+/// Records what a model makes of parameters and a batch, whose tensors have the examples along
+/// their first axis. Called once for every part of a batch, for parts that run at once by several
+/// threads at the same time.
+using ModelFunction =
+    std::function<Var(Tape& tape, std::span<const Var> parameters, std::span<const Var> batch)>;
+
+/// What the losses of the parts of a batch are to the loss of the whole.
+enum class LossReduction : std::uint8_t {
+  mean,  ///< each is the mean over its examples, and so is the whole
+  sum,   ///< each is a sum over its examples, and so is the whole
+};
+
+/// Runs a model as a strategy says. Keeps what the next run can use again: plans, and the memory
+/// that the strategy lets it keep. For one thread at a time.
+///
+/// A batch that a strategy cuts into parts is cut into even ones, earlier ones larger by an example
+/// where it does not come out. Their gradients are added in the order of the parts: the bits depend
+/// on how many parts there are, not on which of them run at once.
+class Execution {
+ public:
+  /// Throws as `require_valid`.
+  explicit Execution(ExecutionStrategy strategy = {},
+                     LossReduction reduction = LossReduction::mean);
+  ~Execution();
+  Execution(Execution&&) noexcept;
+  Execution& operator=(Execution&&) noexcept;
+
+  const ExecutionStrategy& strategy() const;
+
+  /// The loss of a batch and its gradients with respect to all parameters, for an `Optimizer`: the
+  /// tensors given are the parameters of the tape. The report says what all replicas and parts took
+  /// together. Throws what the model throws, `ShapeError` for a loss of more than one element or a
+  /// batch whose tensors have other numbers of examples, `ArgumentError` for fewer examples than
+  /// parts and for a strategy without gradients, `BudgetError` before any work.
+  Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
+                      std::span<const Tensor> batch);
+
+  /// What the model makes of a batch, nothing kept for gradients; of parts, put together along the
+  /// first axis. Throws the same.
+  Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
+               std::span<const Tensor> batch);
+  /// Of the last call of `value`.
+  const Report& report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,194 @@
+#include "strategy/execution/execution_strategy.h"
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "checkpoint/planner_names.h"
+#include "checkpoint/planners.h"
+#include "strategy/forms.h"
+
+namespace palimpsest {
+
+std::string_view name_of(ExecutionMode mode) {
+  static constexpr std::array<std::string_view, 3> names{"lazy", "eager", "hybrid"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+std::string_view name_of(GradientMode mode) {
+  static constexpr std::array<std::string_view, 3> names{"none", "full", "checkpointed"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+std::string_view name_of(ParallelMode mode) {
+  static constexpr std::array<std::string_view, 3> names{"none", "automatic", "data_parallel"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem) {
+  throw ArgumentError("[strategy] " + problem);
+}
+
+void require_numbers(const ExecutionStrategy& s) {
+  const auto at_least_one = [](auto number, const char* what) {
+    if (number < 1)
+      refuse(std::string(what) + " is " + std::to_string(number) + "; give 1 or more");
+  };
+  at_least_one(s.accumulation, "accumulation");
+  at_least_one(s.stage.nodes, "stage.nodes");
+  at_least_one(s.stage.bytes, "stage.bytes");
+  for (const auto& [number, what] : {std::pair(s.threads, "threads"), {s.workers, "workers"}}) {
+    if (number < 0)
+      refuse(std::string(what) + " is " + std::to_string(number) + "; give 0 or more");
+  }
+  if (s.memory_budget < 0) {
+    refuse("memory_budget is " + std::to_string(s.memory_budget) +
+           " bytes; give a positive number, as in 256_MiB");
+  }
+}
+
+void require_gradient(const ExecutionStrategy& s) {
+  const int ways = (s.checkpoint_interval ? 1 : 0) + (s.checkpoint_fraction ? 1 : 0) +
+                   (s.checkpoint_planner.empty() ? 0 : 1);
+  if (s.gradient != GradientMode::checkpointed) {
+    if (ways > 0) {
+      refuse("checkpoint settings need gradient = checkpointed, not " +
+             std::string(name_of(s.gradient)));
+    }
+    if (s.gradient == GradientMode::none && s.accumulation > 1) {
+      refuse("accumulation has no use without gradients");
+    }
+    return;
+  }
+  if (ways > 1) {
+    refuse("give one of checkpoint_interval, checkpoint_fraction and checkpoint_planner");
+  }
+  if (ways == 0 && s.memory_budget == unlimited) {
+    refuse("gradient = checkpointed needs a memory_budget or a checkpoint setting");
+  }
+  if (s.checkpoint_interval && *s.checkpoint_interval < 1) {
+    refuse("checkpoint_interval is 0; give 1 or more");
+  }
+  if (s.checkpoint_fraction && !(*s.checkpoint_fraction >= 0 && *s.checkpoint_fraction <= 1)) {
+    refuse("checkpoint_fraction is " + std::to_string(*s.checkpoint_fraction) +
+           "; give one between 0 and 1");
+  }
+  if (!s.checkpoint_planner.empty()) planner_named(s.checkpoint_planner);
+  if (s.mode == ExecutionMode::eager && ways > 0) {
+    refuse(
+        "an eager mode keeps to a memory_budget, as nothing is planned while it records; leave "
+        "checkpoint settings out, or use a lazy or hybrid mode");
+  }
+}
+
+void require_modes(const ExecutionStrategy& s) {
+  if (s.mode != ExecutionMode::hybrid && s.stage != StageLimits{}) {
+    refuse("stage needs mode = hybrid, not " + std::string(name_of(s.mode)));
+  }
+  if (s.parallelism != ParallelMode::data_parallel && s.workers > 0) {
+    refuse("workers need parallelism = data_parallel, not " + std::string(name_of(s.parallelism)));
+  }
+  if (s.parallelism == ParallelMode::none && s.threads > 1) {
+    refuse("parallelism = none runs on one thread, not on " + std::to_string(s.threads));
+  }
+}
+
+}  // namespace
+
+void require_valid(const ExecutionStrategy& strategy) {
+  require_numbers(strategy);
+  require_gradient(strategy);
+  require_modes(strategy);
+}
+
+int ExecutionStrategy::replicas() const {
+  if (parallelism != ParallelMode::data_parallel) return 1;
+  return workers > 0 ? workers : checked_threads(threads);
+}
+
+RunOptions ExecutionStrategy::run_options(Bytes budget) const {
+  require_valid(*this);
+  RunOptions options;
+  options.memory_budget = budget;
+  options.threads =
+      parallelism == ParallelMode::none ? 1 : std::max(1, checked_threads(threads) / replicas());
+  options.fuse = fusion;
+  options.profile = profiling;
+  options.anomaly = anomaly;
+  options.memory = memory;
+  if (gradient == GradientMode::full && budget != unlimited) options.planner = keep_all();
+  if (checkpoint_interval) options.planner = uniform({.every = *checkpoint_interval});
+  if (checkpoint_fraction) options.planner = fraction(*checkpoint_fraction);
+  if (!checkpoint_planner.empty()) options.planner = planner_named(checkpoint_planner);
+  return options;
+}
+
+std::string ExecutionStrategy::summary() const {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  add(std::string(name_of(mode)));
+  if (mode == ExecutionMode::hybrid && stage != StageLimits{}) {
+    add("stages of " + std::to_string(stage.nodes) + " nodes or " + format_bytes(stage.bytes));
+  }
+  if (gradient == GradientMode::none) add("no gradients");
+  if (gradient == GradientMode::checkpointed) {
+    std::string how = "checkpointed gradients";
+    if (checkpoint_interval) how += " every " + std::to_string(*checkpoint_interval) + " nodes";
+    if (checkpoint_fraction) how += " within " + std::to_string(*checkpoint_fraction) + " of all";
+    if (!checkpoint_planner.empty()) how += " by " + checkpoint_planner;
+    add(how);
+  }
+  if (accumulation > 1) add(std::to_string(accumulation) + " micro-batches");
+  if (memory != MemoryHandling::minimal_peak) add(std::string(name_of(memory)) + " memory");
+  if (memory_budget != unlimited) add("within " + format_bytes(memory_budget));
+  if (parallelism == ParallelMode::none) add("one thread");
+  if (parallelism == ParallelMode::data_parallel)
+    add(workers > 0 ? std::to_string(workers) + " replicas" : "a replica on each thread");
+  if (threads > 0) add(std::to_string(threads) + " threads");
+  if (!fusion) add("no fusion");
+  if (profiling) add("profiled");
+  if (anomaly) add("anomalies are errors");
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy) {
+  return stream << strategy.summary();
+}
+
+std::span<const NamedStrategy> named_strategies() {
+  static const std::array<NamedStrategy, 6> strategies{{
+      {"default", "what `backward` does without options", {}},
+      {"training",
+       "steps that are run again and again: everything kept, replanned never",
+       {.gradient = GradientMode::full}},
+      {"inference", "values only, in the least memory", {.gradient = GradientMode::none}},
+      {"memory-efficient",
+       "gradients in 35 % of the memory that keeping everything takes",
+       {.gradient = GradientMode::checkpointed, .checkpoint_fraction = 0.35}},
+      {"high-throughput",
+       "a replica on each core, each on its shard of the batch",
+       {.parallelism = ParallelMode::data_parallel}},
+      {"debug",
+       "every operation as it is recorded, on one thread, in storage of its own that memory tools "
+       "see; the first NaN is an error",
+       {.mode = ExecutionMode::eager,
+        .memory = MemoryHandling::standard,
+        .parallelism = ParallelMode::none,
+        .fusion = false,
+        .anomaly = true}},
+  }};
+  return strategies;
+}
+
+const ExecutionStrategy& strategy_named(std::string_view name) {
+  std::string known;
+  for (const NamedStrategy& each : named_strategies()) {
+    if (each.name == name) return each.strategy;
+    known += (known.empty() ? "" : ", ") + std::string(each.name);
+  }
+  refuse("no strategy is called " + std::string(name) + "; there are " + known);
+}
+
+}  // namespace palimpsest

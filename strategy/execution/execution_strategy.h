@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strategy/evaluators.h"
+
+namespace palimpsest {
+
+/// When what is recorded is computed.
+enum class ExecutionMode : std::uint8_t {
+  lazy,    ///< when it is asked for, planned as a whole
+  eager,   ///< as it is recorded
+  hybrid,  ///< stage by stage, as `hybrid()` does
+};
+
+/// What is done for gradients.
+enum class GradientMode : std::uint8_t {
+  none,          ///< there are none: memory as for inference
+  full,          ///< everything that the backward part reads is kept
+  checkpointed,  ///< some of it is computed again: within the memory budget, or as settings say
+};
+
+/// What runs at once.
+enum class ParallelMode : std::uint8_t {
+  none,           ///< nothing: one thread
+  automatic,      ///< parts of large operations, and operations that do not wait for each other
+  data_parallel,  ///< shards of the batch, each in a replica of the program
+};
+
+std::string_view name_of(ExecutionMode mode);
+std::string_view name_of(GradientMode mode);
+std::string_view name_of(ParallelMode mode);
+
+/// Every choice of how a program is executed, none of what it computes: for `Execution`. A value;
+/// what it does not say is as in the default one. `require_valid` says which choices go together.
+struct ExecutionStrategy {
+  ExecutionMode mode = ExecutionMode::lazy;
+  StageLimits stage = {};  ///< of a hybrid mode
+
+  GradientMode gradient = GradientMode::full;
+  // How gradients are checkpointed: one of these, or none, which is what `memory_budget` needs.
+  std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes of a segment computed again
+  std::optional<double> checkpoint_fraction = {};         ///< of the bytes that keeping all takes
+  std::string checkpoint_planner = {};                    ///< as `planner_named` knows it
+
+  /// Micro-batches, one after the other, that the batch of a gradient is cut into.
+  int accumulation = 1;
+
+  MemoryHandling memory = MemoryHandling::minimal_peak;
+  /// Of all that runs at once, replicas and sums of gradients among it.
+  Bytes memory_budget = unlimited;
+
+  ParallelMode parallelism = ParallelMode::automatic;
+  int workers = 0;  ///< replicas of a data-parallel mode; 0 is one per thread
+  int threads = 0;  ///< of all that runs at once; 0 is one per core
+
+  bool fusion = true;
+  bool profiling = false;
+  bool anomaly = false;  ///< the first NaN or infinity is an error
+
+  /// What one replica runs with: its share of the threads and `budget` of the bytes. Throws as
+  /// `require_valid`.
+  RunOptions run_options(Bytes budget) const;
+  /// Replicas, and parts that a batch is cut into.
+  int replicas() const;
+  int parts() const { return replicas() * accumulation; }
+
+  /// One line: what differs from the default.
+  std::string summary() const;
+
+  bool operator==(const ExecutionStrategy&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy);
+
+/// Throws `ArgumentError` for numbers out of range, for settings that the modes chosen have no use
+/// for, and for modes that contradict each other.
+void require_valid(const ExecutionStrategy& strategy);
+
+/// Reads a strategy from a JSON file of format `palimpsest-strategy`, version 1. Its members are
+/// those of the struct, any of which may be left out: what is there differs from the default.
+///
+///     {"format": "palimpsest-strategy", "version": 1, "mode": "hybrid", "stage": {"nodes": 100},
+///      "gradient": "checkpointed", "checkpoint_fraction": 0.4, "memory": "pooled"}
+///
+/// Throws `FileError` naming the file and the place in it for whatever the format does not allow,
+/// and naming the file for what `require_valid` refuses.
+ExecutionStrategy read_strategy(const std::string& path);
+
+/// Writes a strategy such that `read_strategy` gives an equal one. Throws `ArgumentError` when it
+/// is not valid, `FileError` when the file cannot be written.
+void write_strategy(const ExecutionStrategy& strategy, const std::string& path);
+
+/// A strategy with a name.
+struct NamedStrategy {
+  std::string_view name;
+  std::string_view purpose;  ///< one line
+  ExecutionStrategy strategy;
+};
+/// All of them: `default`, `training` and so on.
+std::span<const NamedStrategy> named_strategies();
+/// Throws `ArgumentError` listing the names there are.
+const ExecutionStrategy& strategy_named(std::string_view name);
+
+}  // namespace palimpsest

@@ -1,0 +1,107 @@
+#include <limits>
+#include <string>
+
+#include "autodiff/error.h"
+#include "autodiff/files.h"
+#include "checkpoint/json_file.h"
+#include "strategy/execution/execution_strategy.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr const char* format = "palimpsest-strategy";
+
+template <class T>
+T natural(const JsonValue& value) {
+  const std::int64_t number = value.natural();
+  if (number > std::numeric_limits<T>::max()) {
+    value.fail(std::to_string(number) + " is more than there can be");
+  }
+  return static_cast<T>(number);
+}
+
+StageLimits read_stage(const JsonValue& value) {
+  static constexpr const char* keys[] = {"nodes", "bytes"};
+  value.require_members(keys);
+  StageLimits limits;
+  if (value.has("nodes")) limits.nodes = natural<std::uint32_t>(value.at("nodes"));
+  if (value.has("bytes")) limits.bytes = value.at("bytes").natural();
+  return limits;
+}
+
+}  // namespace
+
+ExecutionStrategy read_strategy(const std::string& path) {
+  const JsonFile file(path, "read_strategy", format,
+                      {"mode", "stage", "gradient", "checkpoint_interval", "checkpoint_fraction",
+                       "checkpoint_planner", "accumulation", "memory", "memory_budget",
+                       "parallelism", "workers", "threads", "fusion", "profiling", "anomaly"});
+  const JsonValue root = file.root();
+  ExecutionStrategy read;
+  const auto given = [&](const char* key, auto set) {
+    if (root.has(key)) set(root.at(key));
+  };
+  using enum ExecutionMode;
+  given("mode", [&](const JsonValue& value) { read.mode = value.word({lazy, eager, hybrid}); });
+  given("stage", [&](const JsonValue& value) { read.stage = read_stage(value); });
+  given("gradient", [&](const JsonValue& value) {
+    read.gradient =
+        value.word({GradientMode::none, GradientMode::full, GradientMode::checkpointed});
+  });
+  given("checkpoint_interval",
+        [&](const JsonValue& value) { read.checkpoint_interval = natural<std::uint32_t>(value); });
+  given("checkpoint_fraction",
+        [&](const JsonValue& value) { read.checkpoint_fraction = value.amount(); });
+  given("checkpoint_planner",
+        [&](const JsonValue& value) { read.checkpoint_planner = value.text(); });
+  given("accumulation", [&](const JsonValue& value) { read.accumulation = natural<int>(value); });
+  given("memory", [&](const JsonValue& value) {
+    using enum MemoryHandling;
+    read.memory = value.word({minimal_peak, pooled, standard});
+  });
+  given("memory_budget", [&](const JsonValue& value) { read.memory_budget = value.natural(); });
+  given("parallelism", [&](const JsonValue& value) {
+    using enum ParallelMode;
+    read.parallelism = value.word({none, automatic, data_parallel});
+  });
+  given("workers", [&](const JsonValue& value) { read.workers = natural<int>(value); });
+  given("threads", [&](const JsonValue& value) { read.threads = natural<int>(value); });
+  given("fusion", [&](const JsonValue& value) { read.fusion = value.boolean(); });
+  given("profiling", [&](const JsonValue& value) { read.profiling = value.boolean(); });
+  given("anomaly", [&](const JsonValue& value) { read.anomaly = value.boolean(); });
+  try {
+    require_valid(read);
+  } catch (const ArgumentError& error) {
+    root.fail(error.what());
+  }
+  return read;
+}
+
+void write_strategy(const ExecutionStrategy& strategy, const std::string& path) {
+  require_valid(strategy);
+  Json json{{"format", format}, {"version", 1}};
+  const ExecutionStrategy usual;
+  const auto set = [&](const char* key, const auto& value, const auto& otherwise) {
+    if (value != otherwise) json[key] = value;
+  };
+  set("mode", name_of(strategy.mode), name_of(usual.mode));
+  if (strategy.stage != usual.stage) {
+    json["stage"] = {{"nodes", strategy.stage.nodes}, {"bytes", strategy.stage.bytes}};
+  }
+  set("gradient", name_of(strategy.gradient), name_of(usual.gradient));
+  if (strategy.checkpoint_interval) json["checkpoint_interval"] = *strategy.checkpoint_interval;
+  if (strategy.checkpoint_fraction) json["checkpoint_fraction"] = *strategy.checkpoint_fraction;
+  set("checkpoint_planner", strategy.checkpoint_planner, usual.checkpoint_planner);
+  set("accumulation", strategy.accumulation, usual.accumulation);
+  set("memory", name_of(strategy.memory), name_of(usual.memory));
+  set("memory_budget", strategy.memory_budget, usual.memory_budget);
+  set("parallelism", name_of(strategy.parallelism), name_of(usual.parallelism));
+  set("workers", strategy.workers, usual.workers);
+  set("threads", strategy.threads, usual.threads);
+  set("fusion", strategy.fusion, usual.fusion);
+  set("profiling", strategy.profiling, usual.profiling);
+  set("anomaly", strategy.anomaly, usual.anomaly);
+  write_file(path, json.dump(2) + "\n", "write_strategy");
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,79 @@
+#include <sstream>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+void check_refused(const ExecutionStrategy& strategy, const std::string& text) {
+  CAPTURE(text);
+  CHECK_THROWS_AS(require_valid(strategy), ArgumentError);
+  CHECK_THROWS_WITH(require_valid(strategy), Contains("[strategy]") && Contains(text));
+}
+
+TEST_CASE("strategies: named ones are valid, and no two are alike") {
+  const auto all = named_strategies();
+  CHECK(all.size() == 6);
+  for (const NamedStrategy& one : all) {
+    CHECK_NOTHROW(require_valid(one.strategy));
+    CHECK(strategy_named(one.name) == one.strategy);
+    CHECK_FALSE(one.purpose.empty());
+  }
+  CHECK_THROWS_WITH(strategy_named("fastest"), Contains("memory-efficient"));
+}
+
+TEST_CASE("strategies: contradictions are refused as a whole") {
+  check_refused({.accumulation = 0}, "accumulation is 0");
+  check_refused({.workers = -1}, "workers is -1");
+  check_refused({.threads = -2}, "threads is -2");
+  check_refused({.memory_budget = -5}, "memory_budget is -5");
+  check_refused({.mode = ExecutionMode::hybrid, .stage = {.nodes = 0}}, "stage.nodes is 0");
+  check_refused({.stage = {.nodes = 10}}, "stage needs mode = hybrid, not lazy");
+  check_refused({.checkpoint_interval = 4}, "need gradient = checkpointed, not full");
+  check_refused({.gradient = GradientMode::checkpointed}, "needs a memory_budget");
+  check_refused({.gradient = GradientMode::checkpointed,
+                 .checkpoint_interval = 4,
+                 .checkpoint_fraction = 0.5},
+                "give one of");
+  check_refused({.gradient = GradientMode::checkpointed, .checkpoint_interval = 0},
+                "checkpoint_interval is 0");
+  check_refused({.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.5}, "1.5");
+  check_refused({.mode = ExecutionMode::eager,
+                 .gradient = GradientMode::checkpointed,
+                 .checkpoint_fraction = 0.5},
+                "eager mode");
+  check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no use without gradients");
+  check_refused({.workers = 2}, "workers need parallelism = data_parallel");
+  check_refused({.parallelism = ParallelMode::none, .threads = 2}, "one thread");
+  CHECK_THROWS_WITH(
+      require_valid({.gradient = GradientMode::checkpointed, .checkpoint_planner = "best"}),
+      Contains("best"));
+}
+
+TEST_CASE("strategies: a line says what is not as by default") {
+  std::ostringstream stream;
+  stream << ExecutionStrategy{.mode = ExecutionMode::hybrid,
+                              .stage = {.nodes = 10},
+                              .gradient = GradientMode::checkpointed,
+                              .checkpoint_interval = 8,
+                              .accumulation = 4,
+                              .memory = MemoryHandling::pooled,
+                              .memory_budget = 256_MiB,
+                              .parallelism = ParallelMode::data_parallel,
+                              .workers = 2,
+                              .threads = 4,
+                              .fusion = false,
+                              .profiling = true};
+  for (const char* part :
+       {"hybrid", "10 nodes", "every 8 nodes", "4 micro-batches", "pooled memory", "within 256 MiB",
+        "2 replicas", "4 threads", "no fusion", "profiled"}) {
+    CHECK_THAT(stream.str(), Contains(part));
+  }
+  CHECK(ExecutionStrategy{}.summary() == "lazy");
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,278 @@
+#include <oneapi/tbb/global_control.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// A small network on random data, whose loss is a mean or a sum over examples.
+struct Network {
+  std::vector<Tensor> parameters{Tensor::uniform({12, 20}, 1, -0.4, 0.4, DType::f64),
+                                 Tensor::uniform({20}, 2, -0.1, 0.1, DType::f64),
+                                 Tensor::uniform({20, 3}, 3, -0.4, 0.4, DType::f64)};
+  std::vector<Tensor> batch{Tensor::uniform({13, 12}, 4, -1, 1, DType::f64),
+                            Tensor::uniform({13, 3}, 5, -1, 1, DType::f64)};
+  bool is_sum = false;
+  double dropped = 0;
+
+  Var output(std::span<const Var> p, std::span<const Var> batch) const {
+    Var y = tanh(matmul(batch[0], p[0]) + p[1]);
+    if (dropped > 0) y = dropout(y, dropped);
+    return matmul(y, p[2]);
+  }
+  ModelFunction loss() const {
+    return [this](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+      Var errors;
+      {
+        const auto scope = tape.scope("network");
+        errors = output(p, b) - b[1];
+      }
+      const Var squares = sum(errors * errors, {1});
+      return is_sum ? sum(squares) : mean(squares);
+    };
+  }
+  ModelFunction value() const {
+    return [this](Tape&, std::span<const Var> p, std::span<const Var> b) { return output(p, b); };
+  }
+};
+
+struct Found {
+  double loss;
+  std::vector<Tensor> gradients;
+  Report report;
+};
+
+Found run(const Network& network, const ExecutionStrategy& strategy) {
+  Execution execution(strategy, network.is_sum ? LossReduction::sum : LossReduction::mean);
+  Found found;
+  for (int step = 0; step < 2; ++step) {
+    const Gradients g = execution.gradients(network.loss(), network.parameters, network.batch);
+    found.loss = g.loss().item();
+    found.gradients.clear();
+    for (const Gradients::Entry& entry : g) found.gradients.push_back(entry.gradient.clone());
+    found.report = g.report();
+  }
+  return found;
+}
+
+void check_same(const Found& a, const Found& b) {
+  CHECK(a.loss == b.loss);
+  REQUIRE(a.gradients.size() == b.gradients.size());
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+    CHECK(same_bits(a.gradients[i], b.gradients[i]));
+  }
+}
+
+void check_near(const Found& a, const Found& b, double tolerance) {
+  CHECK(a.loss == Approx(b.loss).epsilon(tolerance));
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+    for (std::int64_t k = 0; k < a.gradients[i].elements(); ++k) {
+      CHECK(std::abs(a.gradients[i].at(k) - b.gradients[i].at(k)) < tolerance);
+    }
+  }
+}
+
+struct SomeThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
+};
+
+TEST_CASE_METHOD(SomeThreads, "execution: every pair of choices gives the same bits") {
+  const Network network;
+  const Found expected = run(network, {});
+  const ExecutionMode modes[] = {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid};
+  const MemoryHandling memories[] = {MemoryHandling::minimal_peak, MemoryHandling::pooled,
+                                     MemoryHandling::standard};
+  for (const ExecutionMode mode : modes) {
+    for (const MemoryHandling memory : memories) {
+      for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {
+        for (const Bytes budget : {unlimited, Bytes{20'000}}) {
+          for (const bool fusion : {true, false}) {
+            ExecutionStrategy strategy{.mode = mode,
+                                       .memory = memory,
+                                       .memory_budget = budget,
+                                       .parallelism = parallelism,
+                                       .fusion = fusion};
+            if (mode == ExecutionMode::hybrid) strategy.stage = {.nodes = 3};
+            if (budget != unlimited) strategy.gradient = GradientMode::checkpointed;
+            CAPTURE(strategy.summary());
+            const Found found = run(network, strategy);
+            check_same(found, expected);
+            CHECK(found.report.measured_peak <= found.report.predicted_peak);
+            CHECK(found.report.predicted_peak <= budget);
+            CHECK(found.report.memory == memory);
+            if (parallelism == ParallelMode::none) CHECK(found.report.threads == 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: replicas and micro-batches of as many parts agree") {
+  for (const bool is_sum : {false, true}) {
+    for (const double dropped : {0.0, 0.3}) {
+      Network network;
+      network.is_sum = is_sum;
+      network.dropped = dropped;
+      const Found whole = run(network, {});
+      const Found six = run(network, {.accumulation = 6});
+      if (dropped == 0) check_near(six, whole, 1e-13);
+      for (const int workers : {1, 2, 3, 6}) {
+        for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::eager}) {
+          CAPTURE(is_sum, dropped, workers, name_of(mode));
+          const Found found = run(network, {.mode = mode,
+                                            .accumulation = 6 / workers,
+                                            .parallelism = ParallelMode::data_parallel,
+                                            .workers = workers});
+          check_same(found, six);
+          CHECK(found.report.replicas == workers);
+          CHECK(found.report.micro_batches == 6 / workers);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: replicas are recorded by several threads") {
+  const Network network;
+  std::mutex mutex;
+  std::vector<std::int64_t> examples;
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  const auto loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    const int now = ++inside;
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (most < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    {
+      const std::lock_guard lock(mutex);
+      examples.push_back(b[0].shape()[0]);
+    }
+    --inside;
+    return network.loss()(tape, p, b);
+  };
+  Execution execution({.parallelism = ParallelMode::data_parallel, .workers = 3});
+  execution.gradients(loss, network.parameters, network.batch);
+  CHECK(most >= 2);
+  std::ranges::sort(examples);
+  CHECK(examples == std::vector<std::int64_t>{4, 4, 5});
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: budgets cover replicas and sums, and name the smallest") {
+  const Network network;
+  const ExecutionStrategy base{.gradient = GradientMode::checkpointed,
+                               .accumulation = 2,
+                               .memory_budget = 1,
+                               .parallelism = ParallelMode::data_parallel,
+                               .workers = 2};
+  Bytes smallest = 0;
+  int calls = 0;
+  const ModelFunction counted = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    ++calls;
+    return network.loss()(tape, p, b);
+  };
+  try {
+    Execution(base).gradients(counted, network.parameters, network.batch);
+    FAIL("a byte is enough");
+  } catch (const BudgetError& error) {
+    smallest = error.smallest_feasible();
+    CHECK(error.budget() == 1);
+    CHECK_THAT(error.what(), Contains("2 replicas"));
+  }
+  CHECK(calls == 2);  // recorded, not run
+  ExecutionStrategy enough = base;
+  enough.memory_budget = smallest;
+  const Found found = run(network, enough);
+  CHECK(found.report.measured_peak <= found.report.predicted_peak);
+  CHECK(found.report.predicted_peak <= smallest);
+  CHECK(found.report.budget == smallest);
+  check_same(found, run(network, {.accumulation = 4}));
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: values of a batch") {
+  const Network network;
+  Execution usual({.gradient = GradientMode::none});
+  const Tensor expected = usual.value(network.value(), network.parameters, network.batch);
+  CHECK(expected.shape() == Shape{13, 3});
+  Execution training;
+  const Report gradients =
+      training.gradients(network.loss(), network.parameters, network.batch).report();
+  CHECK(usual.report().measured_peak < gradients.measured_peak);
+  CHECK(usual.report().measured_peak <= usual.report().predicted_peak);
+  for (const int workers : {1, 2, 4}) {
+    Execution execution({.gradient = GradientMode::none,
+                         .parallelism = ParallelMode::data_parallel,
+                         .workers = workers});
+    const Tensor found = execution.value(network.value(), network.parameters, network.batch);
+    CHECK(found.shape() == expected.shape());
+    for (std::int64_t k = 0; k < found.elements(); ++k) {
+      CHECK(found.at(k) == Approx(expected.at(k)).epsilon(1e-14));
+    }
+  }
+  CHECK_THROWS_WITH(usual.gradients(network.loss(), network.parameters, network.batch),
+                    Contains("gradient = none"));
+}
+
+TEST_CASE("execution: trains, and optimizers take its gradients") {
+  Network network;
+  Execution execution({.accumulation = 3});
+  const auto optimizer = adam({.learning_rate = 0.02});
+  double first = 0;
+  double last = 0;
+  for (int step = 0; step < 60; ++step) {
+    const Gradients g = execution.gradients(network.loss(), network.parameters, network.batch);
+    (step == 0 ? first : last) = g.loss().item();
+    optimizer->step(g);
+  }
+  CHECK(last < first / 3);
+}
+
+TEST_CASE("execution: memory is kept from step to step") {
+  const Network network;
+  Execution execution({.accumulation = 2, .memory = MemoryHandling::pooled});
+  std::uint64_t allocations = 0;
+  for (int step = 0; step < 3; ++step) {
+    const Gradients g = execution.gradients(network.loss(), network.parameters, network.batch);
+    allocations = g.report().allocations;
+    CHECK(g.report().plan_reused == (step > 0));
+  }
+  CHECK(allocations < 10);
+}
+
+TEST_CASE("execution: what goes wrong") {
+  Network network;
+  Execution execution({.accumulation = 4});
+  const auto attempt = [&](const ModelFunction& model) {
+    return execution.gradients(model, network.parameters, network.batch);
+  };
+  CHECK_THROWS_WITH(attempt(network.value()), Contains("backward"));
+  CHECK_THROWS_WITH(
+      attempt([](Tape&, std::span<const Var>, std::span<const Var>) { return Var(); }),
+      Contains("[execution]") && Contains("returns no value"));
+  const std::vector<Tensor> few{Tensor::ones({3, 12}, DType::f64),
+                                Tensor::ones({3, 3}, DType::f64)};
+  CHECK_THROWS_WITH(execution.gradients(network.loss(), network.parameters, few),
+                    Contains("3 examples") && Contains("4 parts"));
+  const std::vector<Tensor> uneven{Tensor::ones({8, 12}, DType::f64),
+                                   Tensor::ones({9, 3}, DType::f64)};
+  CHECK_THROWS_AS(execution.gradients(network.loss(), network.parameters, uneven), ShapeError);
+  CHECK_THROWS_WITH(execution.gradients(network.loss(), network.parameters, {}),
+                    Contains("no tensors"));
+  Execution whole(
+      {.gradient = GradientMode::none, .parallelism = ParallelMode::data_parallel, .workers = 2});
+  CHECK_THROWS_WITH(whole.value(network.loss(), network.parameters, network.batch),
+                    Contains("cannot be put together"));
+  check_near(run(network, {.accumulation = 4}), run(network, {}), 1e-13);
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,94 @@
+#include <rapidcheck.h>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/temporary_file.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("strategy files: strategies survive being written and read") {
+  const TemporaryFile file;
+  for (const NamedStrategy& named : named_strategies()) {
+    write_strategy(named.strategy, file.path());
+    CHECK(read_strategy(file.path()) == named.strategy);
+  }
+  CHECK(rc::check("any valid strategy", [&] {
+    ExecutionStrategy s;
+    s.mode = *rc::gen::element(ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid);
+    if (s.mode == ExecutionMode::hybrid) {
+      s.stage = {*rc::gen::inRange(1u, 100u), *rc::gen::inRange<Bytes>(1, 1'000'000)};
+    }
+    s.gradient =
+        *rc::gen::element(GradientMode::none, GradientMode::full, GradientMode::checkpointed);
+    if (*rc::gen::arbitrary<bool>()) s.memory_budget = *rc::gen::inRange<Bytes>(0, 1'000'000);
+    if (s.gradient == GradientMode::checkpointed && s.mode == ExecutionMode::eager) {
+      s.memory_budget = 1'000;
+    } else if (s.gradient == GradientMode::checkpointed) {
+      switch (*rc::gen::inRange(0, 3)) {
+        case 0:
+          s.checkpoint_interval = *rc::gen::inRange(1u, 100u);
+          break;
+        case 1:
+          s.checkpoint_fraction = *rc::gen::inRange(0, 1'000) / 1'000.0;
+          break;
+        default:
+          s.checkpoint_planner = *rc::gen::element<std::string>("auto", "sqrt", "uniform:8");
+      }
+    }
+    if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
+    s.memory = *rc::gen::element(MemoryHandling::minimal_peak, MemoryHandling::pooled,
+                                 MemoryHandling::standard);
+    s.parallelism =
+        *rc::gen::element(ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel);
+    if (s.parallelism == ParallelMode::data_parallel) s.workers = *rc::gen::inRange(0, 9);
+    if (s.parallelism != ParallelMode::none) s.threads = *rc::gen::inRange(0, 9);
+    s.fusion = *rc::gen::arbitrary<bool>();
+    s.profiling = *rc::gen::arbitrary<bool>();
+    s.anomaly = *rc::gen::arbitrary<bool>();
+    write_strategy(s, file.path());
+    RC_ASSERT(read_strategy(file.path()) == s);
+  }));
+}
+
+TEST_CASE("strategy files: whatever is wrong is an error that names the place") {
+  const auto with = [](const std::string& members) {
+    return R"({"format":"palimpsest-strategy","version":1,)" + members + "}";
+  };
+  const struct {
+    std::string content;
+    std::string words;
+  } rows[] = {
+      {with(R"("mode":"fast")"), "mode: \"fast\" is unknown; the words are lazy, eager, hybrid"},
+      {with(R"("mode":3)"), "mode: 3 is not a string"},
+      {with(R"("colour":1)"), "\"colour\" is unknown"},
+      {with(R"("stage":{"nodes":-1})"), "stage.nodes: -1 is negative"},
+      {with(R"("stage":{"nodes":4294967296})"), "stage.nodes: 4294967296 is more"},
+      {with(R"("stage":{"steps":1})"), "stage: \"steps\" is unknown"},
+      {with(R"("stage":{"nodes":5})"), "stage needs mode = hybrid"},
+      {with(R"("gradient":"some")"), "gradient: \"some\""},
+      {with(R"("checkpoint_fraction":"half")"), "checkpoint_fraction: this string is not a number"},
+      {with(R"("gradient":"checkpointed","checkpoint_fraction":2)"), "checkpoint_fraction is 2"},
+      {with(R"("accumulation":1.5)"), "accumulation: 1.5 is not a whole number"},
+      {with(R"("accumulation":3000000000)"), "accumulation: 3000000000 is more"},
+      {with(R"("accumulation":0)"), "accumulation is 0"},
+      {with(R"("memory":"arena")"), "minimal_peak, pooled, standard"},
+      {with(R"("memory_budget":-1)"), "memory_budget: -1 is negative"},
+      {with(R"("parallelism":"pipes")"), "none, automatic, data_parallel"},
+      {with(R"("fusion":1)"), "fusion: 1 is not true or false"},
+      {with(R"("threads":2,"threads":3)"), "\"threads\" stands there twice"},
+  };
+  const TemporaryFile file;
+  for (const auto& row : rows) {
+    file.write(row.content);
+    CHECK_THROWS_WITH(read_strategy(file.path()),
+                      Contains("[read_strategy] " + file.path()) && Contains(row.words));
+  }
+  CHECK_THROWS_AS(read_strategy("/nowhere/strategy.json"), FileError);
+  CHECK_THROWS_AS(write_strategy({.accumulation = 0}, file.path()), ArgumentError);
+}
+
+}  // namespace
+}  // namespace palimpsest
