@@ -86,6 +86,7 @@
 #include "strategy/event.h"
 #include "strategy/execution/execution.h"
 #include "strategy/execution/execution_strategy.h"
+#include "strategy/free_memory.h"
 #include "strategy/loops/scan.h"
 #include "strategy/loops/while_loop.h"
 #include "strategy/measured_machine.h"

@@ -77,6 +77,8 @@ class LentRoom {
 
 struct Engine::State {
   RunMemory memory;
+  FreeMemory free = [] { return free_memory(); };
+  std::optional<Bytes> last_budget;  // for want of memory
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
@@ -89,6 +91,19 @@ struct Engine::State {
              const RunOptions& options);
   Found find_within(LoweredStore::Program& program, const Tape& tape,
                     const LoweredStore::Request& request, const RunOptions& options);
+  /// `Engine::evaluate`; where less memory is free than a run without a budget would take, nothing
+  /// but the budget to run with.
+  std::optional<Report> evaluate(Tape& tape, std::span<const ValueId> targets,
+                                 NodeId backward_begins, const RunOptions& options,
+                                 std::optional<Bytes>& chosen);
+  /// The budget that a run without one has, if it would take so many bytes. The one chosen last
+  /// serves as long as there is memory for it, so that its plans do.
+  std::optional<Bytes> free_budget(Bytes peak) {
+    const std::optional<Bytes> budget = budget_of_free_memory(peak, memory.kept(), free);
+    if (!budget) return {};
+    if (!last_budget || *last_budget > *budget) last_budget = budget;
+    return last_budget;
+  }
   /// Runs what was found since `planning` began.
   Report run(Tape& tape, const Found& found, const Stopwatch& planning, int thread_count,
              const RunOptions& options, std::uint32_t round = 0);
@@ -206,6 +221,29 @@ Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& plann
   return report;
 }
 
+std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueId> targets,
+                                              NodeId backward_begins, const RunOptions& options,
+                                              std::optional<Bytes>& chosen) {
+  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+  settle_present(tape, held, memory.meter(), options.memory_budget != unlimited);
+  const int thread_count = checked_threads(options.threads);
+  const Stopwatch planning;
+  const LoweredStore::Request request{targets,      backward_begins, held,
+                                      thread_count, options.machine, options.costs.get()};
+  const LentRoom lent(room, tape, request, options);
+  const auto program = lowered.find_or_make(tape, request);
+  const Found found = find(*program, tape, request, options);
+  if (takes_free_memory(options)) {
+    chosen = free_budget(found.entry->plan.predicted_peak());
+    if (chosen) return {};
+  }
+  program->free_budget() = chosen;
+  Report report = run(tape, found, planning, thread_count, options);
+  report.loops = room.loops();
+  report.keep_all_peak += room.withheld();
+  return report;
+}
+
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
@@ -219,12 +257,19 @@ Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_
   const std::vector<NodeId> held = nodes_held_elsewhere(tape);
   const LoweredStore::Request request{targets, backward_begins, held,
                                       threads, options.machine, options.costs.get()};
-  const LentRoom lent(state_->room, tape, request, options);
-  RunOptions within = options;
-  within.memory_budget = cache_budget(tape, request, options);
-  Plan plan = plan_tape(tape, request, within).plan;
-  plan.budget = options.memory_budget;
-  return plan;
+  const auto within = [&](Bytes budget) {
+    RunOptions limited = options;
+    limited.memory_budget = budget;
+    const LentRoom lent(state_->room, tape, request, limited);
+    limited.memory_budget = cache_budget(tape, request, limited);
+    Plan plan = plan_tape(tape, request, limited).plan;
+    plan.budget = budget;
+    return plan;
+  };
+  Plan plan = within(options.memory_budget);
+  if (!takes_free_memory(options)) return plan;
+  const auto budget = state_->free_budget(plan.predicted_peak());
+  return budget ? within(*budget) : plan;
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -234,19 +279,13 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
-  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  settle_present(tape, held, state_->memory.meter(), options.memory_budget != unlimited);
-  const int threads = checked_threads(options.threads);
-  const Stopwatch planning;
-  const LoweredStore::Request request{targets, backward_begins, held,
-                                      threads, options.machine, options.costs.get()};
-  const LentRoom lent(state_->room, tape, request, options);
-  const auto program = state_->lowered.find_or_make(tape, request);
-  Report report =
-      state_->run(tape, state_->find(*program, tape, request, options), planning, threads, options);
-  report.loops = state_->room.loops();
-  report.keep_all_peak += state_->room.withheld();
-  return report;
+  std::optional<Bytes> chosen;
+  if (auto report = state_->evaluate(tape, targets, backward_begins, options, chosen)) {
+    return *report;
+  }
+  RunOptions within = options;
+  within.memory_budget = *chosen;
+  return *state_->evaluate(tape, targets, backward_begins, within, chosen);
 }
 
 std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
@@ -269,9 +308,13 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
     step->machine = options.machine;
     step->costs = costs;
   }
-  const Found found = state_->find(*step->program, known, request, options);
+  RunOptions within = options;
+  if (takes_free_memory(options)) {
+    within.memory_budget = step->program->free_budget().value_or(unlimited);
+  }
+  const Found found = state_->find(*step->program, known, request, within);
   Repeated repeated{
-      state_->run(known, found, planning, threads, options, tape.generation() - known.generation()),
+      state_->run(known, found, planning, threads, within, tape.generation() - known.generation()),
       {}};
   for (const ValueId gradient : step->recorded.gradients) {
     repeated.gradients.push_back(known.value(gradient));
@@ -285,6 +328,8 @@ void Engine::remember(const Tape& tape, const Differentiated& recorded) {
 }
 
 int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }
+
+void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); }
 
 void Engine::release_arena() { state_->memory.give_up(); }
 

@@ -7,6 +7,7 @@
 
 #include "autodiff/var.h"
 #include "checkpoint/meter.h"
+#include "strategy/free_memory.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
 
@@ -60,6 +61,8 @@ class Engine {
   void compute_now(Tape& tape, NodeId node, const RunOptions& options);
   /// Most threads that a run with `options` takes. Throws `ArgumentError` for a negative number.
   static int threads(const RunOptions& options);
+  /// Who says how much memory is free when a run has no budget; the system otherwise.
+  void set_free_memory(FreeMemory free);
   /// Gives the memory kept for the next run back to the system, but for what is still held.
   void release_arena();
 

@@ -36,6 +36,10 @@ const PlannerPtr& planner_of(const RunOptions& options) {
   return options.planner != nullptr ? options.planner : standard;
 }
 
+bool takes_free_memory(const RunOptions& options) {
+  return options.memory_budget == unlimited && options.planner == nullptr;
+}
+
 bool may_fuse(const RunOptions& options) {
   return options.fuse && !options.anomaly && !planner_of(options)->names_nodes();
 }

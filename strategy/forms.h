@@ -15,6 +15,8 @@ void check(const RunOptions& options);
 int checked_threads(int threads);
 /// The planner asked for, or the one there is without.
 const PlannerPtr& planner_of(const RunOptions& options);
+/// True when a run is to take what memory there is.
+bool takes_free_memory(const RunOptions& options);
 /// True when elementwise nodes may run in groups.
 bool may_fuse(const RunOptions& options);
 /// True when what is computed may differ from what was recorded.

@@ -15,6 +15,7 @@ class KeptArena {
   const Arena* get(const Instructions& instructions, const Meter& meter);
   /// What the last run left and is still held keeps its pages, the rest is given back.
   void give_up();
+  Bytes size() const { return arena_.size(); }
 
  private:
   Arena arena_;

@@ -8,6 +8,7 @@
 #include "autodiff/gradient.h"
 #include "strategy/executor.h"
 #include "strategy/forms.h"
+#include "strategy/free_memory.h"
 #include "strategy/loops/loop_room.h"
 #include "strategy/parameters.h"
 #include "strategy/present.h"
@@ -45,16 +46,27 @@ struct Program::State {
     for (const Var& each : outputs) targets.push_back(each.id());
     const LoweredStore::Request request{targets, backward_begins, {},
                                         threads, options.machine, options.costs.get()};
-    LoopRoom room;
-    room.give(tape, request, options);
-    loops = room.loops();
-    withheld = room.withheld();
-    RunOptions within = options;
-    within.memory_budget = cache_budget(tape, request, options);
-    auto [lowered, made] = plan_tape(tape, request, within);
-    plan = std::move(made);
+    const auto plan_within = [&](const RunOptions& asked) {
+      LoopRoom room;
+      room.give(tape, request, asked);
+      loops = room.loops();
+      withheld = room.withheld();
+      RunOptions within = asked;
+      within.memory_budget = cache_budget(tape, request, asked);
+      return plan_tape(tape, request, within);
+    };
+    Planned planned = plan_within(options);
+    if (takes_free_memory(options)) {
+      const auto budget =
+          budget_of_free_memory(planned.plan.predicted_peak(), 0, [] { return free_memory(); });
+      if (budget) {
+        options.memory_budget = *budget;
+        planned = plan_within(options);
+      }
+    }
+    plan = std::move(planned.plan);
     plan.budget = options.memory_budget;
-    instructions = std::make_shared<const Instructions>(tape, std::move(lowered), plan);
+    instructions = std::make_shared<const Instructions>(tape, std::move(planned.lowered), plan);
     planning_seconds = planning.seconds();
   }
 

@@ -33,6 +33,7 @@ struct Replica {
   std::shared_ptr<Evaluator> evaluator;
   std::vector<std::unique_ptr<Tape>> tapes;  // by micro-batch
   Report report;                             // of its part that took most
+  std::optional<Bytes> least;  // budget, where a fraction of keep-all's bytes was too little
 
   Tape& tape(int micro_batch, int part) {
     const auto index = static_cast<std::size_t>(micro_batch);
@@ -42,6 +43,30 @@ struct Replica {
     }
     tapes[index]->clear();
     return *tapes[index];
+  }
+
+  Gradients differentiate(const Var& loss, const ExecutionStrategy& strategy, Bytes share) {
+    RunOptions options = strategy.run_options(share);
+    if (!strategy.checkpoint_fraction) return backward(loss, options);
+    const auto within = [&](Bytes bytes) {
+      RunOptions least_options = options;
+      least_options.planner = nullptr;
+      least_options.memory_budget = std::min(bytes, share);
+      return backward(loss, least_options);
+    };
+    if (least) {
+      try {
+        return within(*least);
+      } catch (const BudgetError&) {
+        least.reset();  // another program
+      }
+    }
+    try {
+      return backward(loss, options);
+    } catch (const BudgetError& error) {
+      least = error.smallest_feasible();
+      return within(*least);
+    }
   }
 
   void note(const Report& of_part) {
@@ -187,7 +212,6 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
         "full or checkpointed");
   }
   state.begin(strategy.parts() > 1 ? sum_bytes(parameters) : 0);
-  const RunOptions options = strategy.run_options(state.share);
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
   std::vector<std::int64_t> examples(state.replicas.size());
   const bool is_mean = state.reduction == LossReduction::mean;
@@ -200,7 +224,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
         micro_batch, strategy.accumulation, batch,
         [&](Replica& replica, Tape& tape, const std::vector<Tensor>& part, std::size_t r) {
           const Var made = record(loss, tape, parameters, part);
-          of_parts[r] = backward(made, options);
+          of_parts[r] = replica.differentiate(made, strategy, state.share);
           tape.drop(made.id());
           replica.note(of_parts[r]->report());
           examples[r] = strategy.parts() > 1 ? examples_of(part) : 1;

@@ -43,10 +43,11 @@ struct ExecutionStrategy {
   StageLimits stage = {};  ///< of a hybrid mode
 
   GradientMode gradient = GradientMode::full;
-  // How gradients are checkpointed: one of these, or none, which is what `memory_budget` needs.
+  // How gradients are checkpointed: one of these, or none within a `memory_budget`.
   std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes of a segment computed again
-  std::optional<double> checkpoint_fraction = {};         ///< of the bytes that keeping all takes
-  std::string checkpoint_planner = {};                    ///< as `planner_named` knows it
+  /// Of the bytes that keeping everything takes; the least that is found where that is more.
+  std::optional<double> checkpoint_fraction = {};
+  std::string checkpoint_planner = {};  ///< as `planner_named` knows it
 
   /// Micro-batches, one after the other, that the batch of a gradient is cut into.
   int accumulation = 1;

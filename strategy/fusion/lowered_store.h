@@ -47,6 +47,8 @@ class LoweredStore {
     bool holds_longer() const { return simplification_.holds_longer(); }
     /// Budgets that were chosen for caches, by planner and budget asked for.
     std::map<std::pair<std::string, Bytes>, Bytes>& cache_budgets() { return cache_budgets_; }
+    /// The budget that was chosen for want of memory, for runs that have none.
+    std::optional<Bytes>& free_budget() { return free_budget_; }
 
    private:
     friend class LoweredStore;
@@ -55,6 +57,7 @@ class LoweredStore {
     std::vector<std::uint64_t> signature_;
     Simplification simplification_;
     std::map<std::pair<std::string, Bytes>, Bytes> cache_budgets_;
+    std::optional<Bytes> free_budget_;
     std::shared_ptr<const Lowered> forms_[2][2];  // by `fuse`, `simplify`
   };
 
