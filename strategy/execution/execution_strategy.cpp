@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ostream>
 
 #include "checkpoint/planner_names.h"
@@ -136,7 +137,9 @@ std::string ExecutionStrategy::summary() const {
   if (gradient == GradientMode::checkpointed) {
     std::string how = "checkpointed gradients";
     if (checkpoint_interval) how += " every " + std::to_string(*checkpoint_interval) + " nodes";
-    if (checkpoint_fraction) how += " within " + std::to_string(*checkpoint_fraction) + " of all";
+    if (checkpoint_fraction) {
+      how += " in " + std::to_string(std::lround(*checkpoint_fraction * 100)) + " % of the memory";
+    }
     if (!checkpoint_planner.empty()) how += " by " + checkpoint_planner;
     add(how);
   }
