@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,12 @@ struct BufferPool::Return {
     const std::lock_guard lock(state->mutex);
     if (run == state->run) state->handed_out -= bytes;
     if (!state->is_open || state->held() + bytes > state->most) return storage.reset();
-    state->kept[bytes].push_back(std::move(storage));
-    state->kept_bytes += bytes;
+    try {
+      state->kept[bytes].push_back(std::move(storage));
+      state->kept_bytes += bytes;
+    } catch (const std::bad_alloc&) {
+      storage.reset();  // nowhere to note it
+    }
   }
 };
 
@@ -97,6 +102,11 @@ Buffer BufferPool::allocate(Bytes bytes) {
   std::byte* const data = storage.get();
   // When this throws, it calls the deleter.
   return meter_.count(Buffer(data, Return{state_, size, run, std::move(storage)}), bytes);
+}
+
+Bytes BufferPool::kept() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->kept_bytes;
 }
 
 Bytes BufferPool::peak() const {

@@ -26,6 +26,8 @@ class BufferPool {
   /// went back there as does not fit beside it.
   Buffer allocate(Bytes bytes);
 
+  /// Bytes that nobody holds and that are kept. The meter does not count them.
+  Bytes kept() const;
   /// Most bytes held at a time since `begin`, those outside among them.
   Bytes peak() const;
   /// How often the system was asked since `begin`.

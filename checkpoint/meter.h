@@ -13,9 +13,9 @@ void raise_to(std::atomic<Bytes>& most, Bytes bytes);
 /// Counts bytes of buffers, always on and from any thread. A handle: copies count together.
 ///
 /// *Live* bytes are those of the buffers somebody holds. *Reserved* bytes are the address space
-/// that may have pages behind it: they bound what the process's resident size grows by. What a run
-/// computes in an arena is reserved from its beginning on, and enters the peak of live bytes when
-/// it ends.
+/// that may have pages behind it: they bound what the process's resident size grows by, but for
+/// what a `BufferPool` keeps. What a run computes in an arena is reserved from its beginning on,
+/// and enters the peak of live bytes when it ends.
 class Meter {
  public:
   Meter() : counts_(std::make_shared<Counts>()) {}

@@ -33,7 +33,8 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
   auto* evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get());
   if (evaluator == nullptr) {
     throw ArgumentError(operation,
-                        "the tape's evaluator has no engine; use lazy(), eager() or none", where);
+                        "the tape's evaluator has no engine; use lazy(), eager(), hybrid() or none",
+                        where);
   }
   return *evaluator;
 }

@@ -55,14 +55,15 @@ struct StageLimits {
 };
 
 /// Computes stage by stage: within a stage nothing is computed until it is asked for, and planned
-/// and fused as on a lazy tape; when the stage ends, what it has made and not used itself is
-/// computed. A stage ends where another outermost `Tape::scope` begins or none is left, or at a
-/// limit, with the node that reaches it; it is computed when the next node is recorded. Scopes of
-/// one name side by side are one stage.
+/// and fused as on a lazy tape; when the stage ends, what its nodes have made and none of them read
+/// is computed, and kept beside what is there if the budget allows. A stage ends where another
+/// outermost `Tape::scope` begins or none is left, or at a limit, with the node that reaches it; it
+/// is computed when the next node is recorded. Scopes of one name side by side are one stage.
 ///
 /// So errors of kernels come near the line that caused them, and programs that look at values, or
 /// record for long, are computed in pieces worth planning. Values inside a stage that are read
-/// later, by a backward part or another stage, are computed again from those at its ends.
+/// later are computed again from those at its ends: for a later stage once, and for a backward
+/// part. A stage looks at the whole tape once, so stages of a few nodes are dear on long tapes.
 /// `options` apply to each stage; `backward` has its own. Throws `ArgumentError` for a limit below
 /// one.
 std::shared_ptr<Evaluator> hybrid(RunOptions options = {}, StageLimits limits = {});

@@ -105,6 +105,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
 }
 
 void Executor::begin() {
+  opened_ = 0;
   if (!settings_.same_tape) make_numbers();
   std::fill(touched_.begin(), touched_.end(), 0);
   const std::span<const Interval> intervals = instructions_->intervals();
@@ -114,7 +115,6 @@ void Executor::begin() {
   } else {
     buffers_.resize(intervals.size());
     laid_out_at_ = nullptr;
-    opened_ = 0;
     if (pool_ != nullptr) {
       outside_.assign(intervals.size(), 0);
       std::fill_n(outside_.begin(), instructions_->open_at_start(), 1);

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "strategy/present.h"
+
 namespace palimpsest {
 namespace {
 
@@ -13,22 +15,16 @@ std::string_view outermost_scope(const Tape& tape, NodeId node) {
 }  // namespace
 
 void HybridEvaluator::on_record(Tape& tape, std::uint32_t node) {
-  if (&tape != tape_ || node < next_) {
-    // Another tape, or nodes were taken off this one: what is missing is computed when it is read.
-    tape_ = &tape;
-    first_ = next_ = node;
-    nodes_ = 0;
-    bytes_ = 0;
-  }
+  // Another tape, or nodes were taken off this one: what is missing is computed when it is read.
+  if (&tape != tape_ || node < next_) begin_stage(tape, node);
   const std::string_view name = outermost_scope(tape, node);
   const bool is_full = nodes_ >= limits_.nodes || bytes_ >= limits_.bytes;
-  if (nodes_ > 0 && (is_full || name != name_)) {
-    end_stage(tape, node);
-    first_ = node;
-    nodes_ = 0;
-    bytes_ = 0;
-  }
+  const bool ends = nodes_ > 0 && (is_full || name != name_);
+  const NodeId first = first_;
+  // Also where the stage that ends cannot be computed: the next one does not depend on that.
+  if (ends) begin_stage(tape, node);
   name_ = name;
+  if (ends) end_stage(tape, first, node);
   next_ = node + 1;
   if (tape.is_leaf(node)) return;
   ++nodes_;
@@ -42,27 +38,46 @@ void HybridEvaluator::on_clear(Tape& tape) noexcept {
   if (&tape == tape_) tape_ = nullptr;
 }
 
-void HybridEvaluator::end_stage(Tape& tape, NodeId end) {
-  const ValueId first = tape.first_output(first_);
-  std::vector<bool> is_read(tape.value_count() - first);
-  for (NodeId node = first_; node < end; ++node) {
-    for (const ValueId input : tape.inputs(node)) {
-      if (input >= first) is_read[input - first] = true;
-    }
+void HybridEvaluator::begin_stage(const Tape& tape, NodeId first) {
+  tape_ = &tape;
+  first_ = next_ = first;
+  nodes_ = 0;
+  bytes_ = 0;
+}
+
+void HybridEvaluator::end_stage(Tape& tape, NodeId begin, NodeId end) {
+  const ValueId first = tape.first_output(begin);
+  std::vector<bool> is_read(tape.value_count());
+  for (NodeId node = begin; node < end; ++node) {
+    for (const ValueId input : tape.inputs(node)) is_read[input] = true;
   }
-  std::vector<ValueId> made;
-  for (NodeId node = first_; node < end; ++node) {
+  std::vector<ValueId> wanted;
+  for (ValueId value = 0; value < first; ++value) {
+    if (is_read[value] && !tape.has_value(value)) wanted.push_back(value);
+  }
+  for (NodeId node = begin; node < end; ++node) {
     std::vector<ValueId> values;
     bool is_end = true;
     for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
       const ValueId value = tape.first_output(node) + i;
-      is_end = is_end && !is_read[value - first];
+      is_end = is_end && !is_read[value];
       // What a loop has for itself has no bytes either.
       if (tape.bytes(value) > 0 && !tape.has_value(value)) values.push_back(value);
     }
-    if (is_end) made.insert(made.end(), values.begin(), values.end());
+    if (is_end) wanted.insert(wanted.end(), values.begin(), values.end());
   }
-  if (!made.empty()) compute(tape, made);
+  if (!wanted.empty()) compute_beside_others(tape, wanted);
+}
+
+void HybridEvaluator::compute_beside_others(Tape& tape, std::span<const ValueId> values) {
+  if (options().memory_budget == unlimited) return compute(tape, values);
+  std::vector<ValueId> all(values.begin(), values.end());
+  append_present(tape, all);
+  try {
+    compute(tape, all);
+  } catch (const BudgetError&) {
+    compute(tape, values);
+  }
 }
 
 }  // namespace palimpsest

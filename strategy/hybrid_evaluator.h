@@ -16,8 +16,12 @@ class HybridEvaluator final : public EngineEvaluator {
   void on_clear(Tape& tape) noexcept override;
 
  private:
-  /// Computes what nodes of the stage, those before `end`, make if no other one reads any of it.
-  void end_stage(Tape& tape, NodeId end);
+  void begin_stage(const Tape& tape, NodeId first);
+  /// Computes what the nodes from `begin` to `end` make if no other one of them reads any of it,
+  /// and what they read of earlier stages: what one stage reads, the next one may.
+  void end_stage(Tape& tape, NodeId begin, NodeId end);
+  /// Other values stay present where the budget allows that.
+  void compute_beside_others(Tape& tape, std::span<const ValueId> values);
 
   StageLimits limits_;
   // Of the stage that is being recorded.

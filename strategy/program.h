@@ -33,7 +33,7 @@ class Program {
   std::span<const Var> outputs() const;
   /// What was recorded.
   const Tape& tape() const;
-  /// One schedule, layout and peak for all runs.
+  /// One schedule and layout for all runs.
   const Plan& plan() const;
 
  private:
@@ -47,8 +47,9 @@ class Program {
 
 /// Runs a program: its own leaves, arena and results. For one thread at a time.
 ///
-/// A run records and plans nothing and uses the memory of the run before, unless somebody holds a
-/// tensor of that: it stays as it is, and the run takes fresh memory.
+/// A run records and plans nothing and, unless `RunOptions::memory` says otherwise, uses the memory
+/// of the run before, but for a tensor of it that somebody holds: it stays as it is, and the run
+/// takes fresh memory.
 class Runner {
  public:
   explicit Runner(Program program);

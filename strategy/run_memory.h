@@ -15,8 +15,8 @@ class RunMemory {
   Executor::Memory get(Executor& executor, const RunOptions& options);
   /// The most that this run takes.
   Bytes predicted_peak() const { return predicted_peak_; }
-  /// Bytes of the block that is kept.
-  Bytes kept() const { return arena_.size(); }
+  /// Bytes that are kept for the next run.
+  Bytes kept() const { return arena_.size() + (pool_ != nullptr ? pool_->kept() : 0); }
   /// Gives back what is kept, but for what is still held.
   void give_up();
 

@@ -47,10 +47,9 @@ std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts) 
   const std::int64_t count = size + (part < longer ? 1 : 0);
   std::vector<Tensor> tensors;
   for (const Tensor& whole : batch) {
-    Tensor cut(with_examples(whole.shape(), count), whole.dtype());
-    const Bytes row = whole.bytes() / examples;
-    std::memcpy(cut.raw(), whole.raw() + first * row, static_cast<std::size_t>(cut.bytes()));
-    tensors.push_back(std::move(cut));
+    std::byte* const data = whole.raw() + first * (whole.bytes() / examples);
+    tensors.emplace_back(Buffer(whole.buffer(), data), with_examples(whole.shape(), count),
+                         whole.dtype());
   }
   return tensors;
 }

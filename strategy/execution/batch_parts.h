@@ -12,7 +12,7 @@ namespace palimpsest {
 std::int64_t examples_of(std::span<const Tensor> batch);
 
 /// Part `part` of a batch cut evenly into `parts`, the first ones larger by an example where it
-/// does not come out; copies, or the batch itself when there is one part. Throws `ArgumentError`
+/// does not come out; views. Throws `ArgumentError`
 /// for fewer examples than parts.
 std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts);
 

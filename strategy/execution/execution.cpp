@@ -9,171 +9,10 @@
 
 #include "strategy/accumulator.h"
 #include "strategy/execution/batch_parts.h"
+#include "strategy/execution/replica.h"
 #include "strategy/forms.h"
 
 namespace palimpsest {
-namespace {
-
-std::shared_ptr<Evaluator> evaluator_for(const ExecutionStrategy& strategy, RunOptions options) {
-  switch (strategy.mode) {
-    case ExecutionMode::lazy:
-      return lazy(std::move(options));
-    case ExecutionMode::hybrid:
-      return hybrid(std::move(options), strategy.stage);
-    case ExecutionMode::eager:
-      options.planner = nullptr;
-      return eager(std::move(options));
-  }
-  throw InternalError("an execution mode has no evaluator");
-}
-
-/// One of the programs that run at once. Its parts of a batch have a tape each, so that random
-/// operations draw the same numbers however many replicas there are.
-struct Replica {
-  std::shared_ptr<Evaluator> evaluator;
-  std::vector<std::unique_ptr<Tape>> tapes;  // by micro-batch
-  Report report;                             // of its part that took most
-  std::optional<Bytes> least;  // budget, where a fraction of keep-all's bytes was too little
-
-  Tape& tape(int micro_batch, int part) {
-    const auto index = static_cast<std::size_t>(micro_batch);
-    while (tapes.size() <= index) {
-      tapes.push_back(std::make_unique<Tape>(evaluator));
-      tapes.back()->set_seed(tapes.back()->seed() + static_cast<std::uint64_t>(part));
-    }
-    tapes[index]->clear();
-    return *tapes[index];
-  }
-
-  Gradients differentiate(const Var& loss, const ExecutionStrategy& strategy, Bytes share) {
-    RunOptions options = strategy.run_options(share);
-    if (!strategy.checkpoint_fraction) return backward(loss, options);
-    const auto within = [&](Bytes bytes) {
-      RunOptions least_options = options;
-      least_options.planner = nullptr;
-      least_options.memory_budget = std::min(bytes, share);
-      return backward(loss, least_options);
-    };
-    if (least) {
-      try {
-        return within(*least);
-      } catch (const BudgetError&) {
-        least.reset();  // another program
-      }
-    }
-    try {
-      return backward(loss, options);
-    } catch (const BudgetError& error) {
-      least = error.smallest_feasible();
-      return within(*least);
-    }
-  }
-
-  void note(const Report& of_part) {
-    if (of_part.measured_peak >= report.measured_peak) report = of_part;
-  }
-};
-
-}  // namespace
-
-struct Execution::State {
-  State(ExecutionStrategy chosen, LossReduction of_loss)
-      : strategy(std::move(chosen)), reduction(of_loss) {
-    require_valid(strategy);
-    replicas.resize(static_cast<std::size_t>(strategy.replicas()));
-    arena.initialize(std::min(strategy.replicas(), checked_threads(0)));
-  }
-
-  int replica_count() const { return static_cast<int>(replicas.size()); }
-
-  /// Begins a run with so many bytes for sums of gradients.
-  void begin(Bytes for_sums) {
-    sums = for_sums;
-    const Bytes budget = strategy.memory_budget;
-    if (budget != unlimited) share = std::max<Bytes>(0, (budget - sums) / replica_count());
-    for (Replica& replica : replicas) {
-      replica.report = {};
-      if (replica.evaluator == nullptr) {
-        replica.evaluator = evaluator_for(strategy, strategy.run_options(share));
-      }
-    }
-  }
-
-  /// Calls f(part, tape, tensors of the part) for the parts of a micro-batch, at once.
-  template <class F>
-  void for_parts(int micro_batch, int micro_batches, std::span<const Tensor> batch, F f) {
-    const int parts = micro_batches * replica_count();
-    std::vector<std::exception_ptr> errors(replicas.size());
-    const auto run = [&](int r) {
-      const int part = micro_batch * replica_count() + r;
-      try {
-        f(replicas[static_cast<std::size_t>(r)],
-          replicas[static_cast<std::size_t>(r)].tape(micro_batch, part),
-          part_of(batch, part, parts), static_cast<std::size_t>(r));
-      } catch (...) {
-        errors[static_cast<std::size_t>(r)] = std::current_exception();
-      }
-    };
-    if (replica_count() == 1) {
-      run(0);
-    } else {
-      arena.execute([&] { tbb::parallel_for(0, replica_count(), run, tbb::simple_partitioner()); });
-    }
-    for (const std::exception_ptr& error : errors) {
-      if (error != nullptr) pass_on(error);
-    }
-  }
-
-  /// Says of a budget that is too small for a replica which one would do for all.
-  [[noreturn]] void pass_on(const std::exception_ptr& error) const {
-    try {
-      std::rethrow_exception(error);
-    } catch (const BudgetError& refused) {
-      if (strategy.parts() == 1) throw;
-      const Bytes smallest = refused.smallest_feasible() * replica_count() + sums;
-      throw BudgetError("[execution] " + std::to_string(replica_count()) +
-                            " replicas and sums of gradients do not fit a budget of " +
-                            std::to_string(strategy.memory_budget) + " bytes; the smallest is " +
-                            std::to_string(smallest) + " (of one replica: " + refused.what() + ")",
-                        strategy.memory_budget, smallest);
-    }
-  }
-
-  /// What all replicas took together.
-  Report combined(Report report) const {
-    report.budget = strategy.memory_budget;
-    report.replicas = replica_count();
-    report.micro_batches = strategy.accumulation;
-    report.predicted_peak = report.measured_peak = sums;
-    report.predicted_live_peak = report.measured_live_peak = sums;
-    report.keep_all_peak = sums;
-    report.threads = 0;
-    for (const Replica& replica : replicas) {
-      report.predicted_peak += replica.report.predicted_peak;
-      report.measured_peak += replica.report.measured_peak;
-      report.predicted_live_peak += replica.report.predicted_live_peak;
-      report.measured_live_peak += replica.report.measured_live_peak;
-      report.keep_all_peak += replica.report.keep_all_peak;
-      report.threads += replica.report.threads;
-    }
-    return report;
-  }
-
-  ExecutionStrategy strategy;
-  LossReduction reduction;
-  std::vector<Replica> replicas;
-  tbb::task_arena arena;
-  Bytes sums = 0;
-  Bytes share = unlimited;  // of the budget, of each replica
-  Report report;
-};
-
-Execution::Execution(ExecutionStrategy strategy, LossReduction reduction)
-    : state_(std::make_unique<State>(std::move(strategy), reduction)) {}
-Execution::~Execution() = default;
-Execution::Execution(Execution&&) noexcept = default;
-Execution& Execution::operator=(Execution&&) noexcept = default;
-
 namespace {
 
 /// Bytes of the sums that an accumulator keeps: f64 for f64 parameters, else f32, and a rounded
@@ -202,57 +41,180 @@ Var record(const ModelFunction& model, Tape& tape, std::span<const Tensor> param
 
 }  // namespace
 
+struct Execution::State {
+  State(ExecutionStrategy chosen, LossReduction of_loss)
+      : strategy(std::move(chosen)),
+        reduction(of_loss),
+        threads(strategy.thread_count()),
+        arena(threads) {
+    require_valid(strategy);
+  }
+
+  /// Makes replicas for parts of a batch and budgets beside so many bytes of sums of gradients.
+  void begin(std::span<const Tensor> parameters, std::span<const Tensor> batch, int micro_batches) {
+    int count = strategy.replicas();
+    if (strategy.workers == 0 && count > 1) {
+      // No more than there are examples for.
+      const std::int64_t examples = examples_of(batch) / micro_batches;
+      count = static_cast<int>(std::clamp<std::int64_t>(examples, 1, count));
+    }
+    parts = count * micro_batches;
+    sums = parts > 1 ? sum_bytes(parameters) : 0;
+    Bytes share = unlimited;
+    if (strategy.memory_budget != unlimited) {
+      share = std::max<Bytes>(0, strategy.memory_budget - sums) / count;
+    }
+    if (static_cast<int>(replicas.size()) == count && share == share_of_replicas) return;
+    replicas.clear();
+    RunOptions options = strategy.run_options();
+    options.memory_budget = share;
+    options.threads = std::max(1, threads / count);
+    for (int r = 0; r < count; ++r) replicas.emplace_back(strategy, options, count);
+    share_of_replicas = share;
+  }
+
+  /// Calls f(replica, r) for each of them, at once.
+  template <class F>
+  void for_replicas(F f) {
+    std::vector<std::exception_ptr> errors(replicas.size());
+    const auto run = [&](std::size_t r) {
+      try {
+        f(replicas[r], r);
+      } catch (...) {
+        errors[r] = std::current_exception();
+      }
+    };
+    if (replicas.size() == 1) {
+      run(0);
+    } else {
+      arena.execute([&] {
+        tbb::parallel_for(std::size_t{0}, replicas.size(), run, tbb::simple_partitioner());
+      });
+    }
+    pass_on(errors);
+  }
+
+  /// Of budgets that are too small for replicas, names the one that would do for all.
+  void pass_on(std::span<const std::exception_ptr> errors) const {
+    Bytes smallest = 0;
+    std::string reason;
+    for (const std::exception_ptr& error : errors) {
+      if (error == nullptr) continue;
+      try {
+        std::rethrow_exception(error);
+      } catch (const BudgetError& refused) {
+        if (parts == 1 || strategy.memory_budget == unlimited) throw;
+        if (refused.smallest_feasible() < smallest) continue;
+        smallest = refused.smallest_feasible();
+        reason = refused.what();
+      }
+    }
+    if (smallest == 0) return;
+    const Bytes all = smallest * std::ssize(replicas) + sums;
+    throw BudgetError("[execution] the parts of a batch that run at once, " +
+                          std::to_string(replicas.size()) + ", and sums of gradients of " +
+                          std::to_string(sums) + " bytes need a budget of " + std::to_string(all) +
+                          " bytes, not " + std::to_string(strategy.memory_budget) +
+                          "; of one: " + reason,
+                      strategy.memory_budget, all);
+  }
+
+  /// What all replicas took together.
+  Report take_report() {
+    Report sum;
+    std::vector<Report> reports;
+    for (Replica& replica : replicas) reports.push_back(replica.take_report());
+    sum = reports[0];
+    for (const Report& other : std::span(reports).subspan(1)) {
+      sum.predicted_peak += other.predicted_peak;
+      sum.measured_peak += other.measured_peak;
+      sum.predicted_live_peak += other.predicted_live_peak;
+      sum.measured_live_peak += other.measured_live_peak;
+      sum.keep_all_peak += other.keep_all_peak;
+      sum.computed += other.computed;
+      sum.recomputed += other.recomputed;
+      sum.allocations += other.allocations;
+      sum.tape_metadata += other.tape_metadata;
+      sum.planning_seconds = std::max(sum.planning_seconds, other.planning_seconds);
+      sum.run_seconds = std::max(sum.run_seconds, other.run_seconds);
+      sum.kernel_seconds += other.kernel_seconds;
+    }
+    for (Bytes* peak : {&sum.predicted_peak, &sum.measured_peak, &sum.predicted_live_peak,
+                        &sum.measured_live_peak, &sum.keep_all_peak}) {
+      *peak += sums;
+    }
+    sum.threads = threads;
+    sum.replicas = static_cast<int>(replicas.size());
+    sum.micro_batches = parts / sum.replicas;
+    if (strategy.memory_budget != unlimited) sum.budget = strategy.memory_budget;
+    return sum;
+  }
+
+  ExecutionStrategy strategy;
+  LossReduction reduction;
+  int threads;
+  tbb::task_arena arena;
+  std::vector<Replica> replicas;
+  Bytes share_of_replicas = 0;
+  int parts = 1;
+  Bytes sums = 0;
+  Report report;
+};
+
+Execution::Execution(ExecutionStrategy strategy, LossReduction reduction)
+    : state_(std::make_unique<State>(std::move(strategy), reduction)) {}
+Execution::~Execution() = default;
+Execution::Execution(Execution&&) noexcept = default;
+Execution& Execution::operator=(Execution&&) noexcept = default;
+
 Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                                std::span<const Tensor> batch) {
   State& state = *state_;
-  const ExecutionStrategy& strategy = state.strategy;
-  if (strategy.gradient == GradientMode::none) {
+  if (state.strategy.gradient == GradientMode::none) {
     throw ArgumentError(
         "[execution] the strategy has gradient = none; ask for value(), or choose "
-        "full or checkpointed");
+        "another");
   }
-  state.begin(strategy.parts() > 1 ? sum_bytes(parameters) : 0);
-  std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
-  std::vector<std::int64_t> examples(state.replicas.size());
+  const int micro_batches = state.strategy.accumulation;
+  state.begin(parameters, batch, micro_batches);
   const bool is_mean = state.reduction == LossReduction::mean;
   GradientAccumulator accumulator(
-      {.steps = strategy.parts(),
+      {.steps = state.parts,
        .normalization = is_mean ? GradientNormalization::weighted : GradientNormalization::sum});
-  for (int micro_batch = 0; micro_batch < strategy.accumulation; ++micro_batch) {
+  std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
+  std::vector<std::int64_t> examples(of_parts.size(), 1);
+  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     for (std::optional<Gradients>& done : of_parts) done.reset();
-    state.for_parts(
-        micro_batch, strategy.accumulation, batch,
-        [&](Replica& replica, Tape& tape, const std::vector<Tensor>& part, std::size_t r) {
-          const Var made = record(loss, tape, parameters, part);
-          of_parts[r] = replica.differentiate(made, strategy, state.share);
-          tape.drop(made.id());
-          replica.note(of_parts[r]->report());
-          examples[r] = strategy.parts() > 1 ? examples_of(part) : 1;
-        });
-    if (strategy.parts() == 1) break;
-    for (std::size_t r = 0; r < of_parts.size(); ++r) accumulator.step(*of_parts[r], examples[r]);
+    state.for_replicas([&](Replica& replica, std::size_t r) {
+      const int part = micro_batch * static_cast<int>(of_parts.size()) + static_cast<int>(r);
+      const std::vector<Tensor> tensors = part_of(batch, part, state.parts);
+      if (state.parts > 1) examples[r] = examples_of(tensors);
+      Tape& tape = replica.tape(micro_batch, part);
+      of_parts[r] = replica.differentiate(record(loss, tape, parameters, tensors));
+    });
+    if (state.parts == 1) break;
+    state.arena.execute([&] {
+      for (std::size_t r = 0; r < of_parts.size(); ++r) {
+        accumulator.step(*of_parts[r], examples[r]);
+      }
+    });
   }
-  Gradients sum = strategy.parts() == 1 ? std::move(*of_parts[0]) : accumulator.gradients();
-  std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
-  return Gradients(sum.loss(), std::move(entries), state.combined(sum.report()));
+  const Gradients sum = state.parts == 1
+                            ? std::move(*of_parts[0])
+                            : state.arena.execute([&] { return accumulator.gradients(); });
+  return Gradients(sum.loss(), {sum.begin(), sum.end()}, state.take_report());
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
                         std::span<const Tensor> batch) {
   State& state = *state_;
-  state.begin(0);
+  state.begin(parameters, batch, 1);
   std::vector<Tensor> made(state.replicas.size());
-  RunOptions options = state.strategy.run_options(state.share);
-  options.planner = nullptr;  // which may be one for gradients
-  state.for_parts(
-      0, 1, batch,
-      [&](Replica& replica, Tape& tape, const std::vector<Tensor>& part, std::size_t r) {
-        const Var output = record(model, tape, parameters, part);
-        replica.note(evaluate({&output, 1}, options));
-        made[r] = output.value();
-        tape.clear();
-      });
-  state.report = state.combined(state.replicas[0].report);
+  state.for_replicas([&](Replica& replica, std::size_t r) {
+    const std::vector<Tensor> tensors = part_of(batch, static_cast<int>(r), state.parts);
+    made[r] = replica.evaluate(record(model, replica.tape_for_values(), parameters, tensors));
+  });
+  state.report = state.take_report();
   return put_together(made);
 }
 

@@ -40,15 +40,18 @@ class Execution {
   const ExecutionStrategy& strategy() const;
 
   /// The loss of a batch and its gradients with respect to all parameters, for an `Optimizer`: the
-  /// tensors given are the parameters of the tape. The report says what all replicas and parts took
-  /// together. Throws what the model throws, `ShapeError` for a loss of more than one element or a
-  /// batch whose tensors have other numbers of examples, `ArgumentError` for fewer examples than
-  /// parts and for a strategy without gradients, `BudgetError` before any work.
+  /// tensors given are the parameters of the tape, whose `Var`s are there until the next call. The
+  /// report adds up what replicas and parts took, peaks of replicas and counts of all; its steps
+  /// and loops are those of one part. Peaks of a lazy mode are predicted; what other modes compute
+  /// while they record is not, and measured. Throws what the model throws, `ShapeError` for a loss
+  /// of more than one element, `ArgumentError` for a strategy without gradients and, like
+  /// `ShapeError`, for a batch that cannot be cut; `BudgetError`, in a lazy mode before a replica
+  /// computes anything.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch);
 
-  /// What the model makes of a batch, nothing kept for gradients; of parts, put together along the
-  /// first axis. Throws the same.
+  /// What the model makes of a batch, one part for each replica, put together along the first axis.
+  /// In a lazy mode nothing is kept that is not needed any more. Throws the same.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch);
   /// Of the last call of `value`.

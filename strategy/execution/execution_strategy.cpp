@@ -17,7 +17,8 @@ std::string_view name_of(ExecutionMode mode) {
 }
 
 std::string_view name_of(GradientMode mode) {
-  static constexpr std::array<std::string_view, 3> names{"none", "full", "checkpointed"};
+  static constexpr std::array<std::string_view, 4> names{"none", "automatic", "full",
+                                                         "checkpointed"};
   return names[static_cast<std::size_t>(mode)];
 }
 
@@ -34,15 +35,20 @@ namespace {
 
 void require_numbers(const ExecutionStrategy& s) {
   const auto at_least_one = [](auto number, const char* what) {
-    if (number < 1)
-      refuse(std::string(what) + " is " + std::to_string(number) + "; give 1 or more");
+    if (number >= 1) return;
+    refuse(std::string(what) + " is " + std::to_string(number) + "; give 1 or more");
   };
   at_least_one(s.accumulation, "accumulation");
   at_least_one(s.stage.nodes, "stage.nodes");
   at_least_one(s.stage.bytes, "stage.bytes");
   for (const auto& [number, what] : {std::pair(s.threads, "threads"), {s.workers, "workers"}}) {
-    if (number < 0)
-      refuse(std::string(what) + " is " + std::to_string(number) + "; give 0 or more");
+    if (number >= 0) continue;
+    refuse(std::string(what) + " is " + std::to_string(number) + "; give 0 or more");
+  }
+  constexpr int most_parts = 1 << 20;
+  if (s.workers > most_parts || s.accumulation > most_parts / std::max(1, s.workers)) {
+    refuse(std::to_string(s.workers) + " workers and " + std::to_string(s.accumulation) +
+           " micro-batches are more than a batch can be cut into");
   }
   if (s.memory_budget < 0) {
     refuse("memory_budget is " + std::to_string(s.memory_budget) +
@@ -50,24 +56,23 @@ void require_numbers(const ExecutionStrategy& s) {
   }
 }
 
-void require_gradient(const ExecutionStrategy& s) {
+void require_checkpoints(const ExecutionStrategy& s) {
   const int ways = (s.checkpoint_interval ? 1 : 0) + (s.checkpoint_fraction ? 1 : 0) +
                    (s.checkpoint_planner.empty() ? 0 : 1);
   if (s.gradient != GradientMode::checkpointed) {
-    if (ways > 0) {
-      refuse("checkpoint settings need gradient = checkpointed, not " +
-             std::string(name_of(s.gradient)));
-    }
-    if (s.gradient == GradientMode::none && s.accumulation > 1) {
-      refuse("accumulation has no use without gradients");
-    }
-    return;
+    if (ways == 0) return;
+    refuse("checkpoint settings need gradient = checkpointed, not " +
+           std::string(name_of(s.gradient)));
   }
-  if (ways > 1) {
-    refuse("give one of checkpoint_interval, checkpoint_fraction and checkpoint_planner");
+  if (ways != 1) {
+    refuse(
+        "gradient = checkpointed needs one of checkpoint_interval, checkpoint_fraction and "
+        "checkpoint_planner; within a memory_budget alone it is automatic");
   }
-  if (ways == 0 && s.memory_budget == unlimited) {
-    refuse("gradient = checkpointed needs a memory_budget or a checkpoint setting");
+  if (s.mode == ExecutionMode::eager) {
+    refuse(
+        "nothing is planned while an eager mode records; give it a memory_budget and gradient = "
+        "automatic, or use a lazy or hybrid mode");
   }
   if (s.checkpoint_interval && *s.checkpoint_interval < 1) {
     refuse("checkpoint_interval is 0; give 1 or more");
@@ -77,14 +82,21 @@ void require_gradient(const ExecutionStrategy& s) {
            "; give one between 0 and 1");
   }
   if (!s.checkpoint_planner.empty()) planner_named(s.checkpoint_planner);
-  if (s.mode == ExecutionMode::eager && ways > 0) {
-    refuse(
-        "an eager mode keeps to a memory_budget, as nothing is planned while it records; leave "
-        "checkpoint settings out, or use a lazy or hybrid mode");
-  }
 }
 
 void require_modes(const ExecutionStrategy& s) {
+  if (s.gradient == GradientMode::none && s.accumulation > 1) {
+    refuse("accumulation has no use without gradients");
+  }
+  if (s.gradient == GradientMode::full && s.mode == ExecutionMode::hybrid) {
+    refuse("a hybrid mode computes again what lies inside a stage, gradient = full nothing");
+  }
+  if (s.gradient == GradientMode::full && s.mode == ExecutionMode::eager &&
+      s.memory_budget != unlimited) {
+    refuse(
+        "an eager mode computes again what does not fit its memory_budget, gradient = full "
+        "nothing");
+  }
   if (s.mode != ExecutionMode::hybrid && s.stage != StageLimits{}) {
     refuse("stage needs mode = hybrid, not " + std::string(name_of(s.mode)));
   }
@@ -100,26 +112,29 @@ void require_modes(const ExecutionStrategy& s) {
 
 void require_valid(const ExecutionStrategy& strategy) {
   require_numbers(strategy);
-  require_gradient(strategy);
+  require_checkpoints(strategy);
   require_modes(strategy);
+}
+
+int ExecutionStrategy::thread_count() const {
+  return parallelism == ParallelMode::none ? 1 : checked_threads(threads);
 }
 
 int ExecutionStrategy::replicas() const {
   if (parallelism != ParallelMode::data_parallel) return 1;
-  return workers > 0 ? workers : checked_threads(threads);
+  return workers > 0 ? workers : thread_count();
 }
 
-RunOptions ExecutionStrategy::run_options(Bytes budget) const {
+RunOptions ExecutionStrategy::run_options() const {
   require_valid(*this);
   RunOptions options;
-  options.memory_budget = budget;
-  options.threads =
-      parallelism == ParallelMode::none ? 1 : std::max(1, checked_threads(threads) / replicas());
+  options.memory_budget = memory_budget;
+  options.threads = thread_count();
   options.fuse = fusion;
   options.profile = profiling;
   options.anomaly = anomaly;
   options.memory = memory;
-  if (gradient == GradientMode::full && budget != unlimited) options.planner = keep_all();
+  if (gradient == GradientMode::full) options.planner = keep_all();
   if (checkpoint_interval) options.planner = uniform({.every = *checkpoint_interval});
   if (checkpoint_fraction) options.planner = fraction(*checkpoint_fraction);
   if (!checkpoint_planner.empty()) options.planner = planner_named(checkpoint_planner);
@@ -134,6 +149,7 @@ std::string ExecutionStrategy::summary() const {
     add("stages of " + std::to_string(stage.nodes) + " nodes or " + format_bytes(stage.bytes));
   }
   if (gradient == GradientMode::none) add("no gradients");
+  if (gradient == GradientMode::full) add("nothing computed again");
   if (gradient == GradientMode::checkpointed) {
     std::string how = "checkpointed gradients";
     if (checkpoint_interval) how += " every " + std::to_string(*checkpoint_interval) + " nodes";
@@ -164,14 +180,15 @@ std::span<const NamedStrategy> named_strategies() {
   static const std::array<NamedStrategy, 6> strategies{{
       {"default", "what `backward` does without options", {}},
       {"training",
-       "steps that are run again and again: everything kept, replanned never",
+       "steps that are run again and again with the memory of the step before: nothing computed "
+       "again, or an error where that does not fit",
        {.gradient = GradientMode::full}},
-      {"inference", "values only, in the least memory", {.gradient = GradientMode::none}},
+      {"inference", "values only, in the memory that these take", {.gradient = GradientMode::none}},
       {"memory-efficient",
-       "gradients in 35 % of the memory that keeping everything takes",
-       {.gradient = GradientMode::checkpointed, .checkpoint_fraction = 0.35}},
+       "gradients in a third of the memory that keeping everything takes, or as little as is found",
+       {.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.0 / 3}},
       {"high-throughput",
-       "a replica on each core, each on its shard of the batch",
+       "a replica on each thread, each on its shard of the batch",
        {.parallelism = ParallelMode::data_parallel}},
       {"debug",
        "every operation as it is recorded, on one thread, in storage of its own that memory tools "

@@ -21,8 +21,9 @@ enum class ExecutionMode : std::uint8_t {
 /// What is done for gradients.
 enum class GradientMode : std::uint8_t {
   none,          ///< there are none: memory as for inference
-  full,          ///< everything that the backward part reads is kept
-  checkpointed,  ///< some of it is computed again: within the memory budget, or as settings say
+  automatic,     ///< computed again is what the memory budget, or the memory that is free, demands
+  full,          ///< nothing is computed again
+  checkpointed,  ///< something is, as a setting says
 };
 
 /// What runs at once.
@@ -42,8 +43,8 @@ struct ExecutionStrategy {
   ExecutionMode mode = ExecutionMode::lazy;
   StageLimits stage = {};  ///< of a hybrid mode
 
-  GradientMode gradient = GradientMode::full;
-  // How gradients are checkpointed: one of these, or none within a `memory_budget`.
+  GradientMode gradient = GradientMode::automatic;
+  // How gradients are checkpointed: one of these.
   std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes of a segment computed again
   /// Of the bytes that keeping everything takes; the least that is found where that is more.
   std::optional<double> checkpoint_fraction = {};
@@ -64,12 +65,11 @@ struct ExecutionStrategy {
   bool profiling = false;
   bool anomaly = false;  ///< the first NaN or infinity is an error
 
-  /// What one replica runs with: its share of the threads and `budget` of the bytes. Throws as
-  /// `require_valid`.
-  RunOptions run_options(Bytes budget) const;
-  /// Replicas, and parts that a batch is cut into.
+  /// What a program without replicas and micro-batches runs with. Throws as `require_valid`.
+  RunOptions run_options() const;
+  /// On this machine, now.
+  int thread_count() const;
   int replicas() const;
-  int parts() const { return replicas() * accumulation; }
 
   /// One line: what differs from the default.
   std::string summary() const;
@@ -84,7 +84,7 @@ std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy
 void require_valid(const ExecutionStrategy& strategy);
 
 /// Reads a strategy from a JSON file of format `palimpsest-strategy`, version 1. Its members are
-/// those of the struct, any of which may be left out: what is there differs from the default.
+/// those of the struct; those that are left out are as in the default one.
 ///
 ///     {"format": "palimpsest-strategy", "version": 1, "mode": "hybrid", "stage": {"nodes": 100},
 ///      "gradient": "checkpointed", "checkpoint_fraction": 0.4, "memory": "pooled"}

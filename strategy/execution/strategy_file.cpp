@@ -45,8 +45,8 @@ ExecutionStrategy read_strategy(const std::string& path) {
   given("mode", [&](const JsonValue& value) { read.mode = value.word({lazy, eager, hybrid}); });
   given("stage", [&](const JsonValue& value) { read.stage = read_stage(value); });
   given("gradient", [&](const JsonValue& value) {
-    read.gradient =
-        value.word({GradientMode::none, GradientMode::full, GradientMode::checkpointed});
+    using enum GradientMode;
+    read.gradient = value.word({none, automatic, full, checkpointed});
   });
   given("checkpoint_interval",
         [&](const JsonValue& value) { read.checkpoint_interval = natural<std::uint32_t>(value); });

@@ -18,6 +18,9 @@ TEST_CASE("strategies: named ones are valid, and no two are alike") {
   const auto all = named_strategies();
   CHECK(all.size() == 6);
   for (const NamedStrategy& one : all) {
+    for (const NamedStrategy& other : all) {
+      CHECK((one.strategy == other.strategy) == (one.name == other.name));
+    }
     CHECK_NOTHROW(require_valid(one.strategy));
     CHECK(strategy_named(one.name) == one.strategy);
     CHECK_FALSE(one.purpose.empty());
@@ -32,12 +35,19 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.memory_budget = -5}, "memory_budget is -5");
   check_refused({.mode = ExecutionMode::hybrid, .stage = {.nodes = 0}}, "stage.nodes is 0");
   check_refused({.stage = {.nodes = 10}}, "stage needs mode = hybrid, not lazy");
-  check_refused({.checkpoint_interval = 4}, "need gradient = checkpointed, not full");
-  check_refused({.gradient = GradientMode::checkpointed}, "needs a memory_budget");
+  check_refused({.checkpoint_interval = 4}, "need gradient = checkpointed, not automatic");
+  check_refused({.gradient = GradientMode::checkpointed}, "needs one of");
+  check_refused({.mode = ExecutionMode::hybrid, .gradient = GradientMode::full}, "hybrid mode");
+  check_refused(
+      {.mode = ExecutionMode::eager, .gradient = GradientMode::full, .memory_budget = 1'000},
+      "eager mode");
+  check_refused(
+      {.accumulation = 1 << 11, .parallelism = ParallelMode::data_parallel, .workers = 1 << 11},
+      "can be cut into");
   check_refused({.gradient = GradientMode::checkpointed,
                  .checkpoint_interval = 4,
                  .checkpoint_fraction = 0.5},
-                "give one of");
+                "needs one of");
   check_refused({.gradient = GradientMode::checkpointed, .checkpoint_interval = 0},
                 "checkpoint_interval is 0");
   check_refused({.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.5}, "1.5");

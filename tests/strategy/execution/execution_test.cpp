@@ -101,7 +101,6 @@ TEST_CASE_METHOD(SomeThreads, "execution: every pair of choices gives the same b
                                        .parallelism = parallelism,
                                        .fusion = fusion};
             if (mode == ExecutionMode::hybrid) strategy.stage = {.nodes = 3};
-            if (budget != unlimited) strategy.gradient = GradientMode::checkpointed;
             CAPTURE(strategy.summary());
             const Found found = run(network, strategy);
             check_same(found, expected);
@@ -169,13 +168,12 @@ TEST_CASE_METHOD(SomeThreads, "execution: replicas are recorded by several threa
 
 TEST_CASE_METHOD(SomeThreads, "execution: budgets cover replicas and sums, and name the smallest") {
   const Network network;
-  const ExecutionStrategy base{.gradient = GradientMode::checkpointed,
-                               .accumulation = 2,
+  const ExecutionStrategy base{.accumulation = 2,
                                .memory_budget = 1,
                                .parallelism = ParallelMode::data_parallel,
                                .workers = 2};
   Bytes smallest = 0;
-  int calls = 0;
+  std::atomic<int> calls = 0;
   const ModelFunction counted = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
     ++calls;
     return network.loss()(tape, p, b);
@@ -186,7 +184,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: budgets cover replicas and sums, and n
   } catch (const BudgetError& error) {
     smallest = error.smallest_feasible();
     CHECK(error.budget() == 1);
-    CHECK_THAT(error.what(), Contains("2 replicas"));
+    CHECK_THAT(error.what(), Contains("run at once, 2,"));
   }
   CHECK(calls == 2);  // recorded, not run
   ExecutionStrategy enough = base;
@@ -220,6 +218,77 @@ TEST_CASE_METHOD(SomeThreads, "execution: values of a batch") {
   }
   CHECK_THROWS_WITH(usual.gradients(network.loss(), network.parameters, network.batch),
                     Contains("gradient = none"));
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strategies with names") {
+  const Network network;
+  const Found expected = run(network, {});
+  std::vector<ExecutionStrategy> strategies;
+  for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::hybrid}) {
+    ExecutionStrategy s{.mode = mode, .gradient = GradientMode::checkpointed};
+    if (mode == ExecutionMode::hybrid) s.stage = {.nodes = 3};
+    strategies.insert(strategies.end(), 3, s);
+    strategies[strategies.size() - 3].checkpoint_interval = 2;
+    strategies[strategies.size() - 2].checkpoint_fraction = 0.1;
+    strategies[strategies.size() - 1].checkpoint_planner = "chain";
+  }
+  strategies.push_back({.mode = ExecutionMode::eager, .gradient = GradientMode::full});
+  for (const NamedStrategy& named : named_strategies()) {
+    if (named.strategy.gradient != GradientMode::none && named.name != "high-throughput") {
+      strategies.push_back(named.strategy);
+    }
+  }
+  for (const ExecutionStrategy& strategy : strategies) {
+    CAPTURE(strategy.summary());
+    const Found found = run(network, strategy);
+    check_same(found, expected);
+    CHECK(found.report.measured_peak <= found.report.predicted_peak);
+    if (strategy.checkpoint_interval && strategy.mode == ExecutionMode::lazy) {
+      CHECK(found.report.recomputed > 0);
+    }
+    Execution execution(strategy);
+    const Tensor value = execution.value(network.value(), network.parameters, network.batch);
+    CHECK(value.shape() == Shape{13, 3});
+    CHECK(execution.report().micro_batches == 1);
+  }
+  const Found shards = run(network, strategy_named("high-throughput"));
+  check_same(shards, run(network, {.accumulation = shards.report.replicas}));
+  CHECK(shards.report.replicas == 4);
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: threads are those that were asked for") {
+  const Network network;
+  const Found few =
+      run(network, {.parallelism = ParallelMode::data_parallel, .workers = 4, .threads = 2});
+  CHECK(few.report.threads == 2);
+  CHECK(few.report.replicas == 4);
+  Execution execution({.parallelism = ParallelMode::data_parallel});
+  const auto count = [&] {
+    return execution.gradients(network.loss(), network.parameters, network.batch).report().replicas;
+  };
+  CHECK(count() == 4);
+  const std::vector<Tensor> two{Tensor::ones({2, 12}, DType::f64),
+                                Tensor::ones({2, 3}, DType::f64)};
+  CHECK(execution.gradients(network.loss(), network.parameters, two).report().replicas == 2);
+  CHECK(count() == 4);
+}
+
+TEST_CASE("execution: what micro-batches computed is not kept, and values change no gradient") {
+  Network network;
+  network.dropped = 0.2;
+  for (const ExecutionMode mode : {ExecutionMode::eager, ExecutionMode::hybrid}) {
+    const Bytes one = run(network, {.mode = mode, .accumulation = 1}).report.measured_peak;
+    const Bytes six = run(network, {.mode = mode, .accumulation = 6}).report.measured_peak;
+    CHECK(six < one);
+  }
+  Execution alone({.accumulation = 3});
+  Execution mixed({.accumulation = 3});
+  for (int step = 0; step < 3; ++step) {
+    mixed.value(network.value(), network.parameters, network.batch);
+    const Gradients expected = alone.gradients(network.loss(), network.parameters, network.batch);
+    const Gradients found = mixed.gradients(network.loss(), network.parameters, network.batch);
+    CHECK(same_bits(found.entries()[0].gradient, expected.entries()[0].gradient));
+  }
 }
 
 TEST_CASE("execution: trains, and optimizers take its gradients") {

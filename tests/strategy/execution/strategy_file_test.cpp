@@ -21,12 +21,15 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     if (s.mode == ExecutionMode::hybrid) {
       s.stage = {*rc::gen::inRange(1u, 100u), *rc::gen::inRange<Bytes>(1, 1'000'000)};
     }
-    s.gradient =
-        *rc::gen::element(GradientMode::none, GradientMode::full, GradientMode::checkpointed);
+    s.gradient = *rc::gen::element(GradientMode::none, GradientMode::automatic, GradientMode::full,
+                                   GradientMode::checkpointed);
     if (*rc::gen::arbitrary<bool>()) s.memory_budget = *rc::gen::inRange<Bytes>(0, 1'000'000);
-    if (s.gradient == GradientMode::checkpointed && s.mode == ExecutionMode::eager) {
-      s.memory_budget = 1'000;
-    } else if (s.gradient == GradientMode::checkpointed) {
+    if (s.gradient == GradientMode::full) {
+      s.mode = ExecutionMode::lazy;
+      s.stage = {};
+    }
+    if (s.gradient == GradientMode::checkpointed) {
+      if (s.mode == ExecutionMode::eager) s.mode = ExecutionMode::lazy;
       switch (*rc::gen::inRange(0, 3)) {
         case 0:
           s.checkpoint_interval = *rc::gen::inRange(1u, 100u);
@@ -35,7 +38,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
           s.checkpoint_fraction = *rc::gen::inRange(0, 1'000) / 1'000.0;
           break;
         default:
-          s.checkpoint_planner = *rc::gen::element<std::string>("auto", "sqrt", "uniform:8");
+          s.checkpoint_planner = *rc::gen::element<std::string>("auto", "square_root", "uniform:8");
       }
     }
     if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
@@ -68,6 +71,7 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("stage":{"nodes":4294967296})"), "stage.nodes: 4294967296 is more"},
       {with(R"("stage":{"steps":1})"), "stage: \"steps\" is unknown"},
       {with(R"("stage":{"nodes":5})"), "stage needs mode = hybrid"},
+      {with(R"("gradient":"checkpointed")"), "needs one of"},
       {with(R"("gradient":"some")"), "gradient: \"some\""},
       {with(R"("checkpoint_fraction":"half")"), "checkpoint_fraction: this string is not a number"},
       {with(R"("gradient":"checkpointed","checkpoint_fraction":2)"), "checkpoint_fraction is 2"},

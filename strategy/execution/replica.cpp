@@ -1,0 +1,122 @@
+#include "strategy/execution/replica.h"
+
+#include <algorithm>
+
+#include "strategy/free_memory.h"
+#include "strategy/present.h"
+
+namespace palimpsest {
+namespace {
+
+std::shared_ptr<Evaluator> evaluator_for(const ExecutionStrategy& strategy, RunOptions options) {
+  options.planner = nullptr;  // which is for gradients
+  switch (strategy.mode) {
+    case ExecutionMode::lazy:
+      return lazy(std::move(options));
+    case ExecutionMode::hybrid:
+      return hybrid(std::move(options), strategy.stage);
+    case ExecutionMode::eager:
+      return eager(std::move(options));
+  }
+  throw InternalError("an execution mode has no evaluator");
+}
+
+void drop_all(Tape& tape) {
+  std::vector<ValueId> present;
+  append_present(tape, present);
+  for (const ValueId value : present) tape.drop(value);
+}
+
+Bytes bytes_of(const Tape& tape) {
+  Bytes bytes = 0;
+  for (ValueId value = 0; value < tape.value_count(); ++value) bytes += tape.bytes(value);
+  return bytes;
+}
+
+}  // namespace
+
+Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int count)
+    : options_(std::move(options)),
+      has_fraction_(strategy.checkpoint_fraction.has_value()),
+      computes_while_recording_(strategy.mode != ExecutionMode::lazy),
+      evaluator_(evaluator_for(strategy, options_)) {
+  auto& engine = static_cast<EngineEvaluator&>(*evaluator_).engine();
+  engine.set_free_memory([count] { return free_memory() / count; });
+}
+
+Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part) {
+  if (tape == nullptr) {
+    tape = std::make_unique<Tape>(evaluator_);
+    tape->set_seed(tape->seed() + static_cast<std::uint64_t>(part));
+  }
+  tape->clear();
+  if (computes_while_recording_) {
+    static_cast<EngineEvaluator&>(*evaluator_).engine().meter().reset_peaks();
+  }
+  return *tape;
+}
+
+Tape& Replica::tape(int micro_batch, int part) {
+  const auto index = static_cast<std::size_t>(micro_batch);
+  if (tapes_.size() <= index) tapes_.resize(index + 1);
+  return cleared(tapes_[index], part);
+}
+
+Gradients Replica::differentiate(const Var& loss) {
+  Gradients gradients = has_fraction_ ? within_fraction(loss) : backward(loss, options_);
+  drop_all(loss.tape());
+  note(gradients.report());
+  return gradients;
+}
+
+Tensor Replica::evaluate(const Var& value) {
+  RunOptions options = options_;
+  options.planner = nullptr;
+  Report report = palimpsest::evaluate({&value, 1}, options);
+  Tensor tensor = value.value();
+  drop_all(value.tape());
+  note(std::move(report));
+  return tensor;
+}
+
+Gradients Replica::within_fraction(const Var& loss) {
+  const std::uint32_t nodes = loss.tape().node_count();
+  const Bytes bytes = bytes_of(loss.tape());
+  const auto in_least = [&] {
+    RunOptions options = options_;
+    options.planner = nullptr;
+    options.memory_budget = std::min(least_->budget, options_.memory_budget);
+    return backward(loss, options);
+  };
+  if (least_ && least_->nodes == nodes && least_->bytes == bytes) return in_least();
+  try {
+    return backward(loss, options_);
+  } catch (const BudgetError& error) {
+    least_ = {nodes, bytes, error.smallest_feasible()};
+    return in_least();
+  }
+}
+
+void Replica::note(Report of_part) {
+  if (computes_while_recording_) {
+    // What was computed while the tape was recorded, which no plan predicts.
+    const Meter& meter = static_cast<EngineEvaluator&>(*evaluator_).engine().meter();
+    for (Bytes* peak : {&of_part.measured_peak, &of_part.predicted_peak,
+                        &of_part.measured_live_peak, &of_part.predicted_live_peak}) {
+      *peak = std::max(*peak, meter.peak());
+    }
+  }
+  const auto add = [](auto& sum, auto more) { sum += more; };
+  Report sum = of_part.measured_peak >= report_.measured_peak ? of_part : report_;
+  const Report& other = of_part.measured_peak >= report_.measured_peak ? report_ : of_part;
+  add(sum.computed, other.computed);
+  add(sum.recomputed, other.recomputed);
+  add(sum.allocations, other.allocations);
+  add(sum.planning_seconds, other.planning_seconds);
+  add(sum.run_seconds, other.run_seconds);
+  add(sum.kernel_seconds, other.kernel_seconds);
+  sum.predicted_peak = std::max(sum.predicted_peak, other.predicted_peak);
+  report_ = std::move(sum);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "strategy/backward.h"
+#include "strategy/execution/execution_strategy.h"
+
+namespace palimpsest {
+
+/// One of the programs that an execution runs at once: its evaluator, and its parts of a batch.
+class Replica {
+ public:
+  /// `count` replicas have `options.threads` threads each.
+  Replica(const ExecutionStrategy& strategy, RunOptions options, int count);
+
+  /// A tape for a micro-batch, cleared: one for each, so that random operations draw the same
+  /// numbers however many replicas there are. `part` is the place of the part in the batch.
+  Tape& tape(int micro_batch, int part);
+  /// A tape for values, cleared.
+  Tape& tape_for_values() { return cleared(for_values_, 0); }
+
+  /// The gradients of a loss recorded there; nothing stays present.
+  Gradients differentiate(const Var& loss);
+  /// A value recorded there; nothing stays present.
+  Tensor evaluate(const Var& value);
+
+  /// What the parts since the last call took: counts added up, the largest peaks, and the rest of
+  /// the part that took most.
+  Report take_report() { return std::exchange(report_, {}); }
+
+ private:
+  Tape& cleared(std::unique_ptr<Tape>& tape, int part);
+  Gradients within_fraction(const Var& loss);
+  void note(Report of_part);
+
+  RunOptions options_;
+  bool has_fraction_;
+  bool computes_while_recording_;
+  std::shared_ptr<Evaluator> evaluator_;
+  std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
+  std::unique_ptr<Tape> for_values_;
+  Report report_;
+  /// The budget for a program of so many nodes and bytes, where a fraction of what keeping all
+  /// takes was too little.
+  struct Least {
+    std::uint32_t nodes;
+    Bytes bytes;
+    Bytes budget;
+  };
+  std::optional<Least> least_;
+};
+
+}  // namespace palimpsest
