@@ -10,7 +10,7 @@
 #include "strategy/accumulator.h"
 #include "strategy/execution/batch_parts.h"
 #include "strategy/execution/replica.h"
-#include "strategy/forms.h"
+#include "strategy/parameters.h"
 
 namespace palimpsest {
 namespace {
@@ -37,6 +37,15 @@ Var record(const ModelFunction& model, Tape& tape, std::span<const Tensor> param
     throw ArgumentError("[execution] the model returns no value of the tape it was given");
   }
   return made;
+}
+
+/// Sums are made, and counted, for those that are given.
+void require_all_given(Tape& tape, std::span<const Tensor> parameters) {
+  const std::size_t recorded = parameters_of(tape).size();
+  if (recorded == parameters.size()) return;
+  throw ArgumentError("[execution] the model records " + std::to_string(recorded) +
+                      " parameters and is given " + std::to_string(parameters.size()) +
+                      "; where a batch is cut into parts, give all of them");
 }
 
 }  // namespace
@@ -190,7 +199,9 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       const std::vector<Tensor> tensors = part_of(batch, part, state.parts);
       if (state.parts > 1) examples[r] = examples_of(tensors);
       Tape& tape = replica.tape(micro_batch, part);
-      of_parts[r] = replica.differentiate(record(loss, tape, parameters, tensors));
+      const Var made = record(loss, tape, parameters, tensors);
+      if (state.parts > 1) require_all_given(tape, parameters);
+      of_parts[r] = replica.differentiate(made);
     });
     if (state.parts == 1) break;
     state.arena.execute([&] {

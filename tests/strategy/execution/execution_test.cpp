@@ -327,6 +327,11 @@ TEST_CASE("execution: what goes wrong") {
   CHECK_THROWS_WITH(
       attempt([](Tape&, std::span<const Var>, std::span<const Var>) { return Var(); }),
       Contains("[execution]") && Contains("returns no value"));
+  CHECK_THROWS_WITH(attempt([&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+                      return network.loss()(tape, p, b) +
+                             sum(tape.parameter(Tensor::ones({2}, DType::f64)));
+                    }),
+                    Contains("4 parameters") && Contains("given 3"));
   const std::vector<Tensor> few{Tensor::ones({3, 12}, DType::f64),
                                 Tensor::ones({3, 3}, DType::f64)};
   CHECK_THROWS_WITH(execution.gradients(network.loss(), network.parameters, few),

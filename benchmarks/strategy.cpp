@@ -1,0 +1,136 @@
+// Strategies: what their choices take of memory and time on one model, replicas of a program
+// against threads within it. Compared times were taken in turns; figures are medians over the
+// rounds.
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+
+#include "benchmarks/claims.h"
+#include "benchmarks/models.h"
+#include "benchmarks/turns.h"
+
+using namespace palimpsest::benchmarks;
+using namespace palimpsest;
+
+namespace {
+
+using benchmark::State;
+
+/// A model that records its own parameters and batch, for a strategy that cuts nothing.
+ModelFunction whole(const Model& model) {
+  return [model](Tape& tape, std::span<const Var>, std::span<const Var>) {
+    return model.record_loss(tape);
+  };
+}
+
+Report step(Execution& execution, const ModelFunction& model) {
+  if (execution.strategy().gradient != GradientMode::none) {
+    return execution.gradients(model, {}, {}).report();
+  }
+  execution.value(model, {}, {});
+  return execution.report();
+}
+
+/// A strategy on the transformer of example 05, against the one called training.
+struct Row {
+  std::string name;
+  ExecutionStrategy strategy;
+};
+
+std::vector<Row> rows() {
+  std::vector<Row> list;
+  for (const NamedStrategy& named : named_strategies()) {
+    if (named.strategy.parallelism == ParallelMode::data_parallel) continue;
+    list.push_back({std::string(named.name), named.strategy});
+  }
+  list.push_back({"pooled", {.memory = MemoryHandling::pooled}});
+  list.push_back({"standard", {.memory = MemoryHandling::standard}});
+  list.push_back({"hybrid", {.mode = ExecutionMode::hybrid}});
+  list.push_back({"eager", {.mode = ExecutionMode::eager}});
+  return list;
+}
+
+void on_transformer(State& state, const Row& row) {
+  const ModelFunction model = whole(transformer());
+  Execution usual(strategy_named("training"));
+  Execution other(row.strategy);
+  Report of_usual;
+  Report of_other;
+  Turns turns;
+  turns.add_once("training", [&] { of_usual = step(usual, model); });
+  turns.add_once("other", [&] { of_other = step(other, model); });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("other"));
+  }
+  const auto peak = static_cast<double>(of_other.measured_peak);
+  state.counters["of_training_time"] = turns.ratio("other", "training");
+  state.counters["of_training_peak"] = peak / static_cast<double>(of_usual.measured_peak);
+  state.counters["peak_bytes"] = peak;
+  state.counters["within"] = of_other.measured_peak <= of_other.predicted_peak;
+  state.counters["allocations"] = static_cast<double>(of_other.allocations);
+}
+
+/// Layers of equal width on a batch, for two threads.
+void replicas(State& state, std::int64_t width, std::int64_t examples) {
+  std::vector<Tensor> layers;
+  for (std::uint64_t k = 0; k < 6; ++k) {
+    const double deviation = 1 / std::sqrt(static_cast<double>(width));
+    layers.push_back(Tensor::normal({width, width}, k, 0, deviation));
+  }
+  const std::vector<Tensor> batch{Tensor::uniform({examples, width}, 10, -1, 1)};
+  const ModelFunction model = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    Var y = b[0];
+    for (const Var& layer : p) y = tanh(matmul(y, layer));
+    return mean(y * y);
+  };
+  Execution automatic({.threads = 2});
+  Execution shards({.parallelism = ParallelMode::data_parallel, .workers = 2, .threads = 2});
+  Turns turns;
+  turns.add_once("automatic", [&] { automatic.gradients(model, layers, batch); });
+  turns.add_once("shards", [&] { shards.gradients(model, layers, batch); });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("shards"));
+  }
+  state.counters["of_automatic"] = turns.ratio("shards", "automatic");
+}
+
+void claim(const Results& results, Claims& claims) {
+  const auto peak = [&](const char* name) {
+    return results.counter("transformer/" + std::string(name), "of_training_peak");
+  };
+  for (const Row& row : rows()) {
+    claims.at_least("transformer/" + row.name + ": the peak is as predicted or less", 1,
+                    results.counter("transformer/" + row.name, "within"), "");
+  }
+  claims.at_most("peak of memory-efficient", 0.35, peak("memory-efficient"), "of training's");
+  claims.at_most("peak of inference", 0.15, peak("inference"), "of training's");
+  claims.at_most("two replicas on large layers", 1.1,
+                 results.counter("replicas/large", "of_automatic"),
+                 "of the time of automatic parallelism");
+  claims.at_most("two replicas on small layers", 1,
+                 results.counter("replicas/small", "of_automatic"),
+                 "of the time of automatic parallelism");
+}
+
+template <class F>
+void add(const std::string& name, F run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1)
+      ->UseManualTime();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const Row& row : rows()) {
+    add("transformer/" + row.name, [row](State& state) { on_transformer(state, row); });
+  }
+  add("replicas/large", [](State& state) { replicas(state, 1024, 512); });
+  add("replicas/small", [](State& state) { replicas(state, 64, 512); });
+  // Some microseconds a replica: what calling another thread takes.
+  add("replicas/tiny", [](State& state) { replicas(state, 48, 64); });
+  return run_suite(argc, argv, claim);
+}
