@@ -15,6 +15,7 @@
 #include "strategy/present.h"
 #include "strategy/profile.h"
 #include "strategy/report_of.h"
+#include "strategy/result_cache.h"
 #include "strategy/run_memory.h"
 #include "strategy/stopwatch.h"
 #include "strategy/tape_values.h"
@@ -77,6 +78,8 @@ class LentRoom {
 
 struct Engine::State {
   RunMemory memory;
+  std::optional<ResultCache> results;  // of runs that keep them
+  Bytes no_cache_within = 0;           // budget that had no room for them
   FreeMemory free = [] { return free_memory(); };
   std::optional<Bytes> last_budget;  // for want of memory
   LoweredStore lowered;
@@ -91,7 +94,13 @@ struct Engine::State {
              const RunOptions& options);
   Found find_within(LoweredStore::Program& program, const Tape& tape,
                     const LoweredStore::Request& request, const RunOptions& options);
-  /// `Engine::evaluate`; where less memory is free than a run without a budget would take, nothing
+  /// `Engine::evaluate` with results kept.
+  Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                         const RunOptions& options);
+  /// `Engine::evaluate` without.
+  Report evaluate_all(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                      const RunOptions& options);
+  /// The same; where less memory is free than a run without a budget would take, nothing
   /// but the budget to run with.
   std::optional<Report> evaluate(Tape& tape, std::span<const ValueId> targets,
                                  NodeId backward_begins, const RunOptions& options,
@@ -163,7 +172,7 @@ Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tap
     if (together && suffices(*together, options, apart_cost)) return together;
     // Groups are enough then, and planned in full where that takes no time to speak of.
     if (may_fuse(options) && options.memory_budget == unlimited) return {};
-    const std::optional<Found> apart = attempt({false, simplify}, true);
+    std::optional<Found> apart = attempt({false, simplify}, true);
     if (apart && together) return cost(*together) <= cost(*apart) ? together : apart;
     if (together && together->entry->hurried) return together;
     if (apart && (apart->entry->hurried || !may_fuse(options))) return apart;
@@ -171,10 +180,10 @@ Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tap
   };
   const auto soon_in_some_form = [&]() -> std::optional<Found> {
     const bool simplify = may_simplify(options) && program.is_simplified();
-    const std::optional<Found> once = soon(simplify);
+    std::optional<Found> once = soon(simplify);
     if (!simplify || !program.holds_longer()) return once;
     if (once && cost(*once) <= recorded_one_pass_cost(options, one_pass_cost)) return once;
-    const std::optional<Found> recorded = soon(false);
+    std::optional<Found> recorded = soon(false);
     if (once && recorded) return cost(*once) <= cost(*recorded) ? once : recorded;
     if (once && once->entry->hurried) return once;
     if (recorded && recorded->entry->hurried) return recorded;
@@ -244,6 +253,51 @@ std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueI
   return report;
 }
 
+Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
+                                   NodeId backward_begins, const RunOptions& options) {
+  std::optional<Bytes> chosen;
+  if (auto report = evaluate(tape, targets, backward_begins, options, chosen)) return *report;
+  RunOptions within = options;
+  within.memory_budget = *chosen;
+  return *evaluate(tape, targets, backward_begins, within, chosen);
+}
+
+Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targets,
+                                      NodeId backward_begins, const RunOptions& options) {
+  if (options.memory_budget <= no_cache_within) {
+    return evaluate_all(tape, targets, backward_begins, options);
+  }
+  if (!results) results.emplace(memory.meter());
+  std::vector<ValueId> wanted(targets.begin(), targets.end());
+  results->begin(tape, wanted);
+  const Bytes kept = results->bytes();
+  RunOptions within = options;
+  if (options.memory_budget != unlimited) {
+    within.memory_budget = std::max<Bytes>(0, options.memory_budget - kept);
+  }
+  try {
+    Report report = evaluate_all(tape, wanted, backward_begins, within);
+    results->end(tape);
+    report.cached = results->used();
+    report.cached_bytes = kept;
+    for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,
+                        &report.measured_live_peak, &report.keep_all_peak}) {
+      *peak += kept;
+    }
+    if (options.memory_budget != unlimited) report.budget = options.memory_budget;
+    return report;
+  } catch (const BudgetError&) {
+    results->abandon(tape);
+    if (kept == 0) throw;
+  } catch (...) {
+    results->abandon(tape);
+    throw;
+  }
+  results.reset();
+  no_cache_within = options.memory_budget;
+  return evaluate_all(tape, targets, backward_begins, options);
+}
+
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
@@ -279,18 +333,16 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
-  std::optional<Bytes> chosen;
-  if (auto report = state_->evaluate(tape, targets, backward_begins, options, chosen)) {
-    return *report;
+  if (options.memory == MemoryHandling::cached) {
+    return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
-  RunOptions within = options;
-  within.memory_budget = *chosen;
-  return *state_->evaluate(tape, targets, backward_begins, within, chosen);
+  return state_->evaluate_all(tape, targets, backward_begins, options);
 }
 
 std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
                                                const RunOptions& options) {
   check(options);
+  if (options.memory == MemoryHandling::cached) return {};  // which run differs from the one before
   const Stopwatch planning;
   KnownSteps::Step* const step = state_->steps.find(tape, loss);
   if (step == nullptr) return {};
@@ -331,7 +383,10 @@ int Engine::threads(const RunOptions& options) { return checked_threads(options.
 
 void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); }
 
-void Engine::release_arena() { state_->memory.give_up(); }
+void Engine::release_arena() {
+  state_->memory.give_up();
+  state_->results.reset();
+}
 
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);

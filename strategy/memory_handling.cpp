@@ -5,7 +5,8 @@
 namespace palimpsest {
 
 std::string_view name_of(MemoryHandling handling) {
-  static constexpr std::array<std::string_view, 3> names{"minimal_peak", "pooled", "standard"};
+  static constexpr std::array<std::string_view, 4> names{"minimal_peak", "pooled", "standard",
+                                                         "cached"};
   return names[static_cast<std::size_t>(handling)];
 }
 

@@ -50,11 +50,15 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
                  << '\n';
   line("peak") << "predicted " << bytes(report.predicted_peak) << ", measured "
                << bytes(report.measured_peak);
-  if (report.memory != MemoryHandling::minimal_peak) {
+  if (report.memory == MemoryHandling::pooled || report.memory == MemoryHandling::standard) {
     stream << ", " << name_of(report.memory) << " storage, " << report.allocations
            << " times from the system";
   }
   stream << '\n';
+  if (report.memory == MemoryHandling::cached) {
+    line("cached") << report.cached << " values of the run before, " << bytes(report.cached_bytes)
+                   << " kept\n";
+  }
   line("live bytes") << "predicted " << bytes(report.predicted_live_peak) << ", measured "
                      << bytes(report.measured_live_peak) << '\n';
   line("tape") << bytes(report.tape_metadata);

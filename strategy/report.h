@@ -23,6 +23,8 @@ struct Report {
   Bytes budget = unlimited;
   MemoryHandling memory = MemoryHandling::minimal_peak;
   std::uint64_t allocations = 0;  ///< times the run took storage from the system, but for its block
+  std::uint32_t cached = 0;       ///< values taken from the run before
+  Bytes cached_bytes = 0;         ///< kept for the next run, of the peaks
   Bytes keep_all_peak = 0;        ///< bytes the run would take recomputing nothing, about
   Bytes predicted_peak = 0;       ///< bytes the plan takes at most
   Bytes measured_peak = 0;        ///< end of the highest byte occupied, or most bytes held

@@ -8,7 +8,7 @@ Executor::Memory RunMemory::get(Executor& executor, const RunOptions& options) {
   const Instructions& instructions = executor.instructions();
   Executor::Memory memory{meter_};
   predicted_peak_ = instructions.arena_size();
-  if (options.memory == MemoryHandling::minimal_peak) {
+  if (options.memory == MemoryHandling::minimal_peak || options.memory == MemoryHandling::cached) {
     pool_.reset();
     memory.arena = arena_.get(instructions, meter_);
     return memory;

@@ -57,7 +57,7 @@ ExecutionStrategy read_strategy(const std::string& path) {
   given("accumulation", [&](const JsonValue& value) { read.accumulation = natural<int>(value); });
   given("memory", [&](const JsonValue& value) {
     using enum MemoryHandling;
-    read.memory = value.word({minimal_peak, pooled, standard});
+    read.memory = value.word({minimal_peak, pooled, standard, cached});
   });
   given("memory_budget", [&](const JsonValue& value) { read.memory_budget = value.natural(); });
   given("parallelism", [&](const JsonValue& value) {

@@ -89,7 +89,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: every pair of choices gives the same b
   const Found expected = run(network, {});
   const ExecutionMode modes[] = {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid};
   const MemoryHandling memories[] = {MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                     MemoryHandling::standard};
+                                     MemoryHandling::standard, MemoryHandling::cached};
   for (const ExecutionMode mode : modes) {
     for (const MemoryHandling memory : memories) {
       for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {

@@ -43,7 +43,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     }
     if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
     s.memory = *rc::gen::element(MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                 MemoryHandling::standard);
+                                 MemoryHandling::standard, MemoryHandling::cached);
     s.parallelism =
         *rc::gen::element(ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel);
     if (s.parallelism == ParallelMode::data_parallel) s.workers = *rc::gen::inRange(0, 9);
@@ -78,7 +78,7 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("accumulation":1.5)"), "accumulation: 1.5 is not a whole number"},
       {with(R"("accumulation":3000000000)"), "accumulation: 3000000000 is more"},
       {with(R"("accumulation":0)"), "accumulation is 0"},
-      {with(R"("memory":"arena")"), "minimal_peak, pooled, standard"},
+      {with(R"("memory":"arena")"), "minimal_peak, pooled, standard, cached"},
       {with(R"("memory_budget":-1)"), "memory_budget: -1 is negative"},
       {with(R"("parallelism":"pipes")"), "none, automatic, data_parallel"},
       {with(R"("fusion":1)"), "fusion: 1 is not true or false"},
