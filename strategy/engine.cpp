@@ -388,6 +388,8 @@ void Engine::release_arena() {
   state_->results.reset();
 }
 
+void Engine::share_arena() { state_->memory.share_arena(); }
+
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);
   state_->thread_arena(threads).execute([&] {

@@ -65,6 +65,10 @@ class Engine {
   void set_free_memory(FreeMemory free);
   /// Gives the memory kept for the next run back to the system, but for what is still held.
   void release_arena();
+  /// From here on a run may take the memory that a larger one left, not only one of the same size:
+  /// for programs that run in turn. What is kept for the next run is then as much as the largest
+  /// took.
+  void share_arena();
 
   /// The meter of every byte this engine allocates.
   const Meter& meter() const;

@@ -5,7 +5,8 @@ namespace palimpsest {
 const Arena* KeptArena::get(const Instructions& instructions, const Meter& meter) {
   const Bytes size = instructions.arena_size();
   const bool fits = size > 0 && instructions.present_bytes() <= size / 16;
-  if (!fits || arena_.size() != size || arena_.in_use()) give_up();
+  const bool serves = larger_does_ ? arena_.size() >= size : arena_.size() == size;
+  if (!fits || !serves || arena_.in_use()) give_up();
   if (!fits) return nullptr;
   if (arena_.size() == 0) arena_ = Arena(meter, size);
   held_.clear();

@@ -19,6 +19,8 @@ class RunMemory {
   Bytes kept() const { return arena_.size() + (pool_ != nullptr ? pool_->kept() : 0); }
   /// Gives back what is kept, but for what is still held.
   void give_up();
+  /// See `KeptArena::let_larger_do`.
+  void share_arena() { arena_.let_larger_do(); }
 
  private:
   Meter meter_;
