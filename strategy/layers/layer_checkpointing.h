@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/stores/codec.h"
+
+namespace palimpsest {
+
+/// Which activations between the layers of a model are kept for its backward part. What lies
+/// between two of them is computed again from the first. The input of the model is the caller's,
+/// always at hand and not counted among what is kept.
+struct LayerCheckpointing {
+  enum class Mode : std::uint8_t {
+    none,    ///< nothing is computed again: every layer keeps what its backward reads, its tape
+    every,   ///< the inputs of the layers `interval`, 2·`interval`, … are kept
+    listed,  ///< those of `layers` are
+    /// Some layers keep their tapes, and of others inputs are kept, so that least is computed again
+    /// while all that is held at a time takes at most `memory_fraction` of the tapes of all layers.
+    dynamic,
+  };
+  /// Of a layer that has an attention and a feed-forward sublayer, those whose inputs are kept.
+  struct Sublayers {
+    bool attention = true;  ///< whose input is the layer's; the one of a layer without sublayers
+    bool feed_forward = false;
+
+    bool operator==(const Sublayers&) const = default;
+  };
+
+  Mode mode = Mode::none;
+  /// Of `every`: from 1 on. With `feed_forward`, the input of layer 0's feed-forward is kept too.
+  std::optional<int> interval = {};
+  /// Of `every`: an interval below is refused. Of `dynamic`: what is computed again from a kept
+  /// activation is so many layers at least, unless they are the last ones.
+  std::optional<int> minimum_interval = {};
+  std::vector<int> layers = {};                ///< of `listed`, in any order, none of them twice
+  std::optional<double> memory_fraction = {};  ///< of `dynamic`, above 0 and at most 1
+  Sublayers sublayers = {};
+  /// Most activations kept on their own. The interval of `every` is taken wide enough for that, a
+  /// list that is longer is refused.
+  std::optional<int> max_kept = {};
+  /// How activations are kept that layers are computed again from. The gradients are exact for the
+  /// layers computed again from what was rounded: those of a trajectory nearby, within the errors
+  /// of `Codec` at every activation kept. Tapes and the model's output are not rounded.
+  Codec codec = Codec::exact;
+
+  bool operator==(const LayerCheckpointing&) const = default;
+};
+
+/// Throws `ArgumentError` for numbers out of range and for settings that contradict each other: one
+/// that the mode has no use for, or that it needs and is not there.
+void require_valid(const LayerCheckpointing& checkpointing);
+
+/// Reads a configuration from a JSON file of format `palimpsest-layers`, version 1. Its members are
+/// those of the struct, of which all but `mode` may be left out:
+///
+///     {"format": "palimpsest-layers", "version": 1, "mode": "every", "interval": 2,
+///      "sublayers": {"attention": true, "feed_forward": true}, "codec": "half"}
+///
+/// Throws `FileError` naming the file and the place in it for whatever the format does not allow,
+/// and naming the file for what `require_valid` refuses.
+LayerCheckpointing read_layer_checkpointing(const std::string& path);
+
+/// Writes a configuration such that `read_layer_checkpointing` gives an equal one. Throws
+/// `ArgumentError` when it is not valid, `FileError` when the file cannot be written.
+void write_layer_checkpointing(const LayerCheckpointing& checkpointing, const std::string& path);
+
+}  // namespace palimpsest

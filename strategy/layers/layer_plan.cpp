@@ -1,0 +1,120 @@
+#include "strategy/layers/layer_plan.h"
+
+#include <algorithm>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+namespace {
+
+using Mode = LayerCheckpointing::Mode;
+
+/// How many layers 0, n, 2n, … there are.
+int multiples(int layers, int n) { return (layers - 1) / n + 1; }
+
+/// The interval of `every`, wide enough for the most that may be kept.
+int interval_of(const LayerCheckpointing& given, int layers) {
+  const auto kept = [&](int interval) {
+    const int chosen = multiples(layers, interval);
+    return (given.sublayers.attention ? chosen - 1 : 0) +
+           (given.sublayers.feed_forward ? chosen : 0);
+  };
+  int interval = *given.interval;
+  while (given.max_kept && interval < layers && kept(interval) > *given.max_kept) ++interval;
+  return interval;
+}
+
+/// The layers that a configuration names.
+std::vector<int> chosen_layers(const LayerCheckpointing& given, int layers) {
+  std::vector<int> chosen;
+  if (given.mode == Mode::listed) {
+    chosen = given.layers;
+    std::sort(chosen.begin(), chosen.end());
+    if (chosen.back() >= layers) {
+      throw ArgumentError("[layers] layer " + std::to_string(chosen.back()) +
+                          " is listed, and the last is layer " + std::to_string(layers - 1));
+    }
+  } else if (given.mode != Mode::none) {
+    const int step = given.mode == Mode::every ? interval_of(given, layers) : 1;
+    for (int i = 0; i < multiples(layers, step); ++i) chosen.push_back(i * step);
+  }
+  return chosen;
+}
+
+/// Bytes of a stage's tape; the output is among them where another stage reads it there.
+Bytes tape_bytes(const LayerStage& stage, bool with_output) {
+  return stage.saved + (with_output ? stage.output : 0);
+}
+
+}  // namespace
+
+std::vector<std::size_t> boundaries_of(const LayerCheckpointing& given, LayerCount count) {
+  if (given.sublayers.feed_forward && count.sublayers == 1) {
+    throw ArgumentError(
+        "[layers] inputs of feed-forward sublayers are to be kept, and the layers have none; give "
+        "the model attention and feed_forward");
+  }
+  std::vector<std::size_t> boundaries;
+  for (const int layer : chosen_layers(given, count.layers)) {
+    const auto stage = static_cast<std::size_t>(layer * count.sublayers);
+    if (given.sublayers.attention && stage > 0) boundaries.push_back(stage);
+    if (given.sublayers.feed_forward) boundaries.push_back(stage + 1);
+  }
+  return boundaries;
+}
+
+std::vector<LayerSegment> fixed_segments(const LayerCheckpointing& given, LayerCount count) {
+  std::vector<LayerSegment> segments{{0, count.stages(), given.mode == Mode::none}};
+  for (const std::size_t boundary : boundaries_of(given, count)) {
+    segments.back().last = boundary;
+    segments.push_back({boundary, count.stages(), false});
+  }
+  return segments;
+}
+
+bool keeps_input(std::span<const LayerSegment> segments, std::size_t index) {
+  return index > 0 && !segments[index - 1].taped;
+}
+
+LayerForecast simulate(std::span<const LayerStage> stages, std::span<const LayerSegment> segments) {
+  LayerForecast forecast;
+  LayerUse& use = forecast.use;
+  double again = 0;
+  double one_pass = 0;
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    forecast.keep_all += tape_bytes(stages[k], k + 1 < stages.size());
+    one_pass += stages[k].record + stages[k].backward;
+  }
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const auto [first, last, taped] = segments[i];
+    if (keeps_input(segments, i)) {
+      use.kept += taped ? stages[first].input : stages[first].stored_input;
+      ++use.kept_activations;
+    }
+    for (std::size_t k = first; k < last; ++k) {
+      const LayerStage& stage = stages[k];
+      if (taped) {
+        use.forward_passes.push_back(1);
+        use.kept += tape_bytes(stage, k + 1 < stages.size());
+      } else {
+        const bool output_again = k + 1 < last;
+        use.forward_passes.push_back(output_again || stage.saved > 0 ? 2 : 1);
+        again += stage.pass - (output_again ? 0 : stage.record - stage.save);
+      }
+    }
+  }
+  use.peak = use.kept;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const auto [first, last, taped] = segments[i];
+    if (taped) continue;
+    const bool rounded =
+        keeps_input(segments, i) && stages[first].stored_input < stages[first].input;
+    Bytes working = rounded ? stages[first].input : 0;
+    for (std::size_t k = first; k < last; ++k) working += tape_bytes(stages[k], k + 1 < last);
+    use.peak = std::max(use.peak, use.kept + working);
+  }
+  if (one_pass > 0) forecast.compute_factor = 1 + again / one_pass;
+  return forecast;
+}
+
+}  // namespace palimpsest

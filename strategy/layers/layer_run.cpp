@@ -1,0 +1,156 @@
+#include "strategy/layers/layer_run.h"
+
+namespace palimpsest {
+namespace {
+
+std::span<std::byte> bytes_of(const Tensor& tensor) {
+  return {tensor.raw(), static_cast<std::size_t>(tensor.bytes())};
+}
+
+}  // namespace
+
+LayerRun::LayerRun(const Setting& setting, std::vector<LayerSegment> segments, const Tensor& input,
+                   std::uint64_t seed)
+    : setting_(setting),
+      segments_(std::move(segments)),
+      seed_(seed),
+      first_stream_(setting.stages.size() + 1),
+      input_(input) {
+  setting_.meter.reset_peaks();
+  use_.forward_passes.assign(setting_.stages.size(), 0);
+  Tensor x = input;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const LayerSegment& segment = segments_[i];
+    held_.emplace_back();
+    if (keeps_input(segments_, i)) {
+      held_.back().input = keep(x, segment);
+      ++use_.kept_activations;
+    }
+    x = segment.taped ? forward_taped(segment, std::move(x))
+                      : forward_passing(segment, std::move(x));
+  }
+  output_ = std::move(x);
+  use_.kept = setting_.meter.live();
+  use_.peak = setting_.meter.peak();
+}
+
+std::unique_ptr<Tape> LayerRun::tape_behind() const {
+  return tape_from({seed_, first_stream_.back()}, setting_.evaluator);
+}
+
+Allocate LayerRun::metered() const {
+  return [this](Bytes bytes) { return setting_.meter.allocate(bytes); };
+}
+
+StageTape LayerRun::record(std::size_t stage, const Tensor& input) const {
+  return StageTape(setting_.stages[stage], input, {seed_, first_stream_[stage]},
+                   setting_.evaluator);
+}
+
+LayerRun::Kept LayerRun::keep(const Tensor& x, const LayerSegment& segment) const {
+  if (segment.taped || !rounds(x.dtype())) return {x.buffer(), x.type(), false};
+  const Bytes bytes = stored_bytes(x.bytes(), x.dtype(), setting_.codec);
+  const Buffer buffer = setting_.meter.allocate(bytes);
+  naming("the input of " + setting_.stages[segment.first].describe(), [&] {
+    encode(bytes_of(x), x.dtype(), setting_.codec, {buffer.get(), static_cast<std::size_t>(bytes)});
+  });
+  return {buffer, x.type(), true};
+}
+
+Tensor LayerRun::forward_taped(const LayerSegment& segment, Tensor x) {
+  for (std::size_t k = segment.first; k < segment.last; ++k) {
+    held_.back().tapes.push_back(record(k, x));
+    StageTape& tape = held_.back().tapes.back();
+    first_stream_[k + 1] = tape.streams();
+    tape.differentiate();
+    if (k + 1 < setting_.stages.size()) {
+      tape.hold(metered(), StageTape::Output::held);
+      x = tape.held_output();
+    } else {
+      x = tape.hold(metered(), StageTape::Output::returned);
+    }
+    ++use_.forward_passes[k];
+  }
+  return x;
+}
+
+Tensor LayerRun::forward_passing(const LayerSegment& segment, Tensor x) {
+  for (std::size_t k = segment.first; k < segment.last; ++k) {
+    StageTape tape = record(k, x);
+    first_stream_[k + 1] = tape.streams();
+    // What is kept as it is lies in storage that is counted from the beginning.
+    const std::size_t next = held_.size();
+    const bool stays = k + 1 == segment.last && next < segments_.size() &&
+                       (segments_[next].taped || !rounds(tape.output_type().dtype));
+    x = tape.output(stays ? metered() : allocate_buffer);
+    ++use_.forward_passes[k];
+  }
+  return x;
+}
+
+Tensor LayerRun::restored(std::size_t index) const {
+  if (index == 0) return input_;
+  if (!held_[index].input) return held_[index - 1].tapes.back().held_output();
+  const auto& [buffer, type, rounded] = *held_[index].input;
+  if (!rounded) return Tensor(buffer, type.shape, type.dtype);
+  const Tensor x(setting_.meter.allocate(type.bytes()), type.shape, type.dtype);
+  const Bytes bytes = stored_bytes(x.bytes(), type.dtype, setting_.codec);
+  decode({buffer.get(), static_cast<std::size_t>(bytes)}, type.dtype, setting_.codec, bytes_of(x));
+  return x;
+}
+
+Tensor LayerRun::activation(std::size_t stage) {
+  if (stage == setting_.stages.size()) return output_.clone();
+  std::size_t index = 0;
+  while (segments_[index].last <= stage) ++index;
+  const LayerSegment& segment = segments_[index];
+  if (segment.taped && stage > segment.first) {
+    return held_[index].tapes[stage - segment.first - 1].held_output().clone();
+  }
+  Tensor x = restored(index);
+  if (stage == segment.first) return x.clone();
+  for (std::size_t k = segment.first; k < stage; ++k) {
+    x = record(k, x).output(allocate_buffer);
+    ++use_.forward_passes[k];
+  }
+  return x;
+}
+
+std::vector<StageTape> LayerRun::record_again(std::size_t index) {
+  const LayerSegment& segment = segments_[index];
+  std::vector<StageTape> tapes;
+  Tensor x = restored(index);
+  for (std::size_t k = segment.first; k < segment.last; ++k) {
+    tapes.push_back(record(k, x));
+    StageTape& tape = tapes.back();
+    tape.differentiate();
+    const bool is_last = k + 1 == segment.last;
+    tape.hold(metered(), is_last ? StageTape::Output::unneeded : StageTape::Output::held);
+    if (!is_last || tape.saves()) ++use_.forward_passes[k];
+    if (!is_last) x = tape.held_output();
+  }
+  return tapes;
+}
+
+LayerRun::Adjoints LayerRun::backward(Tensor adjoint) {
+  Adjoints found;
+  found.parameters.resize(setting_.stages.size());
+  found.report.planner = "layers";
+  for (std::size_t i = segments_.size(); i-- > 0;) {
+    const LayerSegment& segment = segments_[i];
+    std::vector<StageTape> again;
+    if (!segment.taped) again = record_again(i);
+    for (std::size_t k = segment.last; k-- > segment.first;) {
+      StageTape& tape = segment.taped ? held_[i].tapes[k - segment.first] : again.back();
+      StageTape::Adjoints adjoints = tape.reverse(adjoint, found.report);
+      found.parameters[k] = std::move(adjoints.parameters);
+      adjoint = std::move(adjoints.input);
+      if (!segment.taped) again.pop_back();
+    }
+  }
+  use_.peak = setting_.meter.peak();
+  found.input = std::move(adjoint);
+  return found;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,257 @@
+#include "strategy/layers/stage_tape.h"
+
+#include <algorithm>
+#include <map>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "checkpoint/tape_graph.h"
+#include "strategy/parameters.h"
+#include "strategy/present.h"
+
+namespace palimpsest {
+namespace {
+
+/// Of a tape whose input has no value.
+class NoValues : public Evaluator {
+ public:
+  void on_record(Tape&, std::uint32_t) override {}
+  void compute(Tape&, std::uint32_t) override {
+    throw ArgumentError(
+        "the function looks at a value, and layers are measured without values; have it "
+        "depend on shapes only, or neither ask for a forecast nor for mode dynamic");
+  }
+  void on_clear(Tape&) noexcept override {}
+};
+
+/// While it lives, a leaf has a value.
+class Lent {
+ public:
+  Lent(Tape& tape, ValueId leaf, const Buffer& buffer) : tape_(tape), leaf_(leaf) {
+    tape_.set_buffer(leaf_, buffer);
+  }
+  ~Lent() { tape_.set_buffer(leaf_, nullptr); }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  Tape& tape_;
+  ValueId leaf_;
+};
+
+/// Whether a value lies in storage that its own node, or one it is a view of, makes.
+bool is_made(const Graph& graph, ValueId value) {
+  return !graph.is_source_value(graph.storage(value));
+}
+
+double cost_from(const Graph& graph, NodeId first) {
+  double seconds = 0;
+  for (const NodeId node : graph.needed_nodes()) {
+    if (node >= first) seconds += graph.cost(node);
+  }
+  return seconds;
+}
+
+std::vector<ValueId> ids_of(std::span<const Var> values) {
+  std::vector<ValueId> ids;
+  for (const Var& value : values) ids.push_back(value.id());
+  return ids;
+}
+
+}  // namespace
+
+std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator) {
+  auto tape = std::make_unique<Tape>(std::move(evaluator));
+  tape->set_seed(streams.seed);
+  for (std::uint32_t i = 0; i < streams.first; ++i) tape->fresh_stream();
+  return tape;
+}
+
+void require_parameters(const Tape& tape, std::size_t count) {
+  std::size_t found = 0;
+  for (NodeId node = 0; node < tape.node_count(); ++node) found += tape.is_parameter(node);
+  if (found == count) return;
+  throw ArgumentError(
+      "the function records a parameter, whose gradient nobody could ask for; list it "
+      "among the parameters of the layer, or record a constant");
+}
+
+Tensor copy_of(const Tensor& tensor, const Allocate& allocate) {
+  const Buffer copy = allocate(tensor.bytes());
+  std::copy_n(tensor.raw(), tensor.bytes(), copy.get());
+  return Tensor(copy, tensor.shape(), tensor.dtype());
+}
+
+StageTape::StageTape(const StageFunction& stage, const Tensor& input, const Streams& streams,
+                     std::shared_ptr<EngineEvaluator> evaluator)
+    : stage_(stage), evaluator_(std::move(evaluator)), tape_(tape_from(streams, evaluator_)) {
+  record([&](Tape& tape) { return tape.constant(input, "input"); });
+}
+
+StageTape::StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams)
+    : stage_(stage), tape_(tape_from(streams, std::make_shared<NoValues>())) {
+  record([&](Tape& tape) { return tape.placeholder(input, Where::current()); });
+}
+
+void StageTape::record(const std::function<Var(Tape&)>& input) {
+  naming(stage_.describe(), [&] {
+    Tape& tape = *tape_;
+    input_ = input(tape);
+    for (const Tensor& parameter : stage_.parameters()) {
+      parameters_.push_back(tape.parameter(parameter));
+    }
+    {
+      const std::string sublayer = stage_.sublayer != nullptr ? stage_.sublayer : "";
+      const auto scope = tape.scope("layer" + std::to_string(stage_.layer) +
+                                    (sublayer.empty() ? "" : "/" + sublayer));
+      output_ = stage_.function->forward(input_, parameters_, stage_.layer);
+    }
+    if (!output_.defined() || !output_.belongs_to(tape)) {
+      throw TapeError(
+          "the function returned no value of the tape of its input; return the layer's "
+          "output");
+    }
+    if (!is_floating(output_.dtype())) {
+      throw DTypeError("the function returned " + to_string(output_.type()) +
+                       "; the output of a layer is to be floating");
+    }
+    require_parameters(tape, parameters_.size());
+    streams_ = tape.fresh_stream().node;
+  });
+}
+
+Report StageTape::run(std::span<const ValueId> targets) {
+  return naming(stage_.describe(), [&] {
+    const RunOptions& options = evaluator_->options();
+    return evaluator_->engine().evaluate(*tape_, targets, backward_begins_, options);
+  });
+}
+
+Tensor StageTape::output(const Allocate& allocate) {
+  backward_begins_ = tape_->node_count();
+  const ValueId target = output_.id();
+  run({&target, 1});
+  return copy_of(output_.value(), allocate);
+}
+
+void StageTape::differentiate() {
+  naming(stage_.describe(), [&] {
+    Tape& tape = *tape_;
+    backward_begins_ = tape.node_count();
+    std::vector<Var> variables = parameters_;
+    if (is_floating(input_.dtype())) variables.push_back(input_);
+    seed_ = tape.placeholder(output_.type(), Where::current());
+    gradients_ = vjp({&output_, 1}, variables, {&seed_, 1});
+
+    const Graph graph = graph_of(tape, ids_of(gradients_), 1, backward_begins_);
+    std::vector<bool> read(tape.value_count());
+    for (const NodeId node : graph.needed_nodes()) {
+      if (node < backward_begins_) continue;
+      for (const ValueId value : tape.inputs(node)) read[value] = true;
+    }
+    for (NodeId node = 0; node < backward_begins_; ++node) {
+      const ValueId first = tape.first_output(node);
+      const ValueId last = first + tape.output_count(node);
+      // Numbers in every place are made where they are read.
+      if (tape.is_leaf(node) || &tape.operation(node) == &full_operation) continue;
+      // The outputs of a node are saved together: a run makes all of them, or none.
+      if (std::find(read.begin() + first, read.begin() + last, true) == read.begin() + last)
+        continue;
+      for (ValueId value = first; value < last; ++value) {
+        if (is_made(graph, value)) saved_.push_back(value);
+      }
+    }
+  });
+}
+
+LayerStage StageTape::sizes(const Machine& machine) const {
+  const Graph graph = graph_of(*tape_, ids_of(gradients_), 1, backward_begins_, machine);
+  LayerStage stage{.input = input_.type().bytes()};
+  std::vector<ValueId> storages;
+  for (const ValueId value : saved_) storages.push_back(graph.storage(value));
+  std::sort(storages.begin(), storages.end());
+  storages.erase(std::unique(storages.begin(), storages.end()), storages.end());
+  for (const ValueId storage : storages) stage.saved += graph.bytes(storage);
+  const ValueId output = graph.storage(output_.id());
+  if (!std::binary_search(storages.begin(), storages.end(), output)) {
+    stage.output = graph.bytes(output);
+  }
+  const auto seconds = [&](std::span<const ValueId> targets) {
+    return graph_of(*tape_, targets, 1, backward_begins_, machine).one_pass_cost();
+  };
+  std::vector<ValueId> targets = saved_;
+  stage.save = seconds(targets);
+  targets.push_back(output_.id());
+  stage.record = seconds(targets);
+  stage.pass = seconds({&targets.back(), 1});
+  stage.backward = cost_from(graph, backward_begins_);
+  return stage;
+}
+
+Tensor StageTape::hold(const Allocate& allocate, Output output) {
+  const Graph graph = graph_of(*tape_, {}, 1, backward_begins_);
+  std::vector<ValueId> targets = saved_;
+  if (output != Output::unneeded) targets.push_back(output_.id());
+  if (!targets.empty()) run(targets);
+  Tensor returned;
+  if (output == Output::returned) {
+    returned = copy_of(output_.value(), allocate_buffer);
+    targets.pop_back();
+  }
+  settle(graph, targets, allocate);
+  return returned;
+}
+
+/// Moves values that a run made into storage that is held, and lets go of all others.
+void StageTape::settle(const Graph& graph, std::span<const ValueId> values,
+                       const Allocate& allocate) {
+  std::map<ValueId, Buffer> own;  // by storage
+  for (const ValueId value : values) {
+    if (!is_made(graph, value)) continue;
+    Buffer& storage = own[graph.storage(value)];
+    if (storage == nullptr) {
+      storage = copy_of(tape_->value(value), allocate).buffer();
+      held_.push_back(storage);
+    }
+    tape_->set_buffer(value, storage);
+  }
+  std::vector<ValueId> present;
+  append_present(*tape_, present);
+  for (const ValueId value : present) {
+    if (std::find(values.begin(), values.end(), value) == values.end()) tape_->drop(value);
+  }
+}
+
+StageTape::Adjoints StageTape::reverse(const Tensor& adjoint, Report& report) {
+  if (adjoint.type() != output_.type()) {
+    throw ArgumentError("[layers] " + stage_.describe() + ": the output is " +
+                        to_string(output_.type()) + " when it is computed again, and was " +
+                        to_string(adjoint.type()) +
+                        "; have the function record the same for the same input");
+  }
+  Adjoints adjoints;
+  const Lent lent(*tape_, seed_.id(), adjoint.buffer());
+  const std::vector<ValueId> targets = ids_of(gradients_);
+  if (!targets.empty()) {
+    const Report run_report = run(targets);
+    report.threads = run_report.threads;
+    report.kernel_level = run_report.kernel_level;
+    report.computed += run_report.computed;
+    report.merged += run_report.merged;
+    report.folded += run_report.folded;
+    report.planning_seconds += run_report.planning_seconds;
+    report.run_seconds += run_report.run_seconds;
+    report.kernel_seconds += run_report.kernel_seconds;
+  }
+  for (const Var& gradient : gradients_) {
+    adjoints.parameters.push_back(copy_of(gradient.value(), allocate_buffer));
+    tape_->drop(gradient.id());
+  }
+  if (adjoints.parameters.size() > parameters_.size()) {
+    adjoints.input = std::move(adjoints.parameters.back());
+    adjoints.parameters.pop_back();
+  }
+  return adjoints;
+}
+
+}  // namespace palimpsest

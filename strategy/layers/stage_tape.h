@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "strategy/evaluators.h"
+#include "strategy/layers/layer_plan.h"
+#include "strategy/layers/stage_function.h"
+
+namespace palimpsest {
+
+/// Where the random numbers of a tape begin: those that a fresh tape with this seed has when it has
+/// given out `first` streams.
+struct Streams {
+  std::uint64_t seed = 0;
+  std::uint32_t first = 0;
+};
+
+/// A tape that begins there.
+std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator);
+
+/// Throws `ArgumentError` unless a tape has just so many parameters.
+void require_parameters(const Tape& tape, std::size_t count);
+
+/// Storage for so many bytes.
+using Allocate = std::function<Buffer(Bytes)>;
+
+/// `tensor` in storage that `allocate` gives.
+Tensor copy_of(const Tensor& tensor, const Allocate& allocate);
+
+/// A stage recorded on a tape of its own. Errors of its functions name the stage.
+class StageTape {
+ public:
+  /// Records the stage of an input; nothing is computed. Throws what the stage's function throws,
+  /// `ArgumentError` when it records a parameter, `DTypeError` when its output is not floating.
+  StageTape(const StageFunction& stage, const Tensor& input, const Streams& streams,
+            std::shared_ptr<EngineEvaluator> evaluator);
+  /// The same of an input of which only the type is known. Throws `ArgumentError` when the stage's
+  /// function looks at a value.
+  StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams);
+
+  /// Streams that this stage and those before it take.
+  std::uint32_t streams() const { return streams_; }
+  ValueType output_type() const { return output_.type(); }
+  /// The output, computed, in storage that `allocate` gives.
+  Tensor output(const Allocate& allocate);
+
+  /// Records the adjoints too, and finds what they read.
+  void differentiate();
+  /// What the stage takes, when it was differentiated and nothing was computed, but for the stored
+  /// input.
+  LayerStage sizes(const Machine& machine) const;
+
+  enum class Output { unneeded, held, returned };
+  /// Computes what the adjoints read and holds it in storage that `allocate` gives, together with
+  /// the output or not; or returns a copy of that in storage of its own. Where there is nothing to
+  /// compute, nothing is.
+  Tensor hold(const Allocate& allocate, Output output);
+  /// True when `hold` computes something even where the output is unneeded.
+  bool saves() const { return !saved_.empty(); }
+  /// The output, which is held.
+  Tensor held_output() const { return output_.value(); }
+
+  struct Adjoints {
+    Tensor input;  ///< undefined where the input is not floating
+    std::vector<Tensor> parameters;
+  };
+  /// The adjoints of the input and the parameters by that of the output, from what is held. Adds to
+  /// `report` what the run did. Throws `ArgumentError` when the output's type is another.
+  Adjoints reverse(const Tensor& adjoint, Report& report);
+
+ private:
+  void record(const std::function<Var(Tape&)>& input);
+  Report run(std::span<const ValueId> targets);
+  void settle(const Graph& graph, std::span<const ValueId> values, const Allocate& allocate);
+
+  StageFunction stage_;
+  std::shared_ptr<EngineEvaluator> evaluator_;  // null where nothing can be computed
+  std::unique_ptr<Tape> tape_;
+  std::uint32_t streams_ = 0;
+  Var input_;
+  std::vector<Var> parameters_;
+  Var output_;
+  // What `differentiate` adds to the tape.
+  NodeId backward_begins_ = 0;
+  Var seed_;
+  std::vector<Var> gradients_;
+  std::vector<ValueId> saved_;  // what those read
+  std::vector<Buffer> held_;    // its storage, so that no run lets go of it
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,206 @@
+#include <atomic>
+
+#include "autodiff/custom.h"
+#include "tests/catch.h"
+#include "tests/strategy/layers/models.h"
+
+namespace palimpsest {
+namespace {
+
+using Mode = LayerCheckpointing::Mode;
+
+/// What is forecast is what is measured: behind the forward pass, at the worst moment, by layer.
+void check_forecast(const LayerModel& model, const Tensor& input, const LayerCheckpointing& given) {
+  CAPTURE(static_cast<int>(given.mode), given.interval.value_or(0), given.layers,
+          given.memory_fraction.value_or(0), given.max_kept.value_or(-1),
+          static_cast<int>(given.codec), given.sublayers.attention, given.sublayers.feed_forward);
+  LayerCheckpointer layers(model, given);
+  const LayerForecast forecast = layers.forecast(input.type());
+  const Tensor output = layers.forward(input);
+  CHECK(layers.use().kept == forecast.use.kept);
+  CHECK(layers.meter().live() == forecast.use.kept);
+  for (int repetition = 1; repetition <= 2; ++repetition) {
+    layers.backward(output);
+    CHECK(layers.meter().live() == forecast.use.kept);
+    CHECK(layers.meter().peak() == forecast.use.peak);
+    if (repetition == 1) CHECK(layers.use() == forecast.use);
+  }
+  if (given.max_kept) CHECK(forecast.use.kept_activations <= *given.max_kept);
+  if (given.mode == Mode::none) {
+    CHECK(forecast.use.peak == forecast.keep_all);
+    CHECK(forecast.compute_factor == 1);
+    CHECK(forecast.saved_fraction() == 0);
+  }
+  if (given.mode == Mode::dynamic) {
+    CHECK(forecast.saved_fraction() >= 1 - *given.memory_fraction);
+  }
+  layers.release();
+  CHECK(layers.meter().live() == 0);
+}
+
+TEST_CASE("bytes held and passes are those forecast, whatever is kept") {
+  SECTION("of a perceptron") {
+    const DType dtype = GENERATE(DType::f32, DType::f64, DType::bf16);
+    const LayerModel model = perceptron(6, 8, dtype);
+    for (const LayerCheckpointing& given : configurations(false)) {
+      check_forecast(model, Tensor::uniform({5, 8}, 1, -1, 1, dtype), given);
+    }
+  }
+  SECTION("of a transformer") {
+    const LayerModel model = transformer(5, 8);
+    for (const LayerCheckpointing& given : configurations(true)) {
+      check_forecast(model, Tensor::normal({2, 6, 8}, 1), given);
+    }
+  }
+  SECTION("of layers of every kind") {
+    for (const LayerCheckpointing& given : configurations(false)) {
+      if (given.memory_fraction.value_or(1) < 0.8) continue;
+      check_forecast(odd_layers(), Tensor::normal({6, 4}, 5), given);
+    }
+  }
+}
+
+TEST_CASE("bytes are those counted by hand") {
+  const std::int64_t rows = 5;
+  const std::int64_t width = 8;
+  const Bytes activation = rows * width * 4;
+  const Bytes tape = 3 * activation + activation;  // what is in between, and the output
+  const LayerModel model = perceptron(6, width);
+  const Tensor input = Tensor::uniform({rows, width}, 1);
+  const auto forecast = [&](const LayerCheckpointing& given) {
+    return LayerCheckpointer(model, given).forecast(input.type());
+  };
+  SECTION("every layer's input") {
+    const LayerForecast found = forecast({.mode = Mode::every, .interval = 1});
+    CHECK(found.keep_all == 6 * tape);
+    CHECK(found.use.kept == 5 * activation);
+    CHECK(found.use.kept_activations == 5);
+    CHECK(found.use.peak == 5 * activation + tape);
+    CHECK(found.saved() == found.keep_all - found.use.peak);
+  }
+  SECTION("every second layer's input") {
+    const LayerForecast found = forecast({.mode = Mode::every, .interval = 2});
+    CHECK(found.use.kept == 2 * activation);
+    CHECK(found.use.peak == 2 * activation + 2 * tape);
+  }
+  SECTION("at half width, where an activation is widened while it is used") {
+    const LayerForecast found =
+        forecast({.mode = Mode::every, .interval = 2, .codec = Codec::half});
+    CHECK(found.use.kept == activation);
+    CHECK(found.use.peak == activation + activation + 2 * tape);
+  }
+  SECTION("no more than a number of inputs") {
+    const LayerForecast found = forecast({.mode = Mode::every, .interval = 1, .max_kept = 2});
+    CHECK(found.use.kept_activations == 2);
+    CHECK(found.use.peak == 2 * activation + 2 * tape);
+  }
+}
+
+TEST_CASE("numbers in every place are made where they are read, not held") {
+  const LayerModel model{.layer = {.parameters = std::vector<std::vector<Tensor>>(3),
+                                   .forward = [](const Var& x, std::span<const Var>, int) {
+                                     return x * full_like(x, 2);
+                                   }}};
+  const LayerForecast forecast = LayerCheckpointer(model, {}).forecast({Shape{10}, DType::f32});
+  CHECK(forecast.keep_all == 2 * 40);  // outputs that another layer reads
+  check_forecast(model, Tensor::uniform({10}, 1), {});
+}
+
+/// Layers x → 4x of two operations that count their runs and have costs of their own. The adjoint
+/// of each reads its input: what the second one makes is the layer's output and nothing else.
+class Counted {
+ public:
+  explicit Counted(int layers)
+      : forward_(std::make_shared<Counts>(2 * layers)),
+        backward_(std::make_shared<Counts>(2 * layers)) {}
+
+  static double flops(int operation) { return 1e9 * (operation + 1); }
+  int forward(int operation) const { return (*forward_)[static_cast<std::size_t>(operation)]; }
+  int backward(int operation) const { return (*backward_)[static_cast<std::size_t>(operation)]; }
+
+  LayerModel model() const {
+    const Counted counts = *this;
+    return {.layer = {.parameters = std::vector<std::vector<Tensor>>(forward_->size() / 2),
+                      .forward = [counts](const Var& x, std::span<const Var>, int layer) {
+                        return counts.twice(counts.twice(x, 2 * layer), 2 * layer + 1);
+                      }}};
+  }
+
+ private:
+  using Counts = std::vector<std::atomic<int>>;
+
+  static CustomDefinition doubling(const std::shared_ptr<Counts>& counts, int operation,
+                                   double flops) {
+    return {.name = "twice",
+            .forward =
+                [counts, operation](const CustomCall& call) {
+                  ++(*counts)[static_cast<std::size_t>(operation)];
+                  const auto from = call.inputs[0].data<float>();
+                  const auto to = call.outputs[0].data<float>();
+                  for (std::size_t i = 0; i < to.size(); ++i) to[i] = 2 * from[i];
+                },
+            .cost = [flops](const NodeView&) { return Cost{flops, 0}; }};
+  }
+  Var twice(const Var& x, int operation) const {
+    CustomDefinition definition = doubling(forward_, operation, flops(operation));
+    definition.vjp = [counts = backward_, operation](const Pullback& p) {
+      const CustomOperation back(doubling(counts, operation, 2 * flops(operation)));
+      p.set(0, back({p.adjoint(), p.input()}));
+    };
+    return CustomOperation(definition)({x});
+  }
+
+  std::shared_ptr<Counts> forward_;
+  std::shared_ptr<Counts> backward_;
+};
+
+TEST_CASE("kernels run as often as forecast, and the compute factor is that of their costs") {
+  const Tensor input = Tensor::uniform({10}, 1);
+  for (const LayerCheckpointing& given : configurations(false)) {
+    CAPTURE(static_cast<int>(given.mode), given.interval.value_or(0), given.layers,
+            given.memory_fraction.value_or(0));
+    const Counted counts(6);
+    LayerCheckpointer layers(counts.model(), given, {.machine = {.seconds_per_node = 0}});
+    const LayerForecast forecast = layers.forecast(input.type());
+    const Tensor output = layers.forward(input);
+    layers.backward(output);
+    double seconds = 0;
+    double one_pass = 0;
+    for (int i = 0; i < 12; ++i) {
+      if (i % 2 == 0) {
+        CHECK(counts.forward(i) == forecast.use.forward_passes[static_cast<std::size_t>(i / 2)]);
+      }
+      CHECK(counts.backward(i) == 1);
+      seconds += Counted::flops(i) * (counts.forward(i) + 2 * counts.backward(i));
+      one_pass += 3 * Counted::flops(i);
+    }
+    CHECK(std::abs(forecast.compute_factor - seconds / one_pass) < 1e-12);
+  }
+}
+
+TEST_CASE("an activation is computed from the nearest one kept before it") {
+  const LayerModel model = perceptron(7, 8);
+  const Tensor input = Tensor::uniform({5, 8}, 1);
+  LayerCheckpointer layers(model, {.mode = Mode::listed, .layers = {2, 5}});
+  layers.forward(input);
+  const std::vector<int> once(7, 1);
+  const auto passes_of = [&](int layer) {
+    const std::vector<int> before = layers.use().forward_passes;
+    layers.activation(layer);
+    std::vector<int> passes = layers.use().forward_passes;
+    for (std::size_t k = 0; k < passes.size(); ++k) passes[k] -= before[k];
+    return passes;
+  };
+  CHECK(layers.use().forward_passes == once);
+  CHECK(passes_of(0) == std::vector{0, 0, 0, 0, 0, 0, 0});
+  CHECK(passes_of(1) == std::vector{1, 0, 0, 0, 0, 0, 0});
+  CHECK(passes_of(2) == std::vector{0, 0, 0, 0, 0, 0, 0});
+  CHECK(passes_of(4) == std::vector{0, 0, 1, 1, 0, 0, 0});
+  CHECK(passes_of(5) == std::vector{0, 0, 0, 0, 0, 0, 0});
+  CHECK(passes_of(6) == std::vector{0, 0, 0, 0, 0, 1, 0});
+  CHECK(passes_of(7) == std::vector{0, 0, 0, 0, 0, 0, 0});
+  CHECK(layers.meter().live() == layers.use().kept);
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,241 @@
+#include <stdexcept>
+
+#include "checkpoint/plan.h"
+#include "tests/catch.h"
+#include "tests/error_of.h"
+#include "tests/strategy/layers/models.h"
+
+namespace palimpsest {
+namespace {
+
+using Mode = LayerCheckpointing::Mode;
+
+/// Checks that `f` throws an error of type `E` that says all of `words`.
+template <class E, class F>
+void check_throws(F f, std::initializer_list<std::string> words) {
+  std::string message;
+  try {
+    f();
+  } catch (const E& error) {
+    message = error.what();
+  }
+  for (const std::string& word : words) CHECK_THAT(message, Catch::Matchers::Contains(word));
+}
+
+/// What the layers do when they are told to fail.
+enum class Fault { none, users, shape, foreign, integers, parameter };
+
+/// A perceptron whose layer 3 fails as `fault` says.
+LayerModel faulty(const std::shared_ptr<Fault>& fault) {
+  LayerModel model = perceptron(5, 8);
+  model.layer.forward = [fault, sound = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                             int layer) -> Var {
+    if (layer != 3) return sound(x, w, layer);
+    switch (*fault) {
+      case Fault::none:
+        return sound(x, w, layer);
+      case Fault::users:
+        throw std::runtime_error("out of paper");
+      case Fault::shape:
+        return matmul(x, x);
+      case Fault::foreign:
+        return {};
+      case Fault::integers:
+        return cast(x, DType::i32);
+      case Fault::parameter:
+        return x * x.tape().parameter(Tensor::scalar(2));
+    }
+    return {};
+  };
+  return model;
+}
+
+template <class F>
+void check_fault(Fault fault, F f) {
+  switch (fault) {
+    case Fault::users:
+      return check_throws<std::runtime_error>(f, {"out of paper"});
+    case Fault::shape:
+      return check_throws<ShapeError>(f, {"[layers] layer 3: [matmul]", "failure_test.cpp"});
+    case Fault::foreign:
+      return check_throws<TapeError>(f, {"[layers] layer 3: ", "returned no value"});
+    case Fault::integers:
+      return check_throws<DTypeError>(f, {"[layers] layer 3: ", "i32", "floating"});
+    case Fault::parameter:
+      return check_throws<ArgumentError>(f, {"[layers] layer 3: ", "records a parameter"});
+    case Fault::none:
+      f();
+  }
+}
+
+TEST_CASE("a layer that fails is named, and what is held stays usable") {
+  const auto fault = std::make_shared<Fault>(Fault::none);
+  const Fault how =
+      GENERATE(Fault::users, Fault::shape, Fault::foreign, Fault::integers, Fault::parameter);
+  const Tensor input = Tensor::uniform({5, 8}, 1);
+  for (const LayerCheckpointing& given :
+       {LayerCheckpointing{.mode = Mode::none},
+        LayerCheckpointing{.mode = Mode::every, .interval = 2},
+        LayerCheckpointing{.mode = Mode::dynamic, .memory_fraction = 0.8}}) {
+    CAPTURE(static_cast<int>(how), static_cast<int>(given.mode));
+    *fault = Fault::none;
+    LayerCheckpointer layers(faulty(fault), given);
+    const Tensor output = layers.forward(input);
+    const std::vector<Tensor> expected = all(layers.backward(square_sum));
+    // In the forward pass: nothing is kept.
+    *fault = how;
+    if (given.mode != Mode::dynamic) {
+      check_fault(how, [&] { layers.forward(input); });
+      CHECK(layers.meter().live() == 0);
+      CHECK_THROWS_AS(layers.backward(square_sum), ArgumentError);
+      *fault = Fault::none;
+      layers.forward(input);
+    }
+    // In the backward pass: what is kept stays.
+    const Bytes kept = layers.meter().live();
+    *fault = how;
+    if (given.mode == Mode::every) {
+      check_fault(how, [&] { layers.backward(square_sum); });
+      CHECK(layers.meter().live() == kept);
+    }
+    *fault = Fault::none;
+    CHECK(same_bits(all(layers.backward(square_sum)), expected));
+    CHECK(layers.meter().live() == kept);
+  }
+}
+
+TEST_CASE("a layer that makes another type when it is computed again is named") {
+  LayerModel model = perceptron(5, 8);
+  const auto calls = std::make_shared<int>(0);
+  model.layer.forward = [calls, sound = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                             int layer) {
+    const Var y = sound(x, w, layer);
+    return layer == 3 && ++*calls > 1 ? cast(y, DType::f64) : y;
+  };
+  LayerCheckpointer layers(model, {.mode = Mode::every, .interval = 2});
+  layers.forward(Tensor::uniform({5, 8}, 1));
+  check_throws<ArgumentError>([&] { layers.backward(square_sum); },
+                              {"[layers] layer 3: ", "f64 (5, 8)", "f32 (5, 8)"});
+}
+
+TEST_CASE("a kernel that fails is named by its layer") {
+  const Tensor input = Tensor::uniform({5, 8}, 1);
+  LayerModel model = transformer(3, 8);
+  model.feed_forward.forward = [sound = model.feed_forward.forward](
+                                   const Var& x, std::span<const Var> w, int layer) {
+    return layer == 1 ? x / 0.0 : sound(x, w, layer);
+  };
+  LayerCheckpointer layers(model, {.mode = Mode::every, .interval = 2}, {.anomaly = true});
+  check_throws<AnomalyError>([&] { layers.forward(Tensor::normal({2, 6, 8}, 1)); },
+                             {"[layers] layer 1, feed_forward: "});
+  CHECK(layers.meter().live() == 0);
+}
+
+TEST_CASE("a loss that fails is named") {
+  LayerCheckpointer layers(perceptron(3, 8), {.mode = Mode::none});
+  layers.forward(Tensor::uniform({5, 8}, 1));
+  check_throws<ShapeError>([&] { layers.backward([](const Var& y) { return y; }); },
+                           {"[layers] the loss: ", "one element"});
+  check_throws<ArgumentError>(
+      [&] {
+        layers.backward(
+            [](const Var& y) { return sum(y * y.tape().parameter(Tensor::scalar(1))); });
+      },
+      {"[layers] the loss: ", "parameter"});
+  check_throws<ArgumentError>([&] { layers.backward(std::function<Var(const Var&)>()); },
+                              {"no function"});
+}
+
+TEST_CASE("a model that is none is refused") {
+  const auto refused = [](const LayerModel& model, const std::string& words) {
+    check_error([&] { LayerCheckpointer(model, {}); }, {"[layers]", words});
+  };
+  refused({}, "a function is missing");
+  refused({.attention = perceptron(2, 4).layer}, "a function is missing");
+  refused({.layer = {.parameters = perceptron(2, 4).layer.parameters}}, "a function is missing");
+  refused({.layer = {.forward = perceptron(2, 4).layer.forward}}, "there are no layers");
+  refused({.layer = perceptron(2, 4).layer, .attention = perceptron(2, 4).layer}, "give either");
+  refused({.layer = {.parameters = {{}}},
+           .attention = perceptron(2, 4).layer,
+           .feed_forward = perceptron(2, 4).layer},
+          "give either");
+  refused({.attention = perceptron(2, 4).layer, .feed_forward = perceptron(3, 4).layer},
+          "of 2 layers and feed_forward of 3");
+  LayerModel model = perceptron(2, 4);
+  model.layer.parameters[1][0] = Tensor::arange(3);
+  refused(model, "layer 1: a parameter is i64 (3)");
+  model.layer.parameters[1][0] = Tensor();
+  refused(model, "layer 1: ");
+  check_error([] { LayerCheckpointer(perceptron(2, 4), {.mode = Mode::every}); },
+              {"needs an interval"});
+  check_error([] { LayerCheckpointer(perceptron(2, 4), {.mode = Mode::listed, .layers = {2}}); },
+              {"layer 2 is listed"});
+}
+
+TEST_CASE("what is not there cannot be asked for") {
+  LayerCheckpointer layers(perceptron(3, 8), {.mode = Mode::every, .interval = 1});
+  const Tensor adjoint = Tensor::uniform({5, 8}, 1);
+  check_error([&] { layers.backward(adjoint); }, {"call forward() first"});
+  check_error([&] { layers.activation(1); }, {"call forward() first"});
+  check_error([&] { layers.forward(Tensor()); }, {"the input is empty"});
+  layers.forward(Tensor::uniform({5, 8}, 1));
+  check_error([&] { layers.activation(4); }, {"there is no layer 4; there are 3"});
+  check_error([&] { layers.activation(-1); }, {"there is no layer -1"});
+  check_error([&] { layers.activation(1, Sublayer::feed_forward); }, {"no feed-forward"});
+  check_error([&] { layers.parameter(3, 0); }, {"there is no layer 3"});
+  check_error([&] { layers.parameter(2, 3); }, {"layer 2 has no parameter 3; it has 3"});
+  check_throws<ShapeError>([&] { layers.backward(Tensor::uniform({8, 5}, 1)); },
+                           {"f32 (5, 8)", "f32 (8, 5)"});
+  check_throws<DTypeError>([&] { layers.backward(adjoint.to(DType::f64)); }, {"convert it"});
+  layers.release();
+  check_error([&] { layers.backward(adjoint); }, {"call forward() first"});
+}
+
+TEST_CASE("a fraction that is too small is refused before any work, naming one that is not") {
+  const LayerModel model = perceptron(6, 8);
+  const Tensor input = Tensor::uniform({5, 8}, 1);
+  LayerCheckpointing given{.mode = Mode::dynamic, .memory_fraction = 0.2};
+  LayerCheckpointer layers(model, given);
+  Bytes smallest = 0;
+  Bytes budget = 0;
+  try {
+    layers.forward(input);
+  } catch (const BudgetError& error) {
+    smallest = error.smallest_feasible();
+    budget = error.budget();
+  }
+  REQUIRE(smallest > budget);
+  given.memory_fraction = 1;
+  const auto keep_all =
+      static_cast<double>(LayerCheckpointer(model, given).forecast(input.type()).keep_all);
+  given.memory_fraction = (static_cast<double>(smallest) + 0.5) / keep_all;
+  CHECK(LayerCheckpointer(model, given).forecast(input.type()).use.peak == smallest);
+  given.memory_fraction = (static_cast<double>(smallest) - 0.5) / keep_all;
+  CHECK_THROWS_AS(LayerCheckpointer(model, given).forecast(input.type()), BudgetError);
+}
+
+TEST_CASE("numbers that half width cannot hold are refused, naming the layer") {
+  LayerModel model = perceptron(3, 8);
+  model.layer.forward = [](const Var& x, std::span<const Var>, int) { return x * 1000.0; };
+  const Tensor input = Tensor::ones({5, 8});
+  const LayerCheckpointing given{.mode = Mode::every, .interval = 1, .codec = Codec::half_f16};
+  LayerCheckpointer layers(model, given);
+  check_throws<ArgumentError>([&] { layers.forward(input); }, {"[layers] the input of layer 2: "});
+  CHECK(layers.meter().live() == 0);
+}
+
+TEST_CASE("layers that look at values cannot be measured") {
+  LayerModel model = perceptron(3, 8);
+  model.layer.forward = [sound = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                      int layer) {
+    return sum(x).item() > 1e9 ? x : sound(x, w, layer);
+  };
+  const Tensor input = Tensor::uniform({5, 8}, 1);
+  LayerCheckpointer layers(model, {.mode = Mode::dynamic, .memory_fraction = 0.9});
+  check_throws<ArgumentError>([&] { layers.forward(input); },
+                              {"[layers] layer 0: ", "looks at a value"});
+  check_throws<ArgumentError>([&] { layers.forecast(input.type()); }, {"looks at a value"});
+}
+
+}  // namespace
+}  // namespace palimpsest
