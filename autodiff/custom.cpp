@@ -62,6 +62,7 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   operation.formula = "defined by the user";
   operation.summary = "a user's operation";
   operation.half = definition.half;
+  operation.mixed = MixedPrecision::recorded;
   operation.compute = [](const KernelCall& call) {
     const std::vector<Tensor> inputs = tensors_of(call.inputs);
     const std::vector<Tensor> outputs = tensors_of(call.outputs);

@@ -27,6 +27,10 @@ inline bool same_number(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
+/// Attributes with which a node does what depends on more than them.
+template <class T>
+concept OfOneTape = requires { typename T::is_of_one_tape; };
+
 /// What one node was given beside its inputs (axes, strides, a random key): any value type,
 /// immutable once recorded, shared between copies of the node.
 class Attributes {
@@ -87,15 +91,11 @@ class Attributes {
     }
   }
   template <class T>
-  static constexpr Kind kind{typeid(T), equal<T>, are_in_round<T>,
-                             !requires {typename T::is_of_one_tape;
-}
-};  // namespace palimpsest
+  static constexpr Kind kind{typeid(T), equal<T>, are_in_round<T>, !OfOneTape<T>};
 
-std::shared_ptr<const void> value_;
-const Kind* kind_ = nullptr;
-}
-;
+  std::shared_ptr<const void> value_;
+  const Kind* kind_ = nullptr;
+};
 
 /// One input or output of a running kernel.
 struct Operand {
@@ -235,6 +235,19 @@ enum class HalfSupport : std::uint8_t {
   native,   ///< kernels take every dtype themselves, as one that only moves elements does
 };
 
+/// In which of the two floating dtypes of a mixed precision, the wide one and the narrow one of
+/// half width, an operation is computed. Other dtypes stay what they are.
+enum class MixedPrecision : std::uint8_t {
+  wide,      ///< the wide one: reductions, losses, functions that magnify errors or overflow early
+  narrow,    ///< the narrow one: products, which sum in f32 inside
+  follows,   ///< the narrow one where an input has it, unless it makes but one number: what moves
+             ///< elements, and most elementwise operations
+  reads,     ///< wide results of what it reads as that comes
+  first,     ///< that of input 0, which output 0 has too; inputs beside it are wide, other outputs
+             ///< what the wide one is computed in
+  recorded,  ///< as it was recorded, also in a precision of one dtype: programs, users' operations
+};
+
 /// One kind of operation, defined in one place: a file of `autodiff/operations/` holds the record,
 /// the public function that checks shapes and records nodes, and the kernel.
 struct Operation {
@@ -280,6 +293,7 @@ struct Operation {
   int (*overwrites)(const NodeView&, std::size_t output) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
+  MixedPrecision mixed = MixedPrecision::wide;
   /// True when there are outputs that no user sees, whose shapes are decided with the plan: the
   /// last one, memory for what the plan has room for.
   bool has_room = false;

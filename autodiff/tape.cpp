@@ -168,6 +168,12 @@ void Tape::copy_nodes(const Tape& other) {
   generation_ = other.generation_;
 }
 
+void Tape::accompany(const Tape& other) {
+  internal_check(nodes_.empty(), "a tape that has nodes accompanies another");
+  seed_ = other.seed_;
+  generation_ = other.generation_;
+}
+
 bool Tape::Node::comes_again(const Node& later, std::uint32_t round) const {
   return operation == later.operation && first_input == later.first_input &&
          first_output == later.first_output && name == later.name && scope == later.scope &&

@@ -63,6 +63,9 @@ class Tape {
 
   /// Becomes a copy of what was recorded on `other`, without values. Its `Var`s stay there.
   void copy_nodes(const Tape& other);
+  /// Takes over the seed, and the count of calls of `clear`, of a tape whose nodes will be recorded
+  /// here too. This one is empty.
+  void accompany(const Tape& other);
   /// True only if the nodes of this tape are the first ones of `other`: with the same names, of the
   /// same lines, and with the attributes that they have there when both are cleared equally often.
   bool begins(const Tape& other) const;

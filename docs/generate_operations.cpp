@@ -21,16 +21,37 @@ std::string cell(std::string_view text) {
   return result;
 }
 
+std::string_view in_mixed_precision(const palimpsest::Operation& operation) {
+  using enum palimpsest::MixedPrecision;
+  if (operation.leaf) return "";
+  switch (operation.mixed) {
+    case wide:
+      return "wide";
+    case narrow:
+      return "narrow";
+    case follows:
+      return "follows";
+    case reads:
+      return "reads";
+    case first:
+      return "first";
+    case recorded:
+      return "recorded";
+  }
+  return "";
+}
+
 std::string document() {
   std::ostringstream text;
   text << "# Operations\n\n"
           "Written by `./dev docs` from the registrations; `./dev test` checks that it is up to "
           "date.\n"
-          "Operands broadcast as in NumPy.\n\n"
-          "| operation | value and derivative | summary |\n|---|---|---|\n";
+          "Operands broadcast as in NumPy. The last column says what they do in mixed precision "
+          "(see [precision](precision.md#mixed-precision)).\n\n"
+          "| operation | value and derivative | summary | mixed |\n|---|---|---|---|\n";
   for (const palimpsest::Operation* operation : palimpsest::operations()) {
     text << "| `" << operation->name << "` | " << cell(operation->formula) << " | "
-         << cell(operation->summary) << " |\n";
+         << cell(operation->summary) << " | " << in_mixed_precision(*operation) << " |\n";
   }
   return text.str();
 }

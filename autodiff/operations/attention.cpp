@@ -95,6 +95,8 @@ const Operation attention_operation{
     .vjp = pull_back,
     .cost = [](const NodeView& node) { return cost_of_products(node, 0, 2); },
     .workspace = attention_workspace,
+    .half = HalfSupport::native,
+    .mixed = MixedPrecision::narrow,
     .random = true,
 };
 
@@ -111,6 +113,8 @@ const Operation attention_adjoint_operation{
         },
     .cost = [](const NodeView& node) { return cost_of_products(node, 1, 5); },
     .workspace = attention_adjoint_workspace,
+    .half = HalfSupport::native,
+    .mixed = MixedPrecision::narrow,
     .random = true,
 };
 

@@ -1,217 +1,17 @@
 #include "autodiff/operations/attention_blocks.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <vector>
 
+#include "autodiff/convert.h"
 #include "autodiff/execute.h"
-#include "autodiff/kernels/kernels.h"
+#include "autodiff/operations/attention_block.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
 namespace {
 
-/// Sizes, and how the work is cut: by the shapes alone, never by the number of threads.
-struct Sizes {
-  std::int64_t heads = 1;  ///< all axes in front
-  std::int64_t queries, keys, depth, width;
-  std::int64_t rows;    ///< queries of a block
-  std::int64_t blocks;  ///< of a head
-  /// Parts in which the adjoint goes through a head's blocks, each with sums of dk and dv of its
-  /// own; one where there are heads enough.
-  std::int64_t parts;
-
-  Sizes(const Shape& q, const Shape& v)
-      : queries(q.size(-2)), keys(v.size(-2)), depth(q.size(-1)), width(v.size(-1)) {
-    for (int axis = 0; axis + 2 < q.rank(); ++axis) heads *= q[axis];
-    constexpr std::int64_t scores = 1 << 17;  // of a block: half a MiB of f32
-    const std::int64_t fitting = scores / std::max<std::int64_t>(1, keys);
-    rows = std::clamp<std::int64_t>(queries, 1, std::clamp<std::int64_t>(fitting, 16, 64));
-    blocks = (queries + rows - 1) / rows;
-    constexpr std::int64_t enough = 8;
-    const std::int64_t wanted = heads == 0 ? 1 : (enough + heads - 1) / heads;
-    parts = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, blocks));
-  }
-
-  double block_cost() const {
-    return static_cast<double>(rows * keys) * static_cast<double>(depth + width + 10);
-  }
-};
-
-/// The mask as it is read for one head.
-class Mask {
- public:
-  Mask() = default;
-  Mask(const Operand& mask, const Shape& q, std::int64_t keys) : mask_(&mask) {
-    shape_ = q;
-    shape_[q.rank() - 1] = keys;
-    const auto dense = strides_of(mask.shape());
-    const int extra = shape_.rank() - mask.shape().rank();
-    for (int axis = 0; axis < mask.shape().rank(); ++axis) {
-      if (mask.shape()[axis] == 1) continue;
-      stride_[static_cast<std::size_t>(axis + extra)] = dense[static_cast<std::size_t>(axis)];
-    }
-  }
-
-  /// Applies it to the first `n` scores of one query; false where no key is left to see. Keys it
-  /// hides get −∞.
-  template <class T>
-  bool apply(T* scores, std::int64_t head, std::int64_t query, std::int64_t n) const {
-    if (mask_ == nullptr) return n > 0;
-    const int rank = shape_.rank();
-    const auto stride = [&](int axis) { return stride_[static_cast<std::size_t>(axis)]; };
-    std::int64_t offset = query * stride(rank - 2);
-    for (int axis = rank - 3; axis >= 0; --axis) {
-      offset += head % shape_[axis] * stride(axis);
-      head /= shape_[axis];
-    }
-    const std::int64_t step = stride(rank - 1);
-    constexpr T hidden = -std::numeric_limits<T>::infinity();
-    bool any = false;
-    for (std::int64_t j = 0; j < n; ++j) {
-      if (mask_->dtype() == DType::boolean) {
-        if (!mask_->as<bool>()[offset + j * step]) scores[j] = hidden;
-      } else {
-        scores[j] += mask_->as<T>()[offset + j * step];
-      }
-      any |= scores[j] != hidden;
-    }
-    return any;
-  }
-
- private:
-  const Operand* mask_ = nullptr;
-  Shape shape_;
-  std::array<std::int64_t, max_rank> stride_{};
-};
-
-/// One thread's share of the workspace.
-template <class T>
-struct Scratch {
-  T* query;           // a block of scale·q
-  T* weights;         // a block of attention weights
-  T* slopes;          // a block of their adjoints
-  float* random;      // the numbers of one query's dropped weights
-  std::byte* packed;  // for matrix products
-
-  static Bytes part(std::int64_t elements) {
-    return aligned(elements * static_cast<Bytes>(sizeof(T)));
-  }
-  static Bytes packing(const Sizes& s) {
-    return std::max(
-        {gemm_workspace<T>(s.rows, s.keys, s.depth), gemm_workspace<T>(s.rows, s.keys, s.width),
-         gemm_workspace<T>(s.rows, s.width, s.keys), gemm_workspace<T>(s.rows, s.depth, s.keys),
-         gemm_workspace<T>(s.keys, s.depth, s.rows), gemm_workspace<T>(s.keys, s.width, s.rows)});
-  }
-  static Bytes bytes(const Sizes& s, const Attention& a, bool adjoint) {
-    const Bytes random = a.dropout > 0 ? aligned((s.keys + 4) * Bytes{sizeof(float)}) : 0;
-    return part(s.rows * s.depth) + part(s.rows * s.keys) * (adjoint ? 2 : 1) + random +
-           aligned(packing(s));
-  }
-  Scratch(std::byte* data, const Sizes& s, const Attention& a, bool adjoint) {
-    const auto take = [&](Bytes bytes) {
-      std::byte* taken = data;
-      data += bytes;
-      return taken;
-    };
-    query = reinterpret_cast<T*>(take(part(s.rows * s.depth)));
-    weights = reinterpret_cast<T*>(take(part(s.rows * s.keys)));
-    slopes = adjoint ? reinterpret_cast<T*>(take(part(s.rows * s.keys))) : nullptr;
-    random = reinterpret_cast<float*>(
-        take(a.dropout > 0 ? aligned((s.keys + 4) * Bytes{sizeof(float)}) : 0));
-    packed = data;
-  }
-};
-
-/// The queries [first, first + rows) of one head.
-template <class T>
-class Block {
- public:
-  Block(const Sizes& sizes, const Attention& attention, const Mask& mask, const Scratch<T>& scratch,
-        std::int64_t head, std::int64_t block)
-      : s_(sizes),
-        a_(attention),
-        mask_(mask),
-        scratch_(scratch),
-        head_(head),
-        first_(block * sizes.rows),
-        rows_(std::min(sizes.rows, sizes.queries - block * sizes.rows)) {
-    keys_ = std::min(s_.keys, visible(first_ + rows_ - 1));
-  }
-
-  std::int64_t first_query() const { return head_ * s_.queries + first_; }
-  std::int64_t first_key() const { return head_ * s_.keys; }
-  std::int64_t rows() const { return rows_; }
-  /// Keys that some query of the block may see: the first so many.
-  std::int64_t keys() const { return keys_; }
-
-  /// c = op(a)·op(b), or added to c.
-  void multiply(Gemm<T> product) const {
-    const Bytes bytes = gemm_workspace<T>(product.m, product.n, product.k);
-    gemm_serial(product, {scratch_.packed, static_cast<std::size_t>(bytes)});
-  }
-
-  /// Fills the block of weights, not yet dropped: softmax of scale·q·kᵀ + mask.
-  void make_weights(const T* q, const T* k) const {
-    const T scale = static_cast<T>(a_.scale);
-    const T* from = q + first_query() * s_.depth;
-    for (std::int64_t i = 0; i < rows_ * s_.depth; ++i) scratch_.query[i] = from[i] * scale;
-    multiply({.transpose_b = true,
-              .m = rows_,
-              .n = keys_,
-              .k = s_.depth,
-              .a = scratch_.query,
-              .lda = s_.depth,
-              .b = k + first_key() * s_.depth,
-              .ldb = s_.depth,
-              .c = scratch_.weights,
-              .ldc = s_.keys});
-    for (std::int64_t i = 0; i < rows_; ++i) {
-      T* row = scratch_.weights + i * s_.keys;
-      const std::int64_t n = std::min(keys_, visible(first_ + i));
-      const bool any = mask_.apply(row, head_, first_ + i, n);
-      if (any) kernels().softmax<T>().softmax({n, 1, 1}, row, row);
-      std::fill(row + (any ? n : 0), row + keys_, T(0));
-    }
-  }
-
-  /// to = from with the weights dropped that the random stream names.
-  void drop(const T* from, T* to) const {
-    const T scale = static_cast<T>(1 / (1 - a_.dropout));
-    const auto limit = static_cast<float>(a_.dropout);
-    for (std::int64_t i = 0; i < rows_; ++i) {
-      const std::int64_t number = (first_query() + i) * s_.keys;
-      const std::int64_t skipped = number % 4;
-      fill_uniform(a_.stream, scratch_.random, keys_ + skipped, number - skipped);
-      const T* weights = from + i * s_.keys;
-      T* kept = to + i * s_.keys;
-      for (std::int64_t j = 0; j < keys_; ++j) {
-        kept[j] = scratch_.random[j + skipped] < limit ? T(0) : weights[j] * scale;
-      }
-    }
-  }
-
- private:
-  /// How many keys query `i` may see, by causality.
-  std::int64_t visible(std::int64_t i) const {
-    if (!a_.causal) return s_.keys;
-    return std::max<std::int64_t>(0, i + 1 + s_.keys - s_.queries);
-  }
-
-  const Sizes& s_;
-  const Attention& a_;
-  const Mask& mask_;
-  const Scratch<T>& scratch_;
-  std::int64_t head_;
-  std::int64_t first_;
-  std::int64_t rows_;
-  std::int64_t keys_;
-};
-
-Mask mask_of(const KernelCall& call, std::size_t position, const Sizes& sizes) {
-  if (call.inputs.size() <= position) return {};
-  return {call.inputs[position], call.inputs[position - 3].shape(), sizes.keys};
-}
+using namespace attention_block;
 
 template <class T>
 Scratch<T> scratch_of(const KernelCall& call, const Attention& attention, const Sizes& sizes,
@@ -221,9 +21,7 @@ Scratch<T> scratch_of(const KernelCall& call, const Attention& attention, const 
 }
 
 template <class T>
-void forward(const KernelCall& call, const Attention& attention) {
-  const Sizes s(call.input(0).shape(), call.input(2).shape());
-  const Mask mask = mask_of(call, 3, s);
+void forward(const KernelCall& call, const Attention& attention, const Sizes& s, const Mask& mask) {
   const T* v = call.input(2).as<T>();
   T* o = call.output().as<T>();
   const auto run = [&](std::int64_t head, std::int64_t number) {
@@ -312,9 +110,7 @@ void adjoint_block(const KernelCall& call, const Sizes& s, const Attention& atte
 }
 
 template <class T>
-void adjoint(const KernelCall& call, const Attention& attention) {
-  const Sizes s(call.input(1).shape(), call.input(3).shape());
-  const Mask mask = mask_of(call, 4, s);
+void adjoint(const KernelCall& call, const Attention& attention, const Sizes& s, const Mask& mask) {
   const std::int64_t key_sums = s.keys * s.depth;
   const std::int64_t value_sums = s.keys * s.width;
   T* dk = call.output(1).as<T>();
@@ -356,44 +152,171 @@ void adjoint(const KernelCall& call, const Attention& attention) {
   collect(dv, value_sums, key_sums);
 }
 
-/// Calls `f(T)` with the type the node computes in.
-template <class F>
-Bytes in_compute_type(const NodeView& node, F f) {
-  return visit_floating(compute_dtype(node.output().dtype), f);
+/// Bytes of scratch for so many threads.
+template <class T>
+Bytes scratch_bytes(const Sizes& s, const Attention& attention, int threads, bool is_adjoint) {
+  const std::int64_t sums = s.heads * (s.parts - 1) * s.keys * (s.depth + s.width);
+  return Scratch<T>::bytes(s, attention, is_adjoint) * threads +
+         (is_adjoint ? Scratch<T>::part(sums) : 0);
 }
 
-Attention attention_of(const KernelCall& call) {
-  Attention attention = call.attributes.as<Attention>();
-  attention.stream = in_round(attention.stream, call.round);
-  return attention;
+/// 16-bit operands are made f32 some heads at a time: enough for all threads, whose bits do not
+/// depend on how many.
+Sizes at_once(const Sizes& all, bool is_adjoint) {
+  constexpr std::int64_t elements = 1 << 17;
+  const std::int64_t one =
+      (is_adjoint ? 2 : 1) * (all.queries + all.keys) * (all.depth + all.width);
+  const std::int64_t least =
+      is_adjoint ? 8 : 1;  // the adjoint's blocks of a head follow each other
+  Sizes some = all;
+  some.heads = std::min(all.heads, std::max(least, elements / std::max<std::int64_t>(1, one)));
+  return some;
 }
+
+/// The elements of some heads in an operand that has all of them.
+class Heads {
+ public:
+  Heads(const Operand& all, const Sizes& sizes, const Sizes& some)
+      : all_(all),
+        of_one_(all.elements() / std::max<std::int64_t>(1, sizes.heads)),
+        elements_(some.heads * of_one_),
+        first_(some.first_head * of_one_) {}
+
+  Bytes wide_bytes() const { return aligned(elements_ * size_of(DType::f32)); }
+  Operand at_hand() const {
+    return {all_.data + first_ * size_of(all_.dtype()), {Shape{elements_}, all_.dtype()}};
+  }
+  /// As many at the beginning of another operand.
+  Operand in(const Operand& other) const { return {other.data, {Shape{elements_}, other.dtype()}}; }
+
+ private:
+  const Operand& all_;
+  std::int64_t of_one_;
+  std::int64_t elements_;
+  std::int64_t first_;
+};
+
+/// The forward kernel, or the adjoint, for which an adjoint of the output comes first.
+template <bool is_adjoint>
+struct Kernel {
+  static constexpr std::size_t mask_at = is_adjoint ? 4 : 3;
+
+  static Sizes sizes(std::span<const Operand> inputs) {
+    return {inputs[mask_at - 3].shape(), inputs[mask_at - 1].shape()};
+  }
+
+  static void compute(const KernelCall& call) {
+    Attention attention = call.attributes.as<Attention>();
+    attention.stream = in_round(attention.stream, call.round);
+    const Sizes s = sizes(call.inputs);
+    if (is_half(call.output().dtype())) return compute_some_at_once(call, attention, s);
+    const Mask mask = call.inputs.size() > mask_at ? mask_of(call, call.input(mask_at), s) : Mask();
+    visit_floating(call.output().dtype(), [&]<class T>(T) { run<T>(call, attention, s, mask); });
+  }
+
+  static Bytes workspace(const NodeView& node, int threads) {
+    const auto& attention = node.attributes().as<Attention>();
+    std::vector<Operand> operands;
+    for (std::size_t i = 0; i < node.input_count(); ++i)
+      operands.push_back({nullptr, node.input(i)});
+    const Sizes s = sizes(operands);
+    if (!is_half(node.output().dtype)) {
+      return visit_floating(node.output().dtype, [&]<class T>(T) {
+        return scratch_bytes<T>(s, attention, threads, is_adjoint);
+      });
+    }
+    const Sizes some = at_once(s, is_adjoint);
+    Bytes bytes = aligned(scratch_bytes<float>(some, attention, threads, is_adjoint));
+    for (std::size_t i = 0; i < node.output_count(); ++i) {
+      operands.push_back({nullptr, node.output(i)});
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (i == mask_at && i < node.input_count()) {
+        bytes += wide_mask_bytes(operands[i]);
+      } else {
+        bytes += Heads(operands[i], s, some).wide_bytes();
+      }
+    }
+    return bytes;
+  }
+
+ private:
+  static Mask mask_of(const KernelCall& call, const Operand& mask, const Sizes& s) {
+    return {mask, call.inputs[mask_at - 3].shape(), s.keys};
+  }
+  static Bytes wide_mask_bytes(const Operand& mask) {
+    return is_half(mask.dtype()) ? aligned(mask.elements() * size_of(DType::f32)) : 0;
+  }
+
+  template <class T>
+  static void run(const KernelCall& call, const Attention& attention, const Sizes& s,
+                  const Mask& mask) {
+    if constexpr (is_adjoint) {
+      adjoint<T>(call, attention, s, mask);
+    } else {
+      forward<T>(call, attention, s, mask);
+    }
+  }
+
+  static void compute_some_at_once(const KernelCall& call, const Attention& attention,
+                                   const Sizes& s) {
+    Sizes some = at_once(s, is_adjoint);
+    std::byte* free = call.workspace.data() +
+                      aligned(scratch_bytes<float>(some, attention, call.threads, is_adjoint));
+    const auto take = [&](Bytes bytes) {
+      std::byte* const taken = free;
+      free += bytes;
+      return taken;
+    };
+    Mask mask;
+    Operand wide_mask;
+    if (call.inputs.size() > mask_at) {
+      wide_mask = call.input(mask_at);
+      if (is_half(wide_mask.dtype())) {
+        const Operand narrow = wide_mask;
+        wide_mask = {take(wide_mask_bytes(narrow)), {narrow.shape(), DType::f32}};
+        convert(narrow, wide_mask);
+      }
+      mask = mask_of(call, wide_mask, s);
+    }
+    const auto with_heads = call.inputs.first(mask_at);
+    std::vector<Operand> wide;
+    for (const auto& operands : {with_heads, call.outputs}) {
+      for (const Operand& operand : operands) {
+        const Bytes bytes = Heads(operand, s, some).wide_bytes();
+        wide.push_back({take(bytes), {Shape{bytes / size_of(DType::f32)}, DType::f32}});
+      }
+    }
+    const std::span<const Operand> all(wide);
+    const KernelCall part{call.attributes, all.first(mask_at), all.subspan(mask_at),
+                          call.workspace,  call.threads,       call.round};
+    for (; some.first_head < s.heads; some.first_head += some.heads) {
+      some.heads = std::min(some.heads, s.heads - some.first_head);
+      for (std::size_t i = 0; i < mask_at; ++i) {
+        const Heads heads(call.inputs[i], s, some);
+        convert(heads.at_hand(), heads.in(wide[i]));
+      }
+      run<float>(part, attention, some, mask);
+      for (std::size_t i = 0; i < call.outputs.size(); ++i) {
+        const Heads heads(call.outputs[i], s, some);
+        convert(heads.in(wide[mask_at + i]), heads.at_hand());
+      }
+    }
+  }
+};
 
 }  // namespace
 
-void compute_attention(const KernelCall& call) {
-  const Attention attention = attention_of(call);
-  visit_floating(call.output().dtype(), [&]<class T>(T) { forward<T>(call, attention); });
-}
+void compute_attention(const KernelCall& call) { Kernel<false>::compute(call); }
 
 Bytes attention_workspace(const NodeView& node, int threads) {
-  const Sizes s(node.input(0).shape, node.input(2).shape);
-  return in_compute_type(node, [&]<class T>(T) {
-    return Scratch<T>::bytes(s, node.attributes().as<Attention>(), false) * threads;
-  });
+  return Kernel<false>::workspace(node, threads);
 }
 
-void compute_attention_adjoint(const KernelCall& call) {
-  const Attention attention = attention_of(call);
-  visit_floating(call.output().dtype(), [&]<class T>(T) { adjoint<T>(call, attention); });
-}
+void compute_attention_adjoint(const KernelCall& call) { Kernel<true>::compute(call); }
 
 Bytes attention_adjoint_workspace(const NodeView& node, int threads) {
-  const Sizes s(node.input(1).shape, node.input(3).shape);
-  return in_compute_type(node, [&]<class T>(T) {
-    const std::int64_t sums = s.heads * (s.parts - 1) * s.keys * (s.depth + s.width);
-    return Scratch<T>::bytes(s, node.attributes().as<Attention>(), true) * threads +
-           Scratch<T>::part(sums);
-  });
+  return Kernel<true>::workspace(node, threads);
 }
 
 }  // namespace palimpsest

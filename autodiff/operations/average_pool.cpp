@@ -63,6 +63,7 @@ const Operation average_pool_adjoint_operation{
           p.set(0, record_pool(average_pool_operation, p.adjoint(), pool, p.where()));
         },
     .cost = pool_cost,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation average_pool_operation{
@@ -77,6 +78,7 @@ const Operation average_pool_operation{
                                pool, p.where()));
         },
     .cost = pool_cost,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&average_pool_operation, &average_pool_adjoint_operation};

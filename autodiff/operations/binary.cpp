@@ -121,7 +121,8 @@ Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullbac
           .vjp = vjp,
           .cost = cost<F>,
           .pointwise = pointwise,
-          .neutral = neutral_of<F>()};
+          .neutral = neutral_of<F>(),
+          .mixed = functions::Magnifies<F> ? MixedPrecision::wide : MixedPrecision::follows};
 }
 
 template <class... F>

@@ -115,6 +115,7 @@ struct Share {
 struct Pow {
   static constexpr Text text{"pow", "y = aᵇ, ∂y/∂a = b·aᵇ⁻¹, ∂y/∂b = y·log a; both 0 at a = b = 0",
                              "power", 30};
+  static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) { return pow(a, b); }
   template <class V>

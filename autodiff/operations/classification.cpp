@@ -1,3 +1,4 @@
+#include "autodiff/execute.h"
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
@@ -34,33 +35,115 @@ struct ClassAttributes {
   }
 };
 
-/// Calls `f(T, Class)` with the types of a floating operand and of the classes.
+/// Calls `f(X, Class)` with the types of a floating operand and of the classes.
 template <class F>
 void visit_types(DType dtype, DType classes, F f) {
-  visit_floating(dtype, [&]<class T>(T) {
-    if (classes == DType::i64)
-      f(T{}, std::int64_t{});
-    else
-      f(T{}, std::int32_t{});
+  visit(dtype, [&]<class X>(X) {
+    if constexpr (is_floating(dtype_of<X>())) {
+      if (classes == DType::i64)
+        f(X{}, std::int64_t{});
+      else
+        f(X{}, std::int32_t{});
+    }
   });
+}
+
+template <class X>
+using Computed = std::conditional_t<std::is_class_v<X>, float, X>;
+
+template <class T>
+T element(const Operand& operand, std::int64_t i) {
+  return visit(operand.dtype(), [&]<class E>(E) { return convert_element<T>(operand.as<E>()[i]); });
+}
+
+template <class T>
+void set_element(const Operand& operand, std::int64_t i, T value) {
+  visit(operand.dtype(), [&]<class E>(E) { operand.as<E>()[i] = convert_element<E>(value); });
+}
+
+/// A batch of lines in the type it is computed in: where it lies, or for 16-bit types, in a
+/// thread's share of the workspace.
+template <class X>
+class Batch {
+ public:
+  Batch(const KernelCall& call, const Lines& from) : lines(from), from_(from) {
+    if constexpr (std::is_class_v<X>) {
+      const Bytes share = std::ssize(call.workspace) / call.threads;
+      const Bytes unit = static_cast<Bytes>(buffer_alignment);
+      data =
+          reinterpret_cast<float*>(call.workspace.data() + thread_index() * (share / unit * unit));
+      lines.stride = lines.columns;
+    }
+  }
+
+  void read(const X* x) {
+    if constexpr (std::is_class_v<X>) {
+      for_rows([&](std::int64_t at, float* row, std::int64_t n) {
+        kernels().half<X>().widen(x + at, row, n);
+      });
+    } else {
+      input = x;
+    }
+  }
+  /// Where to make what `write` writes to `y`.
+  void make_for(X* y) {
+    if constexpr (!std::is_class_v<X>) data = y;
+  }
+  void write(X* y) const {
+    if constexpr (std::is_class_v<X>) {
+      for_rows([&](std::int64_t at, const float* row, std::int64_t n) {
+        kernels().half<X>().narrow(row, y + at, n);
+      });
+    }
+  }
+  const Computed<X>* x() const { return std::is_class_v<X> ? data : input; }
+
+  Lines lines;
+  Computed<X>* data = nullptr;
+
+ private:
+  /// Calls `f(offset, row, n)` with what lies side by side in both places.
+  template <class F>
+  void for_rows(F f) const {
+    const bool is_line = from_.columns == 1 && from_.stride == 1;
+    if (is_line) return f(0, data, from_.n);
+    for (std::int64_t i = 0; i < from_.n; ++i) {
+      f(i * from_.stride, data + i * lines.stride, from_.columns);
+    }
+  }
+
+  Lines from_;
+  const Computed<X>* input = nullptr;
+};
+
+/// For the lines of 16-bit types that threads work on.
+template <std::size_t operand>
+Bytes workspace(const NodeView& node, int threads) {
+  const ValueType type = operand < node.input_count() ? node.input(operand) : node.output();
+  if (!is_half(type.dtype)) return 0;
+  const LineShape line(type.shape, node.attributes().as<ClassAttributes>().axis);
+  const std::int64_t width = std::min(line.inner, Lines::most_columns);
+  return threads * aligned(line.size * width * size_of(DType::f32));
 }
 
 /// Cross entropy of logits, or nll of logarithms of probabilities: `from_logits` false.
 template <bool from_logits>
 void compute(const KernelCall& call) {
   const auto& attributes = call.attributes.as<ClassAttributes>();
-  visit_types(call.input(0).dtype(), call.input(1).dtype(), [&]<class T, class Class>(T, Class) {
-    const T* x = call.input(0).as<T>();
+  visit_types(call.input(0).dtype(), call.input(1).dtype(), [&]<class X, class Class>(X, Class) {
+    using T = Computed<X>;
     const Class* classes = call.input(1).as<Class>();
-    T* losses = call.output().as<T>();
-    const auto batch = [&](const Lines& lines, std::int64_t offset, std::int64_t first) {
+    const auto batch = [&](const Lines& from, std::int64_t offset, std::int64_t first) {
+      Batch<X> read(call, from);
+      read.read(call.input(0).as<X>() + offset);
+      const Lines& lines = read.lines;
       T largest[Lines::most_columns] = {};
       T log_total[Lines::most_columns] = {};
-      if (from_logits) kernels().softmax<T>().log_sum_exp(lines, x + offset, largest, log_total);
+      if (from_logits) kernels().softmax<T>().log_sum_exp(lines, read.x(), largest, log_total);
       for (std::int64_t c = 0; c < lines.columns; ++c) {
         const std::int64_t place = first + c;
-        const T* line = x + offset + c;
-        losses[place] = 0;
+        const T* line = read.x() + c;
+        set_element(call.output(), place, T(0));
         if (classes[place] == attributes.ignored) continue;
         const std::int64_t choice = attributes.checked(classes[place], lines.n, place);
         const double smoothing = attributes.smoothing;
@@ -70,7 +153,7 @@ void compute(const KernelCall& call) {
           for (std::int64_t i = 0; i < lines.n; ++i) total += line[i * lines.stride] - largest[c];
           score += smoothing * total / static_cast<double>(lines.n);
         }
-        losses[place] = static_cast<T>(log_total[c] - score);
+        set_element(call.output(), place, static_cast<T>(log_total[c] - score));
       }
     };
     for_lines(call.input(0).shape(), attributes.axis, from_logits ? 10 : 1, batch);
@@ -82,18 +165,23 @@ template <bool from_logits>
 void compute_adjoint(const KernelCall& call) {
   const auto& attributes = call.attributes.as<ClassAttributes>();
   const Operand& targets = call.input(1);
-  visit_types(call.output().dtype(), targets.dtype(), [&]<class T, class Class>(T, Class) {
-    const T* d = call.input(0).as<T>();
+  visit_types(call.output().dtype(), targets.dtype(), [&]<class X, class Class>(X, Class) {
+    using T = Computed<X>;
     const Class* classes = targets.as<Class>();
-    T* dx = call.output().as<T>();
-    const auto batch = [&](const Lines& lines, std::int64_t offset, std::int64_t first) {
-      T* out = dx + offset;
+    const auto batch = [&](const Lines& from, std::int64_t offset, std::int64_t first) {
+      Batch<X> made(call, from);
+      X* const dx = call.output().as<X>() + offset;
+      made.make_for(dx);
+      const Lines& lines = made.lines;
+      T* const out = made.data;
       if constexpr (from_logits) {
-        kernels().softmax<T>().softmax(lines, call.input(2).as<T>() + offset, out);
+        made.read(call.input(2).as<X>() + offset);
+        kernels().softmax<T>().softmax(lines, made.x(), out);
       }
       T factor[Lines::most_columns];
       for (std::int64_t c = 0; c < lines.columns; ++c) {
-        factor[c] = classes[first + c] == attributes.ignored ? T(0) : d[first + c];
+        const bool ignored = classes[first + c] == attributes.ignored;
+        factor[c] = ignored ? T(0) : element<T>(call.input(0), first + c);
       }
       const T spread = static_cast<T>(attributes.smoothing / static_cast<double>(lines.n));
       for (std::int64_t i = 0; i < lines.n; ++i) {
@@ -108,6 +196,7 @@ void compute_adjoint(const KernelCall& call) {
         const std::int64_t choice = attributes.checked(classes[place], lines.n, place);
         out[c + choice * lines.stride] -= factor[c] * static_cast<T>(1 - attributes.smoothing);
       }
+      made.write(dx);
     };
     for_lines(call.output().shape(), attributes.axis, from_logits ? 12 : 2, batch);
   });
@@ -144,6 +233,9 @@ const Operation cross_entropy_operation{
     .compute = compute<true>,
     .vjp = pull_back<true>,
     .cost = cost<12>,
+    .workspace = workspace<0>,
+    .half = HalfSupport::native,
+    .mixed = MixedPrecision::reads,
 };
 
 const Operation nll_operation{
@@ -153,6 +245,8 @@ const Operation nll_operation{
     .compute = compute<false>,
     .vjp = pull_back<false>,
     .cost = cost<1>,
+    .workspace = workspace<0>,
+    .half = HalfSupport::native,
 };
 
 const Operation cross_entropy_adjoint_operation{
@@ -162,6 +256,9 @@ const Operation cross_entropy_adjoint_operation{
     .compute = compute_adjoint<true>,
     .vjp = pull_back_adjoint<true>,
     .cost = cost<15>,
+    .workspace = workspace<2>,
+    .overwrites = [](const NodeView&, std::size_t) { return 2; },
+    .half = HalfSupport::native,
 };
 
 const Operation nll_adjoint_operation{
@@ -171,6 +268,8 @@ const Operation nll_adjoint_operation{
     .compute = compute_adjoint<false>,
     .vjp = pull_back_adjoint<false>,
     .cost = cost<2>,
+    .workspace = workspace<2>,
+    .half = HalfSupport::native,
 };
 
 const Operation* const family[] = {&cross_entropy_operation, &nll_operation,
@@ -203,12 +302,12 @@ void pull_back_adjoint(const Pullback& p) {
   if (p.wants(0)) {
     const Var slope =
         record_adjoint<from_logits>(full_like(d, 1), classes, x, g.type(), attributes);
-    p.set(0, sum(g * slope, {attributes.axis}));
+    p.set(0, cast(sum(g * slope, {attributes.axis}), d.dtype()));
   }
   if (from_logits && p.wants(2)) {
     const Var factor = attributes.ignored ? d * counted(classes, attributes, d.dtype()) : d;
     const Var curvature = softmax_adjoint(g, softmax(x, attributes.axis), attributes.axis);
-    p.set(2, unsqueeze(factor, attributes.axis) * curvature);
+    p.set(2, cast(unsqueeze(factor, attributes.axis) * curvature, x.dtype()));
   }
 }
 

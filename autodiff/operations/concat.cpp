@@ -86,6 +86,7 @@ const Operation concat_operation{
         },
     .stretches = concat_stretches,
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation split_operation{
@@ -115,6 +116,7 @@ const Operation split_operation{
           p.set(0, record_concat(parts, std::move(present), p.input().type(), p.where()));
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&concat_operation, &split_operation};

@@ -85,6 +85,7 @@ const Operation convolution_operation{
         },
     .cost = cost,
     .workspace = workspace<convolve_workspace<float>, convolve_workspace<double>>,
+    .mixed = MixedPrecision::narrow,
     .finishes = true,
 };
 
@@ -112,6 +113,7 @@ const Operation transposed_convolution_operation{
     .cost = cost,
     .workspace =
         workspace<convolve_transposed_workspace<float>, convolve_transposed_workspace<double>>,
+    .mixed = MixedPrecision::narrow,
     .finishes = true,
 };
 
@@ -135,6 +137,7 @@ const Operation weight_operation{
         },
     .cost = cost,
     .workspace = workspace<convolve_weight_workspace<float>, convolve_weight_workspace<double>>,
+    .mixed = MixedPrecision::narrow,
 };
 
 const Operation* const family[] = {&convolution_operation, &transposed_convolution_operation,

@@ -83,6 +83,7 @@ const Operation max_operation{
     .vjp = pull_back,
     .cost = cost,
     .workspace = fold_workspace,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation min_operation{
@@ -93,6 +94,7 @@ const Operation min_operation{
     .vjp = pull_back,
     .cost = cost,
     .workspace = fold_workspace,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&max_operation, &min_operation};

@@ -194,6 +194,7 @@ const Operation gather_operation{
         },
     .cost = moving_cost,
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation scatter_add_operation{
@@ -217,6 +218,7 @@ const Operation index_select_operation{
         },
     .cost = moving_cost,
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation index_add_operation{

@@ -67,6 +67,7 @@ const Operation stop_gradient_operation{
     .formula = "y = x, dy/dx = 0",
     .summary = "x itself, without derivatives",
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
     .view = true,
 };
 
@@ -78,10 +79,9 @@ const Operation identity_operation{
     .summary = "x itself, as another value",
     .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
     .view = true,
 };
-
-namespace {
 
 const Operation cast_operation{
     .name = "cast",
@@ -92,7 +92,10 @@ const Operation cast_operation{
     .pointwise =
         [](const NodeView& node) { return conversion(node.input(0).dtype, node.output().dtype); },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::recorded,
 };
+
+namespace {
 
 const Operation* const family[] = {&parameter_operation,     &constant_operation, &full_operation,
                                    &stop_gradient_operation, &identity_operation, &cast_operation};

@@ -8,10 +8,11 @@ namespace palimpsest {
 extern const Operation parameter_operation;
 extern const Operation constant_operation;
 
-/// The operations that `full` and `identity` record. What is computed from an identity is another
-/// value than what is computed from its input, even where both are the same: it is not merged.
+/// What `full`, `identity` and `cast` record. What is computed from an identity is another value
+/// than what is computed from its input, even where both are the same: it is not merged.
 extern const Operation full_operation;
 extern const Operation identity_operation;
+extern const Operation cast_operation;
 /// What a node of `full_operation` is given to make this number.
 Attributes full_attributes(double value);
 

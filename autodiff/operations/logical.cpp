@@ -72,6 +72,7 @@ const Operation where_operation{
         },
     .pointwise = [](const NodeView& node) { return choose_run_of(node.output().dtype); },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 template <class F>

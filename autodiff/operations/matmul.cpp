@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "autodiff/convert.h"
-#include "autodiff/execute.h"
 #include "autodiff/gradient.h"
-#include "autodiff/kernels/gemm.h"
+#include "autodiff/operations/batched_product.h"
+#include "autodiff/operations/half_product.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/matrices.h"
 #include "autodiff/operations/registry.h"
@@ -14,99 +13,18 @@
 namespace palimpsest {
 namespace {
 
-/// One node's products: sizes of the matrices, and the batch axes split into those that the output
-/// has and those it is summed over. An axis of both operands that the output lacks is summed: this
-/// is how the adjoint of a broadcast operand is made without its copies.
-class BatchedProduct {
- public:
-  BatchedProduct(const Shape& a, const Shape& b, const Shape& y, const MatmulOptions& options)
-      : m(y.size(-2)), n(y.size(-1)), k(a.size(options.transpose_a ? -2 : -1)) {
-    const auto a_strides = strides_of(a);
-    const auto b_strides = strides_of(b);
-    const auto y_strides = strides_of(y);
-    for (int back = std::max(a.rank(), b.rank()); back > 2; --back) {
-      const auto step = [&](const Shape& shape, const auto& strides) {
-        const int axis = shape.rank() - back;
-        return axis < 0 || shape[axis] == 1 ? 0 : strides[static_cast<std::size_t>(axis)];
-      };
-      const auto size = [&](const Shape& shape) {
-        return back > shape.rank() ? 1 : shape[shape.rank() - back];
-      };
-      const std::int64_t joint = size(a) == 1 ? size(b) : size(a);
-      if (joint == 1) continue;
-      const BatchAxis axis{joint, step(a, a_strides), step(b, b_strides), step(y, y_strides)};
-      if (size(y) == joint) {
-        outputs_[output_axes_++] = axis;
-        output_count *= joint;
-      } else {
-        terms_[term_axes_++] = axis;
-        term_count *= joint;
-      }
-    }
-  }
-
-  explicit BatchedProduct(const NodeView& node)
-      : BatchedProduct(node.input(0).shape, node.input(1).shape, node.output().shape,
-                       node.attributes().as<MatmulOptions>()) {}
-
-  std::span<const BatchAxis> outputs() const { return std::span(outputs_).first(output_axes_); }
-  std::span<const BatchAxis> terms() const { return std::span(terms_).first(term_axes_); }
-
-  std::int64_t m, n, k;
-  std::int64_t output_count = 1;
-  std::int64_t term_count = 1;
-
- private:
-  std::array<BatchAxis, max_rank> outputs_;
-  std::array<BatchAxis, max_rank> terms_;
-  std::size_t output_axes_ = 0;
-  std::size_t term_axes_ = 0;
-};
-
-/// y, or the sums that y is rounded from.
-template <class T>
-void multiply(const KernelCall& call, SumOf<T>* y, std::span<std::byte> workspace) {
-  const auto& options = call.attributes.as<MatmulOptions>();
-  const Operand& a = call.input(0);
-  const Operand& b = call.input(1);
-  const BatchedProduct all(a.shape(), b.shape(), call.output().shape(), options);
-  gemm_batch(Gemm<T>{.transpose_a = options.transpose_a,
-                     .transpose_b = options.transpose_b,
-                     .m = all.m,
-                     .n = all.n,
-                     .k = all.k,
-                     .a = a.as<T>(),
-                     .lda = a.shape().size(-1),
-                     .b = b.as<T>(),
-                     .ldb = b.shape().size(-1),
-                     .c = y,
-                     .ldc = all.n,
-                     .addend = call.inputs.size() > 2 ? call.input(2).as<SumOf<T>>() : nullptr},
-             all.outputs(), all.terms(), workspace);
-}
-
 /// With a third input, adds that.
 void compute_floating(const KernelCall& call) {
   const Operand& y = call.output();
-  visit_floating(y.dtype(), [&]<class T>(T) { multiply<T>(call, y.as<T>(), call.workspace); });
-}
-
-/// bf16 that is read as it is stored; only the sums are f32.
-bool is_read_narrow(DType dtype) { return dtype == DType::bf16 && multiplies_bf16(); }
-
-Bytes sum_bytes(const ValueType& type) {
-  return aligned(type.shape.elements() * size_of(DType::f32));
+  const BatchedProduct all = product_of(call);
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    gemm_batch(first_of<T>(call, all, y.as<T>()), all.outputs(), all.terms(), call.workspace);
+  });
 }
 
 void compute(const KernelCall& call) {
-  const Operand& y = call.output();
-  if (is_read_narrow(y.dtype())) {
-    const auto sums = static_cast<std::size_t>(sum_bytes(y.type));
-    const Operand wide{call.workspace.data(), {y.shape(), DType::f32}};
-    multiply<BFloat16>(call, wide.as<float>(), call.workspace.subspan(sums));
-    convert(wide, y);
-  } else if (is_half(y.dtype())) {
-    compute_widened(compute_floating, call);
+  if (is_half(call.output().dtype())) {
+    compute_half_product(call);
   } else {
     compute_floating(call);
   }
@@ -164,13 +82,13 @@ const Operation matmul_operation{
         [](const NodeView& node, int threads) {
           const BatchedProduct p(node);
           const ValueType type = node.output();
-          const auto packing = [&]<class T>(T) {
+          if (is_half(type.dtype)) return half_product_workspace(node, threads);
+          return visit_floating(type.dtype, [&]<class T>(T) {
             return gemm_batch_workspace<T>(p.m, p.n, p.k, p.output_count, p.term_count, threads);
-          };
-          if (is_read_narrow(type.dtype)) return sum_bytes(type) + packing(BFloat16());
-          return aligned(visit_floating(compute_dtype(type.dtype), packing)) + widening_bytes(node);
+          });
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::narrow,
 };
 
 void check_operand(const Var& x, bool transposed, const Where& where) {

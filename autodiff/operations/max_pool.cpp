@@ -79,6 +79,7 @@ const Operation max_pool_adjoint_operation{
                                p.input(1).shape(), pool, p.where()));
         },
     .cost = pool_cost,
+    .mixed = MixedPrecision::follows,
     .finishes = true,
 };
 
@@ -96,6 +97,7 @@ const Operation max_pool_pick_operation{
     .compute = pick,
     .vjp = [](const Pullback& p) { pull_back_pick(p, 1); },
     .cost = pool_cost,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation max_pool_operation{
@@ -105,6 +107,7 @@ const Operation max_pool_operation{
     .compute = compute,
     .vjp = [](const Pullback& p) { pull_back_pick(p, 0); },
     .cost = pool_cost,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&max_pool_operation, &max_pool_pick_operation,

@@ -27,7 +27,10 @@ constexpr Operation forward(std::string_view name, std::string_view formula,
           .summary = summary,
           .compute = compute_normalization,
           .vjp = pull_back,
-          .cost = cost<6>};
+          .cost = cost<6>,
+          .workspace = normalization_workspace,
+          .half = HalfSupport::native,
+          .mixed = MixedPrecision::first};
 }
 
 const Operation layer_norm_operation = forward("layer_norm", "y = (x - mean x)/√(var x + ε)·w + b",
@@ -82,6 +85,7 @@ const Operation normalization_adjoint_operation{
         },
     .cost = cost<12>,
     .workspace = normalization_adjoint_workspace,
+    .half = HalfSupport::native,
 };
 
 const Operation* const family[] = {&layer_norm_operation, &rms_norm_operation,

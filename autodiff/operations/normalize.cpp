@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include "autodiff/convert.h"
+#include "autodiff/execute.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/parallel.h"
 
@@ -311,22 +313,138 @@ void adjoint(const KernelCall& call, const Normalization& n) {
   }
 }
 
-}  // namespace
-
-void compute_normalization(const KernelCall& call) {
-  visit_floating(call.output().dtype(),
-                 [&]<class T>(T) { forward<T>(call, call.attributes.as<Normalization>()); });
-}
-
-void compute_normalization_adjoint(const KernelCall& call) {
-  visit_floating(call.output().dtype(),
-                 [&]<class T>(T) { adjoint<T>(call, call.attributes.as<Normalization>()); });
-}
-
-Bytes normalization_adjoint_workspace(const NodeView& node, int) {
-  const auto& n = node.attributes().as<Normalization>();
-  if (node.output_count() < 2 || is_columns(n)) return 0;
+Bytes partial_bytes(const Normalization& n, std::size_t outputs) {
+  if (outputs < 2 || is_columns(n)) return 0;
   return Chunks(n).count * 2 * n.groups * n.channels * static_cast<Bytes>(sizeof(double));
 }
+
+/// 16-bit operands of a normalisation whose samples do not meet, made f32 some samples at a time:
+/// `sampled` inputs and output 0 have samples; the others are as large as a weight.
+class Pieces {
+ public:
+  Pieces(const Normalization& n, std::size_t sampled) : n_(n), sampled_(sampled) {
+    constexpr std::int64_t elements = 1 << 16;
+    samples_ = std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, size()), 1,
+                                        std::max<std::int64_t>(1, n.batch));
+  }
+
+  Bytes bytes(std::size_t inputs, std::size_t outputs) const {
+    const auto small = static_cast<Bytes>(inputs - sampled_ + 2 * (outputs - 1));
+    return aligned(partial_bytes(part(), outputs)) + 2 * small * aligned(width() * 4) +
+           static_cast<Bytes>(sampled_ + 1) * aligned(samples_ * size() * 4);
+  }
+
+  /// Calls `compute(call, n)` with f32 for each piece.
+  template <class F>
+  void run(const KernelCall& call, F compute) const {
+    std::byte* free = call.workspace.data() + aligned(partial_bytes(part(), call.outputs.size()));
+    const auto take = [&](std::int64_t elements, std::size_t element) {
+      std::byte* const taken = free;
+      free += aligned(elements * static_cast<Bytes>(element));
+      return taken;
+    };
+    std::vector<Operand> wide(call.inputs.begin(), call.inputs.end());
+    wide.insert(wide.end(), call.outputs.begin(), call.outputs.end());
+    const std::size_t first_output = call.inputs.size();
+    std::vector<double*> totals;
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      Operand& operand = wide[i];
+      const std::int64_t elements = has_samples(i, call) ? samples_ * size() : operand.elements();
+      const Operand narrow = operand;
+      operand = {take(elements, 4), {Shape{elements}, DType::f32}};
+      if (has_samples(i, call)) continue;
+      if (i < first_output) {
+        convert(narrow, operand);
+      } else {
+        totals.push_back(reinterpret_cast<double*>(take(elements, 8)));
+        std::fill_n(totals.back(), elements, 0.0);
+      }
+    }
+    const std::span<const Operand> all(wide);
+    for (std::int64_t first = 0; first < n_.batch; first += samples_) {
+      const Normalization n = part(first);
+      for (std::size_t i = 0; i < sampled_; ++i) {
+        convert(slice(call.inputs[i], first, n.batch), slice(wide[i], 0, n.batch));
+      }
+      compute(KernelCall{call.attributes, all.first(first_output), all.subspan(first_output),
+                         call.workspace, call.threads, call.round},
+              n);
+      convert(slice(wide[first_output], 0, n.batch), slice(call.outputs[0], first, n.batch));
+      for (std::size_t i = 0; i < totals.size(); ++i) {
+        const float* const sums = wide[first_output + 1 + i].as<float>();
+        for (std::int64_t c = 0; c < width(); ++c) totals[i][c] += static_cast<double>(sums[c]);
+      }
+    }
+    for (std::size_t i = 0; i < totals.size(); ++i) {
+      convert({reinterpret_cast<std::byte*>(totals[i]), {Shape{width()}, DType::f64}},
+              call.outputs[1 + i]);
+    }
+  }
+
+ private:
+  std::int64_t width() const { return n_.groups * n_.channels; }
+  std::int64_t size() const { return width() * n_.spatial; }
+  bool has_samples(std::size_t i, const KernelCall& call) const {
+    return i < sampled_ || i == call.inputs.size();
+  }
+  Normalization part(std::int64_t first = 0) const {
+    Normalization n = n_;
+    n.batch = std::min(samples_, n_.batch - first);
+    return n;
+  }
+  Operand slice(const Operand& operand, std::int64_t first, std::int64_t samples) const {
+    return {operand.data + first * size() * size_of(operand.dtype()),
+            {Shape{samples * size()}, operand.dtype()}};
+  }
+
+  Normalization n_;
+  std::size_t sampled_;
+  std::int64_t samples_;
+};
+
+/// Calls `compute(call, n)`, which knows no 16-bit operands.
+template <void (*compute)(const KernelCall&, const Normalization&)>
+void run(const KernelCall& call, std::size_t sampled) {
+  const auto& n = call.attributes.as<Normalization>();
+  const auto is_narrow = [](const Operand& operand) { return is_half(operand.dtype()); };
+  if (std::ranges::none_of(call.inputs, is_narrow) &&
+      std::ranges::none_of(call.outputs, is_narrow)) {
+    compute(call, n);
+  } else if (n.over_batch) {
+    compute_widened(
+        [](const KernelCall& wide) { compute(wide, wide.attributes.as<Normalization>()); }, call);
+  } else {
+    Pieces(n, sampled).run(call, compute);
+  }
+}
+
+Bytes workspace(const NodeView& node, std::size_t sampled) {
+  const auto& n = node.attributes().as<Normalization>();
+  const Bytes own = sampled > 1 ? partial_bytes(n, node.output_count()) : 0;
+  bool is_narrow = false;
+  for (std::size_t i = 0; i < node.input_count(); ++i) is_narrow |= is_half(node.input(i).dtype);
+  for (std::size_t i = 0; i < node.output_count(); ++i) is_narrow |= is_half(node.output(i).dtype);
+  if (!is_narrow) return own;
+  if (n.over_batch) return aligned(own) + widening_bytes(node);
+  return Pieces(n, sampled).bytes(node.input_count(), node.output_count());
+}
+
+void compute_forward(const KernelCall& call, const Normalization& n) {
+  visit_floating(call.output().dtype(), [&]<class T>(T) { forward<T>(call, n); });
+}
+
+void compute_adjoint(const KernelCall& call, const Normalization& n) {
+  visit_floating(call.output().dtype(), [&]<class T>(T) { adjoint<T>(call, n); });
+}
+
+}  // namespace
+
+void compute_normalization(const KernelCall& call) { run<compute_forward>(call, 1); }
+
+Bytes normalization_workspace(const NodeView& node, int) { return workspace(node, 1); }
+
+void compute_normalization_adjoint(const KernelCall& call) { run<compute_adjoint>(call, 2); }
+
+Bytes normalization_adjoint_workspace(const NodeView& node, int) { return workspace(node, 2); }
 
 }  // namespace palimpsest

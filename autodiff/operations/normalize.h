@@ -28,10 +28,10 @@ struct Normalization {
 
 /// (x[, weight[, bias]]) → y, and for statistics over the batch mean and variance.
 void compute_normalization(const KernelCall& call);
+Bytes normalization_workspace(const NodeView& node, int threads);
 
 /// (dy, x[, weight[, bias]]) → dx[, dweight[, dbias]]
 void compute_normalization_adjoint(const KernelCall& call);
-/// Partial sums of dweight and dbias.
 Bytes normalization_adjoint_workspace(const NodeView& node, int threads);
 
 }  // namespace palimpsest

@@ -99,6 +99,7 @@ const Operation uniform_operation{
     .summary = "uniform random numbers",
     .compute = compute_uniform,
     .cost = cost,
+    .mixed = MixedPrecision::recorded,
     .random = true,
 };
 
@@ -108,6 +109,7 @@ const Operation normal_operation{
     .summary = "normal random numbers",
     .compute = compute_normal,
     .cost = cost,
+    .mixed = MixedPrecision::recorded,
     .random = true,
 };
 
@@ -118,6 +120,7 @@ const Operation bernoulli_operation{
     .compute = compute_bernoulli,
     .cost = cost,
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::recorded,
     .random = true,
 };
 
@@ -132,6 +135,7 @@ const Operation dropout_operation{
           p.set(0, record_dropout(p.adjoint(), attributes, p.where()));
         },
     .cost = cost,
+    .mixed = MixedPrecision::follows,
     .random = true,
 };
 

@@ -185,6 +185,7 @@ const Operation resize_adjoint_operation{
         },
     .cost = cost,
     .workspace = workspace,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation resize_operation{
@@ -202,6 +203,7 @@ const Operation resize_operation{
         },
     .cost = cost,
     .workspace = workspace,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&resize_operation, &resize_adjoint_operation};

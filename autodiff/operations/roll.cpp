@@ -51,6 +51,7 @@ const Operation roll_operation{
         },
     .stretches = roll_stretches,
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&roll_operation};

@@ -26,6 +26,7 @@ const Operation reshape_operation{
     .summary = "the same elements under another shape",
     .vjp = [](const Pullback& p) { p.set(0, reshape(p.adjoint(), p.input().shape())); },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
     .view = true,
 };
 
@@ -51,6 +52,7 @@ const Operation broadcast_to_operation{
           return broadcast_access(node.input(0).shape, node.output().shape);
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation permute_operation{
@@ -74,6 +76,7 @@ const Operation permute_operation{
           return permuted_access(node.input(0).shape, node.attributes().as<Axes>());
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&reshape_operation, &broadcast_to_operation, &permute_operation};

@@ -73,6 +73,7 @@ const Operation slice_operation{
           return access;
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 /// Fills what lies around the places: everything where they leave gaps, else the slabs before and
@@ -138,6 +139,7 @@ const Operation pad_operation{
         },
     .stretches = pad_stretches,
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&slice_operation, &pad_operation};

@@ -65,6 +65,7 @@ const Operation softmax_operation{
           p.set(0, softmax_adjoint(p.adjoint(), p.output(), axis_of(p.attributes())));
         },
     .cost = cost<13>,
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation log_softmax_operation{
@@ -107,6 +108,7 @@ const Operation softmax_adjoint_operation{
           }
         },
     .cost = cost<5>,
+    .mixed = MixedPrecision::follows,
 };
 
 // With p = exp(y) and the adjoint g of dx: dy gets g − Σ g·p, y gets −g·p·Σ dy.

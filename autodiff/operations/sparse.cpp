@@ -130,6 +130,7 @@ const Operation sparse_matmul_operation{
           }
         },
     .cost = cost,
+    .mixed = MixedPrecision::narrow,
 };
 
 const Operation sampled_matmul_operation{
@@ -150,6 +151,7 @@ const Operation sampled_matmul_operation{
           }
         },
     .cost = cost,
+    .mixed = MixedPrecision::narrow,
 };
 
 const Operation* const family[] = {&sparse_matmul_operation, &sampled_matmul_operation};

@@ -50,6 +50,7 @@ const Operation triangle_operation{
         [](const Pullback& p) {
           p.set(0, triangle(p.adjoint(), p.attributes().as<TriangleAttributes>(), p.where()));
         },
+    .mixed = MixedPrecision::follows,
 };
 
 const Operation* const family[] = {&triangle_operation};

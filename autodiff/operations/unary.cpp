@@ -124,6 +124,11 @@ template <class F>
 void pull_back_adjoint(const Pullback& p);
 
 template <class F>
+constexpr MixedPrecision mixed_of() {
+  return functions::Magnifies<F> ? MixedPrecision::wide : MixedPrecision::follows;
+}
+
+template <class F>
 Cost cost(const NodeView& node) {
   const ValueType type = node.output();
   return {F::text.flops * static_cast<double>(type.shape.elements()),
@@ -146,7 +151,8 @@ void fill(Entry& entry) {
                     .summary = F::text.summary,
                     .compute = compute<index>,
                     .cost = cost<F>,
-                    .pointwise = run_of<F>};
+                    .pointwise = run_of<F>,
+                    .mixed = mixed_of<F>()};
   if constexpr (Recorded<F> || Kernel<F>) entry.function.vjp = pull_back<F>;
   if constexpr (requires { F::identity; }) entry.function.is_identity = is_identity<F>;
   if constexpr (Kernel<F>) {
@@ -158,7 +164,8 @@ void fill(Entry& entry) {
                      .compute = compute_adjoint<index>,
                      .vjp = pull_back_adjoint<F>,
                      .cost = cost<F>,
-                     .pointwise = adjoint_run_of<index>};
+                     .pointwise = adjoint_run_of<index>,
+                     .mixed = mixed_of<F>()};
   }
 }
 

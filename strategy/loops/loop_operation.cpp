@@ -52,6 +52,7 @@ const Operation scan_operation{
           return forward_memory(loop_of(node.attributes()), threads, share_given(node));
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::recorded,
     .has_room = true,
     .serial = true,
 };
@@ -94,6 +95,7 @@ const Operation scan_adjoint_operation{
           return static_cast<int>(gradient_of(node.attributes()).loop().operand_count());
         },
     .half = HalfSupport::native,
+    .mixed = MixedPrecision::recorded,
     .has_room = true,
     .serial = true,
 };

@@ -46,12 +46,14 @@ struct DivideBy {
 
 struct Reciprocal {
   static constexpr Text text{"reciprocal", "y = 1/x, dy/dx = -y²", "one over the value", 1};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return 1 / x; }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * (y * y)); }
 };
 
 struct Square {
   static constexpr Text text{"square", "y = x², dy/dx = 2x", "product with itself", 1};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return x * x; }
   static auto from_x(const auto& dy, const auto& x) { return dy * (2 * x); }
 };
@@ -64,6 +66,7 @@ struct Sqrt {
 
 struct Rsqrt {
   static constexpr Text text{"rsqrt", "y = 1/√x, dy/dx = -y³/2", "one over the square root", 5};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return 1 / root(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y * y * y) * like(y, -0.5); }
 };
@@ -71,6 +74,7 @@ struct Rsqrt {
 struct Power {
   static constexpr Text text{"power", "y = xᵃ, dy/dx = a·xᵃ⁻¹, 0 where a = 0", "power of a number",
                              20};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x, const double* a) { return pow(x, like(x, *a)); }
   static auto from_x(const auto& dy, const auto& x, const double* a) {
     const double exponent = *a == 0 ? 0 : *a - 1;  // 0·x⁻¹ is no number at 0

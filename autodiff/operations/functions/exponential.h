@@ -8,6 +8,7 @@ namespace palimpsest::functions {
 
 struct Exp {
   static constexpr Text text{"exp", "y = exp(x), dy/dx = y", "exponential"};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return exponential(x); }
   static auto adjoint(const auto& dy, const auto&, const auto& y) { return dy * y; }
 };
@@ -15,12 +16,14 @@ struct Exp {
 struct Expm1 {
   static constexpr Text text{"expm1", "y = exp(x) - 1, dy/dx = y + 1",
                              "exponential less 1, exact near 0", 20};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return exponential_less_one(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y + 1); }
 };
 
 struct Log {
   static constexpr Text text{"log", "y = log(x), dy/dx = 1/x", "natural logarithm"};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return logarithm(x); }
   static auto adjoint(const auto& dy, const auto& x, const auto&) { return dy / x; }
 };
@@ -28,6 +31,7 @@ struct Log {
 struct Log1p {
   static constexpr Text text{"log1p", "y = log(1 + x), dy/dx = 1/(1 + x)",
                              "logarithm of 1 + x, exact near 0", 20};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return log1p(x); }
   static auto from_x(const auto& dy, const auto& x) { return dy / (x + 1); }
 };

@@ -30,6 +30,8 @@ concept IsVar = std::same_as<V, Var>;
 ///   formula; or, where that is a single recorded operation anyway, as `adjoint(dy, x, y)`; or not
 ///   at all: then no derivative flows;
 /// - `piecewise_linear`, where the adjoint does not change with x.
+/// - `magnifies`, where it soon leaves the range of 16-bit types, or their errors count in what is
+///   made of it: mixed precision computes it wide.
 /// - `arithmetic`, where it is one step of that: on x and its parameter or `number`, or on both
 ///   variables.
 /// A function with parameters takes them as a last `const double*`, and may have `problem`, which
@@ -88,6 +90,9 @@ constexpr ArithmeticStep arithmetic_of() {
   if constexpr (requires { F::arithmetic; }) return F::arithmetic;
   return ArithmeticStep::none;
 }
+
+template <class F>
+concept Magnifies = requires { F::magnifies; };
 
 /// True when the adjoint of `F`, whose arguments are of type X, is a kernel that reads x, or y.
 template <class F, class X>

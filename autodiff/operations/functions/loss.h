@@ -8,6 +8,7 @@ struct HuberLoss {
   static constexpr Text text{"huber_loss",
                              "y = x²/2 if |x| ≤ δ else δ·(|x| - δ/2), dy/dx = x if |x| ≤ δ else ±δ",
                              "square near 0, linear beyond", 4};
+  static constexpr bool magnifies = true;
   static const char* problem(const double* delta) {
     return *delta > 0 ? nullptr : "delta is not positive; give the distance where the loss bends";
   }
@@ -29,6 +30,7 @@ struct BceWithLogits {
   static constexpr Text text{"bce_with_logits",
                              "y = log(1 + exp(a)) - a·b, ∂y/∂a = sigmoid(a) - b, ∂y/∂b = -a",
                              "binary cross entropy of logits and targets", 30};
+  static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
     return once(choose(a, a, like(a, 0)) - a * b + log1p(exponential(-abs(a))));

@@ -18,6 +18,7 @@ struct Cos {
 
 struct Tan {
   static constexpr Text text{"tan", "y = tan(x), dy/dx = 1 + y²", "tangent", 20};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return tan(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y * y + 1); }
 };
@@ -42,12 +43,14 @@ struct Atan {
 
 struct Sinh {
   static constexpr Text text{"sinh", "y = sinh(x), dy/dx = cosh(x)", "hyperbolic sine", 20};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return sinh(x); }
   static auto from_x(const auto& dy, const auto& x) { return dy * cosh(x); }
 };
 
 struct Cosh {
   static constexpr Text text{"cosh", "y = cosh(x), dy/dx = sinh(x)", "hyperbolic cosine", 20};
+  static constexpr bool magnifies = true;
   static auto value(const auto& x) { return cosh(x); }
   static auto from_x(const auto& dy, const auto& x) { return dy * sinh(x); }
 };
