@@ -97,6 +97,8 @@
 #include "strategy/memory_handling.h"
 #include "strategy/optimizer.h"
 #include "strategy/options.h"
+#include "strategy/precision/loss_scaler.h"
+#include "strategy/precision/precision.h"
 #include "strategy/profile.h"
 #include "strategy/program.h"
 #include "strategy/report.h"

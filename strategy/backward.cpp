@@ -73,12 +73,29 @@ struct Recorded {
   }
 };
 
+Var computed_for(EngineEvaluator& evaluator, const Var& loss) {
+  return evaluator.computed_for(loss.tape(), {&loss, 1})[0];
+}
+
+/// The gradients of a tape that is computed for `tape`, as its own.
+Gradients of_tape(Tape& tape, const Var& loss, const Gradients& computed) {
+  const std::vector<Var> parameters = parameters_of(tape);
+  std::vector<Gradients::Entry> entries;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    entries.push_back({parameters[i], computed.entries()[i].gradient});
+  }
+  return Gradients(loss.value(), std::move(entries), computed.report());
+}
+
 }  // namespace
 
 Gradients backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
   Tape& tape = loss.tape();
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
+    return of_tape(tape, loss, backward(computed, options, where));
+  }
   Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
   std::vector<Gradients::Entry> entries;
@@ -104,6 +121,9 @@ Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "backward", where);
   Tape& tape = loss.tape();
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
+  if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
+    return plan_backward(computed, options, where);
+  }
   const RunOptions run = evaluator.prepare(tape, options);
   const Recorded recorded(loss, run, where);
   return evaluator.engine().plan(tape, recorded.targets, recorded.backward_begins, run);
@@ -111,8 +131,12 @@ Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
 
 void write_graph(const Var& loss, const std::string& path, Where where) {
   if (!loss.defined()) throw_foreign(loss, "write_graph", where);
+  Tape& tape = loss.tape();
+  if (auto* const evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get())) {
+    const Var computed = computed_for(*evaluator, loss);
+    if (!computed.belongs_to(tape)) return write_graph(computed, path, where);
+  }
   const Recorded recorded(loss, where);
-  const Tape& tape = loss.tape();
   const NodeId backward_begins = recorded.backward_begins;
   const Simplification simplification(tape, Needs(tape, recorded.targets, {}, true),
                                       backward_begins);
@@ -126,6 +150,10 @@ Report evaluate(std::span<const Var> values, const RunOptions& options, Where wh
   std::vector<ValueId> targets;
   for (const Var& value : values) targets.push_back(value.id());
   EngineEvaluator& evaluator = evaluator_of(tape, "evaluate", where);
+  if (const auto computed = evaluator.computed_for(tape, values);
+      !computed.empty() && !computed[0].belongs_to(tape)) {
+    return evaluate(computed, options, where);
+  }
   const RunOptions run = evaluator.prepare(tape, options);
   if (run.memory_budget == unlimited) append_present(tape, targets);
   return evaluator.engine().evaluate(tape, targets, run);

@@ -8,7 +8,9 @@ namespace palimpsest {
 /// An evaluator with an engine: what `backward` runs on. A tape without one is given a lazy one.
 class EngineEvaluator : public Evaluator {
  public:
-  explicit EngineEvaluator(RunOptions options) : options_(std::move(options)) {}
+  explicit EngineEvaluator(RunOptions options,
+                           std::shared_ptr<Engine> engine = std::make_shared<Engine>())
+      : options_(std::move(options)), engine_(std::move(engine)) {}
 
   void compute(Tape& tape, std::uint32_t value) override;
   /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
@@ -17,13 +19,18 @@ class EngineEvaluator : public Evaluator {
   /// Called before the engine runs or plans `tape` for somebody who asked for `asked`; returns the
   /// options to run with.
   virtual RunOptions prepare(Tape& tape, const RunOptions& asked);
+  /// What is computed for values of `tape`: they themselves, or where the evaluator records a tape
+  /// of its own, values of that one, in the dtypes of those asked for.
+  virtual std::vector<Var> computed_for(Tape& tape, std::span<const Var> values);
 
-  Engine& engine() { return engine_; }
+  Engine& engine() { return *engine_; }
   const RunOptions& options() const { return options_; }
+
+  const std::shared_ptr<Engine>& shared_engine() const { return engine_; }
 
  private:
   RunOptions options_;
-  Engine engine_;
+  std::shared_ptr<Engine> engine_;
 };
 
 /// Computes nothing until a value or a gradient is asked for, and then plans the whole of it.

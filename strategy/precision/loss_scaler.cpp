@@ -1,0 +1,95 @@
+#include "strategy/precision/loss_scaler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+void require(bool holds, const std::string& message) {
+  if (!holds) throw ArgumentError("[loss scaler] " + message);
+}
+
+void require_power_of_two(double factor, const char* name) {
+  int exponent = 0;
+  require(std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5,
+          "the " + std::string(name) + " is " + std::to_string(factor) +
+              "; give a power of two, as 65536, that scaling rounds nothing");
+}
+
+/// Multiplies in place; false where an element is no finite number.
+bool multiply_finite(const Tensor& tensor, double factor) {
+  std::atomic<bool> finite = true;
+  visit(tensor.dtype(), [&]<class T>(T) {
+    using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    T* const data = tensor.data<T>().data();
+    parallel_chunks(tensor.elements(), grain_for(2), [&](std::int64_t begin, std::int64_t end) {
+      bool all = true;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto number = static_cast<Number>(data[i]);
+        all &= std::isfinite(number);
+        data[i] = static_cast<T>(number * static_cast<Number>(factor));
+      }
+      if (!all) finite.store(false, std::memory_order_relaxed);
+    });
+  });
+  return finite;
+}
+
+}  // namespace
+
+LossScaler::LossScaler(const LossScalerOptions& options)
+    : options_(options), scale_(options.scale) {
+  require_power_of_two(options.scale, "scale");
+  require_power_of_two(options.growth, "growth");
+  require_power_of_two(options.backoff, "backoff");
+  require_power_of_two(options.smallest, "smallest scale");
+  require_power_of_two(options.largest, "largest scale");
+  require(options.growth >= 1, "the growth is below 1; give 2, or 1 to keep the scale");
+  require(options.backoff < 1, "the backoff is not below 1; give 0.5");
+  require(options.interval >= 1, "the interval is " + std::to_string(options.interval) +
+                                     "; give the steps without overflow before the scale grows");
+  require(options.smallest <= options.scale && options.scale <= options.largest,
+          "the scale lies outside of its bounds; let smallest ≤ scale ≤ largest");
+}
+
+Var LossScaler::scale(const Var& loss, Where where) {
+  require_floating(loss, "loss scaler", where);
+  used_ = scale_;
+  // f16 has no number for most scales.
+  const Var wide = cast(loss, compute_dtype(loss.dtype()), where);
+  return multiply(wide, loss.tape().constant(Tensor::scalar(scale_, wide.dtype()), "scale", where),
+                  where);
+}
+
+bool LossScaler::unscale(const Gradients& gradients) {
+  require(used_ > 0, "no loss was scaled; call backward(scaler.scale(loss))");
+  bool finite = true;
+  std::set<const std::byte*> done;  // parameters with one adjoint share its storage
+  for (const auto& entry : gradients) {
+    if (!is_floating(entry.gradient.dtype()) || !done.insert(entry.gradient.raw()).second) continue;
+    finite &= multiply_finite(entry.gradient, 1 / used_);
+  }
+  loss_ = gradients.loss().item() / used_;
+  ++steps_;
+  if (!finite) {
+    ++skipped_;
+    in_a_row_ = 0;
+    scale_ = std::max(options_.smallest, scale_ * options_.backoff);
+  } else if (++in_a_row_ >= options_.interval) {
+    in_a_row_ = 0;
+    const double grown = std::min(options_.largest, scale_ * options_.growth);
+    if (grown > scale_) ++growths_;
+    scale_ = grown;
+  }
+  return finite;
+}
+
+}  // namespace palimpsest

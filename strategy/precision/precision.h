@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "autodiff/dtype.h"
+#include "autodiff/evaluator.h"
+
+namespace palimpsest {
+
+/// In which floating dtypes a program is computed, whichever it was recorded in.
+enum class PrecisionKind : std::uint8_t {
+  full,    ///< f64
+  single,  ///< f32
+  half,    ///< `Precision::half`
+  mixed,   ///< f32 and, for products and what is made of them, `Precision::half`
+};
+
+/// `full`, `single` and so on.
+std::string_view name_of(PrecisionKind kind);
+/// The one of that name. Throws `ArgumentError` listing the names there are.
+PrecisionKind precision_kind_named(std::string_view name);
+
+/// A precision to compute in (docs/precision.md says how exact each is). Operations say themselves
+/// what they do in a mixed one (see `MixedPrecision`); loops, checkpoints, users' operations, casts
+/// and random numbers stay as they were recorded in all of them.
+struct Precision {
+  PrecisionKind kind = PrecisionKind::mixed;
+  DType half = DType::bf16;  ///< bf16 or f16; of the kinds `half` and `mixed`
+
+  /// The dtype of everything floating that is not narrow.
+  DType wide() const;
+  /// The dtype of products; but in mixed precision that is the wide one.
+  DType narrow() const;
+};
+
+/// An evaluator that computes tapes in another precision than they are recorded in: whatever is
+/// recorded is recorded again, with casts where they are needed, on a tape of its own that `inner`
+/// computes, `lazy()` when it is null. `backward`, `evaluate` and plans are of that tape, and so
+/// are the bytes of budgets and reports.
+///
+/// Values and gradients have the dtypes they were recorded with: parameters that are f32 stay f32,
+/// are cast where they are read, and get f32 gradients. The tape holds a value asked for until the
+/// next is; the other tape holds it as its evaluator does. Throws `ArgumentError` when `half` is no
+/// 16-bit floating dtype and when `inner` has no engine, or a precision of its own.
+std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluator> inner = nullptr);
+
+}  // namespace palimpsest

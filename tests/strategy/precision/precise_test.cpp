@@ -1,0 +1,292 @@
+#include <cmath>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/fusion/results.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Engine& engine_of(const std::shared_ptr<Evaluator>& evaluator) {
+  return static_cast<EngineEvaluator&>(*evaluator).engine();
+}
+
+Var perceptron(Tape& tape, std::int64_t width = 32) {
+  Var x = tape.constant(Tensor::normal({64, width}, 1));
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const Var w = tape.parameter(Tensor::normal({width, width}, 2 + i, 0, 0.2), "w");
+    const Var b = tape.parameter(Tensor::zeros({width}), "b");
+    x = dropout(gelu(linear(x, w, b)), 0.1);
+  }
+  return mean(square(x));
+}
+
+TEST_CASE("precisions have names") {
+  for (const PrecisionKind kind :
+       {PrecisionKind::full, PrecisionKind::single, PrecisionKind::half, PrecisionKind::mixed}) {
+    CHECK(precision_kind_named(name_of(kind)) == kind);
+  }
+  CHECK_THROWS_WITH(precision_kind_named("double"), Contains("full, single, half, mixed"));
+}
+
+TEST_CASE("evaluators that cannot be given a precision are refused") {
+  struct Nothing : Evaluator {
+    void on_record(Tape&, std::uint32_t) override {}
+    void compute(Tape&, std::uint32_t) override {}
+    void on_clear(Tape&) noexcept override {}
+  };
+  CHECK_THROWS_WITH(precise({.half = DType::f32}), Contains("bf16 or f16"));
+  CHECK_THROWS_WITH(precise({}, std::make_shared<Nothing>()), Contains("engine"));
+  CHECK_THROWS_WITH(precise({}, precise({})), Contains("precision already"));
+}
+
+double unit_roundoff(DType half) { return half == DType::bf16 ? 0x1p-8 : 0x1p-11; }
+
+TEST_CASE("16-bit types round by their unit roundoff at most") {
+  const Tensor x = Tensor::uniform({100'000}, 1, 1, 2);
+  for (const DType half : {DType::bf16, DType::f16}) {
+    const Tensor rounded = x.to(half);
+    double largest = 0;
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      largest = std::max(largest, std::abs(rounded.at(i) / x.at(i) - 1));
+    }
+    CHECK(largest <= unit_roundoff(half));
+    CHECK(largest > 0.9 * unit_roundoff(half));
+  }
+}
+
+TEST_CASE("products in mixed precision keep to their bound") {
+  struct Case {
+    std::int64_t m, n, k;
+    MatmulOptions options;
+  };
+  // The last ones are made in parts.
+  for (const auto& [m, n, k, options] :
+       {Case{7, 5, 300, {}}, Case{33, 65, 1, {}}, Case{2, 900, 64, {.transpose_b = true}},
+        Case{1100, 40, 24, {}}, Case{700, 300, 90, {.transpose_b = true}},
+        Case{40, 24, 2500, {.transpose_a = true}}, Case{600, 500, 1300, {.transpose_a = true}}}) {
+    const Tensor a = Tensor::normal(options.transpose_a ? Shape{k, m} : Shape{m, k}, 1);
+    const Tensor b = Tensor::normal(options.transpose_b ? Shape{n, k} : Shape{k, n}, 2);
+    Tape exact(precise({PrecisionKind::full}));
+    const Var left = exact.constant(a);
+    const Var right = exact.constant(b);
+    const Tensor product = cast(matmul(left, right, options), DType::f64).value();
+    const Tensor sizes = matmul(abs(left), abs(right), options).value();
+    for (const DType half : {DType::bf16, DType::f16}) {
+      Tape tape(precise({.half = half}));
+      const Tensor made = matmul(tape.constant(a), tape.constant(b), options).value();
+      const double bound = 3.02 * unit_roundoff(half) + static_cast<double>(k) * 0x1p-24;
+      double worst = 0;
+      for (std::int64_t i = 0; i < made.elements(); ++i) {
+        worst = std::max(worst, std::abs(made.at(i) - product.at(i)) / sizes.at(i));
+      }
+      INFO(m << " " << n << " " << k << " " << name_of(half));
+      CHECK(worst <= bound);
+      CHECK(worst > 0);
+    }
+  }
+}
+
+TEST_CASE("values and gradients have the dtypes that were recorded") {
+  for (const PrecisionKind kind :
+       {PrecisionKind::full, PrecisionKind::single, PrecisionKind::half, PrecisionKind::mixed}) {
+    for (const auto& inner :
+         {lazy(), eager(), eager({.memory_budget = 1 << 20}), hybrid({}, {.nodes = 2})}) {
+      Tape tape(precise({kind}, inner));
+      const Var x = tape.parameter(Tensor::normal({8, 8}, 1));
+      const Var y = matmul(x, x);
+      const Var loss = mean(square(y));
+      INFO(name_of(kind));
+      CHECK(y.value().dtype() == DType::f32);
+      const Gradients gradients = backward(loss);
+      CHECK(gradients.loss().dtype() == DType::f32);
+      CHECK(gradients[x].dtype() == DType::f32);
+      CHECK(gradients.entries()[0].parameter == x);
+      CHECK(std::abs(loss.item() - gradients.loss().item()) < 1e-6);
+      const double largest =
+          kind == PrecisionKind::single || kind == PrecisionKind::full ? 1e-5 : 0.1;
+      Tape plain;
+      const Var p = plain.parameter(x.value());
+      const Gradients exact = backward(mean(square(matmul(p, p))));
+      for (int i = 0; i < 64; ++i) {
+        CHECK(std::abs(gradients[x].at(i) - exact[p].at(i)) < largest);
+      }
+    }
+  }
+}
+
+TEST_CASE("gradients recorded by the user are computed in the precision too") {
+  Tape tape(precise({}));
+  const Var x = tape.parameter(Tensor::normal({8, 8}, 1));
+  const Var y = sum(gelu(matmul(x, x)));
+  const Var dx = gradient(y, x);
+  const Var second = sum(square(dx));
+  const Gradients gradients = backward(second);
+  Tape plain;
+  const Var p = plain.parameter(x.value());
+  const Gradients exact = backward(sum(square(gradient(sum(gelu(matmul(p, p))), p))));
+  double error = 0, largest = 0;
+  for (int i = 0; i < 64; ++i) {
+    error = std::max(error, std::abs(gradients[x].at(i) - exact[p].at(i)));
+    largest = std::max(largest, std::abs(exact[p].at(i)));
+  }
+  CHECK(error < 0.05 * largest);
+  CHECK(error > 0);
+}
+
+TEST_CASE("a run in a precision keeps to its budget, with the same bits at any") {
+  for (const DType half : {DType::bf16, DType::f16}) {
+    const auto run = [&](const RunOptions& options) {
+      Tape tape(precise({.half = half}));
+      const Var loss = perceptron(tape);
+      const Gradients gradients = backward(loss, options);
+      const Report& report = gradients.report();
+      CHECK(report.measured_peak <= report.predicted_peak);
+      CHECK(report.predicted_peak <= options.memory_budget);
+      std::vector<Tensor> tensors{gradients.loss()};
+      for (const auto& entry : gradients) tensors.push_back(entry.gradient);
+      return std::pair(tensors, report.predicted_peak);
+    };
+    const auto [exact, peak] = run({.threads = 1});
+    for (const int threads : {2, 3}) CHECK(equal(exact, run({.threads = threads}).first));
+    CHECK(equal(exact, run({.threads = 1, .fuse = false}).first));
+    Bytes smallest = 0;
+    Tape tape(precise({.half = half}));
+    try {
+      backward(perceptron(tape), {.memory_budget = 1});
+    } catch (const BudgetError& error) {
+      smallest = error.smallest_feasible();
+    }
+    REQUIRE(smallest > 0);
+    CHECK(smallest < peak);
+    for (const Bytes budget : {smallest, (smallest + peak) / 2}) {
+      CHECK(equal(exact, run({.memory_budget = budget, .threads = 2}).first));
+    }
+    tape.clear();
+    CHECK(plan_backward(perceptron(tape), {.memory_budget = smallest}).predicted_peak() <=
+          smallest);
+  }
+}
+
+TEST_CASE("a training loop in a precision plans once, and records its gradient once") {
+  for (const bool fresh : {false, true}) {
+    const auto evaluator = precise({});
+    Tape kept(evaluator);
+    std::vector<double> losses;
+    for (int step = 0; step < 4; ++step) {
+      std::optional<Tape> own;
+      Tape& tape = fresh ? own.emplace(evaluator) : kept;
+      tape.clear();
+      losses.push_back(backward(perceptron(tape)).loss().item());
+    }
+    CHECK(engine_of(evaluator).plans_made() == 1);
+    CHECK((losses[0] == losses[1]) == fresh);  // other elements are dropped after `clear`
+  }
+}
+
+TEST_CASE("masks are the same in every precision") {
+  const auto zeros = [](std::shared_ptr<Evaluator> evaluator) {
+    Tape tape(std::move(evaluator));
+    tape.clear();
+    const Tensor dropped =
+        dropout(matmul(tape.constant(Tensor::ones({32, 4})), tape.constant(Tensor::ones({4, 8}))),
+                0.5)
+            .value();
+    std::vector<bool> result;
+    for (int i = 0; i < 256; ++i) result.push_back(dropped.at(i) == 0);
+    return result;
+  };
+  const auto plain = zeros(lazy());
+  for (const PrecisionKind kind :
+       {PrecisionKind::full, PrecisionKind::single, PrecisionKind::half, PrecisionKind::mixed}) {
+    CHECK(zeros(precise({kind})) == plain);
+  }
+}
+
+TEST_CASE("a tape holds what was asked for last, and the other tape what is present") {
+  const auto evaluator = precise({});
+  Tape tape(evaluator);
+  const Var x = tape.constant(Tensor::normal({8, 8}, 1));
+  const Var y = matmul(x, x);
+  const Var z = exp(y);
+  y.value();
+  CHECK(tape.has_value(y.id()));
+  z.value();
+  CHECK_FALSE(tape.has_value(y.id()));
+  CHECK(tape.has_value(z.id()));
+  const Report report = evaluate(std::vector{y, z}, {.memory_budget = 4096});
+  CHECK(report.measured_peak <= 4096);
+  CHECK_FALSE(tape.has_value(z.id()));
+  CHECK(y.value().dtype() == DType::f32);
+}
+
+TEST_CASE("an operation that fails is taken off, and the tapes stay usable") {
+  const CustomOperation failing({.name = "failing", .forward = [](const CustomCall&) {
+                                   throw std::runtime_error("on purpose");
+                                 }});
+  Tape tape(precise({}, eager()));
+  const Var x = tape.parameter(Tensor::normal({4, 4}, 1));
+  const Var y = matmul(x, x);
+  const std::uint32_t nodes = tape.node_count();
+  CHECK_THROWS_WITH(failing({y}), Contains("on purpose"));
+  CHECK(tape.node_count() == nodes);
+  CHECK_THROWS_AS(matmul(x, tape.constant(Tensor::ones({3, 3}))), ShapeError);
+  const Gradients gradients = backward(sum(y));
+  CHECK(std::isfinite(gradients[x].at(0)));
+  CHECK_THROWS_WITH(backward(y), Contains("one element"));
+}
+
+TEST_CASE("an evaluator given to a tape with nodes computes these too") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({4, 4}, 1));
+  const Var y = sum(matmul(x, x));
+  const double plain = y.item();
+  tape.set_evaluator(precise({}));
+  const double mixed = backward(y).loss().item();
+  CHECK(mixed != plain);
+  CHECK(std::abs(mixed - plain) < 0.1);
+  CHECK(y.item() == mixed);
+  tape.set_evaluator(lazy());
+  CHECK(y.item() == plain);
+}
+
+TEST_CASE("checkpoints and loops run in what they were recorded in") {
+  for (const PrecisionKind kind :
+       {PrecisionKind::full, PrecisionKind::half, PrecisionKind::mixed}) {
+    const auto run = [](std::shared_ptr<Evaluator> evaluator) {
+      Tape tape(std::move(evaluator));
+      const Var x = tape.parameter(Tensor::normal({8, 8}, 1, 0, 0.3));
+      const Var once = checkpoint(
+          [](const Var& in) {
+            CHECK(std::isfinite(in.value().at(0)));  // a look while it is traced
+            return tanh(matmul(in, in));
+          },
+          x);
+      const Var last = scan(once, 5, [&](const Var& state, const StepNumber& step) {
+        return tanh(matmul(state, x)) * (step % 2 == 0 ? 1.0 : 0.5);  // recorded for every step
+      });
+      const Gradients gradients = backward(sum(square(last)));
+      std::vector<Tensor> tensors{gradients.loss(), gradients[x]};
+      return tensors;
+    };
+    const std::vector<Tensor> exact = run(lazy());
+    const std::vector<Tensor> results = run(precise({kind}));
+    const double bound = kind == PrecisionKind::half ? 5e-2 : 1e-5;
+    INFO(name_of(kind));
+    CHECK(std::abs(exact[0].item() - results[0].item()) <= bound * exact[0].item());
+  }
+}
+
+TEST_CASE("a tape that is being traced is not run as a whole") {
+  Tape tape(precise({}));
+  const Var x = tape.parameter(Tensor::ones({2}));
+  const auto region = tape.temporary();
+  const Var y = sum(x);
+  CHECK(y.item() == 2);
+  CHECK_THROWS_AS(backward(y), TapeError);
+}
+
+}  // namespace
+}  // namespace palimpsest
