@@ -14,7 +14,7 @@ namespace {
 /// Lives as long as the node: its attributes own the operation they belong to.
 template <class State>
 struct Owner {
-  using is_of_one_tape = void;  // functions of users may keep counts of rounds themselves
+  using IsOfOneTape = void;  // functions of users may keep counts of rounds themselves
 
   std::shared_ptr<const State> state;
 

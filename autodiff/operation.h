@@ -29,7 +29,7 @@ inline bool same_number(double a, double b) {
 
 /// Attributes with which a node does what depends on more than them.
 template <class T>
-concept OfOneTape = requires { typename T::is_of_one_tape; };
+concept OfOneTape = requires { typename T::IsOfOneTape; };
 
 /// What one node was given beside its inputs (axes, strides, a random key): any value type,
 /// immutable once recorded, shared between copies of the node.
@@ -61,7 +61,7 @@ class Attributes {
     if (empty() || kind_ != other.kind_) return *this == other;
     return kind_->are_in_round(value_.get(), round, other.value_.get());
   }
-  /// False for types with a member `is_of_one_tape`: what a node does with them depends on more.
+  /// False for types with a member `IsOfOneTape`: what a node does with them depends on more.
   bool may_come_again() const { return empty() || kind_->may_come_again; }
 
  private:

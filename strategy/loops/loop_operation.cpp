@@ -11,13 +11,13 @@ namespace palimpsest {
 namespace {
 
 struct LoopAttributes {
-  using is_of_one_tape = void;  // bodies are functions of users
+  using IsOfOneTape = void;  // bodies are functions of users
   std::shared_ptr<const Loop> loop;
   bool operator==(const LoopAttributes&) const = default;
 };
 
 struct GradientAttributes {
-  using is_of_one_tape = void;
+  using IsOfOneTape = void;
   std::shared_ptr<const LoopGradient> gradient;
   bool operator==(const GradientAttributes&) const = default;
 };
