@@ -46,6 +46,7 @@ std::vector<Row> rows() {
   list.push_back({"pooled", {.memory = MemoryHandling::pooled}});
   list.push_back({"standard", {.memory = MemoryHandling::standard}});
   list.push_back({"hybrid", {.mode = ExecutionMode::hybrid}});
+  list.push_back({"mixed", {.precision = Precision{}, .gradient = GradientMode::full}});
   list.push_back({"eager", {.mode = ExecutionMode::eager}});
   return list;
 }
@@ -106,6 +107,7 @@ void claim(const Results& results, Claims& claims) {
   }
   claims.at_most("peak of memory-efficient", 0.35, peak("memory-efficient"), "of training's");
   claims.at_most("peak of inference", 0.15, peak("inference"), "of training's");
+  claims.at_most("peak of mixed precision", 0.55, peak("mixed"), "of training's, in single");
   claims.at_most("two replicas on large layers", 1.1,
                  results.counter("replicas/large", "of_automatic"),
                  "of the time of automatic parallelism");

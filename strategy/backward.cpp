@@ -78,13 +78,16 @@ Var computed_for(EngineEvaluator& evaluator, const Var& loss) {
 }
 
 /// The gradients of a tape that is computed for `tape`, as its own.
-Gradients of_tape(Tape& tape, const Var& loss, const Gradients& computed) {
+Gradients of_tape(Tape& tape, const Var& loss, const Gradients& computed,
+                  const EngineEvaluator& evaluator) {
   const std::vector<Var> parameters = parameters_of(tape);
   std::vector<Gradients::Entry> entries;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     entries.push_back({parameters[i], computed.entries()[i].gradient});
   }
-  return Gradients(loss.value(), std::move(entries), computed.report());
+  Report report = computed.report();
+  report.precision = evaluator.precision();
+  return Gradients(loss.value(), std::move(entries), std::move(report));
 }
 
 }  // namespace
@@ -94,7 +97,7 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
   Tape& tape = loss.tape();
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
   if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
-    return of_tape(tape, loss, backward(computed, options, where));
+    return of_tape(tape, loss, backward(computed, options, where), evaluator);
   }
   Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
@@ -152,7 +155,9 @@ Report evaluate(std::span<const Var> values, const RunOptions& options, Where wh
   EngineEvaluator& evaluator = evaluator_of(tape, "evaluate", where);
   if (const auto computed = evaluator.computed_for(tape, values);
       !computed.empty() && !computed[0].belongs_to(tape)) {
-    return evaluate(computed, options, where);
+    Report report = evaluate(computed, options, where);
+    report.precision = evaluator.precision();
+    return report;
   }
   const RunOptions run = evaluator.prepare(tape, options);
   if (run.memory_budget == unlimited) append_present(tape, targets);

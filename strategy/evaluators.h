@@ -22,6 +22,8 @@ class EngineEvaluator : public Evaluator {
   /// What is computed for values of `tape`: they themselves, or where the evaluator records a tape
   /// of its own, values of that one, in the dtypes of those asked for.
   virtual std::vector<Var> computed_for(Tape& tape, std::span<const Var> values);
+  /// The precision that tapes are computed in; empty where it is the one they are recorded in.
+  virtual std::string precision() const { return {}; }
 
   Engine& engine() { return *engine_; }
   const RunOptions& options() const { return options_; }

@@ -44,6 +44,7 @@ void Optimizer::check(const Gradients& gradients) const {
 }
 
 void Optimizer::step(const Gradients& gradients) {
+  if (gradients.report().overflowed) return;
   const auto entries = gradients.entries();
   if (steps_ == 0) {
     for (const auto& entry : entries) {

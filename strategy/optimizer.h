@@ -17,7 +17,8 @@ namespace palimpsest {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update of every parameter. Throws `ArgumentError` when the parameters are not those of the
+  /// One update of every parameter; none where the report of the gradients says that they
+  /// overflowed. Throws `ArgumentError` when the parameters are not those of the
   /// step before, by number or shape.
   void step(const Gradients& gradients);
   std::int64_t steps() const { return steps_; }

@@ -59,6 +59,16 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
     line("cached") << report.cached << " values of the run before, " << bytes(report.cached_bytes)
                    << " kept\n";
   }
+  if (report.replicas > 1 || report.micro_batches > 1) {
+    line("parts") << report.replicas << " at once, " << report.micro_batches
+                  << " one after the other\n";
+  }
+  if (!report.precision.empty()) {
+    line("precision") << report.precision;
+    if (report.loss_scale != 1) stream << ", loss scaled by " << report.loss_scale;
+    if (report.overflowed) stream << ", overflowed";
+    stream << '\n';
+  }
   line("live bytes") << "predicted " << bytes(report.predicted_live_peak) << ", measured "
                      << bytes(report.measured_live_peak) << '\n';
   line("tape") << bytes(report.tape_metadata);

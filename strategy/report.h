@@ -18,8 +18,12 @@ struct Report {
   std::string planner;
   std::string kernel_level;  ///< of the kernels, with which bits may change: `v4`, `v4+onednn`
   int threads = 1;
-  int replicas = 1;       ///< of the program that ran at once; peaks are of all together
-  int micro_batches = 1;  ///< that each ran one after the other
+  /// Floating values were computed in, as `mixed bf16`; empty: as they were recorded.
+  std::string precision;
+  double loss_scale = 1;    ///< of an `Execution` in mixed f16
+  bool overflowed = false;  ///< then gradients are no numbers, and the step is to be left out
+  int replicas = 1;         ///< of the program that ran at once; peaks are of all together
+  int micro_batches = 1;    ///< that each ran one after the other
   Bytes budget = unlimited;
   MemoryHandling memory = MemoryHandling::minimal_peak;
   std::uint64_t allocations = 0;  ///< times the run took storage from the system, but for its block

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <optional>
 
 #include "strategy/accumulator.h"
 #include "strategy/execution/batch_parts.h"
 #include "strategy/execution/replica.h"
 #include "strategy/parameters.h"
+#include "strategy/precision/loss_scaler.h"
 
 namespace palimpsest {
 namespace {
@@ -57,6 +59,26 @@ struct Execution::State {
         threads(strategy.thread_count()),
         arena(threads) {
     require_valid(strategy);
+    if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
+  }
+
+  /// The loss that is differentiated: for replicas that record at once.
+  Var scaled(const Var& loss) {
+    if (!scaler) return loss;
+    const std::lock_guard lock(scaling);
+    return scaler->scale(loss);
+  }
+
+  /// Gradients, and a loss, that are scaled no more.
+  Gradients finish(const Gradients& sum) {
+    Report report_of_all = take_report();
+    Tensor loss = sum.loss();
+    if (scaler) {
+      report_of_all.loss_scale = scaler->scale();
+      report_of_all.overflowed = !arena.execute([&] { return scaler->unscale(sum); });
+      loss = Tensor::scalar(scaler->loss(), loss.dtype());
+    }
+    return Gradients(std::move(loss), {sum.begin(), sum.end()}, std::move(report_of_all));
   }
 
   /// Makes replicas for parts of a batch and budgets beside so many bytes of sums of gradients.
@@ -163,6 +185,8 @@ struct Execution::State {
   LossReduction reduction;
   int threads;
   tbb::task_arena arena;
+  std::optional<LossScaler> scaler;
+  std::mutex scaling;
   std::vector<Replica> replicas;
   Bytes share_of_replicas = 0;
   int parts = 1;
@@ -201,7 +225,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       Tape& tape = replica.tape(micro_batch, part);
       const Var made = record(loss, tape, parameters, tensors);
       if (state.parts > 1) require_all_given(tape, parameters);
-      of_parts[r] = replica.differentiate(made);
+      of_parts[r] = replica.differentiate(state.scaled(made));
     });
     if (state.parts == 1) break;
     state.arena.execute([&] {
@@ -213,7 +237,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.parts == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  return Gradients(sum.loss(), {sum.begin(), sum.end()}, state.take_report());
+  return state.finish(sum);
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,

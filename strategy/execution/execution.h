@@ -43,10 +43,15 @@ class Execution {
   /// tensors given are the parameters of the tape, whose `Var`s are there until the next call. The
   /// report adds up what replicas and parts took, peaks of replicas and counts of all; its steps
   /// and loops are those of one part. Peaks of a lazy mode are predicted; what other modes compute
-  /// while they record is not, and measured. Throws what the model throws, `ShapeError` for a loss
-  /// of more than one element, `ArgumentError` for a strategy without gradients and, like
-  /// `ShapeError`, for a batch that cannot be cut; `BudgetError`, in a lazy mode before a replica
-  /// computes anything.
+  /// while they record is not, and measured.
+  ///
+  /// In mixed f16 the loss that is differentiated is scaled, as `LossScaler` does with the options
+  /// it has by default; the gradients and the loss returned are not. Where gradients overflow, as
+  /// the report says, the step is to be left out: an `Optimizer` does that.
+  ///
+  /// Throws what the model throws, `ShapeError` for a loss of more than one element,
+  /// `ArgumentError` for a strategy without gradients and, like `ShapeError`, for a batch that
+  /// cannot be cut; `BudgetError`, in a lazy mode before a replica computes anything.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch);
 

@@ -84,6 +84,20 @@ void require_checkpoints(const ExecutionStrategy& s) {
   if (!s.checkpoint_planner.empty()) planner_named(s.checkpoint_planner);
 }
 
+void require_precision(const ExecutionStrategy& s) {
+  if (!s.precision) return;
+  const Precision& precision = *s.precision;
+  if (!is_half(precision.half)) {
+    refuse("precision.half is " + std::string(name_of(precision.half)) + "; give bf16 or f16");
+  }
+  if (!is_half(precision.narrow()) && precision.half != Precision{}.half) {
+    refuse("precision.half has no use in " + precision.summary() + " precision");
+  }
+  if (precision.needs_scaling() && s.anomaly && s.gradient != GradientMode::none) {
+    refuse("scaled losses overflow f16 now and then, which anomaly makes an error; choose bf16");
+  }
+}
+
 void require_modes(const ExecutionStrategy& s) {
   if (s.gradient == GradientMode::none && s.accumulation > 1) {
     refuse("accumulation has no use without gradients");
@@ -113,6 +127,7 @@ void require_modes(const ExecutionStrategy& s) {
 void require_valid(const ExecutionStrategy& strategy) {
   require_numbers(strategy);
   require_checkpoints(strategy);
+  require_precision(strategy);
   require_modes(strategy);
 }
 
@@ -148,6 +163,7 @@ std::string ExecutionStrategy::summary() const {
   if (mode == ExecutionMode::hybrid && stage != StageLimits{}) {
     add("stages of " + std::to_string(stage.nodes) + " nodes or " + format_bytes(stage.bytes));
   }
+  if (precision) add("in " + precision->summary());
   if (gradient == GradientMode::none) add("no gradients");
   if (gradient == GradientMode::full) add("nothing computed again");
   if (gradient == GradientMode::checkpointed) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "strategy/evaluators.h"
+#include "strategy/precision/precision.h"
 
 namespace palimpsest {
 
@@ -42,6 +43,10 @@ std::string_view name_of(ParallelMode mode);
 struct ExecutionStrategy {
   ExecutionMode mode = ExecutionMode::lazy;
   StageLimits stage = {};  ///< of a hybrid mode
+
+  /// Floating values are computed in; as they are recorded when empty. In mixed f16 losses are
+  /// scaled (see `Execution::gradients`).
+  std::optional<Precision> precision = {};
 
   GradientMode gradient = GradientMode::automatic;
   // How gradients are checkpointed: one of these.

@@ -8,7 +8,8 @@
 namespace palimpsest {
 namespace {
 
-std::shared_ptr<Evaluator> evaluator_for(const ExecutionStrategy& strategy, RunOptions options) {
+std::shared_ptr<Evaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
+                                             RunOptions options) {
   options.planner = nullptr;  // which is for gradients
   switch (strategy.mode) {
     case ExecutionMode::lazy:
@@ -21,10 +22,11 @@ std::shared_ptr<Evaluator> evaluator_for(const ExecutionStrategy& strategy, RunO
   throw InternalError("an execution mode has no evaluator");
 }
 
-void drop_all(Tape& tape) {
-  std::vector<ValueId> present;
-  append_present(tape, present);
-  for (const ValueId value : present) tape.drop(value);
+std::shared_ptr<EngineEvaluator> evaluator_for(const ExecutionStrategy& strategy,
+                                               RunOptions options) {
+  std::shared_ptr<Evaluator> evaluator = evaluator_in_mode(strategy, std::move(options));
+  if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
+  return std::static_pointer_cast<EngineEvaluator>(evaluator);
 }
 
 Bytes bytes_of(const Tape& tape) {
@@ -40,8 +42,7 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
       has_fraction_(strategy.checkpoint_fraction.has_value()),
       computes_while_recording_(strategy.mode != ExecutionMode::lazy),
       evaluator_(evaluator_for(strategy, options_)) {
-  auto& engine = static_cast<EngineEvaluator&>(*evaluator_).engine();
-  engine.set_free_memory([count] { return free_memory() / count; });
+  evaluator_->engine().set_free_memory([count] { return free_memory() / count; });
 }
 
 Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part) {
@@ -50,9 +51,7 @@ Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part) {
     tape->set_seed(tape->seed() + static_cast<std::uint64_t>(part));
   }
   tape->clear();
-  if (computes_while_recording_) {
-    static_cast<EngineEvaluator&>(*evaluator_).engine().meter().reset_peaks();
-  }
+  if (computes_while_recording_) evaluator_->engine().meter().reset_peaks();
   return *tape;
 }
 
@@ -62,9 +61,18 @@ Tape& Replica::tape(int micro_batch, int part) {
   return cleared(tapes_[index], part);
 }
 
+void Replica::drop_all(const Var& made) {
+  const Var computed = evaluator_->computed_for(made.tape(), {&made, 1})[0];
+  for (Tape* const tape : {&made.tape(), &computed.tape()}) {
+    std::vector<ValueId> present;
+    append_present(*tape, present);
+    for (const ValueId value : present) tape->drop(value);
+  }
+}
+
 Gradients Replica::differentiate(const Var& loss) {
   Gradients gradients = has_fraction_ ? within_fraction(loss) : backward(loss, options_);
-  drop_all(loss.tape());
+  drop_all(loss);
   note(gradients.report());
   return gradients;
 }
@@ -74,7 +82,7 @@ Tensor Replica::evaluate(const Var& value) {
   options.planner = nullptr;
   Report report = palimpsest::evaluate({&value, 1}, options);
   Tensor tensor = value.value();
-  drop_all(value.tape());
+  drop_all(value);
   note(std::move(report));
   return tensor;
 }
@@ -82,25 +90,34 @@ Tensor Replica::evaluate(const Var& value) {
 Gradients Replica::within_fraction(const Var& loss) {
   const std::uint32_t nodes = loss.tape().node_count();
   const Bytes bytes = bytes_of(loss.tape());
-  const auto in_least = [&] {
-    RunOptions options = options_;
-    options.planner = nullptr;
+  if (!least_ || least_->nodes != nodes || least_->bytes != bytes) {
+    try {
+      return backward(loss, options_);
+    } catch (const BudgetError& error) {
+      least_ = {nodes, bytes, error.smallest_feasible()};
+    }
+  }
+  RunOptions options = options_;
+  options.planner = nullptr;
+  for (;;) {
     options.memory_budget = std::min(least_->budget, options_.memory_budget);
-    return backward(loss, options);
-  };
-  if (least_ && least_->nodes == nodes && least_->bytes == bytes) return in_least();
-  try {
-    return backward(loss, options_);
-  } catch (const BudgetError& error) {
-    least_ = {nodes, bytes, error.smallest_feasible()};
-    return in_least();
+    try {
+      return backward(loss, options);
+    } catch (const BudgetError& error) {
+      // A hybrid tape is planned otherwise once it has a budget, which may take some more bytes.
+      if (error.smallest_feasible() <= options.memory_budget ||
+          options.memory_budget == options_.memory_budget) {
+        throw;
+      }
+      least_->budget = error.smallest_feasible();
+    }
   }
 }
 
 void Replica::note(Report of_part) {
   if (computes_while_recording_) {
     // What was computed while the tape was recorded, which no plan predicts.
-    const Meter& meter = static_cast<EngineEvaluator&>(*evaluator_).engine().meter();
+    const Meter& meter = evaluator_->engine().meter();
     for (Bytes* peak : {&of_part.measured_peak, &of_part.predicted_peak,
                         &of_part.measured_live_peak, &of_part.predicted_live_peak}) {
       *peak = std::max(*peak, meter.peak());

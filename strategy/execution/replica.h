@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategy/backward.h"
+#include "strategy/evaluators.h"
 #include "strategy/execution/execution_strategy.h"
 
 namespace palimpsest {
@@ -32,13 +33,15 @@ class Replica {
 
  private:
   Tape& cleared(std::unique_ptr<Tape>& tape, int part);
+  /// From the tape of a value that was made, and from the one that is computed in its place.
+  void drop_all(const Var& made);
   Gradients within_fraction(const Var& loss);
   void note(Report of_part);
 
   RunOptions options_;
   bool has_fraction_;
   bool computes_while_recording_;
-  std::shared_ptr<Evaluator> evaluator_;
+  std::shared_ptr<EngineEvaluator> evaluator_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::unique_ptr<Tape> for_values_;
   Report report_;

@@ -29,13 +29,24 @@ StageLimits read_stage(const JsonValue& value) {
   return limits;
 }
 
+Precision read_precision(const JsonValue& value) {
+  static constexpr const char* keys[] = {"kind", "half"};
+  value.require_members(keys);
+  Precision precision;
+  using enum PrecisionKind;
+  if (value.has("kind")) precision.kind = value.at("kind").word({full, single, half, mixed});
+  if (value.has("half")) precision.half = value.at("half").word({DType::bf16, DType::f16});
+  return precision;
+}
+
 }  // namespace
 
 ExecutionStrategy read_strategy(const std::string& path) {
-  const JsonFile file(path, "read_strategy", format,
-                      {"mode", "stage", "gradient", "checkpoint_interval", "checkpoint_fraction",
-                       "checkpoint_planner", "accumulation", "memory", "memory_budget",
-                       "parallelism", "workers", "threads", "fusion", "profiling", "anomaly"});
+  const JsonFile file(
+      path, "read_strategy", format,
+      {"mode", "stage", "precision", "gradient", "checkpoint_interval", "checkpoint_fraction",
+       "checkpoint_planner", "accumulation", "memory", "memory_budget", "parallelism", "workers",
+       "threads", "fusion", "profiling", "anomaly"});
   const JsonValue root = file.root();
   ExecutionStrategy read;
   const auto given = [&](const char* key, auto set) {
@@ -44,6 +55,7 @@ ExecutionStrategy read_strategy(const std::string& path) {
   using enum ExecutionMode;
   given("mode", [&](const JsonValue& value) { read.mode = value.word({lazy, eager, hybrid}); });
   given("stage", [&](const JsonValue& value) { read.stage = read_stage(value); });
+  given("precision", [&](const JsonValue& value) { read.precision = read_precision(value); });
   given("gradient", [&](const JsonValue& value) {
     using enum GradientMode;
     read.gradient = value.word({none, automatic, full, checkpointed});
@@ -87,6 +99,10 @@ void write_strategy(const ExecutionStrategy& strategy, const std::string& path) 
   set("mode", name_of(strategy.mode), name_of(usual.mode));
   if (strategy.stage != usual.stage) {
     json["stage"] = {{"nodes", strategy.stage.nodes}, {"bytes", strategy.stage.bytes}};
+  }
+  if (strategy.precision) {
+    json["precision"] = {{"kind", name_of(strategy.precision->kind)},
+                         {"half", name_of(strategy.precision->half)}};
   }
   set("gradient", name_of(strategy.gradient), name_of(usual.gradient));
   if (strategy.checkpoint_interval) json["checkpoint_interval"] = *strategy.checkpoint_interval;

@@ -19,6 +19,7 @@ class PreciseEvaluator final : public EngineEvaluator {
   void compute(Tape& tape, std::uint32_t value) override;
   void on_clear(Tape& tape) noexcept override;
   std::vector<Var> computed_for(Tape& tape, std::span<const Var> values) override;
+  std::string precision() const override { return precision_.summary(); }
 
  private:
   /// What is computed for one tape.

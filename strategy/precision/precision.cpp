@@ -39,6 +39,14 @@ DType Precision::wide() const {
   return kind == PrecisionKind::half ? half : DType::f32;
 }
 
+bool Precision::needs_scaling() const { return kind == PrecisionKind::mixed && half == DType::f16; }
+
+std::string Precision::summary() const {
+  std::string text(name_of(kind));
+  if (is_half(narrow())) text.append(" ").append(name_of(half));
+  return text;
+}
+
 DType Precision::narrow() const { return kind == PrecisionKind::mixed ? half : wide(); }
 
 }  // namespace palimpsest

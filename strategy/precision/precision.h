@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "autodiff/dtype.h"
@@ -33,6 +34,13 @@ struct Precision {
   DType wide() const;
   /// The dtype of products; but in mixed precision that is the wide one.
   DType narrow() const;
+  /// Whether losses are to be scaled (see `LossScaler`): in mixed f16. Where everything is f16, so
+  /// would be the scale and the scaled loss, which then soon are infinite.
+  bool needs_scaling() const;
+  /// `mixed bf16`, and so on.
+  std::string summary() const;
+
+  bool operator==(const Precision&) const = default;
 };
 
 /// An evaluator that computes tapes in another precision than they are recorded in: whatever is

@@ -58,6 +58,10 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no use without gradients");
   check_refused({.workers = 2}, "workers need parallelism = data_parallel");
   check_refused({.parallelism = ParallelMode::none, .threads = 2}, "one thread");
+  check_refused({.precision = Precision{.half = DType::f32}}, "precision.half is f32");
+  check_refused({.precision = Precision{PrecisionKind::single, DType::f16}},
+                "precision.half has no use in single precision");
+  check_refused({.precision = Precision{.half = DType::f16}, .anomaly = true}, "overflow f16");
   CHECK_THROWS_WITH(
       require_valid({.gradient = GradientMode::checkpointed, .checkpoint_planner = "best"}),
       Contains("best"));
@@ -67,6 +71,7 @@ TEST_CASE("strategies: a line says what is not as by default") {
   std::ostringstream stream;
   stream << ExecutionStrategy{.mode = ExecutionMode::hybrid,
                               .stage = {.nodes = 10},
+                              .precision = Precision{.half = DType::f16},
                               .gradient = GradientMode::checkpointed,
                               .checkpoint_interval = 8,
                               .accumulation = 4,
@@ -78,8 +83,8 @@ TEST_CASE("strategies: a line says what is not as by default") {
                               .fusion = false,
                               .profiling = true};
   for (const char* part :
-       {"hybrid", "10 nodes", "every 8 nodes", "4 micro-batches", "pooled memory", "within 256 MiB",
-        "2 replicas", "4 threads", "no fusion", "profiled"}) {
+       {"hybrid", "10 nodes", "in mixed f16", "every 8 nodes", "4 micro-batches", "pooled memory",
+        "within 256 MiB", "2 replicas", "4 threads", "no fusion", "profiled"}) {
     CHECK_THAT(stream.str(), Contains(part));
   }
   CHECK(ExecutionStrategy{}.summary() == "lazy");

@@ -305,6 +305,40 @@ TEST_CASE("execution: trains, and optimizers take its gradients") {
   CHECK(last < first / 3);
 }
 
+TEST_CASE("execution: mixed precision scales losses, and leaves steps out that overflow") {
+  Network network;
+  for (Tensor& each : network.parameters) each = each.to(DType::f32);
+  for (Tensor& each : network.batch) each = each.to(DType::f32);
+  network.is_sum = true;
+  const ModelFunction large = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    return 4.0 * network.loss()(tape, p, b);
+  };
+  for (const int parts : {1, 3}) {
+    Execution execution(
+        {.precision = Precision{PrecisionKind::mixed, DType::f16}, .accumulation = parts},
+        LossReduction::sum);
+    const auto optimizer = sgd({.learning_rate = 1e-4});
+    int overflows = 0;
+    double first = 0;
+    double last = 0;
+    for (int step = 0; step < 40; ++step) {
+      const Tensor before = network.parameters[0].clone();
+      const Gradients g = execution.gradients(large, network.parameters, network.batch);
+      CHECK(g.report().precision == "mixed f16");
+      CHECK(g.report().loss_scale == 0x1p16 / std::pow(2, overflows));
+      CHECK(g.loss().item() < 1'000);
+      optimizer->step(g);
+      (step == 0 ? first : last) = g.loss().item();
+      CHECK(g.report().overflowed == same_bits(before, network.parameters[0]));
+      overflows += g.report().overflowed ? 1 : 0;
+    }
+    CHECK(overflows > 0);
+    CHECK(overflows < 10);
+    CHECK(optimizer->steps() == 40 - overflows);
+    CHECK(last < first);
+  }
+}
+
 TEST_CASE("execution: memory is kept from step to step") {
   const Network network;
   Execution execution({.accumulation = 2, .memory = MemoryHandling::pooled});

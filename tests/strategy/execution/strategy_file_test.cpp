@@ -21,6 +21,13 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     if (s.mode == ExecutionMode::hybrid) {
       s.stage = {*rc::gen::inRange(1u, 100u), *rc::gen::inRange<Bytes>(1, 1'000'000)};
     }
+    if (*rc::gen::arbitrary<bool>()) {
+      using enum PrecisionKind;
+      s.precision = Precision{*rc::gen::element(full, single, half, mixed)};
+      if (is_half(s.precision->narrow()) && *rc::gen::arbitrary<bool>()) {
+        s.precision->half = DType::f16;
+      }
+    }
     s.gradient = *rc::gen::element(GradientMode::none, GradientMode::automatic, GradientMode::full,
                                    GradientMode::checkpointed);
     if (*rc::gen::arbitrary<bool>()) s.memory_budget = *rc::gen::inRange<Bytes>(0, 1'000'000);
@@ -50,7 +57,8 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     if (s.parallelism != ParallelMode::none) s.threads = *rc::gen::inRange(0, 9);
     s.fusion = *rc::gen::arbitrary<bool>();
     s.profiling = *rc::gen::arbitrary<bool>();
-    s.anomaly = *rc::gen::arbitrary<bool>();
+    const bool is_scaled = s.precision && s.precision->needs_scaling();
+    s.anomaly = !is_scaled && *rc::gen::arbitrary<bool>();
     write_strategy(s, file.path());
     RC_ASSERT(read_strategy(file.path()) == s);
   }));
@@ -72,6 +80,9 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("stage":{"steps":1})"), "stage: \"steps\" is unknown"},
       {with(R"("stage":{"nodes":5})"), "stage needs mode = hybrid"},
       {with(R"("gradient":"checkpointed")"), "needs one of"},
+      {with(R"("precision":"mixed")"), "precision: "},
+      {with(R"("precision":{"kind":"double"})"), "precision.kind: \"double\" is unknown"},
+      {with(R"("precision":{"half":"f32"})"), "precision.half: \"f32\" is unknown"},
       {with(R"("gradient":"some")"), "gradient: \"some\""},
       {with(R"("checkpoint_fraction":"half")"), "checkpoint_fraction: this string is not a number"},
       {with(R"("gradient":"checkpointed","checkpoint_fraction":2)"), "checkpoint_fraction is 2"},

@@ -1,0 +1,147 @@
+// Every valid combination of modes, gradients, precisions, memory and parallelism, on three models.
+#include <oneapi/tbb/global_control.h>
+
+#include <algorithm>
+#include <map>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/execution/models.h"
+
+namespace palimpsest {
+namespace {
+
+struct Found {
+  double loss = 0;
+  std::vector<Tensor> gradients;
+  Report report;
+};
+
+/// The second of two steps, so that plans and memory are those that were kept, or the first
+/// without an overflow.
+Found run(const SmallModel& model, const ExecutionStrategy& strategy) {
+  Execution execution(strategy);
+  Found found;
+  for (int step = 0; step < 2 || (found.report.overflowed && step < 20); ++step) {
+    const Gradients g = execution.gradients(model.loss, model.parameters, model.batch);
+    found = {g.loss().item(), {}, g.report()};
+    for (const Gradients::Entry& entry : g) found.gradients.push_back(entry.gradient.clone());
+  }
+  return found;
+}
+
+bool is_valid(const ExecutionStrategy& strategy) {
+  try {
+    require_valid(strategy);
+    return true;
+  } catch (const ArgumentError&) {
+    return false;
+  }
+}
+
+std::vector<ExecutionStrategy> gradients_of(const ExecutionStrategy& base) {
+  std::vector<ExecutionStrategy> list(5, base);
+  list[1].gradient = GradientMode::full;
+  for (int i = 2; i < 5; ++i)
+    list[static_cast<std::size_t>(i)].gradient = GradientMode::checkpointed;
+  list[2].checkpoint_interval = 3;
+  list[3].checkpoint_fraction = 0.4;
+  list[4].checkpoint_planner = "square_root";
+  return list;
+}
+
+/// All that are valid in one precision.
+std::vector<ExecutionStrategy> strategies_in(const std::optional<Precision>& precision) {
+  std::vector<ExecutionStrategy> list;
+  for (const ExecutionMode mode :
+       {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
+    for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,
+                                        MemoryHandling::standard, MemoryHandling::cached}) {
+      for (const ParallelMode parallelism :
+           {ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel}) {
+        ExecutionStrategy base{
+            .mode = mode, .precision = precision, .memory = memory, .parallelism = parallelism};
+        if (mode == ExecutionMode::hybrid) base.stage.nodes = 5;
+        if (parallelism == ParallelMode::data_parallel) base.workers = 2;
+        std::ranges::copy_if(gradients_of(base), std::back_inserter(list), is_valid);
+      }
+    }
+  }
+  return list;
+}
+
+/// Largest difference over all gradients, relative to the largest element of its own.
+double difference(const Found& a, const Found& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+    double largest = 0;
+    double apart = 0;
+    for (std::int64_t k = 0; k < a.gradients[i].elements(); ++k) {
+      largest = std::max(largest, std::abs(b.gradients[i].at(k)));
+      apart = std::max(apart, std::abs(a.gradients[i].at(k) - b.gradients[i].at(k)));
+    }
+    most = std::max(most, apart / largest);
+  }
+  return most;
+}
+
+struct InPrecision {
+  std::optional<Precision> precision;
+  double tolerance;  ///< of gradients, against f64
+};
+
+const InPrecision precisions[] = {
+    {std::nullopt, 1e-5},
+    {Precision{PrecisionKind::full}, 1e-6},
+    {Precision{PrecisionKind::single}, 1e-5},
+    {Precision{PrecisionKind::half, DType::bf16}, 0.06},
+    {Precision{PrecisionKind::half, DType::f16}, 0.01},
+    {Precision{PrecisionKind::mixed, DType::bf16}, 0.04},
+    {Precision{PrecisionKind::mixed, DType::f16}, 0.006},
+};
+
+struct TwoThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 2};
+};
+
+void check_model(const SmallModel& model) {
+  const Found exact = run(model, {.precision = Precision{PrecisionKind::full}});
+  for (const auto& [precision, tolerance] : precisions) {
+    const Found whole = run(model, {.precision = precision});
+    CAPTURE(model.name, whole.report.precision);
+    CHECK(std::abs(whole.loss - exact.loss) <= tolerance * std::abs(exact.loss));
+    CHECK(difference(whole, exact) <= tolerance);
+    // In parts the sums are others, but the same for all that have as many.
+    const Found halves = run(model, {.precision = precision, .accumulation = 2});
+    CHECK(difference(halves, exact) <= tolerance);
+    for (const ExecutionStrategy& strategy : strategies_in(precision)) {
+      const bool is_cut = strategy.parallelism == ParallelMode::data_parallel;
+      const Found& expected = is_cut ? halves : whole;
+      CAPTURE(strategy.summary());
+      const Found found = run(model, strategy);
+      CHECK(found.loss == expected.loss);
+      REQUIRE(found.gradients.size() == expected.gradients.size());
+      for (std::size_t i = 0; i < found.gradients.size(); ++i) {
+        CHECK(same_bits(found.gradients[i], expected.gradients[i]));
+      }
+      CHECK_FALSE(found.report.overflowed);
+      CHECK(found.report.measured_peak <= found.report.predicted_peak);
+      CHECK(found.report.memory == strategy.memory);
+      CHECK(found.report.precision == (precision ? precision->summary() : ""));
+      CHECK(found.report.replicas == (is_cut ? 2 : 1));
+      CHECK(found.report.threads == (strategy.parallelism == ParallelMode::none ? 1 : 2));
+    }
+  }
+}
+
+TEST_CASE("matrix: no combination that is valid is left out") {
+  // Of 3 modes and 5 ways to gradients: eager refuses the three that plan, hybrid refuses full.
+  CHECK(strategies_in({}).size() == std::size_t{(5 + 2 + 4) * 4 * 3});
+}
+
+TEST_CASE_METHOD(TwoThreads, "matrix: perceptron") { check_model(perceptron()); }
+TEST_CASE_METHOD(TwoThreads, "matrix: transformer") { check_model(small_transformer()); }
+TEST_CASE_METHOD(TwoThreads, "matrix: heat") { check_model(heat()); }
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "palimpsest.h"
+
+namespace palimpsest {
+
+/// A model in f32 whose loss is a mean over the examples of its batch.
+struct SmallModel {
+  std::string name;
+  std::vector<Tensor> parameters;
+  std::vector<Tensor> batch;
+  ModelFunction loss;
+};
+
+/// Two layers on random data.
+inline SmallModel perceptron() {
+  return {"perceptron",
+          {Tensor::normal({10, 16}, 1, 0, 0.3), Tensor::normal({16}, 2, 0, 0.1),
+           Tensor::normal({16, 3}, 3, 0, 0.3)},
+          {Tensor::uniform({6, 10}, 4, -1, 1), Tensor::uniform({6, 3}, 5, -1, 1)},
+          [](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+            Var y;
+            {
+              const auto scope = tape.scope("hidden");
+              y = tanh(matmul(batch[0], p[0]) + p[1]);
+            }
+            const auto scope = tape.scope("out");
+            const Var error = matmul(y, p[2]) - batch[1];
+            return mean(error * error);
+          }};
+}
+
+/// A block of attention and a layer behind it that predict tokens from those before, with one
+/// table of tokens at both ends.
+inline SmallModel small_transformer() {
+  constexpr std::int64_t width = 8;
+  constexpr std::int64_t tokens = 7;
+  constexpr std::int64_t context = 5;
+  const Tensor text({6, context + 1}, DType::i32);
+  std::int32_t token = 1;
+  for (std::int32_t& each : text.data<std::int32_t>()) {
+    token = (3 * token + 2) % static_cast<std::int32_t>(tokens);
+    each = token;
+  }
+  std::vector<Tensor> parameters{Tensor::normal({tokens, width}, 1, 0, 0.5), Tensor::ones({width}),
+                                 Tensor::zeros({width})};
+  for (std::uint64_t k = 0; k < 5; ++k) {
+    parameters.push_back(Tensor::normal({width, width}, 10 + k, 0, 0.35));
+  }
+  return {"transformer",
+          parameters,
+          {text},
+          [](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+            const Var in = slice(batch[0], 1, {.stop = context});
+            Var x = embedding(p[0], in);
+            {
+              const auto scope = tape.scope("attention");
+              const AttentionParameters projections{p[3], p[4], p[5], p[6]};
+              x = x +
+                  multi_head_attention(layer_norm(x, p[1], p[2]), projections, 2, {.causal = true});
+            }
+            {
+              const auto scope = tape.scope("layer");
+              x = x + gelu(matmul(x, p[7]));
+            }
+            return cross_entropy(matmul(x, transpose(p[0])), slice(batch[0], 1, {.start = 1}));
+          }};
+}
+
+/// Steps of heat on a ring, with the conductivity of every cell to be found.
+inline SmallModel heat() {
+  constexpr std::int64_t cells = 24;
+  return {"heat",
+          {Tensor::uniform({cells}, 1, 0.1, 0.3)},
+          {Tensor::uniform({6, cells}, 2, 0, 1), Tensor::uniform({6, cells}, 3, 0, 1)},
+          [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+            Var u = batch[0];
+            for (int step = 0; step < 8; ++step) {
+              u = u + p[0] * (roll(u, 1, 1) - 2.0 * u + roll(u, -1, 1));
+            }
+            const Var error = u - batch[1];
+            return mean(error * error);
+          }};
+}
+
+}  // namespace palimpsest
