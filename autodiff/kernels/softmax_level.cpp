@@ -1,5 +1,7 @@
 #include <Eigen/Core>
 
+#include <cmath>
+
 #include "autodiff/kernels/level.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "autodiff/operations/recurrent.h"
 
 #include "autodiff/gradient.h"

@@ -1,6 +1,7 @@
 #include "checkpoint/planners/live_set_search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "checkpoint/liveness.h"
 #include "checkpoint/plan.h"

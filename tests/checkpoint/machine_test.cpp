@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "checkpoint/machine.h"
 
 #include "checkpoint/tape_graph.h"

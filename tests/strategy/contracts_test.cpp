@@ -7,6 +7,7 @@
 #include <rapidcheck/catch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "strategy/evaluators.h"

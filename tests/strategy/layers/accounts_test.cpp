@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cmath>
 
 #include "autodiff/custom.h"
 #include "tests/catch.h"

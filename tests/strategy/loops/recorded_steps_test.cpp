@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
