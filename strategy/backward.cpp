@@ -120,16 +120,59 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
   return Gradients(loss.value(), std::move(entries), std::move(report));
 }
 
-Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
-  if (!loss.defined()) throw_foreign(loss, "backward", where);
-  Tape& tape = loss.tape();
-  EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
-  if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
-    return plan_backward(computed, options, where);
+namespace {
+
+/// `ask(engine, tape, recorded, options)` of what `backward` would run.
+template <class Ask>
+auto ask_of_backward(Var loss, const RunOptions& options, const char* operation, const Where& where,
+                     Ask ask) {
+  if (!loss.defined()) throw_foreign(loss, operation, where);
+  EngineEvaluator* evaluator = &evaluator_of(loss.tape(), operation, where);
+  if (const Var computed = computed_for(*evaluator, loss); !computed.belongs_to(loss.tape())) {
+    loss = computed;
+    evaluator = &evaluator_of(loss.tape(), operation, where);
   }
-  const RunOptions run = evaluator.prepare(tape, options);
+  Tape& tape = loss.tape();
+  const RunOptions run = evaluator->prepare(tape, options);
   const Recorded recorded(loss, run, where);
-  return evaluator.engine().plan(tape, recorded.targets, recorded.backward_begins, run);
+  return ask(evaluator->engine(), tape, recorded, run);
+}
+
+/// `ask(engine, tape, targets, options)` of what `evaluate` would run.
+template <class Ask>
+auto ask_of_values(std::span<const Var> values, const RunOptions& options, const char* operation,
+                   const Where& where, Ask ask) {
+  Tape* tape = &common_tape(values, operation, where);
+  EngineEvaluator* evaluator = &evaluator_of(*tape, operation, where);
+  const std::vector<Var> computed = evaluator->computed_for(*tape, values);
+  if (!computed.empty() && !computed[0].belongs_to(*tape)) {
+    tape = &computed[0].tape();
+    evaluator = &evaluator_of(*tape, operation, where);
+  }
+  std::vector<ValueId> targets;
+  for (const Var& value : computed) targets.push_back(value.id());
+  const RunOptions run = evaluator->prepare(*tape, options);
+  if (run.memory_budget == unlimited) append_present(*tape, targets);
+  return ask(evaluator->engine(), *tape, targets, run);
+}
+
+}  // namespace
+
+Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
+  return ask_of_backward(
+      loss, options, "plan_backward", where,
+      [](Engine& engine, Tape& tape, const Recorded& recorded, const RunOptions& run) {
+        return engine.plan(tape, recorded.targets, recorded.backward_begins, run);
+      });
+}
+
+Forecast forecast_backward(const Var& loss, const RunOptions& options, const Rates& rates,
+                           Where where) {
+  return ask_of_backward(
+      loss, options, "forecast_backward", where,
+      [&](Engine& engine, Tape& tape, const Recorded& recorded, const RunOptions& run) {
+        return engine.forecast(tape, recorded.targets, recorded.backward_begins, run, rates);
+      });
 }
 
 void write_graph(const Var& loss, const std::string& path, Where where) {
@@ -149,19 +192,22 @@ void write_graph(const Var& loss, const std::string& path, Where where) {
 }
 
 Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {
-  Tape& tape = common_tape(values, "evaluate", where);
-  std::vector<ValueId> targets;
-  for (const Var& value : values) targets.push_back(value.id());
-  EngineEvaluator& evaluator = evaluator_of(tape, "evaluate", where);
-  if (const auto computed = evaluator.computed_for(tape, values);
-      !computed.empty() && !computed[0].belongs_to(tape)) {
-    Report report = evaluate(computed, options, where);
-    report.precision = evaluator.precision();
-    return report;
-  }
-  const RunOptions run = evaluator.prepare(tape, options);
-  if (run.memory_budget == unlimited) append_present(tape, targets);
-  return evaluator.engine().evaluate(tape, targets, run);
+  EngineEvaluator& asked = evaluator_of(common_tape(values, "evaluate", where), "evaluate", where);
+  Report report =
+      ask_of_values(values, options, "evaluate", where,
+                    [](Engine& engine, Tape& tape, std::span<const ValueId> targets,
+                       const RunOptions& run) { return engine.evaluate(tape, targets, run); });
+  report.precision = asked.precision();
+  return report;
+}
+
+Forecast forecast_values(std::span<const Var> values, const RunOptions& options, const Rates& rates,
+                         Where where) {
+  return ask_of_values(
+      values, options, "forecast_values", where,
+      [&](Engine& engine, Tape& tape, std::span<const ValueId> targets, const RunOptions& run) {
+        return engine.forecast(tape, targets, tape.node_count(), run, rates);
+      });
 }
 
 }  // namespace palimpsest

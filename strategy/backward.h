@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autodiff/var.h"
+#include "strategy/forecast.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
 
@@ -51,6 +52,10 @@ Gradients backward(const Var& loss, const RunOptions& options = {}, Where where 
 /// `RunOptions::planner`), without running anything.
 Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
+/// What `backward` would take by the rates given, without running anything.
+Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, const Rates& rates = {},
+                           Where where = Where::current());
+
 /// Writes the graph that `backward` would plan, on a tape that has computed nothing, to a file for
 /// `palimpsest-plan` (see checkpoint/graph_file.h). Throws `FileError`, and `ShapeError` unless the
 /// loss has one element.
@@ -60,5 +65,9 @@ void write_graph(const Var& loss, const std::string& path, Where where = Where::
 /// as long as no run with a budget forces them out.
 Report evaluate(std::span<const Var> values, const RunOptions& options = {},
                 Where where = Where::current());
+
+/// What `evaluate` would take by the rates given, without running anything.
+Forecast forecast_values(std::span<const Var> values, const RunOptions& options = {},
+                         const Rates& rates = {}, Where where = Where::current());
 
 }  // namespace palimpsest

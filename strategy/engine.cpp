@@ -117,6 +117,31 @@ struct Engine::State {
   Report run(Tape& tape, const Found& found, const Stopwatch& planning, int thread_count,
              const RunOptions& options, std::uint32_t round = 0);
 
+  /// `use(planned, request)` of what a run would follow, while loops have their memory for it.
+  template <class Use>
+  auto plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+            const RunOptions& options, Use use) {
+    check(options);
+    const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+    const LoweredStore::Request request{
+        targets,         backward_begins,    held, checked_threads(options.threads),
+        options.machine, options.costs.get()};
+    RunOptions limited = options;
+    for (;;) {
+      const Bytes budget = limited.memory_budget;
+      const LentRoom lent(room, tape, request, limited);
+      limited.memory_budget = cache_budget(tape, request, limited);
+      Planned planned = plan_tape(tape, request, limited);
+      planned.plan.budget = budget;
+      limited.memory_budget = unlimited;
+      if (takes_free_memory(options) && budget == unlimited) {
+        const auto free_bytes = free_budget(planned.plan.predicted_peak());
+        limited.memory_budget = free_bytes.value_or(unlimited);
+      }
+      if (limited.memory_budget == unlimited) return use(planned, request);
+    }
+  }
+
   tbb::task_arena& thread_arena(int count) {
     if (!threads || threads->max_concurrency() != count) threads.emplace(count);
     return *threads;
@@ -306,24 +331,23 @@ std::uint64_t Engine::plans_made() const { return state_->programs_planned; }
 
 Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
-  check(options);
-  const int threads = checked_threads(options.threads);
-  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  const LoweredStore::Request request{targets, backward_begins, held,
-                                      threads, options.machine, options.costs.get()};
-  const auto within = [&](Bytes budget) {
-    RunOptions limited = options;
-    limited.memory_budget = budget;
-    const LentRoom lent(state_->room, tape, request, limited);
-    limited.memory_budget = cache_budget(tape, request, limited);
-    Plan plan = plan_tape(tape, request, limited).plan;
-    plan.budget = budget;
-    return plan;
+  return state_->plan(tape, targets, backward_begins, options,
+                      [](const Planned& planned, const auto&) { return planned.plan; });
+}
+
+Forecast Engine::forecast(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                          const RunOptions& options, const Rates& rates) {
+  const auto use = [&](const Planned& planned, LoweredStore::Request request) {
+    request.machine = rates.machine;
+    request.costs = rates.costs.get();
+    LoweredStore store;
+    const auto priced = store.find_or_make(tape, request)->get(tape, request, planned.form);
+    Executor executor(std::make_shared<const Instructions>(tape, planned.lowered, planned.plan));
+    const double seconds = seconds_of_run(priced->graph(), planned.plan, request.threads,
+                                          rates.machine, rates.costs != nullptr);
+    return Forecast{planned.plan, RunMemory::peak_of(executor, options), seconds};
   };
-  Plan plan = within(options.memory_budget);
-  if (!takes_free_memory(options)) return plan;
-  const auto budget = state_->free_budget(plan.predicted_peak());
-  return budget ? within(*budget) : plan;
+  return state_->plan(tape, targets, backward_begins, options, use);
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {

@@ -7,6 +7,7 @@
 
 #include "autodiff/var.h"
 #include "checkpoint/meter.h"
+#include "strategy/forecast.h"
 #include "strategy/free_memory.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
@@ -55,6 +56,11 @@ class Engine {
   /// `RunOptions::planner`), without running anything.
   Plan plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
             const RunOptions& options);
+
+  /// What `evaluate` would take when it has run for a while, without running anything; of `cached`
+  /// memory the first time. Throws as `evaluate` before any work.
+  Forecast forecast(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                    const RunOptions& options, const Rates& rates);
 
   /// Computes one node now, from inputs present on the tape, into metered storage; outputs present
   /// already stay as they are.

@@ -59,7 +59,7 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
   LoweredStore::Program& program = *store.find_or_make(tape, request);
   const auto plan = [&](LoweredStore::Form form) {
     const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
-    return Planned{lowered,
+    return Planned{lowered, form,
                    make_plan(lowered->graph(), *planner_of(options), options.memory_budget)};
   };
   return plan_some_form(options, program, plan, [&](LoweredStore::Form form) {

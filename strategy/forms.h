@@ -25,6 +25,7 @@ bool may_simplify(const RunOptions& options);
 /// A plan, and what it is a plan for.
 struct Planned {
   std::shared_ptr<const Lowered> lowered;
+  LoweredStore::Form form;
   Plan plan;
 };
 inline double cost(const Planned& planned) { return planned.plan.simulation.cost; }

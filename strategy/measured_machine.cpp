@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/binary_functions.h"
+#include "checkpoint/machine_file.h"
 #include "strategy/backward.h"
 #include "strategy/stopwatch.h"
 
@@ -108,6 +110,12 @@ Machine measure() {
 const Machine& measured_machine() {
   static const Machine machine = measure();
   return machine;
+}
+
+Machine measured_machine(const std::string& path) {
+  if (std::filesystem::exists(path)) return read_machine(path);
+  write_machine(measured_machine(), path);
+  return measured_machine();
 }
 
 }  // namespace palimpsest

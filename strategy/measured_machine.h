@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "checkpoint/machine.h"
 
 namespace palimpsest {
@@ -8,5 +10,9 @@ namespace palimpsest {
 /// and of some that fit none, and nodes of one element. Measured at the first call in a process,
 /// in less than a second and, for that time, some 130 MiB; later calls return the same numbers.
 const Machine& measured_machine();
+
+/// The machine in a file (see checkpoint/machine_file.h); where there is none yet, this machine,
+/// which is written there. Throws as `read_machine` and `write_machine`.
+Machine measured_machine(const std::string& path);
 
 }  // namespace palimpsest

@@ -4,10 +4,17 @@
 
 namespace palimpsest {
 
+Bytes RunMemory::peak_of(Executor& executor, const RunOptions& options) {
+  const Bytes laid_out = executor.instructions().arena_size();
+  if (options.memory != MemoryHandling::pooled) return laid_out;
+  // In the order of the schedule nothing is given back for want of room then.
+  return std::min(std::max(laid_out, executor.pooled_bytes()), options.memory_budget);
+}
+
 Executor::Memory RunMemory::get(Executor& executor, const RunOptions& options) {
   const Instructions& instructions = executor.instructions();
   Executor::Memory memory{meter_};
-  predicted_peak_ = instructions.arena_size();
+  predicted_peak_ = peak_of(executor, options);
   if (options.memory == MemoryHandling::minimal_peak || options.memory == MemoryHandling::cached) {
     pool_.reset();
     memory.arena = arena_.get(instructions, meter_);
@@ -18,9 +25,6 @@ Executor::Memory RunMemory::get(Executor& executor, const RunOptions& options) {
     pool_.reset();
     return memory;
   }
-  // In the order of the schedule nothing is given back for want of room then.
-  const Bytes wanted = std::max(predicted_peak_, executor.pooled_bytes());
-  predicted_peak_ = std::min(wanted, options.memory_budget);
   if (pool_ == nullptr) pool_ = std::make_unique<BufferPool>(meter_);
   pool_->begin(predicted_peak_, instructions.present_bytes());
   memory.pool = pool_.get();

@@ -13,6 +13,8 @@ class RunMemory {
   const Meter& meter() const { return meter_; }
   /// For a run by `executor`; valid until the next call.
   Executor::Memory get(Executor& executor, const RunOptions& options);
+  /// The most that a run by `executor` takes.
+  static Bytes peak_of(Executor& executor, const RunOptions& options);
   /// The most that this run takes.
   Bytes predicted_peak() const { return predicted_peak_; }
   /// Bytes that are kept for the next run.

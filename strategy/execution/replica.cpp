@@ -70,29 +70,14 @@ void Replica::drop_all(const Var& made) {
   }
 }
 
-Gradients Replica::differentiate(const Var& loss) {
-  Gradients gradients = has_fraction_ ? within_fraction(loss) : backward(loss, options_);
-  drop_all(loss);
-  note(gradients.report());
-  return gradients;
-}
-
-Tensor Replica::evaluate(const Var& value) {
-  RunOptions options = options_;
-  options.planner = nullptr;
-  Report report = palimpsest::evaluate({&value, 1}, options);
-  Tensor tensor = value.value();
-  drop_all(value);
-  note(std::move(report));
-  return tensor;
-}
-
-Gradients Replica::within_fraction(const Var& loss) {
+template <class Run>
+auto Replica::within_least(const Var& loss, Run run) {
+  if (!has_fraction_) return run(options_);
   const std::uint32_t nodes = loss.tape().node_count();
   const Bytes bytes = bytes_of(loss.tape());
   if (!least_ || least_->nodes != nodes || least_->bytes != bytes) {
     try {
-      return backward(loss, options_);
+      return run(options_);
     } catch (const BudgetError& error) {
       least_ = {nodes, bytes, error.smallest_feasible()};
     }
@@ -102,7 +87,7 @@ Gradients Replica::within_fraction(const Var& loss) {
   for (;;) {
     options.memory_budget = std::min(least_->budget, options_.memory_budget);
     try {
-      return backward(loss, options);
+      return run(options);
     } catch (const BudgetError& error) {
       // A hybrid tape is planned otherwise once it has a budget, which may take some more bytes.
       if (error.smallest_feasible() <= options.memory_budget ||
@@ -112,6 +97,37 @@ Gradients Replica::within_fraction(const Var& loss) {
       least_->budget = error.smallest_feasible();
     }
   }
+}
+
+Gradients Replica::differentiate(const Var& loss) {
+  Gradients gradients =
+      within_least(loss, [&](const RunOptions& options) { return backward(loss, options); });
+  drop_all(loss);
+  note(gradients.report());
+  return gradients;
+}
+
+Forecast Replica::forecast(const Var& loss, const Rates& rates) {
+  return within_least(
+      loss, [&](const RunOptions& options) { return forecast_backward(loss, options, rates); });
+}
+
+Tensor Replica::evaluate(const Var& value) {
+  Report report = palimpsest::evaluate({&value, 1}, options_for_values());
+  Tensor tensor = value.value();
+  drop_all(value);
+  note(std::move(report));
+  return tensor;
+}
+
+Forecast Replica::forecast_value(const Var& value, const Rates& rates) {
+  return forecast_values({&value, 1}, options_for_values(), rates);
+}
+
+RunOptions Replica::options_for_values() const {
+  RunOptions options = options_;
+  options.planner = nullptr;
+  return options;
 }
 
 void Replica::note(Report of_part) {

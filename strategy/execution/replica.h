@@ -27,6 +27,10 @@ class Replica {
   /// A value recorded there; nothing stays present.
   Tensor evaluate(const Var& value);
 
+  /// What `differentiate` and `evaluate` would take.
+  Forecast forecast(const Var& loss, const Rates& rates);
+  Forecast forecast_value(const Var& value, const Rates& rates);
+
   /// What the parts since the last call took: counts added up, the largest peaks, and the rest of
   /// the part that took most.
   Report take_report() { return std::exchange(report_, {}); }
@@ -35,7 +39,11 @@ class Replica {
   Tape& cleared(std::unique_ptr<Tape>& tape, int part);
   /// From the tape of a value that was made, and from the one that is computed in its place.
   void drop_all(const Var& made);
-  Gradients within_fraction(const Var& loss);
+  /// `run(options)`, with the least budget there is for `loss` where the fraction it is to take of
+  /// what keeping all takes is too little.
+  template <class Run>
+  auto within_least(const Var& loss, Run run);
+  RunOptions options_for_values() const;
   void note(Report of_part);
 
   RunOptions options_;

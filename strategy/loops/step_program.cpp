@@ -19,9 +19,10 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   LoweredStore::Request request{targets, wanted.backward_begins, {},
                                 threads, options.machine,        options.costs.get()};
   request.results_elsewhere = true;
-  auto [lowered, plan] = plan_tape(*tape_, request, options);
+  Planned planned = plan_tape(*tape_, request, options);
+  const Plan& plan = planned.plan;
   seconds_ = plan.simulation.cost;
-  const Graph& graph = lowered->graph();
+  const Graph& graph = planned.lowered->graph();
   std::vector<double> ends(graph.node_count());
   for (NodeId unit = 0; unit < graph.node_count(); ++unit) {
     double start = 0;
@@ -33,7 +34,7 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
     serial_seconds_ = std::max(serial_seconds_, ends[unit]);
   }
   compute_overhead_ = plan.compute_overhead();
-  instructions_ = std::make_shared<const Instructions>(*tape_, std::move(lowered), plan);
+  instructions_ = std::make_shared<const Instructions>(*tape_, std::move(planned.lowered), plan);
 
   const std::span<const ValueId> sources = instructions_->sources();
   for (const ValueId argument : wanted.arguments) {

@@ -2,9 +2,11 @@
 
 #include "checkpoint/machine.h"
 
+#include "checkpoint/machine_file.h"
 #include "checkpoint/tape_graph.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/tapes.h"
+#include "tests/temporary_file.h"
 
 using namespace palimpsest;
 using namespace palimpsest::tests;
@@ -61,4 +63,37 @@ TEST_CASE("a machine of no rate is refused, and the number named") {
   machine = three_caches;
   machine.caches[1].bytes_per_second = 0;
   CHECK_THROWS_WITH(check(machine), Contains("of a cache"));
+}
+
+TEST_CASE("machines survive being written and read, and what is wrong in a file is named") {
+  const TemporaryFile file;
+  for (const Machine& machine : {Machine{}, three_caches}) {
+    write_machine(machine, file.path());
+    CHECK(read_machine(file.path()) == machine);
+  }
+  const struct {
+    std::string members;
+    std::string words;
+  } rows[] = {
+      {R"("bytes_per_second":1,"seconds_per_node":1)", "flops_per_second"},
+      {R"("flops_per_second":1,"bytes_per_second":0,"seconds_per_node":1)",
+       "bytes_per_second of 0"},
+      {R"("flops_per_second":"1","bytes_per_second":1,"seconds_per_node":1)", "not a number"},
+      {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"speed":3)", "speed"},
+      {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"caches":[{"bytes":1}])",
+       "caches[0]"},
+      {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"caches":[{"bytes":1,"bytes_per_second":0}])",
+       "of a cache"},
+      {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"caches":[{},{},{},{}])",
+       "4 caches"},
+  };
+  for (const auto& row : rows) {
+    file.write(R"({"format":"palimpsest-machine","version":1,)" + row.members + "}");
+    CAPTURE(row.members);
+    CHECK_THROWS_AS(read_machine(file.path()), FileError);
+    CHECK_THROWS_WITH(read_machine(file.path()), Contains(file.path()) && Contains(row.words));
+  }
+  Machine broken;
+  broken.flops_per_second = -1;
+  CHECK_THROWS_AS(write_machine(broken, file.path()), ArgumentError);
 }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "checkpoint/machine.h"
+
+namespace palimpsest {
+
+/// Reads a machine from a JSON file of format `palimpsest-machine`, version 1, whose members are
+/// those of the struct; a list of caches may be shorter, the smallest first. Throws `FileError`
+/// naming the file and the place in it for whatever the format does not allow, and naming the file
+/// for what `check` refuses.
+Machine read_machine(const std::string& path);
+
+/// Writes a machine such that `read_machine` gives an equal one. Throws what `check` throws, and
+/// `FileError` when the file cannot be written.
+void write_machine(const Machine& machine, const std::string& path);
+
+}  // namespace palimpsest

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+
+#include "strategy/choice/estimate.h"
+
+namespace palimpsest {
+
+/// Among which strategies one is recommended, and by what.
+struct RecommendOptions {
+  Bytes memory = 0;  ///< available for all that runs at once; 0 is what is free now
+  int threads = 0;   ///< 0 is one per core
+  /// That results may be computed in, besides the one the workload is recorded in.
+  std::vector<Precision> precisions = {};
+  /// Most micro-batches.
+  int most_micro_batches = 64;
+  Rates rates = {};
+};
+
+/// A strategy that was considered.
+struct Considered {
+  ExecutionStrategy strategy;
+  std::optional<Estimate> estimate;  ///< none where it does not fit
+  Bytes smallest = 0;                ///< budget it needs, where it does not
+};
+
+/// The fastest strategy that fits, and what it was chosen from.
+struct Recommendation {
+  ExecutionStrategy strategy;
+  Estimate estimate;
+  std::vector<Considered> considered;  ///< the fastest first, at the end those that do not fit
+  std::string reason;                  ///< one line
+};
+
+/// The strategy by which a workload takes least time within the memory there is, by estimates. It
+/// has that memory for its budget. What is considered: one thread, all of them within a program,
+/// and a replica on each; the whole batch and, where it may be cut and gradients are wanted,
+/// micro-batches; the precisions allowed. What is computed again within the budget is each one's
+/// planner's business. Of strategies within a hundredth of the fastest it is the simplest: the
+/// first in this order. Throws `BudgetError`, naming the smallest that would do, where none fits,
+/// `ArgumentError` for numbers out of range, and what the model throws.
+Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
+
+/// A table of what was considered, the reason below it.
+std::ostream& operator<<(std::ostream& stream, const Recommendation& recommendation);
+
+}  // namespace palimpsest

@@ -1,0 +1,50 @@
+#include "strategy/execution/batch_cut.h"
+
+#include <algorithm>
+#include <string>
+
+#include "strategy/execution/batch_parts.h"
+
+namespace palimpsest {
+namespace {
+
+/// Bytes of the sums that an accumulator keeps: f64 for f64 parameters, else f32, and a rounded
+/// gradient beside those of 16 bits.
+Bytes sum_bytes(std::span<const Tensor> parameters) {
+  Bytes bytes = 0;
+  for (const Tensor& parameter : parameters) {
+    const bool is_half = size_of(parameter.dtype()) < 4;
+    bytes += is_half ? 3 * parameter.bytes() : parameter.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+BatchCut cut_batch(const ExecutionStrategy& strategy, std::span<const Tensor> parameters,
+                   std::span<const Tensor> batch, int micro_batches, int threads) {
+  BatchCut cut{strategy.replicas(), micro_batches, 0, strategy.run_options()};
+  if (strategy.workers == 0 && cut.replicas > 1) {
+    // No more than there are examples for.
+    const std::int64_t examples = examples_of(batch) / micro_batches;
+    cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
+  }
+  if (cut.parts() > 1) cut.sums = sum_bytes(parameters);
+  if (strategy.memory_budget != unlimited) {
+    cut.options.memory_budget =
+        std::max<Bytes>(0, strategy.memory_budget - cut.sums) / cut.replicas;
+  }
+  cut.options.threads = std::max(1, threads / cut.replicas);
+  return cut;
+}
+
+BudgetError refusal_of_all(const BatchCut& cut, Bytes budget, const BudgetError& of_one) {
+  const Bytes all = of_one.smallest_feasible() * cut.replicas + cut.sums;
+  return {"[execution] the parts of a batch that run at once, " + std::to_string(cut.replicas) +
+              ", and sums of gradients of " + std::to_string(cut.sums) +
+              " bytes need a budget of " + std::to_string(all) + " bytes, not " +
+              std::to_string(budget) + "; of one: " + of_one.what(),
+          budget, all};
+}
+
+}  // namespace palimpsest

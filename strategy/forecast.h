@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "checkpoint/plan.h"
+#include "strategy/measured_machine.h"
+
+namespace palimpsest {
+
+class Profile;
+
+/// By what it is said how long a run takes; how it is planned does not depend on it.
+struct Rates {
+  Machine machine = measured_machine();
+  /// Times of earlier runs, in place of the machine's for all work that is among them.
+  std::shared_ptr<const Profile> costs = nullptr;
+};
+
+/// What a run would take.
+struct Forecast {
+  Plan plan;
+  Bytes peak = 0;      ///< as its report will predict it
+  double seconds = 0;  ///< once it has been planned
+};
+
+/// Seconds of carrying out a plan for a graph whose costs are seconds on one thread. On more, the
+/// larger of what all threads have to do, shared evenly, and the longest chain of steps that wait
+/// for each other (Brent, 1974), large steps shared among all threads. On a machine with caches
+/// `seconds_in_caches` has its say, where the costs are not `measured`.
+double seconds_of_run(const Graph& graph, const Plan& plan, int threads, const Machine& machine,
+                      bool measured);
+
+}  // namespace palimpsest

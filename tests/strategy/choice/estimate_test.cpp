@@ -1,0 +1,190 @@
+#include "strategy/choice/estimate.h"
+
+#include <oneapi/tbb/global_control.h>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/execution/models.h"
+#include "tests/temporary_file.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// The same on every machine.
+const Rates rates{.machine = {}};
+
+struct TwoThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 2};
+};
+
+Workload workload_of(const SmallModel& model, bool training = true) {
+  return {model.loss, model.parameters, model.batch, training};
+}
+
+Report run(const SmallModel& model, const ExecutionStrategy& strategy) {
+  Execution execution(strategy);
+  if (strategy.gradient != GradientMode::none) {
+    return execution.gradients(model.loss, model.parameters, model.batch).report();
+  }
+  execution.value(model.loss, model.parameters, model.batch);
+  return execution.report();
+}
+
+std::vector<ExecutionStrategy> planned_strategies() {
+  std::vector<ExecutionStrategy> list;
+  for (const MemoryHandling memory :
+       {MemoryHandling::minimal_peak, MemoryHandling::pooled, MemoryHandling::standard}) {
+    for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{})}) {
+      const ExecutionStrategy base{.precision = precision, .memory = memory};
+      list.insert(list.end(), 7, base);
+      ExecutionStrategy* const s = &list[list.size() - 7];
+      s[1].gradient = GradientMode::full;
+      for (const int i : {2, 3}) s[i].gradient = GradientMode::checkpointed;
+      s[2].checkpoint_interval = 4;
+      s[3].checkpoint_fraction = 0.1;
+      s[4].accumulation = 3;
+      s[5].parallelism = ParallelMode::data_parallel;
+      s[5].workers = 2;
+      s[6].fusion = false;
+      s[6].parallelism = ParallelMode::none;
+    }
+  }
+  return list;
+}
+
+TEST_CASE_METHOD(TwoThreads, "estimate: peaks of planned steps are those of their reports") {
+  for (const SmallModel& model : {perceptron(), small_transformer(), heat()}) {
+    for (const ExecutionStrategy& strategy : planned_strategies()) {
+      CAPTURE(model.name, strategy.summary());
+      const Report report = run(model, strategy);
+      const Estimate estimated = estimate(strategy, workload_of(model), rates);
+      CHECK(estimated.peak == report.predicted_peak);
+      CHECK(static_cast<double>(estimated.keep_all_peak) ==
+            Approx(static_cast<double>(report.keep_all_peak)).epsilon(0.1));
+      CHECK(estimated.compute_overhead == report.compute_overhead);
+      CHECK(estimated.replicas == report.replicas);
+      CHECK(estimated.micro_batches == report.micro_batches);
+      CHECK(estimated.is_planned);
+      CHECK(estimated.seconds > 0);
+    }
+    const ExecutionStrategy values{.gradient = GradientMode::none};
+    const Estimate of_value = estimate(values, workload_of(model, false), rates);
+    CHECK(of_value.peak == run(model, values).predicted_peak);
+    CHECK(of_value.seconds < estimate({}, workload_of(model), rates).seconds);
+  }
+}
+
+TEST_CASE("estimate: nothing is computed, and tensors are not read") {
+  const SmallModel model = heat();
+  const std::vector<Tensor> shapes{Tensor({6, 24}), Tensor({6, 24})};
+  const Workload described{model.loss, {Tensor({24})}, shapes};
+  CHECK(estimate({}, described, rates).peak == estimate({}, workload_of(model), rates).peak);
+}
+
+TEST_CASE("estimate: budgets that are too small are refused as by a run") {
+  const SmallModel model = small_transformer();
+  for (const int parts : {1, 2}) {
+    ExecutionStrategy strategy{.accumulation = parts, .memory_budget = 100};
+    Bytes smallest = 0;
+    try {
+      estimate(strategy, workload_of(model), rates);
+      FAIL("100 bytes are enough");
+    } catch (const BudgetError& error) {
+      smallest = error.smallest_feasible();
+      CHECK(error.budget() == 100);
+    }
+    CHECK_THROWS_AS(run(model, strategy), BudgetError);
+    strategy.memory_budget = smallest;
+    CHECK(estimate(strategy, workload_of(model), rates).peak <= smallest);
+    CHECK(run(model, strategy).predicted_peak <= smallest);
+  }
+}
+
+TEST_CASE("estimate: less memory never takes less time") {
+  const SmallModel model = heat();
+  ExecutionStrategy strategy{.parallelism = ParallelMode::none};
+  const Estimate all = estimate(strategy, workload_of(model), rates);
+  double before = all.seconds;
+  for (const double fraction : {0.8, 0.6, 0.5}) {
+    strategy.memory_budget = static_cast<Bytes>(fraction * static_cast<double>(all.peak));
+    const Estimate within = estimate(strategy, workload_of(model), rates);
+    CHECK(within.seconds >= before);
+    before = within.seconds;
+  }
+  CHECK(before > all.seconds);
+}
+
+TEST_CASE("estimate: modes that compute while they record are estimated, and it is said") {
+  const SmallModel model = perceptron();
+  for (const ExecutionStrategy& strategy :
+       {ExecutionStrategy{.mode = ExecutionMode::eager},
+        ExecutionStrategy{.mode = ExecutionMode::hybrid, .stage = {.nodes = 4}},
+        ExecutionStrategy{.memory = MemoryHandling::cached}}) {
+    const Estimate estimated = estimate(strategy, workload_of(model), rates);
+    const Report report = run(model, strategy);
+    CAPTURE(strategy.summary(), estimated.peak, report.measured_peak);
+    CHECK_FALSE(estimated.is_planned);
+    CHECK(estimated.peak > report.measured_peak / 2);
+    CHECK(estimated.peak < report.measured_peak * 2);
+  }
+}
+
+TEST_CASE("estimate: graphs") {
+  const SmallModel model = heat();
+  Tape tape;
+  std::vector<Var> parameters{tape.parameter(model.parameters[0])};
+  std::vector<Var> batch{tape.constant(model.batch[0]), tape.constant(model.batch[1])};
+  const Var loss = model.loss(tape, parameters, batch);
+  const TemporaryFile file;
+  write_graph(loss, file.path());
+  const Graph graph = read_graph(file.path());
+  const Estimate all = estimate({.gradient = GradientMode::full}, graph, rates);
+  CHECK(all.peak == make_plan(graph, *keep_all()).predicted_peak());
+  CHECK(all.is_planned);
+  const Estimate third =
+      estimate({.gradient = GradientMode::checkpointed, .checkpoint_fraction = 0.05}, graph, rates);
+  CHECK(third.peak < all.peak);
+  CHECK(third.compute_overhead > 0);
+  CHECK(third.seconds > all.seconds);
+  CHECK_THROWS_AS(estimate({.memory_budget = 10}, graph, rates), BudgetError);
+  for (const ExecutionStrategy& cutting :
+       {ExecutionStrategy{.accumulation = 2}, ExecutionStrategy{.precision = Precision{}},
+        ExecutionStrategy{.parallelism = ParallelMode::data_parallel, .workers = 2}}) {
+    CHECK_THROWS_WITH(estimate(cutting, graph, rates), Contains("ask of a workload"));
+  }
+  CHECK_THROWS_WITH(estimate({.gradient = GradientMode::none}, workload_of(model), rates),
+                    Contains("[estimate]") && Contains("gradient = none"));
+}
+
+TEST_CASE("estimate: seconds are work shared by threads, or the longest chain") {
+  const auto node = [](Graph& graph, std::initializer_list<ValueId> inputs, double seconds,
+                       bool serial) {
+    graph.add_node(inputs, std::vector<Graph::Output>{{8}}, {.cost = seconds, .serial = serial});
+    return graph.value_count() - 1;
+  };
+  const auto seconds = [](Graph& graph, int threads) {
+    const Plan plan = make_plan(graph, *keep_all());
+    return seconds_of_run(graph, plan, threads, {}, true);
+  };
+  Graph chain;
+  const ValueId first = node(chain, {}, 0.25, true);
+  chain.add_target(node(chain, {first}, 0.5, true));
+  CHECK(seconds(chain, 1) == 0.75);
+  CHECK(seconds(chain, 4) == 0.75);
+  Graph shared;
+  shared.add_target(node(shared, {node(shared, {}, 0.25, false)}, 0.5, false));
+  CHECK(seconds(shared, 1) == 0.75);
+  CHECK(seconds(shared, 2) == 0.375);
+  Graph beside;
+  const ValueId a = node(beside, {}, 0.5, true);
+  const ValueId b = node(beside, {}, 0.5, true);
+  beside.add_target(node(beside, {a, b}, 0.125, true));
+  CHECK(seconds(beside, 1) == 1.125);
+  CHECK(seconds(beside, 2) == 0.625);
+  CHECK(seconds(beside, 8) == 0.625);
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,129 @@
+#include "strategy/choice/recommend.h"
+
+#include <oneapi/tbb/global_control.h>
+
+#include <sstream>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/strategy/execution/models.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct TwoThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 2};
+};
+
+Workload workload_of(const SmallModel& model, bool training = true) {
+  return {model.loss, model.parameters, model.batch, training};
+}
+
+RecommendOptions within(Bytes memory) { return {.memory = memory, .rates = {.machine = {}}}; }
+
+/// Runs what was recommended within the memory that was named.
+void check_runs(const SmallModel& model, const Recommendation& found, Bytes memory) {
+  Execution execution(found.strategy);
+  const Report report = execution.gradients(model.loss, model.parameters, model.batch).report();
+  CHECK(report.measured_peak <= memory);
+  CHECK(report.predicted_peak <= memory);
+  CHECK(report.budget == memory);
+}
+
+TEST_CASE_METHOD(TwoThreads, "recommend: the fastest that fits, down to the smallest there is") {
+  for (const SmallModel& model : {perceptron(), small_transformer(), heat()}) {
+    CAPTURE(model.name);
+    const Recommendation ample = recommend(workload_of(model), within(1_GiB));
+    check_runs(model, ample, 1_GiB);
+    CHECK(ample.estimate.compute_overhead <= 0);
+    double before = 0;
+    for (Bytes memory = ample.estimate.peak;; memory = memory * 3 / 4) {
+      try {
+        const Recommendation found = recommend(workload_of(model), within(memory));
+        check_runs(model, found, memory);
+        CHECK(found.estimate.seconds >= before * 0.99);
+        before = found.estimate.seconds;
+        for (const Considered& each : found.considered) {
+          if (!each.estimate) {
+            CHECK(each.smallest > memory);
+            continue;
+          }
+          CHECK(each.estimate->peak <= memory);
+          CHECK(each.estimate->seconds >= 0.99 * found.estimate.seconds);
+        }
+      } catch (const BudgetError& error) {
+        CHECK(error.budget() == memory);
+        const Bytes smallest = error.smallest_feasible();
+        CHECK(smallest > memory);
+        check_runs(model, recommend(workload_of(model), within(smallest)), smallest);
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed and needed") {
+  const SmallModel model = perceptron();
+  Workload workload = workload_of(model);
+  const Bytes memory = recommend(workload, within(1_GiB)).estimate.peak;
+  Bytes with_cuts = 0;
+  Bytes without = 0;
+  const auto smallest = [&] {
+    try {
+      recommend(workload, within(1));
+    } catch (const BudgetError& error) {
+      return error.smallest_feasible();
+    }
+    return Bytes{0};
+  };
+  with_cuts = smallest();
+  workload.may_be_cut = false;
+  without = smallest();
+  CHECK(with_cuts <= without);
+  for (const Considered& each : recommend(workload, within(memory)).considered) {
+    CHECK(each.strategy.accumulation == 1);
+    CHECK(each.strategy.parallelism != ParallelMode::data_parallel);
+  }
+}
+
+TEST_CASE_METHOD(TwoThreads, "recommend: values, precisions and threads") {
+  const SmallModel model = small_transformer();
+  const Recommendation values = recommend(workload_of(model, false), within(1_GiB));
+  CHECK(values.strategy.gradient == GradientMode::none);
+  Execution execution(values.strategy);
+  execution.value(model.loss, model.parameters, model.batch);
+  CHECK(execution.report().predicted_peak <= 1_GiB);
+  CHECK(values.estimate.peak < recommend(workload_of(model), within(1_GiB)).estimate.peak);
+
+  RecommendOptions options = within(1_GiB);
+  options.precisions = {Precision{}};
+  options.threads = 1;
+  const Recommendation found = recommend(workload_of(model), options);
+  CHECK(std::ranges::any_of(found.considered, [](const Considered& each) {
+    return each.strategy.precision == Precision{};
+  }));
+  for (const Considered& each : found.considered) {
+    CHECK(each.strategy.thread_count() == 1);
+    CHECK(each.strategy.replicas() == 1);
+  }
+}
+
+TEST_CASE_METHOD(TwoThreads, "recommend: says what was considered and why one was chosen") {
+  const SmallModel model = heat();
+  const Recommendation found = recommend(workload_of(model), within(1_MiB));
+  std::ostringstream stream;
+  stream << found;
+  for (const char* part : {"time", "peak", "strategy", "fastest of", "fit 1.00 MiB", "lazy", " ms"}) {
+    CHECK_THAT(stream.str(), Contains(part));
+  }
+  CHECK_THROWS_WITH(recommend(workload_of(model), {.memory = -1}), Contains("memory is -1"));
+  CHECK_THROWS_WITH(recommend(workload_of(model), {.most_micro_batches = 0}),
+                    Contains("most_micro_batches 0"));
+  const Recommendation of_free_memory = recommend(workload_of(model), {.rates = {.machine = {}}});
+  CHECK(of_free_memory.strategy.memory_budget > 1_MiB);
+}
+
+}  // namespace
+}  // namespace palimpsest
