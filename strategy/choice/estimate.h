@@ -8,7 +8,8 @@ namespace palimpsest {
 struct Estimate {
   /// As the report of a step predicts it, of all that runs at once; within a budget steps may
   /// follow other plans, found in a hurry or later, of another peak that fits. Where the mode is
-  /// eager or hybrid, or memory is cached, about.
+  /// eager or hybrid, or memory is cached, about: what an eager mode keeps although nothing reads
+  /// it again is not counted.
   Bytes peak = 0;
   Bytes keep_all_peak = 0;      ///< about, recomputing nothing
   double seconds = 0;           ///< once it has been planned

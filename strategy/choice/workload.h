@@ -9,9 +9,9 @@ namespace palimpsest {
 /// What is to be executed, for choosing how. Nothing of it is computed: tensors that describe
 /// shapes alone, as `Tensor(shape)`, will do.
 struct Workload {
-  ModelFunction model;  ///< whose loss is differentiated, or whose value is wanted
-  std::vector<Tensor> parameters;
-  std::vector<Tensor> batch;
+  ModelFunction model = {};  ///< whose loss is differentiated, or whose value is wanted
+  std::vector<Tensor> parameters = {};
+  std::vector<Tensor> batch = {};
   bool training = true;  ///< gradients are wanted
   /// Whether the loss is a mean or a sum over the examples of the batch, which may then be cut into
   /// parts.
