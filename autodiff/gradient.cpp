@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "autodiff/adjoint_origins.h"
 #include "autodiff/adjoints.h"
 #include "autodiff/operations/leaf.h"
 
@@ -152,10 +153,10 @@ Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Wher
                    where);
 }
 
-}  // namespace
-
-std::vector<Var> vjp(std::span<const Var> given_ys, std::span<const Var> given_xs,
-                     std::span<const Var> seeds, Where where) {
+/// `vjp`; calls `recorded(node)` when what there is to record for a node is there.
+template <class F>
+std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Var> given_xs,
+                               std::span<const Var> seeds, const Where& where, F recorded) {
   Tape& tape = common_tape(given_ys, "gradient", where);
   if (given_xs.empty()) return {};
   const std::vector<Var> ys = all_here(tape, given_ys, where);
@@ -182,10 +183,12 @@ std::vector<Var> vjp(std::span<const Var> given_ys, std::span<const Var> given_x
     if (adjoints.reached(ys[i].id()))
       adjoints.add(ys[i].id(), seed_for(ys[i], own_seeds, i, where));
   }
+  recorded(last);
   Workbench bench;
   for (NodeId node = last + 1; node-- > first;) {
     if (!tape.is_blocked(node) && tape.operation(node).vjp != nullptr) {
       pull_back(tape, node, adjoints, bench);
+      recorded(node);
     }
   }
 
@@ -193,8 +196,24 @@ std::vector<Var> vjp(std::span<const Var> given_ys, std::span<const Var> given_x
   for (const Var& x : xs) {
     const Var sum = adjoints.sum(x.id());
     gradients.push_back(sum.defined() ? sum : full_like(x, 0, where));
+    recorded(x.node());
   }
   return gradients;
+}
+
+}  // namespace
+
+std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span<const Var> seeds,
+                     Where where) {
+  return differentiate(ys, xs, seeds, where, [](NodeId) {});
+}
+
+std::vector<Var> vjp_with_origins(std::span<const Var> ys, std::span<const Var> xs,
+                                  std::vector<NodeId>& origins, Where where) {
+  const Tape& tape = common_tape(ys, "gradient", where);
+  const NodeId first = tape.node_count();
+  return differentiate(ys, xs, {}, where,
+                       [&](NodeId node) { origins.resize(tape.node_count() - first, node); });
 }
 
 std::vector<Var> gradient(const Var& y, std::span<const Var> xs, Where where) {
