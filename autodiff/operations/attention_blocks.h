@@ -16,7 +16,8 @@ struct Attention {
            same_number(dropout, other.dropout) && stream == other.stream;
   }
   friend Attention in_round(Attention attention, std::uint32_t round) {
-    attention.stream = palimpsest::in_round(attention.stream, round);
+    // Without dropout there is no stream, whatever the round.
+    if (attention.dropout > 0) attention.stream = palimpsest::in_round(attention.stream, round);
     return attention;
   }
 };
