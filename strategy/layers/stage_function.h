@@ -1,9 +1,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
-#include "checkpoint/plan.h"
 #include "strategy/layers/layer_model.h"
+#include "strategy/named_errors.h"
 
 namespace palimpsest {
 
@@ -27,24 +28,7 @@ struct StageFunction {
 /// model.
 template <class F>
 auto naming(const std::string& part, F f) {
-  const auto text = [&](const std::exception& error) {
-    return "[layers] " + part + ": " + error.what();
-  };
-  try {
-    return f();
-  } catch (const ShapeError& error) {
-    throw ShapeError(text(error));
-  } catch (const DTypeError& error) {
-    throw DTypeError(text(error));
-  } catch (const ArgumentError& error) {
-    throw ArgumentError(text(error));
-  } catch (const TapeError& error) {
-    throw TapeError(text(error));
-  } catch (const AnomalyError& error) {
-    throw AnomalyError(text(error));
-  } catch (const BudgetError& error) {
-    throw BudgetError(text(error), error.budget(), error.smallest_feasible());
-  }
+  return naming_errors("[layers] " + part, std::move(f));
 }
 
 }  // namespace palimpsest
