@@ -6,13 +6,11 @@
 #include "strategy/fusion/work.h"
 
 namespace palimpsest {
-namespace {
 
-void fill_steps(Report& report, const Tape& tape, const Executor& executor) {
+void append_steps(Report& report, const Tape& tape, const Executor& executor) {
   const Lowered& lowered = executor.instructions().lowered();
-  report.resident = resident_size();
   std::vector<bool> seen(lowered.graph().node_count());
-  report.steps.reserve(executor.events().size());
+  report.steps.reserve(report.steps.size() + executor.events().size());
   for (const Event& event : executor.events()) {
     const NodeId node = lowered.node(event.node);
     std::string name(tape.scope_of(node));
@@ -25,16 +23,17 @@ void fill_steps(Report& report, const Tape& tape, const Executor& executor) {
   }
 }
 
-}  // namespace
+std::string kernel_level() {
+  std::string level = kernels().level;
+  if (const char* library = kernels().product_library) level += std::string("+") + library;
+  return level;
+}
 
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
                  bool profile) {
   Report report;
   report.planner = plan.planner;
-  report.kernel_level = kernels().level;
-  if (const char* library = kernels().product_library) {
-    report.kernel_level += std::string("+") + library;
-  }
+  report.kernel_level = kernel_level();
   report.threads = threads;
   report.budget = plan.budget;
   report.keep_all_peak = std::max(plan.keep_all_peak, plan.predicted_peak());
@@ -49,7 +48,10 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
   report.compute_overhead = plan.compute_overhead();
-  if (profile) fill_steps(report, tape, executor);
+  if (profile) {
+    report.resident = resident_size();
+    append_steps(report, tape, executor);
+  }
   return report;
 }
 

@@ -10,4 +10,9 @@ namespace palimpsest {
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
                  bool profile);
 
+/// Appends the steps of a run that was profiled, and adds the time they took.
+void append_steps(Report& report, const Tape& tape, const Executor& executor);
+/// What kernels there are.
+std::string kernel_level();
+
 }  // namespace palimpsest

@@ -12,7 +12,10 @@ namespace palimpsest {
 
 StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
                          const RunOptions& options, int threads)
-    : tape_(std::move(tape)), threads_(threads) {
+    : tape_(std::move(tape)),
+      threads_(threads),
+      anomaly_(options.anomaly),
+      profile_(options.profile) {
   std::vector<ValueId> targets = wanted.results;
   std::sort(targets.begin(), targets.end());
   targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
@@ -22,6 +25,8 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   Planned planned = plan_tape(*tape_, request, options);
   const Plan& plan = planned.plan;
   seconds_ = plan.simulation.cost;
+  computed_ = plan.simulation.computed;
+  live_peak_ = plan.simulation.peak;
   const Graph& graph = planned.lowered->graph();
   std::vector<double> ends(graph.node_count());
   for (NodeId unit = 0; unit < graph.node_count(); ++unit) {
@@ -104,6 +109,8 @@ void StepRunner::carry_out(const Tape& tape, std::span<std::byte* const> argumen
   }
   Executor::Settings settings;
   settings.threads = program_->threads();
+  settings.anomaly = program_->anomaly_;
+  settings.profile = program_->profile_;
   settings.round = round;
   settings.same_tape = again;
   if (executor_.instructions().any_long() && settings.threads > 1) {

@@ -9,8 +9,8 @@
 
 namespace palimpsest {
 
-/// A step of a loop, planned: what is made of leaves, in memory that whoever runs it names.
-/// Immutable; any number of `StepRunner`s may share it.
+/// A step of a loop, or a piece of a pipeline, planned: what is made of leaves, in memory that
+/// whoever runs it names. Immutable; any number of `StepRunner`s may share it.
 class StepProgram {
  public:
   struct Wanted {
@@ -22,7 +22,7 @@ class StepProgram {
   };
 
   /// Plans for `threads` threads and, beside arguments and results, `options.memory_budget` bytes.
-  /// Throws `BudgetError`.
+  /// Runs look for anomalies, and are profiled, where the options say so. Throws `BudgetError`.
   StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted, const RunOptions& options,
               int threads);
 
@@ -37,6 +37,10 @@ class StepProgram {
   double serial_seconds() const { return serial_seconds_; }
   /// Extra work as a fraction of computing everything once.
   double compute_overhead() const { return compute_overhead_; }
+  /// Nodes that a run computes.
+  std::uint32_t computed() const { return computed_; }
+  /// Most bytes live at once beside arguments and results.
+  Bytes live_peak() const { return live_peak_; }
   /// False for an argument that a run does not look at.
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
 
@@ -59,6 +63,10 @@ class StepProgram {
   double longest_seconds_ = 0;
   double serial_seconds_ = 0;
   double compute_overhead_ = 0;
+  std::uint32_t computed_ = 0;
+  Bytes live_peak_ = 0;
+  bool anomaly_;
+  bool profile_;
   std::shared_ptr<const Instructions> instructions_;
   std::vector<std::size_t> arguments_;  // sources; `unread` where nothing reads them
   std::vector<Result> results_;
@@ -77,6 +85,9 @@ class StepRunner {
   /// The same with the constants and numbers of another tape that records the same.
   void run(const Tape& tape, std::span<std::byte* const> arguments,
            std::span<std::byte* const> results, std::uint32_t round);
+
+  /// What the last run took.
+  const Executor& executor() const { return executor_; }
 
  private:
   void bind_constants(const Tape& tape);
