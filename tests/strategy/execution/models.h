@@ -38,7 +38,7 @@ inline SmallModel perceptron() {
 inline SmallModel small_transformer() {
   constexpr std::int64_t width = 8;
   constexpr std::int64_t tokens = 7;
-  constexpr std::int64_t context = 5;
+  static constexpr std::int64_t context = 5;
   const Tensor text({6, context + 1}, DType::i32);
   std::int32_t token = 1;
   for (std::int32_t& each : text.data<std::int32_t>()) {
