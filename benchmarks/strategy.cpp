@@ -1,6 +1,6 @@
-// Strategies: what their choices take of memory and time on one model, replicas of a program
-// against threads within it. Compared times were taken in turns; figures are medians over the
-// rounds.
+// Strategies: what their choices take of memory and time on one model, replicas of a program and
+// stages of a pipeline against threads within it. Compared times were taken in turns; figures are
+// medians over the rounds.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -116,6 +116,41 @@ void replicas(State& state, std::int64_t width, std::int64_t examples) {
   state.counters["of_automatic"] = turns.ratio("shards", "automatic");
 }
 
+/// Layers with much between them, in two stages on two threads, against the same micro-batches one
+/// after the other.
+void pipeline(State& state, std::int64_t width, std::int64_t examples) {
+  std::vector<Tensor> layers;
+  for (std::uint64_t k = 0; k < 8; ++k) {
+    const double deviation = 1 / std::sqrt(static_cast<double>(width));
+    layers.push_back(Tensor::normal({width, width}, k, 0, deviation));
+  }
+  const std::vector<Tensor> batch{Tensor::uniform({examples, width}, 10, -1, 1)};
+  const ModelFunction model = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    Var y = b[0];
+    for (const Var& layer : p) y = gelu(matmul(y, layer));
+    return mean(y * y);
+  };
+  Execution automatic({.accumulation = 8, .threads = 2});
+  Execution stages(
+      {.accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 2, .threads = 2});
+  Report of_automatic;
+  Report of_stages;
+  Turns turns;
+  turns.add_once("automatic",
+                 [&] { of_automatic = automatic.gradients(model, layers, batch).report(); });
+  turns.add_once("stages", [&] { of_stages = stages.gradients(model, layers, batch).report(); });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("stages"));
+  }
+  const auto peak = static_cast<double>(of_stages.measured_peak);
+  state.counters["of_automatic"] = turns.ratio("stages", "automatic");
+  state.counters["of_automatic_peak"] = peak / static_cast<double>(of_automatic.measured_peak);
+  state.counters["peak_bytes"] = peak;
+  state.counters["idle"] = of_stages.idle();
+  state.counters["within"] = of_stages.measured_peak <= of_stages.predicted_peak;
+}
+
 void claim(const Results& results, Claims& claims) {
   const auto peak = [&](const char* name) {
     return results.counter("transformer/" + std::string(name), "of_training_peak");
@@ -142,6 +177,18 @@ void claim(const Results& results, Claims& claims) {
   claims.at_most("two replicas on small layers", 1,
                  results.counter("replicas/small", "of_automatic"),
                  "of the time of automatic parallelism");
+  for (const char* size : {"large", "small"}) {
+    const std::string name = "pipeline/" + std::string(size);
+    claims.at_least(name + ": the peak is as predicted or less", 1, results.counter(name, "within"),
+                    "");
+    claims.at_most(name + ": peak", 2.2, results.counter(name, "of_automatic_peak"),
+                   "of that of micro-batches one after the other");
+  }
+  claims.at_most("two stages on large layers", 1.1,
+                 results.counter("pipeline/large", "of_automatic"),
+                 "of the time of automatic parallelism");
+  claims.at_most("two stages on small layers", 1, results.counter("pipeline/small", "of_automatic"),
+                 "of the time of automatic parallelism");
 }
 
 template <class F>
@@ -162,5 +209,7 @@ int main(int argc, char** argv) {
   add("replicas/small", [](State& state) { replicas(state, 64, 512); });
   // Some microseconds a replica: what calling another thread takes.
   add("replicas/tiny", [](State& state) { replicas(state, 48, 64); });
+  add("pipeline/large", [](State& state) { pipeline(state, 512, 1024); });
+  add("pipeline/small", [](State& state) { pipeline(state, 64, 512); });
   return run_suite(argc, argv, claim);
 }

@@ -38,6 +38,20 @@ std::vector<Report::OperationTime> Report::by_operation() const {
   return list;
 }
 
+double Report::idle() const {
+  if (timeline.empty()) return 0;
+  std::int64_t begin = timeline.front().start;
+  std::int64_t end = begin;
+  std::int64_t busy = 0;
+  for (const StageTask& task : timeline) {
+    begin = std::min(begin, task.start);
+    end = std::max(end, task.end);
+    busy += task.end - task.start;
+  }
+  const double all = static_cast<double>(end - begin) * static_cast<double>(stages.size());
+  return all > 0 ? 1 - static_cast<double>(busy) / all : 0;
+}
+
 std::ostream& operator<<(std::ostream& stream, const Report& report) {
   const auto bytes = [](Bytes n) { return n == unlimited ? std::string("none") : format_bytes(n); };
   const auto line = [&](const char* label) -> std::ostream& {
@@ -95,6 +109,14 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
     if (loop.ahead > 0) stream << ", " << loop.ahead << " made ahead";
     stream << (loop.recorded_again ? ", recorded one by one" : "") << '\n';
   }
+  for (std::size_t s = 0; s < report.stages.size(); ++s) {
+    const Report::Stage& stage = report.stages[s];
+    line("stage") << s << ", " << bytes(stage.incoming) << " come in, " << stage.in_flight
+                  << " in flight, peak predicted " << bytes(stage.predicted_peak) << ", measured "
+                  << bytes(stage.measured_peak) << ", budget " << bytes(stage.budget)
+                  << (stage.computes_again ? ", runs forward again" : "") << '\n';
+  }
+  if (!report.stages.empty()) line("stages idle") << 100 * report.idle() << " % of the time\n";
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
                << report.kernel_level << "), ";
   if (!report.steps.empty()) stream << "in kernels " << 1e3 * report.kernel_seconds << " ms, ";

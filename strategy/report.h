@@ -79,6 +79,33 @@ struct Report {
   };
   std::vector<Loop> loops;
 
+  /// A stage of a pipeline; none of a run without.
+  struct Stage {
+    double forward_seconds = 0;  ///< of a micro-batch, by the machine that planners go by
+    double backward_seconds = 0;
+    Bytes incoming = 0;           ///< of a micro-batch's values that cross the stage's begin
+    int in_flight = 0;            ///< most micro-batches at a time, forward but not backward
+    bool computes_again = false;  ///< keeps what comes in, and runs forward again for its adjoints
+    Bytes budget = unlimited;     ///< its share of that of the run
+    Bytes predicted_peak = 0;     ///< what it makes for others and its share of sums among it
+    Bytes measured_peak = 0;
+  };
+  std::vector<Stage> stages;
+
+  /// A micro-batch in a stage.
+  struct StageTask {
+    int stage = 0;
+    int micro_batch = 0;
+    bool backward = false;
+    std::int64_t start = 0;  ///< in nanoseconds since the run began
+    std::int64_t end = 0;
+  };
+  /// What stages did, stage by stage, in order.
+  std::vector<StageTask> timeline;
+  /// Of the time from the first task to the last, the part that a stage did nothing in, on average;
+  /// 0 of a run without stages.
+  double idle() const;
+
   /// Time by operation, longest first.
   struct OperationTime {
     std::string operation;
@@ -87,13 +114,15 @@ struct Report {
   };
   std::vector<OperationTime> by_operation() const;
 
-  // These throw `ArgumentError` when the run was not profiled.
+  // These throw `ArgumentError` when the run was not profiled, the trace only where there are no
+  // stages either.
 
   /// Live bytes over time: x in milliseconds, y in MiB.
   Chart::Curve live_bytes_curve() const;
   /// Draws live bytes over time with budget and predicted peak. Throws `FileError`.
   void write_svg(const std::string& path) const;
-  /// Writes the steps as a Chrome trace (chrome://tracing, Perfetto). Throws `FileError`.
+  /// Writes the steps, and what stages did, as a Chrome trace (chrome://tracing, Perfetto): a row
+  /// for each thread or, of a pipeline, for each stage. Throws `FileError`.
   void write_chrome_trace(const std::string& path) const;
 };
 

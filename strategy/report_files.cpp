@@ -44,8 +44,26 @@ void Report::write_svg(const std::string& path) const {
 }
 
 void Report::write_chrome_trace(const std::string& path) const {
-  require_steps(*this);
+  if (timeline.empty()) require_steps(*this);
   nlohmann::json events = nlohmann::json::array();
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    events.push_back({{"name", "thread_name"},
+                      {"ph", "M"},
+                      {"pid", 0},
+                      {"tid", stage},
+                      {"args", {{"name", "stage " + std::to_string(stage)}}}});
+  }
+  for (const StageTask& task : timeline) {
+    const std::string what = task.backward ? "backward" : "forward";
+    events.push_back({{"name", what + " " + std::to_string(task.micro_batch)},
+                      {"cat", what},
+                      {"ph", "X"},
+                      {"ts", static_cast<double>(task.start) * 1e-3},
+                      {"dur", static_cast<double>(task.end - task.start) * 1e-3},
+                      {"pid", 0},
+                      {"tid", task.stage},
+                      {"args", {{"micro_batch", task.micro_batch}}}});
+  }
   for (const Step& step : steps) {
     const double start = static_cast<double>(step.event.start) * 1e-3;
     const double length = static_cast<double>(step.event.end - step.event.start) * 1e-3;

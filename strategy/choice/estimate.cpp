@@ -38,6 +38,13 @@ Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut,
   return replica.forecast(loss, rates);
 }
 
+void require_no_pipeline(const ExecutionStrategy& strategy) {
+  if (strategy.parallelism != ParallelMode::pipeline) return;
+  throw ArgumentError(
+      "[estimate] what a pipeline takes is known when its stages are planned; run a step of an "
+      "Execution, and look at its report");
+}
+
 Estimate estimate_of(const Forecast& forecast) {
   return {.peak = forecast.peak,
           .keep_all_peak = std::max(forecast.plan.keep_all_peak, forecast.plan.predicted_peak()),
@@ -49,6 +56,7 @@ Estimate estimate_of(const Forecast& forecast) {
 
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, const Rates& rates) {
   require_valid(strategy);
+  require_no_pipeline(strategy);
   if (workload.training && strategy.gradient == GradientMode::none) {
     throw ArgumentError("[estimate] the strategy has gradient = none, and the workload trains");
   }
@@ -80,6 +88,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
 
 Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const Rates& rates) {
   require_valid(strategy);
+  require_no_pipeline(strategy);
   if (strategy.precision || strategy.accumulation > 1 || strategy.replicas() > 1) {
     throw ArgumentError(
         "[estimate] a graph has its precision and its batch; ask of a workload what a strategy "

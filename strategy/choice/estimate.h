@@ -21,13 +21,13 @@ struct Estimate {
 
 /// What one step of a workload takes by a strategy, by the rates given: recorded and planned, not
 /// run. Modes that compute while they record are taken to compute node by node, keeping all. Throws
-/// as `Execution`, `BudgetError` where nothing fits.
+/// as `Execution`, `BudgetError` where nothing fits, `ArgumentError` for a pipeline.
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload,
                   const Rates& rates = {});
 
 /// What running a graph, whose costs are seconds on one thread, takes by a strategy. Throws
 /// `ArgumentError` for one that records graphs of its own: with a precision, or that cuts the
-/// batch; `BudgetError` where nothing fits.
+/// batch, or the program into stages; `BudgetError` where nothing fits.
 Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const Rates& rates = {});
 
 }  // namespace palimpsest

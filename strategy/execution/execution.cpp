@@ -13,6 +13,7 @@
 #include "strategy/execution/batch_parts.h"
 #include "strategy/execution/record_model.h"
 #include "strategy/execution/replica.h"
+#include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
 
 namespace palimpsest {
@@ -24,6 +25,7 @@ struct Execution::State {
         arena(threads) {
     require_valid(strategy);
     if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
+    if (strategy.parallelism == ParallelMode::pipeline) pipeline.emplace(strategy, reduction);
   }
 
   /// The loss that is differentiated: for replicas that record at once.
@@ -34,8 +36,7 @@ struct Execution::State {
   }
 
   /// Gradients, and a loss, that are scaled no more.
-  Gradients finish(const Gradients& sum) {
-    Report report_of_all = take_report();
+  Gradients finish(const Gradients& sum, Report report_of_all) {
     Tensor loss = sum.loss();
     if (scaler) {
       report_of_all.loss_scale = scaler->scale();
@@ -131,6 +132,7 @@ struct Execution::State {
   tbb::task_arena arena;
   std::optional<LossScaler> scaler;
   std::mutex scaling;
+  std::optional<Pipeline> pipeline;
   std::vector<Replica> replicas;
   BatchCut cut;
   Report report;
@@ -149,6 +151,11 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     throw ArgumentError(
         "[execution] the strategy has gradient = none; ask for value(), or choose "
         "another");
+  }
+  if (state.pipeline) {
+    const auto scale = [&](const Var& made) { return state.scaled(made); };
+    const Gradients sum = state.pipeline->gradients(loss, parameters, batch, scale);
+    return state.finish(sum, sum.report());
   }
   const int micro_batches = state.strategy.accumulation;
   state.begin(parameters, batch, micro_batches);
@@ -179,12 +186,13 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  return state.finish(sum);
+  return state.finish(sum, state.take_report());
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
                         std::span<const Tensor> batch) {
   State& state = *state_;
+  if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
   state.begin(parameters, batch, 1);
   std::vector<Tensor> made(state.replicas.size());
   state.for_replicas([&](Replica& replica, std::size_t r) {

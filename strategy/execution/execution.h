@@ -11,8 +11,8 @@
 namespace palimpsest {
 
 /// Records what a model makes of parameters and a batch, whose tensors have the examples along
-/// their first axis. Called once for every part of a batch, for parts that run at once by several
-/// threads at the same time.
+/// their first axis. Called once for every part of a batch, for replicas that run at once by
+/// several threads at the same time.
 using ModelFunction =
     std::function<Var(Tape& tape, std::span<const Var> parameters, std::span<const Var> batch)>;
 
@@ -28,6 +28,11 @@ enum class LossReduction : std::uint8_t {
 /// A batch that a strategy cuts into parts is cut into even ones, earlier ones larger by an example
 /// where it does not come out. Their gradients are added in the order of the parts: the bits depend
 /// on how many parts there are, not on which of them run at once.
+///
+/// The stages of a pipeline are ranges of what a model records for a micro-batch, with their
+/// adjoints, cut such that the longest takes little more than it has to, by estimates, and few
+/// bytes cross. Micro-batches flow through them in the order 1F1B, and stage s of S, from 0, has at
+/// most S − s in flight. All are recorded before one is computed; a model may not look at values.
 class Execution {
  public:
   /// Throws as `require_valid`.
@@ -55,8 +60,9 @@ class Execution {
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch);
 
-  /// What the model makes of a batch, one part for each replica, put together along the first axis.
-  /// In a lazy mode nothing is kept that is not needed any more. Throws the same.
+  /// What the model makes of a batch, one part for each replica or each micro-batch of a pipeline,
+  /// put together along the first axis. In a lazy mode nothing is kept that is not needed any more.
+  /// Throws the same.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch);
   /// Of the last call of `value`.

@@ -23,7 +23,8 @@ std::string_view name_of(GradientMode mode) {
 }
 
 std::string_view name_of(ParallelMode mode) {
-  static constexpr std::array<std::string_view, 3> names{"none", "automatic", "data_parallel"};
+  static constexpr std::array<std::string_view, 4> names{"none", "automatic", "data_parallel",
+                                                         "pipeline"};
   return names[static_cast<std::size_t>(mode)];
 }
 
@@ -41,7 +42,8 @@ void require_numbers(const ExecutionStrategy& s) {
   at_least_one(s.accumulation, "accumulation");
   at_least_one(s.stage.nodes, "stage.nodes");
   at_least_one(s.stage.bytes, "stage.bytes");
-  for (const auto& [number, what] : {std::pair(s.threads, "threads"), {s.workers, "workers"}}) {
+  for (const auto& [number, what] :
+       {std::pair(s.threads, "threads"), {s.workers, "workers"}, {s.stages, "stages"}}) {
     if (number >= 0) continue;
     refuse(std::string(what) + " is " + std::to_string(number) + "; give 0 or more");
   }
@@ -98,8 +100,36 @@ void require_precision(const ExecutionStrategy& s) {
   }
 }
 
+void require_pipeline(const ExecutionStrategy& s) {
+  if (s.parallelism != ParallelMode::pipeline) {
+    if (s.stages == 0) return;
+    refuse("stages need parallelism = pipeline, not " + std::string(name_of(s.parallelism)));
+  }
+  constexpr int most_stages = 64;
+  if (s.stages < 1 || s.stages > most_stages) {
+    refuse("parallelism = pipeline has " + std::to_string(s.stages) + " stages; give 1 to " +
+           std::to_string(most_stages));
+  }
+  constexpr int most_in_a_row = 4096;
+  if (s.accumulation > most_in_a_row) {
+    refuse("a pipeline records all its micro-batches first; give at most " +
+           std::to_string(most_in_a_row) + ", not " + std::to_string(s.accumulation));
+  }
+  if (s.mode != ExecutionMode::lazy) {
+    refuse("a pipeline is cut into stages when all is recorded; it needs mode = lazy, not " +
+           std::string(name_of(s.mode)));
+  }
+  if (s.memory != MemoryHandling::minimal_peak) {
+    refuse(
+        "the stages of a pipeline compute in memory that is laid out with their plans; it needs "
+        "memory = minimal_peak, not " +
+        std::string(name_of(s.memory)));
+  }
+}
+
 void require_modes(const ExecutionStrategy& s) {
-  if (s.gradient == GradientMode::none && s.accumulation > 1) {
+  if (s.gradient == GradientMode::none && s.accumulation > 1 &&
+      s.parallelism != ParallelMode::pipeline) {
     refuse("accumulation has no use without gradients");
   }
   if (s.gradient == GradientMode::full && s.mode == ExecutionMode::hybrid) {
@@ -128,6 +158,7 @@ void require_valid(const ExecutionStrategy& strategy) {
   require_numbers(strategy);
   require_checkpoints(strategy);
   require_precision(strategy);
+  require_pipeline(strategy);
   require_modes(strategy);
 }
 
@@ -181,6 +212,8 @@ std::string ExecutionStrategy::summary() const {
   if (parallelism == ParallelMode::none) add("one thread");
   if (parallelism == ParallelMode::data_parallel)
     add(workers > 0 ? std::to_string(workers) + " replicas" : "a replica on each thread");
+  if (parallelism == ParallelMode::pipeline)
+    add("a pipeline of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
   if (threads > 0) add(std::to_string(threads) + " threads");
   if (!fusion) add("no fusion");
   if (profiling) add("profiled");

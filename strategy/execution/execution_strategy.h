@@ -32,6 +32,7 @@ enum class ParallelMode : std::uint8_t {
   none,           ///< nothing: one thread
   automatic,      ///< parts of large operations, and operations that do not wait for each other
   data_parallel,  ///< shards of the batch, each in a replica of the program
+  pipeline,       ///< stages of the program, through which micro-batches flow
 };
 
 std::string_view name_of(ExecutionMode mode);
@@ -55,7 +56,8 @@ struct ExecutionStrategy {
   std::optional<double> checkpoint_fraction = {};
   std::string checkpoint_planner = {};  ///< as `planner_named` knows it
 
-  /// Micro-batches, one after the other, that the batch of a gradient is cut into.
+  /// Micro-batches, one after the other, that the batch of a gradient is cut into; of a pipeline
+  /// that of a value too.
   int accumulation = 1;
 
   MemoryHandling memory = MemoryHandling::minimal_peak;
@@ -64,6 +66,7 @@ struct ExecutionStrategy {
 
   ParallelMode parallelism = ParallelMode::automatic;
   int workers = 0;  ///< replicas of a data-parallel mode; 0 is one per thread
+  int stages = 0;   ///< of a pipeline
   int threads = 0;  ///< of all that runs at once; 0 is one per core
 
   bool fusion = true;

@@ -46,7 +46,7 @@ ExecutionStrategy read_strategy(const std::string& path) {
       path, "read_strategy", format,
       {"mode", "stage", "precision", "gradient", "checkpoint_interval", "checkpoint_fraction",
        "checkpoint_planner", "accumulation", "memory", "memory_budget", "parallelism", "workers",
-       "threads", "fusion", "profiling", "anomaly"});
+       "stages", "threads", "fusion", "profiling", "anomaly"});
   const JsonValue root = file.root();
   ExecutionStrategy read;
   const auto given = [&](const char* key, auto set) {
@@ -74,9 +74,10 @@ ExecutionStrategy read_strategy(const std::string& path) {
   given("memory_budget", [&](const JsonValue& value) { read.memory_budget = value.natural(); });
   given("parallelism", [&](const JsonValue& value) {
     using enum ParallelMode;
-    read.parallelism = value.word({none, automatic, data_parallel});
+    read.parallelism = value.word({none, automatic, data_parallel, pipeline});
   });
   given("workers", [&](const JsonValue& value) { read.workers = natural<int>(value); });
+  given("stages", [&](const JsonValue& value) { read.stages = natural<int>(value); });
   given("threads", [&](const JsonValue& value) { read.threads = natural<int>(value); });
   given("fusion", [&](const JsonValue& value) { read.fusion = value.boolean(); });
   given("profiling", [&](const JsonValue& value) { read.profiling = value.boolean(); });
@@ -113,6 +114,7 @@ void write_strategy(const ExecutionStrategy& strategy, const std::string& path) 
   set("memory_budget", strategy.memory_budget, usual.memory_budget);
   set("parallelism", name_of(strategy.parallelism), name_of(usual.parallelism));
   set("workers", strategy.workers, usual.workers);
+  set("stages", strategy.stages, usual.stages);
   set("threads", strategy.threads, usual.threads);
   set("fusion", strategy.fusion, usual.fusion);
   set("profiling", strategy.profiling, usual.profiling);

@@ -154,6 +154,9 @@ TEST_CASE("estimate: graphs") {
         ExecutionStrategy{.parallelism = ParallelMode::data_parallel, .workers = 2}}) {
     CHECK_THROWS_WITH(estimate(cutting, graph, rates), Contains("ask of a workload"));
   }
+  const ExecutionStrategy stages{.parallelism = ParallelMode::pipeline, .stages = 2};
+  CHECK_THROWS_WITH(estimate(stages, graph, rates), Contains("pipeline"));
+  CHECK_THROWS_WITH(estimate(stages, workload_of(model), rates), Contains("pipeline"));
   CHECK_THROWS_WITH(estimate({.gradient = GradientMode::none}, workload_of(model), rates),
                     Contains("[estimate]") && Contains("gradient = none"));
 }

@@ -58,6 +58,18 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no use without gradients");
   check_refused({.workers = 2}, "workers need parallelism = data_parallel");
   check_refused({.parallelism = ParallelMode::none, .threads = 2}, "one thread");
+  check_refused({.stages = 2}, "stages need parallelism = pipeline, not automatic");
+  check_refused({.stages = -1}, "stages is -1");
+  check_refused({.parallelism = ParallelMode::pipeline}, "has 0 stages");
+  check_refused({.parallelism = ParallelMode::pipeline, .stages = 5'000}, "give 1 to 64");
+  check_refused({.accumulation = 5'000, .parallelism = ParallelMode::pipeline, .stages = 2},
+                "records all its micro-batches first");
+  check_refused({.parallelism = ParallelMode::pipeline, .workers = 2, .stages = 2}, "workers");
+  check_refused({.mode = ExecutionMode::eager, .parallelism = ParallelMode::pipeline, .stages = 2},
+                "needs mode = lazy, not eager");
+  check_refused(
+      {.memory = MemoryHandling::pooled, .parallelism = ParallelMode::pipeline, .stages = 2},
+      "needs memory = minimal_peak, not pooled");
   check_refused({.precision = Precision{.half = DType::f32}}, "precision.half is f32");
   check_refused({.precision = Precision{PrecisionKind::single, DType::f16}},
                 "precision.half has no use in single precision");
@@ -88,6 +100,8 @@ TEST_CASE("strategies: a line says what is not as by default") {
     CHECK_THAT(stream.str(), Contains(part));
   }
   CHECK(ExecutionStrategy{}.summary() == "lazy");
+  CHECK(ExecutionStrategy{.accumulation = 4, .parallelism = ParallelMode::pipeline, .stages = 2}
+            .summary() == "lazy, 4 micro-batches, a pipeline of 2 stages");
 }
 
 }  // namespace

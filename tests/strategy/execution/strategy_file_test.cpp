@@ -54,6 +54,14 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     s.parallelism =
         *rc::gen::element(ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel);
     if (s.parallelism == ParallelMode::data_parallel) s.workers = *rc::gen::inRange(0, 9);
+    const bool fits_pipeline =
+        s.mode == ExecutionMode::lazy && s.memory == MemoryHandling::minimal_peak;
+    if (fits_pipeline && *rc::gen::arbitrary<bool>()) {
+      s.parallelism = ParallelMode::pipeline;
+      s.workers = 0;
+      s.stages = *rc::gen::inRange(1, 9);
+      s.accumulation = *rc::gen::inRange(1, 9);
+    }
     if (s.parallelism != ParallelMode::none) s.threads = *rc::gen::inRange(0, 9);
     s.fusion = *rc::gen::arbitrary<bool>();
     s.profiling = *rc::gen::arbitrary<bool>();
@@ -91,7 +99,7 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("accumulation":0)"), "accumulation is 0"},
       {with(R"("memory":"arena")"), "minimal_peak, pooled, standard, cached"},
       {with(R"("memory_budget":-1)"), "memory_budget: -1 is negative"},
-      {with(R"("parallelism":"pipes")"), "none, automatic, data_parallel"},
+      {with(R"("parallelism":"pipes")"), "none, automatic, data_parallel, pipeline"},
       {with(R"("fusion":1)"), "fusion: 1 is not true or false"},
       {with(R"("threads":2,"threads":3)"), "\"threads\" stands there twice"},
   };

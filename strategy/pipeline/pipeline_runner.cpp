@@ -1,0 +1,255 @@
+#include "strategy/pipeline/pipeline_runner.h"
+
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "strategy/named_errors.h"
+#include "strategy/report_of.h"
+
+namespace palimpsest {
+namespace {
+
+/// While it lives, a piece has the leaves of a micro-batch.
+class Lent {
+ public:
+  Lent(const Piece& piece, const Tape& tape) : piece_(piece) {
+    for (const auto& [own, recorded] : piece.leaves) {
+      piece.tape->set_buffer(own, tape.buffer(recorded));
+    }
+  }
+  ~Lent() {
+    for (const auto& [own, recorded] : piece_.leaves) piece_.tape->set_buffer(own, nullptr);
+  }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  const Piece& piece_;
+};
+
+}  // namespace
+
+struct PipelineRunner::Threads {
+  Threads(int stages, int threads, int threads_of_stage) : all(threads) {
+    for (int stage = 0; stage < stages; ++stage) {
+      of_stage.push_back(std::make_unique<tbb::task_arena>(threads_of_stage));
+    }
+  }
+  tbb::task_arena all;
+  std::vector<std::unique_ptr<tbb::task_arena>> of_stage;
+};
+
+PipelineRunner::PipelineRunner(int stages, int threads, int threads_of_stage)
+    : threads_(std::make_unique<Threads>(stages, threads, threads_of_stage)) {}
+PipelineRunner::~PipelineRunner() = default;
+
+void PipelineRunner::execute(const std::function<void()>& f) { threads_->all.execute(f); }
+
+void PipelineRunner::prepare(const std::shared_ptr<const PipelinePlan>& given) {
+  if (prepared_ == given) return;
+  prepared_ = nullptr;
+  runners_.clear();
+  const PipelinePlan& plan = *given;
+  if (const Bytes bytes = std::max<Bytes>(plan.block, 1); block_.size() != bytes) {
+    block_ = Arena();
+    block_ = Arena(meter_, bytes);
+  }
+  for (const std::vector<PlacedPiece>& pieces : plan.programs) {
+    for (const PlacedPiece& placed : pieces) {
+      if (placed.program == nullptr) continue;
+      const auto stage = static_cast<std::size_t>(placed.piece.stage);
+      const std::span<std::byte> memory(block_.at(plan.workspace_begins[stage]),
+                                        static_cast<std::size_t>(plan.workspaces[stage]));
+      runners_.try_emplace({placed.piece.stage, placed.program.get()}, placed.program, memory);
+    }
+  }
+  prepared_ = given;
+}
+
+/// One run of a plan.
+class PipelineRunner::Run {
+ public:
+  Run(PipelineRunner& owner, const PipelinePlan& plan, const PipelineOrder& order,
+      std::span<const MicroBatch> micro_batches, const TakeGradient& take)
+      : owner_(owner),
+        plan_(plan),
+        order_(order),
+        micro_batches_(micro_batches),
+        take_(take),
+        waiting_(order.tasks().size()),
+        timeline_(order.tasks().size()),
+        stages_(plan.stages.size()) {
+    for (std::uint32_t task = 0; task < waiting_.size(); ++task) {
+      waiting_[task].store(order.predecessor_count(task), std::memory_order_relaxed);
+    }
+  }
+
+  void run() {
+    owner_.threads_->all.execute([&] {
+      tbb::task_group group;
+      for (std::uint32_t task = 0; task < waiting_.size(); ++task) {
+        if (order_.predecessor_count(task) == 0) group.run([&, task] { follow(group, task); });
+      }
+      group.wait();
+    });
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+  Report report() {
+    Report report;
+    report.timeline = std::move(timeline_);
+    report.stages = plan_.stages;
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      Report::Stage& stage = report.stages[s];
+      const Bytes beside = stage.predicted_peak - plan_.workspaces[s];
+      stage.measured_peak = beside + stages_[s].peak;
+      report.measured_peak += stage.measured_peak;
+      report.measured_live_peak += beside + stages_[s].live_peak;
+      report.predicted_live_peak += beside + stages_[s].predicted_live_peak;
+      report.computed += stages_[s].computed;
+      report.kernel_seconds += stages_[s].profiled.kernel_seconds;
+      std::ranges::move(stages_[s].profiled.steps, std::back_inserter(report.steps));
+    }
+    std::uint32_t once = 0;
+    for (const MicroBatch& batch : micro_batches_) once += plan_.keep_all_computed[batch.program];
+    report.recomputed = report.computed - std::min(once, report.computed);
+    return report;
+  }
+
+ private:
+  /// What was measured of a stage, by whoever does its work.
+  struct Stage {
+    Bytes peak = 0;
+    Bytes live_peak = 0;
+    Bytes predicted_live_peak = 0;
+    std::uint32_t computed = 0;
+    Report profiled;
+  };
+
+  std::int64_t now() const { return (std::chrono::steady_clock::now() - start_).count(); }
+
+  /// Runs a task, and has those run that then wait for nothing.
+  void follow(tbb::task_group& group, std::uint32_t task) {
+    if (failed_.load(std::memory_order_relaxed)) return;
+    try {
+      carry_out(task);
+    } catch (...) {
+      const std::lock_guard lock(failing_);
+      if (!failed_.exchange(true)) failure_ = std::current_exception();
+      return;
+    }
+    for (const std::uint32_t next : order_.successors(task)) {
+      if (waiting_[next].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      group.run([&, next] { follow(group, next); });
+    }
+  }
+
+  void carry_out(std::uint32_t task) {
+    const auto& [stage, what] = order_.tasks()[task];
+    Report::StageTask& done = timeline_[task];
+    done = {stage, what.micro_batch, what.backward, now(), 0};
+    const auto index = static_cast<std::size_t>(stage);
+    owner_.threads_->of_stage[index]->execute([&] {
+      const std::string place = "[pipeline] stage " + std::to_string(stage) + ", " +
+                                (what.backward ? "backward" : "forward") + " part of micro-batch " +
+                                std::to_string(what.micro_batch);
+      naming_errors(place, [&] { run_piece(stages_[index], stage, what, done.start); });
+    });
+    done.end = now();
+  }
+
+  void run_piece(Stage& measured, int stage, const PipelineSchedule::Task& what,
+                 std::int64_t start) {
+    const MicroBatch& batch = micro_batches_[static_cast<std::size_t>(what.micro_batch)];
+    const std::vector<PlacedPiece>& pieces = plan_.programs[batch.program];
+    const auto forward = static_cast<std::size_t>(stage);
+    const PlacedPiece& placed = pieces[what.backward ? pieces.size() - 1 - forward : forward];
+    if (placed.program != nullptr) run_program(measured, placed, batch, what.micro_batch, start);
+    if (!what.backward || !batch.gradients.empty()) return;
+    if (!plan_.collects_at_end) {
+      take_gradients(placed, what.micro_batch);
+    } else if (stage == 0) {
+      for (const PlacedPiece& each : pieces) take_gradients(each, what.micro_batch);
+    }
+  }
+
+  void run_program(Stage& measured, const PlacedPiece& placed, const MicroBatch& batch,
+                   int micro_batch, std::int64_t start) {
+    const Lent lent(placed.piece, *batch.tape);
+    std::vector<std::byte*> arguments;
+    for (const PlacedPiece::Place& place : placed.arguments) {
+      arguments.push_back(at(place, micro_batch));
+    }
+    std::vector<std::byte*> results;
+    for (std::size_t i = 0; i < placed.results.size(); ++i) {
+      const Piece::Result& result = placed.piece.results[i];
+      if (placed.results[i].ring != PlacedPiece::nowhere) {
+        results.push_back(at(placed.results[i], micro_batch));
+      } else if (result.use == Piece::Result::Use::outcome) {
+        results.push_back(batch.outcome);
+      } else {
+        results.push_back(batch.gradients[result.parameter]);
+      }
+    }
+    StepRunner& runner = owner_.runner(placed);
+    runner.run(*placed.piece.tape, arguments, results, batch.round);
+    const Executor& executor = runner.executor();
+    measured.peak = std::max(measured.peak, executor.peak());
+    measured.live_peak = std::max(measured.live_peak, executor.peak_live());
+    measured.predicted_live_peak =
+        std::max(measured.predicted_live_peak, placed.program->live_peak());
+    measured.computed += placed.program->computed();
+    if (executor.events().empty()) return;
+    const std::size_t first = measured.profiled.steps.size();
+    append_steps(measured.profiled, *placed.piece.tape, executor);
+    for (Report::Step& step : std::span(measured.profiled.steps).subspan(first)) {
+      step.event.start += start;
+      step.event.end += start;
+      step.event.thread = placed.piece.stage;
+    }
+  }
+
+  void take_gradients(const PlacedPiece& placed, int micro_batch) const {
+    for (std::size_t i = 0; i < placed.results.size(); ++i) {
+      const Piece::Result& result = placed.piece.results[i];
+      if (result.use != Piece::Result::Use::gradient) continue;
+      take_(micro_batch, result.parameter, at(placed.results[i], micro_batch));
+    }
+  }
+
+  std::byte* at(const PlacedPiece::Place& place, int micro_batch) const {
+    return owner_.block_.at(plan_.rings[place.ring].place_of(micro_batch) + place.offset);
+  }
+
+  PipelineRunner& owner_;
+  const PipelinePlan& plan_;
+  const PipelineOrder& order_;
+  std::span<const MicroBatch> micro_batches_;
+  const TakeGradient& take_;
+  std::vector<std::atomic<std::uint32_t>> waiting_;  // by task
+  std::vector<Report::StageTask> timeline_;          // by task
+  std::vector<Stage> stages_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::atomic<bool> failed_ = false;
+  std::mutex failing_;
+  std::exception_ptr failure_;
+};
+
+Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
+                           const PipelineOrder& order, std::span<const MicroBatch> micro_batches,
+                           const TakeGradient& take) {
+  prepare(plan);
+  block_.note(0, plan->block);
+  Run run(*this, *plan, order, micro_batches, take);
+  run.run();
+  return run.report();
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "checkpoint/arena.h"
+#include "strategy/pipeline/pipeline_plan.h"
+
+namespace palimpsest {
+
+/// A micro-batch that goes through a pipeline.
+struct MicroBatch {
+  std::size_t program;  ///< of the plan
+  const Tape* tape;     ///< that it was recorded on: its leaves
+  std::uint32_t round;  ///< how often more than the program's this tape was cleared
+  std::byte* outcome;   ///< where the loss or the value goes
+  std::vector<std::byte*>
+      gradients;  ///< where gradients go, by parameter; none where they are summed
+};
+
+/// Runs planned pipelines, tasks of different stages at once and those of one stage one after the
+/// other, and keeps their memory for the next run.
+class PipelineRunner {
+ public:
+  /// A stage's work is done by `threads_of_stage` threads, all of it by `threads`.
+  PipelineRunner(int stages, int threads, int threads_of_stage);
+  ~PipelineRunner();
+
+  /// The meter of all memory.
+  const Meter& meter() const { return meter_; }
+  Bytes kept() const { return block_.size(); }
+
+  /// Takes the gradient of a parameter in a micro-batch: in their order for each parameter, for
+  /// parameters of different stages at once.
+  using TakeGradient =
+      std::function<void(int micro_batch, std::size_t parameter, std::byte* gradient)>;
+
+  /// Runs what `plan` says, until all is done or a task throws. Then no other begins, and the
+  /// exception, which says in which stage it was thrown where it is an error of use, is passed on
+  /// when those that had begun have ended. Returns what was measured and what was done.
+  Report run(const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
+             std::span<const MicroBatch> micro_batches, const TakeGradient& take);
+  /// Calls `f` where the threads of the pipeline work.
+  void execute(const std::function<void()>& f);
+
+ private:
+  class Run;
+  struct Threads;
+
+  void prepare(const std::shared_ptr<const PipelinePlan>& plan);
+  StepRunner& runner(const PlacedPiece& placed) {
+    return runners_.at({placed.piece.stage, placed.program.get()});
+  }
+
+  std::unique_ptr<Threads> threads_;
+  Meter meter_;
+  Arena block_;
+  std::shared_ptr<const PipelinePlan> prepared_;
+  std::map<std::pair<int, const StepProgram*>, StepRunner> runners_;  // of its programs
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,278 @@
+#include <oneapi/tbb/global_control.h>
+
+#include <atomic>
+
+#include "tests/strategy/pipeline/runs.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct SomeThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
+};
+
+/// A model whose hidden values are dropped at random.
+SmallModel with_dropout() {
+  SmallModel model = perceptron();
+  model.name = "dropout";
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var y = dropout(tanh(matmul(batch[0], p[0]) + p[1]), 0.4);
+    const Var error = dropout(matmul(y, p[2]), 0.2) - batch[1];
+    return mean(error * error);
+  };
+  return model;
+}
+
+/// A matrix of few rows that every step multiplies by, whose products are added up together, and a
+/// state that is read slice by slice.
+SmallModel recurrent() {
+  return {"recurrent",
+          {Tensor::normal({24, 24}, 1, 0, 0.2), Tensor::normal({24, 24}, 2, 0, 0.2)},
+          {Tensor::uniform({6, 5, 24}, 3, -1, 1)},
+          [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+            const Var sequence = tanh(batch[0] * 2.0);
+            Var state = select(sequence, 1, 0);
+            for (int t = 1; t < 5; ++t) {
+              state = tanh(matmul(state, p[0]) + matmul(select(sequence, 1, t), p[1]));
+            }
+            return mean(state * state);
+          }};
+}
+
+std::vector<SmallModel> models() {
+  return {perceptron(), small_transformer(), heat(), with_dropout(), recurrent()};
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: the bits of micro-batches one after the other") {
+  for (const SmallModel& model : models()) {
+    for (const int micro_batches : {1, 2, 4, 6}) {
+      const Found expected = run(model, {.accumulation = micro_batches}, 3);
+      for (int stages = 1; stages <= 4; ++stages) {
+        for (const int threads : {1, 2, 4}) {
+          CAPTURE(model.name, micro_batches, stages, threads);
+          ExecutionStrategy strategy = pipeline_of(stages, micro_batches);
+          strategy.threads = threads;
+          const Found found = run(model, strategy, 3);
+          CHECK(have_same_bits(found, expected));
+          CHECK(found.report.measured_peak <= found.report.predicted_peak);
+          CHECK(found.report.plan_reused);
+          CHECK(found.report.stages.size() == static_cast<std::size_t>(stages));
+          CHECK(found.report.micro_batches == micro_batches);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: sums, uneven micro-batches and half width as without") {
+  SmallModel model = perceptron();
+  const auto check = [&](ExecutionStrategy strategy, LossReduction reduction) {
+    const ExecutionStrategy piped = [&] {
+      ExecutionStrategy with = strategy;
+      with.parallelism = ParallelMode::pipeline;
+      with.stages = 3;
+      return with;
+    }();
+    CAPTURE(piped.summary());
+    CHECK(have_same_bits(run(model, piped, 2, reduction), run(model, strategy, 2, reduction)));
+  };
+  for (const int parts : {1, 4, 5}) {  // of six examples
+    check({.accumulation = parts}, LossReduction::mean);
+    check({.accumulation = parts}, LossReduction::sum);
+    for (const PrecisionKind kind :
+         {PrecisionKind::full, PrecisionKind::half, PrecisionKind::mixed}) {
+      check({.precision = Precision{kind, DType::bf16}, .accumulation = parts},
+            LossReduction::mean);
+    }
+    check({.precision = Precision{PrecisionKind::mixed, DType::f16}, .accumulation = parts},
+          LossReduction::mean);
+  }
+  for (Tensor& parameter : model.parameters) parameter = parameter.to(DType::bf16);
+  for (Tensor& tensor : model.batch) tensor = tensor.to(DType::bf16);
+  check({.accumulation = 3}, LossReduction::mean);
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: every way of computing gradients has the same bits") {
+  for (const SmallModel& model : models()) {
+    const Found expected = run(model, {.accumulation = 3});
+    std::vector<ExecutionStrategy> strategies(6, pipeline_of(3, 3));
+    strategies[0].gradient = GradientMode::full;
+    for (std::size_t i = 1; i < 4; ++i) strategies[i].gradient = GradientMode::checkpointed;
+    strategies[1].checkpoint_interval = 2;
+    strategies[2].checkpoint_fraction = 0.3;
+    strategies[3].checkpoint_planner = "square_root";
+    strategies[4].fusion = false;
+    strategies[5].anomaly = true;
+    for (const ExecutionStrategy& strategy : strategies) {
+      CAPTURE(model.name, strategy.summary());
+      const Found found = run(model, strategy);
+      CHECK(have_same_bits(found, expected));
+      const bool again = strategy.gradient == GradientMode::checkpointed;
+      for (const Report::Stage& stage : found.report.stages) CHECK(stage.computes_again == again);
+      CHECK((found.report.recomputed > 0) == again);
+      CHECK((found.report.compute_overhead > 0) == again);
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: values are those of parts of the batch") {
+  const SmallModel model = perceptron();
+  const ModelFunction output = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    return matmul(tanh(matmul(batch[0], p[0]) + p[1]), p[2]);
+  };
+  Execution shards({.parallelism = ParallelMode::data_parallel, .workers = 3});
+  const Tensor expected = shards.value(output, model.parameters, model.batch);
+  for (const GradientMode gradient : {GradientMode::none, GradientMode::automatic}) {
+    ExecutionStrategy strategy = pipeline_of(2, 3);
+    strategy.gradient = gradient;
+    Execution execution(strategy);
+    for (int step = 0; step < 3; ++step) {
+      CHECK(same_bits(execution.value(output, model.parameters, model.batch), expected));
+      CHECK(execution.report().stages.size() == 2);
+      CHECK(execution.report().plan_reused == (step > 0));
+      CHECK(execution.report().measured_peak <= execution.report().predicted_peak);
+      CHECK(execution.report().timeline.size() == 6);
+    }
+  }
+  // Values between gradients change none.
+  const Found alone = run(model, pipeline_of(2, 3), 2);
+  Execution mixed(pipeline_of(2, 3));
+  mixed.gradients(model.loss, model.parameters, model.batch);
+  mixed.value(output, model.parameters, model.batch);
+  const Gradients found = mixed.gradients(model.loss, model.parameters, model.batch);
+  CHECK(same_bits(found.entries()[0].gradient, alone.gradients[0]));
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: models that differ from micro-batch to micro-batch") {
+  // The graph follows the number of examples and a count, so that cuts differ as well.
+  int recorded = 0;
+  SmallModel model = perceptron();
+  model.loss = [&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    Var y = tanh(matmul(batch[0], p[0]) + p[1]);
+    for (std::int64_t k = 0; k < 4 * batch[0].shape()[0] + recorded % 3; ++k) {
+      y = sin(y + p[1] * y);
+    }
+    ++recorded;
+    const Var error = matmul(y, p[2]) - batch[1];
+    return mean(error * error);
+  };
+  for (const int parts : {2, 4, 6}) {
+    recorded = 0;
+    const Found expected = run(model, {.accumulation = parts}, 3);
+    for (const int stages : {2, 3}) {
+      recorded = 0;
+      CAPTURE(parts, stages);
+      CHECK(have_same_bits(run(model, pipeline_of(stages, parts), 3), expected));
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: loops, users' operations and gradients of few values") {
+  SmallModel model = perceptron();
+  const CustomOperation cube(
+      {.name = "cube",
+       .forward =
+           [](const CustomCall& call) {
+             const auto x = call.inputs[0].data<float>();
+             const auto y = call.outputs[0].data<float>();
+             for (std::size_t i = 0; i < x.size(); ++i) {
+               y[i] = x[i] * x[i] * x[i];
+             }
+           },
+       .vjp = [](const Pullback& p) { p.set(0, 3.0 * p.adjoint() * p.input() * p.input()); }});
+  const auto check = [&](const ModelFunction& loss, const ExecutionStrategy& strategy) {
+    model.loss = loss;
+    ExecutionStrategy plain = strategy;
+    plain.parallelism = ParallelMode::automatic;
+    plain.stages = 0;
+    CHECK(have_same_bits(run(model, strategy, 3), run(model, plain, 3)));
+  };
+  const ModelFunction custom = [&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var y = tanh(cube({matmul(batch[0], p[0]) + p[1]}));
+    return mean(cube({matmul(y, p[2]) - batch[1]}));
+  };
+  const ModelFunction looping = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var start = tanh(matmul(batch[0], p[0]));
+    const Var end =
+        scan(start, 7, [&](const Var& state, const StepNumber&) { return tanh(state + p[1]); });
+    const Var error = matmul(end, p[2]) - batch[1];
+    return mean(error * error);
+  };
+  // One parameter is not used, the gradient of another is what the batch holds, or a number.
+  const ModelFunction sparse = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    return sum(matmul(batch[0], p[0])) + sum(p[1]) + sum(exp(sin(batch[1])));
+  };
+  for (const int stages : {2, 3}) {
+    for (const int parts : {1, 3}) {
+      CAPTURE(stages, parts);
+      check(custom, pipeline_of(stages, parts));
+      check(looping, pipeline_of(stages, parts));
+      check(sparse, pipeline_of(stages, parts));
+    }
+  }
+  ExecutionStrategy full = pipeline_of(2, 2);
+  full.gradient = GradientMode::full;
+  CHECK_THROWS_WITH(run({"loop", model.parameters, model.batch, looping}, full),
+                    Contains("[pipeline] a stage with a loop"));
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: what goes wrong names the stage, and nothing is lost") {
+  SmallModel model = perceptron();
+  std::atomic<int> failing = -1;
+  std::atomic<int> calls = 0;
+  const CustomOperation fails({.name = "fails",
+                               .forward =
+                                   [&](const CustomCall& call) {
+                                     if (calls++ == failing) {
+                                       throw ArgumentError("[fails] it does");
+                                     }
+                                     std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                                 call.outputs[0].raw());
+                                   },
+                               .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); }});
+  model.loss = [&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var y = tanh(matmul(batch[0], p[0]) + p[1]);
+    const Var error = fails({matmul(y, p[2])}) - batch[1];
+    return mean(error * error);
+  };
+  const Found expected = run(model, {.accumulation = 3});
+  Execution execution(pipeline_of(2, 3));
+  const auto attempt = [&] {
+    return execution.gradients(model.loss, model.parameters, model.batch);
+  };
+  for (int at = 0; at < 3; ++at) {
+    calls = 0;
+    failing = at;
+    CHECK_THROWS_WITH(attempt(), Contains("[pipeline] stage 1, forward part of micro-batch " +
+                                          std::to_string(at)) &&
+                                     Contains("[fails] it does"));
+  }
+  failing = -1;
+  for (int step = 0; step < 2; ++step) {
+    CHECK(same_bits(attempt().entries()[0].gradient, expected.gradients[0]));
+  }
+
+  const auto refused = [&](const ModelFunction& loss, const std::string& words) {
+    CHECK_THROWS_WITH(execution.gradients(loss, model.parameters, model.batch), Contains(words));
+  };
+  refused([](Tape&, std::span<const Var> p,
+             std::span<const Var>) { return sum(p[0]) * sum(p[1]).value().item(); },
+          "[pipeline] the model looks at the value of sum");
+  refused([](Tape&, std::span<const Var> p, std::span<const Var>) { return sum(p[0]); },
+          "1 operations cannot be cut into 2 stages");
+  refused([](Tape&, std::span<const Var> p, std::span<const Var>) { return exp(p[0]); },
+          "backward");
+  refused([](Tape&, std::span<const Var>, std::span<const Var>) { return Var(); },
+          "returns no value");
+  refused(
+      [](Tape& tape, std::span<const Var> p, std::span<const Var>) {
+        return sum(exp(p[0])) + sum(tape.parameter(Tensor::ones({2})));
+      },
+      "4 parameters");
+  CHECK(same_bits(attempt().entries()[0].gradient, expected.gradients[0]));
+}
+
+}  // namespace
+}  // namespace palimpsest
