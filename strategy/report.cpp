@@ -29,6 +29,8 @@ std::vector<Report::OperationTime> Report::by_operation() const {
     time.operation = step.operation;
     ++time.calls;
     time.seconds += static_cast<double>(step.event.end - step.event.start) * 1e-9;
+    time.cost.flops += step.cost.flops;
+    time.cost.bytes += step.cost.bytes;
   }
   std::vector<OperationTime> list;
   for (auto& [name, time] : times) list.push_back(std::move(time));
@@ -50,6 +52,12 @@ double Report::idle() const {
   }
   const double all = static_cast<double>(end - begin) * static_cast<double>(stages.size());
   return all > 0 ? 1 - static_cast<double>(busy) / all : 0;
+}
+
+double Report::OperationTime::of_peak(const Machine& machine) const {
+  if (calls == 0 || seconds <= 0) return 0;
+  const double rate = bytes_per_second(cost.bytes / calls, machine);
+  return std::max(cost.flops / machine.flops_per_second, cost.bytes / rate) / seconds;
 }
 
 std::ostream& operator<<(std::ostream& stream, const Report& report) {
@@ -126,8 +134,12 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   constexpr std::size_t most_shown = 8;
   const auto times = report.by_operation();
   for (std::size_t i = 0; i < std::min(most_shown, times.size()); ++i) {
-    line(i == 0 ? "by operation" : "") << std::setw(10) << 1e3 * times[i].seconds << " ms  "
-                                       << times[i].operation << " x " << times[i].calls << '\n';
+    const Report::OperationTime& time = times[i];
+    line(i == 0 ? "by operation" : "")
+        << std::setw(10) << 1e3 * time.seconds << " ms " << std::setw(9)
+        << 1e-9 * time.cost.flops / time.seconds << " Gflop/s " << std::setw(9)
+        << 1e-9 * time.cost.bytes / time.seconds << " GB/s  " << time.operation << " x "
+        << time.calls << '\n';
   }
   stream.flags(old_flags);
   stream.precision(old_precision);

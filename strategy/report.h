@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autodiff/tape.h"
+#include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
 #include "strategy/event.h"
 #include "strategy/options.h"
@@ -58,6 +59,7 @@ struct Report {
     std::string work;  ///< operation and bytes of all operands: what a `Profile` knows it by
     Event event;
     bool recomputed = false;
+    Cost cost = {};  ///< floating-point operations, and bytes read and written
   };
   std::vector<Step> steps;
 
@@ -111,6 +113,11 @@ struct Report {
     std::string operation;
     std::uint32_t calls = 0;
     double seconds = 0;
+    Cost cost = {};  ///< of all calls
+    /// Of what one thread of a machine does at its peak: of its flops, or of the bytes that memory
+    /// or the cache that holds a call's operands moves, whichever takes longer (Williams et al.,
+    /// 2009). More than 1 where threads share a call.
+    double of_peak(const Machine& machine) const;
   };
   std::vector<OperationTime> by_operation() const;
 

@@ -17,7 +17,8 @@ void append_steps(Report& report, const Tape& tape, const Executor& executor) {
     if (!name.empty() && !tape.name(node).empty()) name += '/';
     name += tape.name(node);
     report.steps.push_back({operation_of(tape, lowered, event.node), std::move(name),
-                            work_of(tape, lowered, event.node), event, seen[event.node]});
+                            work_of(tape, lowered, event.node), event, seen[event.node],
+                            cost_of_unit(tape, lowered, event.node)});
     report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
     seen[event.node] = true;
   }

@@ -20,4 +20,5 @@ inline auto Contains(const std::string& text) { return ContainsSubstring(text); 
 }  // namespace Catch::Matchers
 #else
 #include <catch2/catch.hpp>
+#pragma GCC poison Approx
 #endif

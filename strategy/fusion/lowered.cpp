@@ -118,9 +118,9 @@ class Lowered::Builder {
     const Cost multiplied = cost_of(product);
     const auto added = static_cast<double>(sum.output().shape.elements());
     Graph::Traits traits;
-    traits.cost = seconds_of(
-        {multiplied.flops + added, multiplied.bytes + static_cast<double>(sum.output().bytes())},
-        machine_);
+    const Cost cost{multiplied.flops + added,
+                    multiplied.bytes + static_cast<double>(sum.output().bytes())};
+    traits.cost = seconds_of(cost, machine_);
     traits.workspace = workspace_of(product, threads_);
     const NodeId members[] = {made.product, made.sum};
     traits.name = name_of_group(members);
@@ -130,7 +130,7 @@ class Lowered::Builder {
       output.takes_over = static_cast<int>(inputs.size()) - 1;
     }
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.units_.push_back({made.product, none, true});
+    lowered_.units_.push_back({made.product, none, true, none, cost});
     add_value(tape_.first_output(made.sum));
   }
 
@@ -153,8 +153,8 @@ class Lowered::Builder {
     traits.name = name_of_group(members);
     const Graph::Output output{node.output().bytes()};
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.units_.push_back(
-        {finished.maker, none, false, static_cast<std::uint32_t>(lowered_.finishings_.size())});
+    lowered_.units_.push_back({finished.maker, none, false,
+                               static_cast<std::uint32_t>(lowered_.finishings_.size()), cost});
     lowered_.finishings_.push_back(finished);
     add_value(tape_.first_output(finished.node));
   }
@@ -209,8 +209,9 @@ class Lowered::Builder {
     traits.workspace = group.program.workspace(threads_);
     traits.name = name_of_group(unit.own);
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
-    lowered_.units_.push_back(
-        {unit.own.back(), static_cast<std::uint32_t>(lowered_.programs_.size())});
+    lowered_.units_.push_back({unit.own.back(),
+                               static_cast<std::uint32_t>(lowered_.programs_.size()), false, none,
+                               group.cost});
     for (const auto& [node, number] : lowered_.literals_) group.program.give(node, number);
     lowered_.programs_.push_back(std::move(group.program));
   }

@@ -22,6 +22,7 @@ class Lowered {
     std::uint32_t program = none;    ///< of a group
     bool accumulates = false;        ///< the last input is added to what the node makes
     std::uint32_t finishing = none;  ///< of a node that carries out another
+    Cost cost = {};                  ///< of what is carried out together; none of a single node
   };
 
   /// Units for what `targets` need of a tape that is simplified, elementwise nodes in groups;
@@ -73,6 +74,8 @@ class Lowered {
   std::uint32_t folded() const { return static_cast<std::uint32_t>(literals_.size()); }
   /// True for a product that is added to what comes last among the inputs.
   bool accumulates(NodeId unit) const { return units_[unit].accumulates; }
+  /// Work of a group, or of a node and what it carries out; none of a single node.
+  const Cost& joint_cost(NodeId unit) const { return units_[unit].cost; }
 
  private:
   class Builder;

@@ -2,11 +2,23 @@
 
 namespace palimpsest {
 
+namespace {
+
+bool is_single(const Lowered& lowered, NodeId unit) {
+  return lowered.literal(lowered.node(unit)) == nullptr && lowered.program(unit) == nullptr &&
+         !lowered.accumulates(unit) && lowered.finishing(unit) == nullptr;
+}
+
+}  // namespace
+
 std::string operation_of(const Tape& tape, const Lowered& lowered, NodeId unit) {
-  const bool single = lowered.literal(lowered.node(unit)) == nullptr &&
-                      lowered.program(unit) == nullptr && !lowered.accumulates(unit) &&
-                      lowered.finishing(unit) == nullptr;
-  return std::string(single ? tape.operation(lowered.node(unit)).name : lowered.graph().name(unit));
+  return std::string(is_single(lowered, unit) ? tape.operation(lowered.node(unit)).name
+                                              : lowered.graph().name(unit));
+}
+
+Cost cost_of_unit(const Tape& tape, const Lowered& lowered, NodeId unit) {
+  if (!is_single(lowered, unit)) return lowered.joint_cost(unit);
+  return cost_of(NodeView(tape, lowered.node(unit)));
 }
 
 std::string work_of(const Tape& tape, const Lowered& lowered, NodeId unit) {

@@ -12,4 +12,7 @@ std::string operation_of(const Tape& tape, const Lowered& lowered, NodeId unit);
 /// What a unit computes: the same text for the same operations on operands of the same bytes.
 std::string work_of(const Tape& tape, const Lowered& lowered, NodeId unit);
 
+/// Floating-point operations and bytes of a unit.
+Cost cost_of_unit(const Tape& tape, const Lowered& lowered, NodeId unit);
+
 }  // namespace palimpsest

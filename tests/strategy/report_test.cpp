@@ -14,6 +14,7 @@ namespace palimpsest {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::WithinRel;
 
 Report some_report(const RunOptions& options = {}) {
   Tape tape;
@@ -50,6 +51,35 @@ TEST_CASE("what a report says of steps adds up") {
   for (const auto& time : report.by_operation()) calls += time.calls;
   CHECK(calls == report.computed);
   CHECK(report.resident > 0);
+}
+
+TEST_CASE("a report says what operations did, and what share of the machine that is") {
+  const auto time_of = [](bool fuse, const std::string& operation) {
+    Tape tape;
+    const Var a = tape.parameter(Tensor::ones({32, 16}));
+    const Var b = tape.parameter(Tensor::ones({16, 64}));
+    const Var y = tanh(matmul(a, b)) * 2.0;
+    const Report report = evaluate({&y, 1}, {.fuse = fuse, .profile = true});
+    for (const Report::OperationTime& time : report.by_operation()) {
+      if (time.operation == operation) return time;
+    }
+    return Report::OperationTime{};
+  };
+  const Report::OperationTime product = time_of(false, "matmul");
+  CHECK(product.calls == 1);
+  CHECK(product.cost.flops == 2.0 * 32 * 16 * 64);
+  CHECK(product.cost.bytes == 4.0 * (32 * 16 + 16 * 64 + 32 * 64));
+  const Report::OperationTime joined = time_of(true, "tanh+multiply");
+  CHECK(joined.calls == 1);
+  CHECK(joined.cost.bytes == 4.0 * 2 * 32 * 64);
+  CHECK(joined.cost.flops == 11.0 * 32 * 64);
+
+  const Machine machine{.flops_per_second = 1e9, .bytes_per_second = 1e8};
+  const Report::OperationTime by_flops{"by flops", 2, 0.5, {1e8, 1e6}};
+  CHECK_THAT(by_flops.of_peak(machine), WithinRel(0.2, 1e-12));
+  const Report::OperationTime by_bytes{"by bytes", 2, 0.5, {1e8, 2e7}};
+  CHECK_THAT(by_bytes.of_peak(machine), WithinRel(0.4, 1e-12));
+  CHECK(Report::OperationTime{}.of_peak(machine) == 0);
 }
 
 TEST_CASE("the Chrome trace is JSON with an event a step") {

@@ -115,7 +115,8 @@ TEST_CASE_METHOD(TwoThreads, "recommend: says what was considered and why one wa
   const Recommendation found = recommend(workload_of(model), within(1_MiB));
   std::ostringstream stream;
   stream << found;
-  for (const char* part : {"time", "peak", "strategy", "fastest of", "fit 1.00 MiB", "lazy", " ms"}) {
+  for (const char* part :
+       {"time", "peak", "strategy", "fastest of", "fit 1.00 MiB", "lazy", " ms"}) {
     CHECK_THAT(stream.str(), Contains(part));
   }
   CHECK_THROWS_WITH(recommend(workload_of(model), {.memory = -1}), Contains("memory is -1"));

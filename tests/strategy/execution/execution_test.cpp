@@ -13,6 +13,7 @@ namespace palimpsest {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::WithinRel;
 
 /// A small network on random data, whose loss is a mean or a sum over examples.
 struct Network {
@@ -73,7 +74,7 @@ void check_same(const Found& a, const Found& b) {
 }
 
 void check_near(const Found& a, const Found& b, double tolerance) {
-  CHECK(a.loss == Approx(b.loss).epsilon(tolerance));
+  CHECK_THAT(a.loss, WithinRel(b.loss, tolerance));
   for (std::size_t i = 0; i < a.gradients.size(); ++i) {
     for (std::int64_t k = 0; k < a.gradients[i].elements(); ++k) {
       CHECK(std::abs(a.gradients[i].at(k) - b.gradients[i].at(k)) < tolerance);
@@ -214,7 +215,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: values of a batch") {
     const Tensor found = execution.value(network.value(), network.parameters, network.batch);
     CHECK(found.shape() == expected.shape());
     for (std::int64_t k = 0; k < found.elements(); ++k) {
-      CHECK(found.at(k) == Approx(expected.at(k)).epsilon(1e-14));
+      CHECK_THAT(found.at(k), WithinRel(expected.at(k), 1e-14));
     }
   }
   CHECK_THROWS_WITH(usual.gradients(network.loss(), network.parameters, network.batch),
