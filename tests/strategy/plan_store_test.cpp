@@ -148,7 +148,7 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
   // What runs for long is planned thoroughly at once, and so is what has a limit that the hurried
   // plan does not keep.
   const Graph slow_to_run = tests::chain(64);
-  const auto& slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
+  const PlanStore::Entry slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
   CHECK(slow.plan.planner == "thorough");
   const auto limited = std::make_shared<Thorough>(0.01);
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);

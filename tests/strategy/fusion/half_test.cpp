@@ -156,7 +156,8 @@ void check_rounded_each() {
   const auto rounded = [](float number) { return static_cast<float>(Half(number)); };
   std::size_t wrong = 0;
   std::uint32_t i = 0;
-  for (const Half& element : y.value().data<Half>()) {
+  const Tensor made = y.value();
+  for (const Half& element : made.data<Half>()) {
     Half number;
     number.bits = static_cast<std::uint16_t>(i++);
     const auto wide = static_cast<float>(number);
