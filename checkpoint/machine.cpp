@@ -30,10 +30,19 @@ void check(const Machine& machine) {
   check(machine.flops_per_second > 0, "flops_per_second", machine.flops_per_second);
   check(machine.bytes_per_second > 0, "bytes_per_second", machine.bytes_per_second);
   check(machine.seconds_per_node >= 0, "seconds_per_node", machine.seconds_per_node);
+  Bytes before = 0;
   for (const Cache& cache : machine.caches) {
-    if (cache.bytes != 0) {
-      check(cache.bytes_per_second > 0, "bytes_per_second of a cache", cache.bytes_per_second);
+    check(cache.bytes >= 0, "bytes of a cache", static_cast<double>(cache.bytes));
+    const bool is_there = cache.bytes > 0;
+    check(cache.bytes_per_second > 0 || (!is_there && cache.bytes_per_second == 0),
+          "bytes_per_second of a cache", cache.bytes_per_second);
+    if (!is_there) continue;
+    if (cache.bytes < before) {
+      throw ArgumentError("[machine] a cache of " + std::to_string(cache.bytes) +
+                          " bytes behind one of " + std::to_string(before) +
+                          "; give the smallest first");
     }
+    before = cache.bytes;
   }
 }
 

@@ -79,9 +79,9 @@ class LentRoom {
 struct Engine::State {
   RunMemory memory;
   std::optional<ResultCache> results;  // of runs that keep them
-  Bytes no_cache_within = 0;           // budget that had no room for them
+  /// A program and its budget that had no room for them.
+  std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
-  std::optional<Bytes> last_budget;  // for want of memory
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
@@ -105,13 +105,12 @@ struct Engine::State {
   std::optional<Report> evaluate(Tape& tape, std::span<const ValueId> targets,
                                  NodeId backward_begins, const RunOptions& options,
                                  std::optional<Bytes>& chosen);
-  /// The budget that a run without one has, if it would take so many bytes. The one chosen last
-  /// serves as long as there is memory for it, so that its plans do.
-  std::optional<Bytes> free_budget(Bytes peak) {
+  /// The budget that a run without one has, if it would take so many bytes. The one `before`
+  /// serves while there is memory for it, and not much more, so that its plans do.
+  std::optional<Bytes> free_budget(Bytes peak, std::optional<Bytes> before = {}) const {
     const std::optional<Bytes> budget = budget_of_free_memory(peak, memory.kept(), free);
-    if (!budget) return {};
-    if (!last_budget || *last_budget > *budget) last_budget = budget;
-    return last_budget;
+    const bool is_steady = budget && before && *before <= *budget && *budget / 2 < *before;
+    return is_steady ? before : budget;
   }
   /// Runs what was found since `planning` began.
   Report run(Tape& tape, const Found& found, const Stopwatch& planning, int thread_count,
@@ -268,10 +267,11 @@ std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueI
   const auto program = lowered.find_or_make(tape, request);
   const Found found = find(*program, tape, request, options);
   if (takes_free_memory(options)) {
-    chosen = free_budget(found.entry->plan.predicted_peak());
+    chosen = free_budget(found.entry->plan.predicted_peak(), program->free_budget());
     if (chosen) return {};
+    program->free_budget().reset();
   }
-  program->free_budget() = chosen;
+  if (chosen) program->free_budget() = chosen;
   Report report = run(tape, found, planning, thread_count, options);
   report.loops = room.loops();
   report.keep_all_peak += room.withheld();
@@ -289,13 +289,15 @@ Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
 
 Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targets,
                                       NodeId backward_begins, const RunOptions& options) {
-  if (options.memory_budget <= no_cache_within) {
+  if (no_cache == std::pair(tape.node_count(), options.memory_budget) &&
+      options.memory_budget != unlimited) {
+    results.reset();
     return evaluate_all(tape, targets, backward_begins, options);
   }
   if (!results) results.emplace(memory.meter());
   std::vector<ValueId> wanted(targets.begin(), targets.end());
   results->begin(tape, wanted);
-  const Bytes kept = results->bytes();
+  const Bytes kept = results->taken();
   RunOptions within = options;
   if (options.memory_budget != unlimited) {
     within.memory_budget = std::max<Bytes>(0, options.memory_budget - kept);
@@ -304,12 +306,12 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
     Report report = evaluate_all(tape, wanted, backward_begins, within);
     results->end(tape);
     report.cached = results->used();
-    report.cached_bytes = kept;
+    report.cached_bytes = results->bytes();
     for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,
                         &report.measured_live_peak, &report.keep_all_peak}) {
       *peak += kept;
     }
-    if (options.memory_budget != unlimited) report.budget = options.memory_budget;
+    if (report.budget != unlimited) report.budget += kept;
     return report;
   } catch (const BudgetError&) {
     results->abandon(tape);
@@ -319,7 +321,7 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
     throw;
   }
   results.reset();
-  no_cache_within = options.memory_budget;
+  no_cache = {tape.node_count(), options.memory_budget};
   return evaluate_all(tape, targets, backward_begins, options);
 }
 
@@ -345,7 +347,9 @@ Forecast Engine::forecast(Tape& tape, std::span<const ValueId> targets, NodeId b
     Executor executor(std::make_shared<const Instructions>(tape, planned.lowered, planned.plan));
     const double seconds = seconds_of_run(priced->graph(), planned.plan, request.threads,
                                           rates.machine, rates.costs != nullptr);
-    return Forecast{planned.plan, RunMemory::peak_of(executor, options), seconds};
+    RunOptions within = options;
+    within.memory_budget = planned.plan.budget;
+    return Forecast{planned.plan, RunMemory::peak_of(executor, within), seconds};
   };
   return state_->plan(tape, targets, backward_begins, options, use);
 }
@@ -360,6 +364,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   if (options.memory == MemoryHandling::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
+  state_->results.reset();  // which would take memory beside the run
   return state_->evaluate_all(tape, targets, backward_begins, options);
 }
 
@@ -370,6 +375,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   const Stopwatch planning;
   KnownSteps::Step* const step = state_->steps.find(tape, loss);
   if (step == nullptr) return {};
+  state_->results.reset();
   Tape& known = step->tape;
   const Lent lent(*step, tape);
   const int threads = checked_threads(options.threads);
@@ -388,7 +394,14 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   if (takes_free_memory(options)) {
     within.memory_budget = step->program->free_budget().value_or(unlimited);
   }
-  const Found found = state_->find(*step->program, known, request, within);
+  Found found = state_->find(*step->program, known, request, within);
+  if (takes_free_memory(within)) {
+    if (const auto chosen = state_->free_budget(found.entry->plan.predicted_peak())) {
+      step->program->free_budget() = chosen;
+      within.memory_budget = *chosen;
+      found = state_->find(*step->program, known, request, within);
+    }
+  }
   Repeated repeated{
       state_->run(known, found, planning, threads, within, tape.generation() - known.generation()),
       {}};

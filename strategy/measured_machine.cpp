@@ -113,8 +113,16 @@ const Machine& measured_machine() {
 }
 
 Machine measured_machine(const std::string& path) {
-  if (std::filesystem::exists(path)) return read_machine(path);
-  write_machine(measured_machine(), path);
+  std::error_code unreadable;
+  if (std::filesystem::exists(path, unreadable) || unreadable) return read_machine(path);
+  // Under its name it is whole, also for others that look at the same time.
+  const std::string unfinished = path + "." + std::to_string(getpid());
+  write_machine(measured_machine(), unfinished);
+  std::filesystem::rename(unfinished, path, unreadable);
+  if (unreadable) {
+    std::filesystem::remove(unfinished, unreadable);
+    throw FileError("[measured_machine] " + path + " cannot be written: " + unreadable.message());
+  }
   return measured_machine();
 }
 

@@ -8,10 +8,12 @@
 namespace palimpsest {
 namespace {
 
-NodeId behind_views(const Tape& tape, ValueId value) {
-  NodeId node = tape.producer(value);
-  while (tape.operation(node).view) node = tape.producer(tape.inputs(node)[0]);
-  return node;
+ValueId behind_views(const Tape& tape, ValueId value) {
+  for (;;) {
+    const NodeId node = tape.producer(value);
+    if (!tape.operation(node).view) return value;
+    value = tape.inputs(node)[0];
+  }
 }
 
 /// True for nodes of two tapes that do the same, with values of the same places.
@@ -36,8 +38,10 @@ Buffer copy_of(const Buffer& buffer, Bytes bytes, const Meter& meter) {
 }  // namespace
 
 void ResultCache::begin(Tape& tape, std::vector<ValueId>& targets) {
+  const std::vector<ValueId> asked = targets;
   asked_.assign(tape.value_count(), false);
   for (const ValueId target : targets) asked_[target] = true;
+  lent_.clear();
   put_.clear();
   to_keep_.clear();
   const std::vector<bool> needed = needed_nodes(tape, targets);
@@ -61,16 +65,18 @@ void ResultCache::begin(Tape& tape, std::vector<ValueId>& targets) {
     tape.set_buffer(value, buffer);
     put_.push_back(value);
   }
+  for (const ValueId target : asked) {
+    const ValueId base = behind_views(tape, target);
+    if (std::ranges::find(put_, base) != put_.end()) lent_[base].push_back(target);
+  }
 }
 
 void ResultCache::end(Tape& tape) {
-  for (const ValueId value : put_) {
-    if (asked_[value]) {
-      // The caller may change what he is given.
-      tape.set_buffer(value, copy_of(kept_.at(value), tape.bytes(value), meter_));
-    } else {
-      tape.drop(value);
-    }
+  for (const ValueId value : put_) tape.drop(value);
+  for (const auto& [base, targets] : lent_) {
+    // The caller may change what he is given.
+    const Buffer copy = copy_of(kept_.at(base), tape.bytes(base), meter_);
+    for (const ValueId target : targets) tape.set_buffer(target, copy);
   }
   for (const auto& [value, bytes] : to_keep_) {
     kept_.emplace(value, copy_of(tape.buffer(value), bytes, meter_));
@@ -84,7 +90,14 @@ void ResultCache::abandon(Tape& tape) {
     if (value < tape.value_count() && tape.has_value(value)) tape.drop(value);
   }
   put_.clear();
+  lent_.clear();
   to_keep_.clear();
+}
+
+Bytes ResultCache::taken() const {
+  Bytes sum = bytes();
+  for (const auto& [base, targets] : lent_) sum += last_.bytes(base);
+  return sum;
 }
 
 Bytes ResultCache::bytes() const {
@@ -142,7 +155,7 @@ std::vector<NodeId> ResultCache::find_ends(const Tape& tape, const std::vector<V
                                            const std::vector<bool>& unchanged) const {
   std::vector<bool> is_end(tape.node_count());
   const auto look = [&](ValueId value) {
-    const NodeId node = behind_views(tape, value);
+    const NodeId node = tape.producer(behind_views(tape, value));
     // What is made of numbers alone is as good as known.
     const bool keeps = unchanged[node] && reads_leaves_[node] && !tape.is_leaf(node) &&
                        !tape.operation(node).has_room;

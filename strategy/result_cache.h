@@ -22,11 +22,10 @@ class ResultCache {
   void end(Tape& tape);
   /// Instead, after a run that failed: takes off the tape what was put there.
   void abandon(Tape& tape);
-  /// Keeps nothing more, but knows what was recorded last.
-  void clear() { kept_.clear(); }
-
   /// Bytes that are kept, or will be at the end of the run at hand.
   Bytes bytes() const;
+  /// The same, and bytes of copies that the caller is given at the end of the run at hand.
+  Bytes taken() const;
   /// Values of the run at hand, or the last one, that were kept before.
   std::uint32_t used() const { return static_cast<std::uint32_t>(put_.size()); }
 
@@ -48,6 +47,7 @@ class ResultCache {
   std::vector<bool> reads_leaves_;  // by node, directly or not
   std::vector<bool> asked_;         // by value: the caller's target
   std::vector<ValueId> put_;        // on the tape
+  std::map<ValueId, std::vector<ValueId>> lent_;  // of these, with what was asked for there
   std::map<ValueId, Bytes> to_keep_;
 };
 

@@ -86,6 +86,8 @@ TEST_CASE("machines survive being written and read, and what is wrong in a file 
        "of a cache"},
       {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"caches":[{},{},{},{}])",
        "4 caches"},
+      {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"caches":[{"bytes":9,"bytes_per_second":1},{"bytes":8,"bytes_per_second":1}])",
+       "smallest first"},
   };
   for (const auto& row : rows) {
     file.write(R"({"format":"palimpsest-machine","version":1,)" + row.members + "}");
@@ -94,6 +96,9 @@ TEST_CASE("machines survive being written and read, and what is wrong in a file 
     CHECK_THROWS_WITH(read_machine(file.path()), Contains(file.path()) && Contains(row.words));
   }
   Machine broken;
+  broken.caches[0] = {0, NAN};
+  CHECK_THROWS_AS(write_machine(broken, file.path()), ArgumentError);
+  broken = {};
   broken.flops_per_second = -1;
   CHECK_THROWS_AS(write_machine(broken, file.path()), ArgumentError);
 }

@@ -93,6 +93,40 @@ TEST_CASE("cached results: what is asked for again is there, and is the caller's
   CHECK(*counted.calls == 2);
 }
 
+TEST_CASE("cached results: views of them are the caller's too, and stay views of one value") {
+  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  Tape tape(evaluator);
+  const Tensor given = Tensor::full({10}, 0.5, DType::f64);
+  for (int step = 0; step < 5; ++step) {
+    tape.clear();
+    const Var y = exp(tape.constant(given));
+    const Var views[] = {reshape(y, {2, 5}), reshape(y, {5, 2})};
+    const Report report = evaluate(views);
+    if (step > 1) CHECK(report.cached == 1);
+    Tensor first = views[0].value();
+    CHECK(first.data<double>()[3] == std::exp(0.5));
+    CHECK(views[1].value().raw() == first.raw());
+    first.data<double>()[3] = 7;
+  }
+}
+
+TEST_CASE("cached results: none are left where another kind of memory is asked for") {
+  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  Tape tape(evaluator);
+  const Tensor given = Tensor::full({1000}, 0.5, DType::f64);
+  const auto step = [&](MemoryHandling memory) {
+    tape.clear();
+    const Var y = sum(dropout(exp(tape.constant(given)), 0.5));
+    return evaluate({&y, 1}, {.memory = memory});
+  };
+  for (int k = 0; k < 3; ++k) step(MemoryHandling::cached);
+  CHECK(step(MemoryHandling::cached).cached == 1);
+  CHECK(step(MemoryHandling::standard).cached == 0);
+  tape.clear();
+  CHECK(engine.meter().live() == 0);
+}
+
 TEST_CASE("cached results: random numbers are drawn anew") {
   const auto evaluator = lazy({.memory = MemoryHandling::cached});
   Tape tape(evaluator);
