@@ -26,7 +26,6 @@ void HybridEvaluator::on_record(Tape& tape, std::uint32_t node) {
   name_ = name;
   if (ends) end_stage(tape, first, node);
   next_ = node + 1;
-  if (tape.is_leaf(node)) return;
   ++nodes_;
   if (tape.operation(node).view) return;
   for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {

@@ -44,9 +44,9 @@ class ResultCache {
   std::vector<bool> hashed_;           // by node
   std::map<ValueId, Buffer> kept_;
   // Of the run at hand.
-  std::vector<bool> reads_leaves_;  // by node, directly or not
-  std::vector<bool> asked_;         // by value: the caller's target
-  std::vector<ValueId> put_;        // on the tape
+  std::vector<bool> reads_leaves_;                // by node, directly or not
+  std::vector<bool> asked_;                       // by value: the caller's target
+  std::vector<ValueId> put_;                      // on the tape
   std::map<ValueId, std::vector<ValueId>> lent_;  // of these, with what was asked for there
   std::map<ValueId, Bytes> to_keep_;
 };

@@ -7,6 +7,7 @@
 #include "strategy/execution/record_model.h"
 #include "strategy/execution/replica.h"
 #include "strategy/forms.h"
+#include "strategy/precision/loss_scaler.h"
 
 namespace palimpsest {
 namespace {
@@ -29,13 +30,22 @@ Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut,
   Replica replica(strategy, cut.options, cut.replicas);
   const std::vector<Tensor> part =
       cut.parts() > 1 ? part_of(workload.batch, 0, cut.parts()) : workload.batch;
+  const Tape count;
   if (!workload.training) {
-    return replica.forecast_value(
-        record_model(workload.model, replica.tape_for_values(), workload.parameters, part), rates);
+    Tape& tape = replica.tape_for_values(0, count);
+    const Var value = record_model(workload.model, tape, workload.parameters, part);
+    if (cut.replicas > 1 && value.shape().rank() == 0) {
+      throw ArgumentError(
+          "[estimate] values of replicas are put together along their first axis, and this one has "
+          "none; give a strategy without replicas, or a model whose value has its examples there");
+    }
+    return replica.forecast_value(value, rates);
   }
-  const Var loss = record_model(workload.model, replica.tape(0, 0), workload.parameters, part);
+  const Var loss =
+      record_model(workload.model, replica.tape(0, 0, count), workload.parameters, part);
   if (cut.parts() > 1) require_all_given(loss.tape(), workload.parameters);
-  return replica.forecast(loss, rates);
+  const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
+  return replica.forecast(is_scaled ? LossScaler().scale(loss) : loss, rates);
 }
 
 void require_no_pipeline(const ExecutionStrategy& strategy) {
@@ -58,7 +68,9 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   require_valid(strategy);
   require_no_pipeline(strategy);
   if (workload.training && strategy.gradient == GradientMode::none) {
-    throw ArgumentError("[estimate] the strategy has gradient = none, and the workload trains");
+    throw ArgumentError(
+        "[estimate] the strategy has gradient = none, and the workload trains; give it another "
+        "gradient, or the workload training = false");
   }
   const ExecutionStrategy planned = planned_like(strategy);
   const int threads = planned.thread_count();

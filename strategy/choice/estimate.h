@@ -20,8 +20,9 @@ struct Estimate {
 };
 
 /// What one step of a workload takes by a strategy, by the rates given: recorded and planned, not
-/// run. Modes that compute while they record are taken to compute node by node, keeping all. Throws
-/// as `Execution`, `BudgetError` where nothing fits, `ArgumentError` for a pipeline.
+/// run. A hybrid mode is taken for a lazy one, an eager one for a lazy one without fusion that,
+/// where it has no budget, computes nothing again. Throws as `Execution`, `BudgetError` where
+/// nothing fits, `ArgumentError` for a pipeline.
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload,
                   const Rates& rates = {});
 

@@ -30,14 +30,14 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
   precisions.insert(precisions.end(), options.precisions.begin(), options.precisions.end());
-  const std::int64_t examples = workload.may_be_cut ? examples_of(workload.batch) : 1;
-  const std::int64_t most = workload.training ? options.most_micro_batches : 1;
+  const bool is_cut = workload.may_be_cut && workload.training;
+  const std::int64_t examples = is_cut ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
+  const std::int64_t most = std::min<std::int64_t>(examples, options.most_micro_batches);
 
   std::vector<ExecutionStrategy> list;
   for (const std::optional<Precision>& precision : precisions) {
     base.precision = precision;
-    for (std::int64_t micro_batches = 1; micro_batches <= std::min(examples, most);
-         micro_batches *= 2) {
+    for (std::int64_t micro_batches = 1; micro_batches <= most; micro_batches *= 2) {
       base.accumulation = static_cast<int>(micro_batches);
       const auto add = [&](ParallelMode mode, int workers) {
         ExecutionStrategy& added = list.emplace_back(base);

@@ -34,12 +34,12 @@ struct Recommendation {
 };
 
 /// The strategy by which a workload takes least time within the memory there is, by estimates. It
-/// has that memory for its budget. What is considered: one thread, all of them within a program,
-/// and a replica on each; the whole batch and, where it may be cut and gradients are wanted,
-/// micro-batches; the precisions allowed. What is computed again within the budget is each one's
-/// planner's business. Of strategies within a hundredth of the fastest it is the simplest: the
-/// first in this order. Throws `BudgetError`, naming the smallest that would do, where none fits,
-/// `ArgumentError` for numbers out of range, and what the model throws.
+/// has that memory for its budget. What is considered: all threads within a program, one of them
+/// and, where the batch may be cut and gradients are wanted, a replica on each; the whole batch
+/// and, there too, micro-batches; the precisions allowed. What is computed again within the budget
+/// is each one's planner's business. Of strategies within a hundredth of the fastest it is the
+/// simplest: the first in this order. Throws `BudgetError`, naming the smallest that would do,
+/// where none fits, `ArgumentError` for numbers out of range, and what the model throws.
 Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
 
 /// A table of what was considered, the reason below it.

@@ -29,7 +29,9 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, std::span<const Tensor> pa
     const std::int64_t examples = examples_of(batch) / micro_batches;
     cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
   }
-  if (cut.parts() > 1) cut.sums = sum_bytes(parameters);
+  if (cut.parts() > 1 && strategy.gradient != GradientMode::none) {
+    cut.sums = sum_bytes(parameters);
+  }
   if (strategy.memory_budget != unlimited) {
     cut.options.memory_budget =
         std::max<Bytes>(0, strategy.memory_budget - cut.sums) / cut.replicas;

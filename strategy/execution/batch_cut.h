@@ -9,7 +9,7 @@ namespace palimpsest {
 struct BatchCut {
   int replicas = 1;
   int micro_batches = 1;
-  Bytes sums = 0;      ///< of sums of gradients, beside what the replicas take
+  Bytes sums = 0;      ///< for sums of gradients, beside what the replicas take
   RunOptions options;  ///< of each replica
 
   int parts() const { return replicas * micro_batches; }

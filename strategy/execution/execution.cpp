@@ -51,8 +51,12 @@ struct Execution::State {
     const Bytes share_before = cut.options.memory_budget;
     cut = cut_batch(strategy, parameters, batch, micro_batches, threads);
     const auto count = static_cast<std::size_t>(cut.replicas);
-    if (replicas.size() == count && cut.options.memory_budget == share_before) return;
+    if (replicas.size() == count && cut.options.memory_budget == share_before) {
+      for (Replica& replica : replicas) replica.take_report();  // of a call that failed
+      return;
+    }
     replicas.clear();
+    known_to_fit.reset();
     for (int r = 0; r < cut.replicas; ++r) {
       replicas.emplace_back(strategy, cut.options, cut.replicas);
     }
@@ -95,8 +99,14 @@ struct Execution::State {
     if (worst) throw refusal_of_all(cut, strategy.memory_budget, *worst);
   }
 
-  /// What all replicas took together.
-  Report take_report() {
+  /// Whether it is not known yet that all parts of such a batch fit the budget of replicas that run
+  /// at once.
+  bool is_to_be_checked(std::int64_t examples) const {
+    return cut.replicas > 1 && strategy.memory_budget != unlimited && known_to_fit != examples;
+  }
+
+  /// What all replicas took together, beside so many bytes.
+  Report take_report(Bytes beside) {
     Report sum;
     std::vector<Report> reports;
     for (Replica& replica : replicas) reports.push_back(replica.take_report());
@@ -117,7 +127,7 @@ struct Execution::State {
     }
     for (Bytes* peak : {&sum.predicted_peak, &sum.measured_peak, &sum.predicted_live_peak,
                         &sum.measured_live_peak, &sum.keep_all_peak}) {
-      *peak += cut.sums;
+      *peak += beside;
     }
     sum.threads = threads;
     sum.replicas = static_cast<int>(replicas.size());
@@ -135,6 +145,10 @@ struct Execution::State {
   std::optional<Pipeline> pipeline;
   std::vector<Replica> replicas;
   BatchCut cut;
+  std::optional<std::int64_t> known_to_fit;  // examples of a batch
+  // Cleared as often as gradients, or values, were made: replicas come and go.
+  Tape gradient_count;
+  Tape value_count;
   Report report;
 };
 
@@ -159,23 +173,43 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   }
   const int micro_batches = state.strategy.accumulation;
   state.begin(parameters, batch, micro_batches);
+  state.gradient_count.clear();
   const bool is_mean = state.reduction == LossReduction::mean;
   GradientAccumulator accumulator(
       {.steps = state.cut.parts(),
        .normalization = is_mean ? GradientNormalization::weighted : GradientNormalization::sum});
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
   std::vector<std::int64_t> examples(of_parts.size(), 1);
+  std::vector<Var> losses(of_parts.size());
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     for (std::optional<Gradients>& done : of_parts) done.reset();
-    state.for_replicas([&](Replica& replica, std::size_t r) {
+    const auto record = [&](Replica& replica, std::size_t r) {
       const int part = micro_batch * static_cast<int>(of_parts.size()) + static_cast<int>(r);
       const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
       if (state.cut.parts() > 1) examples[r] = examples_of(tensors);
-      Tape& tape = replica.tape(micro_batch, part);
+      Tape& tape = replica.tape(micro_batch, part, state.gradient_count);
       const Var made = record_model(loss, tape, parameters, tensors);
       if (state.cut.parts() > 1) require_all_given(tape, parameters);
-      of_parts[r] = replica.differentiate(state.scaled(made));
-    });
+      losses[r] = state.scaled(made);
+    };
+    const auto differentiate = [&](Replica& replica, std::size_t r) {
+      of_parts[r] = replica.differentiate(losses[r]);
+    };
+    const bool is_checked = state.cut.parts() > 1 && state.is_to_be_checked(examples_of(batch));
+    if (is_checked) {
+      state.for_replicas(record);
+      // Of the parts, some larger by an example, the first is the largest.
+      state.for_replicas([&](Replica& replica, std::size_t r) {
+        if (r == 0) replica.check(losses[r]);
+      });
+      state.known_to_fit = examples_of(batch);
+      state.for_replicas(differentiate);
+    } else {
+      state.for_replicas([&](Replica& replica, std::size_t r) {
+        record(replica, r);
+        differentiate(replica, r);
+      });
+    }
     if (state.cut.parts() == 1) break;
     state.arena.execute([&] {
       for (std::size_t r = 0; r < of_parts.size(); ++r) {
@@ -186,7 +220,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  return state.finish(sum, state.take_report());
+  return state.finish(sum, state.take_report(state.cut.sums));
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
@@ -194,12 +228,15 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
   State& state = *state_;
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
   state.begin(parameters, batch, 1);
+  state.value_count.clear();
   std::vector<Tensor> made(state.replicas.size());
   state.for_replicas([&](Replica& replica, std::size_t r) {
-    const std::vector<Tensor> tensors = part_of(batch, static_cast<int>(r), state.cut.parts());
-    made[r] = replica.evaluate(record_model(model, replica.tape_for_values(), parameters, tensors));
+    const int part = static_cast<int>(r);
+    const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
+    Tape& tape = replica.tape_for_values(part, state.value_count);
+    made[r] = replica.evaluate(record_model(model, tape, parameters, tensors));
   });
-  state.report = state.take_report();
+  state.report = state.take_report(0);
   return put_together(made);
 }
 

@@ -61,8 +61,8 @@ class Execution {
                       std::span<const Tensor> batch);
 
   /// What the model makes of a batch, one part for each replica or each micro-batch of a pipeline,
-  /// put together along the first axis. In a lazy mode nothing is kept that is not needed any more.
-  /// Throws the same.
+  /// put together along the first axis; of replicas, in a tensor that no budget counts. In a lazy
+  /// mode nothing is kept that is not needed any more. Throws the same.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch);
   /// Of the last call of `value`.

@@ -54,7 +54,7 @@ void require_numbers(const ExecutionStrategy& s) {
   }
   if (s.memory_budget < 0) {
     refuse("memory_budget is " + std::to_string(s.memory_budget) +
-           " bytes; give a positive number, as in 256_MiB");
+           " bytes; give 0 or more, as in 256_MiB");
   }
 }
 
@@ -93,7 +93,7 @@ void require_precision(const ExecutionStrategy& s) {
     refuse("precision.half is " + std::string(name_of(precision.half)) + "; give bf16 or f16");
   }
   if (!is_half(precision.narrow()) && precision.half != Precision{}.half) {
-    refuse("precision.half has no use in " + precision.summary() + " precision");
+    refuse("precision.half has no use in " + precision.summary() + " precision; leave it out");
   }
   if (precision.needs_scaling() && s.anomaly && s.gradient != GradientMode::none) {
     refuse("scaled losses overflow f16 now and then, which anomaly makes an error; choose bf16");
@@ -230,7 +230,7 @@ std::span<const NamedStrategy> named_strategies() {
       {"default", "what `backward` does without options", {}},
       {"training",
        "steps that are run again and again with the memory of the step before: nothing computed "
-       "again, or an error where that does not fit",
+       "again, and an error where that does not fit a memory_budget",
        {.gradient = GradientMode::full}},
       {"inference", "values only, in the memory that these take", {.gradient = GradientMode::none}},
       {"memory-efficient",

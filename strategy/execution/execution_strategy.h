@@ -61,7 +61,8 @@ struct ExecutionStrategy {
   int accumulation = 1;
 
   MemoryHandling memory = MemoryHandling::minimal_peak;
-  /// Of all that runs at once, replicas and sums of gradients among it.
+  /// Of all that runs at once, replicas and sums of gradients among it. Without one, planned runs
+  /// of which nothing is said on what is computed again keep to the memory that is free.
   Bytes memory_budget = unlimited;
 
   ParallelMode parallelism = ParallelMode::automatic;

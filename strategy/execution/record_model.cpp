@@ -14,7 +14,9 @@ Var record_model(const ModelFunction& model, Tape& tape, std::span<const Tensor>
   for (const Tensor& tensor : batch) examples.push_back(tape.constant(tensor));
   const Var made = model(tape, inputs, examples);
   if (!made.defined() || !made.belongs_to(tape)) {
-    throw ArgumentError("[execution] the model returns no value of the tape it was given");
+    throw ArgumentError(
+        "[execution] the model returns no value of the tape it was given; "
+        "return the Var that it records there");
   }
   return made;
 }

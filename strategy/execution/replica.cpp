@@ -45,20 +45,19 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
   evaluator_->engine().set_free_memory([count] { return free_memory() / count; });
 }
 
-Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part) {
-  if (tape == nullptr) {
-    tape = std::make_unique<Tape>(evaluator_);
-    tape->set_seed(tape->seed() + static_cast<std::uint64_t>(part));
-  }
+Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
+  if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
   tape->clear();
+  tape->accompany(count);
+  tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
   if (computes_while_recording_) evaluator_->engine().meter().reset_peaks();
   return *tape;
 }
 
-Tape& Replica::tape(int micro_batch, int part) {
+Tape& Replica::tape(int micro_batch, int part, const Tape& count) {
   const auto index = static_cast<std::size_t>(micro_batch);
   if (tapes_.size() <= index) tapes_.resize(index + 1);
-  return cleared(tapes_[index], part);
+  return cleared(tapes_[index], part, count);
 }
 
 void Replica::drop_all(const Var& made) {
@@ -105,6 +104,10 @@ Gradients Replica::differentiate(const Var& loss) {
   drop_all(loss);
   note(gradients.report());
   return gradients;
+}
+
+void Replica::check(const Var& loss) {
+  within_least(loss, [&](const RunOptions& options) { return plan_backward(loss, options); });
 }
 
 Forecast Replica::forecast(const Var& loss, const Rates& rates) {

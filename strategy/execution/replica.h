@@ -17,10 +17,11 @@ class Replica {
   Replica(const ExecutionStrategy& strategy, RunOptions options, int count);
 
   /// A tape for a micro-batch, cleared: one for each, so that random operations draw the same
-  /// numbers however many replicas there are. `part` is the place of the part in the batch.
-  Tape& tape(int micro_batch, int part);
+  /// numbers however many replicas there are. `part` is the place of the part in the batch, `count`
+  /// a tape that was cleared as often as there were such batches: streams are fresh for each.
+  Tape& tape(int micro_batch, int part, const Tape& count);
   /// A tape for values, cleared.
-  Tape& tape_for_values() { return cleared(for_values_, 0); }
+  Tape& tape_for_values(int part, const Tape& count) { return cleared(for_values_, part, count); }
 
   /// The gradients of a loss recorded there; nothing stays present.
   Gradients differentiate(const Var& loss);
@@ -31,12 +32,15 @@ class Replica {
   Forecast forecast(const Var& loss, const Rates& rates);
   Forecast forecast_value(const Var& value, const Rates& rates);
 
-  /// What the parts since the last call took: counts added up, the largest peaks, and the rest of
-  /// the part that took most.
+  /// Throws what `differentiate` would throw before any work.
+  void check(const Var& loss);
+
+  /// What the parts since the last call took: counts added up, the largest predicted peak, and the
+  /// rest of the part that took most.
   Report take_report() { return std::exchange(report_, {}); }
 
  private:
-  Tape& cleared(std::unique_ptr<Tape>& tape, int part);
+  Tape& cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count);
   /// From the tape of a value that was made, and from the one that is computed in its place.
   void drop_all(const Var& made);
   /// `run(options)`, with the least budget there is for `loss` where the fraction it is to take of

@@ -76,7 +76,8 @@ std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluato
   if (inner == nullptr) inner = lazy();
   const auto engine = std::dynamic_pointer_cast<EngineEvaluator>(inner);
   if (engine == nullptr) {
-    throw ArgumentError("[precise] the evaluator has no engine; give lazy(), eager() or none");
+    throw ArgumentError(
+        "[precise] the evaluator has no engine; give lazy(), hybrid(), eager() or none");
   }
   if (std::dynamic_pointer_cast<PreciseEvaluator>(inner) != nullptr) {
     throw ArgumentError("[precise] the evaluator has a precision already; give the one inside it");

@@ -101,7 +101,7 @@ TEST_CASE("cached results: views of them are the caller's too, and stay views of
     tape.clear();
     const Var y = exp(tape.constant(given));
     const Var views[] = {reshape(y, {2, 5}), reshape(y, {5, 2})};
-    const Report report = evaluate(views);
+    const Report report = evaluate(views, {.memory = MemoryHandling::cached});
     if (step > 1) CHECK(report.cached == 1);
     Tensor first = views[0].value();
     CHECK(first.data<double>()[3] == std::exp(0.5));

@@ -37,14 +37,15 @@ std::vector<ExecutionStrategy> planned_strategies() {
   std::vector<ExecutionStrategy> list;
   for (const MemoryHandling memory :
        {MemoryHandling::minimal_peak, MemoryHandling::pooled, MemoryHandling::standard}) {
-    for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{})}) {
+    for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{}),
+                                  std::optional(Precision{.half = DType::f16})}) {
       const ExecutionStrategy base{.precision = precision, .memory = memory};
       list.insert(list.end(), 7, base);
       ExecutionStrategy* const s = &list[list.size() - 7];
       s[1].gradient = GradientMode::full;
       for (const int i : {2, 3}) s[i].gradient = GradientMode::checkpointed;
       s[2].checkpoint_interval = 4;
-      s[3].checkpoint_fraction = 0.1;
+      s[3].checkpoint_fraction = 0.6;
       s[4].accumulation = 3;
       s[5].parallelism = ParallelMode::data_parallel;
       s[5].workers = 2;
@@ -61,10 +62,16 @@ TEST_CASE_METHOD(TwoThreads, "estimate: peaks of planned steps are those of thei
       CAPTURE(model.name, strategy.summary());
       const Report report = run(model, strategy);
       const Estimate estimated = estimate(strategy, workload_of(model), rates);
-      CHECK(estimated.peak == report.predicted_peak);
+      if (strategy.checkpoint_fraction) {
+        // Where that is too little, steps go by whichever plan of the least memory they find.
+        CHECK_THAT(static_cast<double>(estimated.peak),
+                   WithinRel(static_cast<double>(report.predicted_peak), 0.1));
+      } else {
+        CHECK(estimated.peak == report.predicted_peak);
+        CHECK(estimated.compute_overhead == report.compute_overhead);
+      }
       CHECK_THAT(static_cast<double>(estimated.keep_all_peak),
                  WithinRel(static_cast<double>(report.keep_all_peak), 0.1));
-      CHECK(estimated.compute_overhead == report.compute_overhead);
       CHECK(estimated.replicas == report.replicas);
       CHECK(estimated.micro_batches == report.micro_batches);
       CHECK(estimated.is_planned);
@@ -77,10 +84,26 @@ TEST_CASE_METHOD(TwoThreads, "estimate: peaks of planned steps are those of thei
   }
 }
 
-TEST_CASE("estimate: nothing is computed, and tensors are not read") {
+TEST_CASE("estimate: nothing is computed, and shapes are enough") {
+  int calls = 0;
+  const CustomOperation counted{{.name = "counted", .forward = [&](const CustomCall& call) {
+                                   ++calls;
+                                   std::ranges::copy(call.inputs[0].data<float>(),
+                                                     call.outputs[0].data<float>().begin());
+                                 }}};
   const SmallModel model = heat();
-  const std::vector<Tensor> shapes{Tensor({6, 24}), Tensor({6, 24})};
-  const Workload described{model.loss, {Tensor({24})}, shapes};
+  const Workload values{[&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+                          return counted({model.loss(tape, p, batch)});
+                        },
+                        {Tensor({24})},
+                        {Tensor({6, 24}), Tensor({6, 24})},
+                        false};
+  CHECK(estimate({.gradient = GradientMode::none}, values, rates).peak > 0);
+  CHECK(calls == 0);
+  const SmallModel real{"counted", model.parameters, model.batch, values.model};
+  run(real, {.gradient = GradientMode::none});
+  CHECK(calls == 1);
+  const Workload described{model.loss, values.parameters, values.batch};
   CHECK(estimate({}, described, rates).peak == estimate({}, workload_of(model), rates).peak);
 }
 

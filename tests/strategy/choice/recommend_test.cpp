@@ -65,11 +65,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: the fastest that fits, down to the smal
 }
 
 TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed and needed") {
-  const SmallModel model = perceptron();
-  Workload workload = workload_of(model);
-  const Bytes memory = recommend(workload, within(1_GiB)).estimate.peak;
-  Bytes with_cuts = 0;
-  Bytes without = 0;
+  Workload workload = workload_of(heat());
   const auto smallest = [&] {
     try {
       recommend(workload, within(1));
@@ -78,14 +74,19 @@ TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed a
     }
     return Bytes{0};
   };
-  with_cuts = smallest();
+  const Bytes with_cuts = smallest();
+  CHECK(with_cuts > 0);
+  CHECK(recommend(workload, within(with_cuts)).strategy.accumulation > 1);
   workload.may_be_cut = false;
-  without = smallest();
-  CHECK(with_cuts <= without);
-  for (const Considered& each : recommend(workload, within(memory)).considered) {
+  const Bytes whole = smallest();
+  CHECK(with_cuts < whole);
+  for (const Considered& each : recommend(workload, within(whole)).considered) {
     CHECK(each.strategy.accumulation == 1);
     CHECK(each.strategy.parallelism != ParallelMode::data_parallel);
   }
+  workload.may_be_cut = true;
+  workload.batch = {Tensor({0, 24}), Tensor({0, 24})};
+  CHECK_THROWS_WITH(recommend(workload, within(1_MiB)), Contains("[mean]"));  // the model's own
 }
 
 TEST_CASE_METHOD(TwoThreads, "recommend: values, precisions and threads") {

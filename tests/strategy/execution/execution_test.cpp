@@ -293,6 +293,64 @@ TEST_CASE("execution: what micro-batches computed is not kept, and values change
   }
 }
 
+TEST_CASE_METHOD(SomeThreads, "execution: random numbers go on where replicas change") {
+  Network network;
+  network.dropped = 0.4;
+  Execution execution({.parallelism = ParallelMode::data_parallel});
+  const auto first = [&](std::span<const Tensor> batch) {
+    return execution.gradients(network.loss(), network.parameters, batch)
+        .entries()[0]
+        .gradient.clone();
+  };
+  const std::vector<Tensor> two{Tensor::ones({2, 12}, DType::f64),
+                                Tensor::ones({2, 3}, DType::f64)};
+  const Tensor before = first(network.batch);
+  first(two);  // two replicas in place of four
+  CHECK_FALSE(same_bits(first(network.batch), before));
+
+  const ModelFunction noise = [](Tape&, std::span<const Var>, std::span<const Var> b) {
+    return dropout(b[0], 0.5);
+  };
+  const std::vector<Tensor> ones{Tensor::ones({8, 12}, DType::f64)};
+  const Tensor made = execution.value(noise, {}, ones);
+  bool alike = true;
+  for (std::int64_t k = 0; k < 24; ++k) alike = alike && made.at(k) == made.at(24 + k);
+  CHECK_FALSE(alike);
+}
+
+TEST_CASE_METHOD(SomeThreads, "execution: no replica computes where one of them does not fit") {
+  std::atomic<int> calls = 0;
+  const CustomOperation counted{{.name = "counted",
+                                 .forward =
+                                     [&](const CustomCall& call) {
+                                       ++calls;
+                                       std::ranges::copy(call.inputs[0].data<double>(),
+                                                         call.outputs[0].data<double>().begin());
+                                     },
+                                 .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); }}};
+  const Network network;
+  const ModelFunction model = [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    const Var error = network.output(p, {{counted({b[0]}), b[1]}}) - b[1];
+    return mean(error * error);
+  };
+  ExecutionStrategy strategy{
+      .memory_budget = 1, .parallelism = ParallelMode::data_parallel, .workers = 2};
+  Bytes smallest = 0;
+  try {
+    Execution(strategy).gradients(model, network.parameters, network.batch);
+  } catch (const BudgetError& error) {
+    smallest = error.smallest_feasible();
+  }
+  // Of 13 examples the larger part has 7.
+  strategy.memory_budget = smallest - 2;
+  CHECK_THROWS_AS(Execution(strategy).gradients(model, network.parameters, network.batch),
+                  BudgetError);
+  CHECK(calls == 0);
+  strategy.memory_budget = smallest;
+  Execution(strategy).gradients(model, network.parameters, network.batch);
+  CHECK(calls >= 2);
+}
+
 TEST_CASE("execution: trains, and optimizers take its gradients") {
   Network network;
   Execution execution({.accumulation = 3});
