@@ -1,6 +1,9 @@
 #include <oneapi/tbb/global_control.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "tests/strategy/pipeline/runs.h"
 
@@ -216,6 +219,48 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: loops, users' operations and gradients
   full.gradient = GradientMode::full;
   CHECK_THROWS_WITH(run({"loop", model.parameters, model.batch, looping}, full),
                     Contains("[pipeline] a stage with a loop"));
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: stages work at once, each on one thing at a time") {
+  std::array<std::atomic<int>, 2> calls{};
+  std::array<std::atomic<int>, 2> inside{};
+  std::atomic<bool> met = false;
+  std::atomic<bool> twice = false;
+  // A kernel that waits, until they have met, for the one of the other stage; the first in stage 0
+  // would wait in vain, as no micro-batch has come to stage 1 yet.
+  const auto meeting = [&](std::size_t stage) {
+    const auto forward = [&, stage](const CustomCall& call) {
+      if (++inside[stage] > 1) twice = true;
+      const bool waits = ++calls[stage] > (stage == 0 ? 1 : 0);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (waits && !met && std::chrono::steady_clock::now() < end) {
+        if (inside[1 - stage] > 0) met = true;
+        std::this_thread::yield();
+      }
+      std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(), call.outputs[0].raw());
+      --inside[stage];
+    };
+    return CustomOperation({.name = "meeting", .forward = forward, .vjp = [](const Pullback& p) {
+                              p.set(0, p.adjoint());
+                            }});
+  };
+  const CustomOperation first = meeting(0);
+  const CustomOperation second = meeting(1);
+  SmallModel model = perceptron();
+  model.loss = [&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var y = first({tanh(matmul(batch[0], p[0]) + p[1])});
+    const Var error = second({matmul(y, p[2]) - batch[1]});
+    return mean(error * error);
+  };
+  met = true;
+  const Found expected = run(model, {.accumulation = 6});
+  for (int step = 0; step < 5; ++step) {
+    met = false;
+    for (std::atomic<int>& count : calls) count = 0;
+    CHECK(have_same_bits(run(model, pipeline_of(2, 6), 1), expected));
+    CHECK(met);
+    CHECK_FALSE(twice);
+  }
 }
 
 TEST_CASE_METHOD(SomeThreads, "pipelines: what goes wrong names the stage, and nothing is lost") {
