@@ -66,27 +66,30 @@ Pipeline::Pipeline(const ExecutionStrategy& strategy, LossReduction reduction)
       evaluator_(evaluator_for(strategy)),
       runner_(strategy.stages, threads_, threads_of_stage_) {}
 
-Tape& Pipeline::cleared(std::unique_ptr<Tape>& tape, int part) const {
-  if (tape == nullptr) {
-    tape = std::make_unique<Tape>(evaluator_);
-    tape->set_seed(tape->seed() + static_cast<std::uint64_t>(part));
-  }
+Tape& Pipeline::cleared(Flow& flow, int part) const {
+  const auto index = static_cast<std::size_t>(part);
+  if (flow.tapes.size() <= index) flow.tapes.resize(index + 1);
+  std::unique_ptr<Tape>& tape = flow.tapes[index];
+  if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
   tape->clear();
+  tape->accompany(flow.count);
+  tape->set_seed(flow.count.seed() + static_cast<std::uint64_t>(part));
   return *tape;
 }
 
 void Pipeline::record(Flow& flow, const ModelFunction& model, std::span<const Tensor> parameters,
-                      std::span<const Tensor> batch, const Scale& scale, bool numbers_parts) {
+                      std::span<const Tensor> batch, const Scale& scale, bool with_gradients) {
   const int parts = strategy_.accumulation;
   flow.outcomes.clear();
   flow.examples.clear();
-  flow.tapes.resize(static_cast<std::size_t>(parts));
+  if (parts > 1) examples_of(batch);  // throws
+  flow.count.clear();
   for (int m = 0; m < parts; ++m) {
     const std::vector<Tensor> tensors = part_of(batch, m, parts);
     flow.examples.push_back(parts > 1 ? examples_of(tensors) : 1);
-    Tape& tape = cleared(flow.tapes[static_cast<std::size_t>(m)], numbers_parts ? m : 0);
+    Tape& tape = cleared(flow, m);
     const Var made = record_model(model, tape, parameters, tensors);
-    if (parts > 1 && numbers_parts) require_all_given(tape, parameters);
+    if (parts > 1 && with_gradients) require_all_given(tape, parameters);
     const Var outcome = scale(made);
     require_nothing_computed(tape);
     const Var computed = evaluator_->computed_for(tape, {&outcome, 1})[0];

@@ -29,6 +29,7 @@ class Pipeline {
  private:
   /// Gradients, or values, of micro-batches: what is used again when they are recorded again.
   struct Flow {
+    Tape count;  // cleared as often as there were batches: streams are fresh for each
     std::vector<std::unique_ptr<Tape>> tapes;  // by micro-batch
     std::vector<Var> outcomes;                 // what is computed in place of what was recorded
     std::vector<std::int64_t> examples;
@@ -40,9 +41,9 @@ class Pipeline {
     double planning_seconds = 0;
   };
 
-  Tape& cleared(std::unique_ptr<Tape>& tape, int part) const;
+  Tape& cleared(Flow& flow, int part) const;
   void record(Flow& flow, const ModelFunction& model, std::span<const Tensor> parameters,
-              std::span<const Tensor> batch, const Scale& scale, bool numbers_parts);
+              std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
   void find_programs(Flow& flow, bool with_gradients);
   void plan(Flow& flow, bool with_gradients, Bytes outcomes);
   std::vector<MicroBatch> micro_batches(const Flow& flow) const;
