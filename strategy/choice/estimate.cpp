@@ -7,6 +7,7 @@
 #include "strategy/execution/record_model.h"
 #include "strategy/execution/replica.h"
 #include "strategy/forms.h"
+#include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
 
 namespace palimpsest {
@@ -48,13 +49,6 @@ Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut,
   return replica.forecast(is_scaled ? LossScaler().scale(loss) : loss, rates);
 }
 
-void require_no_pipeline(const ExecutionStrategy& strategy) {
-  if (strategy.parallelism != ParallelMode::pipeline) return;
-  throw ArgumentError(
-      "[estimate] what a pipeline takes is known when its stages are planned; run a step of an "
-      "Execution, and look at its report");
-}
-
 Estimate estimate_of(const Forecast& forecast) {
   return {.peak = forecast.peak,
           .keep_all_peak = std::max(forecast.plan.keep_all_peak, forecast.plan.predicted_peak()),
@@ -62,15 +56,39 @@ Estimate estimate_of(const Forecast& forecast) {
           .compute_overhead = forecast.plan.compute_overhead()};
 }
 
+/// Stages are planned by the machine that planners go by; how much longer work takes by the rates
+/// given is found on a micro-batch in one piece.
+Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& workload,
+                           const Rates& rates) {
+  Pipeline pipeline(strategy, LossReduction::mean);
+  const bool is_scaled =
+      workload.training && strategy.precision && strategy.precision->needs_scaling();
+  const auto scale = [&](const Var& loss) { return is_scaled ? LossScaler().scale(loss) : loss; };
+  const PipelineForecast forecast = pipeline.forecast(workload.model, workload.parameters,
+                                                      workload.batch, scale, workload.training);
+  ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
+  alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
+  BatchCut cut = cut_batch(alone, workload.parameters, workload.batch, strategy.accumulation, 1);
+  const double by_rates = forecast_part(alone, cut, workload, rates).seconds;
+  const double by_default = forecast_part(alone, cut, workload, {.machine = {}}).seconds;
+  return {.peak = forecast.peak,
+          .keep_all_peak = forecast.keep_all_peak,
+          .seconds = forecast.seconds * by_rates / by_default,
+          .compute_overhead = forecast.compute_overhead,
+          .micro_batches = strategy.accumulation};
+}
+
 }  // namespace
 
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, const Rates& rates) {
   require_valid(strategy);
-  require_no_pipeline(strategy);
   if (workload.training && strategy.gradient == GradientMode::none) {
     throw ArgumentError(
         "[estimate] the strategy has gradient = none, and the workload trains; give it another "
         "gradient, or the workload training = false");
+  }
+  if (strategy.parallelism == ParallelMode::pipeline) {
+    return estimate_pipeline(strategy, workload, rates);
   }
   const ExecutionStrategy planned = planned_like(strategy);
   const int threads = planned.thread_count();
@@ -100,8 +118,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
 
 Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const Rates& rates) {
   require_valid(strategy);
-  require_no_pipeline(strategy);
-  if (strategy.precision || strategy.accumulation > 1 || strategy.replicas() > 1) {
+  if (strategy.parallelism == ParallelMode::pipeline || strategy.precision ||
+      strategy.accumulation > 1 || strategy.replicas() > 1) {
     throw ArgumentError(
         "[estimate] a graph has its precision and its batch; ask of a workload what a strategy "
         "takes that changes or cuts them");

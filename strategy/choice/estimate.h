@@ -22,7 +22,7 @@ struct Estimate {
 /// What one step of a workload takes by a strategy, by the rates given: recorded and planned, not
 /// run. A hybrid mode is taken for a lazy one, an eager one for a lazy one without fusion that,
 /// where it has no budget, computes nothing again. Throws as `Execution`, `BudgetError` where
-/// nothing fits, `ArgumentError` for a pipeline.
+/// nothing fits.
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload,
                   const Rates& rates = {});
 

@@ -52,6 +52,36 @@ struct Weights {
   }
 };
 
+/// Of the longest chain of tasks that wait for each other, or of all work shared evenly by threads
+/// where that is more.
+double seconds_of(const PipelinePlan& plan, const PipelineOrder& order, int threads,
+                  int threads_of_stage) {
+  const auto tasks = order.tasks();
+  std::vector<std::uint32_t> waits_for(tasks.size());
+  std::vector<std::uint32_t> ready;
+  for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+    waits_for[t] = order.predecessor_count(t);
+    if (waits_for[t] == 0) ready.push_back(t);
+  }
+  std::vector<double> start(tasks.size());
+  double longest = 0;
+  double all = 0;
+  while (!ready.empty()) {
+    const std::uint32_t t = ready.back();
+    ready.pop_back();
+    const Report::Stage& stage = plan.stages[static_cast<std::size_t>(tasks[t].stage)];
+    const double alone = tasks[t].what.backward ? stage.backward_seconds : stage.forward_seconds;
+    const double end = start[t] + alone / threads_of_stage;
+    all += alone;
+    longest = std::max(longest, end);
+    for (const std::uint32_t next : order.successors(t)) {
+      start[next] = std::max(start[next], end);
+      if (--waits_for[next] == 0) ready.push_back(next);
+    }
+  }
+  return std::max(longest, all / threads);
+}
+
 Tensor make(const Meter& meter, const ValueType& type) {
   return Tensor(meter.allocate(type.bytes()), type.shape, type.dtype);
 }
@@ -124,13 +154,17 @@ void Pipeline::find_programs(Flow& flow, bool with_gradients) {
   flow.programs = std::move(found);
 }
 
-void Pipeline::plan(Flow& flow, bool with_gradients, Bytes outcomes) {
+void Pipeline::plan(Flow& flow, bool with_gradients) {
   if (flow.order == nullptr) {
     flow.order = std::make_unique<PipelineOrder>(
         with_gradients ? one_forward_one_backward(strategy_.stages, strategy_.accumulation)
                        : forward_only(strategy_.stages, strategy_.accumulation));
   }
   if (flow.plan_reused) return;
+  Bytes outcomes = 0;
+  for (const Var& outcome : flow.outcomes) outcomes += outcome.type().bytes();
+  // Values are put together once more.
+  if (!with_gradients && flow.outcomes.size() > 1) outcomes *= 2;
   std::vector<const CutProgram*> programs;
   for (const auto& program : flow.programs) programs.push_back(program.get());
   RunOptions options = strategy_.run_options();
@@ -145,6 +179,28 @@ void Pipeline::plan(Flow& flow, bool with_gradients, Bytes outcomes) {
                                 outcomes,
                                 runner_.kept()};
   flow.plan = std::make_shared<const PipelinePlan>(plan_pipeline(request, programs_));
+}
+
+Pipeline::Flow& Pipeline::prepare(const ModelFunction& model, std::span<const Tensor> parameters,
+                                  std::span<const Tensor> batch, const Scale& scale,
+                                  bool with_gradients) {
+  Flow& flow = with_gradients ? gradients_ : values_;
+  record(flow, model, parameters, batch, scale, with_gradients);
+  const Stopwatch planning;
+  find_programs(flow, with_gradients);
+  plan(flow, with_gradients);
+  flow.planning_seconds = planning.seconds();
+  return flow;
+}
+
+PipelineForecast Pipeline::forecast(const ModelFunction& model, std::span<const Tensor> parameters,
+                                    std::span<const Tensor> batch, const Scale& scale,
+                                    bool with_gradients) {
+  const Flow& flow = prepare(model, parameters, batch, scale, with_gradients);
+  const PipelinePlan& plan = *flow.plan;
+  return {plan.predicted_peak, std::max(plan.keep_all_peak, plan.predicted_peak),
+          seconds_of(plan, *flow.order, threads_, threads_of_stage_),
+          plan.seconds / plan.keep_all_seconds - 1};
 }
 
 std::vector<MicroBatch> Pipeline::micro_batches(const Flow& flow) const {
@@ -181,14 +237,9 @@ Report Pipeline::run(const Flow& flow, std::span<const MicroBatch> batches,
 
 Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                               std::span<const Tensor> batch, const Scale& scale) {
-  Flow& flow = gradients_;
-  record(flow, loss, parameters, batch, scale, true);
-  const Stopwatch planning;
-  find_programs(flow, true);
+  const Flow& flow = prepare(loss, parameters, batch, scale, true);
   const ValueType loss_type = flow.outcomes[0].type();
   const std::size_t parts = flow.outcomes.size();
-  plan(flow, true, static_cast<Bytes>(parts) * loss_type.bytes());
-  flow.planning_seconds = planning.seconds();
 
   std::vector<Tensor> losses;
   for (std::size_t m = 0; m < parts; ++m) losses.push_back(make(runner_.meter(), loss_type));
@@ -239,16 +290,8 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
 
 Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> parameters,
                        std::span<const Tensor> batch, Report& report) {
-  Flow& flow = values_;
-  record(flow, model, parameters, batch, [](const Var& made) { return made; }, false);
-  const Stopwatch planning;
-  find_programs(flow, false);
+  const Flow& flow = prepare(model, parameters, batch, [](const Var& made) { return made; }, false);
   const std::size_t parts = flow.outcomes.size();
-  Bytes outcomes = 0;
-  for (const Var& outcome : flow.outcomes) outcomes += outcome.type().bytes();
-  plan(flow, false, parts > 1 ? 2 * outcomes : outcomes);
-  flow.planning_seconds = planning.seconds();
-
   std::vector<MicroBatch> batches = micro_batches(flow);
   std::vector<Tensor> values;
   for (std::size_t m = 0; m < parts; ++m) {

@@ -9,6 +9,14 @@
 
 namespace palimpsest {
 
+/// What a step of a pipeline would take.
+struct PipelineForecast {
+  Bytes peak = 0;  ///< as its report will predict it
+  Bytes keep_all_peak = 0;
+  double seconds = 0;           ///< by the machine that planners go by
+  double compute_overhead = 0;  ///< as `Plan::compute_overhead`
+};
+
 /// Runs a model in stages, through which micro-batches flow, as `Execution` does with
 /// `ParallelMode::pipeline`. Every micro-batch is recorded before any is computed; what was
 /// recorded before is neither differentiated nor planned again.
@@ -25,6 +33,9 @@ class Pipeline {
   /// One micro-batch behind the other along the first axis. Throws the same.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch, Report& report);
+  /// What `gradients`, or `value`, would take, without computing anything. Throws the same.
+  PipelineForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
+                            std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
 
  private:
   /// Gradients, or values, of micro-batches: what is used again when they are recorded again.
@@ -45,7 +56,10 @@ class Pipeline {
   void record(Flow& flow, const ModelFunction& model, std::span<const Tensor> parameters,
               std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
   void find_programs(Flow& flow, bool with_gradients);
-  void plan(Flow& flow, bool with_gradients, Bytes outcomes);
+  void plan(Flow& flow, bool with_gradients);
+  /// Records micro-batches and plans how they run.
+  Flow& prepare(const ModelFunction& model, std::span<const Tensor> parameters,
+                std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
   std::vector<MicroBatch> micro_batches(const Flow& flow) const;
   Report run(const Flow& flow, std::span<const MicroBatch> batches,
              const PipelineRunner::TakeGradient& take);

@@ -179,10 +179,39 @@ TEST_CASE("estimate: graphs") {
     CHECK_THROWS_WITH(estimate(cutting, graph, rates), Contains("ask of a workload"));
   }
   const ExecutionStrategy stages{.parallelism = ParallelMode::pipeline, .stages = 2};
-  CHECK_THROWS_WITH(estimate(stages, graph, rates), Contains("pipeline"));
-  CHECK_THROWS_WITH(estimate(stages, workload_of(model), rates), Contains("pipeline"));
+  CHECK_THROWS_WITH(estimate(stages, graph, rates), Contains("ask of a workload"));
   CHECK_THROWS_WITH(estimate({.gradient = GradientMode::none}, workload_of(model), rates),
                     Contains("[estimate]") && Contains("gradient = none"));
+}
+
+TEST_CASE_METHOD(TwoThreads, "estimate: pipelines") {
+  for (const SmallModel& model : {perceptron(), small_transformer(), heat()}) {
+    double before = 0;
+    for (const int micro_batches : {1, 3}) {
+      ExecutionStrategy strategy{
+          .accumulation = micro_batches, .parallelism = ParallelMode::pipeline, .stages = 2};
+      CAPTURE(model.name, strategy.summary());
+      const Estimate estimated = estimate(strategy, workload_of(model), rates);
+      const Report report = run(model, strategy);
+      CHECK(estimated.peak == report.predicted_peak);
+      CHECK(estimated.compute_overhead == report.compute_overhead);
+      CHECK(estimated.micro_batches == micro_batches);
+      CHECK(estimated.is_planned);
+      // Stages take turns on one thread, and overlap on two where there are micro-batches.
+      strategy.threads = 1;
+      const double alone = estimate(strategy, workload_of(model), rates).seconds;
+      CHECK(estimated.seconds <= alone);
+      if (micro_batches > 1) CHECK(estimated.seconds < 0.95 * alone);
+      CHECK(estimated.seconds > before);
+      before = estimated.seconds;
+    }
+    ExecutionStrategy values{.gradient = GradientMode::none,
+                             .accumulation = 1,
+                             .parallelism = ParallelMode::pipeline,
+                             .stages = 2};
+    CHECK(estimate(values, workload_of(model, false), rates).peak ==
+          run(model, values).predicted_peak);
+  }
 }
 
 TEST_CASE("estimate: seconds are work shared by threads, or the longest chain") {
