@@ -187,7 +187,8 @@ void claim(const Results& results, Claims& claims) {
   claims.at_most("two stages on large layers", 1.1,
                  results.counter("pipeline/large", "of_automatic"),
                  "of the time of automatic parallelism");
-  claims.at_most("two stages on small layers", 1.1, results.counter("pipeline/small", "of_automatic"),
+  claims.at_most("two stages on small layers", 1.1,
+                 results.counter("pipeline/small", "of_automatic"),
                  "of the time of automatic parallelism");
 }
 
