@@ -1,10 +1,10 @@
 #include "strategy/accumulator.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "autodiff/parallel.h"
 #include "strategy/gradient_sums.h"
-#include "strategy/optimizer.h"
 
 namespace palimpsest {
 namespace {
@@ -130,7 +130,7 @@ void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor&
 }
 
 void GradientAccumulator::require_open() const {
-  if (taken_) {
+  if (taken_ || divided_) {
     refuse("the gradients of this update were taken; reset() begins the next");
   }
   if (count_ == options_.steps) {
@@ -158,6 +158,11 @@ void GradientAccumulator::require_examples(std::int64_t examples) const {
            std::to_string(first_examples_) +
            ": the mean of their means is not that of all examples; use "
            "GradientNormalization::weighted");
+  }
+  if (examples > std::numeric_limits<std::int64_t>::max() - examples_) {
+    refuse("a micro-batch of " + counted(examples, "example") + " after " +
+           std::to_string(examples_) +
+           " in the update: their sum is too large to count; take the update in fewer steps");
   }
 }
 
@@ -233,9 +238,10 @@ bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples
   if (parameters_.empty()) register_all(gradients);
   require_same_parameters(gradients);
   prepare_sums();
-  if (!report_ || gradients.report().measured_peak > report_->measured_peak) {
-    report_ = gradients.report();
-  }
+  const Report& report = gradients.report();
+  const bool overflowed = report.overflowed || (report_ && report_->overflowed);
+  if (!report_ || report.measured_peak > report_->measured_peak) report_ = Report(report);
+  report_->overflowed = overflowed;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i].given = gradients.entries()[i].gradient;
     parameters_[i].var = gradients.entries()[i].parameter;
@@ -301,15 +307,24 @@ void GradientAccumulator::finish() {
   if (taken_) return;
   require_nothing_given();
   if (count_ == 0) refuse("nothing was accumulated; step() adds a micro-batch");
-  std::vector<Tensor> sums;
   for (Parameter& parameter : parameters_) {
-    sums.push_back(parameter.sum);
     if (parameter.rounded.buffer().use_count() > 1) {
       parameter.rounded = Tensor(parameter.type.shape, parameter.type.dtype);
     }
   }
-  in_parallel(parameters_, [&](const Parameter& parameter) { divide(parameter.sum, divisor()); });
-  norm_ = clip_by_norm(sums, options_.clip_norm);
+  if (!divided_) {
+    in_parallel(parameters_, [&](const Parameter& parameter) { divide(parameter.sum, divisor()); });
+    divided_ = true;
+  }
+  // The steps of `clip_by_norm`, of which none behind the norm takes memory.
+  double square = 0;
+  for (const Parameter& parameter : parameters_) square += sum_of_squares(parameter.sum);
+  norm_ = std::sqrt(square);
+  if (norm_ > options_.clip_norm) {
+    for (const Parameter& parameter : parameters_) {
+      divide(parameter.sum, norm_ / options_.clip_norm);
+    }
+  }
   in_parallel(parameters_, [&](const Parameter& parameter) {
     if (parameter.rounded.defined()) begin_sum(parameter.rounded, parameter.sum);
   });
@@ -349,6 +364,7 @@ void GradientAccumulator::reset() {
   for (Parameter& parameter : parameters_) parameter.var = {};
   count_ = 0;
   examples_ = 0;
+  divided_ = false;
   taken_ = false;
   losses_ = 0;
   loss_ = 0;

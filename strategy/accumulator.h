@@ -39,14 +39,16 @@ struct AccumulatorStatistics {
 };
 
 /// Adds up the gradients of several micro-batches, so that an update sees a large batch in the
-/// memory of a small one and of one buffer a parameter.
+/// memory of a small one and of a sum for every parameter.
 ///
 /// Sums are f64 for f64 parameters and f32 otherwise; gradients of 16 bits are rounded once, at the
-/// end. A sum has its micro-batches in their order, whatever the number of threads, and an update
-/// of one has the bits of its gradient. Buffers are made once and used for every update; one whose
-/// tensor somebody still holds stays as it is, and another takes its place.
+/// end, into a buffer of their own: such a parameter takes 6 bytes for each of its numbers. A sum
+/// has its micro-batches in their order, whatever the number of threads, and an update of one has
+/// the bits of its gradient. Buffers are made once and used for every update; one whose tensor
+/// somebody still holds stays as it is, and another takes its place.
 ///
-/// Every member function that throws leaves the accumulator, its sums among the rest, as it was.
+/// Every member function that throws leaves the accumulator, its sums among the rest, as it was;
+/// but when memory runs out while an update is taken, it can only be taken again, or reset.
 /// For one thread at a time; work runs in parallel in the caller's TBB arena.
 class GradientAccumulator {
  public:
@@ -75,8 +77,8 @@ class GradientAccumulator {
   // `steps` micro-batches are there. `examples` says how many examples the micro-batch is made of;
   // left out, the effective batch counts micro-batches. Throws `ArgumentError` when the update has
   // all its micro-batches or was taken, and needs a `reset`; when a parameter is missing; when a
-  // micro-batch begun with `accumulate` is to be ended first; unless `examples` is positive and,
-  // for `mean`, the same throughout the update.
+  // micro-batch begun with `accumulate` is to be ended first; unless `examples` is positive,
+  // those of the update together fit an `std::int64_t` and, for `mean`, all are the same.
 
   /// The micro-batch that `accumulate` was given.
   bool step(std::int64_t examples = 1);
@@ -96,7 +98,8 @@ class GradientAccumulator {
   /// For an `Optimizer`. Parameters are the `Var`s of the last micro-batch given as `Gradients`,
   /// whose tape must be as it was then; the loss is normalised as gradients are, and holds nothing
   /// if a micro-batch was given without; the report is that of the micro-batch that took most
-  /// memory. Throws `ArgumentError` too when no micro-batch was given as `Gradients`.
+  /// memory, overflowed when any of them was. Throws `ArgumentError` too when no micro-batch was
+  /// given as `Gradients`.
   Gradients gradients();
   /// Of one parameter, in its dtype. Throws `ArgumentError` too for a name that is not registered.
   Tensor gradient(std::string_view name);
@@ -146,6 +149,7 @@ class GradientAccumulator {
   int count_ = 0;                    // micro-batches in the update
   std::int64_t examples_ = 0;        // in the update
   std::int64_t first_examples_ = 0;  // in its first micro-batch
+  bool divided_ = false;             // the sums are, by `divisor()`
   bool taken_ = false;
   double norm_ = 0;
   int losses_ = 0;

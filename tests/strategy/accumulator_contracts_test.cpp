@@ -374,6 +374,42 @@ TEST_CASE("a first micro-batch that fails registers nothing") {
   CHECK(same_bits(accumulator.gradients()[q], ones));
 }
 
+TEST_CASE("an update overflowed when any of its micro-batches did") {
+  Tape tape;
+  const Var p = tape.parameter(Tensor::scalar(3), "p");
+  const auto micro_batch = [&](Bytes peak, bool overflowed) {
+    Report report;
+    report.overflowed = overflowed;
+    report.measured_peak = peak;
+    return Gradients({}, {{p, Tensor::scalar(1)}}, report);
+  };
+  const Bytes second_peak = GENERATE(50, 100, 150);
+  for (const bool first : {false, true}) {
+    for (const bool second : {false, true}) {
+      GradientAccumulator accumulator({.steps = 2});
+      accumulator.step(micro_batch(100, first));
+      accumulator.step(micro_batch(second_peak, second));
+      const Gradients taken = accumulator.gradients();
+      CHECK(taken.report().overflowed == (first || second));
+      CHECK(taken.report().measured_peak == std::max<Bytes>(100, second_peak));
+      accumulator.reset();
+      accumulator.step(micro_batch(1, false));
+      CHECK_FALSE(accumulator.gradients().report().overflowed);
+    }
+  }
+}
+
+TEST_CASE("more examples than can be counted are refused") {
+  GradientAccumulator accumulator =
+      model.accumulator({.steps = 3, .normalization = GradientNormalization::weighted});
+  accumulator.step(model.gradients(1), INT64_MAX - 1);
+  check_error([&] { accumulator.step(model.gradients(2), 2); },
+              {"[accumulator]", "2 examples", std::to_string(INT64_MAX - 1), "steps"});
+  CHECK(accumulator.micro_batches() == 1);
+  accumulator.step(model.gradients(2), 1);
+  CHECK(accumulator.statistics().effective_batch == INT64_MAX);
+}
+
 TEST_CASE("a loss is there when every micro-batch has one") {
   Tape tape;
   const Var p = tape.parameter(Tensor::scalar(3), "p");
