@@ -1,5 +1,6 @@
 #include "checkpoint/stores/codec.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -58,6 +59,11 @@ void check_finite(const From* from, const To* to, std::int64_t count) {
 }
 
 }  // namespace
+
+std::string_view name_of(Codec codec) {
+  static constexpr std::array<std::string_view, 3> names{"exact", "half", "half_f16"};
+  return names[static_cast<std::size_t>(codec)];
+}
 
 DType stored_dtype(DType dtype, Codec codec) {
   if (codec == Codec::exact) return dtype;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "autodiff/bytes.h"
 #include "autodiff/dtype.h"
@@ -26,6 +27,9 @@ enum class Codec : std::uint8_t {
   half,      ///< half the bytes, any size of number: f32 as bf16
   half_f16,  ///< half the bytes, more digits: f32 as f16, which ends at 65,504
 };
+
+/// `exact`, `half` or `half_f16`.
+std::string_view name_of(Codec codec);
 
 /// The dtype that numbers of `dtype` are kept in.
 DType stored_dtype(DType dtype, Codec codec);

@@ -1,6 +1,7 @@
 #include "strategy/layers/layer_checkpointing.h"
 
 #include <algorithm>
+#include <array>
 
 #include "autodiff/error.h"
 
@@ -27,8 +28,8 @@ void require_list(const LayerCheckpointing& given) {
   require(sorted.front() >= 0,
           "layer " + std::to_string(sorted.front()) + " is listed; layers are numbered from 0");
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  require(twice == sorted.end(),
-          "layer " + (twice == sorted.end() ? "" : std::to_string(*twice)) + " is listed twice");
+  require(twice == sorted.end(), "layer " + (twice == sorted.end() ? "" : std::to_string(*twice)) +
+                                     " is listed twice; name it once");
   // The input of layer 0 is the caller's.
   const auto count = static_cast<std::int64_t>(sorted.size());
   const std::int64_t kept = (given.sublayers.attention ? count - (sorted.front() == 0) : 0) +
@@ -40,35 +41,50 @@ void require_list(const LayerCheckpointing& given) {
 
 }  // namespace
 
+std::string_view name_of(LayerCheckpointing::Mode mode) {
+  static constexpr std::array<std::string_view, 4> names{"none", "every", "listed", "dynamic"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
 void require_valid(const LayerCheckpointing& given) {
   const Mode mode = given.mode;
   require_at_least(given.interval, 1, "interval");
   require_at_least(given.minimum_interval, 1, "minimum_interval");
   require_at_least(given.max_kept, 0, "max_kept");
-  require(mode == Mode::every || !given.interval, "interval is for mode every only");
-  require(mode == Mode::every || mode == Mode::dynamic || !given.minimum_interval,
-          "minimum_interval is for modes every and dynamic only");
-  require(mode == Mode::listed || given.layers.empty(), "layers are for mode listed only");
+  require(mode == Mode::every || !given.interval,
+          "interval is for mode every only; leave it out, or set mode to every");
+  require(
+      mode == Mode::every || mode == Mode::dynamic || !given.minimum_interval,
+      "minimum_interval is for modes every and dynamic only; leave it out, or set mode to one of "
+      "them");
+  require(mode == Mode::listed || given.layers.empty(),
+          "layers are for mode listed only; leave them out, or set mode to listed");
   require(mode == Mode::dynamic || !given.memory_fraction,
-          "memory_fraction is for mode dynamic only");
+          "memory_fraction is for mode dynamic only; leave it out, or set mode to dynamic");
   require(given.sublayers.attention || given.sublayers.feed_forward,
           "neither sublayer's input is kept; choose one or both, or mode none");
   if (mode == Mode::none) {
     require(!given.max_kept && given.codec == Codec::exact &&
                 given.sublayers == LayerCheckpointing::Sublayers{},
-            "mode none keeps tapes, not activations: it takes no max_kept, codec or sublayers");
+            "mode none keeps tapes, not activations: it takes no max_kept, codec or sublayers; "
+            "leave them out, or choose another mode");
   }
   if (mode == Mode::every) {
-    require(given.interval.has_value(), "mode every needs an interval");
+    require(given.interval.has_value(),
+            "mode every needs an interval; give 2 to keep the input of every second layer");
     require(*given.interval >= given.minimum_interval.value_or(1),
             "interval " + std::to_string(*given.interval) + " is below minimum_interval " +
-                std::to_string(given.minimum_interval.value_or(1)));
+                std::to_string(given.minimum_interval.value_or(1)) +
+                "; raise the one or lower the other");
     require(!given.sublayers.feed_forward || given.max_kept != 0,
-            "max_kept is 0, and the input of layer 0's feed-forward is kept at any interval");
+            "max_kept is 0, and the input of layer 0's feed-forward is kept at any interval; give "
+            "1 or more, or keep inputs of attention only");
   }
   if (mode == Mode::listed) require_list(given);
   if (mode == Mode::dynamic) {
-    require(given.memory_fraction.has_value(), "mode dynamic needs a memory_fraction");
+    require(given.memory_fraction.has_value(),
+            "mode dynamic needs a memory_fraction; give the part of the tapes of all layers that "
+            "may be held");
     require(*given.memory_fraction > 0 && *given.memory_fraction <= 1,
             "memory_fraction is " + std::to_string(*given.memory_fraction) +
                 "; give one above 0 and at most 1");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/stores/codec.h"
@@ -48,6 +49,9 @@ struct LayerCheckpointing {
 
   bool operator==(const LayerCheckpointing&) const = default;
 };
+
+/// `none`, `every`, `listed` or `dynamic`.
+std::string_view name_of(LayerCheckpointing::Mode mode);
 
 /// Throws `ArgumentError` for numbers out of range and for settings that contradict each other: one
 /// that the mode has no use for, or that it needs and is not there.

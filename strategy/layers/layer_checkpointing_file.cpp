@@ -1,6 +1,4 @@
-#include <array>
 #include <climits>
-#include <utility>
 
 #include "autodiff/error.h"
 #include "autodiff/files.h"
@@ -13,31 +11,6 @@ namespace {
 using Mode = LayerCheckpointing::Mode;
 
 constexpr const char* format = "palimpsest-layers";
-
-constexpr std::array<std::pair<Mode, const char*>, 4> modes{{{Mode::none, "none"},
-                                                             {Mode::every, "every"},
-                                                             {Mode::listed, "listed"},
-                                                             {Mode::dynamic, "dynamic"}}};
-constexpr std::array<std::pair<Codec, const char*>, 3> codecs{
-    {{Codec::exact, "exact"}, {Codec::half, "half"}, {Codec::half_f16, "half_f16"}}};
-
-template <class Names>
-auto read_word(const JsonValue& value, const Names& names) {
-  std::string known;
-  for (const auto& [meaning, name] : names) {
-    if (value.text() == name) return meaning;
-    known += (known.empty() ? "" : ", ") + std::string(name);
-  }
-  value.fail("\"" + value.text() + "\" is unknown; the words are " + known);
-}
-
-template <class Names, class Meaning>
-const char* word(const Names& names, Meaning meaning) {
-  for (const auto& [each, name] : names) {
-    if (each == meaning) return name;
-  }
-  throw InternalError("a setting of layers has no name");
-}
 
 int count(const JsonValue& value) {
   const std::int64_t number = value.natural();
@@ -63,17 +36,20 @@ LayerCheckpointing read_layer_checkpointing(const std::string& path) {
                       {"mode", "interval", "minimum_interval", "layers", "memory_fraction",
                        "sublayers", "max_kept", "codec"});
   const JsonValue root = file.root();
-  LayerCheckpointing read{.mode = read_word(root.at("mode"), modes),
-                          .interval = optional_count(root, "interval"),
-                          .minimum_interval = optional_count(root, "minimum_interval"),
-                          .max_kept = optional_count(root, "max_kept")};
+  LayerCheckpointing read{
+      .mode = root.at("mode").word({Mode::none, Mode::every, Mode::listed, Mode::dynamic}),
+      .interval = optional_count(root, "interval"),
+      .minimum_interval = optional_count(root, "minimum_interval"),
+      .max_kept = optional_count(root, "max_kept")};
   if (root.has("layers")) {
     const JsonValue list = root.at("layers");
     for (std::size_t i = 0; i < list.size(); ++i) read.layers.push_back(count(list[i]));
   }
   if (root.has("memory_fraction")) read.memory_fraction = root.at("memory_fraction").amount();
   if (root.has("sublayers")) read.sublayers = read_sublayers(root.at("sublayers"));
-  if (root.has("codec")) read.codec = read_word(root.at("codec"), codecs);
+  if (root.has("codec")) {
+    read.codec = root.at("codec").word({Codec::exact, Codec::half, Codec::half_f16});
+  }
   try {
     require_valid(read);
   } catch (const ArgumentError& error) {
@@ -84,7 +60,7 @@ LayerCheckpointing read_layer_checkpointing(const std::string& path) {
 
 void write_layer_checkpointing(const LayerCheckpointing& given, const std::string& path) {
   require_valid(given);
-  Json json{{"format", format}, {"version", 1}, {"mode", word(modes, given.mode)}};
+  Json json{{"format", format}, {"version", 1}, {"mode", name_of(given.mode)}};
   const auto set = [&](const char* key, const auto& value) {
     if (value) json[key] = *value;
   };
@@ -95,7 +71,7 @@ void write_layer_checkpointing(const LayerCheckpointing& given, const std::strin
   json["sublayers"] = {{"attention", given.sublayers.attention},
                        {"feed_forward", given.sublayers.feed_forward}};
   set("max_kept", given.max_kept);
-  json["codec"] = word(codecs, given.codec);
+  json["codec"] = name_of(given.codec);
   write_file(path, json.dump(2) + "\n", "write_layer_checkpointing");
 }
 

@@ -18,27 +18,37 @@ TEST_CASE("settings that contradict each other are refused") {
   const auto refused = [](const LayerCheckpointing& given, const std::string& words) {
     check_error([&] { require_valid(given); }, {"[layers]", words});
   };
-  refused({.mode = Mode::none, .interval = 2}, "interval is for mode every only");
-  refused({.mode = Mode::none, .max_kept = 2}, "mode none keeps tapes");
+  refused({.mode = Mode::none, .interval = 2},
+          "interval is for mode every only; leave it out, or set mode to every");
+  refused({.mode = Mode::none, .max_kept = 2},
+          "mode none keeps tapes, not activations: it takes no max_kept, codec or sublayers; leave "
+          "them out, or choose another mode");
   refused({.mode = Mode::none, .codec = Codec::half}, "mode none keeps tapes");
   refused({.mode = Mode::none, .sublayers = {true, true}}, "mode none keeps tapes");
-  refused({.mode = Mode::every}, "needs an interval");
+  refused({.mode = Mode::every},
+          "needs an interval; give 2 to keep the input of every second layer");
   refused({.mode = Mode::every, .interval = 0}, "interval is 0; give 1 or more");
-  refused({.mode = Mode::every, .interval = 2, .minimum_interval = 3}, "below minimum_interval 3");
+  refused({.mode = Mode::every, .interval = 2, .minimum_interval = 3},
+          "below minimum_interval 3; raise the one or lower the other");
   refused({.mode = Mode::every, .interval = 2, .minimum_interval = -1}, "minimum_interval is -1");
-  refused({.mode = Mode::every, .interval = 2, .layers = {1}}, "layers are for mode listed");
-  refused({.mode = Mode::every, .interval = 2, .memory_fraction = 0.5}, "for mode dynamic only");
+  refused({.mode = Mode::every, .interval = 2, .layers = {1}},
+          "layers are for mode listed only; leave them out, or set mode to listed");
+  refused({.mode = Mode::every, .interval = 2, .memory_fraction = 0.5},
+          "for mode dynamic only; leave it out, or set mode to dynamic");
   refused({.mode = Mode::every, .interval = 2, .sublayers = {false, false}}, "neither sublayer");
   refused({.mode = Mode::every, .interval = 2, .max_kept = -1}, "max_kept is -1");
   refused({.mode = Mode::every, .interval = 2, .sublayers = {true, true}, .max_kept = 0},
-          "layer 0's feed-forward");
+          "layer 0's feed-forward is kept at any interval; give 1 or more, or keep inputs of "
+          "attention only");
   refused({.mode = Mode::listed}, "the list of layers is empty");
   refused({.mode = Mode::listed, .layers = {3, -2}}, "layer -2 is listed");
-  refused({.mode = Mode::listed, .layers = {3, 1, 3}}, "layer 3 is listed twice");
-  refused({.mode = Mode::listed, .minimum_interval = 2, .layers = {3}}, "every and dynamic only");
+  refused({.mode = Mode::listed, .layers = {3, 1, 3}}, "layer 3 is listed twice; name it once");
+  refused({.mode = Mode::listed, .minimum_interval = 2, .layers = {3}},
+          "every and dynamic only; leave it out, or set mode to one of them");
   refused({.mode = Mode::listed, .layers = {0, 1, 3}, .max_kept = 1},
           "keeps 2 activations, of at most 1");
-  refused({.mode = Mode::dynamic}, "needs a memory_fraction");
+  refused({.mode = Mode::dynamic},
+          "needs a memory_fraction; give the part of the tapes of all layers that may be held");
   for (const double fraction : {0.0, -0.5, 1.01, std::nan("")}) {
     refused({.mode = Mode::dynamic, .memory_fraction = fraction}, "above 0 and at most 1");
   }
