@@ -179,17 +179,17 @@ class Search {
     std::stable_sort(front.begin(), front.end(), [](const Label& a, const Label& b) {
       return std::tuple(a.bytes, a.again, a.kept) < std::tuple(b.bytes, b.again, b.kept);
     });
-    std::vector<Label> left;
-    for (const Label& label : front) {
-      const auto betters = [&](const Label& other) {
-        return other.again <= label.again && (!given_.max_kept || other.kept <= label.kept);
-      };
-      // Without a limit on their number the last one left takes the least time.
-      const bool bettered = given_.max_kept ? std::any_of(left.begin(), left.end(), betters)
-                                            : !left.empty() && betters(left.back());
-      if (!bettered) left.push_back(label);
-    }
-    front = std::move(left);
+    // The least time of those left that keep so many activations or fewer.
+    std::vector<std::int64_t> least(blocks_.size() + 1, std::numeric_limits<std::int64_t>::max());
+    std::erase_if(front, [&](const Label& label) {
+      // Without a limit on their number all are alike.
+      const std::size_t kept = given_.max_kept ? static_cast<std::size_t>(label.kept) : 0;
+      if (least[kept] <= label.again) return true;
+      for (std::size_t k = kept; k < least.size() && least[k] > label.again; ++k) {
+        least[k] = label.again;
+      }
+      return false;
+    });
   }
 
   std::vector<LayerSegment> segments_to(bool at_hand, std::size_t index) const {
@@ -221,22 +221,31 @@ class Search {
   std::vector<Front> fronts_;  // by boundary
 };
 
+Bytes part_of(double keep_all, double fraction) { return static_cast<Bytes>(fraction * keep_all); }
+
+/// The least fraction of six digits that allows so many bytes, as text.
+std::string fraction_for(Bytes least, double keep_all) {
+  double millionths = std::ceil(static_cast<double>(least) / keep_all * 1e6);
+  while (millionths < 1e6 && part_of(keep_all, millionths / 1e6) < least) ++millionths;
+  return std::to_string(std::min(1.0, millionths / 1e6));
+}
+
 }  // namespace
 
 std::vector<LayerSegment> dynamic_segments(const LayerCheckpointing& given, LayerCount count,
                                            std::span<const LayerStage> stages) {
   Search search(given, count, stages);
   const auto keep_all = static_cast<double>(search.keep_all());
-  const auto budget = static_cast<Bytes>(*given.memory_fraction * keep_all);
+  const Bytes budget = part_of(keep_all, *given.memory_fraction);
   const Search::Found found = search.run(budget, true);
   if (!found.segments.empty()) return found.segments;
   const Bytes least = search.run(unlimited / 2, false).peak;
   throw BudgetError("[layers] " + std::to_string(*given.memory_fraction) + " of the " +
                         format_bytes(search.keep_all()) + " that the tapes of all layers take is " +
                         format_bytes(budget) + "; what can be kept takes " + format_bytes(least) +
-                        " at least: raise memory_fraction to " +
-                        std::to_string(static_cast<double>(least) / std::max(keep_all, 1.0)) +
-                        ", or allow more activations to be kept",
+                        " at least; raise memory_fraction to " + fraction_for(least, keep_all) +
+                        (given.max_kept ? ", or raise max_kept" : "") +
+                        (given.minimum_interval ? ", or lower minimum_interval" : ""),
                     budget, least);
 }
 
