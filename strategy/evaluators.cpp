@@ -1,6 +1,7 @@
 #include "strategy/evaluators.h"
 
 #include "strategy/hybrid_evaluator.h"
+#include "strategy/lazy_evaluator.h"
 #include "strategy/online_evaluator.h"
 #include "strategy/present.h"
 
@@ -22,12 +23,6 @@ std::vector<Var> EngineEvaluator::computed_for(Tape&, std::span<const Var> value
 }
 
 namespace {
-
-class LazyEvaluator : public EngineEvaluator {
- public:
-  using EngineEvaluator::EngineEvaluator;
-  void on_record(Tape&, std::uint32_t) override {}
-};
 
 class EagerEvaluator : public EngineEvaluator {
  public:

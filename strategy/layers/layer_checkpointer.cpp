@@ -3,8 +3,10 @@
 #include <optional>
 
 #include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
 #include "strategy/layers/dynamic_segments.h"
 #include "strategy/layers/layer_run.h"
+#include "strategy/lazy_evaluator.h"
 #include "strategy/parameters.h"
 
 namespace palimpsest {
@@ -71,12 +73,6 @@ struct LayerCheckpointer::State {
     }
   }
 
-  /// Computes what is asked for and nothing else.
-  struct LazyEvaluator : EngineEvaluator {
-    using EngineEvaluator::EngineEvaluator;
-    void on_record(Tape&, std::uint32_t) override {}
-  };
-
   int sublayers() const { return is_given(model.layer) ? 1 : 2; }
   LayerCount count() const { return {static_cast<int>(stages.size()) / sublayers(), sublayers()}; }
   bool is_dynamic() const { return checkpointing.mode == LayerCheckpointing::Mode::dynamic; }
@@ -113,11 +109,13 @@ std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, boo
   const auto [layers, parts] = count();
   const bool first = sublayer == Sublayer::attention;
   if (layer < 0 || layer > layers || (layer == layers && !(end && first))) {
-    throw ArgumentError("[layers] there is no layer " + std::to_string(layer) + "; there are " +
-                        std::to_string(layers));
+    throw ArgumentError("[layers] there is no layer " + std::to_string(layer) +
+                        "; layers are numbered from 0 to " + std::to_string(layers - 1) +
+                        (end ? ", and " + std::to_string(layers) + " stands for the output" : ""));
   }
   if (!first && parts == 1) {
-    throw ArgumentError("[layers] the layers have no feed-forward sublayers");
+    throw ArgumentError(
+        "[layers] the layers have no feed-forward sublayers; leave the sublayer out");
   }
   return static_cast<std::size_t>(layer * parts + (first ? 0 : 1));
 }
@@ -173,14 +171,17 @@ Var LayerCheckpointer::parameter(int layer, int index, Sublayer sublayer) const 
   const std::size_t stage = state_->stage_of(layer, sublayer, false);
   const std::vector<Var>& names = state_->names[stage];
   if (index < 0 || index >= std::ssize(names)) {
-    throw ArgumentError("[layers] " + state_->stages[stage].describe() + " has no parameter " +
-                        std::to_string(index) + "; it has " + std::to_string(names.size()));
+    throw ArgumentError(
+        "[layers] " + state_->stages[stage].describe() + " has no parameter " +
+        std::to_string(index) +
+        (names.empty() ? "; it has none"
+                       : "; they are numbered from 0 to " + std::to_string(names.size() - 1)));
   }
   return names[static_cast<std::size_t>(index)];
 }
 
 Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
-  if (!input.defined()) throw ArgumentError("[layers] the input is empty");
+  if (!input.defined()) throw ArgumentError("[layers] the input is empty; give a tensor");
   state_->run.reset();
   if (state_->is_dynamic()) state_->measure(input.type());
   const LayerRun::Setting setting{state_->stages, state_->checkpointing.codec, state_->evaluator,
@@ -211,7 +212,10 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
 
 LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>& loss) {
   const LayerRun& run = state_->last_run();
-  if (loss == nullptr) throw ArgumentError("[layers] the loss is no function");
+  if (loss == nullptr) {
+    throw ArgumentError(
+        "[layers] the loss is no function; give one that records a loss of the output");
+  }
   std::unique_ptr<Tape> tape = run.tape_behind();
   const auto [value, adjoint] = naming("the loss", [&] {
     const Var output = tape->constant(run.output(), "output");
@@ -219,10 +223,12 @@ LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>&
     require_value(scalar, "layers", Where::current());
     require_scalar(scalar, Where::current());
     require_parameters(*tape, 0);
-    const Var both[] = {scalar, gradient(scalar, output)};
+    const Var one = full_like(scalar, 1);
+    const Var both[] = {scalar, vjp({&scalar, 1}, {&output, 1}, {&one, 1})[0]};
     evaluate(both, state_->evaluator->options());
+    const bool flows = depends_on(*tape, both[1].id(), one.id());
     return std::pair(copy_of(both[0].value(), allocate_buffer),
-                     copy_of(both[1].value(), allocate_buffer));
+                     flows ? copy_of(both[1].value(), allocate_buffer) : Tensor());
   });
   tape.reset();  // so that the runs to come may have its memory
   return state_->backward(adjoint, value);

@@ -14,8 +14,10 @@ namespace palimpsest {
 /// What a backward pass through layers gives.
 struct LayerGradients {
   /// Of every parameter, by the `Var`s of `LayerCheckpointer::parameter`, layer after layer: what
-  /// optimizers take. Its loss is undefined where an adjoint was given; its report adds up the
-  /// backward runs of all layers.
+  /// optimizers take. Its loss is undefined where an adjoint was given. Its report adds up the runs
+  /// of the backward pass, those that compute layers again among them, as recomputed; of peaks it
+  /// has the highest of a run, beside which what is kept is held. Its `compute_overhead` is 0: a
+  /// `LayerForecast` has the factor.
   Gradients parameters;
   /// Of the model's input; undefined where that is not floating.
   Tensor input;
@@ -30,9 +32,11 @@ struct LayerGradients {
 /// as nothing is rounded (`LayerCheckpointing::codec`). For one thread at a time.
 class LayerCheckpointer {
  public:
-  /// `options` are those of every run of a layer, a memory budget among them. Throws
-  /// `ArgumentError` for a configuration that is not valid or does not go with the model, and for a
-  /// model without layers or functions; `DTypeError` for a parameter that is not floating.
+  /// `options` are those of every run of a layer, a memory budget among them: a run that does not
+  /// fit throws `BudgetError` when its turn comes, behind others that did, and names its layer and
+  /// the smallest budget for that run, which others may exceed. Throws `ArgumentError` for a
+  /// configuration that is not valid or does not go with the model, and for a model without layers
+  /// or functions; `DTypeError` for a parameter that is not floating.
   LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing, RunOptions options = {});
   ~LayerCheckpointer();
   LayerCheckpointer(LayerCheckpointer&&) noexcept;
@@ -45,9 +49,9 @@ class LayerCheckpointer {
 
   /// The output of the model, and forgets what was kept before. `input` and the parameters must not
   /// be changed until `backward` has been called. Random operations draw the numbers that they
-  /// would on one fresh tape with this seed. Errors of a layer's function name the layer;
-  /// afterwards nothing is kept. In mode `dynamic` throws `BudgetError`, before any work, when the
-  /// fraction is too small.
+  /// would on one fresh tape with this seed. Errors of use in a layer's function, and budgets that
+  /// are too small, name the layer, other exceptions come as they are; afterwards nothing is kept.
+  /// In mode `dynamic` throws `BudgetError`, before any work, when the fraction is too small.
   Tensor forward(const Tensor& input, std::uint64_t seed = 0);
 
   /// A copy of the input of a layer, or one of its sublayers, in the last forward pass, computed
@@ -56,8 +60,9 @@ class LayerCheckpointer {
   Tensor activation(int layer, Sublayer sublayer = Sublayer::attention);
 
   /// The gradients of the parameters and the input by the adjoint of the output. What is kept
-  /// stays, so it can be called again. Throws `ArgumentError` before a forward pass, `ShapeError`
-  /// and `DTypeError` for an adjoint of another type.
+  /// stays, so it can be called again. Layers before one that lets no derivative through are not
+  /// differentiated, and have gradients of zeros. Throws `ArgumentError` before a forward pass,
+  /// `ShapeError` and `DTypeError` for an adjoint of another type.
   LayerGradients backward(const Tensor& adjoint);
   /// The gradients of a loss, which is recorded from the output and has no parameters. Throws
   /// `ShapeError` unless it has one element.
@@ -68,7 +73,8 @@ class LayerCheckpointer {
   /// record the same for inputs of one type. Throws `ArgumentError` when a layer looks at values.
   LayerForecast forecast(const ValueType& input);
   /// What has been held and computed from the last forward pass on: behind one `backward`, what was
-  /// forecast. Throws `ArgumentError` before a forward pass.
+  /// forecast; `activation` adds what it computes to the forward passes. Throws `ArgumentError`
+  /// before a forward pass.
   LayerUse use() const;
   /// Forgets what is kept, and gives back the memory that runs of layers left for the next.
   void release();

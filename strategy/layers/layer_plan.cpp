@@ -32,7 +32,8 @@ std::vector<int> chosen_layers(const LayerCheckpointing& given, int layers) {
     std::sort(chosen.begin(), chosen.end());
     if (chosen.back() >= layers) {
       throw ArgumentError("[layers] layer " + std::to_string(chosen.back()) +
-                          " is listed, and the last is layer " + std::to_string(layers - 1));
+                          " is listed; layers are numbered from 0 to " +
+                          std::to_string(layers - 1));
     }
   } else if (given.mode != Mode::none) {
     const int step = given.mode == Mode::every ? interval_of(given, layers) : 1;
@@ -44,6 +45,13 @@ std::vector<int> chosen_layers(const LayerCheckpointing& given, int layers) {
 /// Bytes of a stage's tape; the output is among them where another stage reads it there.
 Bytes tape_bytes(const LayerStage& stage, bool with_output) {
   return stage.saved + (with_output ? stage.output : 0);
+}
+
+/// The first stage that is differentiated.
+std::size_t first_reached(std::span<const LayerStage> stages) {
+  std::size_t k = stages.size();
+  while (k > 0 && stages[k - 1].flows) --k;
+  return k > 0 ? k - 1 : 0;
 }
 
 }  // namespace
@@ -79,11 +87,12 @@ bool keeps_input(std::span<const LayerSegment> segments, std::size_t index) {
 LayerForecast simulate(std::span<const LayerStage> stages, std::span<const LayerSegment> segments) {
   LayerForecast forecast;
   LayerUse& use = forecast.use;
+  const std::size_t reached = first_reached(stages);
   double again = 0;
   double one_pass = 0;
   for (std::size_t k = 0; k < stages.size(); ++k) {
     forecast.keep_all += tape_bytes(stages[k], k + 1 < stages.size());
-    one_pass += stages[k].record + stages[k].backward;
+    one_pass += stages[k].record + (k < reached ? 0 : stages[k].backward);
   }
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const auto [first, last, taped] = segments[i];
@@ -96,9 +105,11 @@ LayerForecast simulate(std::span<const LayerStage> stages, std::span<const Layer
       if (taped) {
         use.forward_passes.push_back(1);
         use.kept += tape_bytes(stage, k + 1 < stages.size());
+      } else if (last <= reached) {
+        use.forward_passes.push_back(1);
       } else {
         const bool output_again = k + 1 < last;
-        use.forward_passes.push_back(output_again || stage.saved > 0 ? 2 : 1);
+        use.forward_passes.push_back(output_again || stage.saves ? 2 : 1);
         again += stage.pass - (output_again ? 0 : stage.record - stage.save);
       }
     }
@@ -106,7 +117,7 @@ LayerForecast simulate(std::span<const LayerStage> stages, std::span<const Layer
   use.peak = use.kept;
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const auto [first, last, taped] = segments[i];
-    if (taped) continue;
+    if (taped || last <= reached) continue;
     const bool rounded =
         keeps_input(segments, i) && stages[first].stored_input < stages[first].input;
     Bytes working = rounded ? stages[first].input : 0;

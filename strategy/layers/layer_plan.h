@@ -19,6 +19,8 @@ struct LayerStage {
   double record = 0;       ///< seconds of one that saves what the backward reads
   double save = 0;         ///< seconds of computing that, and the output as far as it takes it
   double backward = 0;     ///< seconds of its backward
+  bool saves = true;       ///< its backward reads something that it makes, of no bytes perhaps
+  bool flows = true;       ///< the adjoint of its input depends on that of its output
 };
 
 /// Stages [first, last) that are treated alike.
@@ -48,7 +50,8 @@ std::vector<std::size_t> boundaries_of(const LayerCheckpointing& checkpointing, 
 /// otherwise.
 std::vector<LayerSegment> fixed_segments(const LayerCheckpointing& checkpointing, LayerCount count);
 
-/// Carries segments out on stages of known size.
+/// Carries segments out on stages of known size. Segments before a stage through which no
+/// derivative flows are run forward only.
 LayerForecast simulate(std::span<const LayerStage> stages, std::span<const LayerSegment> segments);
 
 /// Whether the input of a segment is kept on its own: not the caller's nor part of a tape.

@@ -1,5 +1,7 @@
 #include "strategy/layers/layer_run.h"
 
+#include "strategy/layers/added_reports.h"
+
 namespace palimpsest {
 namespace {
 
@@ -67,7 +69,7 @@ Tensor LayerRun::forward_taped(const LayerSegment& segment, Tensor x) {
       tape.hold(metered(), StageTape::Output::held);
       x = tape.held_output();
     } else {
-      x = tape.hold(metered(), StageTape::Output::returned);
+      x = tape.hold(metered(), StageTape::Output::returned).output;
     }
     ++use_.forward_passes[k];
   }
@@ -116,7 +118,7 @@ Tensor LayerRun::activation(std::size_t stage) {
   return x;
 }
 
-std::vector<StageTape> LayerRun::record_again(std::size_t index) {
+std::vector<StageTape> LayerRun::record_again(std::size_t index, Report& report) {
   const LayerSegment& segment = segments_[index];
   std::vector<StageTape> tapes;
   Tensor x = restored(index);
@@ -125,7 +127,9 @@ std::vector<StageTape> LayerRun::record_again(std::size_t index) {
     StageTape& tape = tapes.back();
     tape.differentiate();
     const bool is_last = k + 1 == segment.last;
-    tape.hold(metered(), is_last ? StageTape::Output::unneeded : StageTape::Output::held);
+    StageTape::Held held =
+        tape.hold(metered(), is_last ? StageTape::Output::unneeded : StageTape::Output::held);
+    if (held.run) add_run(report, std::move(*held.run), true);
     if (!is_last || tape.saves()) ++use_.forward_passes[k];
     if (!is_last) x = tape.held_output();
   }
@@ -136,17 +140,28 @@ LayerRun::Adjoints LayerRun::backward(Tensor adjoint) {
   Adjoints found;
   found.parameters.resize(setting_.stages.size());
   found.report.planner = "layers";
-  for (std::size_t i = segments_.size(); i-- > 0;) {
+  std::size_t reached = setting_.stages.size();
+  for (std::size_t i = segments_.size(); adjoint.defined() && i-- > 0;) {
     const LayerSegment& segment = segments_[i];
     std::vector<StageTape> again;
-    if (!segment.taped) again = record_again(i);
-    for (std::size_t k = segment.last; k-- > segment.first;) {
+    if (!segment.taped) again = record_again(i, found.report);
+    for (std::size_t k = segment.last; adjoint.defined() && k-- > segment.first;) {
       StageTape& tape = segment.taped ? held_[i].tapes[k - segment.first] : again.back();
-      StageTape::Adjoints adjoints = tape.reverse(adjoint, found.report);
+      StageTape::Adjoints adjoints = tape.reverse(adjoint);
+      if (adjoints.run) add_run(found.report, std::move(*adjoints.run), false);
       found.parameters[k] = std::move(adjoints.parameters);
       adjoint = std::move(adjoints.input);
+      reached = k;
       if (!segment.taped) again.pop_back();
     }
+  }
+  while (reached-- > 0) {
+    for (const Tensor& parameter : setting_.stages[reached].parameters()) {
+      found.parameters[reached].push_back(Tensor::zeros(parameter.shape(), parameter.dtype()));
+    }
+  }
+  if (!adjoint.defined() && is_floating(input_.dtype())) {
+    adjoint = Tensor::zeros(input_.shape(), input_.dtype());
   }
   use_.peak = setting_.meter.peak();
   found.input = std::move(adjoint);

@@ -32,9 +32,11 @@ class LayerRun {
   struct Adjoints {
     std::vector<std::vector<Tensor>> parameters;  ///< by stage
     Tensor input;                                 ///< undefined where that is not floating
-    Report report;                                ///< of the backward runs together
+    Report report;  ///< of the runs together, those that compute again among them
   };
-  /// Runs the stages backward by the adjoint of the output, of whose type it is.
+  /// Runs the stages backward by the adjoint of the output, of whose type it is; undefined, nothing
+  /// depends on the output. Stages before one through which no derivative flows are not run, and
+  /// have adjoints of zeros.
   Adjoints backward(Tensor adjoint);
 
  private:
@@ -58,7 +60,7 @@ class LayerRun {
   Tensor forward_passing(const LayerSegment& segment, Tensor x);
   /// The input of a segment, from where it is kept.
   Tensor restored(std::size_t segment) const;
-  std::vector<StageTape> record_again(std::size_t segment);
+  std::vector<StageTape> record_again(std::size_t segment, Report& report);
 
   Setting setting_;
   std::vector<LayerSegment> segments_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
@@ -39,9 +40,31 @@ class Lent {
   ValueId leaf_;
 };
 
+/// Drops values of a tape when it goes. Adjoints that stayed would be taken for those of the next
+/// seed, after an exception too.
+class Passing {
+ public:
+  Passing(Tape& tape, std::span<const ValueId> values) : tape_(tape), values_(values) {}
+  ~Passing() {
+    for (const ValueId value : values_) tape_.drop(value);
+  }
+  Passing(const Passing&) = delete;
+  Passing& operator=(const Passing&) = delete;
+
+ private:
+  Tape& tape_;
+  std::span<const ValueId> values_;
+};
+
 /// Whether a value lies in storage that its own node, or one it is a view of, makes.
 bool is_made(const Graph& graph, ValueId value) {
   return !graph.is_source_value(graph.storage(value));
+}
+
+std::set<ValueId> storages_of(const Graph& graph, std::span<const ValueId> values) {
+  std::set<ValueId> storages;
+  for (const ValueId value : values) storages.insert(graph.storage(value));
+  return storages;
 }
 
 double cost_from(const Graph& graph, NodeId first) {
@@ -74,6 +97,20 @@ void require_parameters(const Tape& tape, std::size_t count) {
   throw ArgumentError(
       "the function records a parameter, whose gradient nobody could ask for; list it "
       "among the parameters of the layer, or record a constant");
+}
+
+bool depends_on(const Tape& tape, ValueId value, ValueId source) {
+  std::vector<bool> depends(tape.value_count());
+  depends[source] = true;
+  for (NodeId node = tape.producer(source) + 1; node < tape.node_count(); ++node) {
+    const auto inputs = tape.inputs(node);
+    if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends[input]; })) {
+      continue;
+    }
+    const ValueId first = tape.first_output(node);
+    for (ValueId i = 0; i < tape.output_count(node); ++i) depends[first + i] = true;
+  }
+  return depends[value];
 }
 
 Tensor copy_of(const Tensor& tensor, const Allocate& allocate) {
@@ -142,6 +179,7 @@ void StageTape::differentiate() {
     if (is_floating(input_.dtype())) variables.push_back(input_);
     seed_ = tape.placeholder(output_.type(), Where::current());
     gradients_ = vjp({&output_, 1}, variables, {&seed_, 1});
+    if (flows() && !depends_on(tape, gradients_.back().id(), seed_.id())) gradients_.pop_back();
 
     const Graph graph = graph_of(tape, ids_of(gradients_), 1, backward_begins_);
     std::vector<bool> read(tape.value_count());
@@ -166,15 +204,11 @@ void StageTape::differentiate() {
 
 LayerStage StageTape::sizes(const Machine& machine) const {
   const Graph graph = graph_of(*tape_, ids_of(gradients_), 1, backward_begins_, machine);
-  LayerStage stage{.input = input_.type().bytes()};
-  std::vector<ValueId> storages;
-  for (const ValueId value : saved_) storages.push_back(graph.storage(value));
-  std::sort(storages.begin(), storages.end());
-  storages.erase(std::unique(storages.begin(), storages.end()), storages.end());
-  for (const ValueId storage : storages) stage.saved += graph.bytes(storage);
-  const ValueId output = graph.storage(output_.id());
-  if (!std::binary_search(storages.begin(), storages.end(), output)) {
-    stage.output = graph.bytes(output);
+  LayerStage stage{.input = input_.type().bytes(), .saves = saves(), .flows = flows()};
+  const std::set<ValueId> saved = storages_of(graph, saved_);
+  for (const ValueId storage : saved) stage.saved += graph.bytes(storage);
+  for (const ValueId storage : storages_of(graph, outputs_of_its_node(graph))) {
+    if (!saved.contains(storage)) stage.output += graph.bytes(storage);
   }
   const auto seconds = [&](std::span<const ValueId> targets) {
     return graph_of(*tape_, targets, 1, backward_begins_, machine).one_pass_cost();
@@ -188,18 +222,30 @@ LayerStage StageTape::sizes(const Machine& machine) const {
   return stage;
 }
 
-Tensor StageTape::hold(const Allocate& allocate, Output output) {
-  const Graph graph = graph_of(*tape_, {}, 1, backward_begins_);
-  std::vector<ValueId> targets = saved_;
-  if (output != Output::unneeded) targets.push_back(output_.id());
-  if (!targets.empty()) run(targets);
-  Tensor returned;
-  if (output == Output::returned) {
-    returned = copy_of(output_.value(), allocate_buffer);
-    targets.pop_back();
+/// The output with those that its node makes beside it, as a run makes all of them, or none.
+std::vector<ValueId> StageTape::outputs_of_its_node(const Graph& graph) const {
+  std::vector<ValueId> values;
+  const ValueId first = tape_->first_output(output_.node());
+  for (ValueId value = first; value < first + tape_->output_count(output_.node()); ++value) {
+    if (value == output_.id() || is_made(graph, value)) values.push_back(value);
   }
-  settle(graph, targets, allocate);
-  return returned;
+  return values;
+}
+
+StageTape::Held StageTape::hold(const Allocate& allocate, Output output) {
+  const Graph graph = graph_of(*tape_, {}, 1, backward_begins_);
+  std::vector<ValueId> values = saved_;
+  if (output == Output::held) {
+    const std::vector<ValueId> outputs = outputs_of_its_node(graph);
+    values.insert(values.end(), outputs.begin(), outputs.end());
+  }
+  std::vector<ValueId> targets = values;
+  if (output == Output::returned) targets.push_back(output_.id());
+  Held held;
+  if (!targets.empty()) held.run = run(targets);
+  if (output == Output::returned) held.output = copy_of(output_.value(), allocate_buffer);
+  settle(graph, values, allocate);
+  return held;
 }
 
 /// Moves values that a run made into storage that is held, and lets go of all others.
@@ -222,7 +268,7 @@ void StageTape::settle(const Graph& graph, std::span<const ValueId> values,
   }
 }
 
-StageTape::Adjoints StageTape::reverse(const Tensor& adjoint, Report& report) {
+StageTape::Adjoints StageTape::reverse(const Tensor& adjoint) {
   if (adjoint.type() != output_.type()) {
     throw ArgumentError("[layers] " + stage_.describe() + ": the output is " +
                         to_string(output_.type()) + " when it is computed again, and was " +
@@ -232,22 +278,12 @@ StageTape::Adjoints StageTape::reverse(const Tensor& adjoint, Report& report) {
   Adjoints adjoints;
   const Lent lent(*tape_, seed_.id(), adjoint.buffer());
   const std::vector<ValueId> targets = ids_of(gradients_);
-  if (!targets.empty()) {
-    const Report run_report = run(targets);
-    report.threads = run_report.threads;
-    report.kernel_level = run_report.kernel_level;
-    report.computed += run_report.computed;
-    report.merged += run_report.merged;
-    report.folded += run_report.folded;
-    report.planning_seconds += run_report.planning_seconds;
-    report.run_seconds += run_report.run_seconds;
-    report.kernel_seconds += run_report.kernel_seconds;
-  }
+  const Passing passing(*tape_, targets);
+  if (!targets.empty()) adjoints.run = run(targets);
   for (const Var& gradient : gradients_) {
     adjoints.parameters.push_back(copy_of(gradient.value(), allocate_buffer));
-    tape_->drop(gradient.id());
   }
-  if (adjoints.parameters.size() > parameters_.size()) {
+  if (flows()) {
     adjoints.input = std::move(adjoints.parameters.back());
     adjoints.parameters.pop_back();
   }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "strategy/evaluators.h"
 #include "strategy/layers/layer_plan.h"
@@ -24,6 +25,9 @@ void require_parameters(const Tape& tape, std::size_t count);
 
 /// Storage for so many bytes.
 using Allocate = std::function<Buffer(Bytes)>;
+
+/// Whether a value is computed from another, or is that one.
+bool depends_on(const Tape& tape, ValueId value, ValueId source);
 
 /// `tensor` in storage that `allocate` gives.
 Tensor copy_of(const Tensor& tensor, const Allocate& allocate);
@@ -51,27 +55,36 @@ class StageTape {
   /// input.
   LayerStage sizes(const Machine& machine) const;
 
+  /// Whether the adjoint of the input depends on that of the output, when it was differentiated;
+  /// where not, it is zeros.
+  bool flows() const { return gradients_.size() > parameters_.size(); }
+
   enum class Output { unneeded, held, returned };
+  struct Held {
+    Tensor output;              ///< where it is to be returned
+    std::optional<Report> run;  ///< none where there was nothing to compute
+  };
   /// Computes what the adjoints read and holds it in storage that `allocate` gives, together with
-  /// the output or not; or returns a copy of that in storage of its own. Where there is nothing to
-  /// compute, nothing is.
-  Tensor hold(const Allocate& allocate, Output output);
+  /// the output or not; or returns a copy of that in storage of its own.
+  Held hold(const Allocate& allocate, Output output);
   /// True when `hold` computes something even where the output is unneeded.
   bool saves() const { return !saved_.empty(); }
   /// The output, which is held.
   Tensor held_output() const { return output_.value(); }
 
   struct Adjoints {
-    Tensor input;  ///< undefined where the input is not floating
+    Tensor input;  ///< undefined unless it `flows`
     std::vector<Tensor> parameters;
+    std::optional<Report> run;  ///< none where there was nothing to compute
   };
-  /// The adjoints of the input and the parameters by that of the output, from what is held. Adds to
-  /// `report` what the run did. Throws `ArgumentError` when the output's type is another.
-  Adjoints reverse(const Tensor& adjoint, Report& report);
+  /// The adjoints of the input and the parameters by that of the output, from what is held. Throws
+  /// `ArgumentError` when the output's type is another.
+  Adjoints reverse(const Tensor& adjoint);
 
  private:
   void record(const std::function<Var(Tape&)>& input);
   Report run(std::span<const ValueId> targets);
+  std::vector<ValueId> outputs_of_its_node(const Graph& graph) const;
   void settle(const Graph& graph, std::span<const ValueId> values, const Allocate& allocate);
 
   StageFunction stage_;
@@ -84,7 +97,7 @@ class StageTape {
   // What `differentiate` adds to the tape.
   NodeId backward_begins_ = 0;
   Var seed_;
-  std::vector<Var> gradients_;
+  std::vector<Var> gradients_;  // of the parameters and, where it flows, of the input
   std::vector<ValueId> saved_;  // what those read
   std::vector<Buffer> held_;    // its storage, so that no run lets go of it
 };

@@ -119,6 +119,15 @@ class Counted {
   int forward(int operation) const { return (*forward_)[static_cast<std::size_t>(operation)]; }
   int backward(int operation) const { return (*backward_)[static_cast<std::size_t>(operation)]; }
 
+  /// 2x.
+  Var twice(const Var& x, int operation) const {
+    CustomDefinition definition = doubling(forward_, operation, flops(operation));
+    definition.vjp = [counts = backward_, operation](const Pullback& p) {
+      const CustomOperation back(doubling(counts, operation, 2 * flops(operation)));
+      p.set(0, back({p.adjoint(), p.input()}));
+    };
+    return CustomOperation(definition)({x});
+  }
   LayerModel model() const {
     const Counted counts = *this;
     return {.layer = {.parameters = std::vector<std::vector<Tensor>>(forward_->size() / 2),
@@ -141,14 +150,6 @@ class Counted {
                   for (std::size_t i = 0; i < to.size(); ++i) to[i] = 2 * from[i];
                 },
             .cost = [flops](const NodeView&) { return Cost{flops, 0}; }};
-  }
-  Var twice(const Var& x, int operation) const {
-    CustomDefinition definition = doubling(forward_, operation, flops(operation));
-    definition.vjp = [counts = backward_, operation](const Pullback& p) {
-      const CustomOperation back(doubling(counts, operation, 2 * flops(operation)));
-      p.set(0, back({p.adjoint(), p.input()}));
-    };
-    return CustomOperation(definition)({x});
   }
 
   std::shared_ptr<Counts> forward_;
@@ -176,6 +177,108 @@ TEST_CASE("kernels run as often as forecast, and the compute factor is that of t
       one_pass += 3 * Counted::flops(i);
     }
     CHECK(std::abs(forecast.compute_factor - seconds / one_pass) < 1e-12);
+  }
+}
+
+TEST_CASE("variables with one adjoint have it computed once") {
+  const Counted counts(1);
+  const LayerModel model{.layer = {.parameters = weights(2, {{10}}, 1),
+                                   .forward = [&](const Var& x, std::span<const Var> w, int layer) {
+                                     return counts.twice(x + w[0], layer);
+                                   }}};
+  LayerCheckpointer layers(model, {});
+  const Tensor adjoint = Tensor::uniform({10}, 2);
+  layers.forward(Tensor::uniform({10}, 1));
+  const LayerGradients found = layers.backward(adjoint);
+  CHECK(counts.backward(0) == 1);
+  CHECK(counts.backward(1) == 1);
+  CHECK(same_bits(found.parameters[layers.parameter(0, 0)], found.input));
+  CHECK(found.input.at(3) == 4 * adjoint.at(3));
+}
+
+TEST_CASE("an output that is one of several of its operation stays held with them") {
+  const Counted counts(2);
+  const LayerModel model{.layer = {.parameters = std::vector<std::vector<Tensor>>(3),
+                                   .forward = [&](const Var& x, std::span<const Var>, int layer) {
+                                     return split(concat({counts.twice(x, layer), x}, 0), {10, 10},
+                                                  0)[0];
+                                   }}};
+  const Tensor input = Tensor::uniform({10}, 1);
+  LayerCheckpointer layers(model, {});
+  CHECK(layers.forecast(input.type()).keep_all == 2 * (40 + 40));
+  const Tensor output = layers.forward(input);
+  layers.backward(output);
+  CHECK(same_bits(layers.activation(1), layers.activation(1)));
+  layers.backward(output);
+  for (const int layer : {0, 1, 2}) CHECK(counts.forward(layer) == 1);
+  for (const LayerCheckpointing& given :
+       {LayerCheckpointing{}, LayerCheckpointing{.mode = Mode::every, .interval = 2}}) {
+    check_forecast(model, input, given);
+  }
+}
+
+TEST_CASE("what layers of no rows save is forecast too") {
+  const LayerModel model = perceptron(3, 8);
+  for (const LayerCheckpointing& given :
+       {LayerCheckpointing{}, LayerCheckpointing{.mode = Mode::every, .interval = 1}}) {
+    check_forecast(model, Tensor::uniform({0, 8}, 1), given);
+  }
+}
+
+TEST_CASE("the report adds up what the backward pass ran, what was computed again among it") {
+  const Tensor input = Tensor::uniform({10}, 1);
+  const bool profile = GENERATE(false, true);
+  for (const LayerCheckpointing& given :
+       {LayerCheckpointing{}, LayerCheckpointing{.mode = Mode::every, .interval = 2}}) {
+    CAPTURE(static_cast<int>(given.mode), profile);
+    const Counted counts(6);
+    LayerCheckpointer layers(counts.model(), given, {.memory_budget = 10'000, .profile = profile});
+    const Tensor output = layers.forward(input);
+    const Report report = layers.backward(output).parameters.report();
+    std::uint32_t again = 0;
+    for (int i = 0; i < 12; ++i) again += static_cast<std::uint32_t>(counts.forward(i)) - 1;
+    CHECK((again > 0) == (given.mode == Mode::every));
+    CHECK(report.recomputed == again);
+    CHECK(report.computed == again + 12);
+    CHECK(report.budget == 10'000);
+    CHECK(report.measured_peak >= input.bytes());
+    CHECK(report.measured_peak <= report.predicted_peak);
+    CHECK(report.measured_live_peak > 0);
+    CHECK(report.predicted_live_peak > 0);
+    CHECK(report.keep_all_peak >= report.predicted_peak);
+    CHECK(report.tape_metadata > 0);
+    CHECK(report.run_seconds > 0);
+    REQUIRE(report.steps.size() == (profile ? report.computed : 0));
+    std::int64_t last = 0;
+    std::uint32_t marked = 0;
+    for (const Report::Step& step : report.steps) {
+      CHECK(step.event.start >= last);
+      last = step.event.end;
+      marked += step.recomputed;
+    }
+    CHECK(marked == (profile ? again : 0));
+    if (profile) CHECK(report.by_operation().front().calls == report.computed);
+  }
+}
+
+TEST_CASE("layers before one that lets no derivative through are left alone") {
+  const Counted counts(6);
+  LayerModel model = counts.model();
+  model.layer.forward = [sound = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                      int layer) {
+    return layer == 3 ? stop_gradient(x) : sound(x, w, layer);
+  };
+  const Tensor input = Tensor::uniform({10}, 1);
+  LayerCheckpointer layers(model, {.mode = Mode::every, .interval = 1});
+  const Tensor output = layers.forward(input);
+  CHECK(same_bits(layers.backward(output).input, Tensor::zeros({10})));
+  for (int i = 0; i < 12; ++i) {
+    if (i / 2 == 3) continue;
+    CHECK(counts.backward(i) == (i / 2 > 3));
+    if (i / 2 < 3) CHECK(counts.forward(i) == 1);
+  }
+  for (const LayerCheckpointing& given : configurations(false)) {
+    if (given.memory_fraction.value_or(1) >= 0.8) check_forecast(model, input, given);
   }
 }
 

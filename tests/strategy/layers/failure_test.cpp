@@ -142,8 +142,9 @@ TEST_CASE("a loss that fails is named") {
             [](const Var& y) { return sum(y * y.tape().parameter(Tensor::scalar(1))); });
       },
       {"[layers] the loss: ", "parameter"});
-  check_throws<ArgumentError>([&] { layers.backward(std::function<Var(const Var&)>()); },
-                              {"no function"});
+  check_throws<ArgumentError>(
+      [&] { layers.backward(std::function<Var(const Var&)>()); },
+      {"[layers] the loss is no function; give one that records a loss of the output"});
 }
 
 TEST_CASE("a model that is none is refused") {
@@ -169,7 +170,7 @@ TEST_CASE("a model that is none is refused") {
   check_error([] { LayerCheckpointer(perceptron(2, 4), {.mode = Mode::every}); },
               {"needs an interval"});
   check_error([] { LayerCheckpointer(perceptron(2, 4), {.mode = Mode::listed, .layers = {2}}); },
-              {"layer 2 is listed"});
+              {"layer 2 is listed", "layers are numbered from 0 to 1"});
 }
 
 TEST_CASE("what is not there cannot be asked for") {
@@ -177,13 +178,18 @@ TEST_CASE("what is not there cannot be asked for") {
   const Tensor adjoint = Tensor::uniform({5, 8}, 1);
   check_error([&] { layers.backward(adjoint); }, {"call forward() first"});
   check_error([&] { layers.activation(1); }, {"call forward() first"});
-  check_error([&] { layers.forward(Tensor()); }, {"the input is empty"});
+  check_error([&] { layers.forward(Tensor()); }, {"the input is empty; give a tensor"});
   layers.forward(Tensor::uniform({5, 8}, 1));
-  check_error([&] { layers.activation(4); }, {"there is no layer 4; there are 3"});
+  check_error(
+      [&] { layers.activation(4); },
+      {"there is no layer 4; layers are numbered from 0 to 2, and 3 stands for the output"});
   check_error([&] { layers.activation(-1); }, {"there is no layer -1"});
-  check_error([&] { layers.activation(1, Sublayer::feed_forward); }, {"no feed-forward"});
-  check_error([&] { layers.parameter(3, 0); }, {"there is no layer 3"});
-  check_error([&] { layers.parameter(2, 3); }, {"layer 2 has no parameter 3; it has 3"});
+  check_error([&] { layers.activation(1, Sublayer::feed_forward); },
+              {"no feed-forward sublayers; leave the sublayer out"});
+  check_error([&] { layers.parameter(3, 0); },
+              {"there is no layer 3; layers are numbered from 0 to 2"});
+  check_error([&] { layers.parameter(2, 3); },
+              {"layer 2 has no parameter 3; they are numbered from 0 to 2"});
   check_throws<ShapeError>([&] { layers.backward(Tensor::uniform({8, 5}, 1)); },
                            {"f32 (5, 8)", "f32 (8, 5)"});
   check_throws<DTypeError>([&] { layers.backward(adjoint.to(DType::f64)); }, {"convert it"});
@@ -198,13 +204,20 @@ TEST_CASE("a fraction that is too small is refused before any work, naming one t
   LayerCheckpointer layers(model, given);
   Bytes smallest = 0;
   Bytes budget = 0;
+  double advised = 0;
   try {
     layers.forward(input);
   } catch (const BudgetError& error) {
     smallest = error.smallest_feasible();
     budget = error.budget();
+    const std::string message = error.what();
+    const std::string before = "raise memory_fraction to ";
+    REQUIRE_THAT(message, Catch::Matchers::Contains(before));
+    advised = std::stod(message.substr(message.find(before) + before.size()));
   }
   REQUIRE(smallest > budget);
+  given.memory_fraction = advised;
+  CHECK(LayerCheckpointer(model, given).forecast(input.type()).use.peak == smallest);
   given.memory_fraction = 1;
   const auto keep_all =
       static_cast<double>(LayerCheckpointer(model, given).forecast(input.type()).keep_all);

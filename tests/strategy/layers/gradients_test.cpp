@@ -87,6 +87,26 @@ TEST_CASE("layers of every kind") {
   }
 }
 
+TEST_CASE("where no derivative flows gradients are zeros, whatever lies before") {
+  LayerModel model = perceptron(6, 8);
+  model.layer.forward = [sound = model.layer.forward](const Var& x, std::span<const Var> w,
+                                                      int layer) {
+    if (layer == 1) return sqrt(relu(sound(x, w, layer)));  // of infinite slope at zero
+    return sound(layer == 3 ? stop_gradient(x) : x, w, layer);
+  };
+  const Tensor input = Tensor::uniform({5, 8}, 1, -1, 1);
+  const Whole whole = run_whole(model, input, square_sum);
+  for (const LayerCheckpointing& given : configurations(false)) {
+    CAPTURE(static_cast<int>(given.mode), given.interval.value_or(0), given.layers,
+            given.memory_fraction.value_or(0));
+    if (given.codec == Codec::exact) check_same(model, input, given, whole, 0);
+  }
+  const auto constant = [](const Var& y) { return sum(stop_gradient(y)); };
+  LayerCheckpointer layers(model, {.mode = LayerCheckpointing::Mode::every, .interval = 2});
+  layers.forward(input);
+  CHECK(same_bits(all(layers.backward(constant)), run_whole(model, input, constant).gradients));
+}
+
 TEST_CASE("an input that is not floating has no gradient") {
   LayerModel model = perceptron(4, 8);
   model.layer.parameters[0] = {Tensor::normal({10, 8}, 3)};

@@ -48,13 +48,35 @@ TEST_CASE("listed layers") {
   LayerCheckpointing both = given;
   both.sublayers = {true, true};
   CHECK(boundaries_of(both, {5, 2}) == Stages{1, 4, 5, 8, 9});
-  check_error([&] { boundaries_of(given, {4, 1}); }, {"layer 4 is listed", "layer 3"});
+  check_error([&] { boundaries_of(given, {4, 1}); },
+              {"layer 4 is listed; layers are numbered from 0 to 3"});
 }
 
 TEST_CASE("segments lie between the inputs kept") {
   const auto segments = fixed_segments({.mode = Mode::listed, .layers = {1, 3}}, {5, 1});
   CHECK(segments == std::vector<LayerSegment>{{0, 1, false}, {1, 3, false}, {3, 5, false}});
   CHECK(fixed_segments({.mode = Mode::none}, {5, 2}) == std::vector<LayerSegment>{{0, 10, true}});
+}
+
+TEST_CASE("a simulation computes again what is saved of no bytes too") {
+  const std::vector<LayerStage> saving{{.saved = 0, .saves = true}};
+  const std::vector<LayerStage> idle{{.saved = 0, .saves = false}};
+  const LayerSegment again{0, 1, false};
+  CHECK(simulate(saving, {&again, 1}).use.forward_passes == std::vector{2});
+  CHECK(simulate(idle, {&again, 1}).use.forward_passes == std::vector{1});
+}
+
+TEST_CASE("a simulation leaves alone what lies before a stage that stops derivatives") {
+  std::vector<LayerStage> stages(4, {10, 5, 100, 20, 1, 1, 1, 2});
+  stages[2].flows = false;
+  const auto of = [&](std::vector<LayerSegment> segments) { return simulate(stages, segments); };
+  const LayerForecast apart = of({{0, 1, false}, {1, 2, false}, {2, 3, false}, {3, 4, false}});
+  CHECK(apart.use == LayerUse{15, 15 + 10 + 100, 3, {1, 1, 2, 2}});
+  // Two forward passes again, over four and two backward.
+  CHECK(apart.compute_factor == 1 + 2.0 / (4 * 1 + 2 * 2));
+  // What lies before it in its own segment is computed again, for it.
+  const LayerForecast together = of({{0, 3, false}, {3, 4, false}});
+  CHECK(together.use.forward_passes == std::vector{2, 2, 2, 2});
 }
 
 TEST_CASE("a simulation counts what is held at the worst moment") {
