@@ -91,7 +91,7 @@ TEST_CASE("where no derivative flows gradients are zeros, whatever lies before")
   LayerModel model = perceptron(6, 8);
   model.layer.forward = [sound = model.layer.forward](const Var& x, std::span<const Var> w,
                                                       int layer) {
-    if (layer == 1) return sqrt(relu(sound(x, w, layer)));  // of infinite slope at zero
+    if (layer == 1) return sqrt(sound(x, w, layer) * 0.0);  // of infinite slope
     return sound(layer == 3 ? stop_gradient(x) : x, w, layer);
   };
   const Tensor input = Tensor::uniform({5, 8}, 1, -1, 1);
