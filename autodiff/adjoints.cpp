@@ -21,7 +21,28 @@ std::int64_t most_rows(std::int64_t m, std::int64_t n) {
 }  // namespace
 
 Adjoints::Adjoints(Tape& tape, ValueId begin, ValueId end)
-    : tape_(tape), begin_(begin), reached_(end - begin), sums_(end - begin, none) {}
+    : tape_(tape),
+      begin_(begin),
+      reached_(end - begin),
+      first_readers_(end - begin, none),
+      sums_(end - begin, none) {}
+
+void Adjoints::note_reader(NodeId node, std::span<const ValueId> inputs) {
+  for (const ValueId input : inputs) {
+    if (!inside(input)) continue;
+    NodeId& first = first_readers_[input - begin_];
+    if (first == none) first = node;
+  }
+}
+
+void Adjoints::leave(NodeId node) {
+  if (slices_.empty() && products_.empty()) return;
+  const std::size_t count = tape_.inputs(node).size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const ValueId input = tape_.inputs(node)[i];  // the tape grows
+    if (inside(input) && first_readers_[input - begin_] == node) sum(input);
+  }
+}
 
 Var Adjoints::sum(ValueId value) {
   if (!inside(value)) return Var();

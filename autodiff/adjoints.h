@@ -14,12 +14,19 @@ namespace palimpsest {
 ///   has elements;
 /// - products of few rows: what a loop multiplies by the same matrix at every step is added to the
 ///   matrix's adjoint by one product for many steps.
+///
+/// It is added at the latest where the walk comes to the node that read the value first, after
+/// which nothing more comes: gradients are complete one after the other, not all at the end.
 class Adjoints {
  public:
   Adjoints(Tape& tape, ValueId begin, ValueId end);
 
   bool reached(ValueId value) const { return inside(value) && reached_[value - begin_]; }
   void mark_reached(ValueId value) { reached_[value - begin_] = true; }
+  /// Told of all that a node reads, from the first node to the last.
+  void note_reader(NodeId node, std::span<const ValueId> inputs);
+  /// To be called when the walk is done with a node.
+  void leave(NodeId node);
 
   /// The sum of what was added, recorded; an undefined Var when nothing was.
   Var sum(ValueId value);
@@ -45,6 +52,7 @@ class Adjoints {
   Tape& tape_;
   ValueId begin_;
   std::vector<bool> reached_;
+  std::vector<NodeId> first_readers_;  // by value
   std::vector<ValueId> sums_;
   std::unordered_map<ValueId, std::vector<Var>> slices_;  // by value, not added yet
   std::unordered_map<ValueId, Products> products_;        // by value

@@ -29,9 +29,11 @@ Var Pullback::adjoint(std::size_t i) const {
 
 namespace {
 
-/// Marks every value in nodes [first, last] through which a derivative flows from an x.
+/// Marks every value in nodes [first, last] through which a derivative flows from an x, and notes
+/// who reads what.
 void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoints) {
   for (NodeId node = first; node <= last; ++node) {
+    adjoints.note_reader(node, tape.inputs(node));
     if (tape.is_blocked(node) || tape.operation(node).vjp == nullptr) continue;
     const auto inputs = tape.inputs(node);
     if (std::none_of(inputs.begin(), inputs.end(),
@@ -188,8 +190,9 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
   for (NodeId node = last + 1; node-- > first;) {
     if (!tape.is_blocked(node) && tape.operation(node).vjp != nullptr) {
       pull_back(tape, node, adjoints, bench);
-      recorded(node);
     }
+    adjoints.leave(node);
+    recorded(node);
   }
 
   std::vector<Var> gradients;

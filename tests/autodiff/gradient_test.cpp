@@ -135,6 +135,27 @@ TEST_CASE("products are put together as far as their rows take no more than the 
   CHECK(stacks(9).empty());
 }
 
+TEST_CASE("gradients are recorded where nothing more comes to them, not all at the end") {
+  for (const std::int64_t rows : {2, 50}) {  // put together with others, or not
+    Tape tape;
+    std::vector<Var> layers;
+    Var y = tape.constant(Tensor::uniform({rows, 12}, 1));
+    for (int layer = 0; layer < 5; ++layer) {
+      layers.push_back(tape.parameter(Tensor::uniform({12, 12}, 2)));
+      y = tanh(matmul(y, layers.back()));
+    }
+    const std::vector<Var> gradients = gradient(sum(y), layers);
+    std::vector<NodeId> adjoints;  // of layers, from the last on
+    for (NodeId node = y.node() + 1; node < tape.node_count(); ++node) {
+      if (tape.operation(node).name == "tanh_adjoint") adjoints.push_back(node);
+    }
+    REQUIRE(adjoints.size() == layers.size());
+    for (std::size_t k = 1; k < layers.size(); ++k) {
+      CHECK(gradients[k].node() < adjoints[layers.size() - k]);
+    }
+  }
+}
+
 TEST_CASE("a variable that was not used has gradient zero") {
   Tape tape;
   const Var x = tape.parameter(Tensor::vector({1, 2}));
