@@ -19,6 +19,7 @@
 #include "strategy/run_memory.h"
 #include "strategy/stopwatch.h"
 #include "strategy/tape_values.h"
+#include "strategy/watched_run.h"
 
 namespace palimpsest {
 namespace {
@@ -82,6 +83,7 @@ struct Engine::State {
   /// A program and its budget that had no room for them.
   std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
+  RunWatch* watch = nullptr;
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
@@ -112,9 +114,11 @@ struct Engine::State {
     const bool is_steady = budget && before && *before <= *budget && *budget / 2 < *before;
     return is_steady ? before : budget;
   }
-  /// Runs what was found since `planning` began.
-  Report run(Tape& tape, const Found& found, const Stopwatch& planning, int thread_count,
-             const RunOptions& options, std::uint32_t round = 0);
+  /// Runs what was found since `planning` began; who watches is told of `watched`, if that is not
+  /// empty.
+  Report run(Tape& tape, const Found& found, std::span<const ValueId> watched,
+             const Stopwatch& planning, int thread_count, const RunOptions& options,
+             std::uint32_t round = 0);
 
   /// `use(planned, request)` of what a run would follow, while loops have their memory for it.
   template <class Use>
@@ -223,17 +227,27 @@ Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tap
   return *found;
 }
 
-Report Engine::State::run(Tape& tape, const Found& found, const Stopwatch& planning,
-                          int thread_count, const RunOptions& options, std::uint32_t round) {
+Report Engine::State::run(Tape& tape, const Found& found, std::span<const ValueId> watched,
+                          const Stopwatch& planning, int thread_count, const RunOptions& options,
+                          std::uint32_t round) {
   const double planning_seconds = planning.seconds();
+  const bool is_watched = watch != nullptr && !watched.empty();
+  if (is_watched) watch->begin();
   const Stopwatch running;
   Executor& executor = executor_for(tape, found);
+  std::function<void(std::uint32_t)> after_step;
+  if (is_watched) after_step = WatchedRun(*watch, tape, executor, watched);
   const Executor::Memory within = memory.get(executor, options);
   tbb::task_arena& workers = thread_arena(thread_count);
   take_values(tape, executor, within.arena);
   try {
     workers.execute([&] {
-      executor.run(tape, within, {thread_count, options.anomaly, options.profile, round});
+      executor.run(tape, within,
+                   {.threads = thread_count,
+                    .anomaly = options.anomaly,
+                    .profile = options.profile,
+                    .round = round,
+                    .after_step = is_watched ? &after_step : nullptr});
     });
   } catch (...) {
     give_back(tape, executor);
@@ -272,7 +286,9 @@ std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueI
     program->free_budget().reset();
   }
   if (chosen) program->free_budget() = chosen;
-  Report report = run(tape, found, planning, thread_count, options);
+  const bool has_backward = backward_begins < tape.node_count();
+  Report report = run(tape, found, has_backward ? targets : std::span<const ValueId>(), planning,
+                      thread_count, options);
   report.loops = room.loops();
   report.keep_all_peak += room.withheld();
   return report;
@@ -402,9 +418,9 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
       found = state_->find(*step->program, known, request, within);
     }
   }
-  Repeated repeated{
-      state_->run(known, found, planning, threads, within, tape.generation() - known.generation()),
-      {}};
+  Repeated repeated{state_->run(known, found, step->targets, planning, threads, within,
+                                tape.generation() - known.generation()),
+                    {}};
   for (const ValueId gradient : step->recorded.gradients) {
     repeated.gradients.push_back(known.value(gradient));
   }
@@ -419,6 +435,8 @@ void Engine::remember(const Tape& tape, const Differentiated& recorded) {
 int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }
 
 void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); }
+
+void Engine::set_watch(RunWatch* watch) { state_->watch = watch; }
 
 void Engine::release_arena() {
   state_->memory.give_up();

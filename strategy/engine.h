@@ -14,6 +14,8 @@
 
 namespace palimpsest {
 
+class RunWatch;
+
 /// A loss and its gradients with respect to all parameters, at the end of a tape.
 struct Differentiated {
   ValueId loss;
@@ -69,6 +71,8 @@ class Engine {
   static int threads(const RunOptions& options);
   /// Who says how much memory is free when a run has no budget; the system otherwise.
   void set_free_memory(FreeMemory free);
+  /// Who is told of runs with a backward part from here on; null: nobody.
+  void set_watch(RunWatch* watch);
   /// Gives the memory kept for the next run back to the system, but for what is still held.
   void release_arena();
   /// From here on a run may take the memory that a larger one left, not only one of the same size:

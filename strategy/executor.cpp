@@ -216,6 +216,7 @@ void Executor::run_step(std::uint32_t step) {
   }
   if (instruction.workspace != none) close(instruction.workspace);
   if (instruction.closed != none) close(instruction.closed);
+  if (settings_.after_step != nullptr) (*settings_.after_step)(step);
 }
 
 void Executor::profiled(const Instruction& instruction, Event& event) {

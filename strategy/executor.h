@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,6 +25,8 @@ class Executor {
     bool profile = false;     ///< makes events
     std::uint32_t round = 0;  ///< as in `KernelCall`
     bool same_tape = false;   ///< the nodes are those of the run before, attributes included
+    /// Called when a step has ended, by the thread that ran it; null: nobody.
+    const std::function<void(std::uint32_t step)>* after_step = nullptr;
   };
 
   /// Where values lie: in `arena`, where what is open from the start must lie already, or each in
@@ -55,6 +58,8 @@ class Executor {
 
   /// Storage of a place that holds a value after a run. Not for a source.
   Buffer storage(Instructions::Place place) const;
+  /// Where that lies during a run, once a step has opened it.
+  std::byte* address(Instructions::Place place) const { return addresses_[place]; }
   /// After a run without an arena: lets go of what it left there.
   void forget();
   /// After a run that stopped: true while an interval that was open from the start has been neither

@@ -45,6 +45,8 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
   evaluator_->engine().set_free_memory([count] { return free_memory() / count; });
 }
 
+void Replica::set_watch(RunWatch* watch) { evaluator_->engine().set_watch(watch); }
+
 Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
   if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
   tape->clear();

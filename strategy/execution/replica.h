@@ -10,6 +10,8 @@
 
 namespace palimpsest {
 
+class RunWatch;
+
 /// One of the programs that an execution runs at once: its evaluator, and its parts of a batch.
 class Replica {
  public:
@@ -23,6 +25,8 @@ class Replica {
   /// A tape for values, cleared.
   Tape& tape_for_values(int part, const Tape& count) { return cleared(for_values_, part, count); }
 
+  /// Who is told of runs that make gradients, from here on.
+  void set_watch(RunWatch* watch);
   /// The gradients of a loss recorded there; nothing stays present.
   Gradients differentiate(const Var& loss);
   /// A value recorded there; nothing stays present.
