@@ -20,15 +20,22 @@ case $way in
     $CXX -std=c++20 "$here/consumer.cpp" -o "$work/consumer" \
       $(pkg-config --define-prefix --cflags --libs palimpsest)
     "$work/consumer"
+    if pkg-config --exists palimpsest-mpi; then
+      # shellcheck disable=SC2046,SC2086
+      $CXX -std=c++20 "$here/mpi_consumer.cpp" -o "$work/mpi_consumer" \
+        $(pkg-config --define-prefix --cflags --libs palimpsest-mpi)
+      "$work/mpi_consumer"
+    fi
     # The program finds the library beside it.
     [ ! -x "$scratch/bin/palimpsest-plan" ] || env -u LD_LIBRARY_PATH "$scratch/bin/palimpsest-plan" --list
     ;;
   find_package)
     install_scratch
-    cp "$here"/consumer.cpp "$here"/CMakeLists.txt "$work"
+    cp "$here"/*consumer.cpp "$here"/CMakeLists.txt "$work"
     CXX=${CXX##* } cmake -S "$work" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch"
     cmake --build "$work/build"
     "$work/build/consumer"
+    [ ! -x "$work/build/mpi_consumer" ] || "$work/build/mpi_consumer"
     ;;
   subproject)
     # Static, where the installed library is shared; unoptimised and without variants, to be quick.

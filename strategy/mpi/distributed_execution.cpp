@@ -1,0 +1,162 @@
+#include "strategy/mpi/distributed_execution.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "strategy/mpi/distributed_step.h"
+#include "strategy/mpi/rank_parameters.h"
+
+namespace palimpsest {
+namespace {
+
+void require_valid(const DistributedOptions& options) {
+  if (options.bucket_bytes < 64 || options.bucket_bytes > 1_GiB) {
+    throw ArgumentError("[ranks] buckets of " + std::to_string(options.bucket_bytes) +
+                        " bytes; give 64 B to 1 GiB");
+  }
+  if (options.verify_every < 0) {
+    throw ArgumentError("[ranks] verify_every is " + std::to_string(options.verify_every) +
+                        "; give a number of steps, or 0 for never");
+  }
+}
+
+void require_for_a_rank(const ExecutionStrategy& strategy) {
+  require_valid(strategy);
+  if (strategy.gradient == GradientMode::none) {
+    throw ArgumentError("[ranks] the strategy has gradient = none; choose another");
+  }
+  if (strategy.parallelism == ParallelMode::data_parallel) {
+    throw ArgumentError(
+        "[ranks] the strategy is data_parallel, and so are ranks; start more of them, or choose "
+        "parallelism = automatic");
+  }
+  if (strategy.parallelism == ParallelMode::pipeline) {
+    throw ArgumentError(
+        "[ranks] a rank runs no pipeline; start more ranks, or choose parallelism = automatic");
+  }
+}
+
+std::vector<ValueType> types_of(std::span<const Tensor> tensors) {
+  std::vector<ValueType> types;
+  for (const Tensor& tensor : tensors) types.push_back(tensor.type());
+  return types;
+}
+
+}  // namespace
+
+struct DistributedExecution::State {
+  State(RankWorld& of, ExecutionStrategy chosen, const DistributedOptions& own)
+      : world(of), strategy(std::move(chosen)), options(own) {
+    require_for_a_rank(strategy);
+    require_valid(options);
+    if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
+  }
+
+  /// Makes what steps with such parameters use again.
+  void prepare(std::span<const Tensor> parameters) {
+    require_parameters(parameters);
+    std::vector<ValueType> now = types_of(parameters);
+    if (replica && now == types) return;
+    replica.reset();
+    gradients.reset();
+    if (world.size() * strategy.accumulation > 1) {
+      gradients.emplace(world.link(), now, options.bucket_bytes,
+                        options.deterministic ? SumOrder::ranks : SumOrder::any);
+    }
+    RunOptions of_rank = strategy.run_options();
+    if (strategy.memory_budget != unlimited && gradients) {
+      of_rank.memory_budget = std::max<Bytes>(0, strategy.memory_budget - gradients->bytes());
+    }
+    if (strategy.threads == 0) {
+      const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+      of_rank.threads = std::clamp(cores / world.ranks_here(), 1, of_rank.threads);
+    }
+    replica.emplace(strategy, of_rank, world.ranks_here());
+    arena.emplace(of_rank.threads);
+    types = std::move(now);
+  }
+
+  bool is_verification_due() const {
+    return options.verify_every > 0 && steps > 0 && steps % options.verify_every == 0;
+  }
+
+  Gradients step(const DistributedStep::Input& input) {
+    RankLink& link = world.link();
+    if (!is_broadcast) broadcast(input.parameters);
+    count.clear();
+    std::exception_ptr failure;
+    try {
+      prepare(input.parameters);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure != nullptr) link.meet(RankCall::step, {}, failure);
+    DistributedStep step({link, strategy, options, *replica, count, *arena,
+                          gradients ? &*gradients : nullptr, scaler ? &*scaler : nullptr},
+                         input);
+    Gradients made = step.run();
+    reports = step.take_reports();
+    if (gradients && !gradients->is_laid_out()) lay_out();
+    ++steps;
+    return made;
+  }
+
+  /// Backward comes to gradients in an order that is known once it has run; all ranks take that of
+  /// rank 0.
+  void lay_out() {
+    std::vector<std::size_t> order = gradients->arrivals();
+    world.link().broadcast(std::as_writable_bytes(std::span(order)), 0);
+    gradients->lay_out(order);
+  }
+
+  void broadcast(std::span<const Tensor> parameters) {
+    broadcast_parameters(world.link(), parameters);
+    is_broadcast = true;
+  }
+
+  RankWorld& world;
+  ExecutionStrategy strategy;
+  DistributedOptions options;
+  bool is_broadcast = false;
+  std::vector<ValueType> types;  // of the parameters
+  std::optional<RankGradients> gradients;
+  std::optional<Replica> replica;
+  Tape count;  // cleared as often as there were steps
+  std::optional<tbb::task_arena> arena;
+  std::optional<LossScaler> scaler;
+  std::int64_t steps = 0;
+  std::vector<RankReport> reports;
+};
+
+DistributedExecution::DistributedExecution(RankWorld& world, ExecutionStrategy strategy,
+                                           DistributedOptions options)
+    : state_(std::make_unique<State>(world, std::move(strategy), options)) {}
+DistributedExecution::~DistributedExecution() = default;
+DistributedExecution::DistributedExecution(DistributedExecution&&) noexcept = default;
+DistributedExecution& DistributedExecution::operator=(DistributedExecution&&) noexcept = default;
+
+void DistributedExecution::broadcast(std::span<const Tensor> parameters) {
+  state_->broadcast(parameters);
+}
+
+void DistributedExecution::verify(std::span<const Tensor> parameters) {
+  verify_parameters(state_->world.link(), parameters);
+}
+
+Gradients DistributedExecution::gradients(const ModelFunction& loss,
+                                          std::span<const Tensor> parameters,
+                                          std::span<const Tensor> batch) {
+  return state_->step({loss, parameters, batch, true, state_->is_verification_due()});
+}
+
+Gradients DistributedExecution::gradients_of_shard(const ModelFunction& loss,
+                                                   std::span<const Tensor> parameters,
+                                                   std::span<const Tensor> shard) {
+  return state_->step({loss, parameters, shard, false, state_->is_verification_due()});
+}
+
+std::span<const RankReport> DistributedExecution::reports() const { return state_->reports; }
+
+}  // namespace palimpsest

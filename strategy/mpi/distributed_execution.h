@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "strategy/execution/execution.h"
+#include "strategy/mpi/rank_world.h"
+
+namespace palimpsest {
+
+/// How ranks work together; the same on all of them.
+struct DistributedOptions {
+  LossReduction reduction = LossReduction::mean;
+  /// Adds gradients in the order of the ranks: the bits of one process with as many shards.
+  /// Without, in an order that MPI chooses, which may be faster and may differ from machine to
+  /// machine.
+  bool deterministic = false;
+  /// Gradients are sent in buckets of so many bytes, 64 B to 1 GiB: more begin while others are
+  /// being computed, at more cost each.
+  Bytes bucket_bytes = 4_MiB;
+  /// Steps after which parameters are compared over ranks, besides at the start; 0 is never.
+  int verify_every = 0;
+};
+
+/// What one rank did in a step.
+struct RankReport {
+  std::int64_t examples = 0;
+  Bytes bytes = 0;        ///< of its gradients, that were added to those of other ranks
+  int buckets = 0;        ///< that they were sent in
+  int started_early = 0;  ///< of these, begun while gradients of others were still to be computed
+  int ended_early = 0;    ///< of these, ended before its backward part had
+  double overlapped_seconds = 0;  ///< of its backward part, in which some bucket was under way
+  double waiting_seconds = 0;     ///< after its backward part, until it had all gradients
+  double agreeing_seconds = 0;    ///< until all ranks had planned, before it computed anything
+  Bytes predicted_peak = 0;       ///< as in its `Report`
+  Bytes measured_peak = 0;
+};
+
+/// Runs a model on all ranks of a world, each on its shard of a batch, and adds their gradients up:
+/// `Execution` over processes and machines. Gradients are sent in buckets, while others are still
+/// being computed. Parameters stay the same on all ranks if all give their optimizers what they get
+/// here.
+///
+/// Every member function but accessors is called by all ranks, in one order, and throws on all or
+/// none, as `RankWorld` says; where a step throws, parameters are what they were. Before anything
+/// of a step is computed ranks compare what they recorded: operations, what they read, dtypes and
+/// numbers of axes, where all shards are equally large also shapes. That, and budgets, are looked
+/// at where the mode is lazy; others compute while they record.
+class DistributedExecution {
+ public:
+  /// `world` outlives it. The strategy is that of one rank: budget and threads are its own, and
+  /// without a number of threads the ranks of a machine share its cores out. Throws
+  /// `ArgumentError` for a strategy that is not valid, makes no gradients, or has replicas, which
+  /// is what ranks are; and for options out of range.
+  explicit DistributedExecution(RankWorld& world, ExecutionStrategy strategy = {},
+                                DistributedOptions options = {});
+  ~DistributedExecution();
+  DistributedExecution(DistributedExecution&&) noexcept;
+  DistributedExecution& operator=(DistributedExecution&&) noexcept;
+
+  /// Gives the parameters of all ranks the elements that they have on rank 0, in place, and
+  /// compares them. The first step does it too, unless this was called before. Throws `RankError`
+  /// naming the first parameter that differs in type, and its rank.
+  void broadcast(std::span<const Tensor> parameters);
+  /// Compares the parameters of all ranks, bit by bit as far as 64 bits tell. Throws `RankError`
+  /// naming the first that differs from that of rank 0, and its rank.
+  void verify(std::span<const Tensor> parameters);
+
+  /// The loss of a batch, of which every rank is given the whole, and its gradients: those of
+  /// `Execution` with ranks for replicas, and with `deterministic` and one micro-batch, its bits.
+  /// Gradients and loss are the same on all ranks. They count into the budget of the rank, with
+  /// what is received; a world of one rank without micro-batches takes nothing more than
+  /// `Execution`. Throws as `Execution::gradients`, and `RankError`.
+  Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
+                      std::span<const Tensor> batch);
+  /// The same of a batch, of which every rank is given its shard; these may differ in size.
+  Gradients gradients_of_shard(const ModelFunction& loss, std::span<const Tensor> parameters,
+                               std::span<const Tensor> shard);
+
+  /// What each rank did in the last step that none failed in.
+  std::span<const RankReport> reports() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <oneapi/tbb/task_arena.h>
+
+#include <exception>
+#include <optional>
+#include <vector>
+
+#include "strategy/execution/replica.h"
+#include "strategy/mpi/distributed_execution.h"
+#include "strategy/mpi/rank_gradients.h"
+#include "strategy/mpi/tape_digest.h"
+#include "strategy/precision/loss_scaler.h"
+#include "strategy/run_watch.h"
+
+namespace palimpsest {
+
+/// One step of a distributed execution: the protocol by which all ranks compute, or none.
+///
+/// Ranks meet when each knows what it will compute and that its budget allows it, or has failed by
+/// then; and again when all gradients have been sent, where a rank that failed in between has sent
+/// whatever it had.
+class DistributedStep final : public RunWatch {
+ public:
+  /// What outlives a step.
+  struct Setting {
+    RankLink& link;
+    const ExecutionStrategy& strategy;
+    const DistributedOptions& options;
+    Replica& replica;
+    const Tape& count;         ///< cleared as often as there were steps
+    tbb::task_arena& arena;    ///< with the threads of a run
+    RankGradients* gradients;  ///< null where there is but one part of the batch
+    LossScaler* scaler;        ///< null where no loss is scaled
+  };
+  struct Input {
+    const ModelFunction& loss;
+    std::span<const Tensor> parameters;
+    std::span<const Tensor> batch;  ///< of all ranks, or the shard of this one
+    bool is_whole;
+    bool verifies;  ///< compares parameters over ranks
+  };
+
+  DistributedStep(const Setting& setting, const Input& input) : setting_(setting), input_(input) {}
+
+  /// Once. Throws what failed here, or `RankError`.
+  Gradients run();
+  /// Then: of all ranks.
+  std::vector<RankReport> take_reports() { return std::move(reports_); }
+
+  void begin() override;
+  void made(std::size_t target, const Operand& value) override;
+  void stepped() override;
+
+ private:
+  int micro_batches() const { return setting_.strategy.accumulation; }
+  /// Place in the batch of the part that is a micro-batch of this rank.
+  int part(int micro_batch) const {
+    return micro_batch * setting_.link.size() + setting_.link.rank();
+  }
+
+  void compute();
+  void cut();
+  void compute_part(int micro_batch);
+  void agree(const std::exception_ptr& failure);
+  void compare(const std::vector<RankWords>& said);
+  void set_weights(const std::vector<RankWords>& said);
+  std::vector<std::string> options_in_lines() const;
+  Gradients end(const std::exception_ptr& failure);
+  Gradients finish(const std::vector<RankWords>& said, Report report);
+
+  Setting setting_;
+  Input input_;
+  std::vector<std::vector<Tensor>> parts_;  // by micro-batch
+  std::vector<std::int64_t> examples_;      // likewise
+  Tape* tape_ = nullptr;                    // of the first
+  TapeDigest first_;
+  std::uint64_t others_ = 0;  // digest of what other micro-batches recorded
+  bool is_agreed_ = false;    // that all ranks compute
+  bool is_refused_ = false;   // or that none does
+  RankGradients::Term term_;  // that the micro-batch at hand is
+  RankWeights weights_;
+  double loss_ = 0;  // of this rank, micro-batches weighted
+  std::optional<Gradients> last_;
+  double agreeing_ = 0;
+  double waiting_ = 0;
+  std::vector<RankReport> reports_;
+};
+
+}  // namespace palimpsest

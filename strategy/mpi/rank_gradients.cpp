@@ -1,0 +1,112 @@
+#include "strategy/mpi/rank_gradients.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "strategy/gradient_sums.h"
+
+namespace palimpsest {
+
+RankGradients::RankGradients(RankLink& link, std::vector<ValueType> parameters, Bytes bucket_bytes,
+                             SumOrder order)
+    : link_(link),
+      parameters_(std::move(parameters)),
+      bucket_bytes_(bucket_bytes),
+      order_(order),
+      rounded_(parameters_.size()),
+      added_(parameters_.size()),
+      arrived_(parameters_.size()) {
+  forget_order();
+}
+
+void RankGradients::forget_order() {
+  // Backward comes to the last layers first.
+  std::vector<std::size_t> last_first(parameters_.size());
+  std::iota(last_first.rbegin(), last_first.rend(), std::size_t{0});
+  lay_out(last_first);
+  is_laid_out_ = false;
+}
+
+void RankGradients::lay_out(std::span<const std::size_t> order) {
+  exchange_.reset();
+  layout_ = BucketLayout(parameters_, order, bucket_bytes_);
+  exchange_.emplace(link_, layout_, order_);
+  missing_ = std::vector<std::atomic<int>>(layout_.buckets().size());
+  block_ = nullptr;
+  is_laid_out_ = true;
+}
+
+Bytes RankGradients::bytes() const {
+  Bytes bytes = layout_.bytes() + exchange_->bytes();
+  for (const ValueType& parameter : parameters_) {
+    if (is_half(parameter.dtype)) bytes += parameter.bytes();
+  }
+  return bytes;
+}
+
+void RankGradients::begin() {
+  if (block_ == nullptr || block_.use_count() > 1) {
+    block_ = allocate_buffer(layout_.bytes());
+    // What lies between gradients is added up too.
+    std::memset(block_.get(), 0, static_cast<std::size_t>(layout_.bytes()));
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!is_half(parameters_[i].dtype)) continue;
+    if (!rounded_[i].defined() || rounded_[i].buffer().use_count() > 1) {
+      rounded_[i] = Tensor(parameters_[i].shape, parameters_[i].dtype);
+    }
+  }
+  next_micro_batch();
+  arrivals_ = 0;
+  for (std::size_t b = 0; b < missing_.size(); ++b) missing_[b] = layout_.buckets()[b].slices;
+  exchange_->begin(block_.get(), weights_);
+}
+
+Tensor RankGradients::sum(std::size_t parameter) const {
+  const BucketLayout::Slice& slice = layout_.slices()[parameter];
+  return Tensor(Buffer(block_, block_.get() + slice.offset), slice.type.shape, slice.type.dtype);
+}
+
+void RankGradients::add(std::size_t parameter, const Operand& gradient, const Term& term) {
+  if (std::exchange(added_[parameter], 1) != 0) return;
+  if (gradient.elements() > 0) {
+    const Tensor total = sum(parameter);
+    const Tensor given(Buffer(std::shared_ptr<void>(), gradient.data), gradient.shape(),
+                       gradient.dtype());
+    if (term.is_first) {
+      begin_sum(total, given);
+    } else {
+      add_to_sum(total, given, term.weight);
+    }
+    if (term.is_last && order_ == SumOrder::any) {
+      divide(total, weights_.divisor / weights_.weights[static_cast<std::size_t>(link_.rank())]);
+    }
+  }
+  if (!term.is_last) return;
+  arrived_[parameter] = arrivals_++;
+  const BucketLayout::Slice& slice = layout_.slices()[parameter];
+  for (std::size_t b = slice.first_bucket; b < slice.end_bucket; ++b) {
+    if (--missing_[b] == 0) exchange_->give(b);
+  }
+}
+
+void RankGradients::round() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (rounded_[i].defined()) begin_sum(rounded_[i], sum(i));
+  }
+}
+
+Tensor RankGradients::gradient(std::size_t parameter) const {
+  return rounded_[parameter].defined() ? rounded_[parameter] : sum(parameter);
+}
+
+std::vector<std::size_t> RankGradients::arrivals() const {
+  std::vector<std::size_t> order(arrived_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return arrived_[i]; });
+  return order;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,167 @@
+#include "strategy/mpi/rank_link.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace palimpsest {
+namespace {
+
+std::string_view name_of(RankCall call) {
+  static constexpr std::array<std::string_view, 6> names{
+      "the end",          "together()", "broadcast()", "verify()", "gradients() of a step",
+      "the end of a step"};
+  return names[static_cast<std::size_t>(call)];
+}
+
+std::string message_of(const std::exception_ptr& failure) {
+  if (failure == nullptr) return {};
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return *error.what() != '\0' ? error.what() : "an exception without a message";
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
+
+std::string named(int rank) { return "rank " + std::to_string(rank); }
+
+/// The first rank for which `holds`, or −1.
+template <class T, class F>
+int first_rank(const std::vector<T>& all, F holds) {
+  const auto found = std::find_if(all.begin(), all.end(), holds);
+  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+}
+
+constexpr std::size_t most_at_once = std::size_t{1} << 30;  // MPI counts in int
+
+}  // namespace
+
+bool say_same(const std::vector<RankWords>& all, std::size_t word) {
+  return std::all_of(all.begin(), all.end(),
+                     [&](const RankWords& words) { return words[word] == all[0][word]; });
+}
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw EnvironmentError("[ranks] " + std::string(call) +
+                         " failed: " + std::string(text.data(), static_cast<std::size_t>(length)));
+}
+
+RankLink::RankLink(MPI_Comm communicator) {
+  check_mpi(MPI_Comm_dup(communicator, &communicator_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(communicator_, &rank_);
+  MPI_Comm_size(communicator_, &size_);
+  MPI_Comm here = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
+            "MPI_Comm_split_type");
+  MPI_Comm_size(here, &ranks_here_);
+  MPI_Comm_free(&here);
+}
+
+RankLink::~RankLink() { MPI_Comm_free(&communicator_); }
+
+void RankLink::gather_bytes(const void* own, void* all, std::size_t bytes) {
+  const int count = static_cast<int>(bytes);
+  check_mpi(MPI_Allgather(own, count, MPI_BYTE, all, count, MPI_BYTE, communicator_),
+            "MPI_Allgather");
+}
+
+void RankLink::broadcast(std::span<std::byte> bytes, int from) {
+  while (!bytes.empty()) {
+    const std::span<std::byte> part = bytes.first(std::min(bytes.size(), most_at_once));
+    check_mpi(MPI_Bcast(part.data(), static_cast<int>(part.size()), MPI_BYTE, from, communicator_),
+              "MPI_Bcast");
+    bytes = bytes.subspan(part.size());
+  }
+}
+
+std::string RankLink::broadcast_text(std::string text, int from) {
+  std::uint64_t size = text.size();
+  broadcast(std::as_writable_bytes(std::span(&size, 1)), from);
+  text.resize(size);
+  broadcast(std::as_writable_bytes(std::span(text)), from);
+  return text;
+}
+
+void RankLink::blame(const std::string& message, int rank) {
+  first_failed_ = rank;
+  throw RankError("[ranks] " + message, rank);
+}
+
+std::vector<RankWords> RankLink::meet(RankCall call, const RankWords& words,
+                                      const std::exception_ptr& failure) {
+  struct Notice {
+    RankCall call;
+    std::uint64_t failed;
+    RankWords words;
+  };
+  if (left_ && failure != nullptr) std::rethrow_exception(failure);
+  if (left_) blame(named(*left_) + " has left; there is nobody to meet", *left_);
+  const auto all = gather(Notice{call, failure != nullptr ? 1u : 0u, words});
+  const auto leaves = [](const Notice& notice) { return notice.call == RankCall::leave; };
+  const int leaver = first_rank(all, leaves);
+  if (leaver >= 0) {
+    left_ = leaver;
+    first_failed_ = leaver;
+    if (failure != nullptr) std::rethrow_exception(failure);
+    if (call != RankCall::leave) {
+      blame(named(leaver) + " has left, while " + named(rank_) + " is in " +
+                std::string(name_of(call)) +
+                ": an error ended it elsewhere, which it tells itself, or it makes fewer calls",
+            leaver);
+    }
+    return {};
+  }
+  const int failed = first_rank(all, [](const Notice& notice) { return notice.failed != 0; });
+  if (failed >= 0) {
+    const std::string message = broadcast_text(message_of(failure), failed);
+    first_failed_ = failed;
+    if (failure != nullptr) std::rethrow_exception(failure);
+    blame(named(failed) + " failed: " + message, failed);
+  }
+  const int other = first_rank(all, [&](const Notice& n) { return n.call != all[0].call; });
+  if (other >= 0) {
+    blame(named(other) + " is in " +
+              std::string(name_of(all[static_cast<std::size_t>(other)].call)) + ", rank 0 in " +
+              std::string(name_of(all[0].call)) + "; make the same calls in one order on all ranks",
+          other);
+  }
+  std::vector<RankWords> said;
+  for (const Notice& notice : all) said.push_back(notice.words);
+  return said;
+}
+
+void RankLink::leave() noexcept {
+  if (left_) return;
+  try {
+    meet(RankCall::leave, {});
+  } catch (...) {
+    left_ = rank_;  // who leaves tells nobody of errors
+  }
+}
+
+void RankLink::differ(std::span<const std::string> lines, const std::string& advice) {
+  std::string own;
+  for (const std::string& line : lines) own += line + '\n';
+  std::istringstream first(broadcast_text(own, 0));
+  std::string theirs;
+  std::string message;
+  for (std::size_t i = 0; message.empty() && (std::getline(first, theirs) || i < lines.size());
+       ++i) {
+    const std::string there = first ? theirs : "nothing more";
+    const std::string here = i < lines.size() ? lines[i] : "nothing more";
+    if (here != there) message.append("has ").append(here).append(", rank 0 has ").append(there);
+  }
+  const auto differs = gather(message.empty() ? 0 : 1);
+  const int rank = first_rank(differs, [](int differing) { return differing != 0; });
+  if (rank < 0) throw InternalError("ranks that differ have the same lines");
+  message = broadcast_text(message, rank);
+  blame(named(rank) + " " + message + "; " + advice, rank);
+}
+
+}  // namespace palimpsest

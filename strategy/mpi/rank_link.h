@@ -1,0 +1,84 @@
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "strategy/mpi/rank_error.h"
+
+namespace palimpsest {
+
+/// Calls that all ranks make.
+enum class RankCall : std::uint64_t { leave, together, broadcast, verify, step, end_of_step };
+
+/// Numbers that ranks tell each other when they meet.
+using RankWords = std::array<std::uint64_t, 9>;
+
+/// True when all ranks say the same there.
+bool say_same(const std::vector<RankWords>& all, std::size_t word);
+
+/// Throws `EnvironmentError` for a call of MPI that failed.
+void check_mpi(int code, const char* call);
+
+/// A communicator, and the protocol by which ranks fail together. What does not return a request
+/// waits for all ranks.
+class RankLink {
+ public:
+  /// A copy of `communicator`.
+  explicit RankLink(MPI_Comm communicator);
+  ~RankLink();
+  RankLink(const RankLink&) = delete;
+  RankLink& operator=(const RankLink&) = delete;
+
+  MPI_Comm communicator() const { return communicator_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int ranks_here() const { return ranks_here_; }
+  std::optional<int> first_failed() const { return first_failed_; }
+
+  /// Every call that all ranks make begins here, with what this rank says and how it failed so far,
+  /// if it did. Gives what all ranks say. Throws `failure`, and `RankError` when another rank
+  /// failed, left, or is in another call.
+  std::vector<RankWords> meet(RankCall call, const RankWords& words,
+                              const std::exception_ptr& failure = nullptr);
+  /// Waits for all ranks to leave, or tells the others that this one does.
+  void leave() noexcept;
+
+  void broadcast(std::span<std::byte> bytes, int from);
+  /// Of each rank.
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  std::vector<T> gather(const T& own) {
+    std::vector<T> all(static_cast<std::size_t>(size_));
+    gather_bytes(&own, all.data(), sizeof own);
+    return all;
+  }
+
+  /// Throws a `RankError` that names the first rank whose lines are not those of rank 0, and the
+  /// first line that differs. `advice` says what to do about it.
+  [[noreturn]] void differ(std::span<const std::string> lines, const std::string& advice);
+
+ private:
+  void gather_bytes(const void* own, void* all, std::size_t bytes);
+  std::string broadcast_text(std::string text, int from);
+  [[noreturn]] void blame(const std::string& message, int rank);
+
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  int ranks_here_ = 1;
+  std::optional<int> first_failed_;
+  std::optional<int> left_;  // a rank that the others cannot meet any more
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,75 @@
+#include "strategy/mpi/tape_digest.h"
+
+#include "checkpoint/stores/hash.h"
+
+namespace palimpsest {
+namespace {
+
+/// A number made of all that is put in, in order.
+class Digest {
+ public:
+  void put(std::uint64_t word) { words_.push_back(word); }
+  void put(std::string_view text) { put(hash_bytes(std::as_bytes(std::span(text)))); }
+  void put(const Shape& shape) {
+    put(static_cast<std::uint64_t>(shape.rank()));
+    for (const std::int64_t size : shape) put(static_cast<std::uint64_t>(size));
+  }
+  std::uint64_t value() const { return hash_bytes(std::as_bytes(std::span(words_))); }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace
+
+TapeDigest digest_of(const Tape& tape) {
+  Digest structure;
+  Digest shapes;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    structure.put(tape.operation(node).name);
+    structure.put(tape.inputs(node).size());
+    for (const ValueId input : tape.inputs(node)) structure.put(std::uint64_t{input});
+    for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
+      const ValueType type = tape.type(tape.first_output(node) + i);
+      structure.put(static_cast<std::uint64_t>(type.dtype));
+      structure.put(static_cast<std::uint64_t>(type.shape.rank()));
+      shapes.put(type.shape);
+    }
+  }
+  return {structure.value(), shapes.value(), tape.node_count()};
+}
+
+std::uint64_t digest_of(std::span<const Tensor> tensors) {
+  Digest digest;
+  for (const Tensor& tensor : tensors) {
+    digest.put(static_cast<std::uint64_t>(tensor.dtype()));
+    digest.put(tensor.shape());
+  }
+  return digest.value();
+}
+
+void append_lines(const Tape& tape, NodeId nodes, bool with_shapes,
+                  std::vector<std::string>& lines) {
+  for (NodeId node = 0; node < nodes; ++node) {
+    std::string line = "node " + std::to_string(node) + ": ";
+    for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
+      const ValueType type = tape.type(tape.first_output(node) + i);
+      line += (i > 0 ? ", " : "") + std::string(name_of(type.dtype)) + " " +
+              (with_shapes ? to_string(type.shape)
+                           : "of " + std::to_string(type.shape.rank()) + " axes");
+    }
+    line += " = " + std::string(tape.operation(node).name);
+    for (const ValueId input : tape.inputs(node)) {
+      line += " #" + std::to_string(tape.producer(input));
+    }
+    lines.push_back(std::move(line));
+  }
+}
+
+void append_lines(std::span<const Tensor> parameters, std::vector<std::string>& lines) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    lines.push_back("parameter " + std::to_string(i) + ": " + to_string(parameters[i].type()));
+  }
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,10 @@
+#include "tests/strategy/mpi/ranks.h"
+
+namespace palimpsest {
+
+RankWorld& world() {
+  static RankWorld world;
+  return world;
+}
+
+}  // namespace palimpsest
