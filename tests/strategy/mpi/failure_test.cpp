@@ -193,7 +193,6 @@ TEST_CASE("ranks that record different programs are told where they differ") {
   if (world().size() == 1) return;
   Subject subject;
   const int rank = last_rank();
-  std::atomic<int> computed = 0;
   check_disagreement(
       rank, {"rank " + std::to_string(rank) + " has node", "= relu #", "rank 0 has node", "= tanh"},
       [&] {

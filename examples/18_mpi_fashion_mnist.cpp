@@ -1,0 +1,183 @@
+// Trains a convolutional network on Fashion-MNIST in as many processes as `mpirun` starts, each on
+// its shard of every batch; or in one process, with as many shards. The weights have the same bits.
+//
+//   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--compare] [--fast] [--data FOLDER]
+//   18_mpi_fashion_mnist --shards 4 [--quick] [--data FOLDER]
+#include <palimpsest.h>
+#include <strategy/mpi/distributed_execution.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/support/idx.h"
+#include "examples/support/progress.h"
+
+using namespace palimpsest;
+using namespace examples;
+
+namespace {
+
+struct Settings {
+  std::string data = fashion_mnist_folder;
+  std::int64_t batch = 128;
+  std::int64_t steps = 468;  ///< once through the images
+  std::int64_t test_images = 10'000;
+  int shards = 1;         ///< of a process that is alone
+  bool compares = false;  ///< with one process that has as many shards as there are ranks
+  bool in_order = true;   ///< adds gradients in the order of the ranks
+};
+
+/// Two convolutions and two dense layers. The same weights on every rank, which the first step sees
+/// to in any case.
+std::vector<Tensor> first_weights() {
+  std::uint64_t seed = 1;
+  const auto normal = [&](const Shape& shape, std::int64_t inputs) {
+    return Tensor::normal(shape, seed++, 0, std::sqrt(2.0 / static_cast<double>(inputs)));
+  };
+  return {normal({16, 1, 3, 3}, 9), Tensor::zeros({16}),       normal({32, 16, 3, 3}, 144),
+          Tensor::zeros({32}),      normal({1568, 128}, 1568), Tensor::zeros({128}),
+          normal({128, 10}, 128),   Tensor::zeros({10})};
+}
+
+Var logits_of(std::span<const Var> w, const Var& images) {
+  const ConvolutionOptions halves{.stride = 2, .padding = 1};
+  const Var edges = relu(conv2d(images, w[0], w[1], halves));
+  const Var parts = relu(conv2d(edges, w[2], w[3], halves));
+  const Var features = reshape(parts, {images.shape()[0], -1});
+  return linear(relu(linear(features, w[4], w[5])), w[6], w[7]);
+}
+
+Var loss_of(Tape&, std::span<const Var> weights, std::span<const Var> batch) {
+  return cross_entropy(logits_of(weights, batch[0]), batch[1]);
+}
+
+using GradientsOf =
+    std::function<Gradients(std::span<const Tensor> weights, std::span<const Tensor> batch)>;
+
+/// The weights that training by such gradients ends with. Shows how it goes if there is a label.
+std::vector<Tensor> train(const Settings& settings, const LabelledImages& images,
+                          const std::string& label, const GradientsOf& gradients_of) {
+  std::optional<Progress> progress;
+  if (!label.empty()) progress.emplace(label, settings.steps);
+  std::vector<Tensor> weights = first_weights();
+  const auto optimizer = adam({.learning_rate = 2e-3});
+  for (std::int64_t step = 0; step < settings.steps; ++step) {
+    const std::int64_t first = step * settings.batch % (images.size() - settings.batch + 1);
+    const LabelledImages batch = images.slice(first, settings.batch);
+    const Gradients gradients = gradients_of(weights, std::vector{batch.images, batch.labels});
+    optimizer->step(gradients);
+    if (progress) progress->show(step + 1, "loss " + std::to_string(gradients.loss().item()));
+  }
+  return weights;
+}
+
+std::vector<Tensor> train_alone(const Settings& settings, const LabelledImages& images,
+                                int shards) {
+  Execution execution({.parallelism = ParallelMode::data_parallel, .workers = shards});
+  return train(settings, images, std::to_string(shards) + " shards",
+               [&](std::span<const Tensor> weights, std::span<const Tensor> batch) {
+                 return execution.gradients(loss_of, weights, batch);
+               });
+}
+
+std::vector<Tensor> train_on_ranks(const Settings& settings, const LabelledImages& images,
+                                   RankWorld& world) {
+  DistributedExecution execution(
+      world, {},
+      {.deterministic = settings.in_order, .bucket_bytes = 128_KiB, .verify_every = 100});
+  const bool tells = world.rank() == 0;
+  std::vector<Tensor> weights =
+      train(settings, images, tells ? std::to_string(world.size()) + " ranks" : "",
+            [&](std::span<const Tensor> parameters, std::span<const Tensor> batch) {
+              return execution.gradients(loss_of, parameters, batch);
+            });
+  execution.verify(weights);
+  for (int rank = 0; tells && rank < world.size(); ++rank) {
+    const RankReport& report = execution.reports()[static_cast<std::size_t>(rank)];
+    std::printf("rank %d: %d images, %s of gradients in %d buckets, %d begun early; peak %s\n",
+                rank, static_cast<int>(report.examples), format_bytes(report.bytes).c_str(),
+                report.buckets, report.started_early, format_bytes(report.measured_peak).c_str());
+  }
+  return weights;
+}
+
+std::uint64_t hash_of(const std::vector<Tensor>& weights) {
+  std::uint64_t hash = 0;
+  for (const Tensor& weight : weights) hash = hash_bytes(std::as_bytes(weight.data<float>()), hash);
+  return hash;
+}
+
+double accuracy(const std::vector<Tensor>& weights, const LabelledImages& test) {
+  Tape tape;
+  std::vector<Var> w;
+  for (const Tensor& weight : weights) w.push_back(tape.constant(weight));
+  const Tensor answers = argmax(logits_of(w, tape.constant(test.images)), {1}).value();
+  std::int64_t right = 0;
+  for (std::int64_t i = 0; i < test.size(); ++i) right += answers.at(i) == test.labels.at(i);
+  return static_cast<double>(right) / static_cast<double>(test.size());
+}
+
+/// True when everything is as it must be.
+bool run(const Settings& settings, RankWorld& world) {
+  LabelledImages images;
+  world.together([&] { images = read_fashion_mnist(settings.data, "train"); });
+  const std::vector<Tensor> weights = world.size() == 1
+                                          ? train_alone(settings, images, settings.shards)
+                                          : train_on_ranks(settings, images, world);
+  bool holds = true;
+  world.together([&] {
+    if (world.rank() != 0) return;
+    const LabelledImages test = read_fashion_mnist(settings.data, "t10k");
+    std::printf("weights %016llx, %.2f %% of the test images right\n",
+                static_cast<unsigned long long>(hash_of(weights)),
+                100 * accuracy(weights, test.slice(0, settings.test_images)));
+    if (!settings.compares) return;
+    const auto expected = hash_of(train_alone(settings, images, world.size()));
+    holds = hash_of(weights) == expected;
+    std::printf("weights %016llx of one process\n", static_cast<unsigned long long>(expected));
+  });
+  return holds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--quick") {
+      settings.batch = 30;
+      settings.steps = 6;
+      settings.test_images = 200;
+    } else if (flag == "--compare") {
+      settings.compares = true;
+    } else if (flag == "--fast") {
+      settings.in_order = false;
+    } else if (flag == "--data" && i + 1 < argc) {
+      settings.data = argv[++i];
+    } else if (flag == "--shards" && i + 1 < argc) {
+      settings.shards = std::atoi(argv[++i]);
+    } else {
+      std::cerr << "usage: 18_mpi_fashion_mnist [--quick] [--compare] [--fast] [--shards N] "
+                   "[--data FOLDER]\n";
+      return 2;
+    }
+  }
+  RankWorld world;
+  try {
+    return run(settings, world) ? 0 : 1;
+  } catch (const Error& error) {
+    // Every rank has an error; the first one that failed tells.
+    if (world.first_failed().value_or(world.rank()) == world.rank()) {
+      std::cerr << error.what() << '\n';
+    }
+    return 1;
+  }
+}
