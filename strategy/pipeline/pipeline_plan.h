@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "strategy/execution/execution_strategy.h"
-#include "strategy/pipeline/piece_programs.h"
+#include "strategy/pieces/piece_programs.h"
+#include "strategy/pipeline/cut_program.h"
+#include "strategy/pipeline/pipeline_schedule.h"
 #include "strategy/report.h"
 
 namespace palimpsest {

@@ -14,28 +14,6 @@
 #include "strategy/report_of.h"
 
 namespace palimpsest {
-namespace {
-
-/// While it lives, a piece has the leaves of a micro-batch.
-class Lent {
- public:
-  Lent(const Piece& piece, const Tape& tape) : piece_(piece) {
-    for (const auto& [own, recorded] : piece.leaves) {
-      piece.tape->set_buffer(own, tape.buffer(recorded));
-    }
-  }
-  ~Lent() {
-    for (const auto& [own, recorded] : piece_.leaves) piece_.tape->set_buffer(own, nullptr);
-  }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-
- private:
-  const Piece& piece_;
-};
-
-}  // namespace
-
 struct PipelineRunner::Threads {
   Threads(int stages, int threads, int threads_of_stage) : all(threads) {
     for (int stage = 0; stage < stages; ++stage) {
@@ -182,7 +160,7 @@ class PipelineRunner::Run {
 
   void run_program(Stage& measured, const PlacedPiece& placed, const MicroBatch& batch,
                    int micro_batch, std::int64_t start) {
-    const Lent lent(placed.piece, *batch.tape);
+    const LentLeaves lent(placed.piece, *batch.tape);
     std::vector<std::byte*> arguments;
     for (const PlacedPiece::Place& place : placed.arguments) {
       arguments.push_back(at(place, micro_batch));

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "strategy/pieces/piece.h"
+
 namespace palimpsest {
 
 /// What the stages of a pipeline do, each one thing after the other.
@@ -26,10 +28,6 @@ struct PipelineSchedule {
 PipelineSchedule one_forward_one_backward(int stages, int micro_batches);
 /// Values of micro-batches: forward tasks alone.
 PipelineSchedule forward_only(int stages, int micro_batches);
-
-/// One of the 2·S parts that S stages cut the work on a micro-batch into, in the order in which it
-/// goes through them: forward in stage 0, 1, …, backward in S − 1, S − 2, ….
-using PieceId = std::uint32_t;
 
 /// What waits for what: tasks of one stage for each other, and a task for that of the same
 /// micro-batch in the piece before. Forward tasks that no backward task follows wait for the next

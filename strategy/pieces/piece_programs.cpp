@@ -1,4 +1,4 @@
-#include "strategy/pipeline/piece_programs.h"
+#include "strategy/pieces/piece_programs.h"
 
 #include <algorithm>
 

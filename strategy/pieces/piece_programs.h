@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "strategy/pipeline/cut_program.h"
+#include "strategy/pieces/piece.h"
 
 namespace palimpsest {
 
