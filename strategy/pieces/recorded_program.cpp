@@ -77,4 +77,12 @@ bool is_free(const Tape& tape, NodeId node) {
          &tape.operation(node) == &full_operation;
 }
 
+bool reads_states(const Tape& tape, NodeId node) {
+  return std::ranges::any_of(tape.inputs(node), [&](ValueId input) {
+    const NodeId producer = tape.producer(input);
+    return tape.operation(producer).has_room &&
+           input + 1 == tape.first_output(producer) + tape.output_count(producer);
+  });
+}
+
 }  // namespace palimpsest

@@ -33,4 +33,8 @@ bool is_recorded_again(const RecordedProgram& program, const Var& outcome);
 /// wherever it is read.
 bool is_free(const Tape& tape, NodeId node);
 
+/// True for an adjoint that reads the states of a loop, which lie in memory that nobody else knows
+/// of: what makes them runs in the same piece.
+bool reads_states(const Tape& tape, NodeId node);
+
 }  // namespace palimpsest
