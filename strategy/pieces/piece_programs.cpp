@@ -27,6 +27,31 @@ bool has_loops(const Tape& tape) {
 
 }  // namespace
 
+std::shared_ptr<const StepProgram> PiecePrograms::plan(const Piece& piece,
+                                                       const PieceOptions& options, Bytes budget,
+                                                       bool keep) {
+  RunOptions run = options.run;
+  run.memory_budget = budget;
+  if (keep || !piece.is_backward) run.planner = nullptr;
+  try {
+    return find_or_plan(piece, run, options.threads);
+  } catch (const BudgetError& error) {
+    const bool asks = options.has_fraction && run.planner != nullptr;
+    if (!asks || error.smallest_feasible() > budget) throw;
+    run.planner = nullptr;
+    run.memory_budget = error.smallest_feasible();
+    return find_or_plan(piece, run, options.threads);
+  }
+}
+
+Bytes PiecePrograms::least(const Piece& piece, const PieceOptions& options) {
+  try {
+    return plan(piece, options, 0)->workspace();
+  } catch (const BudgetError& error) {
+    return error.smallest_feasible();
+  }
+}
+
 std::shared_ptr<const StepProgram> PiecePrograms::find_or_plan(const Piece& piece,
                                                                const RunOptions& options,
                                                                int threads) {

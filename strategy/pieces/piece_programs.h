@@ -9,17 +9,30 @@
 
 namespace palimpsest {
 
+/// How pieces are planned.
+struct PieceOptions {
+  RunOptions run;     ///< the planner is for backward pieces
+  int threads;        ///< of a piece
+  bool has_fraction;  ///< the planner asks for a fraction of the memory, or what is least
+};
+
 /// Programs of pieces: pieces that do the same, random numbers aside, share one. For one thread at
 /// a time.
 class PiecePrograms {
  public:
-  /// Throws `BudgetError`.
-  std::shared_ptr<const StepProgram> find_or_plan(const Piece& piece, const RunOptions& options,
-                                                  int threads);
+  /// A program in a workspace of `budget` bytes; one that computes nothing again where the piece is
+  /// to `keep`. Throws `BudgetError`.
+  std::shared_ptr<const StepProgram> plan(const Piece& piece, const PieceOptions& options,
+                                          Bytes budget, bool keep = false);
+  /// The smallest workspace of a piece.
+  Bytes least(const Piece& piece, const PieceOptions& options);
   /// Plans made so far.
   std::uint64_t made() const { return made_; }
 
  private:
+  std::shared_ptr<const StepProgram> find_or_plan(const Piece& piece, const RunOptions& options,
+                                                  int threads);
+
   struct Entry {
     std::vector<std::uint64_t> signature;
     StepProgram::Wanted wanted;

@@ -60,7 +60,7 @@ double seconds_of(const PipelinePlan& plan, const PipelineOrder& order, int thre
   std::vector<std::uint32_t> waits_for(tasks.size());
   std::vector<std::uint32_t> ready;
   for (std::uint32_t t = 0; t < tasks.size(); ++t) {
-    waits_for[t] = order.predecessor_count(t);
+    waits_for[t] = order.edges().predecessor_count(t);
     if (waits_for[t] == 0) ready.push_back(t);
   }
   std::vector<double> start(tasks.size());
@@ -74,7 +74,7 @@ double seconds_of(const PipelinePlan& plan, const PipelineOrder& order, int thre
     const double end = start[t] + alone / threads_of_stage;
     all += alone;
     longest = std::max(longest, end);
-    for (const std::uint32_t next : order.successors(t)) {
+    for (const std::uint32_t next : order.edges().successors(t)) {
       start[next] = std::max(start[next], end);
       if (--waits_for[next] == 0) ready.push_back(next);
     }
@@ -169,15 +169,14 @@ void Pipeline::plan(Flow& flow, bool with_gradients) {
   for (const auto& program : flow.programs) programs.push_back(program.get());
   RunOptions options = strategy_.run_options();
   if (!with_gradients) options.planner = nullptr;
-  const PipelineRequest request{programs,
-                                *flow.order,
-                                with_gradients ? strategy_.gradient : GradientMode::none,
-                                strategy_.checkpoint_fraction.has_value(),
-                                std::move(options),
-                                threads_of_stage_,
-                                with_gradients && strategy_.accumulation > 1,
-                                outcomes,
-                                runner_.kept()};
+  const PipelineRequest request{
+      programs,
+      *flow.order,
+      with_gradients ? strategy_.gradient : GradientMode::none,
+      {std::move(options), threads_of_stage_, strategy_.checkpoint_fraction.has_value()},
+      with_gradients && strategy_.accumulation > 1,
+      outcomes,
+      runner_.kept()};
   flow.plan = std::make_shared<const PipelinePlan>(plan_pipeline(request, programs_));
 }
 

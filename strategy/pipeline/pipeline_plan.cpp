@@ -34,8 +34,8 @@ class PipelinePlanner {
         if (placed.program != nullptr) computed += placed.program->computed();
       }
     }
-    Bytes budget = request_.options.memory_budget;
-    if (takes_free_memory(request_.options)) {
+    Bytes budget = request_.pieces.run.memory_budget;
+    if (takes_free_memory(request_.pieces.run)) {
       const auto free =
           budget_of_free_memory(keep_all_peak_, request_.kept, [] { return free_memory(); });
       budget = free.value_or(unlimited);
@@ -75,30 +75,6 @@ class PipelinePlanner {
     return again;
   }
 
-  std::shared_ptr<const StepProgram> plan_piece(const Piece& piece, Bytes budget, bool keep) {
-    RunOptions options = request_.options;
-    options.memory_budget = budget;
-    if (keep || !piece.is_backward) options.planner = nullptr;
-    try {
-      return programs_.find_or_plan(piece, options, request_.threads);
-    } catch (const BudgetError& error) {
-      const bool asks = request_.has_fraction && options.planner != nullptr;
-      if (!asks || error.smallest_feasible() > budget) throw;
-      options.planner = nullptr;
-      options.memory_budget = error.smallest_feasible();
-      return programs_.find_or_plan(piece, options, request_.threads);
-    }
-  }
-
-  /// The smallest workspace of a piece.
-  Bytes least_of(const Piece& piece) {
-    try {
-      return plan_piece(piece, 0, false)->workspace();
-    } catch (const BudgetError& error) {
-      return error.smallest_feasible();
-    }
-  }
-
   /// The plan of stages that keep or compute again, with workspaces up to `most`; `keep` says to
   /// compute nothing again within pieces.
   PipelinePlan with(const std::vector<bool>& again, std::span<const Bytes> most, bool keep) {
@@ -108,8 +84,9 @@ class PipelinePlanner {
       std::vector<PlacedPiece>& placed = plan.programs.emplace_back();
       for (Piece& piece : pieces_of(*program, again)) {
         const auto stage = static_cast<std::size_t>(piece.stage);
-        auto planned =
-            piece.wanted.results.empty() ? nullptr : plan_piece(piece, most[stage], keep);
+        auto planned = piece.wanted.results.empty()
+                           ? nullptr
+                           : programs_.plan(piece, request_.pieces, most[stage], keep);
         if (planned != nullptr) {
           plan.workspaces[stage] = std::max(plan.workspaces[stage], aligned(planned->workspace()));
           if (program == request_.programs[0]) plan.seconds += planned->seconds();
@@ -222,7 +199,8 @@ class PipelinePlanner {
     for (const std::vector<PlacedPiece>& pieces : plan.programs) {
       for (const PlacedPiece& placed : pieces) {
         Bytes& bytes = least[static_cast<std::size_t>(placed.piece.stage)];
-        if (placed.program != nullptr) bytes = std::max(bytes, aligned(least_of(placed.piece)));
+        if (placed.program != nullptr)
+          bytes = std::max(bytes, aligned(programs_.least(placed.piece, request_.pieces)));
       }
     }
     Bytes smallest = plan.predicted_peak;

@@ -63,9 +63,7 @@ struct PipelineRequest {
   std::span<const CutProgram* const> programs;
   const PipelineOrder& order;
   GradientMode gradient;
-  bool has_fraction;    ///< the planner asks for a fraction of the memory, or what is least
-  RunOptions options;   ///< the budget is of all; the planner is for backward pieces
-  int threads;          ///< of a stage
+  PieceOptions pieces;  ///< the budget is of all
   bool sums_gradients;  ///< of several micro-batches; otherwise they are made where they stay
   Bytes outcomes;       ///< bytes of losses or values
   Bytes kept = 0;       ///< that runs before left to be used again

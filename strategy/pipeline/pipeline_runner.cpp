@@ -1,13 +1,9 @@
 #include "strategy/pipeline/pipeline_runner.h"
 
 #include <oneapi/tbb/task_arena.h>
-#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <exception>
-#include <mutex>
 #include <string>
 
 #include "strategy/named_errors.h"
@@ -61,23 +57,12 @@ class PipelineRunner::Run {
         order_(order),
         micro_batches_(micro_batches),
         take_(take),
-        waiting_(order.tasks().size()),
         timeline_(order.tasks().size()),
-        stages_(plan.stages.size()) {
-    for (std::uint32_t task = 0; task < waiting_.size(); ++task) {
-      waiting_[task].store(order.predecessor_count(task), std::memory_order_relaxed);
-    }
-  }
+        stages_(plan.stages.size()) {}
 
   void run() {
-    owner_.threads_->all.execute([&] {
-      tbb::task_group group;
-      for (std::uint32_t task = 0; task < waiting_.size(); ++task) {
-        if (order_.predecessor_count(task) == 0) group.run([&, task] { follow(group, task); });
-      }
-      group.wait();
-    });
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    run_tasks(owner_.threads_->all, order_.edges(),
+              [this](std::uint32_t task) { carry_out(task); });
   }
 
   Report report() {
@@ -112,22 +97,6 @@ class PipelineRunner::Run {
   };
 
   std::int64_t now() const { return (std::chrono::steady_clock::now() - start_).count(); }
-
-  /// Runs a task, and has those run that then wait for nothing.
-  void follow(tbb::task_group& group, std::uint32_t task) {
-    if (failed_.load(std::memory_order_relaxed)) return;
-    try {
-      carry_out(task);
-    } catch (...) {
-      const std::lock_guard lock(failing_);
-      if (!failed_.exchange(true)) failure_ = std::current_exception();
-      return;
-    }
-    for (const std::uint32_t next : order_.successors(task)) {
-      if (waiting_[next].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-      group.run([&, next] { follow(group, next); });
-    }
-  }
 
   void carry_out(std::uint32_t task) {
     const auto& [stage, what] = order_.tasks()[task];
@@ -211,13 +180,9 @@ class PipelineRunner::Run {
   const PipelineOrder& order_;
   std::span<const MicroBatch> micro_batches_;
   const TakeGradient& take_;
-  std::vector<std::atomic<std::uint32_t>> waiting_;  // by task
-  std::vector<Report::StageTask> timeline_;          // by task
+  std::vector<Report::StageTask> timeline_;  // by task
   std::vector<Stage> stages_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::atomic<bool> failed_ = false;
-  std::mutex failing_;
-  std::exception_ptr failure_;
 };
 
 Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,

@@ -42,12 +42,9 @@ PipelineOrder::PipelineOrder(const PipelineSchedule& schedule)
       position_.push_back(position++);
     }
   }
-  successors_.resize(tasks_.size());
-  predecessors_.resize(tasks_.size());
+  edges_ = TaskEdges(tasks_.size());
   const auto add = [&](std::uint32_t before, std::uint32_t after) {
-    if (before == absent || after == absent) return;
-    successors_[before].push_back(after);
-    ++predecessors_[after];
+    if (before != absent && after != absent) edges_.add(before, after);
   };
   for (std::uint32_t task = 1; task < tasks_.size(); ++task) {
     if (tasks_[task - 1].stage == tasks_[task].stage) add(task - 1, task);
@@ -69,15 +66,16 @@ PipelineOrder::PipelineOrder(const PipelineSchedule& schedule)
 void PipelineOrder::find_ends_before() {
   const auto stages = static_cast<std::size_t>(stages_);
   ended_before_.assign(tasks_.size() * stages, 0);
-  std::vector<std::uint32_t> waiting = predecessors_;
+  std::vector<std::uint32_t> waiting;
   std::vector<std::uint32_t> ready;
   for (std::uint32_t task = 0; task < tasks_.size(); ++task) {
+    waiting.push_back(edges_.predecessor_count(task));
     if (waiting[task] == 0) ready.push_back(task);
   }
   while (!ready.empty()) {
     const std::uint32_t task = ready.back();
     ready.pop_back();
-    for (const std::uint32_t next : successors_[task]) {
+    for (const std::uint32_t next : edges_.successors(task)) {
       for (std::size_t stage = 0; stage < stages; ++stage) {
         std::uint32_t& ended = ended_before_[next * stages + stage];
         ended = std::max(ended, ended_before_[task * stages + stage]);

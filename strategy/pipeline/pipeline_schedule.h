@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategy/pieces/piece.h"
+#include "strategy/pieces/task_run.h"
 
 namespace palimpsest {
 
@@ -42,8 +43,7 @@ class PipelineOrder {
   };
   /// Those of stage 0 in order, then those of stage 1, ….
   std::span<const Task> tasks() const { return tasks_; }
-  std::span<const std::uint32_t> successors(std::uint32_t task) const { return successors_[task]; }
-  std::uint32_t predecessor_count(std::uint32_t task) const { return predecessors_[task]; }
+  const TaskEdges& edges() const { return edges_; }
 
   /// How many micro-batches at most, however long tasks take, have begun piece `first` and not
   /// ended piece `last`, which is `first` or behind it. So what is made in the one and read up to
@@ -64,8 +64,7 @@ class PipelineOrder {
   std::vector<Task> tasks_;
   std::vector<std::uint32_t> position_;  // by task, in its stage
   std::vector<std::uint32_t> task_of_;   // by piece and micro-batch
-  std::vector<std::vector<std::uint32_t>> successors_;
-  std::vector<std::uint32_t> predecessors_;
+  TaskEdges edges_{0};
   /// By task and stage: how many of the stage's tasks have ended when the task begins, at least.
   std::vector<std::uint32_t> ended_before_;
 };

@@ -26,7 +26,7 @@ Times times_of(const PipelineOrder& order, Seconds seconds) {
   std::vector<std::uint32_t> waiting;
   std::vector<std::uint32_t> ready;
   for (std::uint32_t task = 0; task < count; ++task) {
-    waiting.push_back(order.predecessor_count(task));
+    waiting.push_back(order.edges().predecessor_count(task));
     if (waiting.back() == 0) ready.push_back(task);
   }
   std::size_t done = 0;
@@ -36,7 +36,7 @@ Times times_of(const PipelineOrder& order, Seconds seconds) {
     ++done;
     times.end[task] = times.begin[task] + seconds(order.tasks()[task]);
     times.last = std::max(times.last, times.end[task]);
-    for (const std::uint32_t next : order.successors(task)) {
+    for (const std::uint32_t next : order.edges().successors(task)) {
       times.begin[next] = std::max(times.begin[next], times.end[task]);
       if (--waiting[next] == 0) ready.push_back(next);
     }
