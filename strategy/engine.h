@@ -28,7 +28,7 @@ struct Differentiated {
 class Engine {
  public:
   Engine();
-  ~Engine();
+  virtual ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -38,8 +38,8 @@ class Engine {
   Report evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options);
 
   /// `evaluate` with the first node of the backward part known, for planners that ask for it.
-  Report evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                  const RunOptions& options);
+  virtual Report evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                          const RunOptions& options);
 
   /// What running a loss and its gradients again made.
   struct Repeated {
@@ -66,7 +66,7 @@ class Engine {
 
   /// Computes one node now, from inputs present on the tape, into metered storage; outputs present
   /// already stay as they are.
-  void compute_now(Tape& tape, NodeId node, const RunOptions& options);
+  virtual void compute_now(Tape& tape, NodeId node, const RunOptions& options);
   /// Most threads that a run with `options` takes. Throws `ArgumentError` for a negative number.
   static int threads(const RunOptions& options);
   /// Who says how much memory is free when a run has no budget; the system otherwise.

@@ -26,6 +26,8 @@ class EngineEvaluator : public Evaluator {
   virtual std::string precision() const { return {}; }
 
   Engine& engine() { return *engine_; }
+  /// What computes from here on. For an evaluator that nothing was recorded with.
+  void set_engine(std::shared_ptr<Engine> engine) { engine_ = std::move(engine); }
   const RunOptions& options() const { return options_; }
 
   const std::shared_ptr<Engine>& shared_engine() const { return engine_; }

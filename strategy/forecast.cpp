@@ -10,9 +10,6 @@
 namespace palimpsest {
 namespace {
 
-/// From here on kernels share their work among threads.
-constexpr double shared_from = 20e-6;
-
 /// Of steps that wait for each other, each shared among threads unless it is serial or short.
 double longest_chain(const Graph& graph, const Plan& plan, int threads) {
   const Dependencies dependencies(graph, plan);
@@ -22,9 +19,7 @@ double longest_chain(const Graph& graph, const Plan& plan, int threads) {
   for (std::uint32_t k = 0; k < steps.size(); ++k) {
     double end = ready[k];
     if (steps[k].kind == Step::Kind::compute) {
-      const double alone = graph.cost(steps[k].id);
-      const bool is_shared = alone > shared_from && !graph.is_serial(steps[k].id);
-      end += is_shared ? alone / threads : alone;
+      end += seconds_of_step(graph.cost(steps[k].id), graph.is_serial(steps[k].id), threads);
     }
     longest = std::max(longest, end);
     for (const std::uint32_t next : dependencies.successors(k)) {
@@ -35,6 +30,11 @@ double longest_chain(const Graph& graph, const Plan& plan, int threads) {
 }
 
 }  // namespace
+
+double seconds_of_step(double alone, bool serial, int threads) {
+  constexpr double shared_from = 20e-6;
+  return alone > shared_from && !serial ? alone / threads : alone;
+}
 
 double seconds_of_run(const Graph& graph, const Plan& plan, int threads, const Machine& machine,
                       bool measured) {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "strategy/execution/batch_cut.h"
-#include "strategy/execution/batch_parts.h"
-#include "strategy/execution/record_model.h"
-#include "strategy/execution/replica.h"
+#include "strategy/choice/dry_run.h"
 #include "strategy/forms.h"
 #include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
@@ -13,47 +10,21 @@
 namespace palimpsest {
 namespace {
 
-/// A strategy that is planned in place of one that computes while it records.
-ExecutionStrategy planned_like(ExecutionStrategy strategy) {
-  if (strategy.mode == ExecutionMode::lazy) return strategy;
-  if (strategy.mode == ExecutionMode::eager) {
-    strategy.fusion = false;
-    if (strategy.memory_budget == unlimited) strategy.gradient = GradientMode::full;
-  }
-  strategy.mode = ExecutionMode::lazy;
-  strategy.stage = {};
-  return strategy;
-}
-
-/// Of the largest part of the batch.
-Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut,
-                       const Workload& workload, const Rates& rates) {
-  Replica replica(strategy, cut.options, cut.replicas);
-  const std::vector<Tensor> part =
-      cut.parts() > 1 ? part_of(workload.batch, 0, cut.parts()) : workload.batch;
-  const Tape count;
-  if (!workload.training) {
-    Tape& tape = replica.tape_for_values(0, count);
-    const Var value = record_model(workload.model, tape, workload.parameters, part);
-    if (cut.replicas > 1 && value.shape().rank() == 0) {
-      throw ArgumentError(
-          "[estimate] values of replicas are put together along their first axis, and this one has "
-          "none; give a strategy without replicas, or a model whose value has its examples there");
-    }
-    return replica.forecast_value(value, rates);
-  }
-  const Var loss =
-      record_model(workload.model, replica.tape(0, 0, count), workload.parameters, part);
-  if (cut.parts() > 1) require_all_given(loss.tape(), workload.parameters);
-  const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
-  return replica.forecast(is_scaled ? LossScaler().scale(loss) : loss, rates);
-}
-
 Estimate estimate_of(const Forecast& forecast) {
   return {.peak = forecast.peak,
           .keep_all_peak = std::max(forecast.plan.keep_all_peak, forecast.plan.predicted_peak()),
           .seconds = forecast.seconds,
           .compute_overhead = forecast.plan.compute_overhead()};
+}
+
+/// Of the largest part of the batch.
+Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut,
+                       const Workload& workload, const Rates& rates) {
+  if (strategy.mode == ExecutionMode::lazy) {
+    return estimate_of(forecast_part(strategy, cut, workload, rates));
+  }
+  const DryRun run = run_dry(strategy, cut, workload, rates);
+  return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
 }
 
 /// Stages are planned by the machine that planners go by; how much longer work takes by the rates
@@ -90,13 +61,12 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   if (strategy.parallelism == ParallelMode::pipeline) {
     return estimate_pipeline(strategy, workload, rates);
   }
-  const ExecutionStrategy planned = planned_like(strategy);
-  const int threads = planned.thread_count();
-  const BatchCut cut = cut_batch(planned, workload.parameters, workload.batch,
-                                 workload.training ? planned.accumulation : 1, threads);
+  const int threads = strategy.thread_count();
+  const BatchCut cut = cut_batch(strategy, workload.parameters, workload.batch,
+                                 workload.training ? strategy.accumulation : 1, threads);
   Estimate made;
   try {
-    made = estimate_of(forecast_part(planned, cut, workload, rates));
+    made = estimate_part(strategy, cut, workload, rates);
   } catch (const BudgetError& error) {
     if (cut.parts() == 1 || strategy.memory_budget == unlimited) throw;
     throw refusal_of_all(cut, strategy.memory_budget, error);
@@ -124,7 +94,12 @@ Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const R
         "[estimate] a graph has its precision and its batch; ask of a workload what a strategy "
         "takes that changes or cuts them");
   }
-  const ExecutionStrategy planned = planned_like(strategy);
+  ExecutionStrategy planned = strategy;
+  planned.mode = ExecutionMode::lazy;
+  planned.stage = {};
+  if (strategy.mode == ExecutionMode::eager && strategy.memory_budget == unlimited) {
+    planned.gradient = GradientMode::full;
+  }
   const RunOptions options = planned.run_options();
   const auto forecast = [&](const Planner& planner, Bytes budget) {
     Plan plan = make_plan(graph, planner, budget);

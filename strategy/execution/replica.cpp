@@ -23,8 +23,9 @@ std::shared_ptr<Evaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
 }
 
 std::shared_ptr<EngineEvaluator> evaluator_for(const ExecutionStrategy& strategy,
-                                               RunOptions options) {
+                                               RunOptions options, std::shared_ptr<Engine> engine) {
   std::shared_ptr<Evaluator> evaluator = evaluator_in_mode(strategy, std::move(options));
+  static_cast<EngineEvaluator&>(*evaluator).set_engine(std::move(engine));
   if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
   return std::static_pointer_cast<EngineEvaluator>(evaluator);
 }
@@ -37,11 +38,12 @@ Bytes bytes_of(const Tape& tape) {
 
 }  // namespace
 
-Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int count)
+Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int count,
+                 std::shared_ptr<Engine> engine)
     : options_(std::move(options)),
       has_fraction_(strategy.checkpoint_fraction.has_value()),
       computes_while_recording_(strategy.mode != ExecutionMode::lazy),
-      evaluator_(evaluator_for(strategy, options_)) {
+      evaluator_(evaluator_for(strategy, options_, std::move(engine))) {
   evaluator_->engine().set_free_memory([count] { return free_memory() / count; });
 }
 
@@ -62,9 +64,13 @@ Tape& Replica::tape(int micro_batch, int part, const Tape& count) {
   return cleared(tapes_[index], part, count);
 }
 
+Var Replica::computed(const Var& made) {
+  return evaluator_->computed_for(made.tape(), {&made, 1})[0];
+}
+
 void Replica::drop_all(const Var& made) {
-  const Var computed = evaluator_->computed_for(made.tape(), {&made, 1})[0];
-  for (Tape* const tape : {&made.tape(), &computed.tape()}) {
+  const Var in_place = computed(made);
+  for (Tape* const tape : {&made.tape(), &in_place.tape()}) {
     std::vector<ValueId> present;
     append_present(*tape, present);
     for (const ValueId value : present) tape->drop(value);

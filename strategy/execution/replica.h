@@ -15,8 +15,10 @@ class RunWatch;
 /// One of the programs that an execution runs at once: its evaluator, and its parts of a batch.
 class Replica {
  public:
-  /// `count` replicas have `options.threads` threads each.
-  Replica(const ExecutionStrategy& strategy, RunOptions options, int count);
+  /// `count` replicas have `options.threads` threads each. The engine is one that nothing was
+  /// computed by yet.
+  Replica(const ExecutionStrategy& strategy, RunOptions options, int count,
+          std::shared_ptr<Engine> engine = std::make_shared<Engine>());
 
   /// A tape for a micro-batch, cleared: one for each, so that random operations draw the same
   /// numbers however many replicas there are. `part` is the place of the part in the batch, `count`
@@ -32,6 +34,8 @@ class Replica {
   /// A value recorded there; nothing stays present.
   Tensor evaluate(const Var& value);
 
+  /// The value itself or, in a precision, the one that is computed in its place on another tape.
+  Var computed(const Var& made);
   /// What `differentiate` and `evaluate` would take.
   Forecast forecast(const Var& loss, const Rates& rates);
   Forecast forecast_value(const Var& value, const Rates& rates);

@@ -33,4 +33,13 @@ std::string work_of(const Tape& tape, const Lowered& lowered, NodeId unit) {
   return work;
 }
 
+std::string work_of(const Tape& tape, NodeId node) {
+  std::string work(tape.operation(node).name);
+  const auto put = [&](ValueId value) { work += ' ' + std::to_string(tape.bytes(value)); };
+  for (const ValueId input : tape.inputs(node)) put(input);
+  work += " ->";
+  for (ValueId i = 0; i < tape.output_count(node); ++i) put(tape.first_output(node) + i);
+  return work;
+}
+
 }  // namespace palimpsest

@@ -12,6 +12,9 @@ std::string operation_of(const Tape& tape, const Lowered& lowered, NodeId unit);
 /// What a unit computes: the same text for the same operations on operands of the same bytes.
 std::string work_of(const Tape& tape, const Lowered& lowered, NodeId unit);
 
+/// The same of a recorded node that runs by itself.
+std::string work_of(const Tape& tape, NodeId node);
+
 /// Floating-point operations and bytes of a unit.
 Cost cost_of_unit(const Tape& tape, const Lowered& lowered, NodeId unit);
 

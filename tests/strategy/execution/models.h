@@ -70,6 +70,29 @@ inline SmallModel small_transformer() {
           }};
 }
 
+/// Two convolutions, the maxima of what they make, and a layer that tells three kinds of image.
+inline SmallModel small_convolution() {
+  const Tensor kinds({6}, DType::i32);
+  std::int32_t kind = 0;
+  for (std::int32_t& each : kinds.data<std::int32_t>()) each = kind++ % 3;
+  return {"convolution",
+          {Tensor::normal({4, 2, 3, 3}, 1, 0, 0.3), Tensor::normal({4}, 2, 0, 0.1),
+           Tensor::normal({6, 4, 3, 3}, 3, 0, 0.2), Tensor::normal({54, 3}, 4, 0, 0.2)},
+          {Tensor::uniform({6, 2, 8, 8}, 5, -1, 1), kinds},
+          [](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+            Var x;
+            {
+              const auto scope = tape.scope("first");
+              x = relu(conv2d(batch[0], p[0], p[1], {.padding = 1}));
+            }
+            {
+              const auto scope = tape.scope("second");
+              x = max_pool(tanh(conv2d(x, p[2])), 2);
+            }
+            return cross_entropy(matmul(flatten(x, 1), p[3]), batch[1]);
+          }};
+}
+
 /// Steps of heat on a ring, with the conductivity of every cell to be found.
 inline SmallModel heat() {
   constexpr std::int64_t cells = 24;

@@ -1,0 +1,38 @@
+#include "strategy/choice/record_part.h"
+
+#include "strategy/execution/batch_parts.h"
+#include "strategy/execution/record_model.h"
+#include "strategy/precision/loss_scaler.h"
+
+namespace palimpsest {
+
+Var record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
+                const Workload& workload) {
+  const std::vector<Tensor> part =
+      cut.parts() > 1 ? part_of(workload.batch, 0, cut.parts()) : workload.batch;
+  const Tape count;
+  if (!workload.training) {
+    Tape& tape = replica.tape_for_values(0, count);
+    const Var value = record_model(workload.model, tape, workload.parameters, part);
+    if (cut.replicas > 1 && value.shape().rank() == 0) {
+      throw ArgumentError(
+          "[estimate] values of replicas are put together along their first axis, and this one has "
+          "none; give a strategy without replicas, or a model whose value has its examples there");
+    }
+    return value;
+  }
+  const Var loss =
+      record_model(workload.model, replica.tape(0, 0, count), workload.parameters, part);
+  if (cut.parts() > 1) require_all_given(loss.tape(), workload.parameters);
+  const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
+  return is_scaled ? LossScaler().scale(loss) : loss;
+}
+
+Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut,
+                       const Workload& workload, const Rates& rates) {
+  Replica replica(strategy, cut.options, cut.replicas);
+  const Var made = record_part(replica, strategy, cut, workload);
+  return workload.training ? replica.forecast(made, rates) : replica.forecast_value(made, rates);
+}
+
+}  // namespace palimpsest
