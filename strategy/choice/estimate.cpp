@@ -27,6 +27,11 @@ Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut,
   return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
 }
 
+/// Each part's gradients are read, and their sum read and written.
+double seconds_of_sums(const BatchCut& cut, const Rates& rates) {
+  return 3 * static_cast<double>(cut.sums) / rates.machine.bytes_per_second * cut.parts();
+}
+
 /// Stages are planned by the machine that planners go by; how much longer work takes by the rates
 /// given is found on a micro-batch in one piece.
 Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& workload,
@@ -39,14 +44,17 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
                                                       workload.batch, scale, workload.training);
   ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
   alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
-  BatchCut cut = cut_batch(alone, workload.parameters, workload.batch, strategy.accumulation, 1);
+  const BatchCut cut =
+      cut_batch(alone, workload.parameters, workload.batch, strategy.accumulation, 1);
   const double by_rates = forecast_part(alone, cut, workload, rates).seconds;
   const double by_default = forecast_part(alone, cut, workload, {.machine = {}}).seconds;
-  return {.peak = forecast.peak,
-          .keep_all_peak = forecast.keep_all_peak,
-          .seconds = forecast.seconds * by_rates / by_default,
-          .compute_overhead = forecast.compute_overhead,
-          .micro_batches = strategy.accumulation};
+  return {
+      .peak = forecast.peak,
+      .keep_all_peak = forecast.keep_all_peak,
+      .seconds = forecast.seconds * by_rates / by_default +
+                 seconds_of_sums(cut, rates) / std::min(strategy.stages, strategy.thread_count()),
+      .compute_overhead = forecast.compute_overhead,
+      .micro_batches = strategy.accumulation};
 }
 
 }  // namespace
@@ -72,13 +80,10 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
     throw refusal_of_all(cut, strategy.memory_budget, error);
   }
   const int in_turns = (cut.replicas + threads - 1) / threads;
-  // Each part is read and the sum read and written.
-  const double sum_seconds =
-      3 * static_cast<double>(cut.sums) / rates.machine.bytes_per_second * cut.parts();
   for (Bytes* const peak : {&made.peak, &made.keep_all_peak}) {
     *peak = *peak * cut.replicas + cut.sums;
   }
-  made.seconds = made.seconds * cut.micro_batches * in_turns + sum_seconds;
+  made.seconds = made.seconds * cut.micro_batches * in_turns + seconds_of_sums(cut, rates);
   made.replicas = cut.replicas;
   made.micro_batches = cut.micro_batches;
   made.is_planned =

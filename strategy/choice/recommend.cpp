@@ -21,6 +21,14 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
+/// Of pipelines: the least there is, and one for each thread.
+std::vector<int> stages_for(int threads) {
+  constexpr int most = 16;
+  std::vector<int> stages{2};
+  if (threads > 2) stages.push_back(std::min(threads, most));
+  return stages;
+}
+
 /// All that are considered, simple ones first.
 std::vector<ExecutionStrategy> candidates(const Workload& workload, const RecommendOptions& options,
                                           Bytes memory) {
@@ -39,29 +47,51 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
     base.precision = precision;
     for (std::int64_t micro_batches = 1; micro_batches <= most; micro_batches *= 2) {
       base.accumulation = static_cast<int>(micro_batches);
-      const auto add = [&](ParallelMode mode, int workers) {
+      const auto add = [&](ParallelMode mode) -> ExecutionStrategy& {
         ExecutionStrategy& added = list.emplace_back(base);
         added.parallelism = mode;
-        added.workers = workers;
         if (mode != ParallelMode::none) added.threads = options.threads;
+        return added;
       };
-      add(ParallelMode::automatic, 0);
+      add(ParallelMode::automatic);
       if (threads == 1) continue;
-      add(ParallelMode::none, 0);
-      if (examples >= threads * micro_batches) add(ParallelMode::data_parallel, threads);
+      add(ParallelMode::none);
+      if (examples >= threads * micro_batches) add(ParallelMode::data_parallel).workers = threads;
+      for (const int stages : stages_for(threads)) {
+        if (micro_batches >= 2 * stages) add(ParallelMode::pipeline).stages = stages;
+      }
     }
   }
   return list;
 }
 
-/// Whether micro-batches so small are not to be looked at, since larger ones fit.
+/// Whether micro-batches so small are not to be looked at, since larger ones fit, and are enough to
+/// keep the stages of a pipeline busy.
 bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> considered) {
   return std::ranges::any_of(considered, [&](const Considered& other) {
     return other.estimate && other.estimate->compute_overhead <= 0 &&
            other.strategy.precision == strategy.precision &&
            other.strategy.parallelism == strategy.parallelism &&
-           other.strategy.accumulation < strategy.accumulation;
+           other.strategy.stages == strategy.stages &&
+           other.strategy.accumulation < strategy.accumulation &&
+           other.strategy.accumulation >= 4 * other.strategy.stages;
   });
+}
+
+/// None for a pipeline that the model, whose other estimates were made, is not to be cut into: it
+/// looks at values, or has too few operations.
+std::optional<Considered> consider(const ExecutionStrategy& strategy, const Workload& workload,
+                                   const Rates& rates) {
+  Considered considered{strategy, {}, 0};
+  try {
+    considered.estimate = estimate(strategy, workload, rates);
+  } catch (const BudgetError& error) {
+    considered.smallest = error.smallest_feasible();
+  } catch (const ArgumentError&) {
+    if (strategy.parallelism != ParallelMode::pipeline) throw;
+    return {};
+  }
+  return considered;
 }
 
 std::string reason_of(const Recommendation& made, Bytes memory) {
@@ -96,11 +126,8 @@ Recommendation recommend(const Workload& workload, const RecommendOptions& optio
   Recommendation made;
   for (const ExecutionStrategy& strategy : candidates(workload, options, memory)) {
     if (is_needless(strategy, made.considered)) continue;
-    Considered& considered = made.considered.emplace_back(strategy);
-    try {
-      considered.estimate = estimate(strategy, workload, options.rates);
-    } catch (const BudgetError& error) {
-      considered.smallest = error.smallest_feasible();
+    if (const auto considered = consider(strategy, workload, options.rates)) {
+      made.considered.push_back(*considered);
     }
   }
   const Considered* best = nullptr;

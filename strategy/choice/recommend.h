@@ -36,7 +36,9 @@ struct Recommendation {
 /// The strategy by which a workload takes least time within the memory there is, by estimates. It
 /// has that memory for its budget. What is considered: all threads within a program, one of them
 /// and, where the batch may be cut and gradients are wanted, a replica on each; the whole batch
-/// and, there too, micro-batches; the precisions allowed. What is computed again within the budget
+/// and, there too, micro-batches; with twice as many of these as stages, pipelines of two stages
+/// and of one on each thread, at most 16, where the model does not look at values; the precisions
+/// allowed. What is computed again within the budget
 /// is each one's planner's business. Of strategies within a hundredth of the fastest it is the
 /// simplest: the first in this order. Throws `BudgetError`, naming the smallest that would do,
 /// where none fits, `ArgumentError` for numbers out of range, and what the model throws.

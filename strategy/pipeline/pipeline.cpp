@@ -69,8 +69,11 @@ double seconds_of(const PipelinePlan& plan, const PipelineOrder& order, int thre
   while (!ready.empty()) {
     const std::uint32_t t = ready.back();
     ready.pop_back();
-    const Report::Stage& stage = plan.stages[static_cast<std::size_t>(tasks[t].stage)];
-    const double alone = tasks[t].what.backward ? stage.backward_seconds : stage.forward_seconds;
+    const std::vector<PlacedPiece>& pieces = plan.programs[0];
+    const auto forward = static_cast<std::size_t>(tasks[t].stage);
+    const PlacedPiece& placed =
+        pieces[tasks[t].what.backward ? pieces.size() - 1 - forward : forward];
+    const double alone = placed.program != nullptr ? placed.program->seconds() : 0;
     const double end = start[t] + alone / threads_of_stage;
     all += alone;
     longest = std::max(longest, end);

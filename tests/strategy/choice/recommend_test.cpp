@@ -89,6 +89,71 @@ TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed a
   CHECK_THROWS_WITH(recommend(workload, within(1_MiB)), Contains("[mean]"));  // the model's own
 }
 
+/// Layers that are too small to be shared among threads.
+SmallModel narrow() {
+  constexpr std::int64_t width = 64;
+  std::vector<Tensor> layers;
+  for (std::uint64_t k = 0; k < 24; ++k) {
+    layers.push_back(Tensor::normal({width, width}, k, 0, 0.1));
+  }
+  return {"narrow",
+          layers,
+          {Tensor::uniform({64, width}, 30, -1, 1)},
+          [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+            Var y = batch[0];
+            for (const Var& layer : p) y = tanh(matmul(y, layer));
+            return mean(y * y);
+          }};
+}
+
+std::vector<Considered> pipelines(const Recommendation& found) {
+  std::vector<Considered> list = found.considered;
+  std::erase_if(list, [](const Considered& each) {
+    return each.strategy.parallelism != ParallelMode::pipeline;
+  });
+  return list;
+}
+
+TEST_CASE_METHOD(TwoThreads, "recommend: pipelines where examples and threads are enough") {
+  const SmallModel model = narrow();
+  Workload workload = workload_of(model);
+  // Small micro-batches are as good as large ones.
+  RecommendOptions options = within(1_GiB);
+  options.rates.machine = {.bytes_per_second = 1e13, .seconds_per_node = 1e-9};
+  const std::vector<Considered> found = pipelines(recommend(workload, options));
+  REQUIRE(found.size() == 2);
+  for (const Considered& each : found) {
+    CHECK(each.strategy.stages == 2);
+    CHECK((each.strategy.accumulation == 4 || each.strategy.accumulation == 8));
+  }
+  // Two replicas have gradients of their own.
+  options.memory = found[0].estimate->peak * 11 / 10;
+  const Recommendation chosen = recommend(workload, options);
+  CHECK(chosen.strategy.parallelism == ParallelMode::pipeline);
+  check_runs(model, chosen, options.memory);
+
+  workload.may_be_cut = false;
+  CHECK(pipelines(recommend(workload, options)).empty());
+  workload.may_be_cut = true;
+  options.threads = 1;
+  CHECK(pipelines(recommend(workload, options)).empty());
+  options.threads = 2;
+  options.most_micro_batches = 3;
+  CHECK(pipelines(recommend(workload, options)).empty());
+  options.most_micro_batches = 64;
+  CHECK_FALSE(pipelines(recommend(workload, options)).empty());
+  workload.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    const Var loss = model.loss(tape, p, batch);
+    return loss.value().item() < 0 ? -loss : loss;
+  };
+  CHECK(pipelines(recommend(workload, options)).empty());
+  workload.model = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    return mean(batch[0] + sum(p[0]));
+  };
+  workload.parameters.resize(1);
+  CHECK_NOTHROW(recommend(workload, options));
+}
+
 TEST_CASE_METHOD(TwoThreads, "recommend: values, precisions and threads") {
   const SmallModel model = small_transformer();
   const Recommendation values = recommend(workload_of(model, false), within(1_GiB));
