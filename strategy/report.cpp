@@ -125,6 +125,13 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
                   << (stage.computes_again ? ", runs forward again" : "") << '\n';
   }
   if (!report.stages.empty()) line("stages idle") << 100 * report.idle() << " % of the time\n";
+  for (std::size_t d = 0; d < report.devices.size(); ++d) {
+    const Report::Device& device = report.devices[d];
+    line("device") << d << ", " << bytes(device.incoming) << " come in, peak predicted "
+                   << bytes(device.predicted_peak) << ", measured " << bytes(device.measured_peak)
+                   << ", budget " << bytes(device.budget)
+                   << (device.computes_again ? ", runs forward again" : "") << '\n';
+  }
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
                << report.kernel_level << "), ";
   if (!report.steps.empty()) stream << "in kernels " << 1e3 * report.kernel_seconds << " ms, ";

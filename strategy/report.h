@@ -108,6 +108,29 @@ struct Report {
   /// 0 of a run without stages.
   double idle() const;
 
+  /// A device of a model-parallel run; none of a run without.
+  struct Device {
+    double seconds = 0;  ///< of its work on one thread, by the machine that planners go by
+    Bytes incoming = 0;  ///< that come from other devices
+    int numa_node = -1;  ///< that its threads and its memory are on; −1 on a machine with one
+    bool computes_again = false;  ///< its forward part, for adjoints that wait for other devices
+    Bytes budget = unlimited;
+    Bytes predicted_peak = 0;
+    Bytes measured_peak = 0;
+  };
+  std::vector<Device> devices;
+
+  /// A piece of the program that ran on a device, or what it made brought to another one.
+  struct DeviceTask {
+    int device = 0;          ///< of a transfer, that it goes to
+    int sender = -1;         ///< of a transfer
+    Bytes bytes = 0;         ///< of a transfer
+    std::int64_t start = 0;  ///< in nanoseconds since the run began
+    std::int64_t end = 0;
+  };
+  /// In an order in which none waited for one behind it.
+  std::vector<DeviceTask> device_tasks;
+
   /// Time by operation, longest first.
   struct OperationTime {
     std::string operation;
@@ -122,14 +145,14 @@ struct Report {
   std::vector<OperationTime> by_operation() const;
 
   // These throw `ArgumentError` when the run was not profiled, the trace only where there are no
-  // stages either.
+  // stages and devices either.
 
   /// Live bytes over time: x in milliseconds, y in MiB.
   Chart::Curve live_bytes_curve() const;
   /// Draws live bytes over time with budget and predicted peak. Throws `FileError`.
   void write_svg(const std::string& path) const;
-  /// Writes the steps, and what stages did, as a Chrome trace (chrome://tracing, Perfetto): a row
-  /// for each thread or, of a pipeline, for each stage. Throws `FileError`.
+  /// Writes the steps, and what stages or devices did, as a Chrome trace (chrome://tracing,
+  /// Perfetto): a row for each thread, stage or device. Throws `FileError`.
   void write_chrome_trace(const std::string& path) const;
 };
 

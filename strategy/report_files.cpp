@@ -44,25 +44,42 @@ void Report::write_svg(const std::string& path) const {
 }
 
 void Report::write_chrome_trace(const std::string& path) const {
-  if (timeline.empty()) require_steps(*this);
+  if (timeline.empty() && device_tasks.empty()) require_steps(*this);
   nlohmann::json events = nlohmann::json::array();
-  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
-    events.push_back({{"name", "thread_name"},
-                      {"ph", "M"},
-                      {"pid", 0},
-                      {"tid", stage},
-                      {"args", {{"name", "stage " + std::to_string(stage)}}}});
-  }
-  for (const StageTask& task : timeline) {
-    const std::string what = task.backward ? "backward" : "forward";
-    events.push_back({{"name", what + " " + std::to_string(task.micro_batch)},
-                      {"cat", what},
+  const auto add_rows = [&](const std::string& what, std::size_t count) {
+    for (std::size_t row = 0; row < count; ++row) {
+      events.push_back({{"name", "thread_name"},
+                        {"ph", "M"},
+                        {"pid", 0},
+                        {"tid", row},
+                        {"args", {{"name", what + " " + std::to_string(row)}}}});
+    }
+  };
+  const auto add = [&](const std::string& name, const std::string& kind, int row, const auto& task,
+                       nlohmann::json args) {
+    events.push_back({{"name", name},
+                      {"cat", kind},
                       {"ph", "X"},
                       {"ts", static_cast<double>(task.start) * 1e-3},
                       {"dur", static_cast<double>(task.end - task.start) * 1e-3},
                       {"pid", 0},
-                      {"tid", task.stage},
-                      {"args", {{"micro_batch", task.micro_batch}}}});
+                      {"tid", row},
+                      {"args", std::move(args)}});
+  };
+  add_rows("stage", stages.size());
+  for (const StageTask& task : timeline) {
+    const std::string what = task.backward ? "backward" : "forward";
+    add(what + " " + std::to_string(task.micro_batch), what, task.stage, task,
+        {{"micro_batch", task.micro_batch}});
+  }
+  add_rows("device", devices.size());
+  for (const DeviceTask& task : device_tasks) {
+    if (task.sender < 0) {
+      add("piece", "piece", task.device, task, nlohmann::json::object());
+    } else {
+      add("transfer from " + std::to_string(task.sender), "transfer", task.device, task,
+          {{"bytes", task.bytes}});
+    }
   }
   for (const Step& step : steps) {
     const double start = static_cast<double>(step.event.start) * 1e-3;

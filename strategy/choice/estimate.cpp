@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategy/choice/dry_run.h"
+#include "strategy/devices/model_parallel.h"
 #include "strategy/forms.h"
 #include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
@@ -32,29 +33,58 @@ double seconds_of_sums(const BatchCut& cut, const Rates& rates) {
   return 3 * static_cast<double>(cut.sums) / rates.machine.bytes_per_second * cut.parts();
 }
 
-/// Stages are planned by the machine that planners go by; how much longer work takes by the rates
-/// given is found on a micro-batch in one piece.
+/// By how much a micro-batch in one piece takes longer by the rates given than by the machine that
+/// planners go by.
+double by_rates(const ExecutionStrategy& strategy, const Workload& workload, const Rates& rates) {
+  ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
+  alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
+  const BatchCut cut =
+      cut_batch(alone, workload.parameters, workload.batch, strategy.accumulation, 1);
+  return forecast_part(alone, cut, workload, rates).seconds /
+         forecast_part(alone, cut, workload, {.machine = {}}).seconds;
+}
+
+/// Stages are planned by the machine that planners go by.
 Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& workload,
                            const Rates& rates) {
   Pipeline pipeline(strategy, LossReduction::mean);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();
   const auto scale = [&](const Var& loss) { return is_scaled ? LossScaler().scale(loss) : loss; };
-  const PipelineForecast forecast = pipeline.forecast(workload.model, workload.parameters,
-                                                      workload.batch, scale, workload.training);
-  ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
-  alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
-  const BatchCut cut =
-      cut_batch(alone, workload.parameters, workload.batch, strategy.accumulation, 1);
-  const double by_rates = forecast_part(alone, cut, workload, rates).seconds;
-  const double by_default = forecast_part(alone, cut, workload, {.machine = {}}).seconds;
+  const PiecesForecast forecast = pipeline.forecast(workload.model, workload.parameters,
+                                                    workload.batch, scale, workload.training);
+  const BatchCut cut = cut_batch({}, workload.parameters, workload.batch, strategy.accumulation, 1);
   return {
       .peak = forecast.peak,
       .keep_all_peak = forecast.keep_all_peak,
-      .seconds = forecast.seconds * by_rates / by_default +
+      .seconds = forecast.seconds * by_rates(strategy, workload, rates) +
                  seconds_of_sums(cut, rates) / std::min(strategy.stages, strategy.thread_count()),
       .compute_overhead = forecast.compute_overhead,
       .micro_batches = strategy.accumulation};
+}
+
+/// So are devices.
+Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
+                          const Rates& rates) {
+  const int parts = workload.training ? strategy.accumulation : 1;
+  const BatchCut cut =
+      cut_batch(strategy, workload.parameters, workload.batch, parts, strategy.thread_count());
+  const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
+  ModelParallel devices(strategy);
+  Tape tape(devices.evaluator());
+  Var outcome = record_model(workload.model, tape, workload.parameters, part);
+  if (parts > 1) require_all_given(tape, workload.parameters);
+  const bool is_scaled =
+      workload.training && strategy.precision && strategy.precision->needs_scaling();
+  if (is_scaled) outcome = LossScaler().scale(outcome);
+  const PiecesForecast forecast = devices.forecast(outcome, workload.training);
+  const Bytes sums = workload.training ? cut.sums : 0;
+  return {.peak = forecast.peak + sums,
+          .keep_all_peak = forecast.keep_all_peak + sums,
+          .seconds = forecast.seconds * parts * by_rates(strategy, workload, rates) +
+                     seconds_of_sums(cut, rates),
+          .compute_overhead = forecast.compute_overhead,
+          .micro_batches = parts};
 }
 
 }  // namespace
@@ -68,6 +98,9 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   }
   if (strategy.parallelism == ParallelMode::pipeline) {
     return estimate_pipeline(strategy, workload, rates);
+  }
+  if (strategy.parallelism == ParallelMode::model_parallel) {
+    return estimate_devices(strategy, workload, rates);
   }
   const int threads = strategy.thread_count();
   const BatchCut cut = cut_batch(strategy, workload.parameters, workload.batch,
@@ -93,7 +126,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
 
 Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const Rates& rates) {
   require_valid(strategy);
-  if (strategy.parallelism == ParallelMode::pipeline || strategy.precision ||
+  if (strategy.parallelism == ParallelMode::pipeline ||
+      strategy.parallelism == ParallelMode::model_parallel || strategy.precision ||
       strategy.accumulation > 1 || strategy.replicas() > 1) {
     throw ArgumentError(
         "[estimate] a graph has its precision and its batch; ask of a workload what a strategy "

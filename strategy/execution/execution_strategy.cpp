@@ -23,8 +23,8 @@ std::string_view name_of(GradientMode mode) {
 }
 
 std::string_view name_of(ParallelMode mode) {
-  static constexpr std::array<std::string_view, 4> names{"none", "automatic", "data_parallel",
-                                                         "pipeline"};
+  static constexpr std::array<std::string_view, 5> names{"none", "automatic", "data_parallel",
+                                                         "pipeline", "model_parallel"};
   return names[static_cast<std::size_t>(mode)];
 }
 
@@ -127,6 +127,38 @@ void require_pipeline(const ExecutionStrategy& s) {
   }
 }
 
+void require_devices(const ExecutionStrategy& s) {
+  if (s.parallelism != ParallelMode::model_parallel) {
+    if (s.devices.empty()) return;
+    refuse("devices need parallelism = model_parallel, not " + std::string(name_of(s.parallelism)));
+  }
+  constexpr std::size_t most_devices = 64;
+  if (s.devices.empty() || s.devices.size() > most_devices) {
+    refuse("parallelism = model_parallel has " + std::to_string(s.devices.size()) +
+           " devices; give 1 to " + std::to_string(most_devices));
+  }
+  for (std::size_t d = 0; d < s.devices.size(); ++d) {
+    const std::string name = "devices[" + std::to_string(d) + "]";
+    if (s.devices[d].memory_budget < 0) {
+      refuse(name + ".memory_budget is " + std::to_string(s.devices[d].memory_budget) +
+             "; give bytes, or leave it out");
+    }
+    if (std::ranges::any_of(s.devices[d].scopes, &std::string::empty)) {
+      refuse(name + " has a scope without a name; leave it out");
+    }
+  }
+  if (s.mode != ExecutionMode::lazy) {
+    refuse("nodes are placed on devices when all is recorded; it needs mode = lazy, not " +
+           std::string(name_of(s.mode)));
+  }
+  if (s.memory != MemoryHandling::minimal_peak) {
+    refuse(
+        "devices compute in memory that is laid out with their plans; it needs memory = "
+        "minimal_peak, not " +
+        std::string(name_of(s.memory)));
+  }
+}
+
 void require_modes(const ExecutionStrategy& s) {
   if (s.gradient == GradientMode::none && s.accumulation > 1 &&
       s.parallelism != ParallelMode::pipeline) {
@@ -159,6 +191,7 @@ void require_valid(const ExecutionStrategy& strategy) {
   require_checkpoints(strategy);
   require_precision(strategy);
   require_pipeline(strategy);
+  require_devices(strategy);
   require_modes(strategy);
 }
 
@@ -214,6 +247,8 @@ std::string ExecutionStrategy::summary() const {
     add(workers > 0 ? std::to_string(workers) + " replicas" : "a replica on each thread");
   if (parallelism == ParallelMode::pipeline)
     add("a pipeline of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
+  if (parallelism == ParallelMode::model_parallel)
+    add("on " + std::to_string(devices.size()) + (devices.size() == 1 ? " device" : " devices"));
   if (threads > 0) add(std::to_string(threads) + " threads");
   if (!fusion) add("no fusion");
   if (profiling) add("profiled");

@@ -29,15 +29,28 @@ enum class GradientMode : std::uint8_t {
 
 /// What runs at once.
 enum class ParallelMode : std::uint8_t {
-  none,           ///< nothing: one thread
-  automatic,      ///< parts of large operations, and operations that do not wait for each other
-  data_parallel,  ///< shards of the batch, each in a replica of the program
-  pipeline,       ///< stages of the program, through which micro-batches flow
+  none,            ///< nothing: one thread
+  automatic,       ///< parts of large operations, and operations that do not wait for each other
+  data_parallel,   ///< shards of the batch, each in a replica of the program
+  pipeline,        ///< stages of the program, through which micro-batches flow
+  model_parallel,  ///< parts of the program, each on a device of its own
 };
 
 std::string_view name_of(ExecutionMode mode);
 std::string_view name_of(GradientMode mode);
 std::string_view name_of(ParallelMode mode);
+
+/// A device of a model-parallel execution: an even share of the threads and memory of its own, on a
+/// NUMA node of its own where the machine has several.
+struct Device {
+  /// Most bytes that it may take, gradients that it makes among them.
+  Bytes memory_budget = unlimited;
+  /// Scopes whose nodes are placed on it, with their adjoints. Other nodes are placed such that it
+  /// takes little time, and little memory of any device.
+  std::vector<std::string> scopes = {};
+
+  bool operator==(const Device&) const = default;
+};
 
 /// Every choice of how a program is executed, none of what it computes: for `Execution`. A value;
 /// what it does not say is as in the default one. `require_valid` says which choices go together.
@@ -66,9 +79,10 @@ struct ExecutionStrategy {
   Bytes memory_budget = unlimited;
 
   ParallelMode parallelism = ParallelMode::automatic;
-  int workers = 0;  ///< replicas of a data-parallel mode; 0 is one per thread
-  int stages = 0;   ///< of a pipeline
-  int threads = 0;  ///< of all that runs at once; 0 is one per core
+  int workers = 0;                   ///< replicas of a data-parallel mode; 0 is one per thread
+  int stages = 0;                    ///< of a pipeline
+  std::vector<Device> devices = {};  ///< of a model-parallel mode
+  int threads = 0;                   ///< of all that runs at once; 0 is one per core
 
   bool fusion = true;
   bool profiling = false;

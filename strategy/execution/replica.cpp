@@ -42,8 +42,12 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
                  std::shared_ptr<Engine> engine)
     : options_(std::move(options)),
       has_fraction_(strategy.checkpoint_fraction.has_value()),
-      computes_while_recording_(strategy.mode != ExecutionMode::lazy),
-      evaluator_(evaluator_for(strategy, options_, std::move(engine))) {
+      computes_while_recording_(strategy.mode != ExecutionMode::lazy) {
+  if (strategy.parallelism == ParallelMode::model_parallel) {
+    devices_ = std::make_unique<ModelParallel>(strategy);
+  }
+  evaluator_ =
+      devices_ ? devices_->evaluator() : evaluator_for(strategy, options_, std::move(engine));
   evaluator_->engine().set_free_memory([count] { return free_memory() / count; });
 }
 
@@ -107,6 +111,11 @@ auto Replica::within_least(const Var& loss, Run run) {
 }
 
 Gradients Replica::differentiate(const Var& loss) {
+  if (devices_) {
+    Gradients gradients = devices_->gradients(loss);
+    note(gradients.report());
+    return gradients;
+  }
   Gradients gradients =
       within_least(loss, [&](const RunOptions& options) { return backward(loss, options); });
   drop_all(loss);
@@ -124,6 +133,12 @@ Forecast Replica::forecast(const Var& loss, const Rates& rates) {
 }
 
 Tensor Replica::evaluate(const Var& value) {
+  if (devices_) {
+    Report report;
+    Tensor made = devices_->value(value, report);
+    note(std::move(report));
+    return made;
+  }
   Report report = palimpsest::evaluate({&value, 1}, options_for_values());
   Tensor tensor = value.value();
   drop_all(value);

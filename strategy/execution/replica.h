@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "strategy/backward.h"
+#include "strategy/devices/model_parallel.h"
 #include "strategy/evaluators.h"
 #include "strategy/execution/execution_strategy.h"
 
@@ -61,6 +62,7 @@ class Replica {
   RunOptions options_;
   bool has_fraction_;
   bool computes_while_recording_;
+  std::unique_ptr<ModelParallel> devices_;  // null without
   std::shared_ptr<EngineEvaluator> evaluator_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::unique_ptr<Tape> for_values_;

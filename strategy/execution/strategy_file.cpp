@@ -39,6 +39,32 @@ Precision read_precision(const JsonValue& value) {
   return precision;
 }
 
+std::vector<Device> read_devices(const JsonValue& value) {
+  static constexpr const char* keys[] = {"memory_budget", "scopes"};
+  std::vector<Device> devices;
+  for (std::size_t d = 0; d < value.size(); ++d) {
+    const JsonValue each = value[d];
+    each.require_members(keys);
+    Device& device = devices.emplace_back();
+    if (each.has("memory_budget")) device.memory_budget = each.at("memory_budget").natural();
+    if (!each.has("scopes")) continue;
+    const JsonValue scopes = each.at("scopes");
+    for (std::size_t i = 0; i < scopes.size(); ++i) device.scopes.push_back(scopes[i].text());
+  }
+  return devices;
+}
+
+Json json_of(std::span<const Device> devices) {
+  Json list = Json::array();
+  for (const Device& device : devices) {
+    Json json = Json::object();
+    if (device.memory_budget != unlimited) json["memory_budget"] = device.memory_budget;
+    if (!device.scopes.empty()) json["scopes"] = device.scopes;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 }  // namespace
 
 ExecutionStrategy read_strategy(const std::string& path) {
@@ -46,7 +72,7 @@ ExecutionStrategy read_strategy(const std::string& path) {
       path, "read_strategy", format,
       {"mode", "stage", "precision", "gradient", "checkpoint_interval", "checkpoint_fraction",
        "checkpoint_planner", "accumulation", "memory", "memory_budget", "parallelism", "workers",
-       "stages", "threads", "fusion", "profiling", "anomaly"});
+       "stages", "devices", "threads", "fusion", "profiling", "anomaly"});
   const JsonValue root = file.root();
   ExecutionStrategy read;
   const auto given = [&](const char* key, auto set) {
@@ -74,10 +100,11 @@ ExecutionStrategy read_strategy(const std::string& path) {
   given("memory_budget", [&](const JsonValue& value) { read.memory_budget = value.natural(); });
   given("parallelism", [&](const JsonValue& value) {
     using enum ParallelMode;
-    read.parallelism = value.word({none, automatic, data_parallel, pipeline});
+    read.parallelism = value.word({none, automatic, data_parallel, pipeline, model_parallel});
   });
   given("workers", [&](const JsonValue& value) { read.workers = natural<int>(value); });
   given("stages", [&](const JsonValue& value) { read.stages = natural<int>(value); });
+  given("devices", [&](const JsonValue& value) { read.devices = read_devices(value); });
   given("threads", [&](const JsonValue& value) { read.threads = natural<int>(value); });
   given("fusion", [&](const JsonValue& value) { read.fusion = value.boolean(); });
   given("profiling", [&](const JsonValue& value) { read.profiling = value.boolean(); });
@@ -115,6 +142,7 @@ void write_strategy(const ExecutionStrategy& strategy, const std::string& path) 
   set("parallelism", name_of(strategy.parallelism), name_of(usual.parallelism));
   set("workers", strategy.workers, usual.workers);
   set("stages", strategy.stages, usual.stages);
+  if (!strategy.devices.empty()) json["devices"] = json_of(strategy.devices);
   set("threads", strategy.threads, usual.threads);
   set("fusion", strategy.fusion, usual.fusion);
   set("profiling", strategy.profiling, usual.profiling);

@@ -19,8 +19,19 @@ Elements::Elements(const RecordedProgram& program)
     : program_(program),
       graph_(graph_of(program.tape, targets_of(program), 1, program.backward_begins)),
       needed_(graph_.needed_nodes()) {
+  const Tape& tape = program.tape;
+  std::vector<NodeId> one_with(tape.node_count());  // by node, the last that is one element with it
   for (const NodeId node : needed_) {
-    if (node < program.backward_begins && !is_free(program.tape, node)) nodes_.push_back(node);
+    if (node >= program.backward_begins || !reads_states(tape, node)) continue;
+    for (const ValueId input : tape.inputs(node)) {
+      if (tape.operation(tape.producer(input)).has_room) one_with[tape.producer(input)] = node;
+    }
+  }
+  NodeId last = 0;
+  for (const NodeId node : needed_) {
+    if (node >= program.backward_begins || is_free(tape, node)) continue;
+    if (node > last || nodes_.empty()) nodes_.push_back(node);
+    last = std::max(last, one_with[node]);
   }
 }
 
@@ -40,18 +51,23 @@ std::vector<double> Elements::seconds() const {
 std::vector<Bytes> Elements::crossing() const {
   const Tape& tape = program_.tape;
   std::vector<std::size_t> read(tape.value_count());  // by storage: the last element
-  for (std::size_t i = 0; i < size(); ++i) {
-    for (const ValueId input : tape.inputs(nodes_[i])) read[graph_.storage(input)] = i;
-  }
+  const auto for_nodes = [&](auto f) {
+    for (const NodeId node : needed_) {
+      if (node < program_.backward_begins && !is_free(tape, node)) f(node, of(node));
+    }
+  };
+  for_nodes([&](NodeId node, std::size_t element) {
+    for (const ValueId input : tape.inputs(node)) read[graph_.storage(input)] = element;
+  });
   std::vector<Bytes> changes(size() + 1);
-  for (std::size_t i = 0; i < size(); ++i) {
-    const ValueId first = tape.first_output(nodes_[i]);
-    for (ValueId value = first; value < first + tape.output_count(nodes_[i]); ++value) {
-      if (read[value] <= i) continue;
-      changes[i + 1] += graph_.bytes(value);
+  for_nodes([&](NodeId node, std::size_t element) {
+    const ValueId first = tape.first_output(node);
+    for (ValueId value = first; value < first + tape.output_count(node); ++value) {
+      if (read[value] <= element) continue;
+      changes[element + 1] += graph_.bytes(value);
       changes[read[value] + 1] -= graph_.bytes(value);
     }
-  }
+  });
   std::vector<Bytes> crossing;
   Bytes bytes = 0;
   for (std::size_t i = 0; i < size(); ++i) {

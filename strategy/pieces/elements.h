@@ -9,7 +9,9 @@
 namespace palimpsest {
 
 /// What a program can be cut between: the nodes of its forward part that take time or memory and
-/// are needed, in order, each with the adjoints that go with it. Numbered from 0.
+/// are needed, in order, each with the adjoints that go with it. A loop that the forward part
+/// itself differentiates is one with all up to the last node that reads its states. Numbered from
+/// 0.
 class Elements {
  public:
   /// Of a program that outlives this.
@@ -20,7 +22,7 @@ class Elements {
   /// Nodes of both parts that are needed, free ones too, in order.
   std::span<const NodeId> needed() const { return needed_; }
   std::size_t size() const { return nodes_.size(); }
-  /// Of the forward part.
+  /// The first node of the forward part that belongs to it.
   NodeId node(std::size_t element) const { return nodes_[element]; }
   /// That a needed node goes with: the last one that is no later than its home. 0 where there is
   /// none.

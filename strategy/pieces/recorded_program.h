@@ -33,8 +33,8 @@ bool is_recorded_again(const RecordedProgram& program, const Var& outcome);
 /// wherever it is read.
 bool is_free(const Tape& tape, NodeId node);
 
-/// True for an adjoint that reads the states of a loop, which lie in memory that nobody else knows
-/// of: what makes them runs in the same piece.
+/// True for an adjoint that reads the states of a loop, which lie in memory that no other piece
+/// knows of: the loop runs in the same one.
 bool reads_states(const Tape& tape, NodeId node);
 
 }  // namespace palimpsest

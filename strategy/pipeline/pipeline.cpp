@@ -7,31 +7,12 @@
 #include "strategy/execution/record_model.h"
 #include "strategy/gradient_sums.h"
 #include "strategy/parameters.h"
-#include "strategy/precision/precision.h"
-#include "strategy/present.h"
+#include "strategy/pieces/pieces_evaluator.h"
 #include "strategy/report_of.h"
 #include "strategy/stopwatch.h"
 
 namespace palimpsest {
 namespace {
-
-std::shared_ptr<EngineEvaluator> evaluator_for(const ExecutionStrategy& strategy) {
-  RunOptions options = strategy.run_options();
-  options.planner = nullptr;  // which is for gradients
-  std::shared_ptr<Evaluator> evaluator = lazy(std::move(options));
-  if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
-  return std::static_pointer_cast<EngineEvaluator>(evaluator);
-}
-
-void require_nothing_computed(const Tape& tape) {
-  std::vector<ValueId> present;
-  append_present(tape, present);
-  if (present.empty()) return;
-  throw ArgumentError("[pipeline] the model looks at the value of " +
-                      tape.describe(tape.producer(present[0])) +
-                      " while it records; a pipeline has stages only when all is recorded: leave "
-                      "it out, or choose another parallelism");
-}
 
 /// What sums of gradients are divided by, and what a micro-batch's are multiplied by, as
 /// `GradientAccumulator` does for parts of a batch.
@@ -96,7 +77,7 @@ Pipeline::Pipeline(const ExecutionStrategy& strategy, LossReduction reduction)
       reduction_(reduction),
       threads_(strategy.thread_count()),
       threads_of_stage_(std::max(1, threads_ / strategy.stages)),
-      evaluator_(evaluator_for(strategy)),
+      evaluator_(evaluator_for_pieces(strategy)),
       runner_(strategy.stages, threads_, threads_of_stage_) {}
 
 Tape& Pipeline::cleared(Flow& flow, int part) const {
@@ -124,9 +105,9 @@ void Pipeline::record(Flow& flow, const ModelFunction& model, std::span<const Te
     const Var made = record_model(model, tape, parameters, tensors);
     if (parts > 1 && with_gradients) require_all_given(tape, parameters);
     const Var outcome = scale(made);
-    require_nothing_computed(tape);
+    require_nothing_computed(tape, "pipeline");
     const Var computed = evaluator_->computed_for(tape, {&outcome, 1})[0];
-    require_nothing_computed(computed.tape());
+    require_nothing_computed(computed.tape(), "pipeline");
     flow.outcomes.push_back(computed);
   }
 }
@@ -195,9 +176,9 @@ Pipeline::Flow& Pipeline::prepare(const ModelFunction& model, std::span<const Te
   return flow;
 }
 
-PipelineForecast Pipeline::forecast(const ModelFunction& model, std::span<const Tensor> parameters,
-                                    std::span<const Tensor> batch, const Scale& scale,
-                                    bool with_gradients) {
+PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Tensor> parameters,
+                                  std::span<const Tensor> batch, const Scale& scale,
+                                  bool with_gradients) {
   const Flow& flow = prepare(model, parameters, batch, scale, with_gradients);
   const PipelinePlan& plan = *flow.plan;
   return {plan.predicted_peak, std::max(plan.keep_all_peak, plan.predicted_peak),

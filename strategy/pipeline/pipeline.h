@@ -5,17 +5,10 @@
 #include <vector>
 
 #include "strategy/execution/execution.h"
+#include "strategy/pieces/pieces_forecast.h"
 #include "strategy/pipeline/pipeline_runner.h"
 
 namespace palimpsest {
-
-/// What a step of a pipeline would take.
-struct PipelineForecast {
-  Bytes peak = 0;  ///< as its report will predict it
-  Bytes keep_all_peak = 0;
-  double seconds = 0;           ///< by the machine that planners go by
-  double compute_overhead = 0;  ///< as `Plan::compute_overhead`
-};
 
 /// Runs a model in stages, through which micro-batches flow, as `Execution` does with
 /// `ParallelMode::pipeline`. Every micro-batch is recorded before any is computed; what was
@@ -34,8 +27,8 @@ class Pipeline {
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch, Report& report);
   /// What `gradients`, or `value`, would take, without computing anything. Throws the same.
-  PipelineForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
-                            std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
+  PiecesForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
+                          std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
 
  private:
   /// Gradients, or values, of micro-batches: what is used again when they are recorded again.

@@ -109,4 +109,32 @@ inline SmallModel heat() {
           }};
 }
 
+/// A model whose hidden values are dropped at random.
+inline SmallModel with_dropout() {
+  SmallModel model = perceptron();
+  model.name = "dropout";
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    const Var y = dropout(tanh(matmul(batch[0], p[0]) + p[1]), 0.4);
+    const Var error = dropout(matmul(y, p[2]), 0.2) - batch[1];
+    return mean(error * error);
+  };
+  return model;
+}
+
+/// A matrix of few rows that every step multiplies by, whose products are added up together, and a
+/// state that is read slice by slice.
+inline SmallModel recurrent() {
+  return {"recurrent",
+          {Tensor::normal({24, 24}, 1, 0, 0.2), Tensor::normal({24, 24}, 2, 0, 0.2)},
+          {Tensor::uniform({6, 5, 24}, 3, -1, 1)},
+          [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+            const Var sequence = tanh(batch[0] * 2.0);
+            Var state = select(sequence, 1, 0);
+            for (int t = 1; t < 5; ++t) {
+              state = tanh(matmul(state, p[0]) + matmul(select(sequence, 1, t), p[1]));
+            }
+            return mean(state * state);
+          }};
+}
+
 }  // namespace palimpsest

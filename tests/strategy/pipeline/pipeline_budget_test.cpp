@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "tests/strategy/pipeline/runs.h"
+#include "tests/strategy/execution/runs.h"
 
 namespace palimpsest {
 namespace {

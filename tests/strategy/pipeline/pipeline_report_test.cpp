@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "autodiff/files.h"
-#include "tests/strategy/pipeline/runs.h"
+#include "tests/strategy/execution/runs.h"
 #include "tests/temporary_file.h"
 
 namespace palimpsest {

@@ -1,0 +1,145 @@
+#include <oneapi/tbb/global_control.h>
+
+#include <atomic>
+
+#include "tests/strategy/devices/devices.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct SomeThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
+};
+
+void check_peaks(const Report& report) {
+  CHECK(report.measured_peak <= report.predicted_peak);
+  Bytes predicted = 0;
+  for (const Report::Device& device : report.devices) {
+    CHECK(device.measured_peak <= device.predicted_peak);
+    CHECK(device.predicted_peak <= device.budget);
+    predicted += device.predicted_peak;
+  }
+  CHECK(predicted == report.predicted_peak);
+}
+
+/// Of one device, when the others may take what they like.
+Bytes smallest_of(const SmallModel& model, ExecutionStrategy strategy, std::size_t device) {
+  strategy.devices[device].memory_budget = 1;
+  try {
+    run(model, strategy, 1);
+  } catch (const BudgetError& error) {
+    CHECK(error.budget() == 1);
+    CHECK_THAT(error.what(),
+               Contains("[devices] device " + std::to_string(device) + " needs a budget of"));
+    return error.smallest_feasible();
+  }
+  FAIL("a byte is enough");
+  return 0;
+}
+
+TEST_CASE_METHOD(SomeThreads, "device budgets: every one from the smallest to none is kept") {
+  const SmallModel model = two_towers(32, 4);
+  const Found expected = run(model, {});
+  const ExecutionStrategy without =
+      on_devices({{.scopes = {"left", "together"}}, {.scopes = {"right"}}});
+  const Report whole = run(model, without).report;
+  check_peaks(whole);
+  for (const std::size_t device : {0, 1}) {
+    const Bytes smallest = smallest_of(model, without, device);
+    const Bytes most = whole.devices[device].predicted_peak;
+    CHECK(smallest < most);
+    double last_overhead = 1e9;
+    for (int step = 0; step <= 4; ++step) {
+      ExecutionStrategy strategy = without;
+      strategy.devices[device].memory_budget = smallest + (most - smallest) * step / 4;
+      CAPTURE(device, step, strategy.devices[device].memory_budget);
+      const Found found = run(model, strategy);
+      CHECK(have_same_bits(found, expected));
+      check_peaks(found.report);
+      CHECK(found.report.compute_overhead <= last_overhead + 1e-9);
+      last_overhead = found.report.compute_overhead;
+      // The other device does as without.
+      CHECK(found.report.devices[1 - device].predicted_peak ==
+            whole.devices[1 - device].predicted_peak);
+    }
+    CHECK(last_overhead < 1e-9);
+    ExecutionStrategy less = without;
+    less.devices[device].memory_budget = smallest - 1;
+    CHECK_THROWS_AS(run(model, less), BudgetError);
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "device budgets: one for all is shared") {
+  for (const SmallModel& model : {two_towers(), small_transformer(), heat()}) {
+    const Found expected = run(model, {});
+    ExecutionStrategy strategy = on_devices({{}, {}, {}});
+    const Report whole = run(model, strategy).report;
+    Bytes smallest = 0;
+    strategy.memory_budget = 1;
+    try {
+      run(model, strategy);
+      FAIL("a byte is enough");
+    } catch (const BudgetError& error) {
+      CHECK_THAT(error.what(), Contains("3 devices need a budget of"));
+      smallest = error.smallest_feasible();
+    }
+    for (int step = 0; step <= 3; ++step) {
+      strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / 3;
+      CAPTURE(model.name, step);
+      const Found found = run(model, strategy);
+      CHECK(have_same_bits(found, expected));
+      check_peaks(found.report);
+      CHECK(found.report.predicted_peak <= strategy.memory_budget);
+      CHECK(found.report.budget == strategy.memory_budget);
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "device budgets: sums of micro-batches are counted") {
+  const SmallModel model = two_towers();
+  ExecutionStrategy strategy = on_devices({{.scopes = {"left"}}, {.scopes = {"right"}}}, 3);
+  const Bytes smallest = smallest_of(model, strategy, 0);
+  Bytes sums = 0;
+  for (std::size_t k = 0; k < 3; ++k) sums += model.parameters[k].bytes();
+  CHECK(smallest > 2 * sums);
+  strategy.devices[0].memory_budget = smallest;
+  const Found found = run(model, strategy);
+  CHECK(have_same_bits(found, run(model, {.accumulation = 3})));
+  CHECK(found.report.devices[0].predicted_peak <= smallest);
+  CHECK(found.report.measured_peak <= found.report.predicted_peak);
+}
+
+TEST_CASE_METHOD(SomeThreads, "device budgets: what does not fit is refused before any work") {
+  std::atomic<int> calls = 0;
+  const CustomOperation counted({.name = "counted",
+                                 .forward =
+                                     [&](const CustomCall& call) {
+                                       ++calls;
+                                       std::copy_n(call.inputs[0].raw(), call.inputs[0].bytes(),
+                                                   call.outputs[0].raw());
+                                     },
+                                 .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); }});
+  SmallModel model = two_towers();
+  model.loss = [plain = model.loss, &counted](Tape& tape, std::span<const Var> p,
+                                              std::span<const Var> batch) {
+    return plain(tape, p, std::vector<Var>{counted({batch[0]}), batch[1]});
+  };
+  ExecutionStrategy strategy = on_devices({{.memory_budget = 100}, {.memory_budget = 100}});
+  CHECK_THROWS_AS(run(model, strategy), BudgetError);
+  CHECK(calls == 0);
+  strategy.devices[0].memory_budget = unlimited;
+  run(model, strategy);
+  CHECK(calls > 0);
+}
+
+TEST_CASE_METHOD(SomeThreads, "device budgets: a device without room leaves the work to another") {
+  const SmallModel model = two_towers();
+  const Found found = run(model, on_devices({{.memory_budget = 4'000'000}, {.memory_budget = 0}}));
+  CHECK(have_same_bits(found, run(model, {})));
+  CHECK(found.report.devices[1].predicted_peak == 0);
+}
+
+}  // namespace
+}  // namespace palimpsest

@@ -1,0 +1,231 @@
+#include <oneapi/tbb/global_control.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "autodiff/files.h"
+#include "tests/strategy/devices/devices.h"
+#include "tests/strategy/execution/random_model.h"
+#include "tests/temporary_file.h"
+
+namespace palimpsest {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct SomeThreads {
+  tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
+};
+
+/// A loop over a state, between layers.
+SmallModel looping() {
+  return {"loop",
+          {Tensor::normal({8, 8}, 1, 0, 0.3), Tensor::normal({8, 8}, 2, 0, 0.3)},
+          {Tensor::uniform({6, 8}, 3, -1, 1)},
+          [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+            const Var start = tanh(matmul(batch[0], p[0]));
+            const Var end = scan(start, 7, [&](const Var& state, const StepNumber&) {
+              return tanh(matmul(state, p[1]));
+            });
+            return mean(matmul(end, p[0]) * start);
+          }};
+}
+
+std::vector<SmallModel> models() {
+  return {two_towers(), perceptron(), small_transformer(), heat(), with_dropout(),
+          recurrent(),  looping()};
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: the bits of one device, whatever is placed where") {
+  for (const SmallModel& model : models()) {
+    for (const int micro_batches : {1, 3}) {
+      const Found expected = run(model, {.accumulation = micro_batches}, 3);
+      for (std::size_t devices = 1; devices <= 4; ++devices) {
+        for (const int threads : {1, 2, 4}) {
+          CAPTURE(model.name, micro_batches, devices, threads);
+          ExecutionStrategy strategy = on_devices(std::vector<Device>(devices), micro_batches);
+          strategy.threads = threads;
+          const Found found = run(model, strategy, 3);
+          CHECK(have_same_bits(found, expected));
+          const Report& report = found.report;
+          CHECK(report.measured_peak <= report.predicted_peak);
+          CHECK(report.plan_reused == (model.name != "loop"));
+          CHECK(report.devices.size() == devices);
+          CHECK(report.micro_batches == micro_batches);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: every way of computing gradients has the same bits") {
+  for (const SmallModel& model : models()) {
+    const Found expected = run(model, {});
+    std::vector<ExecutionStrategy> strategies(6, on_devices({{}, {}}));
+    strategies[0].gradient = GradientMode::full;
+    for (std::size_t i = 1; i < 4; ++i) strategies[i].gradient = GradientMode::checkpointed;
+    strategies[1].checkpoint_interval = 2;
+    strategies[2].checkpoint_fraction = 0.3;
+    strategies[3].checkpoint_planner = "square_root";
+    strategies[4].fusion = false;
+    strategies[5].anomaly = true;
+    for (const ExecutionStrategy& strategy : strategies) {
+      CAPTURE(model.name, strategy.summary());
+      if (model.name == "loop" && strategy.gradient == GradientMode::full) continue;
+      const Found found = run(model, strategy);
+      CHECK(have_same_bits(found, expected));
+      CHECK(found.report.measured_peak <= found.report.predicted_peak);
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: sums, uneven micro-batches and half width as without") {
+  const SmallModel model = perceptron();
+  for (const int parts : {1, 4}) {  // of six examples
+    for (const LossReduction reduction : {LossReduction::mean, LossReduction::sum}) {
+      const ExecutionStrategy strategy = on_devices({{}, {}}, parts);
+      CHECK(have_same_bits(run(model, strategy, 2, reduction),
+                           run(model, {.accumulation = parts}, 2, reduction)));
+    }
+    for (const Precision& precision :
+         {Precision{PrecisionKind::full}, Precision{PrecisionKind::half, DType::bf16},
+          Precision{PrecisionKind::mixed, DType::bf16},
+          Precision{PrecisionKind::mixed, DType::f16}}) {
+      ExecutionStrategy strategy = on_devices({{}, {}}, parts);
+      strategy.precision = precision;
+      CAPTURE(strategy.summary());
+      const Found found = run(model, strategy);
+      CHECK(have_same_bits(found, run(model, {.precision = precision, .accumulation = parts})));
+      CHECK(found.report.precision == precision.summary());
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: values are those of one device") {
+  SmallModel model = two_towers();
+  model.loss = [plain = model.loss](Tape& tape, std::span<const Var> p,
+                                    std::span<const Var> batch) {
+    return matmul(batch[0], p[0]) * plain(tape, p, batch);
+  };
+  Execution plain;
+  Execution parallel(on_devices({{}, {}}));
+  for (int step = 0; step < 2; ++step) {
+    const Tensor expected = plain.value(model.loss, model.parameters, model.batch);
+    CHECK(same_bits(parallel.value(model.loss, model.parameters, model.batch), expected));
+    CHECK(parallel.report().plan_reused == (step == 1));
+    CHECK(parallel.report().measured_peak <= parallel.report().predicted_peak);
+  }
+}
+
+TEST_CASE("devices: random graphs have the same bits within any budget") {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 3);
+  CHECK(rc::check("any graph", [] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const SmallModel model = random_model(seed, *rc::gen::inRange(4, 20));
+    ExecutionStrategy strategy =
+        on_devices(std::vector<Device>(*rc::gen::inRange<std::size_t>(1, 4)));
+    strategy.threads = 2;
+    const Found expected = run(model, {}, 2, LossReduction::sum);
+    const Found found = run(model, strategy, 2, LossReduction::sum);
+    RC_ASSERT(have_same_bits(found, expected));
+    RC_ASSERT(found.report.measured_peak <= found.report.predicted_peak);
+    if (*rc::gen::inRange(0, 3) > 0) return;  // plans within budgets take long
+    strategy.memory_budget = found.report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
+    Found within;
+    try {
+      within = run(model, strategy, 2, LossReduction::sum);
+    } catch (const BudgetError& error) {
+      RC_ASSERT(error.smallest_feasible() > strategy.memory_budget);
+      strategy.memory_budget = error.smallest_feasible();
+      within = run(model, strategy, 2, LossReduction::sum);
+    }
+    RC_ASSERT(have_same_bits(within, expected));
+    RC_ASSERT(within.report.measured_peak <= within.report.predicted_peak);
+    RC_ASSERT(within.report.predicted_peak <= strategy.memory_budget);
+  }));
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: a loop that the model differentiates itself stays whole") {
+  const SmallModel penalty{"penalty",
+                           {Tensor::normal({8}, 1, 0, 0.5, DType::f64)},
+                           {Tensor::uniform({8}, 2, -1, 1, DType::f64)},
+                           [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+                             const Var x = tanh(p[0] * batch[0]);
+                             const Var end = scan(x, 9, [&](const Var& state, const StepNumber&) {
+                               return sin(state) + p[0] * state;
+                             });
+                             const Var slope = gradient(sum(end), x);
+                             return sum(slope * slope);
+                           }};
+  const Found expected = run(penalty, {});
+  for (std::size_t devices = 1; devices <= 4; ++devices) {
+    CHECK(have_same_bits(run(penalty, on_devices(std::vector<Device>(devices))), expected));
+    ExecutionStrategy piped{.parallelism = ParallelMode::pipeline,
+                            .stages = static_cast<int>(std::min<std::size_t>(devices, 3))};
+    CHECK(have_same_bits(run(penalty, piped), expected));
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: a model may not look at values while it records") {
+  SmallModel model = perceptron();
+  model.loss = [plain = model.loss](Tape& tape, std::span<const Var> p,
+                                    std::span<const Var> batch) {
+    const Var loss = plain(tape, p, batch);
+    return loss.value().item() > 0 ? loss * 2.0 : loss;
+  };
+  CHECK_THROWS_WITH(run(model, on_devices({{}, {}})),
+                    Contains("[devices]") && Contains("looks at the value"));
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and transfers") {
+  const TemporaryFile file;
+  ExecutionStrategy strategy = on_devices({{.scopes = {"left"}}, {.scopes = {"right"}}});
+  for (const bool profiling : {false, true}) {
+    strategy.profiling = profiling;
+    const Report report = run(two_towers(), strategy).report;
+    std::map<int, int> pieces;
+    Bytes moved = 0;
+    for (const Report::DeviceTask& task : report.device_tasks) {
+      CHECK(task.start <= task.end);
+      if (task.sender < 0) ++pieces[task.device];
+      if (task.sender < 0) continue;
+      CHECK(task.sender != task.device);
+      moved += task.bytes;
+    }
+    CHECK(pieces.size() == 2);
+    CHECK(moved == report.devices[0].incoming + report.devices[1].incoming);
+    // A tower's end goes over, and its adjoint back.
+    CHECK(moved == 2 * 24 * 32 * 4);
+    report.write_chrome_trace(file.path());
+    const auto trace = nlohmann::json::parse(read_file(file.path(), "test"));
+    std::map<std::string, int> seen;
+    for (const auto& event : trace["traceEvents"]) {
+      if (event["ph"] == "X") ++seen[event["cat"]];
+      if (event["ph"] == "M") CHECK_THAT(std::string(event["args"]["name"]), Contains("device"));
+    }
+    CHECK(seen["transfer"] == 2);
+    CHECK(seen["piece"] == pieces[0] + pieces[1]);
+    CHECK((seen["computed"] > 0) == profiling);
+    std::ostringstream text;
+    text << report;
+    CHECK_THAT(text.str(), Contains("device") && Contains("come in"));
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: estimates are what reports predict") {
+  for (const SmallModel& model : {two_towers(), perceptron()}) {
+    for (const int micro_batches : {1, 3}) {
+      const ExecutionStrategy strategy = on_devices({{}, {}}, micro_batches);
+      const Report report = run(model, strategy).report;
+      const Estimate estimated = estimate(
+          strategy, {.model = model.loss, .parameters = model.parameters, .batch = model.batch});
+      CHECK(estimated.peak == report.predicted_peak);
+      CHECK(estimated.keep_all_peak == report.keep_all_peak);
+      CHECK(estimated.seconds > 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest
