@@ -47,10 +47,10 @@ struct DeviceRequest {
 };
 
 /// Places a program and plans what each device keeps: all that its adjoints read or, where the mode
-/// asks for it or that takes longer, what comes from other devices, from which its forward part is
-/// computed again; each piece in what the device's budget leaves beside. Of the placements that fit
-/// one that takes at most a twentieth longer than the fastest has to, on whose fullest device there
-/// is most room.
+/// asks for it or that takes clearly longer, what comes from other devices, from which its forward
+/// part is computed again; each piece in what the device's budget leaves beside. Of the placements
+/// that fit one that takes at most a twentieth longer than the fastest has to, on whose fullest
+/// device there is most room.
 ///
 /// Throws `BudgetError` naming a device and the smallest budget for it, or the smallest for all;
 /// `ArgumentError` as `possible_placements`, and for a loop where nothing is to be computed again.

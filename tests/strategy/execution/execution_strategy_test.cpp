@@ -70,6 +70,21 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused(
       {.memory = MemoryHandling::pooled, .parallelism = ParallelMode::pipeline, .stages = 2},
       "needs memory = minimal_peak, not pooled");
+  const ExecutionStrategy devices{.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}};
+  const auto check_devices = [&](auto change, const std::string& text) {
+    ExecutionStrategy strategy = devices;
+    change(strategy);
+    check_refused(strategy, text);
+  };
+  using Strategy = ExecutionStrategy;
+  check_refused({.devices = {{}}}, "devices need parallelism = model_parallel, not automatic");
+  check_devices([](Strategy& s) { s.devices.clear(); }, "has 0 devices");
+  check_devices([](Strategy& s) { s.devices.resize(65); }, "give 1 to 64");
+  check_devices([](Strategy& s) { s.devices[1].memory_budget = -1; }, "devices[1].memory_budget");
+  check_devices([](Strategy& s) { s.devices[1].scopes = {""}; }, "devices[1] has a scope");
+  check_devices([](Strategy& s) { s.mode = ExecutionMode::hybrid; }, "needs mode = lazy");
+  check_devices([](Strategy& s) { s.memory = MemoryHandling::cached; }, "needs memory = minimal");
+  check_devices([](Strategy& s) { s.stages = 2; }, "stages need parallelism = pipeline");
   check_refused({.precision = Precision{.half = DType::f32}}, "precision.half is f32");
   check_refused({.precision = Precision{PrecisionKind::single, DType::f16}},
                 "precision.half has no use in single precision");
@@ -102,6 +117,8 @@ TEST_CASE("strategies: a line says what is not as by default") {
   CHECK(ExecutionStrategy{}.summary() == "lazy");
   CHECK(ExecutionStrategy{.accumulation = 4, .parallelism = ParallelMode::pipeline, .stages = 2}
             .summary() == "lazy, 4 micro-batches, a pipeline of 2 stages");
+  CHECK(ExecutionStrategy{.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}
+            .summary() == "lazy, on 2 devices");
 }
 
 }  // namespace

@@ -60,13 +60,15 @@ std::vector<ExecutionStrategy> strategies_in(const std::optional<Precision>& pre
        {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
     for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,
                                         MemoryHandling::standard, MemoryHandling::cached}) {
-      for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic,
-                                             ParallelMode::data_parallel, ParallelMode::pipeline}) {
+      for (const ParallelMode parallelism :
+           {ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel,
+            ParallelMode::pipeline, ParallelMode::model_parallel}) {
         ExecutionStrategy base{
             .mode = mode, .precision = precision, .memory = memory, .parallelism = parallelism};
         if (mode == ExecutionMode::hybrid) base.stage.nodes = 5;
         if (parallelism == ParallelMode::data_parallel) base.workers = 2;
         if (parallelism == ParallelMode::pipeline) base.stages = base.accumulation = 2;
+        if (parallelism == ParallelMode::model_parallel) base.devices.resize(2);
         std::ranges::copy_if(gradients_of(base), std::back_inserter(list), is_valid);
       }
     }
@@ -166,8 +168,8 @@ void check_model(const SmallModel& model, Choose choose) {
 
 TEST_CASE("matrix: no combination that is valid is left out") {
   // Of 3 modes and 5 ways to gradients: eager refuses the three that plan, hybrid refuses full.
-  // Pipelines are lazy, in one way of handling memory.
-  CHECK(strategies_in({}).size() == std::size_t{(5 + 2 + 4) * 4 * 3 + 5});
+  // Pipelines and devices are lazy, in one way of handling memory.
+  CHECK(strategies_in({}).size() == std::size_t{(5 + 2 + 4) * 4 * 3 + 5 + 5});
 }
 
 TEST_CASE_METHOD(TwoThreads, "matrix: every combination on a perceptron") {

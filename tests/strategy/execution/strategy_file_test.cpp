@@ -62,6 +62,15 @@ TEST_CASE("strategy files: strategies survive being written and read") {
       s.stages = *rc::gen::inRange(1, 9);
       s.accumulation = *rc::gen::inRange(1, 9);
     }
+    if (fits_pipeline && s.parallelism != ParallelMode::pipeline && *rc::gen::inRange(0, 3) == 0) {
+      s.parallelism = ParallelMode::model_parallel;
+      s.workers = 0;
+      s.devices.resize(*rc::gen::inRange<std::size_t>(1, 5));
+      for (Device& device : s.devices) {
+        if (*rc::gen::arbitrary<bool>()) device.memory_budget = *rc::gen::inRange<Bytes>(0, 1'000);
+        if (*rc::gen::arbitrary<bool>()) device.scopes = {"layer", "out/\"1\""};
+      }
+    }
     if (s.parallelism != ParallelMode::none) s.threads = *rc::gen::inRange(0, 9);
     s.fusion = *rc::gen::arbitrary<bool>();
     s.profiling = *rc::gen::arbitrary<bool>();
