@@ -4,6 +4,8 @@
 
 #include "strategy/choice/dry_run.h"
 #include "strategy/devices/model_parallel.h"
+#include "strategy/execution/batch_parts.h"
+#include "strategy/execution/record_model.h"
 #include "strategy/forms.h"
 #include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
@@ -53,7 +55,10 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
   const auto scale = [&](const Var& loss) { return is_scaled ? LossScaler().scale(loss) : loss; };
   const PiecesForecast forecast = pipeline.forecast(workload.model, workload.parameters,
                                                     workload.batch, scale, workload.training);
-  const BatchCut cut = cut_batch({}, workload.parameters, workload.batch, strategy.accumulation, 1);
+  const ExecutionStrategy usual{.gradient = workload.training ? GradientMode::automatic
+                                                              : GradientMode::none};
+  const BatchCut cut =
+      cut_batch(usual, workload.parameters, workload.batch, strategy.accumulation, 1);
   return {
       .peak = forecast.peak,
       .keep_all_peak = forecast.keep_all_peak,
