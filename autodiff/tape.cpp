@@ -119,18 +119,24 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
   const ValueId first = value_count();
   nodes_.push_back({&operation, std::move(attributes), where,
                     static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
-  for (const Var& input : inputs) inputs_.push_back(input.id());
-  for (const ValueType& type : outputs) {
-    // Mostly the shape of the value before, whose sizes then serve again, unless they may change.
-    const bool alone =
-        values_.empty() || nodes_[values_.back().node].operation->has_room || operation.has_room;
-    if (alone || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
-      sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
+  try {
+    for (const Var& input : inputs) inputs_.push_back(input.id());
+    for (const ValueType& type : outputs) {
+      // Mostly the shape of the value before, whose sizes then serve again, unless they may change.
+      const bool alone =
+          values_.empty() || nodes_[values_.back().node].operation->has_room || operation.has_room;
+      if (alone || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
+        sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
+      }
+      const auto rank = static_cast<std::uint8_t>(type.shape.rank());
+      values_.push_back({node, static_cast<std::uint32_t>(sizes_.size() - rank), rank, type.dtype});
     }
-    const auto rank = static_cast<std::uint8_t>(type.shape.rank());
-    values_.push_back({node, static_cast<std::uint32_t>(sizes_.size() - rank), rank, type.dtype});
+    buffers_.resize(values_.size());
+  } catch (...) {  // out of memory
+    values_.resize(first);
+    truncate(node);
+    throw;
   }
-  buffers_.resize(values_.size());
   return Var(*this, first);
 }
 
