@@ -6,8 +6,9 @@ WatchedRun::WatchedRun(RunWatch& watch, const Tape& tape, const Executor& execut
                        std::span<const ValueId> targets)
     : watch_(watch), executor_(executor) {
   const Instructions& instructions = executor.instructions();
-  // A value that is dropped and computed again lies where it was computed last, and nothing writes
-  // there after the step that opened the place.
+  // A value that is dropped and computed again lies where it was computed last. It is final once
+  // the step has ended that opened the place; where its node has other outputs, and is run again
+  // for these, the same bits are written there again.
   std::vector<std::uint32_t> opener(instructions.intervals().size(), none);
   for (std::uint32_t step = 0; step < instructions.steps().size(); ++step) {
     for (const std::uint32_t interval : instructions.dependencies().opened(step)) {
