@@ -1,7 +1,8 @@
 #!/bin/bash
-# consume.sh WAY SOURCE_ROOT BUILD_ROOT PREFIX LIBDIR: builds and runs the consumer in one of three ways.
+# consume.sh WAY SOURCE_ROOT BUILD_ROOT PREFIX LIBDIR HAS_MPI: builds and runs the consumer in one of three ways, and
+# where HAS_MPI is true that of palimpsest-mpi.
 set -euo pipefail
-way=$1 source=$2 build=$3 prefix=$4 libdir=$5
+way=$1 source=$2 build=$3 prefix=$4 libdir=$5 has_mpi=$6
 here=$source/tests/consume
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,7 +21,7 @@ case $way in
     $CXX -std=c++20 "$here/consumer.cpp" -o "$work/consumer" \
       $(pkg-config --define-prefix --cflags --libs palimpsest)
     "$work/consumer"
-    if pkg-config --exists palimpsest-mpi; then
+    if [ "$has_mpi" = true ]; then
       # shellcheck disable=SC2046,SC2086
       $CXX -std=c++20 "$here/mpi_consumer.cpp" -o "$work/mpi_consumer" \
         $(pkg-config --define-prefix --cflags --libs palimpsest-mpi)
@@ -32,10 +33,10 @@ case $way in
   find_package)
     install_scratch
     cp "$here"/*consumer.cpp "$here"/CMakeLists.txt "$work"
-    CXX=${CXX##* } cmake -S "$work" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch"
+    CXX=${CXX##* } cmake -S "$work" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch" -DWITH_MPI="$has_mpi"
     cmake --build "$work/build"
     "$work/build/consumer"
-    [ ! -x "$work/build/mpi_consumer" ] || "$work/build/mpi_consumer"
+    [ "$has_mpi" = false ] || "$work/build/mpi_consumer"
     ;;
   subproject)
     # Static, where the installed library is shared; unoptimised and without variants, to be quick.
