@@ -1,8 +1,8 @@
 // Trains a convolutional network on Fashion-MNIST in as many processes as `mpirun` starts, each on
 // its shard of every batch; or in one process, with as many shards. The weights have the same bits.
 //
-//   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--compare] [--fast] [--data FOLDER]
-//   18_mpi_fashion_mnist --shards 4 [--quick] [--data FOLDER]
+//   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--compare | --fast] [--data FOLDER]
+//   18_mpi_fashion_mnist --shards 4 [--quick] [--compare] [--data FOLDER]
 #include <palimpsest.h>
 #include <strategy/mpi/distributed_execution.h>
 
@@ -29,9 +29,9 @@ struct Settings {
   std::int64_t batch = 128;
   std::int64_t steps = 468;  ///< once through the images
   std::int64_t test_images = 10'000;
-  int shards = 1;         ///< of a process that is alone
-  bool compares = false;  ///< with one process that has as many shards as there are ranks
-  bool in_order = true;   ///< adds gradients in the order of the ranks
+  std::optional<int> shards;  ///< of a process that is alone
+  bool compares = false;      ///< with one process that has as many shards as this has, or ranks
+  bool in_order = true;       ///< adds gradients in the order of the ranks
 };
 
 /// Two convolutions and two dense layers. The same weights on every rank, which the first step sees
@@ -124,13 +124,28 @@ double accuracy(const std::vector<Tensor>& weights, const LabelledImages& test) 
   return static_cast<double>(right) / static_cast<double>(test.size());
 }
 
+/// Why settings do not go together here; nothing where they do.
+std::string refusal(const Settings& settings, const RankWorld& world) {
+  if (world.size() > 1 && settings.shards) {
+    return "--shards is for a process that is alone; each rank has one";
+  }
+  if (world.size() == 1 && !settings.in_order) {
+    return "--fast is for several ranks; start them by mpirun";
+  }
+  if (settings.compares && !settings.in_order) {
+    return "--fast adds in another order than one process does; --compare without it";
+  }
+  return {};
+}
+
 /// True when everything is as it must be.
 bool run(const Settings& settings, RankWorld& world) {
   LabelledImages images;
   world.together([&] { images = read_fashion_mnist(settings.data, "train"); });
-  const std::vector<Tensor> weights = world.size() == 1
-                                          ? train_alone(settings, images, settings.shards)
-                                          : train_on_ranks(settings, images, world);
+  const bool is_alone = world.size() == 1;
+  const int shards = is_alone ? settings.shards.value_or(1) : world.size();
+  const std::vector<Tensor> weights =
+      is_alone ? train_alone(settings, images, shards) : train_on_ranks(settings, images, world);
   bool holds = true;
   world.together([&] {
     if (world.rank() != 0) return;
@@ -139,9 +154,10 @@ bool run(const Settings& settings, RankWorld& world) {
                 static_cast<unsigned long long>(hash_of(weights)),
                 100 * accuracy(weights, test.slice(0, settings.test_images)));
     if (!settings.compares) return;
-    const auto expected = hash_of(train_alone(settings, images, world.size()));
+    const auto expected = hash_of(train_alone(settings, images, shards));
     holds = hash_of(weights) == expected;
-    std::printf("weights %016llx of one process\n", static_cast<unsigned long long>(expected));
+    std::printf("weights %016llx of one process%s\n", static_cast<unsigned long long>(expected),
+                holds ? "" : ", which are others");
   });
   return holds;
 }
@@ -171,6 +187,10 @@ int main(int argc, char** argv) {
     }
   }
   RankWorld world;
+  if (const std::string refused = refusal(settings, world); !refused.empty()) {
+    if (world.rank() == 0) std::cerr << refused << '\n';
+    return 2;
+  }
   try {
     return run(settings, world) ? 0 : 1;
   } catch (const Error& error) {
