@@ -38,9 +38,14 @@ BucketExchange::BucketExchange(RankLink& link, const BucketLayout& layout, SumOr
     const Bytes bytes = divide_up(bucket.elements, ranks) * ranks * size_of(bucket.dtype);
     if (order == SumOrder::ranks) received_bytes_ = std::max(received_bytes_, bytes);
   }
+  // A rank that is alone has nothing to send.
+  const Bytes enough = std::max(4 * layout.largest_bucket(), 1_MiB);
+  if (ranks > 1) most_open_bytes_ = std::min(enough, layout.bytes());
 }
 
-Bytes BucketExchange::bytes() const { return received_bytes_; }
+Bytes BucketExchange::bytes() const {
+  return order_ == SumOrder::ranks ? received_bytes_ : most_open_bytes_;
+}
 
 void BucketExchange::begin(std::byte* block, const RankWeights& weights) {
   if (received_ == nullptr) received_ = allocate_buffer(received_bytes_);
@@ -50,6 +55,7 @@ void BucketExchange::begin(std::byte* block, const RankWeights& weights) {
   missing_ = ready_.size();
   next_ = 0;
   open_ = 0;
+  open_bytes_ = 0;
   failed_ = false;
   is_running_ = true;
   started_early_ = 0;
@@ -94,11 +100,17 @@ void BucketExchange::advance(bool wait) {
   while (true) {
     if (is_receiving_) {
       if (!is_complete(receiving_, wait)) return;
-      is_receiving_ = false;
+      // Where this throws, it is left to be done by `abandon`: others wait for the part.
       add_parts(next_ - 1);
+      is_receiving_ = false;
     }
     retire();
     if (next_ == sequence.size() || ready_[sequence[next_]] == 0) break;
+    if (!has_room()) {
+      if (!wait) return;
+      is_complete(requests_[open_], true);
+      continue;
+    }
     if (open_ == next_) under_way_.emplace();
     if (is_running_ && missing_ > 0) ++started_early_;
     start(next_++);
@@ -107,7 +119,19 @@ void BucketExchange::advance(bool wait) {
   check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
             "MPI_Waitall");
   open_ = next_;
+  open_bytes_ = 0;
   under_way_.reset();
+}
+
+/// Whether the bucket whose turn it is can begin beside those that are under way.
+bool BucketExchange::has_room() const {
+  return order_ == SumOrder::ranks || link_.size() == 1 ||
+         open_bytes_ + bytes_of_turn(next_) <= most_open_bytes_;
+}
+
+Bytes BucketExchange::bytes_of_turn(std::size_t turn) const {
+  const BucketLayout::Bucket& bucket = layout_.buckets()[layout_.sequence()[turn]];
+  return bucket.elements * static_cast<Bytes>(size_of(bucket.dtype));
 }
 
 void BucketExchange::start(std::size_t turn) {
@@ -115,6 +139,7 @@ void BucketExchange::start(std::size_t turn) {
   const auto& [dtype, offset, elements, slices, last] = layout_.buckets()[bucket];
   std::byte* const data = block_ + offset;
   const MPI_Datatype type = mpi_type(dtype);
+  open_bytes_ += bytes_of_turn(turn);
   if (order_ == SumOrder::any) {
     check_mpi(MPI_Iallreduce(MPI_IN_PLACE, data, static_cast<int>(elements), type, MPI_SUM,
                              link_.communicator(), &requests_[turn]),
@@ -155,7 +180,7 @@ void BucketExchange::add_parts(std::size_t turn) {
 /// Counts what has ended.
 void BucketExchange::retire() {
   while (open_ < next_ && is_complete(requests_[open_], false)) {
-    ++open_;
+    open_bytes_ -= bytes_of_turn(open_++);
     if (is_running_) ++ended_early_;
     if (open_ < next_) continue;
     if (is_running_) overlapped_ += under_way_->seconds();

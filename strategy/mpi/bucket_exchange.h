@@ -22,7 +22,8 @@ struct RankWeights {
   double divisor = 1;
 };
 
-/// Adds buckets up over ranks, any number of them under way.
+/// Adds buckets up over ranks, several of them under way: in any order of sums so many bytes, four
+/// buckets or 1 MiB if that is more, since OpenMPI takes as many beside them until they end.
 ///
 /// Ranks start what they do with buckets in one order, that of the layout: a bucket that is ready
 /// before its turn waits. MPI goes on only while it is called, here by threads that come by.
@@ -30,7 +31,7 @@ class BucketExchange {
  public:
   BucketExchange(RankLink& link, const BucketLayout& layout, SumOrder order);
 
-  /// That it takes beside the block of gradients.
+  /// That it, or MPI, takes beside the block of gradients.
   Bytes bytes() const;
 
   /// Begins a step whose gradients lie in `block`, laid out, with the weights of the step in
@@ -66,6 +67,8 @@ class BucketExchange {
   };
 
   void advance(bool wait);
+  bool has_room() const;
+  Bytes bytes_of_turn(std::size_t turn) const;
   void start(std::size_t turn);
   void add_parts(std::size_t turn);
   void retire();
@@ -76,7 +79,8 @@ class BucketExchange {
   SumOrder order_;
   std::vector<Parts> parts_;  // by bucket
   Bytes received_bytes_ = 0;
-  Buffer received_;  // parts of one bucket, of every rank
+  Buffer received_;            // parts of one bucket, of every rank
+  Bytes most_open_bytes_ = 0;  // of buckets under way, in any order
 
   std::mutex mutex_;
   std::byte* block_ = nullptr;
@@ -88,6 +92,7 @@ class BucketExchange {
   bool is_receiving_ = false;  // parts of the bucket whose turn was last
   std::size_t next_ = 0;       // turn: the first that has not begun
   std::size_t open_ = 0;       // turn: the first that has not ended
+  Bytes open_bytes_ = 0;       // of buckets from there to `next_`
   bool failed_ = false;
   bool is_running_ = false;
   int started_early_ = 0;
