@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "strategy/mpi/core_share.h"
+
 namespace palimpsest {
 namespace {
 
@@ -60,7 +62,16 @@ RankLink::RankLink(MPI_Comm communicator) {
   check_mpi(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &here),
             "MPI_Comm_split_type");
   MPI_Comm_size(here, &ranks_here_);
+  int rank_here = 0;
+  MPI_Comm_rank(here, &rank_here);
+  const CoreSet own = usable_cores();
+  std::vector<CoreSet> sets(static_cast<std::size_t>(ranks_here_));
+  check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, sets.data(), sizeof own, MPI_BYTE, here),
+            "MPI_Allgather");
+  cores_ = share_of_cores(sets, static_cast<std::size_t>(rank_here));
   MPI_Comm_free(&here);
+  notices_.resize(static_cast<std::size_t>(size_));
+  said_.resize(notices_.size());
 }
 
 RankLink::~RankLink() { MPI_Comm_free(&communicator_); }
@@ -93,16 +104,12 @@ void RankLink::blame(const std::string& message, int rank) {
   throw RankError("[ranks] " + message, rank);
 }
 
-std::vector<RankWords> RankLink::meet(RankCall call, const RankWords& words,
-                                      const std::exception_ptr& failure) {
-  struct Notice {
-    RankCall call;
-    std::uint64_t failed;
-    RankWords words;
-  };
+const std::vector<RankWords>& RankLink::meet(RankCall call, const RankWords& words,
+                                             const std::exception_ptr& failure) {
   if (left_ && failure != nullptr) std::rethrow_exception(failure);
   if (left_) blame(named(*left_) + " has left; there is nobody to meet", *left_);
-  const auto all = gather(Notice{call, failure != nullptr ? 1u : 0u, words});
+  gather(Notice{call, failure != nullptr ? 1u : 0u, words}, std::span(notices_));
+  const std::vector<Notice>& all = notices_;
   const auto leaves = [](const Notice& notice) { return notice.call == RankCall::leave; };
   const int leaver = first_rank(all, leaves);
   if (leaver >= 0) {
@@ -115,7 +122,7 @@ std::vector<RankWords> RankLink::meet(RankCall call, const RankWords& words,
                 ": an error ended it elsewhere, which it tells itself, or it makes fewer calls",
             leaver);
     }
-    return {};
+    return said_;
   }
   const int failed = first_rank(all, [](const Notice& notice) { return notice.failed != 0; });
   if (failed >= 0) {
@@ -131,9 +138,10 @@ std::vector<RankWords> RankLink::meet(RankCall call, const RankWords& words,
               std::string(name_of(all[0].call)) + "; make the same calls in one order on all ranks",
           other);
   }
-  std::vector<RankWords> said;
-  for (const Notice& notice : all) said.push_back(notice.words);
-  return said;
+  first_failed_.reset();
+  std::transform(all.begin(), all.end(), said_.begin(),
+                 [](const Notice& notice) { return notice.words; });
+  return said_;
 }
 
 void RankLink::leave() noexcept {

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <span>
@@ -30,8 +29,8 @@ bool say_same(const std::vector<RankWords>& all, std::size_t word);
 /// Throws `EnvironmentError` for a call of MPI that failed.
 void check_mpi(int code, const char* call);
 
-/// A communicator, and the protocol by which ranks fail together. What does not return a request
-/// waits for all ranks.
+/// A communicator, and the protocol by which ranks fail together. All member functions but
+/// accessors wait for all ranks.
 class RankLink {
  public:
   /// A copy of `communicator`.
@@ -44,23 +43,30 @@ class RankLink {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int ranks_here() const { return ranks_here_; }
+  /// Of this machine, that this rank has for itself: see `share_of_cores`.
+  int cores() const { return cores_; }
   std::optional<int> first_failed() const { return first_failed_; }
 
   /// Every call that all ranks make begins here, with what this rank says and how it failed so far,
-  /// if it did. Gives what all ranks say. Throws `failure`, and `RankError` when another rank
-  /// failed, left, or is in another call.
-  std::vector<RankWords> meet(RankCall call, const RankWords& words,
-                              const std::exception_ptr& failure = nullptr);
+  /// if it did. Gives what all ranks say, until the next call. Throws `failure`, and `RankError`
+  /// when another rank failed, left, or is in another call. Takes no memory but to throw.
+  const std::vector<RankWords>& meet(RankCall call, const RankWords& words,
+                                     const std::exception_ptr& failure = nullptr);
   /// Waits for all ranks to leave, or tells the others that this one does.
   void leave() noexcept;
 
   void broadcast(std::span<std::byte> bytes, int from);
-  /// Of each rank.
+  /// That of each rank, into as many.
   template <class T>
     requires std::is_trivially_copyable_v<T>
+  void gather(const T& own, std::span<T> all) {
+    internal_check(std::ssize(all) == size_, "something of another number of ranks is gathered");
+    gather_bytes(&own, all.data(), sizeof own);
+  }
+  template <class T>
   std::vector<T> gather(const T& own) {
     std::vector<T> all(static_cast<std::size_t>(size_));
-    gather_bytes(&own, all.data(), sizeof own);
+    gather(own, std::span(all));
     return all;
   }
 
@@ -69,6 +75,12 @@ class RankLink {
   [[noreturn]] void differ(std::span<const std::string> lines, const std::string& advice);
 
  private:
+  struct Notice {
+    RankCall call;
+    std::uint64_t failed;
+    RankWords words;
+  };
+
   void gather_bytes(const void* own, void* all, std::size_t bytes);
   std::string broadcast_text(std::string text, int from);
   [[noreturn]] void blame(const std::string& message, int rank);
@@ -77,6 +89,9 @@ class RankLink {
   int rank_ = 0;
   int size_ = 1;
   int ranks_here_ = 1;
+  int cores_ = 1;
+  std::vector<Notice> notices_;  // of a meeting, by rank
+  std::vector<RankWords> said_;  // likewise
   std::optional<int> first_failed_;
   std::optional<int> left_;  // a rank that the others cannot meet any more
 };

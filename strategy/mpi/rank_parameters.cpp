@@ -17,8 +17,8 @@ std::vector<std::string> lines_of(std::span<const Tensor> parameters) {
 }
 
 /// Begins a call of all with parameters.
-std::vector<RankWords> meet_with(RankLink& link, RankCall call,
-                                 std::span<const Tensor> parameters) {
+const std::vector<RankWords>& meet_with(RankLink& link, RankCall call,
+                                        std::span<const Tensor> parameters) {
   RankWords words{};
   std::exception_ptr failure;
   try {
@@ -28,7 +28,7 @@ std::vector<RankWords> meet_with(RankLink& link, RankCall call,
   } catch (...) {
     failure = std::current_exception();
   }
-  std::vector<RankWords> all = link.meet(call, words, failure);
+  const std::vector<RankWords>& all = link.meet(call, words, failure);
   if (!say_same(all, 0)) link.differ(lines_of(parameters), "give all ranks the same parameters");
   return all;
 }

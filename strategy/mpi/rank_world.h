@@ -38,8 +38,8 @@ class RankWorld {
   /// `work` throws, and `RankError`.
   void together(const std::function<void()>& work);
 
-  /// The first of the ranks that a call of all failed on, the last time that one did: who is to
-  /// tell the user.
+  /// The first of the ranks that the last call of all failed on, where it did: who is to tell the
+  /// user.
   std::optional<int> first_failed() const;
 
   /// What the library's own calls go through.

@@ -20,6 +20,14 @@ class Digest {
   std::vector<std::uint64_t> words_;
 };
 
+/// `#3`, of a node with several outputs `#3.1`.
+std::string reference(const Tape& tape, ValueId value) {
+  const NodeId node = tape.producer(value);
+  std::string text = "#" + std::to_string(node);
+  if (tape.output_count(node) > 1) text += "." + std::to_string(value - tape.first_output(node));
+  return text;
+}
+
 }  // namespace
 
 TapeDigest digest_of(const Tape& tape) {
@@ -59,9 +67,7 @@ void append_lines(const Tape& tape, NodeId nodes, bool with_shapes,
                            : "of " + std::to_string(type.shape.rank()) + " axes");
     }
     line += " = " + std::string(tape.operation(node).name);
-    for (const ValueId input : tape.inputs(node)) {
-      line += " #" + std::to_string(tape.producer(input));
-    }
+    for (const ValueId input : tape.inputs(node)) line += " " + reference(tape, input);
     lines.push_back(std::move(line));
   }
 }
