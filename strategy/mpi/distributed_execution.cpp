@@ -1,7 +1,5 @@
 #include "strategy/mpi/distributed_execution.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -52,6 +50,7 @@ struct DistributedExecution::State {
     require_for_a_rank(strategy);
     require_valid(options);
     if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
+    count.clear();
   }
 
   /// Makes what steps with such parameters use again.
@@ -70,8 +69,7 @@ struct DistributedExecution::State {
       of_rank.memory_budget = std::max<Bytes>(0, strategy.memory_budget - gradients->bytes());
     }
     if (strategy.threads == 0) {
-      const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-      of_rank.threads = std::clamp(cores / world.ranks_here(), 1, of_rank.threads);
+      of_rank.threads = std::min(world.link().cores(), of_rank.threads);
     }
     replica.emplace(strategy, of_rank, world.ranks_here());
     arena.emplace(of_rank.threads);
@@ -85,7 +83,6 @@ struct DistributedExecution::State {
   Gradients step(const DistributedStep::Input& input) {
     RankLink& link = world.link();
     if (!is_broadcast) broadcast(input.parameters);
-    count.clear();
     std::exception_ptr failure;
     try {
       prepare(input.parameters);
@@ -98,17 +95,9 @@ struct DistributedExecution::State {
                          input);
     Gradients made = step.run();
     reports = step.take_reports();
-    if (gradients && !gradients->is_laid_out()) lay_out();
     ++steps;
+    count.clear();
     return made;
-  }
-
-  /// Backward comes to gradients in an order that is known once it has run; all ranks take that of
-  /// rank 0.
-  void lay_out() {
-    std::vector<std::size_t> order = gradients->arrivals();
-    world.link().broadcast(std::as_writable_bytes(std::span(order)), 0);
-    gradients->lay_out(order);
   }
 
   void broadcast(std::span<const Tensor> parameters) {
@@ -123,7 +112,9 @@ struct DistributedExecution::State {
   std::vector<ValueType> types;  // of the parameters
   std::optional<RankGradients> gradients;
   std::optional<Replica> replica;
-  Tape count;  // cleared as often as there were steps
+  // Cleared once more than there were steps that all ranks took: streams of random numbers are
+  // those of the others also on a rank that missed one, or was in another call.
+  Tape count;
   std::optional<tbb::task_arena> arena;
   std::optional<LossScaler> scaler;
   std::int64_t steps = 0;

@@ -25,9 +25,9 @@ struct DistributedOptions {
 
 /// What one rank did in a step.
 struct RankReport {
-  std::int64_t examples = 0;
-  Bytes bytes = 0;        ///< of its gradients, that were added to those of other ranks
-  int buckets = 0;        ///< that they were sent in
+  std::int64_t examples = 0;  ///< in its shard; 1 in a batch without axes, which nobody cuts
+  Bytes bytes = 0;            ///< of its gradients, that were added to those of other ranks
+  int buckets = 0;            ///< that they were sent in
   int started_early = 0;  ///< of these, begun while gradients of others were still to be computed
   int ended_early = 0;    ///< of these, ended before its backward part had
   double overlapped_seconds = 0;  ///< of its backward part, in which some bucket was under way
@@ -43,14 +43,20 @@ struct RankReport {
 /// here.
 ///
 /// Every member function but accessors is called by all ranks, in one order, and throws on all or
-/// none, as `RankWorld` says; where a step throws, parameters are what they were. Before anything
-/// of a step is computed ranks compare what they recorded: operations, what they read, dtypes and
-/// numbers of axes, where all shards are equally large also shapes. That, and budgets, are looked
-/// at where the mode is lazy; others compute while they record.
+/// none, as `RankWorld` says. Where a step throws, parameters are what they were, but that those
+/// given to the first one may have the elements of rank 0 by then; what comes next draws the random
+/// numbers that the step would have drawn.
+///
+/// Before anything of a step is computed ranks compare what they recorded for the first
+/// micro-batch: operations, what they read, dtypes and numbers of axes, where all shards are
+/// equally large also shapes. Attributes are not compared: a dropout of 0.3 is to ranks what one of
+/// 0.5 is, or a number that is added. What they recorded for later micro-batches is compared,
+/// without shapes, when all have been computed. In other modes than lazy, and where a model looks
+/// at values, something is computed before ranks compare, and look at budgets.
 class DistributedExecution {
  public:
   /// `world` outlives it. The strategy is that of one rank: budget and threads are its own, and
-  /// without a number of threads the ranks of a machine share its cores out. Throws
+  /// without a number of threads ranks that may use the same cores share them out. Throws
   /// `ArgumentError` for a strategy that is not valid, makes no gradients, or has replicas, which
   /// is what ranks are; and for options out of range.
   explicit DistributedExecution(RankWorld& world, ExecutionStrategy strategy = {},
@@ -70,11 +76,13 @@ class DistributedExecution {
   /// The loss of a batch, of which every rank is given the whole, and its gradients: those of
   /// `Execution` with ranks for replicas, and with `deterministic` and one micro-batch, its bits.
   /// Gradients and loss are the same on all ranks. They count into the budget of the rank, with
-  /// what is received; a world of one rank without micro-batches takes nothing more than
-  /// `Execution`. Throws as `Execution::gradients`, and `RankError`.
+  /// what is received or, without `deterministic`, what MPI takes for buckets under way, 4 of them
+  /// or 1 MiB; a world of one rank without micro-batches takes nothing more than `Execution`.
+  /// Throws as `Execution::gradients`, and `RankError`.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch);
-  /// The same of a batch, of which every rank is given its shard; these may differ in size.
+  /// The same of a batch, of which every rank is given its shard; these may differ in size. Throws
+  /// `ArgumentError` for a shard without examples.
   Gradients gradients_of_shard(const ModelFunction& loss, std::span<const Tensor> parameters,
                                std::span<const Tensor> shard);
 

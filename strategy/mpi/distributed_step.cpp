@@ -1,5 +1,6 @@
 #include "strategy/mpi/distributed_step.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -11,6 +12,18 @@
 
 namespace palimpsest {
 namespace {
+
+/// While it lives, somebody watches a replica.
+class Watched {
+ public:
+  Watched(Replica& replica, RunWatch& watch) : replica_(replica) { replica_.set_watch(&watch); }
+  ~Watched() { replica_.set_watch(nullptr); }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  Replica& replica_;
+};
 
 /// What ranks tell each other before anything is computed.
 namespace before {
@@ -35,22 +48,14 @@ enum Word : std::size_t { micro_batches, loss };
 
 Gradients DistributedStep::run() {
   std::exception_ptr failure;
-  setting_.replica.set_watch(this);
   try {
     compute();
   } catch (...) {
     failure = std::current_exception();
   }
-  setting_.replica.set_watch(nullptr);
   if (is_refused_) std::rethrow_exception(failure);
   if (!is_agreed_) agree(failure);
-  if (setting_.gradients != nullptr) {
-    BucketExchange& exchange = setting_.gradients->exchange();
-    exchange.end_backward();
-    const Stopwatch waiting;
-    setting_.arena.execute([&] { failure == nullptr ? exchange.finish() : exchange.abandon(); });
-    waiting_ = waiting.seconds();
-  }
+  if (setting_.gradients != nullptr) exchange(failure);
   return end(failure);
 }
 
@@ -82,6 +87,9 @@ void DistributedStep::cut() {
                                      : part_of(input_.batch, k, micro_batches()));
     // A batch that nobody cuts may have any shapes.
     examples_.push_back(parts > 1 ? examples_of(parts_.back()) : 1);
+    if (examples_.back() > 0) continue;
+    throw ArgumentError("[ranks] the shard of rank " + std::to_string(setting_.link.rank()) +
+                        " has no examples; give every rank at least one");
   }
 }
 
@@ -102,8 +110,7 @@ void DistributedStep::compute_part(int micro_batch) {
     others_ = hash_bytes(std::as_bytes(std::span(&others_, 1)), digest.structure);
   }
   LossScaler* const scaler = setting_.scaler;
-  const Gradients gradients =
-      setting_.replica.differentiate(scaler != nullptr ? scaler->scale(loss) : loss);
+  const Gradients gradients = differentiate(scaler != nullptr ? scaler->scale(loss) : loss);
   if (!is_agreed_) agree(nullptr);  // nothing was run
   loss_ += term_.weight * gradients.loss().item();
   if (term_.is_last) last_ = gradients;
@@ -114,6 +121,12 @@ void DistributedStep::compute_part(int micro_batch) {
     setting_.gradients->add(i, {gradient.raw(), gradient.type()}, term_);
   }
   setting_.gradients->next_micro_batch();
+}
+
+/// A model that asks for gradients itself, while it records, is not watched: they are its own.
+Gradients DistributedStep::differentiate(const Var& loss) {
+  const Watched watched(setting_.replica, *this);
+  return setting_.replica.differentiate(loss);
 }
 
 void DistributedStep::begin() {
@@ -133,8 +146,37 @@ void DistributedStep::stepped() {
 
 // Agreeing ----------------------------------------------------------------------------------------
 
-void DistributedStep::agree(const std::exception_ptr& failure) {
-  is_refused_ = true;  // unless nothing is thrown here
+void DistributedStep::agree(std::exception_ptr failure) {
+  is_refused_ = true;  // unless all ranks agree
+  RankWords words{};
+  try {
+    if (failure == nullptr) words = words_before();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const Stopwatch agreeing;
+  const std::vector<RankWords>& said = setting_.link.meet(RankCall::step, words, failure);
+  agreeing_ = agreeing.seconds();
+  compare(said);
+  const bool forgets_order = !say_same(said, before::laid_out);
+  try {
+    set_weights(said);
+    if (forgets_order) {
+      setting_.gradients->forget_order();
+      setting_.gradients->begin();
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // Without one layout there is no exchange that a rank which fails could go through.
+  if (forgets_order) setting_.link.meet(RankCall::step, {}, failure);
+  is_refused_ = false;
+  is_agreed_ = true;
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+/// What this rank has to say if it did not fail.
+RankWords DistributedStep::words_before() const {
   RankWords words{};
   for (const std::string& line : options_in_lines()) {
     words[before::options] = hash_bytes(std::as_bytes(std::span(line)), words[before::options]);
@@ -142,26 +184,14 @@ void DistributedStep::agree(const std::exception_ptr& failure) {
   words[before::parameter_types] = digest_of(input_.parameters);
   words[before::structure] = first_.structure;
   words[before::shapes] = first_.shapes;
-  if (failure == nullptr) {
-    words[before::shard_types] = digest_of(parts_[0]);
-    words[before::examples] = static_cast<std::uint64_t>(
-        std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0}));
-    words[before::first_examples] = static_cast<std::uint64_t>(examples_[0]);
-  }
-  RankGradients* const gradients = setting_.gradients;
+  words[before::shard_types] = digest_of(parts_[0]);
+  words[before::examples] = static_cast<std::uint64_t>(
+      std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0}));
+  words[before::first_examples] = static_cast<std::uint64_t>(examples_[0]);
+  const RankGradients* const gradients = setting_.gradients;
   words[before::laid_out] = gradients != nullptr && gradients->is_laid_out() ? 1 : 0;
   if (input_.verifies) words[before::parameters] = hash_of(input_.parameters);
-  const Stopwatch agreeing;
-  const std::vector<RankWords> said = setting_.link.meet(RankCall::step, words, failure);
-  agreeing_ = agreeing.seconds();
-  compare(said);
-  set_weights(said);
-  if (!say_same(said, before::laid_out) && gradients->is_laid_out()) {
-    gradients->forget_order();
-    gradients->begin();
-  }
-  is_refused_ = false;
-  is_agreed_ = true;
+  return words;
 }
 
 void DistributedStep::compare(const std::vector<RankWords>& said) {
@@ -208,59 +238,111 @@ std::vector<std::string> DistributedStep::options_in_lines() const {
 
 // The end -----------------------------------------------------------------------------------------
 
-Gradients DistributedStep::end(const std::exception_ptr& failure) {
-  Report report = setting_.replica.take_report();
+/// Waits for all gradients, also where this rank failed: others wait for what it has.
+void DistributedStep::exchange(std::exception_ptr& failure) {
+  BucketExchange& exchange = setting_.gradients->exchange();
+  exchange.end_backward();
+  const Stopwatch waiting;
+  try {
+    if (failure == nullptr) setting_.arena.execute([&] { exchange.finish(); });
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure != nullptr) exchange.abandon();
+  waiting_ = waiting.seconds();
+}
+
+Gradients DistributedStep::end(std::exception_ptr failure) {
+  RankGradients* const gradients = setting_.gradients;
+  const bool finds_order = gradients != nullptr && !gradients->is_laid_out();
+  if (finds_order) gradients->share_order();
+  Report report = take_report();
+  try {
+    if (failure == nullptr) prepare_end();
+    if (failure == nullptr && finds_order) gradients->prepare_order();
+  } catch (...) {
+    failure = std::current_exception();
+  }
   RankWords words{};
   words[after::micro_batches] = others_;
   words[after::loss] = std::bit_cast<std::uint64_t>(loss_);
-  const std::vector<RankWords> said = setting_.link.meet(RankCall::end_of_step, words, failure);
+  const std::vector<RankWords>& said = setting_.link.meet(RankCall::end_of_step, words, failure);
   if (!say_same(said, after::micro_batches)) {
     setting_.link.differ({{"micro-batches that record " + std::to_string(others_)}},
                          "record one program in all micro-batches");
   }
-  RankReport own{.examples = std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0}),
-                 .agreeing_seconds = agreeing_};
-  if (setting_.strategy.memory_budget != unlimited) report.budget = setting_.strategy.memory_budget;
-  report.micro_batches = micro_batches();
-  if (setting_.gradients != nullptr) {
-    const Bytes sums = setting_.gradients->bytes();
-    for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,
-                        &report.measured_live_peak, &report.keep_all_peak}) {
-      *peak += sums;
-    }
-    const BucketExchange& exchange = setting_.gradients->exchange();
-    own.bytes = setting_.gradients->sent();
-    own.buckets = setting_.gradients->buckets();
-    own.started_early = exchange.started_early();
-    own.ended_early = exchange.ended_early();
-    own.overlapped_seconds = exchange.overlapped_seconds();
-    own.waiting_seconds = waiting_;
-  }
-  own.predicted_peak = report.predicted_peak;
-  own.measured_peak = report.measured_peak;
-  reports_ = setting_.link.gather(own);
+  setting_.link.gather(report_of_rank(report), std::span(reports_));
+  if (finds_order) gradients->lay_out_prepared();
   return setting_.arena.execute([&] { return finish(said, std::move(report)); });
 }
 
+/// Makes what all ranks must have memory for, or none returns: all but the arithmetic of `finish`.
+void DistributedStep::prepare_end() {
+  reports_.resize(static_cast<std::size_t>(setting_.link.size()));
+  entries_.assign(last_->begin(), last_->end());
+  loss_of_all_ = last_->loss();
+  RankGradients* const gradients = setting_.gradients;
+  if (gradients == nullptr) return;
+  loss_of_all_ = Tensor(loss_of_all_.shape(), loss_of_all_.dtype());
+  setting_.arena.execute([&] { gradients->round(); });
+  for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i].gradient = gradients->gradient(i);
+}
+
+Report DistributedStep::take_report() {
+  Report report = setting_.replica.take_report();
+  if (setting_.strategy.memory_budget != unlimited) report.budget = setting_.strategy.memory_budget;
+  report.micro_batches = micro_batches();
+  if (setting_.gradients == nullptr) return report;
+  const Bytes sums = setting_.gradients->bytes();
+  for (Bytes* peak : {&report.predicted_peak, &report.measured_peak, &report.predicted_live_peak,
+                      &report.measured_live_peak, &report.keep_all_peak}) {
+    *peak += sums;
+  }
+  return report;
+}
+
+RankReport DistributedStep::report_of_rank(const Report& report) const {
+  RankReport own{.examples = examples_here(),
+                 .agreeing_seconds = agreeing_,
+                 .predicted_peak = report.predicted_peak,
+                 .measured_peak = report.measured_peak};
+  if (setting_.gradients == nullptr) return own;
+  const BucketExchange& exchange = setting_.gradients->exchange();
+  own.bytes = setting_.gradients->sent();
+  own.buckets = setting_.gradients->buckets();
+  own.started_early = exchange.started_early();
+  own.ended_early = exchange.ended_early();
+  own.overlapped_seconds = exchange.overlapped_seconds();
+  own.waiting_seconds = waiting_;
+  return own;
+}
+
+std::int64_t DistributedStep::examples_here() const {
+  if (setting_.gradients == nullptr) {
+    const std::span<const Tensor> batch = input_.batch;
+    const bool has_axis = !batch.empty() && batch[0].shape().rank() > 0;
+    return has_axis ? batch[0].shape()[0] : 1;
+  }
+  return std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
+}
+
 Gradients DistributedStep::finish(const std::vector<RankWords>& said, Report report) {
-  Tensor loss = last_->loss();
-  std::vector<Gradients::Entry> entries(last_->begin(), last_->end());
   if (setting_.gradients != nullptr) {
     double sum = 0;
     for (std::size_t r = 0; r < said.size(); ++r) {
       sum += weights_.weights[r] * std::bit_cast<double>(said[r][after::loss]);
     }
-    loss = Tensor::full(loss.shape(), sum / weights_.divisor, loss.dtype());
-    setting_.gradients->round();
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      entries[i].gradient = setting_.gradients->gradient(i);
-    }
+    visit(loss_of_all_.dtype(), [&]<class T>(T) {
+      std::ranges::fill(loss_of_all_.data<T>(), convert_element<T>(sum / weights_.divisor));
+    });
   }
   LossScaler* const scaler = setting_.scaler;
-  if (scaler == nullptr) return Gradients(std::move(loss), std::move(entries), std::move(report));
+  if (scaler == nullptr) {
+    return Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report));
+  }
   report.loss_scale = scaler->scale();
-  report.overflowed = !scaler->unscale(Gradients(loss, entries, report));
-  return Gradients(Tensor::scalar(scaler->loss(), loss.dtype()), std::move(entries),
+  report.overflowed = !scaler->unscale(Gradients(loss_of_all_, entries_, report));
+  return Gradients(Tensor::scalar(scaler->loss(), loss_of_all_.dtype()), std::move(entries_),
                    std::move(report));
 }
 

@@ -17,9 +17,10 @@ namespace palimpsest {
 
 /// One step of a distributed execution: the protocol by which all ranks compute, or none.
 ///
-/// Ranks meet when each knows what it will compute and that its budget allows it, or has failed by
-/// then; and again when all gradients have been sent, where a rank that failed in between has sent
-/// whatever it had.
+/// Ranks meet when each knows what it will compute for its first micro-batch and that its budget
+/// allows it, or has failed by then; and again when all gradients have been sent, where a rank that
+/// failed in between has sent whatever it had. What takes memory for the end is made before they
+/// meet the second time.
 class DistributedStep final : public RunWatch {
  public:
   /// What outlives a step.
@@ -28,7 +29,7 @@ class DistributedStep final : public RunWatch {
     const ExecutionStrategy& strategy;
     const DistributedOptions& options;
     Replica& replica;
-    const Tape& count;         ///< cleared as often as there were steps
+    const Tape& count;         ///< cleared once more than there were steps
     tbb::task_arena& arena;    ///< with the threads of a run
     RankGradients* gradients;  ///< null where there is but one part of the batch
     LossScaler* scaler;        ///< null where no loss is scaled
@@ -62,11 +63,18 @@ class DistributedStep final : public RunWatch {
   void compute();
   void cut();
   void compute_part(int micro_batch);
-  void agree(const std::exception_ptr& failure);
+  Gradients differentiate(const Var& loss);
+  void agree(std::exception_ptr failure);
+  RankWords words_before() const;
   void compare(const std::vector<RankWords>& said);
   void set_weights(const std::vector<RankWords>& said);
   std::vector<std::string> options_in_lines() const;
-  Gradients end(const std::exception_ptr& failure);
+  void exchange(std::exception_ptr& failure);
+  Gradients end(std::exception_ptr failure);
+  void prepare_end();
+  Report take_report();
+  RankReport report_of_rank(const Report& report) const;
+  std::int64_t examples_here() const;
   Gradients finish(const std::vector<RankWords>& said, Report report);
 
   Setting setting_;
@@ -82,6 +90,8 @@ class DistributedStep final : public RunWatch {
   RankWeights weights_;
   double loss_ = 0;  // of this rank, micro-batches weighted
   std::optional<Gradients> last_;
+  Tensor loss_of_all_;
+  std::vector<Gradients::Entry> entries_;  // gradients of all ranks
   double agreeing_ = 0;
   double waiting_ = 0;
   std::vector<RankReport> reports_;

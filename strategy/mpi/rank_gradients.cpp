@@ -15,31 +15,46 @@ RankGradients::RankGradients(RankLink& link, std::vector<ValueType> parameters, 
       parameters_(std::move(parameters)),
       bucket_bytes_(bucket_bytes),
       order_(order),
+      coming_(parameters_.size()),
       rounded_(parameters_.size()),
       added_(parameters_.size()),
       arrived_(parameters_.size()) {
   forget_order();
 }
 
+RankGradients::Placed::Placed(RankLink& link, BucketLayout laid_out, SumOrder order)
+    : layout(std::move(laid_out)),
+      exchange(link, layout, order),
+      missing(layout.buckets().size()) {}
+
+std::unique_ptr<RankGradients::Placed> RankGradients::placed(
+    std::span<const std::size_t> order) const {
+  return std::make_unique<Placed>(link_, BucketLayout(parameters_, order, bucket_bytes_), order_);
+}
+
 void RankGradients::forget_order() {
   // Backward comes to the last layers first.
   std::vector<std::size_t> last_first(parameters_.size());
   std::iota(last_first.rbegin(), last_first.rend(), std::size_t{0});
-  lay_out(last_first);
+  placed_ = placed(last_first);
+  block_ = nullptr;
   is_laid_out_ = false;
 }
 
-void RankGradients::lay_out(std::span<const std::size_t> order) {
-  exchange_.reset();
-  layout_ = BucketLayout(parameters_, order, bucket_bytes_);
-  exchange_.emplace(link_, layout_, order_);
-  missing_ = std::vector<std::atomic<int>>(layout_.buckets().size());
+void RankGradients::share_order() {
+  std::iota(coming_.begin(), coming_.end(), std::size_t{0});
+  std::ranges::stable_sort(coming_, {}, [&](std::size_t i) { return arrived_[i]; });
+  link_.broadcast(std::as_writable_bytes(std::span(coming_)), 0);
+}
+
+void RankGradients::lay_out_prepared() noexcept {
+  placed_ = std::move(prepared_);
   block_ = nullptr;
   is_laid_out_ = true;
 }
 
 Bytes RankGradients::bytes() const {
-  Bytes bytes = layout_.bytes() + exchange_->bytes();
+  Bytes bytes = placed_->layout.bytes() + placed_->exchange.bytes();
   for (const ValueType& parameter : parameters_) {
     if (is_half(parameter.dtype)) bytes += parameter.bytes();
   }
@@ -48,9 +63,9 @@ Bytes RankGradients::bytes() const {
 
 void RankGradients::begin() {
   if (block_ == nullptr || block_.use_count() > 1) {
-    block_ = allocate_buffer(layout_.bytes());
+    block_ = allocate_buffer(placed_->layout.bytes());
     // What lies between gradients is added up too.
-    std::memset(block_.get(), 0, static_cast<std::size_t>(layout_.bytes()));
+    std::memset(block_.get(), 0, static_cast<std::size_t>(placed_->layout.bytes()));
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!is_half(parameters_[i].dtype)) continue;
@@ -60,12 +75,14 @@ void RankGradients::begin() {
   }
   next_micro_batch();
   arrivals_ = 0;
-  for (std::size_t b = 0; b < missing_.size(); ++b) missing_[b] = layout_.buckets()[b].slices;
-  exchange_->begin(block_.get(), weights_);
+  for (std::size_t b = 0; b < placed_->missing.size(); ++b) {
+    placed_->missing[b] = placed_->layout.buckets()[b].slices;
+  }
+  placed_->exchange.begin(block_.get(), weights_);
 }
 
 Tensor RankGradients::sum(std::size_t parameter) const {
-  const BucketLayout::Slice& slice = layout_.slices()[parameter];
+  const BucketLayout::Slice& slice = placed_->layout.slices()[parameter];
   return Tensor(Buffer(block_, block_.get() + slice.offset), slice.type.shape, slice.type.dtype);
 }
 
@@ -86,9 +103,9 @@ void RankGradients::add(std::size_t parameter, const Operand& gradient, const Te
   }
   if (!term.is_last) return;
   arrived_[parameter] = arrivals_++;
-  const BucketLayout::Slice& slice = layout_.slices()[parameter];
+  const BucketLayout::Slice& slice = placed_->layout.slices()[parameter];
   for (std::size_t b = slice.first_bucket; b < slice.end_bucket; ++b) {
-    if (--missing_[b] == 0) exchange_->give(b);
+    if (--placed_->missing[b] == 0) placed_->exchange.give(b);
   }
 }
 
@@ -100,13 +117,6 @@ void RankGradients::round() {
 
 Tensor RankGradients::gradient(std::size_t parameter) const {
   return rounded_[parameter].defined() ? rounded_[parameter] : sum(parameter);
-}
-
-std::vector<std::size_t> RankGradients::arrivals() const {
-  std::vector<std::size_t> order(arrived_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return arrived_[i]; });
-  return order;
 }
 
 }  // namespace palimpsest

@@ -45,22 +45,30 @@ void check_failure(Subject& subject, int rank, const std::string& words, F f) {
   }
   CHECK(world().first_failed() == rank);
   CHECK(same(subject.run(), subject.expected));
+  CHECK(world().first_failed() == std::nullopt);
 }
 
-/// An operation that changes nothing and fails, forward or backward, where it is told to.
-CustomOperation identity(bool fails_forward, bool fails_backward) {
-  const auto copy = [](const CustomCall& call, bool fails, const char* where) {
-    if (fails) throw std::runtime_error(std::string("no luck ") + where);
-    const std::span<float> from = call.inputs[0].data<float>();
-    std::copy(from.begin(), from.end(), call.outputs[0].data<float>().begin());
+using Hook = std::function<void()>;
+
+/// An operation that changes nothing, and calls these when it, and its adjoint, are computed.
+CustomOperation identity(const Hook& forward, const Hook& backward) {
+  const auto copy_after = [](const Hook& hook) {
+    return [hook](const CustomCall& call) {
+      hook();
+      const std::span<float> from = call.inputs[0].data<float>();
+      std::copy(from.begin(), from.end(), call.outputs[0].data<float>().begin());
+    };
   };
-  const CustomOperation back({.name = "identity_adjoint", .forward = [=](const CustomCall& call) {
-                                copy(call, fails_backward, "backward");
-                              }});
-  return CustomOperation(
-      {.name = "identity",
-       .forward = [=](const CustomCall& call) { copy(call, fails_forward, "forward"); },
-       .vjp = [=](const Pullback& p) { p.set(0, back({p.adjoint()})); }});
+  const CustomOperation back({.name = "identity_adjoint", .forward = copy_after(backward)});
+  return CustomOperation({.name = "identity",
+                          .forward = copy_after(forward),
+                          .vjp = [=](const Pullback& p) { p.set(0, back({p.adjoint()})); }});
+}
+
+Hook failing_if(bool fails, const std::string& where) {
+  return [=] {
+    if (fails) throw std::runtime_error("no luck " + where);
+  };
 }
 
 TEST_CASE("an error of one rank ends the step of all, whenever it comes") {
@@ -87,7 +95,8 @@ TEST_CASE("an error of one rank ends the step of all, whenever it comes") {
             subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
               std::vector<Var> parameters(p.begin(), p.end());
               const CustomOperation same =
-                  identity(is_rank(rank) && forward, is_rank(rank) && !forward);
+                  identity(failing_if(is_rank(rank) && forward, "forward"),
+                           failing_if(is_rank(rank) && !forward, "backward"));
               parameters[0] = same({p[0]});
               return subject.model.record(parameters, b);
             });
@@ -101,17 +110,21 @@ TEST_CASE("an error of one rank ends the step of all, whenever it comes") {
 TEST_CASE("an error in backward comes after gradients were sent") {
   if (world().size() == 1) return;
   Subject subject({.parallelism = ParallelMode::none});
-  const int rank = last_rank();
-  std::vector<RankReport> before(subject.execution.reports().begin(),
-                                 subject.execution.reports().end());
-  check_failure(subject, rank, "no luck backward", [&] {
+  subject.run();
+  CHECK(subject.execution.reports()[0].started_early > 0);
+  const bool fails = is_rank(last_rank());
+  std::atomic<int> computed = 0;  // of adjoints that come before the one that fails
+  check_failure(subject, last_rank(), "no luck backward", [&] {
     subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
       std::vector<Var> parameters(p.begin(), p.end());
-      parameters[0] = identity(false, is_rank(rank))({p[0]});
+      parameters[0] = identity([] {}, failing_if(fails, "backward"))({p[0]});  // the last one back
+      for (Var& later : std::span(parameters).subspan(2)) {
+        later = identity([] {}, [&] { ++computed; })({later});
+      }
       return subject.model.record(parameters, b);
     });
   });
-  CHECK(before[0].started_early > 0);
+  CHECK(computed == 10);
 }
 
 TEST_CASE("of ranks that fail each throws its own error, the others name the first") {
@@ -141,15 +154,7 @@ TEST_CASE("a budget that is too small on one rank ends the step before any rank 
     DistributedExecution execution(
         world(), {.memory_budget = is_rank(rank) ? Bytes{2000} : Bytes{1'000'000}});
     std::atomic<int> computed = 0;
-    const CustomOperation counted({.name = "counted",
-                                   .forward =
-                                       [&](const CustomCall& call) {
-                                         ++computed;
-                                         const auto from = call.inputs[0].data<float>();
-                                         std::copy(from.begin(), from.end(),
-                                                   call.outputs[0].data<float>().begin());
-                                       },
-                                   .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); }});
+    const CustomOperation counted = identity([&] { ++computed; }, [&] { ++computed; });
     const Failure failure = failure_of([&] {
       execution.gradients(
           [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
@@ -207,6 +212,13 @@ TEST_CASE("ranks that record different programs are told where they differ") {
       return is_rank(rank) ? loss : sum(loss * 1.0);
     });
   });
+  // Another output of one node.
+  check_disagreement(rank, {"= tanh #", ".1, rank 0 has", ".0; "}, [&] {
+    subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+      const std::vector<Var> halves = chunk(b[0], 2, 1);
+      return subject.model.record(p, b) + mean(tanh(halves[is_rank(rank) ? 1 : 0]));
+    });
+  });
   // As many axes, another shape.
   check_disagreement(rank, {"f32 (12, 5)", "f32 (12, 4)"}, [&] {
     subject.run([&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
@@ -258,6 +270,50 @@ TEST_CASE("ranks that are given different parameters, options or calls are told 
     }
   });
   CHECK(same(subject.run(), subject.expected));
+}
+
+TEST_CASE("a later micro-batch that records something else ends the step") {
+  if (world().size() == 1) return;
+  Subject subject({.accumulation = 2});
+  int recorded = 0;
+  check_disagreement(last_rank(), {"has micro-batches that record"}, [&] {
+    subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+      const Var loss = subject.model.record(p, b);
+      return recorded++ == 1 && is_rank(last_rank()) ? sum(loss * 1.0) : loss;
+    });
+  });
+  CHECK(same(subject.run(), subject.expected));
+}
+
+TEST_CASE("a shard without examples is refused on all ranks") {
+  if (world().size() == 1) return;
+  for (int rank = 0; rank < world().size(); ++rank) {
+    Subject subject;
+    check_failure(subject, rank, "has no examples", [&] {
+      std::vector<Tensor> shard = subject.model.batch;
+      if (is_rank(rank)) shard.assign(2, Tensor::zeros({0, Model::width}));
+      subject.execution.gradients_of_shard(subject.model.loss(), subject.model.parameters, shard);
+    });
+  }
+}
+
+TEST_CASE("after calls that do not match, ranks draw the random numbers of one process") {
+  if (world().size() == 1) return;
+  Model model(DType::f32, 16, 3);
+  model.dropped = 0.3;
+  Execution alone({.parallelism = ParallelMode::data_parallel, .workers = world().size()});
+  DistributedExecution execution(world(), {}, {.deterministic = true});
+  for (int step = 0; step < 3; ++step) {
+    check_disagreement(last_rank(), {"is in verify()"}, [&] {
+      if (is_rank(last_rank())) {
+        execution.verify(model.parameters);
+      } else {
+        execution.gradients(model.loss(), model.parameters, model.batch);
+      }
+    });
+    CHECK(same(Found(execution.gradients(model.loss(), model.parameters, model.batch)),
+               Found(alone.gradients(model.loss(), model.parameters, model.batch))));
+  }
 }
 
 TEST_CASE("parameters that drift apart are named") {
