@@ -75,7 +75,8 @@ ModelParallel::Known& ModelParallel::find_or_plan(const Var& computed, bool with
       known.program,
       strategy_.devices,
       with_gradients ? strategy_.gradient : GradientMode::none,
-      {std::move(options), threads_of_device_, strategy_.checkpoint_fraction.has_value()},
+      {std::move(options), threads_of_device_, strategy_.checkpoint_fraction.has_value(),
+       strategy_.gradient == GradientMode::full},
       with_gradients && strategy_.accumulation > 1,
       runner_.kept()};
   known.plan = std::make_shared<const DevicePlan>(plan_devices(request, programs_));

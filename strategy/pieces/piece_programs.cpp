@@ -32,7 +32,7 @@ std::shared_ptr<const StepProgram> PiecePrograms::plan(const Piece& piece,
                                                        bool keep) {
   RunOptions run = options.run;
   run.memory_budget = budget;
-  if (keep || !piece.is_backward) run.planner = nullptr;
+  if (keep || !(piece.is_backward || options.all_pieces)) run.planner = nullptr;
   try {
     return find_or_plan(piece, run, options.threads);
   } catch (const BudgetError& error) {

@@ -11,9 +11,10 @@ namespace palimpsest {
 
 /// How pieces are planned.
 struct PieceOptions {
-  RunOptions run;     ///< the planner is for backward pieces
-  int threads;        ///< of a piece
-  bool has_fraction;  ///< the planner asks for a fraction of the memory, or what is least
+  RunOptions run;           ///< the planner is for backward pieces, unless it is for all
+  int threads;              ///< of a piece
+  bool has_fraction;        ///< the planner asks for a fraction of the memory, or what is least
+  bool all_pieces = false;  ///< the planner is for forward pieces, too
 };
 
 /// Programs of pieces: pieces that do the same, random numbers aside, share one. For one thread at

@@ -134,6 +134,29 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: what does not fit is refused befo
   CHECK(calls > 0);
 }
 
+TEST_CASE_METHOD(SomeThreads, "device budgets: where nothing is to be computed again nothing is") {
+  // A product that is read early and late, by nothing that an adjoint reads.
+  SmallModel model = two_towers();
+  model.loss = [plain = model.loss](Tape& tape, std::span<const Var> p,
+                                    std::span<const Var> batch) {
+    const Var early = matmul(batch[0], p[0]);
+    const Var middle = plain(tape, p, std::vector<Var>{early * 2.0, batch[1]});
+    return middle + mean(early);
+  };
+  ExecutionStrategy strategy = on_devices({{.scopes = {"left"}}, {.scopes = {"right"}}});
+  strategy.gradient = GradientMode::full;
+  const Report whole = run(model, strategy).report;
+  CHECK(whole.recomputed == 0);
+  const Bytes smallest = smallest_of(model, strategy, 0);
+  for (const Bytes budget : {smallest, (smallest + whole.devices[0].predicted_peak) / 2}) {
+    strategy.devices[0].memory_budget = budget;
+    const Report within = run(model, strategy).report;
+    CHECK(within.recomputed == 0);
+    CHECK(within.compute_overhead < 1e-9);
+    check_peaks(within);
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads, "device budgets: a device without room leaves the work to another") {
   const SmallModel model = two_towers();
   const Found found = run(model, on_devices({{.memory_budget = 4'000'000}, {.memory_budget = 0}}));
