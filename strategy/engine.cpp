@@ -312,7 +312,13 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
   }
   if (!results) results.emplace(memory.meter());
   std::vector<ValueId> wanted(targets.begin(), targets.end());
-  results->begin(tape, wanted);
+  try {
+    results->begin(tape, wanted);
+  } catch (...) {  // out of memory, half-way from one tape to the next
+    results->abandon(tape);
+    results.reset();
+    throw;
+  }
   const Bytes kept = results->taken();
   RunOptions within = options;
   if (options.memory_budget != unlimited) {

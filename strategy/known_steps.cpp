@@ -37,8 +37,8 @@ void KnownSteps::add(const Tape& tape, const Differentiated& recorded) {
   if (++passed_over_ < 1u << std::min(vain_, most_doublings)) return;
   passed_over_ = 0;
   ++vain_;
-  if (steps_.size() == most_steps) steps_.pop_back();
-  Step& step = steps_.emplace_front();
+  std::list<Step> made;
+  Step& step = made.emplace_front();
   step.tape.copy_nodes(tape);
   step.recorded = recorded;
   step.targets.push_back(recorded.loss);
@@ -52,6 +52,8 @@ void KnownSteps::add(const Tape& tape, const Differentiated& recorded) {
       step.tape.set_buffer(value, tape.buffer(value));
     }
   }
+  if (steps_.size() == most_steps) steps_.pop_back();
+  steps_.splice(steps_.begin(), made);
 }
 
 }  // namespace palimpsest

@@ -76,13 +76,13 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
     programs_.splice(programs_.begin(), programs_, same);
     Program& program = *programs_.front();
     if (!program.simplification_.holds(tape)) {
-      const Simplification before = std::move(program.simplification_);
-      program.simplify(tape, request, &before);
+      program.simplify(tape, request, &program.simplification_);
     }
   } else {
-    programs_.push_front(std::make_shared<Program>());
-    programs_.front()->signature_ = signature_;
-    programs_.front()->simplify(tape, request, nullptr);
+    const auto program = std::make_shared<Program>();
+    program->signature_ = signature_;
+    program->simplify(tape, request, nullptr);
+    programs_.push_front(program);
     if (programs_.size() > most_programs) programs_.pop_back();
   }
   return programs_.front();

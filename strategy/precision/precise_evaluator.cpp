@@ -11,12 +11,11 @@ PreciseEvaluator::PreciseEvaluator(const Precision& precision,
       inner_(std::move(inner)) {}
 
 PreciseEvaluator::Computed& PreciseEvaluator::computed(Tape& tape) {
-  std::unique_ptr<Computed>& computed = computed_[&tape];
-  if (computed != nullptr) return *computed;
+  const auto found = computed_.find(&tape);
+  if (found != computed_.end()) return *found->second;
   for (ValueId value = 0; value < tape.value_count(); ++value) tape.drop(value);
-  computed = std::move(spare_);
-  if (computed == nullptr) computed = std::make_unique<Computed>(precision_, inner_);
-  return *computed;
+  if (spare_ == nullptr) spare_ = std::make_unique<Computed>(precision_, inner_);
+  return *computed_.try_emplace(&tape, std::move(spare_)).first->second;
 }
 
 void PreciseEvaluator::on_record(Tape& tape, std::uint32_t) {

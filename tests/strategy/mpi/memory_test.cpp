@@ -1,5 +1,5 @@
 #include "strategy/mpi/rank_link.h"
-#include "tests/strategy/mpi/failing_memory.h"
+#include "tests/failing_memory.h"
 #include "tests/strategy/mpi/model.h"
 #include "tests/strategy/mpi/ranks.h"
 

@@ -1,4 +1,4 @@
-#include "tests/strategy/mpi/failing_memory.h"
+#include "tests/failing_memory.h"
 
 #include <algorithm>
 #include <atomic>
