@@ -35,6 +35,11 @@ constexpr std::int64_t chunk = grain_for(1);
 
 }  // namespace
 
+Bytes sum_bytes(const ValueType& type) {
+  const Bytes sum = ValueType{type.shape, compute_dtype(type.dtype)}.bytes();
+  return is_half(type.dtype) ? sum + type.bytes() : sum;
+}
+
 void begin_sum(const Tensor& sum, const Tensor& gradient) {
   convert({gradient.raw(), gradient.type()}, {sum.raw(), sum.type()});
 }

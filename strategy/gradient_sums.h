@@ -7,6 +7,9 @@ namespace palimpsest {
 // Arithmetic on gradients as they are added, normalised and clipped, in parallel chunks. No element
 // or sum depends on how chunks are shared out: the same bits at any number of threads.
 
+/// Bytes of the sum of gradients of a type, and of what that is rounded to.
+Bytes sum_bytes(const ValueType& type);
+
 /// sum ← gradient, converted. Shapes are equal.
 void begin_sum(const Tensor& sum, const Tensor& gradient);
 /// sum ← sum + weight·gradient, computed in f64 and rounded once. Shapes are equal, and the dtype

@@ -15,10 +15,10 @@ class Levels {
         elements_(elements),
         graph_(elements.graph()),
         devices_(devices),
-        device_(program.tape.node_count(), 0),
+        device_(program.tape.node_count(), placement[0]),
         level_(program.tape.node_count(), 0) {
     for (const NodeId node : elements.needed()) {
-      if (!placement.empty()) device_[node] = placement[elements.of(node)];
+      device_[node] = placement[elements.of(node)];
     }
     const auto find = [&](NodeId node) {
       for_inputs(node, [&](NodeId producer, ValueId) {
@@ -114,7 +114,7 @@ DeviceCut cut_for_devices(const RecordedProgram& program, const Elements& elemen
     const DeviceCut::At at = levels.at(node);
     if (!is_free(tape, node)) pieces[{at.level, at.device}] = 0;
   }
-  if (pieces.empty()) pieces[{0, 0}] = 0;
+  if (pieces.empty()) pieces[{0, placement[0]}] = 0;
   DeviceCut cut;
   for (auto& [at, piece] : pieces) {
     piece = static_cast<PieceId>(cut.pieces.size());

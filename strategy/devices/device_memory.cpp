@@ -42,7 +42,15 @@ DeviceMemory lay_out_device(const RecordedProgram& program, const DeviceCut& cut
     }
     memory.groups.push_back(group);
   }
-  place(memory.groups, {.quick = true});
+  std::vector<Interval> with_bytes;
+  for (Interval& group : memory.groups) {
+    group.storage = static_cast<ValueId>(with_bytes.size());
+    if (group.bytes > 0) with_bytes.push_back(group);
+  }
+  place(with_bytes, {.quick = true});
+  for (Interval& group : memory.groups) {
+    if (group.bytes > 0) group.offset = with_bytes[group.storage].offset;
+  }
   for (auto& [value, at] : memory.places) at.offset += memory.groups[at.group].offset;
   return memory;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "checkpoint/tape_graph.h"
+#include "strategy/named_errors.h"
 #include "strategy/pipeline/division.h"
 
 namespace palimpsest {
@@ -13,28 +14,56 @@ namespace {
 
 constexpr int nowhere = -1;
 
+/// Where the last of the components that make up `scope` ends in a path; 0 where they are not in
+/// it.
+std::size_t end_of(std::string_view scope, std::string_view path) {
+  for (std::size_t at = path.rfind(scope); at != path.npos; at = path.rfind(scope, at - 1)) {
+    const std::size_t end = at + scope.size();
+    const bool begins = at == 0 || path[at - 1] == '/';
+    if (begins && (end == path.size() || path[end] == '/')) return end;
+    if (at == 0) break;
+  }
+  return 0;
+}
+
+[[noreturn]] void refuse_scope(const RecordedProgram& program, std::size_t device,
+                               const std::string& scope) {
+  naming_errors("[devices] device " + std::to_string(device),
+                [&] { segments_in_scope(program.tape, scope); });
+  throw ArgumentError("[devices] device " + std::to_string(device) + ": no operation that is " +
+                      "needed was recorded under '" + scope + "'; leave it out");
+}
+
 /// By element: the device that a scope puts it on, or `nowhere`.
 DevicePlacement placed_by_scopes(const RecordedProgram& program, const Elements& elements,
                                  std::span<const Device> devices) {
+  struct Claim {
+    std::size_t end = 0;  // in the path, and the size of the scope
+    std::size_t size = 0;
+    auto operator<=>(const Claim&) const = default;
+  };
   DevicePlacement placement(elements.size(), nowhere);
-  std::vector<std::size_t> length(elements.size());  // of the scope that said so
+  std::vector<Claim> claims(elements.size());
   for (std::size_t d = 0; d < devices.size(); ++d) {
     for (const std::string& scope : devices[d].scopes) {
-      for (const Segment& segment : segments_in_scope(program.tape, scope)) {
-        for (std::size_t e = 0; e < elements.size(); ++e) {
-          const NodeId node = elements.node(e);
-          if (node < segment.first || node > segment.last || scope.size() < length[e]) continue;
-          const int device = static_cast<int>(d);
-          if (scope.size() == length[e] && placement[e] != device) {
-            throw ArgumentError("[devices] " + program.tape.describe(node) +
-                                " is recorded in scopes of devices " +
-                                std::to_string(placement[e]) + " and " + std::to_string(device) +
-                                "; name one of them only, or a scope within");
-          }
-          placement[e] = device;
-          length[e] = scope.size();
+      bool is_found = false;
+      for (std::size_t e = 0; e < elements.size(); ++e) {
+        const NodeId node = elements.node(e);
+        const Claim claim{end_of(scope, program.tape.scope_of(node)), scope.size()};
+        if (claim.end == 0) continue;
+        is_found = true;
+        const int device = static_cast<int>(d);
+        if (claim < claims[e]) continue;
+        if (claim == claims[e] && placement[e] != device) {
+          throw ArgumentError("[devices] " + program.tape.describe(node) +
+                              " is recorded in scopes of devices " + std::to_string(placement[e]) +
+                              " and " + std::to_string(device) +
+                              "; name one of them only, or a scope within");
         }
+        placement[e] = device;
+        claims[e] = claim;
       }
+      if (!is_found && !program.gradients.empty()) refuse_scope(program, d, scope);
     }
   }
   return placement;
@@ -193,20 +222,21 @@ double seconds_of_transfer(Bytes bytes) {
 
 std::vector<DevicePlacement> possible_placements(const RecordedProgram& program,
                                                  const Elements& elements,
-                                                 std::span<const Device> devices) {
-  if (elements.size() == 0) return {{}};
+                                                 std::span<const Device> devices, bool has_budget) {
   const DevicePlacement fixed = placed_by_scopes(program, elements, devices);
-  const bool any_fixed = std::ranges::any_of(fixed, [](int device) { return device != nowhere; });
   std::vector<DevicePlacement> list;
+  if (elements.size() == 0) {
+    for (std::size_t d = 0; d < devices.size(); ++d) list.push_back({static_cast<int>(d)});
+    return list;
+  }
+  const bool any_fixed = std::ranges::any_of(fixed, [](int device) { return device != nowhere; });
   const auto add = [&](DevicePlacement placement) {
     if (std::ranges::find(list, placement) == list.end()) list.push_back(std::move(placement));
   };
   add(any_fixed ? with_neighbours(fixed) : in_ranges(elements, devices.size()));
   add(EarliestFinish(program, elements).place(fixed, devices.size()));
-  const auto differs = [&](const Device& device) {
-    return device.memory_budget != devices[0].memory_budget;
-  };
-  if (!any_fixed && std::ranges::any_of(devices, differs)) {
+  const auto is_limited = [](const Device& device) { return device.memory_budget != unlimited; };
+  if (!any_fixed && (has_budget || std::ranges::any_of(devices, is_limited))) {
     add(by_budgets(program, elements, devices));
   }
   return list;

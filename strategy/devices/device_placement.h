@@ -16,18 +16,20 @@ using DevicePlacement = std::vector<int>;
 double seconds_of_transfer(Bytes bytes);
 
 /// Placements that are worth planning, none twice. Elements of a scope are where it is; of scopes
-/// that hold an element the longest says. The others are placed
+/// that an element is recorded in the innermost says, of these the longest. The others are placed
 /// - such that each ends earliest, those first that most work hangs on (HEFT: Topcuoglu et al.,
 ///   2002): branches that do not wait for each other on different devices;
 /// - in ranges that take about as long as each other, across whose ends few bytes pass or, where
 ///   there are scopes, each with the element before it;
-/// - where devices have budgets that differ, in ranges that make as many bytes as these are to each
-///   other, none of them on a device with a budget where others have none.
+/// - where they have a budget, in ranges that make as many bytes as these are to each other, none
+/// of
+///   them on a device with a budget where others have none.
+/// A program without elements is on any of the devices: its placement has one number.
 ///
-/// Throws `ArgumentError` for a scope that no node is recorded in, naming those that there are, and
-/// for an element that belongs to two devices.
+/// Throws `ArgumentError` for an element that belongs to two devices and, where there are
+/// gradients, for a scope that no element is recorded in.
 std::vector<DevicePlacement> possible_placements(const RecordedProgram& program,
                                                  const Elements& elements,
-                                                 std::span<const Device> devices);
+                                                 std::span<const Device> devices, bool has_budget);
 
 }  // namespace palimpsest

@@ -1,20 +1,16 @@
 #include "strategy/devices/device_plan.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 
 #include "strategy/forms.h"
 #include "strategy/free_memory.h"
+#include "strategy/gradient_sums.h"
 
 namespace palimpsest {
 namespace {
-
-/// Bytes of the sum of a parameter's gradients, and of what that is rounded to.
-Bytes sum_bytes(const ValueType& type) {
-  const Bytes sum = ValueType{type.shape, compute_dtype(type.dtype)}.bytes();
-  return is_half(type.dtype) ? sum + type.bytes() : sum;
-}
 
 /// One device's share of a program, planned.
 struct Share {
@@ -44,14 +40,25 @@ class PlacementPlanner {
   }
 
   DevicePlan plan() {
-    std::vector<Share> keep_all;
     for (std::size_t d = 0; d < devices_; ++d) {
-      keep_all.push_back(*share(d, has_backward() && cut_.has_loop[d], unlimited, true));
+      keep_all_.push_back(*share(d, has_backward() && cut_.has_loop[d], unlimited, true));
+      budgets_.push_back(request_.devices[d].memory_budget);
     }
-    const auto [budgets, all] = find_budgets(keep_all);
-    std::vector<Share> shares;
-    for (std::size_t d = 0; d < devices_; ++d) shares.push_back(best(d, budgets[d]));
-    return put_together(keep_all, std::move(shares), budgets, all);
+    DevicePlan plan = fastest();
+    Bytes all = request_.pieces.run.memory_budget;
+    if (takes_free_memory(request_.pieces.run)) {
+      const auto free =
+          budget_of_free_memory(plan.predicted_peak, request_.kept, [] { return free_memory(); });
+      all = free.value_or(unlimited);
+    }
+    Bytes taken = 0;
+    for (const Report::Device& device : plan.devices) taken += device.predicted_peak;
+    if (taken > all) {
+      share_out(all, plan);
+      plan = fastest();
+    }
+    plan.budget = all;
+    return plan;
   }
 
  private:
@@ -139,67 +146,75 @@ class PlacementPlanner {
     return best;
   }
 
-  struct Budgets {
-    std::vector<Bytes> of_devices;
-    Bytes all = unlimited;
-  };
-
-  /// What each device may take: its own budget and, of one for all or of the memory that is free,
-  /// what it cannot do without and a share of the rest.
-  Budgets find_budgets(std::span<const Share> keep_all) {
-    Budgets budgets;
-    Bytes wanted = 0;
-    for (std::size_t d = 0; d < devices_; ++d) {
-      budgets.of_devices.push_back(request_.devices[d].memory_budget);
-      wanted += std::min(keep_all[d].peak(), budgets.of_devices[d]);
-    }
-    budgets.all = request_.pieces.run.memory_budget;
-    if (takes_free_memory(request_.pieces.run)) {
-      const auto free = budget_of_free_memory(wanted, request_.kept, [] { return free_memory(); });
-      budgets.all = free.value_or(unlimited);
-    }
-    if (wanted <= budgets.all) return budgets;
+  /// Gives each device what it cannot do without and, of the rest, as much of what it took before
+  /// as the others.
+  void share_out(Bytes all, const DevicePlan& before) {
     std::vector<Bytes> least;
     Bytes least_of_all = 0;
+    Bytes more_of_all = 0;
+    const auto more = [&](std::size_t d) {
+      return std::max<Bytes>(before.devices[d].predicted_peak - least[d], 0);
+    };
     for (std::size_t d = 0; d < devices_; ++d) {
       least.push_back(smallest(d));
       least_of_all += least[d];
+      more_of_all += more(d);
     }
-    if (budgets.all < least_of_all) {
+    if (all < least_of_all) {
       throw BudgetError("[devices] " + std::to_string(devices_) + " devices need a budget of " +
                             std::to_string(least_of_all) + " bytes together, not " +
-                            std::to_string(budgets.all) + "; give more, or smaller micro-batches",
-                        budgets.all, least_of_all);
+                            std::to_string(all) + "; give more, or smaller micro-batches",
+                        all, least_of_all);
     }
-    const double part = static_cast<double>(budgets.all - least_of_all) /
-                        static_cast<double>(std::max<Bytes>(wanted - least_of_all, 1));
+    const double part = more_of_all == 0 ? 0
+                                         : static_cast<double>(all - least_of_all) /
+                                               static_cast<double>(more_of_all);
     for (std::size_t d = 0; d < devices_; ++d) {
-      const Bytes most = std::min(keep_all[d].peak(), budgets.of_devices[d]);
-      const auto more = static_cast<double>(std::max<Bytes>(most - least[d], 0)) * part;
-      budgets.of_devices[d] = std::min(budgets.of_devices[d], least[d] + static_cast<Bytes>(more));
+      const auto share = least[d] + static_cast<Bytes>(static_cast<double>(more(d)) * part);
+      budgets_[d] = std::min(budgets_[d], share);
     }
-    return budgets;
   }
 
-  /// Of the ways that fit the one that keeps most, but where another is clearly faster: a forward
-  /// part that only adjoints read is not run twice, but later, while others wait.
-  Share best(std::size_t device, Bytes budget) {
-    std::optional<Share> found;
-    for (const bool again : ways(device)) {
-      std::optional<Share> other = share(device, again, budget, false);
-      constexpr double clearly = 0.95;
-      if (other && (!found || other->seconds < clearly * found->seconds)) found = std::move(other);
+  /// What of each device fits its budget, and is the fastest together: all keep what they can,
+  /// unless it takes less time that one does not.
+  DevicePlan fastest() {
+    std::vector<std::vector<Share>> fitting(devices_);
+    std::vector<std::size_t> chosen(devices_, 0);
+    for (std::size_t d = 0; d < devices_; ++d) {
+      for (const bool again : ways(d)) {
+        std::optional<Share> found = share(d, again, budgets_[d], false);
+        if (found) fitting[d].push_back(std::move(*found));
+      }
+      if (fitting[d].empty()) refuse(d);
     }
-    if (found) return std::move(*found);
+    const auto together = [&] {
+      std::vector<Share> shares;
+      for (std::size_t d = 0; d < devices_; ++d) shares.push_back(fitting[d][chosen[d]]);
+      return put_together(std::move(shares));
+    };
+    DevicePlan best = together();
+    for (std::size_t d = 0; d < devices_; ++d) {
+      if (fitting[d].size() < 2) continue;
+      chosen[d] = 1;
+      DevicePlan other = together();
+      if (other.seconds < best.seconds) {
+        best = std::move(other);
+      } else {
+        chosen[d] = 0;
+      }
+    }
+    return best;
+  }
+
+  [[noreturn]] void refuse(std::size_t device) {
     const Bytes least = smallest(device);
     throw BudgetError("[devices] device " + std::to_string(device) + " needs a budget of " +
-                          std::to_string(least) + " bytes, not " + std::to_string(budget) +
-                          "; give it more, or place less on it",
-                      budget, least);
+                          std::to_string(least) + " bytes, not " +
+                          std::to_string(budgets_[device]) + "; give it more, or place less on it",
+                      budgets_[device], least);
   }
 
-  DevicePlan put_together(std::span<const Share> keep_all, std::vector<Share> shares,
-                          const std::vector<Bytes>& budgets, Bytes all) {
+  DevicePlan put_together(std::vector<Share> shares) const {
     std::vector<bool> again;
     for (const Share& share : shares) again.push_back(share.computes_again);
     std::vector<Piece> pieces = pieces_of(request_.program, cut_, again);
@@ -209,28 +224,33 @@ class PlacementPlanner {
     std::vector<std::shared_ptr<const StepProgram>> programs(pieces.size());
     for (std::size_t d = 0; d < devices_; ++d) {
       Share& share = shares[d];
+      std::uint32_t computed = 0;
+      std::uint32_t computed_once = 0;
       for (PieceId p = 0; p < pieces.size(); ++p) {
         if (!is_of(p, d)) continue;
         workspaces[p] = share.workspaces[p];
         programs[p] = share.programs[p];
-        if (programs[p] == nullptr) continue;
+        if (programs[p] != nullptr) computed += programs[p]->computed();
+        const auto& keeps_all = keep_all_[d].programs[p];
         // Where a loop is run again for its adjoints whatever is kept, pieces with adjoints do all.
-        if (keep_all[d].computes_again && !pieces[p].is_backward) continue;
-        plan.keep_all_computed += keep_all[d].programs[p]->computed();
-        plan.keep_all_work_seconds += keep_all[d].programs[p]->seconds();
+        if (keeps_all == nullptr || (keep_all_[d].computes_again && !pieces[p].is_backward)) {
+          continue;
+        }
+        computed_once += keeps_all->computed();
+        plan.keep_all_work_seconds += keeps_all->seconds();
       }
+      plan.keep_all_computed += computed_once;
       memories.push_back(std::move(share.memory));
       plan.blocks.push_back(share.block);
       plan.predicted_peak += share.peak();
-      plan.keep_all_peak += std::max(keep_all[d].peak(), share.peak());
+      plan.keep_all_peak += std::max(keep_all_[d].peak(), share.peak());
       plan.work_seconds += share.seconds;
       plan.devices.push_back({.seconds = share.seconds,
-                              .computes_again = share.computes_again,
-                              .budget = budgets[d],
+                              .computes_again = share.computes_again && computed > computed_once,
+                              .budget = budgets_[d],
                               .predicted_peak = share.peak()});
     }
     plan.tasks = tasks_of(request_.program, cut_, pieces, memories, workspaces);
-    plan.budget = all;
     for (std::size_t p = 0; p < pieces.size(); ++p) {
       const auto device = static_cast<std::size_t>(cut_.pieces[p].device);
       plan.pieces.push_back(
@@ -276,6 +296,7 @@ class PlacementPlanner {
         start[next] = std::max(start[next], end);
       }
     }
+    plan.seconds = std::max(plan.seconds, plan.work_seconds / request_.threads);
   }
 
   const DeviceRequest& request_;
@@ -283,6 +304,8 @@ class PlacementPlanner {
   std::size_t devices_;
   DeviceCut cut_;
   std::vector<Piece> pieces_[2];  // where no device computes again, and where all do
+  std::vector<Share> keep_all_;   // by device
+  std::vector<Bytes> budgets_;    // by device
 };
 
 /// How full the fullest device is: of its budget or, where some have none, in bytes.
@@ -301,17 +324,24 @@ double fullest(const DevicePlan& plan) {
 
 DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
   const Elements elements(request.program);
+  const bool has_budget = request.pieces.run.memory_budget != unlimited;
   std::vector<DevicePlan> plans;
-  std::optional<BudgetError> refusal;
+  std::optional<BudgetError> too_small;
+  std::exception_ptr refusal;
   for (const DevicePlacement& placement :
-       possible_placements(request.program, elements, request.devices)) {
+       possible_placements(request.program, elements, request.devices, has_budget)) {
     try {
       plans.push_back(PlacementPlanner(request, elements, placement, programs).plan());
     } catch (const BudgetError& error) {
-      if (!refusal || error.smallest_feasible() < refusal->smallest_feasible()) refusal = error;
+      if (!too_small || error.smallest_feasible() < too_small->smallest_feasible()) {
+        too_small = error;
+      }
+    } catch (const ArgumentError&) {
+      refusal = std::current_exception();
     }
   }
-  if (plans.empty()) throw *refusal;
+  if (plans.empty() && too_small) throw *too_small;
+  if (plans.empty()) std::rethrow_exception(refusal);
   constexpr double more = 1.05;
   double fastest = plans[0].seconds;
   for (const DevicePlan& plan : plans) fastest = std::min(fastest, plan.seconds);

@@ -30,7 +30,7 @@ struct DevicePlan {
   Bytes predicted_peak = 0;  ///< of all devices together, without sums of micro-batches
   Bytes keep_all_peak = 0;   ///< the same of a plan that computes nothing again
   Bytes budget = unlimited;  ///< of all
-  double seconds = 0;        ///< of the longest chain of tasks that wait for each other
+  double seconds = 0;        ///< of the longest chain of tasks, or of all work shared evenly
   double work_seconds = 0;   ///< of all pieces on one thread
   double keep_all_work_seconds = 0;
   std::uint32_t keep_all_computed = 0;  ///< nodes that a plan runs that computes nothing again
@@ -44,11 +44,12 @@ struct DeviceRequest {
   PieceOptions pieces;  ///< the budget is of all devices
   bool sums_gradients;  ///< of micro-batches, which lie beside
   Bytes kept;           ///< that runs before left to be used again
+  int threads;          ///< of all devices
 };
 
 /// Places a program and plans what each device keeps: all that its adjoints read or, where the mode
-/// asks for it or that takes clearly longer, what comes from other devices, from which its forward
-/// part is computed again; each piece in what the device's budget leaves beside. Of the placements
+/// asks for it or that takes longer, what comes from other devices, from which its forward part is
+/// computed again; each piece in what the device's budget leaves beside. Of the placements
 /// that fit one that takes at most a twentieth longer than the fastest has to, on whose fullest
 /// device there is most room.
 ///

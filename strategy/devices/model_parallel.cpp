@@ -25,7 +25,6 @@ double overhead_of(const DevicePlan& plan) {
 /// Records a program to be cut. What users' adjoints look at meanwhile is not left behind.
 void record(RecordedProgram& program, const Var& outcome, bool with_gradients) {
   Tape& tape = outcome.tape();
-  require_nothing_computed(tape, "devices");
   with_gradients ? record_loss(program, outcome) : record_value(program, outcome);
   try {
     require_nothing_computed(tape, "devices");
@@ -46,14 +45,19 @@ ModelParallel::ModelParallel(const ExecutionStrategy& strategy)
       evaluator_(evaluator_for_pieces(strategy)),
       runner_(static_cast<int>(strategy.devices.size()), threads_, threads_of_device_) {}
 
-ModelParallel::Known& ModelParallel::find_or_plan(const Var& computed, bool with_gradients) {
+ModelParallel::Known& ModelParallel::find_or_plan(const Var& outcome, const Var& computed,
+                                                  bool with_gradients) {
+  require_nothing_computed(outcome.tape(), "devices");
+  require_nothing_computed(computed.tape(), "devices");
+  known_.remove_if([](const Known& known) { return !known.program.comes_again; });
   const auto same = std::ranges::find_if(known_, [&](const Known& known) {
     return known.with_gradients == with_gradients && is_recorded_again(known.program, computed);
   });
   if (same != known_.end()) {
     known_.splice(known_.begin(), known_, same);
   } else {
-    constexpr std::size_t most = 8;
+    // Micro-batches have random numbers of their own, and so each a program.
+    const std::size_t most = static_cast<std::size_t>(strategy_.accumulation) + 8;
     std::list<Known> found(1);
     record(found.front().program, computed, with_gradients);
     found.front().with_gradients = with_gradients;
@@ -78,7 +82,8 @@ ModelParallel::Known& ModelParallel::find_or_plan(const Var& computed, bool with
       {std::move(options), threads_of_device_, strategy_.checkpoint_fraction.has_value(),
        strategy_.gradient == GradientMode::full},
       with_gradients && strategy_.accumulation > 1,
-      runner_.kept()};
+      runner_.kept(),
+      threads_};
   known.plan = std::make_shared<const DevicePlan>(plan_devices(request, programs_));
   known.planning_seconds = planning.seconds();
   return known;
@@ -111,7 +116,7 @@ Report ModelParallel::run(const Known& known, const Var& computed, const DeviceO
 
 Gradients ModelParallel::gradients(const Var& loss) {
   const Var computed = evaluator_->computed_for(loss.tape(), {&loss, 1})[0];
-  const Known& known = find_or_plan(computed, true);
+  const Known& known = find_or_plan(loss, computed, true);
   const Meter meter;
   const Tensor made = make(meter, computed.type());
   DeviceOutputs outputs{made.raw(), {}};
@@ -128,7 +133,7 @@ Gradients ModelParallel::gradients(const Var& loss) {
 
 Tensor ModelParallel::value(const Var& value, Report& report) {
   const Var computed = evaluator_->computed_for(value.tape(), {&value, 1})[0];
-  const Known& known = find_or_plan(computed, false);
+  const Known& known = find_or_plan(value, computed, false);
   const Meter meter;
   Tensor made = make(meter, computed.type());
   report = run(known, computed, {made.raw(), {}}, meter);
@@ -137,7 +142,7 @@ Tensor ModelParallel::value(const Var& value, Report& report) {
 
 PiecesForecast ModelParallel::forecast(const Var& outcome, bool with_gradients) {
   const Var computed = evaluator_->computed_for(outcome.tape(), {&outcome, 1})[0];
-  const DevicePlan& plan = *find_or_plan(computed, with_gradients).plan;
+  const DevicePlan& plan = *find_or_plan(outcome, computed, with_gradients).plan;
   return {plan.predicted_peak, plan.keep_all_peak, plan.seconds, overhead_of(plan)};
 }
 

@@ -39,7 +39,7 @@ class ModelParallel {
   };
 
   /// The program of what is computed in place of what was recorded, planned.
-  Known& find_or_plan(const Var& computed, bool with_gradients);
+  Known& find_or_plan(const Var& outcome, const Var& computed, bool with_gradients);
   Report run(const Known& known, const Var& computed, const DeviceOutputs& outputs,
              const Meter& meter);
 

@@ -4,17 +4,15 @@
 #include <string>
 
 #include "strategy/execution/batch_parts.h"
+#include "strategy/gradient_sums.h"
 
 namespace palimpsest {
 namespace {
 
-/// Bytes of the sums that an accumulator keeps: f64 for f64 parameters, else f32, and a rounded
-/// gradient beside those of 16 bits.
 Bytes sum_bytes(std::span<const Tensor> parameters) {
   Bytes bytes = 0;
   for (const Tensor& parameter : parameters) {
-    const bool is_half = size_of(parameter.dtype()) < 4;
-    bytes += is_half ? 3 * parameter.bytes() : parameter.bytes();
+    bytes += sum_bytes(ValueType{parameter.shape(), parameter.dtype()});
   }
   return bytes;
 }

@@ -46,12 +46,16 @@ struct Execution::State {
     return Gradients(std::move(loss), {sum.begin(), sum.end()}, std::move(report_of_all));
   }
 
+  /// Devices share the strategy's budget out themselves, sums of gradients too.
+  bool has_devices() const { return strategy.parallelism == ParallelMode::model_parallel; }
+
   /// Makes replicas for parts of a batch.
   void begin(std::span<const Tensor> parameters, std::span<const Tensor> batch, int micro_batches) {
     const Bytes share_before = cut.options.memory_budget;
     cut = cut_batch(strategy, parameters, batch, micro_batches, threads);
     const auto count = static_cast<std::size_t>(cut.replicas);
-    if (replicas.size() == count && cut.options.memory_budget == share_before) {
+    const bool same_budget = cut.options.memory_budget == share_before || has_devices();
+    if (replicas.size() == count && same_budget) {
       for (Replica& replica : replicas) replica.take_report();  // of a call that failed
       return;
     }
@@ -91,7 +95,7 @@ struct Execution::State {
       try {
         std::rethrow_exception(error);
       } catch (const BudgetError& refused) {
-        if (cut.parts() == 1 || strategy.memory_budget == unlimited) throw;
+        if (cut.parts() == 1 || strategy.memory_budget == unlimited || has_devices()) throw;
         if (worst && refused.smallest_feasible() < worst->smallest_feasible()) continue;
         worst = refused;
       }

@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// A step of a loop, or a piece of a pipeline, planned: what is made of leaves, in memory that
+/// A step of a loop, or a piece of a program, planned: what is made of leaves, in memory that
 /// whoever runs it names. Immutable; any number of `StepRunner`s may share it.
 class StepProgram {
  public:

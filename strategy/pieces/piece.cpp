@@ -1,7 +1,9 @@
 #include "strategy/pieces/piece.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 namespace palimpsest {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 class PieceRecorder {
  public:
   PieceRecorder(const RecordedProgram& program, const PieceCut::Kind& kind)
-      : program_(program), from_(program.tape), own_(from_.value_count(), none) {
+      : program_(&program), from_(&program.tape), own_(from_->value_count(), none) {
     piece_.stage = kind.stage;
     piece_.is_backward = kind.is_backward;
   }
@@ -18,11 +20,11 @@ class PieceRecorder {
   void record_nodes(std::span<const NodeId> nodes) {
     bool begun = false;
     for (const NodeId node : nodes) {
-      if (!begun && node >= program_.backward_begins) {
+      if (!begun && node >= program_->backward_begins) {
         piece_.wanted.backward_begins = piece_.tape->node_count();
         begun = true;
       }
-      for (const ValueId input : from_.inputs(node)) find(input);
+      for (const ValueId input : from_->inputs(node)) find(input);
       record(node);
     }
     if (!begun) piece_.wanted.backward_begins = piece_.tape->node_count();
@@ -32,19 +34,19 @@ class PieceRecorder {
   ValueId find(ValueId value) {
     std::vector<ValueId> open{value};
     while (!open.empty()) {
-      const NodeId node = from_.producer(open.back());
+      const NodeId node = from_->producer(open.back());
       if (own_[open.back()] != none) {
         open.pop_back();
-      } else if (from_.is_leaf(node)) {
+      } else if (from_->is_leaf(node)) {
         record_leaf(node);
-      } else if (!is_free(from_, node)) {
-        const Var leaf = piece_.tape->placeholder(from_.type(open.back()), from_.where(node));
+      } else if (!is_free(*from_, node)) {
+        const Var leaf = piece_.tape->placeholder(from_->type(open.back()), from_->where(node));
         own_[open.back()] = leaf.id();
         piece_.arguments.push_back(open.back());
         piece_.wanted.arguments.push_back(leaf.id());
       } else if (const auto missing = std::ranges::find_if(
-                     from_.inputs(node), [&](ValueId input) { return own_[input] == none; });
-                 missing != from_.inputs(node).end()) {
+                     from_->inputs(node), [&](ValueId input) { return own_[input] == none; });
+                 missing != from_->inputs(node).end()) {
         open.push_back(*missing);
       } else {
         record(node);
@@ -62,34 +64,35 @@ class PieceRecorder {
 
  private:
   void record_leaf(NodeId node) {
-    const ValueId value = from_.first_output(node);
-    const Var leaf = piece_.tape->placeholder(from_.type(value), from_.where(node));
-    if (!from_.name(node).empty()) piece_.tape->set_name(leaf.node(), from_.name(node));
+    const ValueId value = from_->first_output(node);
+    const Var leaf = piece_.tape->placeholder(from_->type(value), from_->where(node));
+    if (!from_->name(node).empty()) piece_.tape->set_name(leaf.node(), from_->name(node));
     own_[value] = leaf.id();
-    if (node < program_.backward_begins) {
+    if (node < program_->backward_begins) {
       piece_.leaves.push_back({leaf.id(), value});
     } else {
-      piece_.tape->set_buffer(leaf.id(), from_.buffer(value));
+      piece_.tape->set_buffer(leaf.id(), from_->buffer(value));
     }
   }
 
   void record(NodeId node) {
     Tape& tape = *piece_.tape;
     std::optional<Tape::Scope> scope;
-    if (!from_.scope_of(node).empty()) scope.emplace(tape, from_.scope_of(node));
+    if (!from_->scope_of(node).empty()) scope.emplace(tape, from_->scope_of(node));
     std::vector<Var> inputs;
-    for (const ValueId input : from_.inputs(node)) inputs.push_back(tape.var(own_[input]));
-    const ValueId output = from_.first_output(node);
+    for (const ValueId input : from_->inputs(node)) inputs.push_back(tape.var(own_[input]));
+    const ValueId output = from_->first_output(node);
     std::vector<ValueType> types;
-    for (ValueId i = 0; i < from_.output_count(node); ++i) types.push_back(from_.type(output + i));
-    const Var first = tape.record(from_.operation(node), inputs, types, from_.attributes(node),
-                                  from_.where(node));
-    if (!from_.name(node).empty()) tape.set_name(first.node(), from_.name(node));
+    for (ValueId i = 0; i < from_->output_count(node); ++i)
+      types.push_back(from_->type(output + i));
+    const Var first = tape.record(from_->operation(node), inputs, types, from_->attributes(node),
+                                  from_->where(node));
+    if (!from_->name(node).empty()) tape.set_name(first.node(), from_->name(node));
     for (ValueId i = 0; i < types.size(); ++i) own_[output + i] = first.id() + i;
   }
 
-  const RecordedProgram& program_;
-  const Tape& from_;
+  const RecordedProgram* program_;
+  const Tape* from_;
   Piece piece_;
   std::vector<ValueId> own_;  // by value of the program
 };
@@ -116,12 +119,18 @@ std::vector<Piece> record_pieces(const RecordedProgram& program, const PieceCut&
     const PieceId piece = std::max(piece_of(gradient, cut.of_gradients), cut.of_gradients);
     recorders[piece].add_result({Use::gradient, gradient, i});
   }
-  std::vector<bool> handed(tape.value_count());
-  for (PieceRecorder& reader : recorders) {
-    for (const ValueId value : reader.piece().arguments) handed[value] = true;
-  }
-  for (ValueId value = 0; value < tape.value_count(); ++value) {
-    if (handed[value]) recorders[piece_of(value, 0)].add_result({Use::other_pieces, value});
+  // From the last piece to the first, as what reads nothing that is wanted asks for nothing.
+  std::map<PieceId, std::set<ValueId>> handed;  // by the piece that makes it
+  for (auto piece = static_cast<PieceId>(recorders.size()); piece-- > 0;) {
+    for (const ValueId value : handed[piece]) {
+      recorders[piece].add_result({Use::other_pieces, value});
+    }
+    if (recorders[piece].piece().results.empty()) {
+      recorders[piece] = PieceRecorder(program, cut.pieces[piece]);
+    }
+    for (const ValueId value : recorders[piece].piece().arguments) {
+      handed[cut.piece_of[tape.producer(value)]].insert(value);
+    }
   }
   std::vector<Piece> pieces;
   for (PieceRecorder& recorder : recorders) pieces.push_back(std::move(recorder.piece()));

@@ -71,7 +71,7 @@ void add_computed_again(const Tape& tape, std::vector<NodeId>& nodes, Again agai
   nodes.insert(nodes.begin(), added.rbegin(), added.rend());
 }
 
-/// Records the pieces of a program.
+/// Records the pieces of a program. Those of which nothing is wanted are empty.
 std::vector<Piece> record_pieces(const RecordedProgram& program, const PieceCut& cut);
 
 /// While it lives, a piece has the leaves of a tape that its program was recorded on, or one that

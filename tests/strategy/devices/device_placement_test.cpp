@@ -18,7 +18,7 @@ struct Recorded {
   }
 
   std::vector<DevicePlacement> placements(const std::vector<Device>& devices) const {
-    return possible_placements(program, *elements, devices);
+    return possible_placements(program, *elements, devices, false);
   }
   /// Devices of the nodes recorded in a scope.
   std::set<int> devices_of(const DevicePlacement& placement, std::string_view scope) const {
@@ -100,6 +100,11 @@ TEST_CASE("device placement: the longest scope says, and two of a length are ref
   }
   CHECK_THROWS_WITH(nested.placements({{.scopes = {"left"}}, {.scopes = {"left"}}}),
                     Contains("model/left/matmul") && Contains("devices 0 and 1"));
+  // What is recorded in the innermost of two scopes belongs to that, however they are called.
+  for (const DevicePlacement& placement :
+       nested.placements({{.scopes = {"model"}}, {.scopes = {"left"}}})) {
+    CHECK(nested.devices_of(placement, "model/left") == std::set<int>{1});
+  }
   CHECK_THROWS_AS(nested.placements({{.scopes = {"middle"}}, {}}), ArgumentError);
   CHECK_THROWS_WITH(nested.placements({{.scopes = {"middle"}}, {}}), Contains("model/right"));
 }
@@ -111,7 +116,7 @@ TEST_CASE("device placement: fewer operations than devices leave some without") 
   CHECK(one.placements({{}, {}, {}}) == std::vector<DevicePlacement>{{0}});
   const SmallModel none{
       "none", {Tensor::ones({1})}, {}, [](Tape&, auto p, auto) { return reshape(p[0], {}); }};
-  CHECK(Recorded(none).placements({{}, {}}) == std::vector<DevicePlacement>{{}});
+  CHECK(Recorded(none).placements({{}, {}}) == std::vector<DevicePlacement>{{0}, {1}});
 }
 
 }  // namespace
