@@ -1,5 +1,6 @@
 // Strategies: what their choices take of memory and time on one model, replicas of a program and
-// stages of a pipeline against threads within it. Compared times were taken in turns; figures are
+// stages of a pipeline against threads within it, layers of which some are kept, micro-batches, and
+// what is estimated of steps. Compared times were taken in turns; figures are
 // medians over the rounds.
 #include <benchmark/benchmark.h>
 
@@ -7,6 +8,7 @@
 
 #include "benchmarks/claims.h"
 #include "benchmarks/models.h"
+#include "benchmarks/strategy/parts.h"
 #include "benchmarks/turns.h"
 
 using namespace palimpsest::benchmarks;
@@ -191,6 +193,9 @@ void claim(const Results& results, Claims& claims) {
   claims.at_most("two stages on small layers", 1.1,
                  results.counter("pipeline/small", "of_automatic"),
                  "of the time of automatic parallelism");
+  claim_layers(results, claims);
+  claim_accumulation(results, claims);
+  claim_rates(results, claims);
 }
 
 template <class F>
@@ -213,5 +218,8 @@ int main(int argc, char** argv) {
   add("replicas/tiny", [](State& state) { replicas(state, 48, 64); });
   add("pipeline/large", [](State& state) { pipeline(state, 512, 1024); });
   add("pipeline/small", [](State& state) { pipeline(state, 64, 512); });
+  register_layers();
+  register_accumulation();
+  register_rates();
   return run_suite(argc, argv, claim);
 }
