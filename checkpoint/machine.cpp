@@ -21,6 +21,14 @@ double bytes_per_second(double bytes, const Machine& machine) {
   return machine.bytes_per_second;
 }
 
+double flops_per_second(const FlopRates& rates, DType dtype, const Machine& machine) {
+  double rate = rates.f32;
+  if (dtype == DType::f64) rate = rates.f64;
+  if (dtype == DType::bf16 && rates.bf16 > 0) rate = rates.bf16;
+  if (dtype == DType::f16 && rates.f16 > 0) rate = rates.f16;
+  return rate > 0 ? rate : machine.flops_per_second;
+}
+
 double seconds_of(const Cost& cost, const Machine& machine) {
   return cost.flops / machine.flops_per_second +
          cost.bytes / bytes_per_second(cost.bytes, machine) + machine.seconds_per_node;
@@ -30,6 +38,12 @@ void check(const Machine& machine) {
   check(machine.flops_per_second > 0, "flops_per_second", machine.flops_per_second);
   check(machine.bytes_per_second > 0, "bytes_per_second", machine.bytes_per_second);
   check(machine.seconds_per_node >= 0, "seconds_per_node", machine.seconds_per_node);
+  for (const FlopRates& rates :
+       {machine.products, machine.convolutions, machine.reductions, machine.functions}) {
+    for (const double rate : {rates.f32, rates.f64, rates.bf16, rates.f16}) {
+      check(rate >= 0, "flops_per_second of one kind of work", rate);
+    }
+  }
   Bytes before = 0;
   for (const Cache& cache : machine.caches) {
     check(cache.bytes >= 0, "bytes of a cache", static_cast<double>(cache.bytes));

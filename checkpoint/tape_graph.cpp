@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "checkpoint/node_seconds.h"
+
 namespace palimpsest {
 
 namespace {
@@ -50,7 +52,7 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
   const bool source = operation.leaf || supplied;
   traits.source = source;
   if (!source && !operation.view) {
-    traits.cost = seconds_of(cost_of(view), machine);
+    traits.cost = seconds_of(view, machine);
     traits.workspace = workspace_of(view, threads);
     traits.serial = threads > 1 && operation.serial;
   }

@@ -19,7 +19,7 @@ void append_node(Graph& graph, const Tape& tape, int threads, const Machine& mac
                  bool supplied = false);
 
 /// What a planner sees of `tape`, with the same numbers for nodes and values. Leaves are sources; a
-/// node takes `seconds_of` its operation's cost; its workspace is
+/// node takes the seconds that the machine takes for it; its workspace is
 /// what it needs for `threads`; values of other nodes that the tape holds are present.
 /// `backward_begins` is the node the adjoints start at. The nodes `supplied`, in order, are sources
 /// as leaves are: all their values are present and not the run's to drop. Throws `ArgumentError`

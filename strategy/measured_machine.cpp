@@ -1,14 +1,23 @@
 #include "strategy/measured_machine.h"
 
+#include <oneapi/tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <vector>
 
+#include "autodiff/execute.h"
+#include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/binary_functions.h"
+#include "autodiff/operations/convolution.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/softmax.h"
+#include "autodiff/operations/unary.h"
 #include "checkpoint/machine_file.h"
 #include "strategy/backward.h"
 #include "strategy/stopwatch.h"
@@ -16,8 +25,8 @@
 namespace palimpsest {
 namespace {
 
-/// Of each figure.
-constexpr double most_seconds = 0.05;
+/// Of each figure, of which there are some thirty.
+constexpr double most_seconds = 0.015;
 /// Enough for the clock to be read at no cost.
 constexpr double round_seconds = 1e-3;
 
@@ -83,6 +92,77 @@ double measure_node() {
   return best / nodes;
 }
 
+/// Seconds of running the node of a value again and again on one thread, in memory that is there.
+double measure_node_of(const Var& value) {
+  Tape& tape = value.tape();
+  for (const ValueId input : tape.inputs(value.node())) tape.value(input);
+  std::vector<Buffer> buffers;
+  std::size_t taken = 0;
+  const auto allocate = [&](Bytes bytes) {
+    if (taken == buffers.size()) buffers.push_back(allocate_buffer(bytes));
+    return buffers[taken++];
+  };
+  return tbb::task_arena(1).execute([&] {
+    return fastest([&] {
+      taken = 0;
+      execute_on_tape(tape, value.node(), allocate);
+    });
+  });
+}
+
+/// Without what moving operands takes in the cost model.
+double flops_rate(std::span<const Var> values, const Machine& machine) {
+  double flops = 0;
+  double seconds = 0;
+  for (const Var& value : values) {
+    const Cost cost = cost_of(NodeView(value.tape(), value.node()));
+    const double measured = measure_node_of(value);
+    flops += cost.flops;
+    seconds +=
+        std::max(measured / 2, measured - cost.bytes / bytes_per_second(cost.bytes, machine));
+  }
+  return flops / seconds;
+}
+
+double measure_product(DType dtype, const Machine& machine) {
+  constexpr std::int64_t n = 384;
+  Tape tape;
+  const Var a = cast(tape.constant(Tensor::uniform({n, n}, 1)), dtype);
+  const Var b = cast(tape.constant(Tensor::uniform({n, n}, 2)), dtype);
+  const Var product = matmul(a, b);
+  return flops_rate({&product, 1}, machine);
+}
+
+/// Of convolutions, and their adjoints by both operands, of images that get smaller as those of
+/// networks do: short rows take longer.
+double measure_convolution(DType dtype, const Machine& machine) {
+  Tape tape;
+  std::vector<Var> values;
+  for (const std::int64_t scale : {1, 2, 4}) {
+    const Shape shape{4, 16 * scale, 28 / scale, 28 / scale};
+    const Var image = cast(tape.constant(Tensor::uniform(shape, 1)), dtype);
+    const Var weight = cast(tape.constant(Tensor::uniform({shape[1], shape[1], 3, 3}, 2)), dtype);
+    const Var operands[] = {image, weight};
+    const Var made = conv2d(image, weight, {}, {.padding = 1});
+    const Var adjoint = tape.constant(Tensor::ones(made.shape(), dtype));
+    values.push_back(made);
+    for (const Var& each : vjp({&made, 1}, operands, {&adjoint, 1})) values.push_back(each);
+  }
+  return flops_rate(values, machine);
+}
+
+double measure_function(DType dtype, const Machine& machine) {
+  Tape tape;
+  const Var made = exp(cast(tape.constant(Tensor::uniform({1 << 15}, 1)), dtype));
+  return flops_rate({&made, 1}, machine);
+}
+
+double measure_reduction(DType dtype, const Machine& machine) {
+  Tape tape;
+  const Var made = softmax(cast(tape.constant(Tensor::uniform({128, 128}, 1)), dtype), 1);
+  return flops_rate({&made, 1}, machine);
+}
+
 /// As the system tells, or a usual size where it does not.
 Bytes cache_bytes(int name, Bytes usual) {
   const long bytes = sysconf(name);
@@ -102,6 +182,15 @@ Machine measure() {
   machine.bytes_per_second = measure_bytes(most);
   machine.flops_per_second = measure_flops();
   machine.seconds_per_node = measure_node();
+  machine.products.f64 = measure_product(DType::f64, machine);
+  machine.products.bf16 = measure_product(DType::bf16, machine);
+  machine.products.f16 = measure_product(DType::f16, machine);
+  for (const auto& [dtype, rate] :
+       {std::pair(DType::f32, &FlopRates::f32), {DType::f64, &FlopRates::f64}}) {
+    machine.convolutions.*rate = measure_convolution(dtype, machine);
+    machine.reductions.*rate = measure_reduction(dtype, machine);
+    machine.functions.*rate = measure_function(dtype, machine);
+  }
   return machine;
 }
 

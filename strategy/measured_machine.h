@@ -6,9 +6,11 @@
 
 namespace palimpsest {
 
-/// This machine, as one thread of it finds it, in f32: products, sums of arrays that fit each cache
-/// and of some that fit none, and nodes of one element. Measured at the first call in a process,
-/// in less than a second and, for that time, some 130 MiB; later calls return the same numbers.
+/// This machine, as one thread of it finds it: products in every type, convolutions with their
+/// adjoints and softmax and exponential functions in f32 and f64, sums of arrays that fit each
+/// cache and of some that fit none, and nodes of one element. Measured at the first call in a
+/// process, in less than a second and, for that time, some 130 MiB; later calls return the same
+/// numbers.
 const Machine& measured_machine();
 
 /// The machine in a file (see checkpoint/machine_file.h); where there is none yet, this machine,

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autodiff/execute.h"
+#include "checkpoint/node_seconds.h"
 #include "strategy/fusion/work.h"
 #include "strategy/present.h"
 #include "strategy/profile.h"
@@ -64,11 +65,11 @@ void DryEngine::compute_now(Tape& tape, NodeId node, const RunOptions& options) 
   for (ValueId i = 0; i < made.size(); ++i) {
     if (!tape.has_value(first + i)) tape.set_buffer(first + i, std::move(made[i]));
   }
-  cost_ += seconds_of(cost_of(view), options.machine);
+  cost_ += seconds_of(view, options.machine);
   std::optional<double> known;
   if (rates_.costs != nullptr) known = rates_.costs->seconds(work_of(tape, node));
   const double alone =
-      known ? *known + rates_.machine.seconds_per_node : seconds_of(cost_of(view), rates_.machine);
+      known ? *known + rates_.machine.seconds_per_node : seconds_of(view, rates_.machine);
   seconds_ += seconds_of_step(alone, operation.serial, threads);
 }
 

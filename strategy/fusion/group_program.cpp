@@ -9,7 +9,10 @@ namespace {
 class Builder {
  public:
   Builder(const Tape& tape, const Readings& readings, std::int64_t elements)
-      : tape_(tape), readings_(readings), group_{TileProgram(elements), {}, {}, {}} {}
+      : tape_(tape),
+        readings_(readings),
+        elements_(elements),
+        group_{TileProgram(elements), {}, {}, {}} {}
 
   void add(NodeId node, bool written) {
     const NodeView view(tape_, node);
@@ -124,7 +127,9 @@ class Builder {
     const auto known = std::find(group_.inputs.begin(), group_.inputs.end(), value);
     if (known == group_.inputs.end()) {
       group_.inputs.push_back(value);
-      group_.cost.bytes += static_cast<double>(tape_.bytes(value));
+      // As many elements as it makes, of what it reads a part of.
+      group_.cost.bytes += static_cast<double>(
+          std::min(tape_.bytes(value), elements_ * size_of(tape_.dtype(value))));
       return static_cast<std::uint32_t>(group_.inputs.size() - 1);
     }
     return static_cast<std::uint32_t>(known - group_.inputs.begin());
@@ -132,6 +137,7 @@ class Builder {
 
   const Tape& tape_;
   const Readings& readings_;
+  std::int64_t elements_;
   GroupProgram group_;
   using Loaded = std::pair<ValueId, TileProgram::Slot>;
   std::vector<Loaded> slots_;   // of values as they are, in order

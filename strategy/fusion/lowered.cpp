@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/node_seconds.h"
 #include "strategy/fusion/clones.h"
 #include "strategy/fusion/group_program.h"
 
@@ -120,7 +121,7 @@ class Lowered::Builder {
     Graph::Traits traits;
     const Cost cost{multiplied.flops + added,
                     multiplied.bytes + static_cast<double>(sum.output().bytes())};
-    traits.cost = seconds_of(cost, machine_);
+    traits.cost = seconds_of(product, cost, machine_);
     traits.workspace = workspace_of(product, threads_);
     const NodeId members[] = {made.product, made.sum};
     traits.name = name_of_group(members);
@@ -147,7 +148,7 @@ class Lowered::Builder {
       cost.bytes += static_cast<double>(node.input(i).bytes());
     }
     Graph::Traits traits;
-    traits.cost = seconds_of(cost, machine_);
+    traits.cost = seconds_of(maker, cost, machine_);
     traits.workspace = workspace_of(maker, threads_);
     const NodeId members[] = {finished.maker, finished.node};
     traits.name = name_of_group(members);
@@ -205,7 +206,10 @@ class Lowered::Builder {
       add_value(group.outputs[i]);
     }
     Graph::Traits traits;
-    traits.cost = seconds_of(group.cost, machine_);
+    traits.cost = seconds_of(NodeView(tape_, unit.own.front()), group.cost, machine_);
+    for (const NodeId node : std::span(unit.own).subspan(1)) {
+      traits.cost += widening_seconds(NodeView(tape_, node), machine_);
+    }
     traits.workspace = group.program.workspace(threads_);
     traits.name = name_of_group(unit.own);
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));

@@ -138,6 +138,12 @@ TEST_CASE("the machine at hand is measured once, and is one") {
   const Machine& machine = measured_machine();
   CHECK(&machine == &measured_machine());
   CHECK_NOTHROW(check(machine));
+  for (const double rate :
+       {machine.products.f64, machine.products.bf16, machine.products.f16, machine.convolutions.f32,
+        machine.convolutions.f64, machine.reductions.f32, machine.reductions.f64,
+        machine.functions.f32, machine.functions.f64}) {
+    CHECK(rate > 0);
+  }
   Bytes before = 0;
   for (const Cache& cache : machine.caches) {
     CHECK(cache.bytes > before);
