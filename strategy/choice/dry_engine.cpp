@@ -4,6 +4,7 @@
 #include <map>
 
 #include "autodiff/execute.h"
+#include "checkpoint/arena.h"
 #include "checkpoint/node_seconds.h"
 #include "strategy/fusion/work.h"
 #include "strategy/present.h"
@@ -12,10 +13,17 @@
 namespace palimpsest {
 namespace {
 
-/// Storage of so many bytes that has none of them.
-Buffer placeholder(const Meter& meter, Bytes bytes) {
-  return meter.count(std::make_shared<std::byte>(), bytes);
+/// Zeros, that take memory where they are few and otherwise none until somebody looks at them.
+Buffer zeros(Bytes bytes) {
+  constexpr Bytes few = 1024;
+  if (bytes > few) return Arena(Meter(), bytes).cut(0, bytes);
+  Buffer buffer = allocate_buffer(bytes);
+  std::fill_n(buffer.get(), bytes, std::byte{});
+  return buffer;
 }
+
+/// In place of storage of so many bytes.
+Buffer placeholder(const Meter& meter, Bytes bytes) { return meter.count(zeros(bytes), bytes); }
 
 /// The value whose storage a value lies in.
 ValueId storage_of(const Tape& tape, ValueId value) {
@@ -61,7 +69,8 @@ void DryEngine::compute_now(Tape& tape, NodeId node, const RunOptions& options) 
     made.push_back(placeholder(meter(), tape.bytes(first + i)));
   }
   const int threads = Engine::threads(options);
-  placeholder(meter(), workspace_of(view, threads));  // while the node runs
+  // While the node runs.
+  meter().count(zeros(0), workspace_of(view, threads));
   for (ValueId i = 0; i < made.size(); ++i) {
     if (!tape.has_value(first + i)) tape.set_buffer(first + i, std::move(made[i]));
   }

@@ -7,7 +7,7 @@
 namespace palimpsest {
 
 /// An engine that computes nothing, for evaluators that compute while a tape is recorded: it makes
-/// present what they ask for, counted at its meter with all its bytes and not to be looked at, and
+/// zeros present in place of what they ask for, counted at its meter as what would be there, and
 /// adds up what computing it would take. For tapes of which nobody else holds a value, in memory
 /// that keeps no results.
 class DryEngine final : public Engine {

@@ -106,6 +106,23 @@ TEST_CASE("estimate: nothing is computed, and shapes are enough") {
   const SmallModel real{"counted", model.parameters, model.batch, values.model};
   run(real, {.gradient = GradientMode::none});
   CHECK(calls == 1);
+  // An adjoint that looks at a value finds zeros where that was not computed.
+  const CustomOperation looking{{.name = "looking",
+                                 .forward = [](const CustomCall&) {},
+                                 .vjp =
+                                     [](const Pullback& p) {
+                                       const Tensor x = p.input(0).value();
+                                       for (std::int64_t i = 0; i < x.elements(); ++i) {
+                                         CHECK(x.at(i) == 0);
+                                       }
+                                       p.set(0, p.adjoint());
+                                     }}};
+  const Workload seen{[&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+                        return mean(looking({looking({tanh(p[0] * batch[0])}) + batch[1]}));
+                      },
+                      {Tensor({500})},
+                      {Tensor({2, 500}), Tensor({2, 500})}};
+  CHECK(estimate({.mode = ExecutionMode::eager}, seen, rates).peak > 0);
   const Workload described{model.loss, values.parameters, values.batch};
   CHECK(estimate({}, described, rates).peak == estimate({}, workload_of(model), rates).peak);
 }
