@@ -93,7 +93,7 @@ double measure_node() {
 }
 
 /// Seconds of running the node of a value again and again on one thread, in memory that is there.
-double measure_node_of(const Var& value) {
+double seconds_of_node(const Var& value) {
   Tape& tape = value.tape();
   for (const ValueId input : tape.inputs(value.node())) tape.value(input);
   std::vector<Buffer> buffers;
@@ -110,13 +110,13 @@ double measure_node_of(const Var& value) {
   });
 }
 
-/// Without what moving operands takes in the cost model.
+/// Without what moving operands takes in the cost model, unless that is more than half.
 double flops_rate(std::span<const Var> values, const Machine& machine) {
   double flops = 0;
   double seconds = 0;
   for (const Var& value : values) {
     const Cost cost = cost_of(NodeView(value.tape(), value.node()));
-    const double measured = measure_node_of(value);
+    const double measured = seconds_of_node(value);
     flops += cost.flops;
     seconds +=
         std::max(measured / 2, measured - cost.bytes / bytes_per_second(cost.bytes, machine));

@@ -141,6 +141,20 @@ TEST_CASE("reductions over every choice of axes agree with a loop over the eleme
   }
 }
 
+TEST_CASE("reductions of many short runs cost more than those of few long ones") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({64, 32, 2}));
+  const auto flops = [&](const Axes& axes) {
+    return cost_of(NodeView(tape, sum(x, axes).node())).flops;
+  };
+  constexpr double elements = 64 * 32 * 2;
+  CHECK(flops({}) == elements + 200);
+  CHECK(flops({0}) == elements + 200);  // run by run of whole rows
+  CHECK(flops({1, 2}) == elements + 64 * 200);
+  CHECK(flops({2}) == elements + 64 * 32 * 200);
+  CHECK(flops({0, 2}) == elements + 32 * 64 * 200);
+}
+
 TEST_CASE("sums of f32 lose nothing in length") {
   Tape tape;
   const std::int64_t n = 1 << 22;

@@ -53,6 +53,16 @@ TEST_CASE("plans take their costs from the machine given") {
   CHECK_THROWS_AS(cost({.flops_per_second = -1}), ArgumentError);
 }
 
+TEST_CASE("a group that reads a part of an array moves that part") {
+  const auto cost = [](std::int64_t rows) {
+    Tape tape;
+    const Var x = tape.constant(Tensor::ones({rows, 256}));
+    const Var made = tanh(slice(x, 0, {.stop = 2})) + 1.0;
+    return forecast_values({&made, 1}, {}, {.machine = {}}).plan.simulation.cost;
+  };
+  CHECK(cost(1000) == cost(4));
+}
+
 TEST_CASE("one engine plans anew for another machine and for other times") {
   Tape tape;
   const auto is_planned_anew = [&](const RunOptions& options) {
