@@ -113,6 +113,7 @@ void StepRunner::carry_out(const Tape& tape, std::span<std::byte* const> argumen
   settings.profile = program_->profile_;
   settings.round = round;
   settings.same_tape = again;
+  settings.after_step = after_step_;
   if (executor_.instructions().any_long() && settings.threads > 1) {
     // Who waits in a step must not take up other work meanwhile, such as another loop.
     tbb::this_task_arena::isolate([&] { executor_.run(tape, {meter_, &arena_}, settings); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -86,6 +87,11 @@ class StepRunner {
   void run(const Tape& tape, std::span<std::byte* const> arguments,
            std::span<std::byte* const> results, std::uint32_t round);
 
+  /// For runs from here on, as in `Executor::Settings`.
+  void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
+    after_step_ = after_step;
+  }
+
   /// What the last run took.
   const Executor& executor() const { return executor_; }
 
@@ -99,6 +105,7 @@ class StepRunner {
   Meter meter_;  // of nothing: all lies in the arena
   Executor executor_;
   bool has_run_ = false;  // with the tape of the program
+  const std::function<void(std::uint32_t)>* after_step_ = nullptr;
 };
 
 }  // namespace palimpsest

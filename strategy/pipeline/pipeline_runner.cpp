@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <string>
 
 #include "strategy/named_errors.h"
@@ -65,6 +66,39 @@ class PipelineRunner::Run {
               [this](std::uint32_t task) { carry_out(task); });
   }
 
+  void run_stage(int stage, StageMessages& messages) {
+    const std::function<void(std::uint32_t)> after_step = [&](std::uint32_t) {
+      messages.progress();
+    };
+    after_step_ = &after_step;
+    messages.begin(plan_, micro_batches_, owner_.block_.at(0));
+    std::exception_ptr failure;
+    bool failed = false;
+    for (std::uint32_t task = 0; task < order_.tasks().size(); ++task) {
+      const auto& [of_task, what] = order_.tasks()[task];
+      if (of_task != stage) continue;
+      const PlacedPiece& placed = placed_piece(stage, what);
+      if (!messages.receive(placed, what.micro_batch)) failed = true;
+      if (!failed) {
+        try {
+          carry_out(task);
+        } catch (...) {
+          failure = std::current_exception();
+          failed = true;
+        }
+      }
+      messages.send(placed, what.micro_batch, failed);
+    }
+    messages.end();
+    after_step_ = nullptr;
+    if (failure != nullptr) std::rethrow_exception(failure);
+    std::vector<Report::StageTask> own;
+    for (std::size_t task = 0; task < timeline_.size(); ++task) {
+      if (order_.tasks()[task].stage == stage) own.push_back(timeline_[task]);
+    }
+    timeline_ = std::move(own);
+  }
+
   Report report() {
     Report report;
     report.timeline = std::move(timeline_);
@@ -112,18 +146,20 @@ class PipelineRunner::Run {
     done.end = now();
   }
 
-  void run_piece(Stage& measured, int stage, const PipelineSchedule::Task& what,
-                 std::int64_t start) {
+  const PlacedPiece& placed_piece(int stage, const PipelineSchedule::Task& what) const {
     const MicroBatch& batch = micro_batches_[static_cast<std::size_t>(what.micro_batch)];
     const std::vector<PlacedPiece>& pieces = plan_.programs[batch.program];
     const auto forward = static_cast<std::size_t>(stage);
-    const PlacedPiece& placed = pieces[what.backward ? pieces.size() - 1 - forward : forward];
+    return pieces[what.backward ? pieces.size() - 1 - forward : forward];
+  }
+
+  void run_piece(Stage& measured, int stage, const PipelineSchedule::Task& what,
+                 std::int64_t start) {
+    const PlacedPiece& placed = placed_piece(stage, what);
+    const MicroBatch& batch = micro_batches_[static_cast<std::size_t>(what.micro_batch)];
     if (placed.program != nullptr) run_program(measured, placed, batch, what.micro_batch, start);
-    if (!what.backward || !batch.gradients.empty()) return;
-    if (!plan_.collects_at_end) {
-      take_gradients(placed, what.micro_batch);
-    } else if (stage == 0) {
-      for (const PlacedPiece& each : pieces) take_gradients(each, what.micro_batch);
+    for (const auto& [parameter, place] : placed.taken) {
+      take_(what.micro_batch, parameter, at(place, what.micro_batch));
     }
   }
 
@@ -131,13 +167,13 @@ class PipelineRunner::Run {
                    int micro_batch, std::int64_t start) {
     const LentLeaves lent(placed.piece, *batch.tape);
     std::vector<std::byte*> arguments;
-    for (const PlacedPiece::Place& place : placed.arguments) {
+    for (const RingPlace& place : placed.arguments) {
       arguments.push_back(at(place, micro_batch));
     }
     std::vector<std::byte*> results;
     for (std::size_t i = 0; i < placed.results.size(); ++i) {
       const Piece::Result& result = placed.piece.results[i];
-      if (placed.results[i].ring != PlacedPiece::nowhere) {
+      if (placed.results[i].ring != RingPlace::nowhere) {
         results.push_back(at(placed.results[i], micro_batch));
       } else if (result.use == Piece::Result::Use::outcome) {
         results.push_back(batch.outcome);
@@ -146,6 +182,7 @@ class PipelineRunner::Run {
       }
     }
     StepRunner& runner = owner_.runner(placed);
+    runner.set_after_step(after_step_);
     runner.run(*placed.piece.tape, arguments, results, batch.round);
     const Executor& executor = runner.executor();
     measured.peak = std::max(measured.peak, executor.peak());
@@ -163,16 +200,8 @@ class PipelineRunner::Run {
     }
   }
 
-  void take_gradients(const PlacedPiece& placed, int micro_batch) const {
-    for (std::size_t i = 0; i < placed.results.size(); ++i) {
-      const Piece::Result& result = placed.piece.results[i];
-      if (result.use != Piece::Result::Use::gradient) continue;
-      take_(micro_batch, result.parameter, at(placed.results[i], micro_batch));
-    }
-  }
-
-  std::byte* at(const PlacedPiece::Place& place, int micro_batch) const {
-    return owner_.block_.at(plan_.rings[place.ring].place_of(micro_batch) + place.offset);
+  std::byte* at(const RingPlace& place, int micro_batch) const {
+    return owner_.block_.at(plan_.layout.rings[place.ring].place_of(micro_batch) + place.offset);
   }
 
   PipelineRunner& owner_;
@@ -183,6 +212,7 @@ class PipelineRunner::Run {
   std::vector<Report::StageTask> timeline_;  // by task
   std::vector<Stage> stages_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::function<void(std::uint32_t)>* after_step_ = nullptr;
 };
 
 Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
@@ -192,6 +222,18 @@ Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
   block_.note(0, plan->block);
   Run run(*this, *plan, order, micro_batches, take);
   run.run();
+  return run.report();
+}
+
+Report PipelineRunner::run_stage(int stage, StageMessages& messages,
+                                 const std::shared_ptr<const PipelinePlan>& plan,
+                                 const PipelineOrder& order,
+                                 std::span<const MicroBatch> micro_batches,
+                                 const TakeGradient& take) {
+  prepare(plan);
+  block_.note(0, plan->block);
+  Run run(*this, *plan, order, micro_batches, take);
+  run.run_stage(stage, messages);
   return run.report();
 }
 

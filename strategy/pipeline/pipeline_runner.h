@@ -7,19 +7,10 @@
 #include <vector>
 
 #include "checkpoint/arena.h"
-#include "strategy/pipeline/pipeline_plan.h"
+#include "strategy/loops/step_program.h"
+#include "strategy/pipeline/stage_messages.h"
 
 namespace palimpsest {
-
-/// A micro-batch that goes through a pipeline.
-struct MicroBatch {
-  std::size_t program;  ///< of the plan
-  const Tape* tape;     ///< that it was recorded on: its leaves
-  std::uint32_t round;  ///< how often more than the program's this tape was cleared
-  std::byte* outcome;   ///< where the loss or the value goes
-  std::vector<std::byte*>
-      gradients;  ///< where gradients go, by parameter; none where they are summed
-};
 
 /// Runs planned pipelines, tasks of different stages at once and those of one stage one after the
 /// other, and keeps their memory for the next run.
@@ -43,6 +34,13 @@ class PipelineRunner {
   /// when those that had begun have ended. Returns what was measured and what was done.
   Report run(const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
              std::span<const MicroBatch> micro_batches, const TakeGradient& take);
+  /// The same of the stage that `plan` is for, others being other processes'. Returns where one of
+  /// these failed, too, with results that are of no use. The timeline is that of the stage.
+  Report run_stage(int stage, StageMessages& messages,
+                   const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
+                   std::span<const MicroBatch> micro_batches, const TakeGradient& take);
+  /// Takes the memory that runs of `plan` need: these do it otherwise.
+  void prepare(const std::shared_ptr<const PipelinePlan>& plan);
   /// Calls `f` where the threads of the pipeline work.
   void execute(const std::function<void()>& f);
 
@@ -50,7 +48,6 @@ class PipelineRunner {
   class Run;
   struct Threads;
 
-  void prepare(const std::shared_ptr<const PipelinePlan>& plan);
   StepRunner& runner(const PlacedPiece& placed) {
     return runners_.at({placed.piece.stage, placed.program.get()});
   }

@@ -44,6 +44,7 @@ class PipelineOrder {
   /// Those of stage 0 in order, then those of stage 1, ….
   std::span<const Task> tasks() const { return tasks_; }
   const TaskEdges& edges() const { return edges_; }
+  int micro_batches() const { return micro_batches_; }
 
   /// How many micro-batches at most, however long tasks take, have begun piece `first` and not
   /// ended piece `last`, which is `first` or behind it. So what is made in the one and read up to
