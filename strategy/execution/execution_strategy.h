@@ -80,7 +80,7 @@ struct ExecutionStrategy {
 
   ParallelMode parallelism = ParallelMode::automatic;
   int workers = 0;                   ///< replicas of a data-parallel mode; 0 is one per thread
-  int stages = 0;                    ///< of a pipeline
+  int stages = 0;                    ///< of a pipeline; 0, where ranks run them, is one per rank
   std::vector<Device> devices = {};  ///< of a model-parallel mode
   int threads = 0;                   ///< of all that runs at once; 0 is one per core
 

@@ -5,14 +5,18 @@
 
 #include "strategy/mpi/distributed_step.h"
 #include "strategy/mpi/rank_parameters.h"
+#include "strategy/mpi/rank_pipeline.h"
 
 namespace palimpsest {
 namespace {
 
-void require_valid(const DistributedOptions& options) {
+void require_valid(const DistributedOptions& options, bool is_pipeline) {
   if (options.bucket_bytes < 64 || options.bucket_bytes > 1_GiB) {
     throw ArgumentError("[ranks] buckets of " + std::to_string(options.bucket_bytes) +
                         " bytes; give 64 B to 1 GiB");
+  }
+  if (is_pipeline && options.bucket_bytes != DistributedOptions{}.bucket_bytes) {
+    throw ArgumentError("[ranks] a pipeline sends no buckets; leave bucket_bytes out");
   }
   if (options.verify_every < 0) {
     throw ArgumentError("[ranks] verify_every is " + std::to_string(options.verify_every) +
@@ -20,7 +24,10 @@ void require_valid(const DistributedOptions& options) {
   }
 }
 
-void require_for_a_rank(const ExecutionStrategy& strategy) {
+/// The strategy of one of so many ranks.
+ExecutionStrategy for_a_rank(ExecutionStrategy strategy, int ranks) {
+  const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
+  if (is_pipeline && strategy.stages == 0) strategy.stages = ranks;
   require_valid(strategy);
   if (strategy.gradient == GradientMode::none) {
     throw ArgumentError("[ranks] the strategy has gradient = none; choose another");
@@ -30,10 +37,17 @@ void require_for_a_rank(const ExecutionStrategy& strategy) {
         "[ranks] the strategy is data_parallel, and so are ranks; start more of them, or choose "
         "parallelism = automatic");
   }
-  if (strategy.parallelism == ParallelMode::pipeline) {
+  if (strategy.parallelism == ParallelMode::model_parallel) {
     throw ArgumentError(
-        "[ranks] a rank runs no pipeline; start more ranks, or choose parallelism = automatic");
+        "[ranks] the strategy is model_parallel, and a rank has no devices; choose parallelism = "
+        "pipeline for a part of the model on each rank, or automatic");
   }
+  if (is_pipeline && strategy.stages != ranks) {
+    throw ArgumentError("[ranks] the strategy has " + std::to_string(strategy.stages) +
+                        " stages for " + std::to_string(ranks) +
+                        " ranks; a rank runs one of them: start as many, or leave stages out");
+  }
+  return strategy;
 }
 
 std::vector<ValueType> types_of(std::span<const Tensor> tensors) {
@@ -46,14 +60,20 @@ std::vector<ValueType> types_of(std::span<const Tensor> tensors) {
 
 struct DistributedExecution::State {
   State(RankWorld& of, ExecutionStrategy chosen, const DistributedOptions& own)
-      : world(of), strategy(std::move(chosen)), options(own) {
-    require_for_a_rank(strategy);
-    require_valid(options);
+      : world(of), strategy(for_a_rank(std::move(chosen), of.size())), options(own) {
+    const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
+    require_valid(options, is_pipeline);
     if (strategy.precision && strategy.precision->needs_scaling()) scaler.emplace();
+    if (is_pipeline) pipeline.emplace(world.link(), strategy, options, threads());
     count.clear();
   }
 
-  /// Makes what steps with such parameters use again.
+  int threads() const {
+    const int most = strategy.thread_count();
+    return strategy.threads > 0 ? most : std::min(world.link().cores(), most);
+  }
+
+  /// Makes what steps of shards with such parameters use again.
   void prepare(std::span<const Tensor> parameters) {
     require_parameters(parameters);
     std::vector<ValueType> now = types_of(parameters);
@@ -68,9 +88,7 @@ struct DistributedExecution::State {
     if (strategy.memory_budget != unlimited && gradients) {
       of_rank.memory_budget = std::max<Bytes>(0, strategy.memory_budget - gradients->bytes());
     }
-    if (strategy.threads == 0) {
-      of_rank.threads = std::min(world.link().cores(), of_rank.threads);
-    }
+    of_rank.threads = threads();
     replica.emplace(strategy, of_rank, world.ranks_here());
     arena.emplace(of_rank.threads);
     types = std::move(now);
@@ -81,8 +99,27 @@ struct DistributedExecution::State {
   }
 
   Gradients step(const DistributedStep::Input& input) {
-    RankLink& link = world.link();
     if (!is_broadcast) broadcast(input.parameters);
+    Gradients made = pipeline ? step_of_pipeline(input) : step_of_shards(input);
+    ++steps;
+    count.clear();
+    return made;
+  }
+
+  Gradients step_of_pipeline(const DistributedStep::Input& input) {
+    if (!input.is_whole) {
+      const ArgumentError refused(
+          "[ranks] a pipeline has no shards; give gradients() the whole batch on every rank");
+      world.link().meet(RankCall::step, {}, std::make_exception_ptr(refused));
+    }
+    Gradients made = pipeline->step({input.loss, input.parameters, input.batch, input.verifies,
+                                     count, scaler ? &*scaler : nullptr});
+    reports = pipeline->take_reports();
+    return made;
+  }
+
+  Gradients step_of_shards(const DistributedStep::Input& input) {
+    RankLink& link = world.link();
     std::exception_ptr failure;
     try {
       prepare(input.parameters);
@@ -95,8 +132,6 @@ struct DistributedExecution::State {
                          input);
     Gradients made = step.run();
     reports = step.take_reports();
-    ++steps;
-    count.clear();
     return made;
   }
 
@@ -117,6 +152,7 @@ struct DistributedExecution::State {
   Tape count;
   std::optional<tbb::task_arena> arena;
   std::optional<LossScaler> scaler;
+  std::optional<RankPipeline> pipeline;  // where there are no shards
   std::int64_t steps = 0;
   std::vector<RankReport> reports;
 };

@@ -9,6 +9,7 @@
 #include "strategy/execution/batch_parts.h"
 #include "strategy/execution/record_model.h"
 #include "strategy/mpi/rank_parameters.h"
+#include "strategy/mpi/step_options.h"
 
 namespace palimpsest {
 namespace {
@@ -178,9 +179,7 @@ void DistributedStep::agree(std::exception_ptr failure) {
 /// What this rank has to say if it did not fail.
 RankWords DistributedStep::words_before() const {
   RankWords words{};
-  for (const std::string& line : options_in_lines()) {
-    words[before::options] = hash_bytes(std::as_bytes(std::span(line)), words[before::options]);
-  }
+  words[before::options] = hash_of(options_in_lines());
   words[before::parameter_types] = digest_of(input_.parameters);
   words[before::structure] = first_.structure;
   words[before::shapes] = first_.shapes;
@@ -225,15 +224,10 @@ void DistributedStep::set_weights(const std::vector<RankWords>& said) {
 }
 
 std::vector<std::string> DistributedStep::options_in_lines() const {
-  const DistributedOptions& options = setting_.options;
   const double scale = setting_.scaler != nullptr ? setting_.scaler->scale() : 1;
-  return {"bucket_bytes = " + std::to_string(options.bucket_bytes),
-          std::string("deterministic = ") + (options.deterministic ? "true" : "false"),
-          std::string("reduction = ") + (options.reduction == LossReduction::mean ? "mean" : "sum"),
-          "verify_every = " + std::to_string(options.verify_every),
-          "accumulation = " + std::to_string(micro_batches()),
-          "loss scale = " + std::to_string(scale),
-          input_.is_whole ? "gradients()" : "gradients_of_shard()"};
+  std::vector<std::string> lines = lines_of(setting_.strategy, setting_.options, scale);
+  lines.emplace_back(input_.is_whole ? "gradients()" : "gradients_of_shard()");
+  return lines;
 }
 
 // The end -----------------------------------------------------------------------------------------

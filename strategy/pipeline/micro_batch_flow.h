@@ -6,7 +6,8 @@
 
 #include "strategy/evaluators.h"
 #include "strategy/execution/execution.h"
-#include "strategy/pipeline/stage_messages.h"
+#include "strategy/pipeline/micro_batch.h"
+#include "strategy/pipeline/pipeline_plan.h"
 
 namespace palimpsest {
 

@@ -61,12 +61,11 @@ void MicroBatchSums::finish() const {
   }
 }
 
-Tensor MicroBatchSums::total_loss(std::span<const double> losses) const {
-  const ValueType& type = losses_[0].type();
-  if (losses.size() == 1) return Tensor::full(type.shape, losses[0], type.dtype);
+double MicroBatchSums::total_loss(std::span<const double> losses) const {
+  if (losses.size() == 1) return losses[0];
   double sum = 0;
   for (std::size_t m = 0; m < losses.size(); ++m) sum += weights_[m] * losses[m];
-  return Tensor::full(type.shape, sum / divisor_, type.dtype);
+  return sum / divisor_;
 }
 
 }  // namespace palimpsest

@@ -32,7 +32,7 @@ class MicroBatchSums {
   /// What was made at `loss_place`.
   double loss(std::size_t micro_batch) const { return losses_[micro_batch].item(); }
   /// The loss of the batch, of those of its micro-batches.
-  Tensor total_loss(std::span<const double> losses) const;
+  double total_loss(std::span<const double> losses) const;
 
  private:
   std::vector<ValueType> parameters_;

@@ -108,7 +108,9 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
   std::vector<Gradients::Entry> entries;
   const std::vector<Var> leaves = flow.parameters();
   for (std::size_t i = 0; i < leaves.size(); ++i) entries.push_back({leaves[i], sums.totals()[i]});
-  return Gradients(sums.total_loss(losses), std::move(entries), std::move(report));
+  const ValueType type = flow.outcomes()[0].type();
+  return Gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
+                   std::move(entries), std::move(report));
 }
 
 Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> parameters,

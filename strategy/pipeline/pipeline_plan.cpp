@@ -100,6 +100,7 @@ class PipelinePlanner {
   /// within pieces.
   PipelinePlan with(const Choice& choice, std::span<const Bytes> most, bool keep) {
     PipelinePlan plan;
+    plan.stage = request_.stage;
     plan.workspaces.assign(stages_, 0);
     for (const CutProgram* program : request_.programs) {
       std::vector<PlacedPiece>& placed = plan.programs.emplace_back();

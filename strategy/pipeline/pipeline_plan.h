@@ -17,6 +17,7 @@ namespace palimpsest {
 struct PipelinePlan {
   /// The pieces of each; empty ones in place of those of other processes.
   std::vector<std::vector<PlacedPiece>> programs;
+  std::optional<int> stage;  ///< the only one, as in `PipelineRequest`
   PipelineLayout layout;
   std::vector<Bytes> workspaces;  ///< by stage: for one of its pieces at a time
   std::vector<Bytes> workspace_begins;
@@ -28,6 +29,12 @@ struct PipelinePlan {
   double keep_all_seconds = 0;                   ///< of a plan that computes nothing again
   std::vector<std::uint32_t> keep_all_computed;  ///< by program: nodes that such a plan runs
   std::vector<Report::Stage> stages;             ///< all; without peaks where others run them
+
+  const PlacedPiece& piece(std::size_t program, int stage, bool is_backward) const {
+    const std::vector<PlacedPiece>& pieces = programs[program];
+    const auto forward = static_cast<std::size_t>(stage);
+    return pieces[is_backward ? pieces.size() - 1 - forward : forward];
+  }
 };
 
 /// What is to be planned.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "strategy/named_errors.h"
@@ -52,56 +53,45 @@ void PipelineRunner::prepare(const std::shared_ptr<const PipelinePlan>& given) {
 class PipelineRunner::Run {
  public:
   Run(PipelineRunner& owner, const PipelinePlan& plan, const PipelineOrder& order,
-      std::span<const MicroBatch> micro_batches, const TakeGradient& take)
+      std::span<const MicroBatch> micro_batches, const TakeGradient& take,
+      StageMessages* messages = nullptr)
       : owner_(owner),
         plan_(plan),
         order_(order),
         micro_batches_(micro_batches),
         take_(take),
         timeline_(order.tasks().size()),
-        stages_(plan.stages.size()) {}
+        stages_(plan.stages.size()) {
+    for (std::size_t task = 0; task < timeline_.size(); ++task) {
+      timeline_[task].stage = order.tasks()[task].stage;
+    }
+    if (messages != nullptr) after_step_ = [=](std::uint32_t) { messages->progress(); };
+  }
 
   void run() {
     run_tasks(owner_.threads_->all, order_.edges(),
               [this](std::uint32_t task) { carry_out(task); });
   }
 
-  void run_stage(int stage, StageMessages& messages) {
-    const std::function<void(std::uint32_t)> after_step = [&](std::uint32_t) {
-      messages.progress();
-    };
-    after_step_ = &after_step;
-    messages.begin(plan_, micro_batches_, owner_.block_.at(0));
-    std::exception_ptr failure;
-    bool failed = false;
-    for (std::uint32_t task = 0; task < order_.tasks().size(); ++task) {
-      const auto& [of_task, what] = order_.tasks()[task];
-      if (of_task != stage) continue;
-      const PlacedPiece& placed = placed_piece(stage, what);
-      if (!messages.receive(placed, what.micro_batch)) failed = true;
-      if (!failed) {
-        try {
-          carry_out(task);
-        } catch (...) {
-          failure = std::current_exception();
-          failed = true;
-        }
-      }
-      messages.send(placed, what.micro_batch, failed);
-    }
-    messages.end();
-    after_step_ = nullptr;
-    if (failure != nullptr) std::rethrow_exception(failure);
-    std::vector<Report::StageTask> own;
-    for (std::size_t task = 0; task < timeline_.size(); ++task) {
-      if (order_.tasks()[task].stage == stage) own.push_back(timeline_[task]);
-    }
-    timeline_ = std::move(own);
+  void carry_out(std::uint32_t task) {
+    const auto& [stage, what] = order_.tasks()[task];
+    Report::StageTask& done = timeline_[task];
+    done = {stage, what.micro_batch, what.backward, now(), 0};
+    const auto index = static_cast<std::size_t>(stage);
+    owner_.threads_->of_stage[index]->execute([&] {
+      const std::string place = "[pipeline] stage " + std::to_string(stage) + ", " +
+                                (what.backward ? "backward" : "forward") + " part of micro-batch " +
+                                std::to_string(what.micro_batch);
+      naming_errors(place, [&] { run_piece(stages_[index], task, done.start); });
+    });
+    done.end = now();
   }
 
   Report report() {
     Report report;
-    report.timeline = std::move(timeline_);
+    for (const Report::StageTask& done : timeline_) {
+      if (!plan_.stage || done.stage == *plan_.stage) report.timeline.push_back(done);
+    }
     report.stages = plan_.stages;
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       Report::Stage& stage = report.stages[s];
@@ -132,34 +122,14 @@ class PipelineRunner::Run {
 
   std::int64_t now() const { return (std::chrono::steady_clock::now() - start_).count(); }
 
-  void carry_out(std::uint32_t task) {
+  void run_piece(Stage& measured, std::uint32_t task, std::int64_t start) {
     const auto& [stage, what] = order_.tasks()[task];
-    Report::StageTask& done = timeline_[task];
-    done = {stage, what.micro_batch, what.backward, now(), 0};
-    const auto index = static_cast<std::size_t>(stage);
-    owner_.threads_->of_stage[index]->execute([&] {
-      const std::string place = "[pipeline] stage " + std::to_string(stage) + ", " +
-                                (what.backward ? "backward" : "forward") + " part of micro-batch " +
-                                std::to_string(what.micro_batch);
-      naming_errors(place, [&] { run_piece(stages_[index], stage, what, done.start); });
-    });
-    done.end = now();
-  }
-
-  const PlacedPiece& placed_piece(int stage, const PipelineSchedule::Task& what) const {
-    const MicroBatch& batch = micro_batches_[static_cast<std::size_t>(what.micro_batch)];
-    const std::vector<PlacedPiece>& pieces = plan_.programs[batch.program];
-    const auto forward = static_cast<std::size_t>(stage);
-    return pieces[what.backward ? pieces.size() - 1 - forward : forward];
-  }
-
-  void run_piece(Stage& measured, int stage, const PipelineSchedule::Task& what,
-                 std::int64_t start) {
-    const PlacedPiece& placed = placed_piece(stage, what);
-    const MicroBatch& batch = micro_batches_[static_cast<std::size_t>(what.micro_batch)];
-    if (placed.program != nullptr) run_program(measured, placed, batch, what.micro_batch, start);
+    const int micro_batch = what.micro_batch;
+    const MicroBatch& batch = micro_batches_[static_cast<std::size_t>(micro_batch)];
+    const PlacedPiece& placed = plan_.piece(batch.program, stage, what.backward);
+    if (placed.program != nullptr) run_program(measured, placed, batch, micro_batch, start);
     for (const auto& [parameter, place] : placed.taken) {
-      take_(what.micro_batch, parameter, at(place, what.micro_batch));
+      take_(micro_batch, parameter, at(place, micro_batch));
     }
   }
 
@@ -182,7 +152,7 @@ class PipelineRunner::Run {
       }
     }
     StepRunner& runner = owner_.runner(placed);
-    runner.set_after_step(after_step_);
+    runner.set_after_step(after_step_ ? &after_step_ : nullptr);
     runner.run(*placed.piece.tape, arguments, results, batch.round);
     const Executor& executor = runner.executor();
     measured.peak = std::max(measured.peak, executor.peak());
@@ -212,7 +182,7 @@ class PipelineRunner::Run {
   std::vector<Report::StageTask> timeline_;  // by task
   std::vector<Stage> stages_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  const std::function<void(std::uint32_t)>* after_step_ = nullptr;
+  std::function<void(std::uint32_t)> after_step_;  // none without messages
 };
 
 Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
@@ -225,16 +195,38 @@ Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
   return run.report();
 }
 
-Report PipelineRunner::run_stage(int stage, StageMessages& messages,
-                                 const std::shared_ptr<const PipelinePlan>& plan,
+Report PipelineRunner::run_stage(StageMessages& messages, const PipelinePlan& plan,
                                  const PipelineOrder& order,
                                  std::span<const MicroBatch> micro_batches,
                                  const TakeGradient& take) {
-  prepare(plan);
-  block_.note(0, plan->block);
-  Run run(*this, *plan, order, micro_batches, take);
-  run.run_stage(stage, messages);
-  return run.report();
+  std::optional<Run> run;
+  std::exception_ptr failure;
+  bool failed = false;
+  const auto attempt = [&](const auto& f) {
+    try {
+      if (!failed) f();
+    } catch (...) {
+      failure = std::current_exception();
+      failed = true;
+    }
+  };
+  messages.begin(block_.at(0));
+  attempt([&] {
+    block_.note(0, plan.block);
+    run.emplace(*this, plan, order, micro_batches, take, &messages);
+  });
+  for (std::uint32_t task = 0; task < order.tasks().size(); ++task) {
+    const auto& [stage, what] = order.tasks()[task];
+    if (stage != *plan.stage) continue;
+    const MicroBatch& batch = micro_batches[static_cast<std::size_t>(what.micro_batch)];
+    const PlacedPiece& placed = plan.piece(batch.program, stage, what.backward);
+    if (!messages.receive(placed, what.micro_batch)) failed = true;
+    attempt([&] { run->carry_out(task); });
+    messages.send(placed, what.micro_batch, failed);
+  }
+  messages.end();
+  if (failure != nullptr) std::rethrow_exception(failure);
+  return run->report();
 }
 
 }  // namespace palimpsest

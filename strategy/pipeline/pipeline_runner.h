@@ -8,6 +8,8 @@
 
 #include "checkpoint/arena.h"
 #include "strategy/loops/step_program.h"
+#include "strategy/pipeline/micro_batch.h"
+#include "strategy/pipeline/pipeline_plan.h"
 #include "strategy/pipeline/stage_messages.h"
 
 namespace palimpsest {
@@ -35,11 +37,12 @@ class PipelineRunner {
   Report run(const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
              std::span<const MicroBatch> micro_batches, const TakeGradient& take);
   /// The same of the stage that `plan` is for, others being other processes'. Returns where one of
-  /// these failed, too, with results that are of no use. The timeline is that of the stage.
-  Report run_stage(int stage, StageMessages& messages,
-                   const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
+  /// these failed, too, with results that are of no use; a failure here is passed on when all
+  /// messages have come and gone. The plan is one that was prepared. The timeline is that of the
+  /// stage.
+  Report run_stage(StageMessages& messages, const PipelinePlan& plan, const PipelineOrder& order,
                    std::span<const MicroBatch> micro_batches, const TakeGradient& take);
-  /// Takes the memory that runs of `plan` need: these do it otherwise.
+  /// Takes the memory that runs of `plan` need, as `run` does itself.
   void prepare(const std::shared_ptr<const PipelinePlan>& plan);
   /// Calls `f` where the threads of the pipeline work.
   void execute(const std::function<void()>& f);

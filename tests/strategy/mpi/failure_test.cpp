@@ -369,9 +369,9 @@ TEST_CASE("what is out of range is refused on each rank by itself") {
   CHECK_THROWS_AS(DistributedExecution(world(), {.gradient = GradientMode::none}), ArgumentError);
   CHECK_THROWS_AS(DistributedExecution(world(), {.parallelism = ParallelMode::data_parallel}),
                   ArgumentError);
-  CHECK_THROWS_AS(
-      DistributedExecution(world(), {.accumulation = 4, .parallelism = ParallelMode::pipeline}),
-      ArgumentError);
+  CHECK_THROWS_AS(DistributedExecution(
+                      world(), {.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}),
+                  ArgumentError);
   CHECK_THROWS_AS(DistributedExecution(world(), {}, {.bucket_bytes = 63}), ArgumentError);
   CHECK_THROWS_AS(DistributedExecution(world(), {}, {.bucket_bytes = 2_GiB}), ArgumentError);
   CHECK_THROWS_AS(DistributedExecution(world(), {}, {.verify_every = -1}), ArgumentError);

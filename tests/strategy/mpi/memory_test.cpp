@@ -6,36 +6,49 @@
 namespace palimpsest {
 namespace {
 
-TEST_CASE("wherever a rank runs out of memory, all ranks fail in that step or none") {
+/// Has an allocation of the last rank fail in the step behind so many, one after the other until
+/// the step has no more, and checks that all ranks fail then or none.
+void check_every_allocation(const ExecutionStrategy& strategy, const DistributedOptions& options,
+                            int steps) {
   const int rank = world().size() - 1;
   const Model model(DType::bf16, 16, 3);
+  bool is_over = false;
+  int failures = 0;
+  for (std::int64_t n = 0; !is_over; n += 1 + n / 20) {
+    CAPTURE(strategy.summary(), steps, n);
+    DistributedExecution execution(world(), strategy, options);
+    execution.broadcast(model.parameters);
+    const ModelFunction loss = model.loss();
+    const auto step = [&] { execution.gradients(loss, model.parameters, model.batch); };
+    for (int k = 0; k < steps; ++k) step();
+    bool failed = false;
+    if (world().rank() == rank) fail_allocation(n);
+    try {
+      step();
+    } catch (...) {
+      failed = true;
+    }
+    is_over = !end_failing();
+    const std::vector<int> all = world().link().gather(failed ? 1 : 0);
+    CHECK(std::count(all.begin(), all.end(), all[0]) == world().size());
+    is_over = world().link().gather(is_over ? 1 : 0).back() != 0;
+    failures += all[0];
+  }
+  CHECK(failures > 10);
+}
+
+TEST_CASE("wherever a rank runs out of memory, all ranks fail in that step or none") {
   for (const int steps : {0, 1, 2}) {
     const int accumulation = steps == 1 ? 2 : 1;
-    bool is_over = false;
-    int failures = 0;
-    for (std::int64_t n = 0; !is_over; n += 1 + n / 20) {
-      CAPTURE(steps, n);
-      DistributedExecution execution(
-          world(), {.accumulation = accumulation, .parallelism = ParallelMode::none},
-          {.deterministic = accumulation == 1, .bucket_bytes = 640});
-      execution.broadcast(model.parameters);
-      const ModelFunction loss = model.loss();
-      const auto step = [&] { execution.gradients(loss, model.parameters, model.batch); };
-      for (int k = 0; k < steps; ++k) step();
-      bool failed = false;
-      if (world().rank() == rank) fail_allocation(n);
-      try {
-        step();
-      } catch (...) {
-        failed = true;
-      }
-      is_over = !end_failing();
-      const std::vector<int> all = world().link().gather(failed ? 1 : 0);
-      CHECK(std::count(all.begin(), all.end(), all[0]) == world().size());
-      is_over = world().link().gather(is_over ? 1 : 0).back() != 0;
-      failures += all[0];
-    }
-    CHECK(failures > 10);
+    check_every_allocation({.accumulation = accumulation, .parallelism = ParallelMode::none},
+                           {.deterministic = accumulation == 1, .bucket_bytes = 640}, steps);
+  }
+}
+
+TEST_CASE("wherever a stage runs out of memory, all ranks fail in that step or none") {
+  for (const int steps : {0, 1}) {
+    check_every_allocation({.accumulation = 3, .parallelism = ParallelMode::pipeline, .threads = 1},
+                           {}, steps);
   }
 }
 

@@ -1,0 +1,235 @@
+#include "strategy/mpi/rank_pipeline.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "checkpoint/stores/hash.h"
+#include "strategy/mpi/rank_parameters.h"
+#include "strategy/mpi/step_options.h"
+#include "strategy/mpi/tape_digest.h"
+#include "strategy/pieces/pieces_evaluator.h"
+#include "strategy/stopwatch.h"
+
+namespace palimpsest {
+namespace {
+
+/// What ranks tell each other before anything is computed; the first as where they have shards.
+namespace before {
+enum Word : std::size_t { options, parameter_types, programs, parameters };
+}
+
+}  // namespace
+
+RankPipeline::RankPipeline(RankLink& link, const ExecutionStrategy& strategy,
+                           const DistributedOptions& options, int threads)
+    : link_(link),
+      strategy_(strategy),
+      options_(options),
+      threads_(threads),
+      flow_(strategy, evaluator_for_pieces(strategy), true),
+      runner_(strategy.stages, threads, threads),
+      exchange_(link) {}
+
+Gradients RankPipeline::step(const Input& input) {
+  std::optional<Step> step;
+  std::exception_ptr failure;
+  try {
+    step.emplace(prepare(input));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  agree(input, failure);
+
+  const Stopwatch running;
+  try {
+    const auto add = [&](int m, std::size_t i, std::byte* gradient) {
+      step->sums.add(m, i, gradient);
+    };
+    step->report =
+        runner_.run_stage(exchange_, *flow_.plan(), flow_.order(), step->micro_batches, add);
+    step->report.run_seconds = running.seconds();
+    if (!exchange_.is_cut_off()) prepare_end(*step);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  link_.meet(RankCall::end_of_step, {}, failure);
+  share(*step);
+
+  LossScaler* const scaler = input.scaler;
+  Gradients made(step->loss, std::move(step->entries), std::move(step->report));
+  if (scaler == nullptr) return made;
+  Report report = made.report();
+  report.loss_scale = scaler->scale();
+  runner_.execute([&] { report.overflowed = !scaler->unscale(made); });
+  return Gradients(Tensor::scalar(scaler->loss(), made.loss().dtype()), {made.begin(), made.end()},
+                   std::move(report));
+}
+
+/// Records, cuts, plans, and takes the memory that all of it needs.
+RankPipeline::Step RankPipeline::prepare(const Input& input) {
+  require_parameters(input.parameters);
+  const auto scale = [&](const Var& made) {
+    return input.scaler != nullptr ? input.scaler->scale(made) : made;
+  };
+  flow_.record(input.loss, input.parameters, input.batch, scale, input.count);
+  const int ranks_here = link_.ranks_here();
+  flow_.plan(programs_,
+             {.threads = threads_, .kept = runner_.kept(), .stage = link_.rank(), .free = [=] {
+                return free_memory() / ranks_here;
+              }});
+  runner_.prepare(flow_.plan());
+  std::vector<bool> is_made;
+  for (const int stage : flow_.plan()->layout.gradient_stages) {
+    is_made.push_back(stage == link_.rank());
+  }
+  const ValueType loss = flow_.outcomes()[0].type();
+  Step step{.sums = {runner_.meter(), flow_.gradient_types(), is_made, loss, flow_.examples(),
+                     options_.reduction},
+            .micro_batches = flow_.micro_batches(),
+            .own_losses = std::vector<double>(flow_.outcomes().size()),
+            .losses = std::vector<double>(flow_.outcomes().size()),
+            .loss = Tensor(loss.shape, loss.dtype),
+            .entries = {},
+            .report = {}};
+  for (std::size_t m = 0; m < step.micro_batches.size(); ++m) {
+    step.micro_batches[m].outcome = step.sums.loss_place(m);
+    step.micro_batches[m].gradients = step.sums.gradients();
+  }
+  exchange_.prepare(*flow_.plan(), step.micro_batches);
+  return step;
+}
+
+// Agreeing ----------------------------------------------------------------------------------------
+
+void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
+  RankWords words{};
+  try {
+    if (failure == nullptr) words = words_before(input);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const Stopwatch agreeing;
+  const std::vector<RankWords>& said = link_.meet(RankCall::step, words, failure);
+  agreeing_ = agreeing.seconds();
+  if (!say_same(said, before::options) || !say_same(said, before::parameter_types) ||
+      !say_same(said, before::programs)) {
+    std::vector<std::string> lines = options_in_lines(input);
+    append_lines(input.parameters, lines);
+    append_program_lines(lines);
+    link_.differ(lines, "record one program on all ranks, with the same options");
+  }
+  if (!say_same(said, before::parameters)) blame_parameters(link_, input.parameters);
+}
+
+std::vector<std::string> RankPipeline::options_in_lines(const Input& input) const {
+  return lines_of(strategy_, options_, input.scaler != nullptr ? input.scaler->scale() : 1);
+}
+
+/// What this rank has to say if it did not fail.
+RankWords RankPipeline::words_before(const Input& input) const {
+  RankWords words{};
+  words[before::options] = hash_of(options_in_lines(input));
+  words[before::parameter_types] = digest_of(input.parameters);
+  words[before::programs] = digest();
+  if (input.verifies) words[before::parameters] = hash_of(input.parameters);
+  return words;
+}
+
+/// Of the programs, how they are cut, and which micro-batch is which.
+std::uint64_t RankPipeline::digest() const {
+  std::vector<std::uint64_t> words(flow_.program_of().begin(), flow_.program_of().end());
+  for (const auto& program : flow_.programs()) {
+    const TapeDigest tape = digest_of(program->tape);
+    words.insert(words.end(), {tape.structure, tape.shapes, tape.nodes});
+    for (const CutProgram::Stage& stage : program->stages) words.push_back(stage.first);
+  }
+  return hash_bytes(std::as_bytes(std::span(words)));
+}
+
+void RankPipeline::append_program_lines(std::vector<std::string>& lines) const {
+  for (const auto& program : flow_.programs()) {
+    append_lines(program->tape, program->tape.node_count(), true, lines);
+    for (std::size_t stage = 0; stage < program->stages.size(); ++stage) {
+      lines.push_back("stage " + std::to_string(stage) + " from node " +
+                      std::to_string(program->stages[stage].first));
+    }
+  }
+  for (std::size_t m = 0; m < flow_.program_of().size(); ++m) {
+    lines.push_back("micro-batch " + std::to_string(m) + " like program " +
+                    std::to_string(flow_.program_of()[m]));
+  }
+}
+
+// The end -----------------------------------------------------------------------------------------
+
+/// Makes what all ranks must have memory for, or none returns: all but messages and arithmetic.
+void RankPipeline::prepare_end(Step& step) {
+  runner_.execute([&] { step.sums.finish(); });
+  for (std::size_t m = 0; m < step.own_losses.size(); ++m) {
+    const int stage = flow_.plan()->layout.outcome_stages[flow_.program_of()[m]];
+    if (stage == link_.rank()) step.own_losses[m] = step.sums.loss(m);
+  }
+  const std::vector<Var> leaves = flow_.parameters();
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    step.entries.push_back({leaves[i], step.sums.totals()[i]});
+  }
+  flow_.describe(step.report);
+  step.report.threads = threads_;
+  const auto stages = static_cast<std::size_t>(link_.size());
+  const std::vector<Report::StageTask>& own = step.report.timeline;
+  std::vector<Report::StageTask> timeline(own.size() * stages);
+  const auto place = static_cast<std::size_t>(link_.rank()) * own.size();
+  std::ranges::copy(own, timeline.begin() + static_cast<std::ptrdiff_t>(place));
+  step.report.timeline = std::move(timeline);
+  reports_.resize(stages);
+}
+
+/// Gives all ranks what each of them has made.
+void RankPipeline::share(Step& step) {
+  for (std::size_t i = 0; i < step.entries.size(); ++i) {
+    const Tensor& gradient = step.entries[i].gradient;
+    link_.broadcast({gradient.raw(), static_cast<std::size_t>(gradient.bytes())},
+                    flow_.plan()->layout.gradient_stages[i]);
+  }
+  const double loss = share_losses(step);
+  visit(step.loss.dtype(),
+        [&]<class T>(T) { std::ranges::fill(step.loss.data<T>(), convert_element<T>(loss)); });
+  share_report(step.report);
+}
+
+double RankPipeline::share_losses(Step& step) {
+  const std::vector<int>& stages = flow_.plan()->layout.outcome_stages;
+  for (int stage = 0; stage < link_.size(); ++stage) {
+    if (std::ranges::find(stages, stage) == stages.end()) continue;
+    step.losses = step.own_losses;
+    link_.broadcast(std::as_writable_bytes(std::span(step.losses)), stage);
+    for (std::size_t m = 0; m < step.losses.size(); ++m) {
+      if (stages[flow_.program_of()[m]] == stage) step.own_losses[m] = step.losses[m];
+    }
+  }
+  return step.sums.total_loss(step.own_losses);
+}
+
+void RankPipeline::share_report(Report& report) {
+  const auto own = static_cast<std::size_t>(link_.rank());
+  link_.gather(Report::Stage(report.stages[own]), std::span(report.stages));
+  const std::size_t tasks = report.timeline.size() / report.stages.size();
+  for (std::size_t stage = 0; stage < report.stages.size(); ++stage) {
+    link_.broadcast(
+        std::as_writable_bytes(std::span(report.timeline).subspan(stage * tasks, tasks)),
+        static_cast<int>(stage));
+  }
+  const std::span<const std::int64_t> examples = flow_.examples();
+  link_.gather(
+      RankReport{.examples = std::accumulate(examples.begin(), examples.end(), std::int64_t{0}),
+                 .bytes = exchange_.sent_bytes(),
+                 .messages = exchange_.sent(),
+                 .waiting_seconds = exchange_.waiting_seconds(),
+                 .agreeing_seconds = agreeing_,
+                 .predicted_peak = report.predicted_peak,
+                 .measured_peak = report.measured_peak},
+      std::span(reports_));
+}
+
+}  // namespace palimpsest
