@@ -1,7 +1,8 @@
 // Trains a convolutional network on Fashion-MNIST in as many processes as `mpirun` starts, each on
-// its shard of every batch; or in one process, with as many shards. The weights have the same bits.
+// its shard of every batch or, in a pipeline, on its stage of the network; or in one process, with
+// as many shards. The weights have the same bits as in one process.
 //
-//   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--compare | --fast] [--data FOLDER]
+//   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--pipeline] [--compare | --fast] [--data FOLDER]
 //   18_mpi_fashion_mnist --shards 4 [--quick] [--compare] [--data FOLDER]
 #include <palimpsest.h>
 #include <strategy/mpi/distributed_execution.h>
@@ -32,6 +33,7 @@ struct Settings {
   std::optional<int> shards;  ///< of a process that is alone
   bool compares = false;      ///< with one process that has as many shards as this has, or ranks
   bool in_order = true;       ///< adds gradients in the order of the ranks
+  bool in_stages = false;
 };
 
 /// Two convolutions and two dense layers. The same weights on every rank, which the first step sees
@@ -79,19 +81,22 @@ std::vector<Tensor> train(const Settings& settings, const LabelledImages& images
 }
 
 std::vector<Tensor> train_alone(const Settings& settings, const LabelledImages& images,
-                                int shards) {
-  Execution execution({.parallelism = ParallelMode::data_parallel, .workers = shards});
-  return train(settings, images, std::to_string(shards) + " shards",
+                                const std::string& label, const ExecutionStrategy& strategy) {
+  Execution execution(strategy);
+  return train(settings, images, label,
                [&](std::span<const Tensor> weights, std::span<const Tensor> batch) {
                  return execution.gradients(loss_of, weights, batch);
                });
 }
 
-std::vector<Tensor> train_on_ranks(const Settings& settings, const LabelledImages& images,
-                                   RankWorld& world) {
-  DistributedExecution execution(
-      world, {},
-      {.deterministic = settings.in_order, .bucket_bytes = 128_KiB, .verify_every = 100});
+std::vector<Tensor> train_shards_alone(const Settings& settings, const LabelledImages& images,
+                                       int shards) {
+  return train_alone(settings, images, std::to_string(shards) + " shards",
+                     {.parallelism = ParallelMode::data_parallel, .workers = shards});
+}
+
+std::vector<Tensor> train_by(DistributedExecution& execution, const Settings& settings,
+                             const LabelledImages& images, const RankWorld& world) {
   const bool tells = world.rank() == 0;
   std::vector<Tensor> weights =
       train(settings, images, tells ? std::to_string(world.size()) + " ranks" : "",
@@ -99,11 +104,36 @@ std::vector<Tensor> train_on_ranks(const Settings& settings, const LabelledImage
               return execution.gradients(loss_of, parameters, batch);
             });
   execution.verify(weights);
-  for (int rank = 0; tells && rank < world.size(); ++rank) {
+  return weights;
+}
+
+std::vector<Tensor> train_shards(const Settings& settings, const LabelledImages& images,
+                                 RankWorld& world) {
+  DistributedExecution execution(
+      world, {},
+      {.deterministic = settings.in_order, .bucket_bytes = 128_KiB, .verify_every = 100});
+  std::vector<Tensor> weights = train_by(execution, settings, images, world);
+  for (int rank = 0; world.rank() == 0 && rank < world.size(); ++rank) {
     const RankReport& report = execution.reports()[static_cast<std::size_t>(rank)];
     std::printf("rank %d: %d images, %s of gradients in %d buckets, %d begun early; peak %s\n",
                 rank, static_cast<int>(report.examples), format_bytes(report.bytes).c_str(),
                 report.buckets, report.started_early, format_bytes(report.measured_peak).c_str());
+  }
+  return weights;
+}
+
+constexpr int micro_batches = 8;
+
+std::vector<Tensor> train_stages(const Settings& settings, const LabelledImages& images,
+                                 RankWorld& world) {
+  DistributedExecution execution(
+      world, {.accumulation = micro_batches, .parallelism = ParallelMode::pipeline},
+      {.verify_every = 100});
+  std::vector<Tensor> weights = train_by(execution, settings, images, world);
+  for (int rank = 0; world.rank() == 0 && rank < world.size(); ++rank) {
+    const RankReport& report = execution.reports()[static_cast<std::size_t>(rank)];
+    std::printf("rank %d: %s in %d messages; peak %s\n", rank, format_bytes(report.bytes).c_str(),
+                report.messages, format_bytes(report.measured_peak).c_str());
   }
   return weights;
 }
@@ -132,6 +162,9 @@ std::string refusal(const Settings& settings, const RankWorld& world) {
   if (world.size() == 1 && !settings.in_order) {
     return "--fast is for several ranks; start them by mpirun";
   }
+  if (settings.in_stages && (settings.shards || !settings.in_order)) {
+    return "--pipeline has neither shards nor another order; leave out --shards and --fast";
+  }
   if (settings.compares && !settings.in_order) {
     return "--fast adds in another order than one process does; --compare without it";
   }
@@ -144,8 +177,9 @@ bool run(const Settings& settings, RankWorld& world) {
   world.together([&] { images = read_fashion_mnist(settings.data, "train"); });
   const bool is_alone = world.size() == 1;
   const int shards = is_alone ? settings.shards.value_or(1) : world.size();
-  const std::vector<Tensor> weights =
-      is_alone ? train_alone(settings, images, shards) : train_on_ranks(settings, images, world);
+  const std::vector<Tensor> weights = settings.in_stages ? train_stages(settings, images, world)
+                                      : is_alone ? train_shards_alone(settings, images, shards)
+                                                 : train_shards(settings, images, world);
   bool holds = true;
   world.together([&] {
     if (world.rank() != 0) return;
@@ -154,7 +188,10 @@ bool run(const Settings& settings, RankWorld& world) {
                 static_cast<unsigned long long>(hash_of(weights)),
                 100 * accuracy(weights, test.slice(0, settings.test_images)));
     if (!settings.compares) return;
-    const auto expected = hash_of(train_alone(settings, images, shards));
+    const auto expected =
+        hash_of(settings.in_stages
+                    ? train_alone(settings, images, "one process", {.accumulation = micro_batches})
+                    : train_shards_alone(settings, images, shards));
     holds = hash_of(weights) == expected;
     std::printf("weights %016llx of one process%s\n", static_cast<unsigned long long>(expected),
                 holds ? "" : ", which are others");
@@ -174,6 +211,8 @@ int main(int argc, char** argv) {
       settings.test_images = 200;
     } else if (flag == "--compare") {
       settings.compares = true;
+    } else if (flag == "--pipeline") {
+      settings.in_stages = true;
     } else if (flag == "--fast") {
       settings.in_order = false;
     } else if (flag == "--data" && i + 1 < argc) {
@@ -181,8 +220,8 @@ int main(int argc, char** argv) {
     } else if (flag == "--shards" && i + 1 < argc) {
       settings.shards = std::atoi(argv[++i]);
     } else {
-      std::cerr << "usage: 18_mpi_fashion_mnist [--quick] [--compare] [--fast] [--shards N] "
-                   "[--data FOLDER]\n";
+      std::cerr << "usage: 18_mpi_fashion_mnist [--pipeline] [--quick] [--compare] [--fast] "
+                   "[--shards N] [--data FOLDER]\n";
       return 2;
     }
   }
