@@ -74,6 +74,9 @@ struct LayoutRequest {
   bool sums_gradients;  ///< of several micro-batches; otherwise they are made where they stay
   /// The stage whose rings are laid out, where the others are other processes'; or all.
   std::optional<int> stage;
+  /// Where there is one: the pieces of each program as all processes know them, whatever each
+  /// decides on its own stage. They say what is sent.
+  std::span<const std::vector<Piece>> common;
   bool receives_ahead;  ///< a message may come, and another go, while a micro-batch is computed
 };
 

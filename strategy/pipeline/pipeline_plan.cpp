@@ -5,15 +5,10 @@
 
 #include "autodiff/execute.h"
 #include "strategy/forms.h"
+#include "strategy/gradient_sums.h"
 
 namespace palimpsest {
 namespace {
-
-/// Bytes of the sum of a parameter's gradients, and of what that is rounded to.
-Bytes sum_bytes(const ValueType& type) {
-  const Bytes sum = ValueType{type.shape, compute_dtype(type.dtype)}.bytes();
-  return is_half(type.dtype) ? sum + type.bytes() : sum;
-}
 
 class PipelinePlanner {
  public:
@@ -23,6 +18,9 @@ class PipelinePlanner {
   PipelinePlan plan() {
     const std::vector<bool> least = least_again();
     const std::vector<Bytes> any(stages_, unlimited);
+    for (const CutProgram* program : request_.programs) {
+      if (request_.stage) common_.push_back(pieces_of(*program, least));
+    }
     PipelinePlan whole = with({least, true}, any, true);
     keep_all_peak_ = whole.predicted_peak;
     keep_all_seconds_ = whole.seconds;
@@ -115,9 +113,9 @@ class PipelinePlanner {
         placed.push_back({.piece = std::move(piece), .program = std::move(planned)});
       }
     }
-    plan.layout =
-        lay_out({request_.order, request_.sums_gradients, request_.stage, choice.receives_ahead},
-                plan.programs);
+    plan.layout = lay_out(
+        {request_.order, request_.sums_gradients, request_.stage, common_, choice.receives_ahead},
+        plan.programs);
     plan.block = plan.layout.bytes;
     for (const Bytes workspace : plan.workspaces) {
       plan.workspace_begins.push_back(plan.block);
@@ -219,6 +217,7 @@ class PipelinePlanner {
   const PipelineRequest& request_;
   PiecePrograms& programs_;
   std::size_t stages_;
+  std::vector<std::vector<Piece>> common_;  // by program; where others are other processes'
   Bytes keep_all_peak_ = 0;
   double keep_all_seconds_ = 0;
   std::vector<std::uint32_t> keep_all_computed_;

@@ -30,6 +30,8 @@ class Processes {
         pieces_(static_cast<PieceId>(2 * stages)),
         order_(one_forward_one_backward(stages, micro_batches)),
         random_(seed) {
+    std::vector<std::vector<Piece>> common(1);
+    for (PlacedPiece& placed : pieces_for(-1)) common[0].push_back(std::move(placed.piece));
     for (int stage = 0; stage < stages; ++stage) {
       Process& process = processes_.emplace_back();
       process.ended.assign(pieces_, 0);
@@ -37,7 +39,8 @@ class Processes {
         if (task.stage == stage) process.tasks.push_back(task.what);
       }
       process.pieces = pieces_for(stage);
-      process.layout = lay_out({order_, false, stage, random_() % 2 == 0}, {&process.pieces, 1});
+      process.layout =
+          lay_out({order_, false, stage, common, random_() % 2 == 0}, {&process.pieces, 1});
     }
   }
 
@@ -83,19 +86,23 @@ class Processes {
     return backward ? pieces_ - 1 - forward : forward;
   }
 
-  /// As the process of a stage knows them.
+  /// As the process of a stage knows them, or as all do.
   std::vector<PlacedPiece> pieces_for(int stage) {
     std::vector<PlacedPiece> pieces(pieces_);
-    const PieceId forward = piece_of(stage, false);
-    const PieceId backward = piece_of(stage, true);
-    const bool runs_again = random_() % 2 == 0;
+    const bool runs_again = stage >= 0 && random_() % 3 != 0;
+    const bool is_empty = random_() % 2 == 0;  // the forward piece, if it is run again
     for (std::size_t v = 0; v < values_.size(); ++v) {
       std::set<PieceId> readers = values_[v].readers;
-      // It reads what comes in again, and not what it made itself; or the other way round.
-      if (runs_again && values_[v].from != forward && readers.contains(forward)) {
-        readers.insert(backward);
-      } else if (runs_again && values_[v].from == forward) {
-        readers.erase(backward);
+      if (runs_again) {
+        const PieceId forward = piece_of(stage, false);
+        const PieceId backward = piece_of(stage, true);
+        // It reads what comes in again, or only then; and not what it made itself.
+        if (values_[v].from == forward) {
+          readers.erase(backward);
+        } else if (readers.contains(forward)) {
+          readers.insert(backward);
+          if (is_empty) readers.erase(forward);
+        }
       }
       if (readers.empty()) continue;
       Piece& from = pieces[values_[v].from].piece;
@@ -219,7 +226,9 @@ TEST_CASE("pipelines: what one process hands on is at hand once, and twice betwe
   };
   const auto places = [&](std::optional<int> stage, bool ahead) {
     std::vector<PlacedPiece> all = pieces();
-    const PipelineLayout layout = lay_out({order, true, stage, ahead}, {&all, 1});
+    std::vector<std::vector<Piece>> common(1);
+    for (const PlacedPiece& placed : all) common[0].push_back(placed.piece);
+    const PipelineLayout layout = lay_out({order, true, stage, common, ahead}, {&all, 1});
     CHECK(layout.bytes == (layout.rings.empty() ? 0 : 64 * layout.rings[0].places));
     return layout.rings.empty() ? 0 : layout.rings[0].places;
   };
