@@ -195,6 +195,7 @@ void claim(const Results& results, Claims& claims) {
                  "of the time of automatic parallelism");
   claim_layers(results, claims);
   claim_accumulation(results, claims);
+  claim_devices(results, claims);
   claim_rates(results, claims);
 }
 
@@ -220,6 +221,7 @@ int main(int argc, char** argv) {
   add("pipeline/small", [](State& state) { pipeline(state, 64, 512); });
   register_layers();
   register_accumulation();
+  register_devices();
   register_rates();
   return run_suite(argc, argv, claim);
 }

@@ -14,6 +14,10 @@ void claim_layers(const Results& results, Claims& claims);
 void register_accumulation();
 void claim_accumulation(const Results& results, Claims& claims);
 
+/// Branches of a model on devices of their own, against threads within operations.
+void register_devices();
+void claim_devices(const Results& results, Claims& claims);
+
 /// Steps against what the rates of the machine say of them, without a profile.
 void register_rates();
 void claim_rates(const Results& results, Claims& claims);
