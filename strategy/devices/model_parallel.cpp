@@ -6,7 +6,6 @@
 #include "strategy/free_memory.h"
 #include "strategy/parameters.h"
 #include "strategy/pieces/pieces_evaluator.h"
-#include "strategy/present.h"
 #include "strategy/report_of.h"
 #include "strategy/stopwatch.h"
 
@@ -26,14 +25,7 @@ double overhead_of(const DevicePlan& plan) {
 void record(RecordedProgram& program, const Var& outcome, bool with_gradients) {
   Tape& tape = outcome.tape();
   with_gradients ? record_loss(program, outcome) : record_value(program, outcome);
-  try {
-    require_nothing_computed(tape, "devices");
-  } catch (...) {
-    std::vector<ValueId> present;
-    append_present(tape, present);
-    for (const ValueId value : present) tape.drop(value);
-    throw;
-  }
+  require_nothing_left(tape, "devices");
 }
 
 }  // namespace

@@ -54,20 +54,26 @@ std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts) 
   return tensors;
 }
 
-Tensor put_together(std::span<const Tensor> parts) {
+Shape shape_together(std::span<const Shape> parts) {
   if (parts.size() == 1) return parts[0];
   std::int64_t examples = 0;
-  for (const Tensor& part : parts) {
-    const Shape shape = part.shape();
-    if (shape.rank() == 0 || with_examples(shape, 0) != with_examples(parts[0].shape(), 0)) {
-      throw ShapeError("[execution] the model makes " + to_string(parts[0].shape()) + " and " +
+  for (const Shape& shape : parts) {
+    if (shape.rank() == 0 || with_examples(shape, 0) != with_examples(parts[0], 0)) {
+      throw ShapeError("[execution] the model makes " + to_string(parts[0]) + " and " +
                        to_string(shape) +
                        " of parts of a batch, which cannot be put together; return values with "
                        "the examples along the first axis");
     }
     examples += shape[0];
   }
-  Tensor whole(with_examples(parts[0].shape(), examples), parts[0].dtype());
+  return with_examples(parts[0], examples);
+}
+
+Tensor put_together(std::span<const Tensor> parts) {
+  if (parts.size() == 1) return parts[0];
+  std::vector<Shape> shapes;
+  for (const Tensor& part : parts) shapes.push_back(part.shape());
+  Tensor whole(shape_together(shapes), parts[0].dtype());
   std::byte* to = whole.raw();
   for (const Tensor& part : parts) {
     std::memcpy(to, part.raw(), static_cast<std::size_t>(part.bytes()));

@@ -16,7 +16,10 @@ std::int64_t examples_of(std::span<const Tensor> batch);
 /// for fewer examples than parts.
 std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts);
 
-/// One tensor behind the other along the first axis.
+/// The shape of values of parts of a batch, one behind the other along the first axis. Throws
+/// `ShapeError` where they do not fit.
+Shape shape_together(std::span<const Shape> parts);
+/// Such a value. Throws the same.
 Tensor put_together(std::span<const Tensor> parts);
 
 }  // namespace palimpsest

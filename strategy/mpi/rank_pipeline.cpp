@@ -84,7 +84,9 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
     is_made.push_back(stage == link_.rank());
   }
   const ValueType loss = flow_.outcomes()[0].type();
-  Step step{.sums = {runner_.meter(), flow_.gradient_types(), is_made, loss, flow_.examples(),
+  const Meter outputs;
+  Step step{.outputs = outputs,
+            .sums = {outputs, flow_.gradient_types(), is_made, loss, flow_.examples(),
                      options_.reduction},
             .micro_batches = flow_.micro_batches(),
             .own_losses = std::vector<double>(flow_.outcomes().size()),
@@ -176,6 +178,8 @@ void RankPipeline::prepare_end(Step& step) {
   }
   flow_.describe(step.report);
   step.report.threads = threads_;
+  step.report.measured_peak += step.outputs.peak_reserved();
+  step.report.measured_live_peak += step.outputs.peak();
   const auto stages = static_cast<std::size_t>(link_.size());
   const std::vector<Report::StageTask>& own = step.report.timeline;
   std::vector<Report::StageTask> timeline(own.size() * stages);

@@ -42,6 +42,7 @@ class RankPipeline {
  private:
   /// What a step computes, and gives all ranks.
   struct Step {
+    Meter outputs;
     MicroBatchSums sums;
     std::vector<MicroBatch> micro_batches;
     std::vector<double> own_losses;  // by micro-batch, of those made here

@@ -22,4 +22,15 @@ void require_nothing_computed(const Tape& tape, const std::string& mode) {
                       "that out, or choose another parallelism");
 }
 
+void require_nothing_left(Tape& tape, const std::string& mode) {
+  try {
+    require_nothing_computed(tape, mode);
+  } catch (...) {
+    std::vector<ValueId> present;
+    append_present(tape, present);
+    for (const ValueId value : present) tape.drop(value);
+    throw;
+  }
+}
+
 }  // namespace palimpsest

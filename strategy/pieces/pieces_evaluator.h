@@ -14,5 +14,7 @@ std::shared_ptr<EngineEvaluator> evaluator_for_pieces(const ExecutionStrategy& s
 /// Throws `ArgumentError`, naming the mode, where a value of the tape was computed while it was
 /// recorded or differentiated: pieces are cut when all is recorded.
 void require_nothing_computed(const Tape& tape, const std::string& mode);
+/// The same, after which nothing is there.
+void require_nothing_left(Tape& tape, const std::string& mode);
 
 }  // namespace palimpsest

@@ -13,10 +13,14 @@ void cut(CutProgram& program, int stages) {
   const Tape& tape = program.tape;
   const Elements elements(program);
   const std::vector<Bytes> crossing = elements.crossing();
-  const Division division = divide(elements.seconds(), crossing, static_cast<std::size_t>(stages));
-  for (const std::size_t begin : division.begins) {
-    program.stages.push_back({.first = elements.node(begin), .incoming = crossing[begin]});
+  // Of fewer elements than stages the last ones have nothing to do.
+  const std::size_t parts = std::min(static_cast<std::size_t>(stages), elements.size());
+  if (parts > 0) {
+    for (const std::size_t begin : divide(elements.seconds(), crossing, parts).begins) {
+      program.stages.push_back({.first = elements.node(begin), .incoming = crossing[begin]});
+    }
   }
+  program.stages.resize(static_cast<std::size_t>(stages), {.first = tape.node_count()});
   program.piece_of.assign(tape.node_count(), none);
   for (const NodeId node : elements.needed()) {
     if (is_free(tape, node)) continue;

@@ -26,8 +26,8 @@ struct CutProgram : RecordedProgram {
   PieceId pieces() const { return static_cast<PieceId>(2 * stages.size()); }
 };
 
-/// Cuts a loss and its gradients, or a value. Stages are found by `divide`. Throws as
-/// `record_loss`, and `ArgumentError` for fewer operations than stages.
+/// Cuts a loss and its gradients, or a value. Stages are found by `divide`; where there are fewer
+/// operations than stages, the last ones are empty. Throws as `record_loss`.
 std::unique_ptr<CutProgram> cut_loss(const Var& loss, int stages);
 std::unique_ptr<CutProgram> cut_value(const Var& value, int stages);
 

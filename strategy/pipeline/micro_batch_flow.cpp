@@ -4,12 +4,15 @@
 
 #include "strategy/execution/batch_parts.h"
 #include "strategy/execution/record_model.h"
+#include "strategy/forms.h"
+#include "strategy/free_memory.h"
 #include "strategy/parameters.h"
 #include "strategy/pieces/pieces_evaluator.h"
 #include "strategy/report_of.h"
 #include "strategy/stopwatch.h"
 
 namespace palimpsest {
+
 MicroBatchFlow::MicroBatchFlow(const ExecutionStrategy& strategy,
                                std::shared_ptr<EngineEvaluator> evaluator, bool with_gradients)
     : strategy_(strategy), evaluator_(std::move(evaluator)), with_gradients_(with_gradients) {
@@ -49,35 +52,49 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
   }
 }
 
+std::shared_ptr<CutProgram> MicroBatchFlow::find_or_cut(
+    std::size_t micro_batch, std::span<const std::shared_ptr<CutProgram>> found) const {
+  const Var& outcome = outcomes_[micro_batch];
+  const auto is_same = [&](const auto& program) { return is_recorded_again(*program, outcome); };
+  // What it was in the batch before it mostly is again.
+  if (micro_batch < program_of_.size()) {
+    const std::shared_ptr<CutProgram>& before = programs_[program_of_[micro_batch]];
+    if (is_same(before)) return before;
+  }
+  for (const auto& known : {found, std::span<const std::shared_ptr<CutProgram>>(programs_)}) {
+    const auto same = std::ranges::find_if(known, is_same);
+    if (same != known.end()) return *same;
+  }
+  auto program =
+      with_gradients_ ? cut_loss(outcome, strategy_.stages) : cut_value(outcome, strategy_.stages);
+  require_nothing_left(outcome.tape(), "pipeline");
+  return program;
+}
+
 void MicroBatchFlow::find_programs() {
   std::vector<std::shared_ptr<CutProgram>> found;
-  program_of_.clear();
-  bool all_known = true;
-  for (const Var& outcome : outcomes_) {
-    const auto is_same = [&](const auto& program) { return is_recorded_again(*program, outcome); };
-    auto same = std::ranges::find_if(found, is_same);
-    if (same == found.end()) {
-      const auto known = std::ranges::find_if(programs_, is_same);
-      if (known != programs_.end()) {
-        found.push_back(*known);
-      } else {
-        all_known = false;
-        found.push_back(with_gradients_ ? cut_loss(outcome, strategy_.stages)
-                                        : cut_value(outcome, strategy_.stages));
-      }
-      same = std::prev(found.end());
-    }
-    program_of_.push_back(static_cast<std::size_t>(same - found.begin()));
+  std::vector<std::size_t> program_of;
+  for (std::size_t m = 0; m < outcomes_.size(); ++m) {
+    const std::shared_ptr<CutProgram> program = find_or_cut(m, found);
+    const auto same = std::ranges::find(found, program);
+    program_of.push_back(static_cast<std::size_t>(same - found.begin()));
+    if (same == found.end()) found.push_back(program);
   }
-  const bool same_programs = all_known && found == programs_;
-  plan_reused_ = same_programs && plan_ != nullptr;
-  if (!plan_reused_) plan_ = nullptr;
+  if (found != programs_) plan_ = nullptr;
   programs_ = std::move(found);
+  program_of_ = std::move(program_of);
 }
 
 void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
   const Stopwatch watch;
   find_programs();
+  RunOptions options = strategy_.run_options();
+  if (!with_gradients_) options.planner = nullptr;
+  if (plan_ != nullptr && takes_free_memory(options) &&
+      budget_of_free_memory(plan_->predicted_peak, planning.kept, planning.free)) {
+    plan_ = nullptr;  // made when there was more
+  }
+  plan_reused_ = plan_ != nullptr;
   if (!plan_reused_) {
     Bytes bytes = 0;
     for (const Var& outcome : outcomes_) bytes += outcome.type().bytes();
@@ -85,13 +102,12 @@ void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
     if (!with_gradients_ && outcomes_.size() > 1) bytes *= 2;
     std::vector<const CutProgram*> cut;
     for (const auto& program : programs_) cut.push_back(program.get());
-    RunOptions options = strategy_.run_options();
-    if (!with_gradients_) options.planner = nullptr;
     const PipelineRequest request{
         .programs = cut,
         .order = *order_,
         .gradient = with_gradients_ ? strategy_.gradient : GradientMode::none,
-        .pieces = {std::move(options), planning.threads, strategy_.checkpoint_fraction.has_value()},
+        .pieces = {std::move(options), planning.threads, strategy_.checkpoint_fraction.has_value(),
+                   strategy_.gradient == GradientMode::full},
         .sums_gradients = with_gradients_ && strategy_.accumulation > 1,
         .outcomes = bytes,
         .kept = planning.kept,

@@ -12,7 +12,8 @@
 namespace palimpsest {
 
 /// Gradients, or values, of micro-batches that go through a pipeline: recorded, cut into stages and
-/// planned. What was recorded before is neither differentiated nor planned again.
+/// planned. What was recorded in the batch before is neither differentiated nor planned again, but
+/// for programs that hold users' operations or loops.
 class MicroBatchFlow {
  public:
   /// Records the loss that is differentiated in place of the one that a model made.
@@ -57,6 +58,9 @@ class MicroBatchFlow {
 
  private:
   Tape& cleared(int part, const Tape& count);
+  /// The program of a micro-batch: one of those found, of those of the batch before, or a new one.
+  std::shared_ptr<CutProgram> find_or_cut(std::size_t micro_batch,
+                                          std::span<const std::shared_ptr<CutProgram>> found) const;
   void find_programs();
 
   const ExecutionStrategy& strategy_;

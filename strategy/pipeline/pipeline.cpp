@@ -79,11 +79,13 @@ PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Te
 }
 
 Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
-                     const PipelineRunner::TakeGradient& take) {
+                     const PipelineRunner::TakeGradient& take, const Meter& outputs) {
   const Stopwatch running;
   Report report = runner_.run(flow.plan(), flow.order(), micro_batches, take);
   report.run_seconds = running.seconds();
   report.threads = threads_;
+  report.measured_peak += outputs.peak_reserved();
+  report.measured_live_peak += outputs.peak();
   flow.describe(report);
   return report;
 }
@@ -93,15 +95,17 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
   prepare(gradients_, loss, parameters, batch, scale);
   const MicroBatchFlow& flow = gradients_.flow;
   const std::vector<ValueType> types = flow.gradient_types();
-  MicroBatchSums sums(runner_.meter(), types, std::vector<bool>(types.size(), true),
+  const Meter outputs;
+  MicroBatchSums sums(outputs, types, std::vector<bool>(types.size(), true),
                       flow.outcomes()[0].type(), flow.examples(), reduction_);
   std::vector<MicroBatch> batches = flow.micro_batches();
   for (std::size_t m = 0; m < batches.size(); ++m) {
     batches[m].outcome = sums.loss_place(m);
     batches[m].gradients = sums.gradients();
   }
-  Report report = run(flow, batches,
-                      [&](int m, std::size_t i, std::byte* gradient) { sums.add(m, i, gradient); });
+  Report report = run(
+      flow, batches, [&](int m, std::size_t i, std::byte* gradient) { sums.add(m, i, gradient); },
+      outputs);
   runner_.execute([&] { sums.finish(); });
   std::vector<double> losses;
   for (std::size_t m = 0; m < batches.size(); ++m) losses.push_back(sums.loss(m));
@@ -118,13 +122,17 @@ Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> param
   prepare(values_, model, parameters, batch, [](const Var& made) { return made; });
   const MicroBatchFlow& flow = values_.flow;
   std::vector<MicroBatch> batches = flow.micro_batches();
+  const Meter outputs;
+  std::vector<Shape> shapes;
   std::vector<Tensor> values;
   for (std::size_t m = 0; m < batches.size(); ++m) {
-    const ValueType& type = flow.outcomes()[m].type();
-    values.emplace_back(runner_.meter().allocate(type.bytes()), type.shape, type.dtype);
+    const ValueType type = flow.outcomes()[m].type();
+    shapes.push_back(type.shape);
+    values.emplace_back(outputs.allocate(type.bytes()), type.shape, type.dtype);
     batches[m].outcome = values[m].raw();
   }
-  report = run(flow, batches, [](int, std::size_t, std::byte*) {});
+  shape_together(shapes);  // throws
+  report = run(flow, batches, [](int, std::size_t, std::byte*) {}, outputs);
   return put_together(values);
 }
 

@@ -40,8 +40,9 @@ class Pipeline {
   /// Records micro-batches and plans how they run.
   void prepare(Batches& batches, const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch, const Scale& scale);
+  /// `outputs` counts what the run makes its results in.
   Report run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
-             const PipelineRunner::TakeGradient& take);
+             const PipelineRunner::TakeGradient& take, const Meter& outputs);
 
   ExecutionStrategy strategy_;
   LossReduction reduction_;

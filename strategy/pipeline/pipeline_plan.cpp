@@ -23,11 +23,17 @@ class PipelinePlanner {
     }
     PipelinePlan whole = with({least, true}, any, true);
     keep_all_peak_ = whole.predicted_peak;
-    keep_all_seconds_ = whole.seconds;
+    for (const PlacedPiece& placed : whole.programs[0]) {
+      if (placed.program != nullptr && !is_run_again(placed, least)) {
+        keep_all_seconds_ += placed.program->seconds();
+      }
+    }
     for (const std::vector<PlacedPiece>& pieces : whole.programs) {
       std::uint32_t& computed = keep_all_computed_.emplace_back(0);
       for (const PlacedPiece& placed : pieces) {
-        if (placed.program != nullptr) computed += placed.program->computed();
+        if (placed.program != nullptr && !is_run_again(placed, least)) {
+          computed += placed.program->computed();
+        }
       }
     }
     Bytes budget = request_.pieces.run.memory_budget;
@@ -35,16 +41,15 @@ class PipelinePlanner {
       const auto free = budget_of_free_memory(keep_all_peak_, request_.kept, request_.free);
       budget = free.value_or(unlimited);
     }
-    const std::vector<Choice> choices = choices_from(least);
-    PipelinePlan last;
-    Bytes smallest = unlimited;
+    std::vector<Choice> choices = choices_from(least);
+    std::vector<Tried> tried;
     for (std::size_t i = 0; i < choices.size(); ++i) {
       const bool is_whole = i == 0 && request_.gradient != GradientMode::checkpointed;
-      last = is_whole ? std::move(whole) : with(choices[i], any, false);
-      if (last.predicted_peak <= budget) return finished(std::move(last), budget);
-      smallest = std::min(smallest, last.predicted_peak);
+      PipelinePlan plan = is_whole ? std::move(whole) : with(choices[i], any, false);
+      if (plan.predicted_peak <= budget) return finished(std::move(plan), budget);
+      tried.push_back({std::move(choices[i]), std::move(plan)});
     }
-    return finished(in_less(choices.back(), last, budget, smallest), budget);
+    return finished(in_less(tried, budget), budget);
   }
 
  private:
@@ -53,7 +58,14 @@ class PipelinePlanner {
     bool receives_ahead;
   };
 
-  /// From the one that takes most memory to the one that takes least.
+  struct Tried {
+    Choice choice;
+    PipelinePlan plan;
+    std::vector<Bytes> least = {};  // workspaces, by stage
+    Bytes between = 0;              // what these take less
+  };
+
+  /// From the one that computes least to the one that computes most.
   std::vector<Choice> choices_from(std::vector<bool> again) const {
     std::vector<Choice> choices;
     const auto add = [&] {
@@ -70,6 +82,11 @@ class PipelinePlanner {
     }
     if (always) add();
     return choices;
+  }
+
+  /// True for the forward part of a stage that runs it again for its adjoints whatever is kept.
+  static bool is_run_again(const PlacedPiece& placed, const std::vector<bool>& least) {
+    return !placed.piece.is_backward && least[static_cast<std::size_t>(placed.piece.stage)];
   }
 
   bool is_own(std::size_t stage) const {
@@ -159,45 +176,61 @@ class PipelinePlanner {
     for (const Report::Stage& stage : plan.stages) plan.predicted_peak += stage.predicted_peak;
   }
 
-  /// The same plan in as many bytes as the budget has. Of the others none takes less than
-  /// `smallest`.
-  PipelinePlan in_less(const Choice& choice, const PipelinePlan& plan, Bytes budget,
-                       Bytes smallest) {
-    std::vector<Bytes> least(stages_);
-    for (const std::vector<PlacedPiece>& pieces : plan.programs) {
+  /// The smallest workspaces that stages can do with.
+  void find_least(Tried& tried) {
+    tried.least.assign(stages_, 0);
+    for (const std::vector<PlacedPiece>& pieces : tried.plan.programs) {
       for (const PlacedPiece& placed : pieces) {
-        Bytes& bytes = least[static_cast<std::size_t>(placed.piece.stage)];
+        Bytes& bytes = tried.least[static_cast<std::size_t>(placed.piece.stage)];
         if (placed.program == nullptr) continue;
         bytes = std::max(bytes, aligned(programs_.least(placed.piece, request_.pieces)));
       }
     }
-    Bytes between = 0;
+    tried.between = 0;
     for (std::size_t stage = 0; stage < stages_; ++stage) {
-      least[stage] = std::min(least[stage], plan.workspaces[stage]);
-      between += plan.workspaces[stage] - least[stage];
+      tried.least[stage] = std::min(tried.least[stage], tried.plan.workspaces[stage]);
+      tried.between += tried.plan.workspaces[stage] - tried.least[stage];
     }
-    const Bytes least_peak = plan.predicted_peak - between;
-    if (budget < least_peak) {
+  }
+
+  /// The first or the last of the plans in as many bytes as the budget has: the faster one.
+  PipelinePlan in_less(std::span<Tried> tried, Bytes budget) {
+    Bytes smallest = unlimited;
+    std::optional<PipelinePlan> best;
+    for (std::size_t i = 0; i < tried.size(); i += std::max<std::size_t>(tried.size() - 1, 1)) {
+      find_least(tried[i]);
+      const Bytes least_peak = tried[i].plan.predicted_peak - tried[i].between;
       smallest = std::min(smallest, least_peak);
-      const std::string who =
-          request_.stage
-              ? "stage " + std::to_string(*request_.stage) + " of " + std::to_string(stages_) +
-                    ", with what comes in, what goes out and all gradients, needs"
-              : std::to_string(stages_) +
-                    " stages, with what they hand to each other and sums of gradients, need";
-      throw BudgetError("[pipeline] " + who + " a budget of " + std::to_string(smallest) +
-                            " bytes, not " + std::to_string(budget) +
-                            "; give more, or cut the batch into more micro-batches",
-                        budget, smallest);
+      if (least_peak > budget) continue;
+      PipelinePlan plan = in_less(tried[i], budget - least_peak);
+      if (!best || plan.seconds < best->seconds) best = std::move(plan);
     }
-    const double part = static_cast<double>(budget - least_peak) / static_cast<double>(between);
+    if (best) return std::move(*best);
+    for (const Tried& each : tried) smallest = std::min(smallest, each.plan.predicted_peak);
+    const std::string who =
+        request_.stage
+            ? "stage " + std::to_string(*request_.stage) + " of " + std::to_string(stages_) +
+                  ", with what comes in, what goes out and all gradients, needs"
+            : std::to_string(stages_) +
+                  " stages, with what they hand to each other and sums of gradients, "
+                  "need";
+    throw BudgetError("[pipeline] " + who + " a budget of " + std::to_string(smallest) +
+                          " bytes, not " + std::to_string(budget) +
+                          "; give more, or cut the batch into more micro-batches",
+                      budget, smallest);
+  }
+
+  /// The same plan with `spare` bytes more than its least workspaces take.
+  PipelinePlan in_less(const Tried& tried, Bytes spare) {
+    const double part = static_cast<double>(spare) / static_cast<double>(tried.between);
     std::vector<Bytes> most;
     for (std::size_t stage = 0; stage < stages_; ++stage) {
-      const auto more = static_cast<double>(plan.workspaces[stage] - least[stage]) * part;
+      const auto more =
+          static_cast<double>(tried.plan.workspaces[stage] - tried.least[stage]) * part;
       const auto step = static_cast<Bytes>(buffer_alignment);
-      most.push_back(least[stage] + static_cast<Bytes>(more) / step * step);
+      most.push_back(tried.least[stage] + static_cast<Bytes>(more) / step * step);
     }
-    return with(choice, most, false);
+    return with(tried.choice, most, false);
   }
 
   PipelinePlan finished(PipelinePlan plan, Bytes budget) const {

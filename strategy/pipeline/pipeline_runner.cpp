@@ -97,13 +97,15 @@ class PipelineRunner::Run {
       Report::Stage& stage = report.stages[s];
       const Bytes beside = stage.predicted_peak - plan_.workspaces[s];
       stage.measured_peak = beside + stages_[s].peak;
-      report.measured_peak += stage.measured_peak;
-      report.measured_live_peak += beside + stages_[s].live_peak;
+      report.measured_peak += stages_[s].peak;
+      report.measured_live_peak += stages_[s].live_peak;
       report.predicted_live_peak += beside + stages_[s].predicted_live_peak;
       report.computed += stages_[s].computed;
       report.kernel_seconds += stages_[s].profiled.kernel_seconds;
       std::ranges::move(stages_[s].profiled.steps, std::back_inserter(report.steps));
     }
+    report.measured_peak += plan_.layout.bytes;
+    report.measured_live_peak += plan_.layout.bytes;
     std::uint32_t once = 0;
     for (const MicroBatch& batch : micro_batches_) once += plan_.keep_all_computed[batch.program];
     report.recomputed = report.computed - std::min(once, report.computed);

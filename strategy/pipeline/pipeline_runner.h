@@ -22,8 +22,6 @@ class PipelineRunner {
   PipelineRunner(int stages, int threads, int threads_of_stage);
   ~PipelineRunner();
 
-  /// The meter of all memory.
-  const Meter& meter() const { return meter_; }
   Bytes kept() const { return block_.size(); }
 
   /// Takes the gradient of a parameter in a micro-batch: in their order for each parameter, for
@@ -33,7 +31,8 @@ class PipelineRunner {
 
   /// Runs what `plan` says, until all is done or a task throws. Then no other begins, and the
   /// exception, which says in which stage it was thrown where it is an error of use, is passed on
-  /// when those that had begun have ended. Returns what was measured and what was done.
+  /// when those that had begun have ended. Returns what was measured and what was done;
+  /// measured peaks are of the pipeline's own memory, outputs not among it.
   Report run(const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
              std::span<const MicroBatch> micro_batches, const TakeGradient& take);
   /// The same of the stage that `plan` is for, others being other processes'. Returns where one of

@@ -105,7 +105,60 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: loops hold states within the budget") 
     CHECK(found.report.measured_peak <= found.report.predicted_peak);
     CHECK(found.report.predicted_peak <= budget);
     for (const Report::Stage& stage : found.report.stages) CHECK(stage.computes_again);
+    CHECK(found.report.recomputed > 0);
+    CHECK(found.report.compute_overhead > 0.1);
   }
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: no smaller budget does than the one that errors name") {
+  // All that the first layers make is read behind them, so that running them again saves nothing.
+  SmallModel model = layers(16, 12, 6);
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    std::vector<Var> made{batch[0]};
+    for (const Var& layer : p) made.push_back(tanh(matmul(made.back(), layer)));
+    Var y = made.back();
+    for (std::size_t k = p.size(); k-- > 0;) y = sin(matmul(y, p[k]) + made[k]);
+    return mean(y * y);
+  };
+  ExecutionStrategy strategy = pipeline_of(2, 4);
+  const Bytes whole = run(model, strategy).report.predicted_peak;
+  const Bytes smallest = smallest_of(model, strategy);
+  for (int step = 1; step <= 16; ++step) {
+    strategy.memory_budget = whole * step / 16;
+    CAPTURE(strategy.memory_budget, smallest);
+    if (strategy.memory_budget >= smallest) {
+      CHECK(run(model, strategy).report.predicted_peak <= strategy.memory_budget);
+    } else {
+      CHECK_THROWS_AS(run(model, strategy), BudgetError);
+    }
+  }
+}
+
+TEST_CASE_METHOD(SomeThreads, "pipelines: where nothing is to be computed again nothing is") {
+  // Products that are read early and late, by nothing that an adjoint reads.
+  SmallModel model = layers(32, 48, 2);
+  model.batch.push_back(Tensor::normal({48, 32, 32}, 4, 0, 0.2));
+  model.loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    Var made;
+    {
+      const auto constant = tape.no_gradient();
+      const Var factor = select(batch[1], 0, 0);
+      std::vector<Var> products{batch[0]};
+      for (int k = 0; k < 6; ++k) products.push_back(matmul(products.back(), factor));
+      made = products[6];
+      for (std::size_t k = 1; k < 6; ++k) made = matmul(made + products[k], factor);
+    }
+    return mean(matmul(made * sum(p[0]), p[1]));
+  };
+  ExecutionStrategy strategy = pipeline_of(2, 2);
+  strategy.memory_budget = smallest_of(model, strategy);
+  CHECK(run(model, strategy).report.recomputed > 0);
+  strategy.gradient = GradientMode::full;
+  CHECK_THROWS_AS(run(model, strategy), BudgetError);
+  strategy.memory_budget = smallest_of(model, strategy);
+  const Report within = run(model, strategy).report;
+  CHECK(within.recomputed == 0);
+  CHECK(within.compute_overhead < 1e-9);
 }
 
 TEST_CASE_METHOD(SomeThreads, "pipelines: refused budgets come before any work") {
