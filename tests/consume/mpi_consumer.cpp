@@ -9,11 +9,10 @@ int main() {
   DistributedExecution execution(world, {}, {.reduction = LossReduction::sum});
   const Tensor x = Tensor::scalar(3);
   const Tensor ones = Tensor::ones({world.size()});
-  const Gradients gradients = execution.gradients(
-      [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
-        return sum(p[0] * p[0] * batch[0]);
-      },
-      {&x, 1}, {&ones, 1});
+  const Gradients gradients =
+      execution.gradients([](Tape&, std::span<const Var> p,
+                             std::span<const Var> batch) { return sum(p[0] * p[0] * batch[0]); },
+                          {&x, 1}, {&ones, 1});
   const double slope = gradients.entries()[0].gradient.item();
   return slope == 6.0 * world.size() ? 0 : 1;
 }

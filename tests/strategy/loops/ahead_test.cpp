@@ -181,7 +181,7 @@ void copy(const KernelCall& call) {
 void wait_and_copy(const KernelCall& call) {
   using namespace std::chrono_literals;
   const int depth = reversing++;
-  const auto end = std::chrono::steady_clock::now() + 50ms;
+  const auto end = std::chrono::steady_clock::now() + 500ms;
   while (!has_met && std::chrono::steady_clock::now() < end) std::this_thread::yield();
   reversing = depth;
   const double* const from = call.input().as<double>();
