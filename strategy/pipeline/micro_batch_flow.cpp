@@ -148,7 +148,7 @@ void MicroBatchFlow::describe(Report& report) const {
   report.predicted_peak = plan_->predicted_peak;
   report.plan_reused = plan_reused_;
   report.planning_seconds = planning_seconds_;
-  report.compute_overhead = plan_->seconds / plan_->keep_all_seconds - 1;
+  report.compute_overhead = plan_->compute_overhead();
   for (const Var& outcome : outcomes_) report.tape_metadata += outcome.tape().metadata_bytes();
   if (strategy_.profiling) report.resident = resident_size();
 }

@@ -75,7 +75,7 @@ PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Te
   const PipelinePlan& plan = *batches.flow.plan();
   return {plan.predicted_peak, std::max(plan.keep_all_peak, plan.predicted_peak),
           seconds_of(plan, batches.flow.order(), threads_, threads_of_stage_),
-          plan.seconds / plan.keep_all_seconds - 1};
+          plan.compute_overhead()};
 }
 
 Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,

@@ -30,6 +30,10 @@ struct PipelinePlan {
   std::vector<std::uint32_t> keep_all_computed;  ///< by program: nodes that such a plan runs
   std::vector<Report::Stage> stages;             ///< all; without peaks where others run them
 
+  /// As `Plan::compute_overhead`; 0 of stages with nothing to do.
+  double compute_overhead() const {
+    return keep_all_seconds > 0 ? seconds / keep_all_seconds - 1 : 0;
+  }
   const PlacedPiece& piece(std::size_t program, int stage, bool is_backward) const {
     const std::vector<PlacedPiece>& pieces = programs[program];
     const auto forward = static_cast<std::size_t>(stage);

@@ -27,6 +27,7 @@ void check_same(const Case& of, const ExecutionStrategy& strategy) {
   CAPTURE(of.name, strategy.summary(), world().rank());
   const Found found = on_ranks(of, strategy);
   CHECK(same(found, in_one_process(of, strategy)));
+  CHECK(std::isfinite(found.report.compute_overhead));
   CHECK(found.report.measured_peak <= found.report.predicted_peak);
   CHECK(found.report.predicted_peak <= strategy.memory_budget);
 }
@@ -70,6 +71,9 @@ std::vector<Case> cases() {
                      for (int k = 0; k < 6; ++k) y = sin(y);
                      return sum(y) + sum(p[3]) + sum(exp(sin(b[1])));
                    }});
+  cases.push_back(
+      {"of fewer operations than stages", Model(DType::f32, 12, 1),
+       [](Tape&, std::span<const Var> p, std::span<const Var> b) { return sum(p[1] * b[0]); }});
   return cases;
 }
 
