@@ -10,7 +10,7 @@ namespace {
 class Levels {
  public:
   Levels(const RecordedProgram& program, const Elements& elements, const DevicePlacement& placement,
-         std::size_t devices)
+         std::size_t devices, Sending sending)
       : program_(program),
         elements_(elements),
         graph_(elements.graph()),
@@ -41,6 +41,7 @@ class Levels {
     }
     for (auto node = backward; node != needed.end(); ++node) find(*node);
     move_adjoints();
+    if (sending == Sending::early) split();
   }
 
   DeviceCut::At at(NodeId node) const { return {device_[node], level_[node]}; }
@@ -95,6 +96,23 @@ class Levels {
     }
   }
 
+  /// Makes two levels of each: of what other devices wait for, and behind it of the rest.
+  void split() {
+    std::vector<bool> is_awaited(level_.size());
+    const auto needed = elements_.needed();
+    for (auto each = needed.rbegin(); each != needed.rend(); ++each) {
+      const NodeId node = *each;
+      // A loop whose states are read in another piece would be run again.
+      if (reads_states(program_.tape, node)) is_awaited[node] = true;
+      for_inputs(node, [&](NodeId producer, ValueId) {
+        const bool is_sent = device_[producer] != device_[node];
+        const bool is_of_piece = !is_sent && level_[producer] == level_[node];
+        if (is_sent || (is_of_piece && is_awaited[node])) is_awaited[producer] = true;
+      });
+    }
+    for (const NodeId node : needed) level_[node] = 2 * level_[node] + (is_awaited[node] ? 0 : 1);
+  }
+
   const RecordedProgram& program_;
   const Elements& elements_;
   const Graph& graph_;
@@ -106,9 +124,9 @@ class Levels {
 }  // namespace
 
 DeviceCut cut_for_devices(const RecordedProgram& program, const Elements& elements,
-                          const DevicePlacement& placement, std::size_t devices) {
+                          const DevicePlacement& placement, std::size_t devices, Sending sending) {
   const Tape& tape = program.tape;
-  const Levels levels(program, elements, placement, devices);
+  const Levels levels(program, elements, placement, devices, sending);
   std::map<std::pair<std::uint32_t, int>, PieceId> pieces;
   for (const NodeId node : elements.needed()) {
     const DeviceCut::At at = levels.at(node);

@@ -8,6 +8,12 @@
 
 namespace palimpsest {
 
+/// When values go to other devices.
+enum class Sending : std::uint8_t {
+  late,   ///< with all that waited for other devices as often, in few pieces
+  early,  ///< before what no other device waits for: that is a piece of its own
+};
+
 /// A placed program in pieces: nodes of one device that wait for other devices equally often. So
 /// pieces of one level do not wait for each other, and between levels values go to other devices.
 struct DeviceCut {
@@ -23,9 +29,10 @@ struct DeviceCut {
 
 /// Cuts a placed program. A node's level is one more than that of what it reads from another device
 /// and no less than that of what it reads from its own. An adjoint that nothing else keeps from it,
-/// and that then holds fewer bytes, moves to the level of what reads it.
+/// and that then holds fewer bytes, moves to the level of what reads it. Where values are sent
+/// early, what no other device waits for has a level behind, but for loops whose states are read.
 DeviceCut cut_for_devices(const RecordedProgram& program, const Elements& elements,
-                          const DevicePlacement& placement, std::size_t devices);
+                          const DevicePlacement& placement, std::size_t devices, Sending sending);
 
 /// The pieces, in order. Of the devices that compute again, pieces with adjoints hold the forward
 /// nodes that they need of earlier pieces of the device too, and read what those take from other

@@ -25,15 +25,14 @@ struct Share {
   Bytes peak() const { return block + beside; }
 };
 
-/// Plans a program for one placement.
+/// Plans a program for one placement, cut in one way.
 class PlacementPlanner {
  public:
-  PlacementPlanner(const DeviceRequest& request, const Elements& elements,
-                   const DevicePlacement& placement, PiecePrograms& programs)
+  PlacementPlanner(const DeviceRequest& request, DeviceCut cut, PiecePrograms& programs)
       : request_(request),
         programs_(programs),
         devices_(request.devices.size()),
-        cut_(cut_for_devices(request.program, elements, placement, devices_)) {
+        cut_(std::move(cut)) {
     for (const bool again : {false, true}) {
       pieces_[again] = pieces_of(request.program, cut_, std::vector<bool>(devices_, again));
     }
@@ -320,18 +319,31 @@ double fullest(const DevicePlan& plan) {
   return most;
 }
 
+std::vector<DeviceCut> possible_cuts(const DeviceRequest& request, const Elements& elements) {
+  const bool has_budget = request.pieces.run.memory_budget != unlimited;
+  std::vector<DeviceCut> cuts;
+  for (const DevicePlacement& placement :
+       possible_placements(request.program, elements, request.devices, has_budget)) {
+    const auto cut = [&](Sending sending) {
+      return cut_for_devices(request.program, elements, placement, request.devices.size(), sending);
+    };
+    cuts.push_back(cut(Sending::late));
+    DeviceCut early = cut(Sending::early);
+    if (early.pieces.size() > cuts.back().pieces.size()) cuts.push_back(std::move(early));
+  }
+  return cuts;
+}
+
 }  // namespace
 
 DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
   const Elements elements(request.program);
-  const bool has_budget = request.pieces.run.memory_budget != unlimited;
   std::vector<DevicePlan> plans;
   std::optional<BudgetError> too_small;
   std::exception_ptr refusal;
-  for (const DevicePlacement& placement :
-       possible_placements(request.program, elements, request.devices, has_budget)) {
+  for (DeviceCut& cut : possible_cuts(request, elements)) {
     try {
-      plans.push_back(PlacementPlanner(request, elements, placement, programs).plan());
+      plans.push_back(PlacementPlanner(request, std::move(cut), programs).plan());
     } catch (const BudgetError& error) {
       if (!too_small || error.smallest_feasible() < too_small->smallest_feasible()) {
         too_small = error;

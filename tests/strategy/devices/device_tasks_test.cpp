@@ -24,7 +24,8 @@ struct Touched {
 
 /// A program on devices at random.
 struct Placed {
-  Placed(const SmallModel& model, std::size_t devices, std::uint64_t seed, bool again) {
+  Placed(const SmallModel& model, std::size_t devices, Sending sending, std::uint64_t seed,
+         bool again) {
     record_loss(program, record_model(model.loss, tape, model.parameters, model.batch));
     const Elements elements(program);
     DevicePlacement placement;
@@ -32,7 +33,7 @@ struct Placed {
       seed = seed * 6364136223846793005u + 1442695040888963407u;
       placement.push_back(static_cast<int>((seed >> 33) % devices));
     }
-    cut = cut_for_devices(program, elements, placement, devices);
+    cut = cut_for_devices(program, elements, placement, devices, sending);
     pieces = pieces_of(program, cut, std::vector<bool>(devices, again));
     for (std::size_t d = 0; d < devices; ++d) {
       memories.push_back(lay_out_device(program, cut, pieces, static_cast<int>(d)));
@@ -78,6 +79,8 @@ struct Placed {
   DeviceTasks made;
 };
 
+Sending any_sending() { return *rc::gen::element(Sending::late, Sending::early); }
+
 /// By task, those that are sure to have ended when it begins.
 std::vector<std::vector<bool>> ended_before(const DeviceTasks& made) {
   const std::size_t count = made.tasks.size();
@@ -98,7 +101,7 @@ TEST_CASE("device tasks: whatever order they run in, nothing is written where so
   CHECK(rc::check("any program on any devices", [] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const Placed placed(random_model(seed, *rc::gen::inRange(4, 20)),
-                        *rc::gen::inRange<std::size_t>(1, 5), seed / 3,
+                        *rc::gen::inRange<std::size_t>(1, 5), any_sending(), seed / 3,
                         *rc::gen::arbitrary<bool>());
     const DeviceTasks& made = placed.made;
     const std::vector<std::vector<bool>> before = ended_before(made);
@@ -139,7 +142,7 @@ TEST_CASE("device tasks: pieces hold what their devices are to compute, each nod
   CHECK(rc::check("any program on any devices", [] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const Placed placed(random_model(seed, *rc::gen::inRange(4, 20)),
-                        *rc::gen::inRange<std::size_t>(1, 5), seed / 3, false);
+                        *rc::gen::inRange<std::size_t>(1, 5), any_sending(), seed / 3, false);
     std::size_t nodes = 0;
     for (const PieceId piece : placed.cut.piece_of) nodes += piece != none;
     std::size_t computed = 0;
@@ -153,6 +156,31 @@ TEST_CASE("device tasks: pieces hold what their devices are to compute, each nod
       const auto [device, level] = placed.cut.pieces[p];
       const auto [device_before, level_before] = placed.cut.pieces[p - 1];
       RC_ASSERT(std::tie(level_before, device_before) < std::tie(level, device));
+    }
+  }));
+}
+
+TEST_CASE("device tasks: what is sent early waits for nothing that no other device waits for") {
+  CHECK(rc::check("any program on any devices", [] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const Placed placed(random_model(seed, *rc::gen::inRange(4, 20)),
+                        *rc::gen::inRange<std::size_t>(2, 5), Sending::early, seed / 3, false);
+    const DeviceCut& cut = placed.cut;
+    const Elements elements(placed.program);
+    const Graph& graph = elements.graph();
+    std::vector<bool> is_awaited(placed.program.tape.node_count());
+    for (NodeId node = placed.program.tape.node_count(); node-- > 0;) {
+      const PieceId reader = cut.piece_of[node];
+      if (reader == none) continue;
+      const bool is_early = cut.pieces[reader].level % 2 == 0;
+      RC_ASSERT(is_awaited[node] == is_early);
+      for (const ValueId input : graph.inputs(node)) {
+        const NodeId producer = graph.producer(graph.storage(input));
+        const PieceId maker = cut.piece_of[producer];
+        if (maker == none) continue;
+        const bool is_sent = cut.pieces[maker].device != cut.pieces[reader].device;
+        if (is_sent || (maker == reader && is_early)) is_awaited[producer] = true;
+      }
     }
   }));
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "autodiff/files.h"
 #include "tests/strategy/devices/devices.h"
@@ -297,6 +298,27 @@ TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and 
     text << report;
     CHECK_THAT(text.str(), Contains("device") && Contains("come in"));
   }
+}
+
+TEST_CASE_METHOD(SomeThreads, "devices: the adjoint of one branch is sent before the other's") {
+  const ExecutionStrategy strategy = on_devices({{.scopes = {"left"}}, {.scopes = {"right"}}});
+  SmallModel model = two_towers(256);
+  // The adjoints of both wait for the mean.
+  model.loss = [mean_of = model.loss](Tape& tape, std::span<const Var> p,
+                                      std::span<const Var> batch) {
+    const Var mean = mean_of(tape, p, batch);
+    return mean * mean;
+  };
+  const Report report = run(model, strategy).report;
+  std::set<int> last;  // to compute, behind all transfers
+  for (const Report::DeviceTask& task : report.device_tasks) {
+    if (task.sender < 0) {
+      last.insert(task.device);
+    } else {
+      last.clear();
+    }
+  }
+  CHECK(last == std::set{0, 1});
 }
 
 TEST_CASE_METHOD(SomeThreads, "devices: estimates are what reports predict") {
