@@ -20,7 +20,7 @@ std::string counted(std::int64_t n, const std::string& what, const char* plural 
 }
 
 template <class Parameters, class F>
-void in_parallel(const Parameters& parameters, F f) {
+void in_parallel(Parameters& parameters, F f) {
   parallel_chunks(std::ssize(parameters), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) f(parameters[static_cast<std::size_t>(i)]);
   });
@@ -130,7 +130,7 @@ void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor&
 }
 
 void GradientAccumulator::require_open() const {
-  if (taken_ || divided_) {
+  if (taken_ || (divided_ && count_ < options_.steps)) {
     refuse("the gradients of this update were taken; reset() begins the next");
   }
   if (count_ == options_.steps) {
@@ -209,7 +209,7 @@ bool GradientAccumulator::step(std::int64_t examples) {
     if (!parameter.given.defined()) refuse_missing(parameter.name);
   }
   prepare_sums();
-  return add_given(examples);
+  return add_given(examples, Taking::copies);
 }
 
 bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examples) {
@@ -226,10 +226,23 @@ bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examp
   for (Parameter& parameter : parameters_) {
     parameter.given = gradients.find(parameter.name)->second;
   }
-  return add_given(examples);
+  return add_given(examples, Taking::copies);
 }
 
 bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples) {
+  give(gradients, examples);
+  return add_given(examples, Taking::copies);
+}
+
+bool GradientAccumulator::step(Gradients&& gradients, std::int64_t examples) {
+  give(gradients, examples);
+  {
+    const Gradients dropped = std::move(gradients);
+  }
+  return add_given(examples, Taking::memory);
+}
+
+void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples) {
   require_open();
   require_nothing_given();
   require_examples(examples);
@@ -251,7 +264,6 @@ bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples
     loss_type_ = gradients.loss().type();
     ++losses_;
   }
-  return add_given(examples);
 }
 
 double GradientAccumulator::weight_of(std::int64_t examples) const {
@@ -282,23 +294,30 @@ void GradientAccumulator::prepare_sums() {
   }
 }
 
-bool GradientAccumulator::add_given(std::int64_t examples) {
+bool GradientAccumulator::add_given(std::int64_t examples, Taking taking) {
   const double weight = weight_of(examples);
-  const auto add = [&](const Parameter& parameter) {
-    if (count_ == 0) {
-      begin_sum(parameter.sum, parameter.given);
-    } else {
-      add_to_sum(parameter.sum, parameter.given, weight);
-    }
-  };
-  in_parallel(parameters_, add);
-  discard();
-  if (count_ == 0) first_examples_ = examples;
+  const bool is_first = count_ == 0;
+  if (is_first) first_examples_ = examples;
   ++count_;
   examples_ += examples;
   ++totals_.micro_batches;
   totals_.effective_batch = examples_;
-  return count_ == options_.steps;
+  const bool is_due = count_ == options_.steps;
+  const double by = is_due ? divisor() : 1;
+  in_parallel(parameters_, [&](Parameter& parameter) {
+    Tensor& given = parameter.given;
+    if (!is_first) {
+      add_to_sum(parameter.sum, given, weight, by);
+    } else if (taking == Taking::memory && given.type() == parameter.sum.type() &&
+               given.buffer().use_count() == 1) {
+      parameter.sum = std::move(given);
+    } else {
+      begin_sum(parameter.sum, given);
+    }
+  });
+  divided_ = is_due;
+  discard();
+  return is_due;
 }
 
 // Updates -----------------------------------------------------------------------------------------

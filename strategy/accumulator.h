@@ -90,6 +90,8 @@ class GradientAccumulator {
   /// number of parameters or one whose name on the tape is not the registered one, `ShapeError` and
   /// `DTypeError` as `accumulate`, `TapeError` when the tape was cleared since.
   bool step(const Gradients& gradients, std::int64_t examples = 1);
+  /// Likewise, and begins the sums of an update in the memory of gradients that nobody else has.
+  bool step(Gradients&& gradients, std::int64_t examples = 1);
 
   // What follows takes the update, complete or not: normalises and clips its sums, after which only
   // `reset` begins another. Throws `ArgumentError` when nothing was accumulated or a micro-batch is
@@ -140,7 +142,11 @@ class GradientAccumulator {
   double weight_of(std::int64_t examples) const;
   double divisor() const;
   void prepare_sums();
-  bool add_given(std::int64_t examples);
+  /// Whether the sums of an update begin as copies of its first gradients or in their memory.
+  enum class Taking : std::uint8_t { copies, memory };
+
+  void give(const Gradients& gradients, std::int64_t examples);
+  bool add_given(std::int64_t examples, Taking taking);
   void finish();
 
   AccumulatorOptions options_;

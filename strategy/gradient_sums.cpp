@@ -13,21 +13,35 @@ namespace palimpsest {
 namespace {
 
 template <class T>
-void add_run(T* sum, const T* x, std::int64_t n, double weight) {
+void divide_run(T* x, std::int64_t n, double divisor) {
   for (std::int64_t i = 0; i < n; ++i) {
-    sum[i] = static_cast<T>(static_cast<double>(sum[i]) + weight * static_cast<double>(x[i]));
+    x[i] = static_cast<T>(static_cast<double>(x[i]) / divisor);
+  }
+}
+
+/// What is added to lies in the nearest cache when it is divided.
+template <class T>
+void add_run(T* sum, const T* x, std::int64_t n, double weight, double divisor) {
+  constexpr std::int64_t block = 1024;
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t end = std::min(begin + block, n);
+    for (std::int64_t i = begin; i < end; ++i) {
+      sum[i] = static_cast<T>(static_cast<double>(sum[i]) + weight * static_cast<double>(x[i]));
+    }
+    if (divisor != 1) divide_run(sum + begin, end - begin, divisor);
   }
 }
 
 /// 16-bit numbers become f32 a few at a time: a copy of the whole gradient would take memory.
-void add_half(float* sum, const std::byte* x, DType dtype, std::int64_t n, double weight) {
+void add_half(float* sum, const std::byte* x, DType dtype, std::int64_t n, double weight,
+              double divisor) {
   std::array<float, 1024> wide;
   constexpr auto most = static_cast<std::int64_t>(wide.size());
   for (std::int64_t i = 0; i < n; i += most) {
     const Shape shape{std::min(most, n - i)};
     convert({const_cast<std::byte*>(x) + i * size_of(dtype), {shape, dtype}},
             {reinterpret_cast<std::byte*>(wide.data()), {shape, DType::f32}});
-    add_run(sum + i, wide.data(), shape[0], weight);
+    add_run(sum + i, wide.data(), shape[0], weight, divisor);
   }
 }
 
@@ -44,18 +58,18 @@ void begin_sum(const Tensor& sum, const Tensor& gradient) {
   convert({gradient.raw(), gradient.type()}, {sum.raw(), sum.type()});
 }
 
-void add_to_sum(const Tensor& sum, const Tensor& gradient, double weight) {
+void add_to_sum(const Tensor& sum, const Tensor& gradient, double weight, double divisor) {
   visit_floating(sum.dtype(), [&]<class T>(T) {
     T* to = sum.data<T>().data();
     parallel_chunks(sum.elements(), chunk, [&](std::int64_t begin, std::int64_t end) {
       const std::byte* from = gradient.raw() + begin * size_of(gradient.dtype());
       if constexpr (std::is_same_v<T, float>) {
         if (is_half(gradient.dtype())) {
-          add_half(to + begin, from, gradient.dtype(), end - begin, weight);
+          add_half(to + begin, from, gradient.dtype(), end - begin, weight, divisor);
           return;
         }
       }
-      add_run(to + begin, reinterpret_cast<const T*>(from), end - begin, weight);
+      add_run(to + begin, reinterpret_cast<const T*>(from), end - begin, weight, divisor);
     });
   });
 }
@@ -65,9 +79,7 @@ void divide(const Tensor& x, double divisor) {
   visit_floating(x.dtype(), [&]<class T>(T) {
     T* to = x.data<T>().data();
     parallel_chunks(x.elements(), chunk, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        to[i] = static_cast<T>(static_cast<double>(to[i]) / divisor);
-      }
+      divide_run(to + begin, end - begin, divisor);
     });
   });
 }

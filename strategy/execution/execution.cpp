@@ -217,7 +217,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     if (state.cut.parts() == 1) break;
     state.arena.execute([&] {
       for (std::size_t r = 0; r < of_parts.size(); ++r) {
-        accumulator.step(*of_parts[r], examples[r]);
+        accumulator.step(std::move(*of_parts[r]), examples[r]);
       }
     });
   }

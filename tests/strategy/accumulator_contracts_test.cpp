@@ -294,6 +294,42 @@ TEST_CASE("a micro-batch that fails says why and leaves the sums as they were") 
   }
 }
 
+TEST_CASE("sums begin in the memory of gradients that nobody else has, with the same bits") {
+  const auto gradients_of = [](Tape& tape, double x) {
+    tape.clear();
+    const Var w = tape.parameter(Tensor::full({70'000}, 0.1 * x));
+    const Var h = tape.parameter(Tensor::full({3}, x, DType::bf16));
+    return backward(sum(w * w) + sum(cast(h * h, DType::f32)));
+  };
+  Tape tape;
+  GradientAccumulator copies({.steps = 3});
+  GradientAccumulator takes({.steps = 3});
+  GradientAccumulator takes_shared({.steps = 3});
+  const std::byte* memory = nullptr;
+  Tensor shared;
+  Tensor unchanged;
+  for (const double x : {1, 2, 3}) {
+    const Gradients copied = gradients_of(tape, x);
+    copies.step(copied);
+    Gradients own = gradients_of(tape, x);
+    if (x == 1) memory = own.entries()[0].gradient.raw();
+    takes.step(std::move(own));
+    Gradients held = gradients_of(tape, x);
+    if (x == 1) {
+      shared = held.entries()[0].gradient;
+      unchanged = shared.clone();
+    }
+    takes_shared.step(std::move(held));
+  }
+  CHECK(takes.gradient("parameter 0").raw() == memory);
+  CHECK(same_bits(shared, unchanged));
+  for (const char* name : {"parameter 0", "parameter 1"}) {
+    CHECK(same_bits(takes.gradient(name), copies.gradient(name)));
+    CHECK(same_bits(takes_shared.gradient(name), copies.gradient(name)));
+  }
+  CHECK(takes.norm() == copies.norm());
+}
+
 TEST_CASE("a gradient refused can be given again, with what was given before") {
   GradientAccumulator whole = model.accumulator({});
   whole.step(model.gradients(1));
