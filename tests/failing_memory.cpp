@@ -19,9 +19,13 @@ void* allocate(std::size_t size, std::size_t alignment) noexcept {
 
 }  // namespace
 
-// The other functions of these names call these.
+// The other functions of these names call these, but those of sanitizers: these have all that are
+// called.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size, alignof(std::max_align_t));
+}
 void* operator new(std::size_t size) {
-  void* const data = allocate(size, alignof(std::max_align_t));
+  void* const data = operator new(size, std::nothrow);
   if (data == nullptr) throw std::bad_alloc();
   return data;
 }

@@ -7,23 +7,36 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "strategy/named_errors.h"
 #include "strategy/report_of.h"
 
 namespace palimpsest {
+namespace {
+
+/// The NUMA nodes of a machine that has several, or none. Linux lists them as in "0-3" or "0,2",
+/// and TBB would load another library to find out that there is one.
+std::vector<tbb::numa_node_id> several_numa_nodes() {
+  std::ifstream list("/sys/devices/system/node/online");
+  std::string nodes;
+  std::getline(list, nodes);
+  if (nodes.find_first_of(",-") == std::string::npos) return {};
+  std::vector<tbb::numa_node_id> found = tbb::info::numa_nodes();
+  return found.size() > 1 ? found : std::vector<tbb::numa_node_id>{};
+}
+
+}  // namespace
 
 struct DeviceRunner::Threads {
   Threads(int devices, int threads, int threads_of_device) : all(threads) {
-    const std::vector<tbb::numa_node_id> nodes = tbb::info::numa_nodes();
+    const std::vector<tbb::numa_node_id> nodes = several_numa_nodes();
     for (int device = 0; device < devices; ++device) {
-      const bool has_several = nodes.size() > 1;
-      const int node = has_several ? nodes[static_cast<std::size_t>(device) % nodes.size()] : -1;
-      numa_nodes.push_back(node);
       tbb::task_arena::constraints where;
       where.set_max_concurrency(threads_of_device);
-      if (has_several) where.set_numa_id(node);
+      if (!nodes.empty()) where.set_numa_id(nodes[static_cast<std::size_t>(device) % nodes.size()]);
+      numa_nodes.push_back(nodes.empty() ? -1 : where.numa_id);
       of_device.push_back(std::make_unique<tbb::task_arena>(where));
     }
   }
