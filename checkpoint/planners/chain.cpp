@@ -81,7 +81,9 @@ class ChainPlanner final : public Planner {
     auto table = std::make_unique<OptimalChain>(chain, INT64_MAX, settings);
     const Bytes smallest = table->smallest_budget();
     const Bytes largest = table->largest_budget();
-    const double ratio = static_cast<double>(smallest) / static_cast<double>(largest);
+    // Values without elements take nothing.
+    const double ratio =
+        largest > 0 ? static_cast<double>(smallest) / static_cast<double>(largest) : 1;
     Bytes most = largest;
     std::vector<Level> result;
     for (int level = 0; level <= levels; ++level) {

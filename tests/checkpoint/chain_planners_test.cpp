@@ -244,6 +244,13 @@ TEST_CASE("chain planners: settings and graphs that make no sense are errors") {
              Contains("give more snapshots"));
 }
 
+TEST_CASE("chain planner: values that take nothing") {
+  const Graph graph = tests::chain(10, 0);
+  for (const Proposal& proposal : chain()->propose(graph, unlimited)) {
+    CHECK(simulate(graph, proposal.schedule).peak == 0);
+  }
+}
+
 TEST_CASE("chain planners: a chain of a million nodes") {
   const Graph graph = tests::chain(500'000);
   const std::vector<Proposal> schedules = binomial({.snapshots = 20})->propose(graph, unlimited);
