@@ -217,7 +217,12 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     if (state.cut.parts() == 1) break;
     state.arena.execute([&] {
       for (std::size_t r = 0; r < of_parts.size(); ++r) {
-        accumulator.step(std::move(*of_parts[r]), examples[r]);
+        // Memory of a replica that is still held counts when it runs its next micro-batch.
+        if (micro_batches == 1) {
+          accumulator.step(std::move(*of_parts[r]), examples[r]);
+        } else {
+          accumulator.step(*of_parts[r], examples[r]);
+        }
       }
     });
   }
