@@ -1,5 +1,6 @@
 #include "checkpoint/machine.h"
 
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -32,6 +33,23 @@ double flops_per_second(const FlopRates& rates, DType dtype, const Machine& mach
 double seconds_of(const Cost& cost, const Machine& machine) {
   return cost.flops / machine.flops_per_second +
          cost.bytes / bytes_per_second(cost.bytes, machine) + machine.seconds_per_node;
+}
+
+void sign(const Machine& machine, std::vector<std::uint64_t>& signature) {
+  const auto put = [&](double number) {
+    signature.push_back(std::bit_cast<std::uint64_t>(number));
+  };
+  // By all members: one more does not compile.
+  const auto& [flops, bytes, node, caches, products, convolutions, reductions, functions] = machine;
+  for (const double rate : {flops, bytes, node}) put(rate);
+  for (const Cache& cache : caches) {
+    signature.push_back(static_cast<std::uint64_t>(cache.bytes));
+    put(cache.bytes_per_second);
+  }
+  for (const FlopRates* const kind : {&products, &convolutions, &reductions, &functions}) {
+    const auto& [f32, f64, bf16, f16] = *kind;
+    for (const double rate : {f32, f64, bf16, f16}) put(rate);
+  }
 }
 
 void check(const Machine& machine) {

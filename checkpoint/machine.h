@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <vector>
 
 #include "autodiff/bytes.h"
 #include "autodiff/operation.h"
@@ -54,6 +56,9 @@ double flops_per_second(const FlopRates& rates, DType dtype, const Machine& mach
 
 /// What carrying out work of no particular kind takes, by the rates of the machine.
 double seconds_of(const Cost& cost, const Machine& machine = {});
+
+/// Appends all that is known of a machine, by which it is recognised.
+void sign(const Machine& machine, std::vector<std::uint64_t>& signature);
 
 /// Throws `ArgumentError` naming the number unless the rates of a machine are positive, those of
 /// one kind of work alone not negative, its seconds not negative, and all of them finite.

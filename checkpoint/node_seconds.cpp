@@ -11,16 +11,29 @@ bool is_among(std::span<const Operation* const> family, const Operation& operati
   return std::ranges::find(family, &operation) != family.end();
 }
 
-/// None of what is work of all kinds, as programs are.
 FlopRates rates_for(const Operation& operation, const Machine& machine) {
+  const auto is_of = [&](auto... family) { return (is_among(family(), operation) || ...); };
+  if (is_of(matmul_operations)) return machine.products;
+  if (is_of(convolution_operations)) return machine.convolutions;
+  if (is_of(normalization_operations, classification_operations)) return machine.reductions;
+  if (operation.pointwise != nullptr || is_of(random_operations, attention_operations)) {
+    return machine.functions;
+  }
+  // Loops, checkpoints and users' operations are work of all kinds.
   if (operation.mixed == MixedPrecision::recorded) return {};
-  if (is_among(matmul_operations(), operation)) return machine.products;
-  if (is_among(convolution_operations(), operation)) return machine.convolutions;
   // What only moves elements takes 16-bit types as they are.
-  const bool is_of_elements = operation.pointwise != nullptr ||
-                              operation.half == HalfSupport::native ||
-                              is_among(attention_operations(), operation);
-  return is_of_elements ? machine.functions : machine.reductions;
+  return operation.half == HalfSupport::native ? machine.functions : machine.reductions;
+}
+
+/// Comparisons make booleans of what they compute in.
+DType computed_in(const NodeView& node) {
+  for (std::size_t i = 0; i < node.output_count(); ++i) {
+    if (is_floating(node.output(i).dtype)) return node.output(i).dtype;
+  }
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    if (is_floating(node.input(i).dtype)) return node.input(i).dtype;
+  }
+  return DType::f32;
 }
 
 double half_elements(const NodeView& node) {
@@ -33,8 +46,8 @@ double half_elements(const NodeView& node) {
   return static_cast<double>(elements);
 }
 
-}  // namespace
-
+/// What a kernel that does not know 16-bit types takes to widen and narrow them. Nothing where the
+/// machine has no rate for it.
 double widening_seconds(const NodeView& node, const Machine& machine) {
   // As measured: each takes about as long as two operations of a function.
   constexpr double flops = 2;
@@ -43,15 +56,34 @@ double widening_seconds(const NodeView& node, const Machine& machine) {
   return flops * half_elements(node) / rate;
 }
 
+double seconds_of_flops(const NodeView& node, double flops, const Machine& machine) {
+  const FlopRates rates = rates_for(node.operation(), machine);
+  return flops / flops_per_second(rates, computed_in(node), machine) +
+         widening_seconds(node, machine);
+}
+
+double seconds_to_move(double bytes, const Machine& machine) {
+  return bytes / bytes_per_second(bytes, machine) + machine.seconds_per_node;
+}
+
+}  // namespace
+
 double seconds_of(const NodeView& node, const Machine& machine) {
   return seconds_of(node, cost_of(node), machine);
 }
 
 double seconds_of(const NodeView& node, const Cost& cost, const Machine& machine) {
-  const DType dtype = node.output_count() > 0 ? node.output().dtype : DType::f32;
-  const double rate = flops_per_second(rates_for(node.operation(), machine), dtype, machine);
-  return cost.flops / rate + cost.bytes / bytes_per_second(cost.bytes, machine) +
-         machine.seconds_per_node + widening_seconds(node, machine);
+  return seconds_of_flops(node, cost.flops, machine) + seconds_to_move(cost.bytes, machine);
+}
+
+double seconds_of(const Tape& tape, std::span<const NodeId> nodes, double bytes,
+                  const Machine& machine) {
+  double seconds = seconds_to_move(bytes, machine);
+  for (const NodeId id : nodes) {
+    const NodeView node(tape, id);
+    seconds += seconds_of_flops(node, cost_of(node).flops, machine);
+  }
+  return seconds;
 }
 
 }  // namespace palimpsest

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "autodiff/tape.h"
 #include "checkpoint/machine.h"
 
@@ -11,8 +13,8 @@ double seconds_of(const NodeView& node, const Machine& machine);
 /// The same where the node is run with others that it carries out, at `cost` together.
 double seconds_of(const NodeView& node, const Cost& cost, const Machine& machine);
 
-/// Of that, what a kernel that does not know 16-bit types takes to widen and narrow them. Nothing
-/// where the machine has no rate for it.
-double widening_seconds(const NodeView& node, const Machine& machine);
+/// The same for nodes that are run as one, which moves so many bytes.
+double seconds_of(const Tape& tape, std::span<const NodeId> nodes, double bytes,
+                  const Machine& machine);
 
 }  // namespace palimpsest

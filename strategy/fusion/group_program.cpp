@@ -12,7 +12,7 @@ class Builder {
       : tape_(tape),
         readings_(readings),
         elements_(elements),
-        group_{TileProgram(elements), {}, {}, {}} {}
+        group_{TileProgram(elements), {}, {}, {}, {}} {}
 
   void add(NodeId node, bool written) {
     const NodeView view(tape_, node);
@@ -39,7 +39,7 @@ class Builder {
                         static_cast<std::uint32_t>(group_.outputs.size()));
     group_.outputs.push_back(tape_.first_output(node));
     group_.cost.bytes += static_cast<double>(view.output().bytes());
-    group_.cost.flops += cost_of(view).flops;
+    note(view);
   }
 
   GroupProgram finish() {
@@ -48,6 +48,11 @@ class Builder {
   }
 
  private:
+  void note(const NodeView& node) {
+    group_.computed.push_back(node.id());
+    group_.cost.flops += cost_of(node).flops;
+  }
+
   /// What a node reads as input `i`; as often as a value is read in its own shape, loaded once.
   TileProgram::Slot input_slot(NodeId node, std::size_t i) {
     const ValueId input = tape_.inputs(node)[i];
@@ -92,7 +97,7 @@ class Builder {
 
   TileProgram::Slot compute(const NodeView& node, const std::array<TileProgram::Slot, 3>& operands,
                             std::uint32_t output) {
-    group_.cost.flops += cost_of(node).flops;
+    note(node);
     return group_.program.compute(node.id(), node.operation().pointwise(node),
                                   node.operation().half, node.output().dtype,
                                   std::span(operands).first(node.input_count()), output);

@@ -12,6 +12,7 @@ struct GroupProgram {
   TileProgram program;
   std::vector<ValueId> inputs;   ///< by number in the program
   std::vector<ValueId> outputs;  ///< the same
+  std::vector<NodeId> computed;  ///< some more than once
   Cost cost;
 };
 

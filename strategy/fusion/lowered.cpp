@@ -206,10 +206,7 @@ class Lowered::Builder {
       add_value(group.outputs[i]);
     }
     Graph::Traits traits;
-    traits.cost = seconds_of(NodeView(tape_, unit.own.front()), group.cost, machine_);
-    for (const NodeId node : std::span(unit.own).subspan(1)) {
-      traits.cost += widening_seconds(NodeView(tape_, node), machine_);
-    }
+    traits.cost = seconds_of(tape_, group.computed, group.cost.bytes, machine_);
     traits.workspace = group.program.workspace(threads_);
     traits.name = name_of_group(unit.own);
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));

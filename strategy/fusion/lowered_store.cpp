@@ -1,7 +1,6 @@
 #include "strategy/fusion/lowered_store.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "strategy/fusion/signature.h"
 #include "strategy/fusion/work.h"
@@ -52,20 +51,12 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
                                                                          const Request& request) {
   sign(tape, request.threads, signature_);
   const auto put = [&](auto number) { signature_.push_back(static_cast<std::uint64_t>(number)); };
-  const auto put_number = [&](double number) { put(std::bit_cast<std::uint64_t>(number)); };
   put(request.threads);
   put(request.backward_begins);
   put(request.targets.size());
   for (const ValueId target : request.targets) put(target);
   for (const NodeId node : request.supplied) put(node);
-  const Machine& machine = request.machine;
-  put_number(machine.flops_per_second);
-  put_number(machine.bytes_per_second);
-  put_number(machine.seconds_per_node);
-  for (const Cache& cache : machine.caches) {
-    put(cache.bytes);
-    put_number(cache.bytes_per_second);
-  }
+  sign(request.machine, signature_);
   put(request.costs != nullptr ? request.costs->hash() : 0);
   put(request.results_elsewhere);
 

@@ -219,10 +219,7 @@ std::vector<std::uint64_t> signature_of(const Tape& tape, const LoweredStore::Re
   put(std::hash<std::string>()(planner_of(options)->key()));
   put(int{options.fuse} << 2 | int{options.simplify} << 1 | int{options.anomaly});
   put(options.costs != nullptr ? options.costs->hash() : 0);
-  for (const double rate : {options.machine.flops_per_second, options.machine.bytes_per_second,
-                            options.machine.seconds_per_node}) {
-    put(std::bit_cast<std::uint64_t>(rate));
-  }
+  sign(options.machine, signature);
   return signature;
 }
 

@@ -2,8 +2,13 @@
 
 #include "checkpoint/machine.h"
 
+#include "autodiff/operations/binary.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/loss.h"
 #include "autodiff/operations/matmul.h"
+#include "autodiff/operations/normalization.h"
+#include "autodiff/operations/random.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/softmax.h"
 #include "autodiff/operations/unary.h"
@@ -91,7 +96,14 @@ TEST_CASE("kinds of work have rates of their own where the machine knows them") 
     check(exp(matrix), function, 2 * 1024);
     check(softmax(matrix, 1), reduction, 2 * 1024);
     check(permute(matrix, {1, 0}), function, 0);
+    check(normal(tape, {32, 32}, 0, 1, dtype), function, 1024);
+    check(layer_norm(matrix), reduction, 0);
+    check(cross_entropy(matrix, leaf({32}, DType::i64), {.reduction = Reduction::none}), reduction,
+          0);
+    CHECK_THAT(seconds(matrix > matrix, m), WithinRel(1024 / function + 2 * 1024 * widened, 1e-9));
   }
+  // Of a cast the type that it makes, and of booleans' none.
+  CHECK_THAT(seconds(cast(leaf({8}, DType::f32), DType::f64), m), WithinRel(8 / 1e10, 1e-9));
   // What a program of one node takes is work of any kind.
   const Var x = tape.constant(Tensor::ones({32, 32}));
   const Var traced = checkpoint([](const Var& in) { return exp(in); }, x);

@@ -80,6 +80,35 @@ TEST_CASE("one engine plans anew for another machine and for other times") {
   CHECK_FALSE(is_planned_anew({}));
   CHECK_FALSE(is_planned_anew({.machine = slow}));
   CHECK_FALSE(is_planned_anew({.costs = costs}));
+  for (FlopRates Machine::* const kind :
+       {&Machine::products, &Machine::reductions, &Machine::functions}) {
+    Machine other;
+    (other.*kind).f32 = 1e9;
+    CHECK(is_planned_anew({.machine = other}));
+    CHECK_FALSE(is_planned_anew({.machine = other}));
+  }
+}
+
+TEST_CASE("nodes that run as one take what each takes by its own rate") {
+  const Machine machine{.flops_per_second = 1e12,
+                        .bytes_per_second = 1e30,
+                        .seconds_per_node = 0,
+                        .reductions = {.f32 = 1e6},
+                        .functions = {.f32 = 1e9, .f64 = 1e8}};
+  const auto seconds = [&](auto made_of) {
+    Tape tape;
+    const Var made = made_of(tape.constant(Tensor::ones({64})));
+    return forecast_values({&made, 1}, {.machine = machine}, {.machine = machine})
+        .plan.simulation.cost;
+  };
+  const auto wide = [](const Var& x) { return exp(cast(x, DType::f64)); };
+  const auto narrow = [](const Var& x) { return exp(x); };
+  const double function = seconds(narrow);
+  CHECK(function > 64 / 1e9);
+  CHECK_THAT(seconds(wide), WithinRel(10 * function + 64 / 1e8, 1e-9));
+  CHECK_THAT(seconds([](const Var& x) { return where(x > 0.5, exp(x), x); }),
+             WithinRel(function + 2 * 64 / 1e9, 1e-9));
+  CHECK(seconds([](const Var& x) { return sum(exp(x)); }) > function + 64 / 1e6);
 }
 
 TEST_CASE("plans take the times of a profiled run in place of estimates") {
