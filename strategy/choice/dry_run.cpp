@@ -34,13 +34,13 @@ Run run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptio
 
 }  // namespace
 
-DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, const Workload& workload,
-               const Rates& rates) {
+DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
+               const Workload& workload, const Rates& rates) {
   ExecutionStrategy lazy = strategy;
   lazy.mode = ExecutionMode::lazy;
   lazy.stage = {};
   Replica recorder(lazy, cut.options, cut.replicas);
-  const Var made = recorder.computed(record_part(recorder, strategy, cut, workload));
+  const Var made = recorder.computed(record_part(recorder, strategy, cut, part, workload));
 
   // What was made has its precision already.
   ExecutionStrategy dry = strategy;

@@ -4,7 +4,7 @@
 
 namespace palimpsest {
 
-/// What the largest part of a batch takes in a mode that computes while it records.
+/// What a part of a batch takes in a mode that computes while it records.
 struct DryRun {
   Bytes peak = 0;
   Bytes keep_all_peak = 0;
@@ -14,7 +14,7 @@ struct DryRun {
 
 /// Goes through such a run without computing: what is recorded lazily is recorded again, node by
 /// node, for an evaluator of the mode that has a `DryEngine`. Throws as `Execution`.
-DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, const Workload& workload,
-               const Rates& rates);
+DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
+               const Workload& workload, const Rates& rates);
 
 }  // namespace palimpsest

@@ -20,14 +20,20 @@ Estimate estimate_of(const Forecast& forecast) {
           .compute_overhead = forecast.plan.compute_overhead()};
 }
 
-/// Of the largest part of the batch.
-Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut,
+Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                        const Workload& workload, const Rates& rates) {
   if (strategy.mode == ExecutionMode::lazy) {
-    return estimate_of(forecast_part(strategy, cut, workload, rates));
+    return estimate_of(forecast_part(strategy, cut, part, workload, rates));
   }
-  const DryRun run = run_dry(strategy, cut, workload, rates);
+  const DryRun run = run_dry(strategy, cut, part, workload, rates);
   return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
+}
+
+/// How many replicas have no part that is larger by an example.
+int smaller_replicas(const BatchCut& cut, const Workload& workload) {
+  if (cut.replicas == 1) return 0;
+  const std::int64_t larger = examples_of(workload.batch) % cut.parts();
+  return larger == 0 ? 0 : std::max(0, cut.replicas - static_cast<int>(larger));
 }
 
 /// Each part's gradients are read, and their sum read and written.
@@ -37,13 +43,14 @@ double seconds_of_sums(const BatchCut& cut, const Rates& rates) {
 
 /// By how much a micro-batch in one piece takes longer by the rates given than by the machine that
 /// planners go by.
-double by_rates(const ExecutionStrategy& strategy, const Workload& workload, const Rates& rates) {
+double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int micro_batches,
+                const Rates& rates) {
   ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
   alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
-  const BatchCut cut =
-      cut_batch(alone, workload.parameters, workload.batch, strategy.accumulation, 1);
-  return forecast_part(alone, cut, workload, rates).seconds /
-         forecast_part(alone, cut, workload, {.machine = {}}).seconds;
+  alone.fusion = strategy.fusion;
+  const BatchCut cut = cut_batch(alone, workload.parameters, workload.batch, micro_batches, 1);
+  return forecast_part(alone, cut, 0, workload, rates).seconds /
+         forecast_part(alone, cut, 0, workload, {.machine = {}}).seconds;
 }
 
 /// Stages are planned by the machine that planners go by.
@@ -62,7 +69,7 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
   return {
       .peak = forecast.peak,
       .keep_all_peak = forecast.keep_all_peak,
-      .seconds = forecast.seconds * by_rates(strategy, workload, rates) +
+      .seconds = forecast.seconds * by_rates(strategy, workload, strategy.accumulation, rates) +
                  seconds_of_sums(cut, rates) / std::min(strategy.stages, strategy.thread_count()),
       .compute_overhead = forecast.compute_overhead,
       .micro_batches = strategy.accumulation};
@@ -86,7 +93,7 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& wor
   const Bytes sums = workload.training ? cut.sums : 0;
   return {.peak = forecast.peak + sums,
           .keep_all_peak = forecast.keep_all_peak + sums,
-          .seconds = forecast.seconds * parts * by_rates(strategy, workload, rates) +
+          .seconds = forecast.seconds * parts * by_rates(strategy, workload, parts, rates) +
                      seconds_of_sums(cut, rates),
           .compute_overhead = forecast.compute_overhead,
           .micro_batches = parts};
@@ -110,18 +117,23 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   const int threads = strategy.thread_count();
   const BatchCut cut = cut_batch(strategy, workload.parameters, workload.batch,
                                  workload.training ? strategy.accumulation : 1, threads);
+  const int smaller = smaller_replicas(cut, workload);
   Estimate made;
+  Estimate small;
   try {
-    made = estimate_part(strategy, cut, workload, rates);
+    made = estimate_part(strategy, cut, 0, workload, rates);
+    if (smaller > 0) small = estimate_part(strategy, cut, cut.parts() - 1, workload, rates);
   } catch (const BudgetError& error) {
     if (cut.parts() == 1 || strategy.memory_budget == unlimited) throw;
     throw refusal_of_all(cut, strategy.memory_budget, error);
   }
-  const int in_turns = (cut.replicas + threads - 1) / threads;
-  for (Bytes* const peak : {&made.peak, &made.keep_all_peak}) {
-    *peak = *peak * cut.replicas + cut.sums;
+  for (Bytes Estimate::* const peak : {&Estimate::peak, &Estimate::keep_all_peak}) {
+    made.*peak = made.*peak * (cut.replicas - smaller) + small.*peak * smaller;
+    if (workload.training) made.*peak += cut.sums;
   }
-  made.seconds = made.seconds * cut.micro_batches * in_turns + seconds_of_sums(cut, rates);
+  const int in_turns = (cut.replicas + threads - 1) / threads;
+  made.seconds *= cut.micro_batches * in_turns;
+  if (workload.training) made.seconds += seconds_of_sums(cut, rates);
   made.replicas = cut.replicas;
   made.micro_batches = cut.micro_batches;
   made.is_planned =

@@ -38,7 +38,7 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
   precisions.insert(precisions.end(), options.precisions.begin(), options.precisions.end());
-  const bool is_cut = workload.may_be_cut && workload.training;
+  const bool is_cut = workload.may_be_cut && workload.training && !workload.batch.empty();
   const std::int64_t examples = is_cut ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
   const std::int64_t most = std::min<std::int64_t>(examples, options.most_micro_batches);
 
@@ -78,8 +78,8 @@ bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> 
   });
 }
 
-/// None for a pipeline that the model, whose other estimates were made, is not to be cut into: it
-/// looks at values, or has too few operations.
+/// None for what the model, whose estimate as a whole was made, is not to be cut into: it looks at
+/// values, has too few operations, or records parameters of its own.
 std::optional<Considered> consider(const ExecutionStrategy& strategy, const Workload& workload,
                                    const Rates& rates) {
   Considered considered{strategy, {}, 0};
@@ -88,7 +88,8 @@ std::optional<Considered> consider(const ExecutionStrategy& strategy, const Work
   } catch (const BudgetError& error) {
     considered.smallest = error.smallest_feasible();
   } catch (const ArgumentError&) {
-    if (strategy.parallelism != ParallelMode::pipeline) throw;
+    const bool is_cut = strategy.accumulation > 1 || strategy.replicas() > 1;
+    if (!is_cut && strategy.parallelism != ParallelMode::pipeline) throw;
     return {};
   }
   return considered;

@@ -37,11 +37,12 @@ struct Recommendation {
 /// has that memory for its budget. What is considered: all threads within a program, one of them
 /// and, where the batch may be cut and gradients are wanted, a replica on each; the whole batch
 /// and, there too, micro-batches; with twice as many of these as stages, pipelines of two stages
-/// and of one on each thread, at most 16, where the model does not look at values; the precisions
-/// allowed. What is computed again within the budget
-/// is each one's planner's business. Of strategies within a hundredth of the fastest it is the
-/// simplest: the first in this order. Throws `BudgetError`, naming the smallest that would do,
-/// where none fits, `ArgumentError` for numbers out of range, and what the model throws.
+/// and of one on each thread, at most 16; the precisions allowed. What the model cannot be cut
+/// into, as it looks at values or records parameters of its own, is left out. What is computed
+/// again within the budget is each one's planner's business. Of strategies within a hundredth of
+/// the fastest it is the simplest: the first in this order. Throws `BudgetError`, naming the
+/// smallest that would do, where none fits, `ArgumentError` for numbers out of range, and what the
+/// model throws.
 Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
 
 /// A table of what was considered, the reason below it.

@@ -160,6 +160,57 @@ TEST_CASE("estimate: less memory never takes less time") {
   CHECK(before > all.seconds);
 }
 
+TEST_CASE_METHOD(TwoThreads, "estimate: parts that are not equally large") {
+  SmallModel model = perceptron();
+  model.batch = {Tensor::uniform({7, 10}, 4, -1, 1), Tensor::uniform({7, 3}, 5, -1, 1)};
+  for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::eager}) {
+    for (const auto& [workers, micro_batches] : {std::pair(2, 1), {2, 3}, {4, 1}, {3, 2}}) {
+      const ExecutionStrategy strategy{.mode = mode,
+                                       .accumulation = micro_batches,
+                                       .parallelism = ParallelMode::data_parallel,
+                                       .workers = workers};
+      CAPTURE(strategy.summary());
+      const Estimate estimated = estimate(strategy, workload_of(model), rates);
+      CHECK(estimated.peak == run(model, strategy).predicted_peak);
+    }
+  }
+}
+
+TEST_CASE_METHOD(TwoThreads, "estimate: values have no sums of gradients") {
+  SmallModel model = perceptron();
+  model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    return matmul(tanh(matmul(batch[0], p[0]) + p[1]), p[2]);
+  };
+  const ExecutionStrategy strategy{.parallelism = ParallelMode::data_parallel, .workers = 2};
+  Execution execution(strategy);
+  execution.value(model.loss, model.parameters, model.batch);
+  const Estimate estimated = estimate(strategy, workload_of(model, false), rates);
+  CHECK(estimated.peak == execution.report().predicted_peak);
+}
+
+TEST_CASE_METHOD(TwoThreads, "estimate: stages and devices by the rates of a slower machine") {
+  SmallModel model = small_transformer();
+  const Machine usual;
+  const Rates slow{.machine = {.flops_per_second = usual.flops_per_second / 2,
+                               .bytes_per_second = usual.bytes_per_second / 2,
+                               .seconds_per_node = 2 * usual.seconds_per_node}};
+  for (const bool fusion : {false, true}) {
+    for (const ParallelMode parallelism : {ParallelMode::pipeline, ParallelMode::model_parallel}) {
+      ExecutionStrategy strategy{.accumulation = 3, .parallelism = parallelism, .fusion = fusion};
+      if (parallelism == ParallelMode::pipeline) strategy.stages = 2;
+      if (parallelism == ParallelMode::model_parallel) strategy.devices = {{}, {}};
+      CAPTURE(strategy.summary());
+      CHECK_THAT(estimate(strategy, workload_of(model), slow).seconds,
+                 WithinRel(2 * estimate(strategy, workload_of(model), rates).seconds, 1e-9));
+    }
+  }
+  // A value on devices is made in one piece, however many micro-batches gradients have.
+  model.batch[0] = Tensor::zeros({2, 6}, DType::i32);
+  const ExecutionStrategy devices{
+      .accumulation = 4, .parallelism = ParallelMode::model_parallel, .devices = {{}, {}}};
+  CHECK(estimate(devices, workload_of(model, false), slow).micro_batches == 1);
+}
+
 /// A loop that is one node, between others.
 SmallModel looping() {
   SmallModel model = perceptron();

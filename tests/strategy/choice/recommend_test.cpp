@@ -154,6 +154,29 @@ TEST_CASE_METHOD(TwoThreads, "recommend: pipelines where examples and threads ar
   CHECK_NOTHROW(recommend(workload, options));
 }
 
+TEST_CASE_METHOD(TwoThreads, "recommend: what a model cannot be cut into is left out") {
+  const auto are_whole = [](const Recommendation& made) {
+    return std::ranges::all_of(made.considered, [](const Considered& each) {
+      return each.strategy.accumulation == 1 && each.strategy.replicas() == 1;
+    });
+  };
+  const SmallModel model = heat();
+  const Workload holding{[&](Tape& tape, std::span<const Var> p, std::span<const Var>) {
+                           const Var data[] = {tape.constant(model.batch[0]),
+                                               tape.constant(model.batch[1])};
+                           return model.loss(tape, p, data);
+                         },
+                         model.parameters};
+  CHECK(are_whole(recommend(holding, within(1_GiB))));
+  const Workload recording{[&](Tape& tape, std::span<const Var>, std::span<const Var> batch) {
+                             const Var own[] = {tape.parameter(model.parameters[0])};
+                             return model.loss(tape, own, batch);
+                           },
+                           {},
+                           model.batch};
+  CHECK(are_whole(recommend(recording, within(1_GiB))));
+}
+
 TEST_CASE_METHOD(TwoThreads, "recommend: values, precisions and threads") {
   const SmallModel model = small_transformer();
   const Recommendation values = recommend(workload_of(model, false), within(1_GiB));
