@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <limits>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "autodiff/operations/unary.h"
 #include "checkpoint/machine_file.h"
 #include "strategy/backward.h"
+#include "strategy/free_memory.h"
 #include "strategy/stopwatch.h"
 
 namespace palimpsest {
@@ -80,11 +82,13 @@ double measure_bytes(Bytes bytes) {
   return 3.0 * static_cast<double>(n * size_of(DType::f32)) / seconds;
 }
 
+/// As steps take it that are run again: what the first makes is kept.
 double measure_node() {
   constexpr int nodes = 500;
   double best = std::numeric_limits<double>::infinity();
+  Tape tape;
   fastest([&] {
-    Tape tape;
+    tape.clear();
     Var x = tape.parameter(Tensor::ones({1}));
     for (int i = 0; i < nodes; ++i) x = x * x;
     best = std::min(best, evaluate({&x, 1}, {.threads = 1, .fuse = false}).run_seconds);
@@ -163,23 +167,32 @@ double measure_reduction(DType dtype, const Machine& machine) {
   return flops_rate({&made, 1}, machine);
 }
 
-/// As the system tells, or a usual size where it does not.
-Bytes cache_bytes(int name, Bytes usual) {
+/// As the system tells or, where it does not, a usual size; no less than of the cache before.
+Bytes cache_bytes(int name, Bytes usual, Bytes before) {
   const long bytes = sysconf(name);
-  return bytes > 0 ? bytes : usual;
+  return std::max<Bytes>(bytes > 0 ? bytes : usual, before);
+}
+
+void measure_memory(Machine& machine) {
+  auto& [first, second, third] = machine.caches;
+  first.bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32_KiB, 0);
+  second.bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1_MiB, first.bytes);
+  third.bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8_MiB, second.bytes);
+  // Twice what the caches hold, as far as that can be spared. What systems tell of cores that
+  // share caches may be the sum of all, and larger.
+  const Bytes wanted = std::clamp(2 * third.bytes, 128_MiB, 256_MiB);
+  const Bytes beyond = std::max(std::min(wanted, free_memory() / 4), 1_MiB);
+  for (Cache& cache : machine.caches) {
+    cache.bytes = std::min(cache.bytes, beyond / 2);
+    // Half of it: there is always something else in a cache too.
+    cache.bytes_per_second = measure_bytes(cache.bytes / 2);
+  }
+  machine.bytes_per_second = measure_bytes(beyond);
 }
 
 Machine measure() {
-  constexpr Bytes most = 128_MiB;
   Machine machine;
-  machine.caches[0].bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32_KiB);
-  machine.caches[1].bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1_MiB);
-  machine.caches[2].bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8_MiB);
-  for (Cache& cache : machine.caches) {
-    // Half of it: there is always something else in a cache too.
-    cache.bytes_per_second = measure_bytes(std::min(cache.bytes / 2, most / 2));
-  }
-  machine.bytes_per_second = measure_bytes(most);
+  measure_memory(machine);
   machine.flops_per_second = measure_flops();
   machine.seconds_per_node = measure_node();
   machine.products.f64 = measure_product(DType::f64, machine);
@@ -194,6 +207,15 @@ Machine measure() {
   return machine;
 }
 
+/// A file that is not left behind, unless it has got another name.
+struct Unfinished {
+  ~Unfinished() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+  std::string path;
+};
+
 }  // namespace
 
 const Machine& measured_machine() {
@@ -205,12 +227,14 @@ Machine measured_machine(const std::string& path) {
   std::error_code unreadable;
   if (std::filesystem::exists(path, unreadable) || unreadable) return read_machine(path);
   // Under its name it is whole, also for others that look at the same time.
-  const std::string unfinished = path + "." + std::to_string(getpid());
-  write_machine(measured_machine(), unfinished);
-  std::filesystem::rename(unfinished, path, unreadable);
-  if (unreadable) {
-    std::filesystem::remove(unfinished, unreadable);
-    throw FileError("[measured_machine] " + path + " cannot be written: " + unreadable.message());
+  static std::atomic<int> files = 0;
+  const Unfinished unfinished{path + "." + std::to_string(getpid()) + "." +
+                              std::to_string(files++)};
+  write_machine(measured_machine(), unfinished.path);
+  std::error_code failure;
+  std::filesystem::rename(unfinished.path, path, failure);
+  if (failure) {
+    throw FileError("[measured_machine] " + path + " cannot be written: " + failure.message());
   }
   return measured_machine();
 }
