@@ -32,6 +32,11 @@ std::int64_t examples_of(std::span<const Tensor> batch) {
   return batch[0].shape()[0];
 }
 
+std::int64_t examples_or_one(std::span<const Tensor> batch) {
+  const bool has_axis = !batch.empty() && batch[0].shape().rank() > 0;
+  return has_axis ? batch[0].shape()[0] : 1;
+}
+
 std::vector<Tensor> part_of(std::span<const Tensor> batch, int part, int parts) {
   if (parts == 1) return {batch.begin(), batch.end()};
   const std::int64_t examples = examples_of(batch);

@@ -11,6 +11,9 @@ namespace palimpsest {
 /// these differ, `ArgumentError` for a batch without tensors.
 std::int64_t examples_of(std::span<const Tensor> batch);
 
+/// The same, but 1 for a batch without tensors, or whose first has no axis.
+std::int64_t examples_or_one(std::span<const Tensor> batch);
+
 /// Part `part` of a batch cut evenly into `parts`, the first ones larger by an example where it
 /// does not come out; views. Throws `ArgumentError`
 /// for fewer examples than parts.

@@ -37,13 +37,11 @@ struct Execution::State {
 
   /// Gradients, and a loss, that are scaled no more.
   Gradients finish(const Gradients& sum, Report report_of_all) {
-    Tensor loss = sum.loss();
-    if (scaler) {
-      report_of_all.loss_scale = scaler->scale();
-      report_of_all.overflowed = !arena.execute([&] { return scaler->unscale(sum); });
-      loss = Tensor::scalar(scaler->loss(), loss.dtype());
-    }
-    return Gradients(std::move(loss), {sum.begin(), sum.end()}, std::move(report_of_all));
+    std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
+    if (!scaler) return Gradients(sum.loss(), std::move(entries), std::move(report_of_all));
+    return arena.execute([&] {
+      return scaler->unscaled(sum.loss().clone(), std::move(entries), std::move(report_of_all));
+    });
   }
 
   /// Devices share the strategy's budget out themselves, sums of gradients too.

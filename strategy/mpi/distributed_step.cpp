@@ -312,11 +312,7 @@ RankReport DistributedStep::report_of_rank(const Report& report) const {
 }
 
 std::int64_t DistributedStep::examples_here() const {
-  if (setting_.gradients == nullptr) {
-    const std::span<const Tensor> batch = input_.batch;
-    const bool has_axis = !batch.empty() && batch[0].shape().rank() > 0;
-    return has_axis ? batch[0].shape()[0] : 1;
-  }
+  if (setting_.gradients == nullptr) return examples_or_one(input_.batch);
   return std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0});
 }
 
@@ -330,14 +326,11 @@ Gradients DistributedStep::finish(const std::vector<RankWords>& said, Report rep
       std::ranges::fill(loss_of_all_.data<T>(), convert_element<T>(sum / weights_.divisor));
     });
   }
-  LossScaler* const scaler = setting_.scaler;
-  if (scaler == nullptr) {
-    return Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report));
+  if (setting_.scaler != nullptr) {
+    return setting_.scaler->unscaled(std::move(loss_of_all_), std::move(entries_),
+                                     std::move(report));
   }
-  report.loss_scale = scaler->scale();
-  report.overflowed = !scaler->unscale(Gradients(loss_of_all_, entries_, report));
-  return Gradients(Tensor::scalar(scaler->loss(), loss_of_all_.dtype()), std::move(entries_),
-                   std::move(report));
+  return Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report));
 }
 
 }  // namespace palimpsest

@@ -1,10 +1,11 @@
 #include "strategy/mpi/rank_pipeline.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <optional>
 
 #include "checkpoint/stores/hash.h"
+#include "strategy/execution/batch_parts.h"
 #include "strategy/mpi/rank_parameters.h"
 #include "strategy/mpi/step_options.h"
 #include "strategy/mpi/tape_digest.h"
@@ -56,14 +57,16 @@ Gradients RankPipeline::step(const Input& input) {
   link_.meet(RankCall::end_of_step, {}, failure);
   share(*step);
 
-  LossScaler* const scaler = input.scaler;
-  Gradients made(step->loss, std::move(step->entries), std::move(step->report));
-  if (scaler == nullptr) return made;
-  Report report = made.report();
-  report.loss_scale = scaler->scale();
-  runner_.execute([&] { report.overflowed = !scaler->unscale(made); });
-  return Gradients(Tensor::scalar(scaler->loss(), made.loss().dtype()), {made.begin(), made.end()},
-                   std::move(report));
+  if (input.scaler == nullptr) {
+    return Gradients(std::move(step->loss), std::move(step->entries), std::move(step->report));
+  }
+  std::optional<Gradients> made;
+  const auto unscale = [&] {
+    made.emplace(input.scaler->unscaled(std::move(step->loss), std::move(step->entries),
+                                        std::move(step->report)));
+  };
+  runner_.execute(std::ref(unscale));  // a function that refers to all of this would take memory
+  return std::move(*made);
 }
 
 /// Records, cuts, plans, and takes the memory that all of it needs.
@@ -83,17 +86,18 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
   for (const int stage : flow_.plan()->layout.gradient_stages) {
     is_made.push_back(stage == link_.rank());
   }
-  const ValueType loss = flow_.outcomes()[0].type();
+  const ValueType loss = flow_.outcomes().back().type();
   const Meter outputs;
   Step step{.outputs = outputs,
-            .sums = {outputs, flow_.gradient_types(), is_made, loss, flow_.examples(),
+            .sums = {outputs, flow_.gradient_types(), is_made, flow_.outcomes(), flow_.examples(),
                      options_.reduction},
             .micro_batches = flow_.micro_batches(),
             .own_losses = std::vector<double>(flow_.outcomes().size()),
             .losses = std::vector<double>(flow_.outcomes().size()),
             .loss = Tensor(loss.shape, loss.dtype),
             .entries = {},
-            .report = {}};
+            .report = {},
+            .examples = examples_or_one(input.batch)};
   for (std::size_t m = 0; m < step.micro_batches.size(); ++m) {
     step.micro_batches[m].outcome = step.sums.loss_place(m);
     step.micro_batches[m].gradients = step.sums.gradients();
@@ -199,7 +203,7 @@ void RankPipeline::share(Step& step) {
   const double loss = share_losses(step);
   visit(step.loss.dtype(),
         [&]<class T>(T) { std::ranges::fill(step.loss.data<T>(), convert_element<T>(loss)); });
-  share_report(step.report);
+  share_report(step.report, step.examples);
 }
 
 double RankPipeline::share_losses(Step& step) {
@@ -215,7 +219,7 @@ double RankPipeline::share_losses(Step& step) {
   return step.sums.total_loss(step.own_losses);
 }
 
-void RankPipeline::share_report(Report& report) {
+void RankPipeline::share_report(Report& report, std::int64_t examples) {
   const auto own = static_cast<std::size_t>(link_.rank());
   link_.gather(Report::Stage(report.stages[own]), std::span(report.stages));
   const std::size_t tasks = report.timeline.size() / report.stages.size();
@@ -224,16 +228,14 @@ void RankPipeline::share_report(Report& report) {
         std::as_writable_bytes(std::span(report.timeline).subspan(stage * tasks, tasks)),
         static_cast<int>(stage));
   }
-  const std::span<const std::int64_t> examples = flow_.examples();
-  link_.gather(
-      RankReport{.examples = std::accumulate(examples.begin(), examples.end(), std::int64_t{0}),
-                 .bytes = exchange_.sent_bytes(),
-                 .messages = exchange_.sent(),
-                 .waiting_seconds = exchange_.waiting_seconds(),
-                 .agreeing_seconds = agreeing_,
-                 .predicted_peak = report.predicted_peak,
-                 .measured_peak = report.measured_peak},
-      std::span(reports_));
+  link_.gather(RankReport{.examples = examples,
+                          .bytes = exchange_.sent_bytes(),
+                          .messages = exchange_.sent(),
+                          .waiting_seconds = exchange_.waiting_seconds(),
+                          .agreeing_seconds = agreeing_,
+                          .predicted_peak = report.predicted_peak,
+                          .measured_peak = report.measured_peak},
+               std::span(reports_));
 }
 
 }  // namespace palimpsest

@@ -50,6 +50,7 @@ class RankPipeline {
     Tensor loss;
     std::vector<Gradients::Entry> entries;
     Report report;
+    std::int64_t examples;
   };
 
   Step prepare(const Input& input);
@@ -61,7 +62,7 @@ class RankPipeline {
   void prepare_end(Step& step);
   void share(Step& step);
   double share_losses(Step& step);
-  void share_report(Report& report);
+  void share_report(Report& report, std::int64_t examples);
 
   RankLink& link_;
   const ExecutionStrategy& strategy_;

@@ -24,7 +24,8 @@ class StageExchange final : public StageMessages {
   StageExchange(const StageExchange&) = delete;
   StageExchange& operator=(const StageExchange&) = delete;
 
-  /// Before a run: takes the memory that it needs. The plan outlives it.
+  /// Before a run: takes the memory that it needs, but for that of MPI itself. The plan outlives
+  /// it.
   void prepare(const PipelinePlan& plan, std::span<const MicroBatch> micro_batches);
   void begin(std::byte* block) override;
   bool receive(const PlacedPiece& placed, int micro_batch) override;

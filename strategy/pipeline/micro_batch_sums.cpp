@@ -12,12 +12,12 @@ Tensor make(const Meter& meter, const ValueType& type) {
 }  // namespace
 
 MicroBatchSums::MicroBatchSums(const Meter& meter, std::span<const ValueType> parameters,
-                               const std::vector<bool>& is_made, const ValueType& loss,
+                               const std::vector<bool>& is_made, std::span<const Var> losses,
                                std::span<const std::int64_t> examples, LossReduction reduction)
     : parameters_(parameters.begin(), parameters.end()),
       is_made_(is_made),
       weights_(examples.size(), 1) {
-  for (std::size_t m = 0; m < examples.size(); ++m) losses_.push_back(make(meter, loss));
+  for (const Var& loss : losses) losses_.push_back(make(meter, loss.type()));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     ValueType type = parameters[i];
     if (examples.size() > 1 && is_made[i]) type.dtype = compute_dtype(type.dtype);

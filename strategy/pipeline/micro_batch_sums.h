@@ -13,9 +13,9 @@ namespace palimpsest {
 class MicroBatchSums {
  public:
   /// Of parameters of such types; those are summed for which `is_made` holds, and others get their
-  /// gradients from elsewhere. Micro-batches have so many examples.
+  /// gradients from elsewhere. Micro-batches have such losses, and so many examples.
   MicroBatchSums(const Meter& meter, std::span<const ValueType> parameters,
-                 const std::vector<bool>& is_made, const ValueType& loss,
+                 const std::vector<bool>& is_made, std::span<const Var> losses,
                  std::span<const std::int64_t> examples, LossReduction reduction);
 
   std::byte* loss_place(std::size_t micro_batch) const { return losses_[micro_batch].raw(); }

@@ -96,8 +96,8 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
   const MicroBatchFlow& flow = gradients_.flow;
   const std::vector<ValueType> types = flow.gradient_types();
   const Meter outputs;
-  MicroBatchSums sums(outputs, types, std::vector<bool>(types.size(), true),
-                      flow.outcomes()[0].type(), flow.examples(), reduction_);
+  MicroBatchSums sums(outputs, types, std::vector<bool>(types.size(), true), flow.outcomes(),
+                      flow.examples(), reduction_);
   std::vector<MicroBatch> batches = flow.micro_batches();
   for (std::size_t m = 0; m < batches.size(); ++m) {
     batches[m].outcome = sums.loss_place(m);
@@ -112,7 +112,7 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
   std::vector<Gradients::Entry> entries;
   const std::vector<Var> leaves = flow.parameters();
   for (std::size_t i = 0; i < leaves.size(); ++i) entries.push_back({leaves[i], sums.totals()[i]});
-  const ValueType type = flow.outcomes()[0].type();
+  const ValueType type = flow.outcomes().back().type();
   return Gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
                    std::move(entries), std::move(report));
 }

@@ -193,11 +193,13 @@ class PipelinePlanner {
     }
   }
 
-  /// The first or the last of the plans in as many bytes as the budget has: the faster one.
+  /// The fastest of the plans in as many bytes as the budget has: of all that a rank has, of all
+  /// stages together of the first, which computes nothing again, and the last.
   PipelinePlan in_less(std::span<Tried> tried, Bytes budget) {
     Bytes smallest = unlimited;
     std::optional<PipelinePlan> best;
-    for (std::size_t i = 0; i < tried.size(); i += std::max<std::size_t>(tried.size() - 1, 1)) {
+    const std::size_t stride = request_.stage ? 1 : std::max<std::size_t>(tried.size() - 1, 1);
+    for (std::size_t i = 0; i < tried.size(); i += stride) {
       find_least(tried[i]);
       const Bytes least_peak = tried[i].plan.predicted_peak - tried[i].between;
       smallest = std::min(smallest, least_peak);

@@ -8,7 +8,7 @@ namespace palimpsest {
 
 /// How a stage whose neighbours are in other processes gets what it reads, and hands on what it
 /// makes. A stage that fails goes on with its messages, so that nobody waits for it for ever; for
-/// that they take no memory.
+/// that they take no memory but that of MPI itself.
 class StageMessages {
  public:
   virtual ~StageMessages() = default;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <set>
 #include <string>
 
 #include "autodiff/operations/binary.h"
@@ -70,14 +69,28 @@ Var LossScaler::scale(const Var& loss, Where where) {
 }
 
 bool LossScaler::unscale(const Gradients& gradients) {
+  return unscale(gradients.entries(), gradients.loss().item());
+}
+
+Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report) {
+  report.loss_scale = scale_;
+  report.overflowed = !unscale(entries, loss.item());
+  visit(loss.dtype(), [&]<class T>(T) { loss.data<T>()[0] = convert_element<T>(loss_); });
+  return Gradients(std::move(loss), std::move(entries), std::move(report));
+}
+
+bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss) {
   require(used_ > 0, "no loss was scaled; call backward(scaler.scale(loss))");
   bool finite = true;
-  std::set<const std::byte*> done;  // parameters with one adjoint share its storage
-  for (const auto& entry : gradients) {
-    if (!is_floating(entry.gradient.dtype()) || !done.insert(entry.gradient.raw()).second) continue;
-    finite &= multiply_finite(entry.gradient, 1 / used_);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Tensor& gradient = entries[i].gradient;
+    // Parameters with one adjoint share its storage.
+    const bool is_done = std::ranges::any_of(entries.first(i), [&](const auto& before) {
+      return before.gradient.raw() == gradient.raw();
+    });
+    if (is_floating(gradient.dtype()) && !is_done) finite &= multiply_finite(gradient, 1 / used_);
   }
-  loss_ = gradients.loss().item() / used_;
+  loss_ = loss / used_;
   ++steps_;
   if (!finite) {
     ++skipped_;

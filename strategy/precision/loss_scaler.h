@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "strategy/backward.h"
 
@@ -36,6 +38,10 @@ class LossScaler {
   /// next one. False where an element is no finite number: the step is to be left out. The same
   /// bits at any number of threads. Throws `ArgumentError` before the first `scale`.
   bool unscale(const Gradients& gradients);
+  /// The same of gradients and their loss that stand apart, in whose memory the loss is unscaled
+  /// too, put together with a report that tells of scale and overflow. Takes no memory of its own:
+  /// nothing fails but what was never scaled.
+  Gradients unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report);
 
   /// Of the next loss.
   double scale() const { return scale_; }
@@ -46,6 +52,8 @@ class LossScaler {
   std::int64_t growths() const { return growths_; }  ///< how often the scale grew
 
  private:
+  bool unscale(std::span<const Gradients::Entry> entries, double loss);
+
   LossScalerOptions options_;
   double scale_;
   double used_ = 0;  // by the loss scaled last

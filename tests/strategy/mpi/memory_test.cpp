@@ -43,6 +43,8 @@ TEST_CASE("wherever a rank runs out of memory, all ranks fail in that step or no
     check_every_allocation({.accumulation = accumulation, .parallelism = ParallelMode::none},
                            {.deterministic = accumulation == 1, .bucket_bytes = 640}, steps);
   }
+  check_every_allocation(
+      {.precision = Precision{.half = DType::f16}, .parallelism = ParallelMode::none}, {}, 1);
 }
 
 TEST_CASE("wherever a stage runs out of memory, all ranks fail in that step or none") {
@@ -50,6 +52,11 @@ TEST_CASE("wherever a stage runs out of memory, all ranks fail in that step or n
     check_every_allocation({.accumulation = 3, .parallelism = ParallelMode::pipeline, .threads = 1},
                            {}, steps);
   }
+  check_every_allocation({.precision = Precision{.half = DType::f16},
+                          .accumulation = 2,
+                          .parallelism = ParallelMode::pipeline,
+                          .threads = 1},
+                         {}, 1);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST_CASE("an error of one stage ends the step of all ranks, whenever it comes")
       for (int call = 0; call < 4; ++call) {
         CAPTURE(is_backward, call);
         std::atomic<int> calls = 0;
-        // On this rank alone, whatever it runs fails from then on.
+        // On this rank alone one call fails, and its stage runs no more.
         const auto copy = [&](const CustomCall& given, bool counts) {
           if (counts && world().rank() == rank && calls++ == call) {
             throw ArgumentError("no luck");

@@ -285,6 +285,9 @@ TEST_CASE("the report of a rank has the stages and the timeline of all") {
   DistributedExecution execution(world(), pipeline_of(parts));
   const Gradients gradients =
       execution.gradients(layers.model.loss(), layers.model.parameters, layers.model.batch);
+  DistributedExecution whole(world(), pipeline_of(1));
+  whole.gradients(layers.model.loss(), layers.model.parameters, layers.model.batch);
+  for (const RankReport& of_rank : whole.reports()) CHECK(of_rank.examples == 12);
   const Report& report = gradients.report();
   REQUIRE(std::ssize(report.stages) == size);
   for (int s = 0; s < size; ++s) {

@@ -148,6 +148,19 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: models that differ from micro-batch to
   }
 }
 
+TEST_CASE_METHOD(SomeThreads,
+                 "pipelines: losses whose types differ from micro-batch to micro-batch") {
+  SmallModel model = perceptron();
+  model.loss = [loss = model.loss](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    const Var made = loss(tape, p, batch);
+    return batch[0].shape()[0] == 2 ? made : cast(made, DType::f64);
+  };
+  // Of six examples parts of two and one, or one and two.
+  for (const int parts : {4, 5}) {
+    CHECK(have_same_bits(run(model, pipeline_of(2, parts)), run(model, {.accumulation = parts})));
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads, "pipelines: loops, users' operations and gradients of few values") {
   SmallModel model = perceptron();
   const CustomOperation cube(
