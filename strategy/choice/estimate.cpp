@@ -29,6 +29,10 @@ Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, i
   return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
 }
 
+Wanted wanted_of(const Workload& workload) {
+  return workload.training ? Wanted::gradients : Wanted::values;
+}
+
 /// How many replicas have no part that is larger by an example.
 int smaller_replicas(const BatchCut& cut, const Workload& workload) {
   if (cut.replicas == 1) return 0;
@@ -48,7 +52,8 @@ double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int
   ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
   alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
   alone.fusion = strategy.fusion;
-  const BatchCut cut = cut_batch(alone, workload.parameters, workload.batch, micro_batches, 1);
+  const BatchCut cut =
+      cut_batch(alone, wanted_of(workload), workload.parameters, workload.batch, micro_batches, 1);
   return forecast_part(alone, cut, 0, workload, rates).seconds /
          forecast_part(alone, cut, 0, workload, {.machine = {}}).seconds;
 }
@@ -64,8 +69,8 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
                                                     workload.batch, scale, workload.training);
   const ExecutionStrategy usual{.gradient = workload.training ? GradientMode::automatic
                                                               : GradientMode::none};
-  const BatchCut cut =
-      cut_batch(usual, workload.parameters, workload.batch, strategy.accumulation, 1);
+  const BatchCut cut = cut_batch(usual, wanted_of(workload), workload.parameters, workload.batch,
+                                 strategy.accumulation, 1);
   return {
       .peak = forecast.peak,
       .keep_all_peak = forecast.keep_all_peak,
@@ -79,8 +84,8 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
 Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
                           const Rates& rates) {
   const int parts = workload.training ? strategy.accumulation : 1;
-  const BatchCut cut =
-      cut_batch(strategy, workload.parameters, workload.batch, parts, strategy.thread_count());
+  const BatchCut cut = cut_batch(strategy, wanted_of(workload), workload.parameters, workload.batch,
+                                 parts, strategy.thread_count());
   const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
   Tape tape(devices.evaluator());
@@ -90,9 +95,8 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& wor
       workload.training && strategy.precision && strategy.precision->needs_scaling();
   if (is_scaled) outcome = LossScaler().scale(outcome);
   const PiecesForecast forecast = devices.forecast(outcome, workload.training);
-  const Bytes sums = workload.training ? cut.sums : 0;
-  return {.peak = forecast.peak + sums,
-          .keep_all_peak = forecast.keep_all_peak + sums,
+  return {.peak = forecast.peak + cut.sums,
+          .keep_all_peak = forecast.keep_all_peak + cut.sums,
           .seconds = forecast.seconds * parts * by_rates(strategy, workload, parts, rates) +
                      seconds_of_sums(cut, rates),
           .compute_overhead = forecast.compute_overhead,
@@ -115,7 +119,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
     return estimate_devices(strategy, workload, rates);
   }
   const int threads = strategy.thread_count();
-  const BatchCut cut = cut_batch(strategy, workload.parameters, workload.batch,
+  const BatchCut cut = cut_batch(strategy, wanted_of(workload), workload.parameters, workload.batch,
                                  workload.training ? strategy.accumulation : 1, threads);
   const int smaller = smaller_replicas(cut, workload);
   Estimate made;

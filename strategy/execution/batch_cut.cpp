@@ -19,15 +19,17 @@ Bytes sum_bytes(std::span<const Tensor> parameters) {
 
 }  // namespace
 
-BatchCut cut_batch(const ExecutionStrategy& strategy, std::span<const Tensor> parameters,
-                   std::span<const Tensor> batch, int micro_batches, int threads) {
+BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
+                   std::span<const Tensor> parameters, std::span<const Tensor> batch,
+                   int micro_batches, int threads) {
   BatchCut cut{strategy.replicas(), micro_batches, 0, strategy.run_options()};
   if (strategy.workers == 0 && cut.replicas > 1) {
     // No more than there are examples for.
     const std::int64_t examples = examples_of(batch) / micro_batches;
     cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
   }
-  if (cut.parts() > 1 && strategy.gradient != GradientMode::none) {
+  const bool leaves_room = wanted == Wanted::gradients || strategy.mode != ExecutionMode::lazy;
+  if (cut.parts() > 1 && leaves_room && strategy.gradient != GradientMode::none) {
     cut.sums = sum_bytes(parameters);
   }
   if (strategy.memory_budget != unlimited) {

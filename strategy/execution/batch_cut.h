@@ -15,9 +15,14 @@ struct BatchCut {
   int parts() const { return replicas * micro_batches; }
 };
 
-/// For gradients, or values, of a batch on so many threads. Throws as `examples_of`.
-BatchCut cut_batch(const ExecutionStrategy& strategy, std::span<const Tensor> parameters,
-                   std::span<const Tensor> batch, int micro_batches, int threads);
+/// What is wanted of a batch.
+enum class Wanted : std::uint8_t { gradients, values };
+
+/// For a batch on so many threads. Values have no sums; but what computes while it records has one
+/// budget for both, which leaves room for them. Throws as `examples_of`.
+BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
+                   std::span<const Tensor> parameters, std::span<const Tensor> batch,
+                   int micro_batches, int threads);
 
 /// For a budget that is too small for one of the replicas: the error that names one that would do
 /// for all of them.

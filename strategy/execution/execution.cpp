@@ -48,13 +48,18 @@ struct Execution::State {
   bool has_devices() const { return strategy.parallelism == ParallelMode::model_parallel; }
 
   /// Makes replicas for parts of a batch.
-  void begin(std::span<const Tensor> parameters, std::span<const Tensor> batch, int micro_batches) {
+  void begin(Wanted wanted, std::span<const Tensor> parameters, std::span<const Tensor> batch,
+             int micro_batches) {
     const Bytes share_before = cut.options.memory_budget;
-    cut = cut_batch(strategy, parameters, batch, micro_batches, threads);
+    cut = cut_batch(strategy, wanted, parameters, batch, micro_batches, threads);
+    const Bytes share = cut.options.memory_budget;
     const auto count = static_cast<std::size_t>(cut.replicas);
-    const bool same_budget = cut.options.memory_budget == share_before || has_devices();
-    if (replicas.size() == count && same_budget) {
-      for (Replica& replica : replicas) replica.take_report();  // of a call that failed
+    const bool may_change = strategy.mode == ExecutionMode::lazy || has_devices();
+    if (replicas.size() == count && (share == share_before || may_change)) {
+      for (Replica& replica : replicas) {
+        replica.take_report();  // of a call that failed
+        replica.set_budget(share);
+      }
       return;
     }
     replicas.clear();
@@ -104,7 +109,8 @@ struct Execution::State {
   /// Whether it is not known yet that all parts of such a batch fit the budget of replicas that run
   /// at once.
   bool is_to_be_checked(std::int64_t examples) const {
-    return cut.replicas > 1 && strategy.memory_budget != unlimited && known_to_fit != examples;
+    return cut.replicas > 1 && strategy.memory_budget != unlimited &&
+           known_to_fit != std::pair(examples, cut.options.memory_budget);
   }
 
   /// What all replicas took together, beside so many bytes.
@@ -147,7 +153,7 @@ struct Execution::State {
   std::optional<Pipeline> pipeline;
   std::vector<Replica> replicas;
   BatchCut cut;
-  std::optional<std::int64_t> known_to_fit;  // examples of a batch
+  std::optional<std::pair<std::int64_t, Bytes>> known_to_fit;  // examples, a replica's budget
   // Cleared as often as gradients, or values, were made: replicas come and go.
   Tape gradient_count;
   Tape value_count;
@@ -174,7 +180,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     return state.finish(sum, sum.report());
   }
   const int micro_batches = state.strategy.accumulation;
-  state.begin(parameters, batch, micro_batches);
+  state.begin(Wanted::gradients, parameters, batch, micro_batches);
   state.gradient_count.clear();
   const bool is_mean = state.reduction == LossReduction::mean;
   GradientAccumulator accumulator(
@@ -204,7 +210,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       state.for_replicas([&](Replica& replica, std::size_t r) {
         if (r == 0) replica.check(losses[r]);
       });
-      state.known_to_fit = examples_of(batch);
+      state.known_to_fit = {examples_of(batch), state.cut.options.memory_budget};
       state.for_replicas(differentiate);
     } else {
       state.for_replicas([&](Replica& replica, std::size_t r) {
@@ -234,7 +240,7 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
                         std::span<const Tensor> batch) {
   State& state = *state_;
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
-  state.begin(parameters, batch, 1);
+  state.begin(Wanted::values, parameters, batch, 1);
   state.value_count.clear();
   std::vector<Tensor> made(state.replicas.size());
   state.for_replicas([&](Replica& replica, std::size_t r) {

@@ -30,6 +30,8 @@ class Replica {
 
   /// Who is told of runs that make gradients, from here on.
   void set_watch(RunWatch* watch);
+  /// For what runs from here on, but for what is computed while it is recorded.
+  void set_budget(Bytes budget) { options_.memory_budget = budget; }
   /// The gradients of a loss recorded there; nothing stays present.
   Gradients differentiate(const Var& loss);
   /// A value recorded there; nothing stays present.

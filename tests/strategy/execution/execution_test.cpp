@@ -222,6 +222,35 @@ TEST_CASE_METHOD(SomeThreads, "execution: values of a batch") {
                     Contains("gradient = none"));
 }
 
+TEST_CASE_METHOD(SomeThreads, "execution: values of replicas need no room for sums of gradients") {
+  const std::vector<Tensor> parameters{Tensor::normal({512, 512}, 1, 0, 0.05)};
+  const std::vector<Tensor> batch{Tensor::uniform({8, 512}, 2)};
+  const ModelFunction model = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    return tanh(matmul(b[0], p[0]));
+  };
+  const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    return mean(model(tape, p, b));
+  };
+  ExecutionStrategy strategy{.memory_budget = parameters[0].bytes(),
+                             .parallelism = ParallelMode::data_parallel,
+                             .workers = 2};
+  Execution values(strategy);
+  const Tensor expected = values.value(model, parameters, batch);
+  CHECK(values.report().predicted_peak <= strategy.memory_budget);
+  CHECK(estimate(strategy, {model, parameters, batch, false}).peak ==
+        values.report().predicted_peak);
+  CHECK_THROWS_AS(values.gradients(loss, parameters, batch), BudgetError);
+  // In turns, neither is planned again for the other.
+  strategy.memory_budget = 8 * parameters[0].bytes();
+  Execution execution(strategy);
+  for (int step = 0; step < 3; ++step) {
+    const Report report = execution.gradients(loss, parameters, batch).report();
+    CHECK(same_bits(execution.value(model, parameters, batch), expected));
+    CHECK(report.plan_reused == (step > 0));
+    CHECK(execution.report().plan_reused == (step > 0));
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strategies with names") {
   const Network network;
   const Found expected = run(network, {});
