@@ -56,4 +56,14 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   return report;
 }
 
+void add_counts(Report& sum, const Report& other) {
+  sum.allocations += other.allocations;
+  sum.cached += other.cached;
+  sum.computed += other.computed;
+  sum.recomputed += other.recomputed;
+  sum.merged += other.merged;
+  sum.folded += other.folded;
+  sum.kernel_seconds += other.kernel_seconds;
+}
+
 }  // namespace palimpsest

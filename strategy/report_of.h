@@ -5,6 +5,9 @@
 
 namespace palimpsest {
 
+/// Adds what is counted of another part of the same step.
+void add_counts(Report& sum, const Report& other);
+
 /// What is to be said of a run of `plan` that has just ended, but for planning and times; `profile`
 /// as in `RunOptions`.
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,

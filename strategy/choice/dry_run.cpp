@@ -19,7 +19,7 @@ struct Run {
 Run run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptions& options,
               const BatchCut& cut, bool training, const Rates& rates) {
   const auto engine = std::make_shared<DryEngine>(rates);
-  Replica replica(strategy, options, cut.replicas, engine);
+  Replica replica(strategy, options, cut.replicas, cut.sums, engine);
   const Tape count;
   Tape& tape = replica.tape(0, 0, count);
   record_again(made.tape(), tape);
@@ -39,7 +39,7 @@ DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
   ExecutionStrategy lazy = strategy;
   lazy.mode = ExecutionMode::lazy;
   lazy.stage = {};
-  Replica recorder(lazy, cut.options, cut.replicas);
+  Replica recorder(lazy, cut.options, cut.replicas, cut.sums);
   const Var made = recorder.computed(record_part(recorder, strategy, cut, part, workload));
 
   // What was made has its precision already.

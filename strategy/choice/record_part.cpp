@@ -30,7 +30,7 @@ Var record_part(Replica& replica, const ExecutionStrategy& strategy, const Batch
 
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                        const Workload& workload, const Rates& rates) {
-  Replica replica(strategy, cut.options, cut.replicas);
+  Replica replica(strategy, cut.options, cut.replicas, cut.sums);
   const Var made = record_part(replica, strategy, cut, part, workload);
   return workload.training ? replica.forecast(made, rates) : replica.forecast_value(made, rates);
 }

@@ -15,6 +15,7 @@
 #include "strategy/execution/replica.h"
 #include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
+#include "strategy/report_of.h"
 
 namespace palimpsest {
 struct Execution::State {
@@ -65,7 +66,7 @@ struct Execution::State {
     replicas.clear();
     known_to_fit.reset();
     for (int r = 0; r < cut.replicas; ++r) {
-      replicas.emplace_back(strategy, cut.options, cut.replicas);
+      replicas.emplace_back(strategy, cut.options, cut.replicas, cut.sums);
     }
   }
 
@@ -125,14 +126,15 @@ struct Execution::State {
       sum.predicted_live_peak += other.predicted_live_peak;
       sum.measured_live_peak += other.measured_live_peak;
       sum.keep_all_peak += other.keep_all_peak;
-      sum.computed += other.computed;
-      sum.recomputed += other.recomputed;
-      sum.allocations += other.allocations;
+      sum.cached_bytes += other.cached_bytes;
       sum.tape_metadata += other.tape_metadata;
+      const bool is_limited = sum.budget != unlimited && other.budget != unlimited;
+      sum.budget = is_limited ? sum.budget + other.budget : unlimited;
+      add_counts(sum, other);
       sum.planning_seconds = std::max(sum.planning_seconds, other.planning_seconds);
       sum.run_seconds = std::max(sum.run_seconds, other.run_seconds);
-      sum.kernel_seconds += other.kernel_seconds;
     }
+    if (sum.budget != unlimited) sum.budget += beside;
     for (Bytes* peak : {&sum.predicted_peak, &sum.measured_peak, &sum.predicted_live_peak,
                         &sum.measured_live_peak, &sum.keep_all_peak}) {
       *peak += beside;

@@ -4,6 +4,7 @@
 
 #include "strategy/free_memory.h"
 #include "strategy/present.h"
+#include "strategy/report_of.h"
 
 namespace palimpsest {
 namespace {
@@ -38,7 +39,7 @@ Bytes bytes_of(const Tape& tape) {
 
 }  // namespace
 
-Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int count,
+Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int count, Bytes beside,
                  std::shared_ptr<Engine> engine)
     : options_(std::move(options)),
       has_fraction_(strategy.checkpoint_fraction.has_value()),
@@ -48,7 +49,10 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
   }
   evaluator_ =
       devices_ ? devices_->evaluator() : evaluator_for(strategy, options_, std::move(engine));
-  evaluator_->engine().set_free_memory([count] { return free_memory() / count; });
+  evaluator_->engine().set_free_memory([count, beside] {
+    const Bytes free = free_memory();
+    return free == unlimited ? free : std::max<Bytes>(0, free - beside) / count;
+  });
 }
 
 void Replica::set_watch(RunWatch* watch) { evaluator_->engine().set_watch(watch); }
@@ -165,15 +169,11 @@ void Replica::note(Report of_part) {
       *peak = std::max(*peak, meter.peak());
     }
   }
-  const auto add = [](auto& sum, auto more) { sum += more; };
   Report sum = of_part.measured_peak >= report_.measured_peak ? of_part : report_;
   const Report& other = of_part.measured_peak >= report_.measured_peak ? report_ : of_part;
-  add(sum.computed, other.computed);
-  add(sum.recomputed, other.recomputed);
-  add(sum.allocations, other.allocations);
-  add(sum.planning_seconds, other.planning_seconds);
-  add(sum.run_seconds, other.run_seconds);
-  add(sum.kernel_seconds, other.kernel_seconds);
+  add_counts(sum, other);
+  sum.planning_seconds += other.planning_seconds;
+  sum.run_seconds += other.run_seconds;
   sum.predicted_peak = std::max(sum.predicted_peak, other.predicted_peak);
   report_ = std::move(sum);
 }

@@ -16,9 +16,9 @@ class RunWatch;
 /// One of the programs that an execution runs at once: its evaluator, and its parts of a batch.
 class Replica {
  public:
-  /// `count` replicas have `options.threads` threads each. The engine is one that nothing was
-  /// computed by yet.
-  Replica(const ExecutionStrategy& strategy, RunOptions options, int count,
+  /// `count` replicas have `options.threads` threads each, and share the memory that is free but
+  /// for the bytes `beside` them. The engine is one that nothing was computed by yet.
+  Replica(const ExecutionStrategy& strategy, RunOptions options, int count, Bytes beside,
           std::shared_ptr<Engine> engine = std::make_shared<Engine>());
 
   /// A tape for a micro-batch, cleared: one for each, so that random operations draw the same

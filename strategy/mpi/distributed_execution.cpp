@@ -89,7 +89,7 @@ struct DistributedExecution::State {
       of_rank.memory_budget = std::max<Bytes>(0, strategy.memory_budget - gradients->bytes());
     }
     of_rank.threads = threads();
-    replica.emplace(strategy, of_rank, world.ranks_here());
+    replica.emplace(strategy, of_rank, world.ranks_here(), 0);
     arena.emplace(of_rank.threads);
     types = std::move(now);
   }

@@ -13,6 +13,7 @@ std::vector<std::string> lines_of(const ExecutionStrategy& strategy,
           std::string("reduction = ") + (options.reduction == LossReduction::mean ? "mean" : "sum"),
           "verify_every = " + std::to_string(options.verify_every),
           "accumulation = " + std::to_string(strategy.accumulation),
+          "precision = " + (strategy.precision ? strategy.precision->summary() : "as recorded"),
           "loss scale = " + std::to_string(loss_scale)};
 }
 

@@ -222,6 +222,34 @@ TEST_CASE_METHOD(SomeThreads, "execution: values of a batch") {
                     Contains("gradient = none"));
 }
 
+TEST_CASE_METHOD(SomeThreads, "execution: reports add up what all parts count") {
+  const std::vector<Tensor> parameters{Tensor::normal({16, 16}, 1, 0, 0.1)};
+  const ModelFunction loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    const Var y = matmul(b[0], p[0]);
+    const Var same = matmul(b[0], p[0]);
+    const Var number = sqrt(tape.constant(Tensor::scalar(2)));
+    return mean(y * same * number);
+  };
+  const auto report_of = [&](int workers, int micro_batches, std::int64_t examples) {
+    ExecutionStrategy strategy{.accumulation = micro_batches};
+    if (workers > 1) strategy.parallelism = ParallelMode::data_parallel;
+    if (workers > 1) strategy.workers = workers;
+    const std::vector<Tensor> batch{Tensor::uniform({examples, 16}, 2)};
+    return Execution(strategy).gradients(loss, parameters, batch).report();
+  };
+  for (const auto& [workers, micro_batches] : {std::pair(2, 1), {1, 3}, {2, 3}}) {
+    CAPTURE(workers, micro_batches);
+    const auto parts = static_cast<std::uint32_t>(workers * micro_batches);
+    const Report one = report_of(1, 1, 12 / parts);
+    CHECK(one.merged > 0);
+    CHECK(one.folded > 0);
+    const Report report = report_of(workers, micro_batches, 12);
+    CHECK(report.merged == parts * one.merged);
+    CHECK(report.folded == parts * one.folded);
+    CHECK(report.computed == parts * one.computed);
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads, "execution: values of replicas need no room for sums of gradients") {
   const std::vector<Tensor> parameters{Tensor::normal({512, 512}, 1, 0, 0.05)};
   const std::vector<Tensor> batch{Tensor::uniform({8, 512}, 2)};

@@ -256,6 +256,15 @@ TEST_CASE("ranks that are given different parameters, options or calls are told 
   CHECK(failure.own + failure.of_other != "");
   CHECK(same(subject.run(), subject.expected));
 
+  for (const ParallelMode mode : {ParallelMode::automatic, ParallelMode::pipeline}) {
+    ExecutionStrategy strategy{.parallelism = mode};
+    if (is_rank(rank)) strategy.precision = Precision{PrecisionKind::single};
+    DistributedExecution precise(world(), strategy);
+    check_disagreement(
+        rank, {name + " has precision = single", "rank 0 has precision = as recorded"}, [&] {
+          precise.gradients(subject.model.loss(), subject.model.parameters, subject.model.batch);
+        });
+  }
   DistributedExecution uneven(world(), {}, {.bucket_bytes = is_rank(rank) ? 1_KiB : 2_KiB});
   check_disagreement(
       rank, {name + " has bucket_bytes = 1024", "rank 0 has bucket_bytes = 2048"}, [&] {
