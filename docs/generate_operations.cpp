@@ -1,13 +1,8 @@
-// Writes the table of operations: generate_operations FILE. With --check in front, says instead
-// whether FILE is what it would write.
-#include <fstream>
-#include <iostream>
-#include <iterator>
+// Writes the table of operations: generate_operations [--check] FILE.
 #include <sstream>
-#include <string>
-#include <string_view>
 
 #include "autodiff/operation.h"
+#include "docs/generated_document.h"
 
 namespace {
 
@@ -58,20 +53,4 @@ std::string document() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
-  if ((argc != 2 && !check) || argv[argc - 1][0] == '-') {
-    std::cerr << "usage: generate_operations [--check] FILE\n";
-    return 2;
-  }
-  const char* const path = argv[argc - 1];
-  if (!check) {
-    std::ofstream file(path);
-    file << document();
-    return file.flush() ? 0 : 1;
-  }
-  std::ifstream file(path);
-  if (std::string(std::istreambuf_iterator<char>(file), {}) == document()) return 0;
-  std::cerr << path << " is not up to date; run ./dev docs\n";
-  return 1;
-}
+int main(int argc, char** argv) { return write_or_check(argc, argv, document()); }

@@ -272,7 +272,8 @@ std::span<const NamedStrategy> named_strategies() {
        "gradients in a third of the memory that keeping everything takes, or as little as is found",
        {.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.0 / 3}},
       {"high-throughput",
-       "a replica on each thread, each on its shard of the batch",
+       "a replica on each thread, each on its shard of the batch, for layers that are too small to "
+       "share and losses that are means over the examples",
        {.parallelism = ParallelMode::data_parallel}},
       {"debug",
        "every operation as it is recorded, on one thread, in storage of its own that memory tools "

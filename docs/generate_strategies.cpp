@@ -1,0 +1,25 @@
+// Writes the table of strategies that have names: generate_strategies [--check] FILE.
+#include <sstream>
+
+#include "docs/generated_document.h"
+#include "strategy/execution/execution_strategy.h"
+
+namespace {
+
+std::string document() {
+  std::ostringstream text;
+  text << "# Strategies that have names\n\n"
+          "Written by `./dev docs` from `named_strategies()`; `./dev test` checks that it is up to "
+          "date.\n"
+          "What else there is to choose: [strategies](strategies.md).\n\n"
+          "| `strategy_named(…)` | for | what it chooses |\n|---|---|---|\n";
+  for (const palimpsest::NamedStrategy& named : palimpsest::named_strategies()) {
+    text << "| `" << named.name << "` | " << named.purpose << " | " << named.strategy.summary()
+         << " |\n";
+  }
+  return text.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return write_or_check(argc, argv, document()); }
