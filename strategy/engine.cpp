@@ -84,6 +84,7 @@ struct Engine::State {
   std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
   RunWatch* watch = nullptr;
+  std::optional<Report> collected;
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
@@ -451,13 +452,34 @@ void Engine::release_arena() {
 
 void Engine::share_arena() { state_->memory.share_arena(); }
 
+void Engine::collect() { state_->collected.emplace(); }
+
+void Engine::add_collected(const Report& run) {
+  if (state_->collected) append_run(*state_->collected, run);
+}
+
+Report Engine::take_collected() {
+  return std::exchange(state_->collected, std::nullopt).value_or(Report{});
+}
+
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);
-  state_->thread_arena(threads).execute([&] {
-    execute_on_tape(
-        tape, node, [&](Bytes bytes) { return state_->memory.meter().allocate(bytes); },
-        options.anomaly);
-  });
+  const Meter& meter = state_->memory.meter();
+  Report run;
+  const auto allocate = [&](Bytes bytes) {
+    ++run.allocations;
+    return meter.allocate(bytes);
+  };
+  const Stopwatch running;
+  state_->thread_arena(threads).execute(
+      [&] { execute_on_tape(tape, node, allocate, options.anomaly); });
+  if (!state_->collected || tape.operation(node).view) return;
+  run.computed = 1;
+  if (options.profile) {
+    run.run_seconds = running.seconds();
+    append_step(run, tape, node);
+  }
+  append_run(*state_->collected, run);
 }
 
 }  // namespace palimpsest

@@ -67,6 +67,13 @@ class Engine {
   /// Computes one node now, from inputs present on the tape, into metered storage; outputs present
   /// already stay as they are.
   virtual void compute_now(Tape& tape, NodeId node, const RunOptions& options);
+  /// From here on collects what evaluators have computed while they record: counts and, where it is
+  /// profiled, times and steps.
+  void collect();
+  /// Of a run for such an evaluator.
+  void add_collected(const Report& run);
+  /// What was collected, one behind the other; nothing more is.
+  Report take_collected();
   /// Most threads that a run with `options` takes. Throws `ArgumentError` for a negative number.
   static int threads(const RunOptions& options);
   /// Who says how much memory is free when a run has no budget; the system otherwise.

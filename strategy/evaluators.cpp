@@ -13,7 +13,7 @@ void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   std::vector<ValueId> targets(values.begin(), values.end());
   // Without a budget nothing forces out what was asked for before.
   if (options_.memory_budget == unlimited) append_present(tape, targets);
-  engine_->evaluate(tape, targets, options_);
+  engine_->add_collected(engine_->evaluate(tape, targets, options_));
 }
 
 RunOptions EngineEvaluator::prepare(Tape&, const RunOptions& asked) { return asked; }

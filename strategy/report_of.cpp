@@ -6,6 +6,37 @@
 #include "strategy/fusion/work.h"
 
 namespace palimpsest {
+namespace {
+
+std::string name_of(const Tape& tape, NodeId node) {
+  std::string name(tape.scope_of(node));
+  if (!name.empty() && !tape.name(node).empty()) name += '/';
+  return name.append(tape.name(node));
+}
+
+std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+}  // namespace
+
+void append_step(Report& report, const Tape& tape, NodeId node) {
+  const Event event{.node = node, .end = nanoseconds(report.run_seconds)};
+  report.steps.push_back({std::string(tape.operation(node).name), name_of(tape, node),
+                          work_of(tape, node), event, false, cost_of(NodeView(tape, node))});
+  report.kernel_seconds += report.run_seconds;
+}
+
+void append_run(Report& report, const Report& run) {
+  const std::int64_t end = report.steps.empty() ? 0 : report.steps.back().event.end;
+  const std::int64_t begin = std::max(nanoseconds(report.run_seconds), end);
+  for (Report::Step step : run.steps) {
+    step.event.start += begin;
+    step.event.end += begin;
+    report.steps.push_back(std::move(step));
+  }
+  report.planning_seconds += run.planning_seconds;
+  report.run_seconds += run.run_seconds;
+  add_counts(report, run);
+}
 
 void append_steps(Report& report, const Tape& tape, const Executor& executor) {
   const Lowered& lowered = executor.instructions().lowered();
@@ -13,10 +44,7 @@ void append_steps(Report& report, const Tape& tape, const Executor& executor) {
   report.steps.reserve(report.steps.size() + executor.events().size());
   for (const Event& event : executor.events()) {
     const NodeId node = lowered.node(event.node);
-    std::string name(tape.scope_of(node));
-    if (!name.empty() && !tape.name(node).empty()) name += '/';
-    name += tape.name(node);
-    report.steps.push_back({operation_of(tape, lowered, event.node), std::move(name),
+    report.steps.push_back({operation_of(tape, lowered, event.node), name_of(tape, node),
                             work_of(tape, lowered, event.node), event, seen[event.node],
                             cost_of_unit(tape, lowered, event.node)});
     report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;

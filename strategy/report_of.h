@@ -13,6 +13,10 @@ void add_counts(Report& sum, const Report& other);
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
                  bool profile);
 
+/// Appends the only step of a run, of a recorded node by itself.
+void append_step(Report& report, const Tape& tape, NodeId node);
+/// Appends a run that came behind what the report is of: counts, times and steps.
+void append_run(Report& report, const Report& run);
 /// Appends the steps of a run that was profiled, and adds the time they took.
 void append_steps(Report& report, const Tape& tape, const Executor& executor);
 /// What kernels there are.

@@ -62,7 +62,10 @@ Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count)
   tape->clear();
   tape->accompany(count);
   tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
-  if (computes_while_recording_) evaluator_->engine().meter().reset_peaks();
+  if (computes_while_recording_) {
+    evaluator_->engine().meter().reset_peaks();
+    evaluator_->engine().collect();
+  }
   return *tape;
 }
 
@@ -162,6 +165,12 @@ RunOptions Replica::options_for_values() const {
 
 void Replica::note(Report of_part) {
   if (computes_while_recording_) {
+    Report run = evaluator_->engine().take_collected();
+    add_counts(of_part, run);
+    append_run(run, of_part);
+    of_part.steps = std::move(run.steps);
+    of_part.planning_seconds = run.planning_seconds;
+    of_part.run_seconds = run.run_seconds;
     // What was computed while the tape was recorded, which no plan predicts.
     const Meter& meter = evaluator_->engine().meter();
     for (Bytes* peak : {&of_part.measured_peak, &of_part.predicted_peak,

@@ -12,15 +12,17 @@
 namespace palimpsest {
 namespace {
 
-void require(bool holds, const std::string& message) {
-  if (!holds) throw ArgumentError("[loss scaler] " + message);
+/// Takes no memory where it holds.
+void require(bool holds, const char* message) {
+  if (!holds) throw ArgumentError(std::string("[loss scaler] ") + message);
 }
 
 void require_power_of_two(double factor, const char* name) {
   int exponent = 0;
-  require(std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5,
-          "the " + std::string(name) + " is " + std::to_string(factor) +
-              "; give a power of two, as 65536, that scaling rounds nothing");
+  if (std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5) return;
+  const std::string message = "the " + std::string(name) + " is " + std::to_string(factor) +
+                              "; give a power of two, as 65536, that scaling rounds nothing";
+  require(false, message.c_str());
 }
 
 /// Multiplies in place; false where an element is no finite number.
@@ -53,8 +55,8 @@ LossScaler::LossScaler(const LossScalerOptions& options)
   require_power_of_two(options.largest, "largest scale");
   require(options.growth >= 1, "the growth is below 1; give 2, or 1 to keep the scale");
   require(options.backoff < 1, "the backoff is not below 1; give 0.5");
-  require(options.interval >= 1, "the interval is " + std::to_string(options.interval) +
-                                     "; give the steps without overflow before the scale grows");
+  require(options.interval >= 1,
+          "the interval is below 1; give the steps without overflow before the scale grows");
   require(options.smallest <= options.scale && options.scale <= options.largest,
           "the scale lies outside of its bounds; let smallest ≤ scale ≤ largest");
 }

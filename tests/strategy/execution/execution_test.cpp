@@ -250,6 +250,40 @@ TEST_CASE_METHOD(SomeThreads, "execution: reports add up what all parts count") 
   }
 }
 
+TEST_CASE_METHOD(SomeThreads, "execution: reports have what was computed while it was recorded") {
+  const Network network;
+  const auto calls_of = [](const Report& report, const std::string& operation) {
+    int calls = 0;
+    std::int64_t end = 0;
+    for (const Report::Step& step : report.steps) {
+      calls += step.operation == operation;
+      CHECK(step.event.start >= end);
+      end = step.event.end;
+    }
+    CHECK(report.kernel_seconds > 0);
+    CHECK(report.run_seconds >= report.kernel_seconds);
+    return calls;
+  };
+  const auto strategy_in = [](ExecutionMode mode) {
+    ExecutionStrategy strategy{.mode = mode, .parallelism = ParallelMode::none};
+    strategy.profiling = true;
+    if (mode == ExecutionMode::hybrid) strategy.stage.nodes = 3;
+    return strategy;
+  };
+  const Report lazily = run(network, strategy_in(ExecutionMode::lazy)).report;
+  const int products = calls_of(lazily, "matmul");
+  for (const ExecutionMode mode : {ExecutionMode::eager, ExecutionMode::hybrid}) {
+    const ExecutionStrategy strategy = strategy_in(mode);
+    CAPTURE(strategy.summary());
+    const Report report = run(network, strategy).report;
+    CHECK(calls_of(report, "matmul") >= products);
+    CHECK(report.computed >= lazily.computed);
+    Execution values(strategy);
+    values.value(network.value(), network.parameters, network.batch);
+    CHECK(calls_of(values.report(), "matmul") > 0);
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads, "execution: values of replicas need no room for sums of gradients") {
   const std::vector<Tensor> parameters{Tensor::normal({512, 512}, 1, 0, 0.05)};
   const std::vector<Tensor> batch{Tensor::uniform({8, 512}, 2)};
