@@ -99,6 +99,7 @@ struct DistributedExecution::State {
   }
 
   Gradients step(const DistributedStep::Input& input) {
+    if (pipeline && !input.is_whole) refuse_shard();
     if (!is_broadcast) broadcast(input.parameters);
     Gradients made = pipeline ? step_of_pipeline(input) : step_of_shards(input);
     ++steps;
@@ -106,12 +107,15 @@ struct DistributedExecution::State {
     return made;
   }
 
+  /// Before parameters are overwritten, and where other ranks may wait.
+  void refuse_shard() {
+    const ArgumentError refused(
+        "[ranks] a pipeline has no shards; give gradients() the whole batch on every rank");
+    world.link().meet(is_broadcast ? RankCall::step : RankCall::broadcast, {},
+                      std::make_exception_ptr(refused));
+  }
+
   Gradients step_of_pipeline(const DistributedStep::Input& input) {
-    if (!input.is_whole) {
-      const ArgumentError refused(
-          "[ranks] a pipeline has no shards; give gradients() the whole batch on every rank");
-      world.link().meet(RankCall::step, {}, std::make_exception_ptr(refused));
-    }
     Gradients made = pipeline->step({input.loss, input.parameters, input.batch, input.verifies,
                                      count, scaler ? &*scaler : nullptr});
     reports = pipeline->take_reports();

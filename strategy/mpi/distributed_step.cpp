@@ -199,10 +199,13 @@ void DistributedStep::compare(const std::vector<RankWords>& said) {
                        say_same(said, before::structure) &&
                        (!have_shapes || say_same(said, before::shapes));
   if (!is_same) {
-    std::vector<std::string> lines = options_in_lines();
-    append_lines(input_.parameters, lines);
-    append_lines(*tape_, first_.nodes, have_shapes, lines);
-    setting_.link.differ(lines, "record one program on all ranks, with the same options");
+    const auto program = [&] {
+      std::vector<std::string> lines = options_in_lines();
+      append_lines(input_.parameters, lines);
+      append_lines(*tape_, first_.nodes, have_shapes, lines);
+      return lines;
+    };
+    setting_.link.differ(program, "record one program on all ranks, with the same options");
   }
   if (!say_same(said, before::parameters)) blame_parameters(setting_.link, input_.parameters);
 }
@@ -262,8 +265,10 @@ Gradients DistributedStep::end(std::exception_ptr failure) {
   words[after::loss] = std::bit_cast<std::uint64_t>(loss_);
   const std::vector<RankWords>& said = setting_.link.meet(RankCall::end_of_step, words, failure);
   if (!say_same(said, after::micro_batches)) {
-    setting_.link.differ({{"micro-batches that record " + std::to_string(others_)}},
-                         "record one program in all micro-batches");
+    const auto others = [&] {
+      return std::vector{"micro-batches that record " + std::to_string(others_)};
+    };
+    setting_.link.differ(others, "record one program in all micro-batches");
   }
   setting_.link.gather(report_of_rank(report), std::span(reports_));
   if (finds_order) gradients->lay_out_prepared();

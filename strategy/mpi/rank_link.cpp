@@ -1,7 +1,7 @@
 #include "strategy/mpi/rank_link.h"
 
 #include <algorithm>
-#include <sstream>
+#include <cstdio>
 
 #include "strategy/mpi/core_share.h"
 
@@ -9,14 +9,15 @@ namespace palimpsest {
 namespace {
 
 std::string_view name_of(RankCall call) {
-  static constexpr std::array<std::string_view, 6> names{
-      "the end",          "together()", "broadcast()", "verify()", "gradients() of a step",
-      "the end of a step"};
+  static constexpr std::array<std::string_view, 7> names{
+      "the end",           "together()",       "broadcast()", "verify()", "gradients() of a step",
+      "the end of a step", "what is different"};
   return names[static_cast<std::size_t>(call)];
 }
 
-std::string message_of(const std::exception_ptr& failure) {
-  if (failure == nullptr) return {};
+/// Valid while the exception is: takes no memory.
+const char* message_of(const std::exception_ptr& failure) {
+  if (failure == nullptr) return "";
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
@@ -91,12 +92,10 @@ void RankLink::broadcast(std::span<std::byte> bytes, int from) {
   }
 }
 
-std::string RankLink::broadcast_text(std::string text, int from) {
-  std::uint64_t size = text.size();
-  broadcast(std::as_writable_bytes(std::span(&size, 1)), from);
-  text.resize(size);
-  broadcast(std::as_writable_bytes(std::span(text)), from);
-  return text;
+std::string_view RankLink::broadcast_text(std::string_view text, int from) {
+  if (rank_ == from) text_[text.copy(text_.data(), text_.size() - 1)] = '\0';
+  broadcast(std::as_writable_bytes(std::span(text_)), from);
+  return text_.data();
 }
 
 void RankLink::blame(const std::string& message, int rank) {
@@ -126,10 +125,10 @@ const std::vector<RankWords>& RankLink::meet(RankCall call, const RankWords& wor
   }
   const int failed = first_rank(all, [](const Notice& notice) { return notice.failed != 0; });
   if (failed >= 0) {
-    const std::string message = broadcast_text(message_of(failure), failed);
+    const std::string_view message = broadcast_text(message_of(failure), failed);
     first_failed_ = failed;
     if (failure != nullptr) std::rethrow_exception(failure);
-    blame(named(failed) + " failed: " + message, failed);
+    blame(named(failed) + " failed: " + std::string(message), failed);
   }
   const int other = first_rank(all, [&](const Notice& n) { return n.call != all[0].call; });
   if (other >= 0) {
@@ -153,23 +152,28 @@ void RankLink::leave() noexcept {
   }
 }
 
-void RankLink::differ(std::span<const std::string> lines, const std::string& advice) {
-  std::string own;
-  for (const std::string& line : lines) own += line + '\n';
-  std::istringstream first(broadcast_text(own, 0));
-  std::string theirs;
-  std::string message;
-  for (std::size_t i = 0; message.empty() && (std::getline(first, theirs) || i < lines.size());
-       ++i) {
-    const std::string there = first ? theirs : "nothing more";
-    const std::string here = i < lines.size() ? lines[i] : "nothing more";
-    if (here != there) message.append("has ").append(here).append(", rank 0 has ").append(there);
+void RankLink::compare(std::span<const std::string> lines, const std::exception_ptr& failure,
+                       const char* advice) {
+  meet(RankCall::differ, {}, failure);
+  std::size_t count = lines.size();
+  broadcast(std::as_writable_bytes(std::span(&count, 1)), 0);
+  const char* const none = "nothing more";
+  std::array<char, 4001> message{};
+  for (std::size_t i = 0; i < std::max(count, lines.size()); ++i) {
+    const char* const here = i < lines.size() ? lines[i].c_str() : none;
+    const std::string_view there = i < count ? broadcast_text(here, 0) : none;
+    const bool is_same = std::string_view(here).substr(0, text_.size() - 1) == there;
+    if (is_same || message[0] != '\0') continue;
+    const auto most = static_cast<int>(message.size() / 2 - 32);
+    std::snprintf(message.data(), message.size(), "has %.*s, rank 0 has %.*s", most, here, most,
+                  there.data());
   }
-  const auto differs = gather(message.empty() ? 0 : 1);
-  const int rank = first_rank(differs, [](int differing) { return differing != 0; });
+  const RankWords differs{message[0] != '\0' ? 1u : 0u};
+  const int rank = first_rank(meet(RankCall::differ, differs),
+                              [](const RankWords& words) { return words[0] != 0; });
   if (rank < 0) throw InternalError("ranks that differ have the same lines");
-  message = broadcast_text(message, rank);
-  blame(named(rank) + " " + message + "; " + advice, rank);
+  const std::string_view text = broadcast_text(message.data(), rank);
+  blame(named(rank) + " " + std::string(text) + "; " + advice, rank);
 }
 
 }  // namespace palimpsest

@@ -18,7 +18,15 @@
 namespace palimpsest {
 
 /// Calls that all ranks make.
-enum class RankCall : std::uint64_t { leave, together, broadcast, verify, step, end_of_step };
+enum class RankCall : std::uint64_t {
+  leave,
+  together,
+  broadcast,
+  verify,
+  step,
+  end_of_step,
+  differ
+};
 
 /// Numbers that ranks tell each other when they meet.
 using RankWords = std::array<std::uint64_t, 9>;
@@ -71,8 +79,19 @@ class RankLink {
   }
 
   /// Throws a `RankError` that names the first rank whose lines are not those of rank 0, and the
-  /// first line that differs. `advice` says what to do about it.
-  [[noreturn]] void differ(std::span<const std::string> lines, const std::string& advice);
+  /// first line that differs; of lines, and of messages here and in `meet`, the first 4,000
+  /// characters. `lines()` makes them, and may throw on some ranks. `advice` says what to do.
+  template <class F>
+  [[noreturn]] void differ(F lines, const char* advice) {
+    std::vector<std::string> own;
+    std::exception_ptr failure;
+    try {
+      own = lines();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    compare(own, failure, advice);
+  }
 
  private:
   struct Notice {
@@ -82,7 +101,10 @@ class RankLink {
   };
 
   void gather_bytes(const void* own, void* all, std::size_t bytes);
-  std::string broadcast_text(std::string text, int from);
+  /// Takes no memory: gives the begin of the text of rank `from`, until the next call.
+  std::string_view broadcast_text(std::string_view text, int from);
+  [[noreturn]] void compare(std::span<const std::string> lines, const std::exception_ptr& failure,
+                            const char* advice);
   [[noreturn]] void blame(const std::string& message, int rank);
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
@@ -90,8 +112,9 @@ class RankLink {
   int size_ = 1;
   int ranks_here_ = 1;
   int cores_ = 1;
-  std::vector<Notice> notices_;  // of a meeting, by rank
-  std::vector<RankWords> said_;  // likewise
+  std::vector<Notice> notices_;    // of a meeting, by rank
+  std::vector<RankWords> said_;    // likewise
+  std::array<char, 4001> text_{};  // that was broadcast
   std::optional<int> first_failed_;
   std::optional<int> left_;  // a rank that the others cannot meet any more
 };

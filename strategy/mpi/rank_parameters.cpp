@@ -29,7 +29,9 @@ const std::vector<RankWords>& meet_with(RankLink& link, RankCall call,
     failure = std::current_exception();
   }
   const std::vector<RankWords>& all = link.meet(call, words, failure);
-  if (!say_same(all, 0)) link.differ(lines_of(parameters), "give all ranks the same parameters");
+  if (!say_same(all, 0)) {
+    link.differ([&] { return lines_of(parameters); }, "give all ranks the same parameters");
+  }
   return all;
 }
 
@@ -63,11 +65,14 @@ void verify_parameters(RankLink& link, std::span<const Tensor> parameters) {
 }
 
 void blame_parameters(RankLink& link, std::span<const Tensor> parameters) {
-  std::vector<std::string> lines = lines_of(parameters);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    lines[i] += " with hash " + std::to_string(hash_of(parameters.subspan(i, 1)));
-  }
-  link.differ(lines, "give all ranks the same updates, or broadcast() parameters again");
+  const auto with_hashes = [&] {
+    std::vector<std::string> lines = lines_of(parameters);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      lines[i] += " with hash " + std::to_string(hash_of(parameters.subspan(i, 1)));
+    }
+    return lines;
+  };
+  link.differ(with_hashes, "give all ranks the same updates, or broadcast() parameters again");
 }
 
 }  // namespace palimpsest

@@ -120,10 +120,13 @@ void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
   agreeing_ = agreeing.seconds();
   if (!say_same(said, before::options) || !say_same(said, before::parameter_types) ||
       !say_same(said, before::programs)) {
-    std::vector<std::string> lines = options_in_lines(input);
-    append_lines(input.parameters, lines);
-    append_program_lines(lines);
-    link_.differ(lines, "record one program on all ranks, with the same options");
+    const auto program = [&] {
+      std::vector<std::string> lines = options_in_lines(input);
+      append_lines(input.parameters, lines);
+      append_program_lines(lines);
+      return lines;
+    };
+    link_.differ(program, "record one program on all ranks, with the same options");
   }
   if (!say_same(said, before::parameters)) blame_parameters(link_, input.parameters);
 }

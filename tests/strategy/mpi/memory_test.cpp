@@ -60,5 +60,32 @@ TEST_CASE("wherever a stage runs out of memory, all ranks fail in that step or n
                     {}, 1, 10'000);
 }
 
+TEST_CASE("wherever a rank runs out of memory while ranks are told how they differ, all are told") {
+  if (world().size() == 1) return;
+  const bool is_last = world().rank() == world().size() - 1;
+  const Model model(DType::f32, 16, 3);
+  const ModelFunction loss = model.loss();
+  for (const ParallelMode mode : {ParallelMode::none, ParallelMode::pipeline}) {
+    ExecutionStrategy strategy{.accumulation = 2, .parallelism = mode, .threads = 1};
+    if (is_last) strategy.precision = Precision{PrecisionKind::full};
+    bool is_over = false;
+    for (std::int64_t n = 0; !is_over; n += 1 + n / 50) {
+      CAPTURE(strategy.summary(), n);
+      DistributedExecution execution(world(), strategy);
+      execution.broadcast(model.parameters);
+      bool failed = false;
+      if (is_last) fail_allocation(n);
+      try {
+        execution.gradients(loss, model.parameters, model.batch);
+      } catch (...) {
+        failed = true;
+      }
+      is_over = !end_failing();
+      CHECK(failed);
+      is_over = world().link().gather(is_over ? 1 : 0).back() != 0;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest

@@ -154,6 +154,13 @@ TEST_CASE("what a pipeline over ranks cannot do is refused") {
                                          subject.layers.model.batch);
   });
   CHECK_THAT(failure.own, Contains("a pipeline has no shards"));
+  // Nobody's parameters are overwritten by that.
+  DistributedExecution fresh(world(), pipeline_of(4));
+  const std::vector<Tensor> own{Tensor::full({3}, world().rank())};
+  const Failure first = failure_of(
+      [&] { fresh.gradients_of_shard(subject.layers.loss, own, subject.layers.model.batch); });
+  CHECK_THAT(first.own, Contains("a pipeline has no shards"));
+  CHECK(own[0].at(0) == world().rank());
   subject.check_failure(0, "looks at the value of",
                         [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
                           const Var y = subject.layers.model.record(p, b);
