@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/stores/hash.h"
-
 namespace palimpsest {
 namespace {
 
@@ -120,7 +118,7 @@ std::vector<bool> ResultCache::needed_nodes(const Tape& tape,
 
 std::vector<bool> ResultCache::find_unchanged(const Tape& tape, const std::vector<bool>& needed) {
   const NodeId count = tape.node_count();
-  std::vector<std::uint64_t> hashes(count);
+  std::vector<Hash128> hashes(count);
   std::vector<bool> hashed(count);
   std::vector<bool> unchanged(count);
   reads_leaves_.assign(count, false);
@@ -131,7 +129,7 @@ std::vector<bool> ResultCache::find_unchanged(const Tape& tape, const std::vecto
       const ValueId value = tape.first_output(node);
       if (!tape.has_value(value)) continue;
       hashes[node] =
-          hash_bytes({tape.buffer(value).get(), static_cast<std::size_t>(tape.bytes(value))});
+          hash_bytes_128({tape.buffer(value).get(), static_cast<std::size_t>(tape.bytes(value))});
       hashed[node] = true;
       reads_leaves_[node] = true;
       unchanged[node] = is_known && hashed_[node] && hashes_[node] == hashes[node];

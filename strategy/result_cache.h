@@ -5,6 +5,7 @@
 
 #include "autodiff/tape.h"
 #include "checkpoint/meter.h"
+#include "checkpoint/stores/hash.h"
 
 namespace palimpsest {
 
@@ -39,9 +40,9 @@ class ResultCache {
                                 const std::vector<bool>& unchanged) const;
 
   Meter meter_;
-  Tape last_;                          // what was recorded in the run before
-  std::vector<std::uint64_t> hashes_;  // of its leaves that were needed, by node
-  std::vector<bool> hashed_;           // by node
+  Tape last_;                    // what was recorded in the run before
+  std::vector<Hash128> hashes_;  // of its leaves that were needed, by node
+  std::vector<bool> hashed_;     // by node
   std::map<ValueId, Buffer> kept_;
   // Of the run at hand.
   std::vector<bool> reads_leaves_;                // by node, directly or not

@@ -18,6 +18,7 @@ std::span<const std::byte> bytes(std::string_view text) {
 
 TEST_CASE("hash: the number that xxHash publishes for nothing") {
   CHECK(hash_bytes({}) == 0x2d06800538d394c2u);
+  CHECK(hash_bytes_128({}) == Hash128{0x6001c324468d497fu, 0x99aa06d3014798d8u});
 }
 
 TEST_CASE("hash: every bit, the length, the seed and the order of spans matter") {
@@ -33,6 +34,11 @@ TEST_CASE("hash: every bit, the length, the seed and the order of spans matter")
     content.push_back(std::byte{0});
     hashes.insert(hash_bytes(content));
     CHECK(hashes.size() == 8 * size + 3);
+    content.pop_back();
+    const Hash128 hash = hash_bytes_128(content);
+    content.back() ^= std::byte{1};
+    CHECK(hash_bytes_128(content).low != hash.low);
+    CHECK(hash_bytes_128(content).high != hash.high);
   }
   CHECK(hash_bytes(bytes("a"), hash_bytes(bytes("b"))) !=
         hash_bytes(bytes("b"), hash_bytes(bytes("a"))));
