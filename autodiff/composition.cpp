@@ -5,15 +5,21 @@
 namespace palimpsest {
 
 void pull_back_through(const Pullback& p, const Composition& f) {
+  std::vector<Var> inputs;
+  for (std::size_t i = 0; i < p.input_count(); ++i) inputs.push_back(p.input(i));
+  pull_back_through(p, f, inputs);
+}
+
+void pull_back_through(const Pullback& p, const Composition& f, std::span<const Var> at) {
   Tape& tape = p.tape();
   const Where where = p.where();
   std::vector<Var> inputs;
   std::vector<Var> xs;
-  for (std::size_t i = 0; i < p.input_count(); ++i) {
+  for (std::size_t i = 0; i < at.size(); ++i) {
     // A name of its own keeps the walk back among the nodes recorded here. Outside of a gradient it
     // is blocked, and with it every path through this composition. It also keeps what is recorded
     // here from being merged with what is computed elsewhere.
-    inputs.push_back(identity(p.input(i), where));
+    inputs.push_back(identity(at[i], where));
     if (p.wants(i)) xs.push_back(inputs.back());
   }
   const Tape::WithGradient differentiable(tape);
@@ -33,9 +39,10 @@ void pull_back_through(const Pullback& p, const Composition& f) {
   }
   const std::vector<Var> gradients = vjp(ys, xs, seeds, where);
   auto gradient = gradients.begin();
-  for (std::size_t i = 0; i < p.input_count(); ++i) {
+  for (std::size_t i = 0; i < at.size(); ++i) {
     if (p.wants(i)) p.set(i, *gradient++);
   }
+  for (std::size_t i = at.size(); i < p.input_count(); ++i) p.set_none(i);
 }
 
 }  // namespace palimpsest

@@ -17,4 +17,8 @@ using Composition = std::function<std::vector<Var>(std::span<const Var>)>;
 /// output, `ShapeError` when their types differ.
 void pull_back_through(const Pullback& p, const Composition& f);
 
+/// The same with `f` taken at other values, one for each of the first inputs and of its type; the
+/// derivatives do not flow through those behind.
+void pull_back_through(const Pullback& p, const Composition& f, std::span<const Var> at);
+
 }  // namespace palimpsest

@@ -50,7 +50,8 @@ void pull_back(const CustomDefinition& definition, const Pullback& p) {
   definition.vjp(p);
   for (std::size_t i = 0; i < p.input_count(); ++i) {
     if (p.wants(i) && !p.is_set(i)) {
-      refuse(i, "its vjp did not set it; call set(" + std::to_string(i) + ", …), with zeros if so");
+      refuse(i, "its vjp did not set it; call set(" + std::to_string(i) + ", …), or set_none(" +
+                    std::to_string(i) + ") where none flows");
     }
   }
 }

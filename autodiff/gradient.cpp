@@ -106,8 +106,8 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   tape.operation(node).vjp(
       Pullback(tape, node, bench.output_adjoints, bench.input_adjoints, wanted));
   for (std::size_t i = 0; i < inputs; ++i) {
-    const auto& [adjoint, left] = bench.input_adjoints[i];
-    if (!wanted[i] || !adjoint.defined()) continue;
+    const auto& [adjoint, left, is_none] = bench.input_adjoints[i];
+    if (!wanted[i] || is_none || !adjoint.defined()) continue;
     for (const Var& each : {adjoint, left.defined() ? left : adjoint}) {
       if (!each.belongs_to(tape)) {
         throw_foreign(each, tape.operation(node).name, tape.where(node));

@@ -14,6 +14,7 @@ class Pullback {
   struct InputAdjoint {
     Var value;
     Var left = {};
+    bool is_none = false;
   };
   Pullback(Tape& tape, NodeId node, std::span<const Var> output_adjoints,
            std::span<InputAdjoint> input_adjoints, std::span<const bool> wanted);
@@ -31,10 +32,14 @@ class Pullback {
   bool wants(std::size_t i = 0) const { return wanted_[i]; }
   /// Gives the adjoint of input `i`: its shape and dtype must be the input's.
   void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = {adjoint}; }
+  /// Says that no derivative flows through input `i`, as zeros would, without recording them.
+  void set_none(std::size_t i) const { input_adjoints_[i] = {.value = {}, .is_none = true}; }
   /// Gives it as the product aᵀ·b of matrices a (k, m) and b (k, n), which is recorded later, as
   /// one with others that are added to it.
   void set_product(std::size_t i, const Var& a, const Var& b) const { input_adjoints_[i] = {b, a}; }
-  bool is_set(std::size_t i = 0) const { return input_adjoints_[i].value.defined(); }
+  bool is_set(std::size_t i = 0) const {
+    return input_adjoints_[i].value.defined() || input_adjoints_[i].is_none;
+  }
   /// The line that recorded the forward node, for the nodes recorded now; a copy, because the tape
   /// moves what it holds as it grows.
   Where where() const { return tape_->where(node_); }

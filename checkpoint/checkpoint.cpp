@@ -7,6 +7,7 @@
 
 #include "autodiff/custom.h"
 #include "autodiff/execute.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/trace.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
@@ -147,13 +148,41 @@ void Subprogram::run(const CustomCall& call) const {
   }
 }
 
+/// An input as it is kept, and the place of the one it is kept for.
+struct KeptInput {
+  std::size_t of;
+  Var value;
+};
+
+std::vector<KeptInput> kept_inputs(std::span<const Var> inputs, Codec codec, const Where& where) {
+  std::vector<KeptInput> kept;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Var& input = inputs[i];
+    const DType stored = stored_dtype(input.dtype(), codec);
+    if (stored == input.dtype() || input.tape().is_leaf(input.node())) continue;
+    kept.push_back({i, cast(input, stored, where)});
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, Where where) {
+  return checkpoint(CheckpointOptions(), f, inputs, where);
+}
+
+std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
+                            std::span<const Var> inputs, Where where) {
   const auto body = std::make_shared<const Subprogram>(Trace(f, inputs, where));
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());
+  const std::size_t read = arguments.size();
+  std::vector<std::size_t> places;  // of what is kept behind these
+  for (const KeptInput& kept : kept_inputs(inputs, options.codec, where)) {
+    places.push_back(kept.of);
+    arguments.push_back(kept.value);
+  }
   const CustomOperation operation({
       .name = "checkpoint",
       .types =
@@ -166,9 +195,15 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
           },
       .forward = [body](const CustomCall& call) { body->run(call); },
       .vjp =
-          [body](const Pullback& p) {
+          [body, read, places](const Pullback& p) {
+            std::vector<Var> at;
+            for (std::size_t i = 0; i < read; ++i) at.push_back(p.input(i));
+            for (std::size_t k = 0; k < places.size(); ++k) {
+              Var& exact = at[places[k]];
+              exact = cast(p.input(read + k), exact.dtype(), p.where());
+            }
             pull_back_through(
-                p, [&](std::span<const Var> xs) { return body->trace.replay(xs, p.where()); });
+                p, [&](std::span<const Var> xs) { return body->trace.replay(xs, p.where()); }, at);
           },
       .cost = [body](const NodeView&) { return body->cost(); },
       .workspace = [body](const NodeView&, int threads) { return body->workspace(threads); },

@@ -17,6 +17,7 @@ namespace palimpsest {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::WithinRel;
 using Vars = std::vector<Var>;
 
 Tensor some(Shape shape, std::uint64_t seed, DType dtype = DType::f64) {
@@ -195,6 +196,89 @@ TEST_CASE("checkpointed gradients have the same bits in every mode and take less
   run(eager(), {});
   run(lazy(), {.memory_budget = expected.report().predicted_peak / 3});
   run(lazy(), {.planner = square_root()});
+}
+
+TEST_CASE("a checkpoint at half width is exact forward, and differentiated where it is kept") {
+  const auto f = [](const Var& x, const Var& w) { return tanh(matmul(x, w)) * x; };
+  const Tensor weight = some({4, 4}, 2, DType::f32);
+  for (const auto& [codec, stored] :
+       {std::pair(Codec::half, DType::bf16), {Codec::half_f16, DType::f16}}) {
+    CAPTURE(name_of(codec));
+    Tape tape;
+    const Var a = tape.parameter(some({4, 4}, 1, DType::f32));
+    const Var w = tape.parameter(weight);
+    const Var x = sin(a);
+    const Var y = checkpoint({.codec = codec}, f, x, w);
+    CHECK(same_bits(y.value(), f(x, w).value()));
+    // By hand: the adjoint of f at the rounded input, the rest as it is.
+    const Var rounded = tape.constant(cast(cast(x, stored), DType::f32).value().clone());
+    const Var there = f(rounded, w);
+    CHECK(same_bits(gradient(y, w).value(), gradient(there, w).value()));
+    const Var expected = cos(a) * gradient(there, rounded);
+    const Var found = gradient(y, a);
+    CHECK_FALSE(same_bits(found.value(), gradient(f(x, w), a).value()));
+    for (std::int64_t k = 0; k < 16; ++k) {
+      CHECK_THAT(found.value().at(k), WithinRel(expected.value().at(k), 1e-5));
+    }
+  }
+}
+
+TEST_CASE("a checkpoint at half width has derivatives of any order, and keeps leaves as they are") {
+  const Tensor inputs[] = {some({3}, 1), some({3}, 2)};
+  const auto result = gradcheck(
+      [](std::span<const Var> xs) {
+        const Var inner = exp(xs[1]);
+        const auto f = [&](const Var& a, const Var& b) { return tanh(a * b) * inner; };
+        return sum(checkpoint({.codec = Codec::half}, f, xs[0] * xs[1], xs[0]));
+      },
+      inputs, {.tolerance = 1e-4});
+  INFO(result.message);
+  CHECK(result.passed);
+
+  Tape tape;
+  const Var x = tape.parameter(some({8}, 1));
+  const auto cube = [](const Var& a) { return a * a * a; };
+  const Var of_leaf = checkpoint({.codec = Codec::half}, cube, x);
+  CHECK(same_bits(gradient(of_leaf, x).value(), gradient(cube(x), x).value()));
+  const Var y = checkpoint({.codec = Codec::half}, cube, x * 1.5);
+  const Var second = gradient(gradient(y, x), x);
+  for (std::int64_t k = 0; k < 8; ++k) {
+    CHECK_THAT(second.value().at(k), WithinRel(6 * 1.5 * 1.5 * 1.5 * x.value().at(k), 1e-6));
+  }
+}
+
+TEST_CASE("checkpoints at half width keep half the bytes, with the same bits at any budget") {
+  const auto loss_of = [](Tape& tape, Codec codec) {
+    const Var w = tape.parameter(some({64, 64}, 1, DType::f32));
+    Var x = tanh(tape.constant(some({256, 64}, 2, DType::f32)));
+    for (int k = 0; k < 12; ++k) {
+      x = checkpoint(
+          {.codec = codec},
+          [](const Var& a, const Var& b) { return tanh(matmul(tanh(matmul(a, b)), b)); }, x,
+          w * 0.1);
+    }
+    return sum(x * x);
+  };
+  const auto run = [&](Codec codec, const RunOptions& options) {
+    Tape tape;
+    const Gradients found = backward(loss_of(tape, codec), options);
+    CHECK(found.report().measured_peak <= found.report().predicted_peak);
+    return std::pair(found.entries()[0].gradient.clone(), found.report().measured_peak);
+  };
+  const auto exact = run(Codec::exact, {.planner = keep_all()});
+  const auto half = run(Codec::half, {.planner = keep_all()});
+  CHECK(half.second < exact.second);
+  const auto within = run(Codec::half, {.memory_budget = half.second * 3 / 4});
+  CHECK(within.second <= half.second * 3 / 4);
+  CHECK(same_bits(within.first, half.first));
+  CHECK_FALSE(same_bits(half.first, exact.first));
+  double largest = 0;
+  double apart = 0;
+  for (std::int64_t k = 0; k < exact.first.elements(); ++k) {
+    largest = std::max(largest, std::abs(exact.first.at(k)));
+    apart = std::max(apart, std::abs(exact.first.at(k) - half.first.at(k)));
+  }
+  CHECK(apart < 0.02 * largest);
 }
 
 TEST_CASE("16-bit values inside a checkpoint are widened as outside") {
