@@ -105,10 +105,13 @@ std::string JsonValue::place() const {
   return text;
 }
 
-JsonFile::JsonFile(std::string path, const char* operation, const char* format,
+JsonFile::JsonFile(const std::string& path, const char* operation, const char* format,
                    std::initializer_list<const char*> members)
-    : path_(std::move(path)), operation_(operation) {
-  const std::string text = read_file(path_, operation_);
+    : JsonFile(JsonText{path, read_file(path, operation)}, operation, format, members) {}
+
+JsonFile::JsonFile(const JsonText& json, const char* operation, const char* format,
+                   std::initializer_list<const char*> members)
+    : source_(json.source), operation_(operation) {
   // The library's message begins with a tag and ends with what was met and what was expected.
   const auto reason = [](const std::exception& error) {
     const std::string what = error.what();
@@ -116,7 +119,7 @@ JsonFile::JsonFile(std::string path, const char* operation, const char* format,
     return at == std::string::npos ? what.substr(what.find("] ") + 2) : what.substr(at + 2);
   };
   try {
-    json_ = Json::parse(text);
+    json_ = Json::parse(json.text);
   } catch (const Json::parse_error& error) {
     fail("byte " + std::to_string(error.byte), "no JSON, or cut short: " + reason(error));
   } catch (const Json::exception& error) {
@@ -136,7 +139,7 @@ JsonFile::JsonFile(std::string path, const char* operation, const char* format,
 }
 
 void JsonFile::fail(const std::string& place, const std::string& problem) const {
-  throw FileError("[" + std::string(operation_) + "] " + path_ + (place.empty() ? "" : ", ") +
+  throw FileError("[" + std::string(operation_) + "] " + source_ + (place.empty() ? "" : ", ") +
                   place + ": " + problem);
 }
 

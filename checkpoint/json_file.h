@@ -87,13 +87,22 @@ class JsonValue {
   std::size_t index_ = 0;      // in the parent, for an element
 };
 
-/// A file of JSON in one of this library's formats.
+/// JSON, and what messages call the place it comes from.
+struct JsonText {
+  std::string source;
+  std::string text;
+};
+
+/// JSON in one of this library's formats, as a rule from a file.
 class JsonFile {
  public:
   /// Reads the file. Its value must be an object of these members besides `"format": format` and
   /// `"version": 1`. Throws `FileError` in the name of `operation`, with the offset in bytes where
   /// it is no JSON.
-  JsonFile(std::string path, const char* operation, const char* format,
+  JsonFile(const std::string& path, const char* operation, const char* format,
+           std::initializer_list<const char*> members);
+  /// The same of what is in memory.
+  JsonFile(const JsonText& json, const char* operation, const char* format,
            std::initializer_list<const char*> members);
   JsonFile(const JsonFile&) = delete;
   JsonFile& operator=(const JsonFile&) = delete;
@@ -103,7 +112,7 @@ class JsonFile {
   [[noreturn]] void fail(const std::string& place, const std::string& problem) const;
 
  private:
-  std::string path_;
+  std::string source_;
   const char* operation_;
   Json json_;
 };

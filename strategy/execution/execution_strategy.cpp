@@ -173,6 +173,12 @@ void require_modes(const ExecutionStrategy& s) {
         "an eager mode computes again what does not fit its memory_budget, gradient = full "
         "nothing");
   }
+  if (s.memory == MemoryHandling::cached && s.mode != ExecutionMode::lazy) {
+    refuse(
+        "memory = cached compares a program with the one run before, as a whole; it needs mode = "
+        "lazy, not " +
+        std::string(name_of(s.mode)));
+  }
   if (s.mode != ExecutionMode::hybrid && s.stage != StageLimits{}) {
     refuse("stage needs mode = hybrid, not " + std::string(name_of(s.mode)));
   }

@@ -106,18 +106,21 @@ std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy
 /// for, and for modes that contradict each other.
 void require_valid(const ExecutionStrategy& strategy);
 
-/// Reads a strategy from a JSON file of format `palimpsest-strategy`, version 1. Its members are
-/// those of the struct; those that are left out are as in the default one.
+/// A strategy as JSON of format `palimpsest-strategy`, version 1. Its members are those of the
+/// struct; those that are left out are as in the default one.
 ///
 ///     {"format": "palimpsest-strategy", "version": 1, "mode": "hybrid", "stage": {"nodes": 100},
 ///      "gradient": "checkpointed", "checkpoint_fraction": 0.4, "memory": "pooled"}
 ///
-/// Throws `FileError` naming the file and the place in it for whatever the format does not allow,
-/// and naming the file for what `require_valid` refuses.
-ExecutionStrategy read_strategy(const std::string& path);
+/// Throws `ArgumentError` when the strategy is not valid.
+std::string to_json(const ExecutionStrategy& strategy);
+/// The strategy that JSON says. Throws `FileError` naming the place in it for whatever the format
+/// does not allow, and for what `require_valid` refuses.
+ExecutionStrategy strategy_from_json(std::string_view text);
 
-/// Writes a strategy such that `read_strategy` gives an equal one. Throws `ArgumentError` when it
-/// is not valid, `FileError` when the file cannot be written.
+/// The same from and to files. Errors name the file too; `FileError` when it cannot be read or
+/// written.
+ExecutionStrategy read_strategy(const std::string& path);
 void write_strategy(const ExecutionStrategy& strategy, const std::string& path);
 
 /// A strategy with a name.

@@ -65,11 +65,9 @@ Json json_of(std::span<const Device> devices) {
   return list;
 }
 
-}  // namespace
-
-ExecutionStrategy read_strategy(const std::string& path) {
+ExecutionStrategy strategy_in(const JsonText& json, const char* operation) {
   const JsonFile file(
-      path, "read_strategy", format,
+      json, operation, format,
       {"mode", "stage", "precision", "gradient", "checkpoint_interval", "checkpoint_fraction",
        "checkpoint_planner", "accumulation", "memory", "memory_budget", "parallelism", "workers",
        "stages", "devices", "threads", "fusion", "profiling", "anomaly"});
@@ -117,7 +115,17 @@ ExecutionStrategy read_strategy(const std::string& path) {
   return read;
 }
 
-void write_strategy(const ExecutionStrategy& strategy, const std::string& path) {
+}  // namespace
+
+ExecutionStrategy strategy_from_json(std::string_view text) {
+  return strategy_in({"the text", std::string(text)}, "strategy_from_json");
+}
+
+ExecutionStrategy read_strategy(const std::string& path) {
+  return strategy_in({path, read_file(path, "read_strategy")}, "read_strategy");
+}
+
+std::string to_json(const ExecutionStrategy& strategy) {
   require_valid(strategy);
   Json json{{"format", format}, {"version", 1}};
   const ExecutionStrategy usual;
@@ -147,7 +155,11 @@ void write_strategy(const ExecutionStrategy& strategy, const std::string& path) 
   set("fusion", strategy.fusion, usual.fusion);
   set("profiling", strategy.profiling, usual.profiling);
   set("anomaly", strategy.anomaly, usual.anomaly);
-  write_file(path, json.dump(2) + "\n", "write_strategy");
+  return json.dump(2) + "\n";
+}
+
+void write_strategy(const ExecutionStrategy& strategy, const std::string& path) {
+  write_file(path, to_json(strategy), "write_strategy");
 }
 
 }  // namespace palimpsest

@@ -57,18 +57,21 @@ std::string_view name_of(LayerCheckpointing::Mode mode);
 /// that the mode has no use for, or that it needs and is not there.
 void require_valid(const LayerCheckpointing& checkpointing);
 
-/// Reads a configuration from a JSON file of format `palimpsest-layers`, version 1. Its members are
-/// those of the struct, of which all but `mode` may be left out:
+/// A configuration as JSON of format `palimpsest-layers`, version 1. Its members are those of the
+/// struct, of which all but `mode` may be left out:
 ///
 ///     {"format": "palimpsest-layers", "version": 1, "mode": "every", "interval": 2,
 ///      "sublayers": {"attention": true, "feed_forward": true}, "codec": "half"}
 ///
-/// Throws `FileError` naming the file and the place in it for whatever the format does not allow,
-/// and naming the file for what `require_valid` refuses.
-LayerCheckpointing read_layer_checkpointing(const std::string& path);
+/// Throws `ArgumentError` when the configuration is not valid.
+std::string to_json(const LayerCheckpointing& checkpointing);
+/// The configuration that JSON says. Throws `FileError` naming the place in it for whatever the
+/// format does not allow, and for what `require_valid` refuses.
+LayerCheckpointing layer_checkpointing_from_json(std::string_view text);
 
-/// Writes a configuration such that `read_layer_checkpointing` gives an equal one. Throws
-/// `ArgumentError` when it is not valid, `FileError` when the file cannot be written.
+/// The same from and to files. Errors name the file too; `FileError` when it cannot be read or
+/// written.
+LayerCheckpointing read_layer_checkpointing(const std::string& path);
 void write_layer_checkpointing(const LayerCheckpointing& checkpointing, const std::string& path);
 
 }  // namespace palimpsest

@@ -29,10 +29,8 @@ LayerCheckpointing::Sublayers read_sublayers(const JsonValue& value) {
   return {value.at("attention").boolean(), value.at("feed_forward").boolean()};
 }
 
-}  // namespace
-
-LayerCheckpointing read_layer_checkpointing(const std::string& path) {
-  const JsonFile file(path, "read_layer_checkpointing", format,
+LayerCheckpointing layers_in(const JsonText& json, const char* operation) {
+  const JsonFile file(json, operation, format,
                       {"mode", "interval", "minimum_interval", "layers", "memory_fraction",
                        "sublayers", "max_kept", "codec"});
   const JsonValue root = file.root();
@@ -58,7 +56,18 @@ LayerCheckpointing read_layer_checkpointing(const std::string& path) {
   return read;
 }
 
-void write_layer_checkpointing(const LayerCheckpointing& given, const std::string& path) {
+}  // namespace
+
+LayerCheckpointing layer_checkpointing_from_json(std::string_view text) {
+  return layers_in({"the text", std::string(text)}, "layer_checkpointing_from_json");
+}
+
+LayerCheckpointing read_layer_checkpointing(const std::string& path) {
+  constexpr const char* operation = "read_layer_checkpointing";
+  return layers_in({path, read_file(path, operation)}, operation);
+}
+
+std::string to_json(const LayerCheckpointing& given) {
   require_valid(given);
   Json json{{"format", format}, {"version", 1}, {"mode", name_of(given.mode)}};
   const auto set = [&](const char* key, const auto& value) {
@@ -72,7 +81,11 @@ void write_layer_checkpointing(const LayerCheckpointing& given, const std::strin
                        {"feed_forward", given.sublayers.feed_forward}};
   set("max_kept", given.max_kept);
   json["codec"] = name_of(given.codec);
-  write_file(path, json.dump(2) + "\n", "write_layer_checkpointing");
+  return json.dump(2) + "\n";
+}
+
+void write_layer_checkpointing(const LayerCheckpointing& given, const std::string& path) {
+  write_file(path, to_json(given), "write_layer_checkpointing");
 }
 
 }  // namespace palimpsest

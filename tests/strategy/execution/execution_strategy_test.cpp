@@ -70,6 +70,10 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused(
       {.memory = MemoryHandling::pooled, .parallelism = ParallelMode::pipeline, .stages = 2},
       "needs memory = minimal_peak, not pooled");
+  check_refused({.mode = ExecutionMode::eager, .memory = MemoryHandling::cached},
+                "needs mode = lazy, not eager");
+  check_refused({.mode = ExecutionMode::hybrid, .memory = MemoryHandling::cached},
+                "needs mode = lazy, not hybrid");
   const ExecutionStrategy devices{.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}};
   const auto check_devices = [&](auto change, const std::string& text) {
     ExecutionStrategy strategy = devices;

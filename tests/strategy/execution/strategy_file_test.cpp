@@ -51,6 +51,10 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
     s.memory = *rc::gen::element(MemoryHandling::minimal_peak, MemoryHandling::pooled,
                                  MemoryHandling::standard, MemoryHandling::cached);
+    if (s.memory == MemoryHandling::cached) {
+      s.mode = ExecutionMode::lazy;
+      s.stage = {};
+    }
     s.parallelism =
         *rc::gen::element(ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel);
     if (s.parallelism == ParallelMode::data_parallel) s.workers = *rc::gen::inRange(0, 9);
@@ -78,6 +82,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     s.anomaly = !is_scaled && *rc::gen::arbitrary<bool>();
     write_strategy(s, file.path());
     RC_ASSERT(read_strategy(file.path()) == s);
+    RC_ASSERT(strategy_from_json(to_json(s)) == s);
   }));
 }
 
@@ -109,7 +114,21 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("memory":"arena")"), "minimal_peak, pooled, standard, cached"},
       {with(R"("memory_budget":-1)"), "memory_budget: -1 is negative"},
       {with(R"("parallelism":"pipes")"), "none, automatic, data_parallel, pipeline"},
+      {with(R"("parallelism":"data_parallel","workers":-1)"), "workers: -1 is negative"},
+      {with(R"("workers":2)"), "workers need parallelism = data_parallel"},
+      {with(R"("parallelism":"pipeline","stages":65)"), "has 65 stages; give 1 to 64"},
+      {with(R"("stages":"two")"), "stages: this string is not a whole number"},
+      {with(R"("parallelism":"model_parallel")"), "has 0 devices"},
+      {with(R"("devices":{})"), "devices: this object is not a list"},
+      {with(R"("devices":[{"memory":1}])"), "devices[0]: \"memory\" is unknown"},
+      {with(R"("devices":[{},{"memory_budget":-1}])"), "devices[1].memory_budget: -1 is negative"},
+      {with(R"("devices":[{"scopes":[1]}])"), "devices[0].scopes[0]: 1 is not a string"},
+      {with(R"("gradient":"checkpointed","checkpoint_planner":"best")"), "best"},
+      {with(R"("gradient":"checkpointed","checkpoint_interval":0)"), "checkpoint_interval is 0"},
+      {with(R"("checkpoint_interval":2)"), "need gradient = checkpointed"},
       {with(R"("fusion":1)"), "fusion: 1 is not true or false"},
+      {with(R"("profiling":"yes")"), "profiling: this string is not true or false"},
+      {with(R"("anomaly":0)"), "anomaly: 0 is not true or false"},
       {with(R"("threads":2,"threads":3)"), "\"threads\" stands there twice"},
   };
   const TemporaryFile file;
@@ -117,9 +136,13 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
     file.write(row.content);
     CHECK_THROWS_WITH(read_strategy(file.path()),
                       Contains("[read_strategy] " + file.path()) && Contains(row.words));
+    CHECK_THROWS_WITH(strategy_from_json(row.content),
+                      Contains("[strategy_from_json] the text") && Contains(row.words));
   }
   CHECK_THROWS_AS(read_strategy("/nowhere/strategy.json"), FileError);
   CHECK_THROWS_AS(write_strategy({.accumulation = 0}, file.path()), ArgumentError);
+  CHECK_THROWS_AS(to_json(ExecutionStrategy{.accumulation = 0}), ArgumentError);
+  CHECK_THROWS_WITH(strategy_from_json("{\"mode\":"), Contains("the text, byte"));
 }
 
 }  // namespace

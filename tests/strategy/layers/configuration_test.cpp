@@ -97,6 +97,7 @@ TEST_CASE("a configuration read is the one written") {
     const TemporaryFile file;
     write_layer_checkpointing(given, file.path());
     RC_ASSERT(read_layer_checkpointing(file.path()) == given);
+    RC_ASSERT(layer_checkpointing_from_json(to_json(given)) == given);
   });
 }
 
