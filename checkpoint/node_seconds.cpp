@@ -25,17 +25,6 @@ FlopRates rates_for(const Operation& operation, const Machine& machine) {
   return operation.half == HalfSupport::native ? machine.functions : machine.reductions;
 }
 
-/// Comparisons make booleans of what they compute in.
-DType computed_in(const NodeView& node) {
-  for (std::size_t i = 0; i < node.output_count(); ++i) {
-    if (is_floating(node.output(i).dtype)) return node.output(i).dtype;
-  }
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    if (is_floating(node.input(i).dtype)) return node.input(i).dtype;
-  }
-  return DType::f32;
-}
-
 double half_elements(const NodeView& node) {
   std::int64_t elements = 0;
   const auto add = [&](const ValueType& type) {
@@ -67,6 +56,17 @@ double seconds_to_move(double bytes, const Machine& machine) {
 }
 
 }  // namespace
+
+DType computed_in(const NodeView& node) {
+  // Comparisons make booleans of what they compute in.
+  for (std::size_t i = 0; i < node.output_count(); ++i) {
+    if (is_floating(node.output(i).dtype)) return node.output(i).dtype;
+  }
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    if (is_floating(node.input(i).dtype)) return node.input(i).dtype;
+  }
+  return DType::f32;
+}
 
 double seconds_of(const NodeView& node, const Machine& machine) {
   return seconds_of(node, cost_of(node), machine);

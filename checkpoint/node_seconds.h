@@ -7,6 +7,9 @@
 
 namespace palimpsest {
 
+/// The floating type that a node computes in; f32 where none is.
+DType computed_in(const NodeView& node);
+
 /// What running a node takes on one thread, by the rates that the machine has for such work.
 double seconds_of(const NodeView& node, const Machine& machine);
 

@@ -6,6 +6,7 @@
 
 #include "autodiff/execute.h"
 #include "strategy/cache_budget.h"
+#include "strategy/collected_runs.h"
 #include "strategy/forms.h"
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/known_steps.h"
@@ -84,7 +85,7 @@ struct Engine::State {
   std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
   RunWatch* watch = nullptr;
-  std::optional<Report> collected;
+  CollectedRuns collected;
   LoweredStore lowered;
   PlanStore plans;
   KnownSteps steps;
@@ -290,6 +291,7 @@ std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueI
   const bool has_backward = backward_begins < tape.node_count();
   Report report = run(tape, found, has_backward ? targets : std::span<const ValueId>(), planning,
                       thread_count, options);
+  collected.note_run(report, tape, *found.lowered, found.entry->plan, backward_begins);
   report.loops = room.loops();
   report.keep_all_peak += room.withheld();
   return report;
@@ -452,15 +454,11 @@ void Engine::release_arena() {
 
 void Engine::share_arena() { state_->memory.share_arena(); }
 
-void Engine::collect() { state_->collected.emplace(); }
+void Engine::collect() { state_->collected.begin(); }
 
-void Engine::add_collected(const Report& run) {
-  if (state_->collected) append_run(*state_->collected, run);
-}
+void Engine::add_collected(const Report& run) { state_->collected.add(run); }
 
-Report Engine::take_collected() {
-  return std::exchange(state_->collected, std::nullopt).value_or(Report{});
-}
+Report Engine::take_collected() { return state_->collected.take(); }
 
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);
@@ -473,13 +471,15 @@ void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const Stopwatch running;
   state_->thread_arena(threads).execute(
       [&] { execute_on_tape(tape, node, allocate, options.anomaly); });
-  if (!state_->collected || tape.operation(node).view) return;
+  if (!state_->collected.has_begun() || tape.operation(node).view) return;
+  const bool again = state_->collected.note(node);
   run.computed = 1;
+  run.recomputed = again ? 1 : 0;
   if (options.profile) {
     run.run_seconds = running.seconds();
-    append_step(run, tape, node);
+    append_step(run, tape, node, again, meter.live());
   }
-  append_run(*state_->collected, run);
+  state_->collected.add(run);
 }
 
 }  // namespace palimpsest

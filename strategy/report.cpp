@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <fstream>
 #include <iomanip>
-#include <map>
 #include <ostream>
+
+#include "strategy/operation_times.h"
 
 namespace palimpsest {
 
@@ -22,24 +23,6 @@ std::string Report::summary() const {
   return summarize(planner, predicted_peak, keep_all_peak, computed, recomputed, compute_overhead);
 }
 
-std::vector<Report::OperationTime> Report::by_operation() const {
-  std::map<std::string, OperationTime> times;
-  for (const Step& step : steps) {
-    OperationTime& time = times[step.operation];
-    time.operation = step.operation;
-    ++time.calls;
-    time.seconds += static_cast<double>(step.event.end - step.event.start) * 1e-9;
-    time.cost.flops += step.cost.flops;
-    time.cost.bytes += step.cost.bytes;
-  }
-  std::vector<OperationTime> list;
-  for (auto& [name, time] : times) list.push_back(std::move(time));
-  std::stable_sort(list.begin(), list.end(), [](const OperationTime& a, const OperationTime& b) {
-    return a.seconds > b.seconds;
-  });
-  return list;
-}
-
 double Report::idle() const {
   if (timeline.empty()) return 0;
   std::int64_t begin = timeline.front().start;
@@ -52,12 +35,6 @@ double Report::idle() const {
   }
   const double all = static_cast<double>(end - begin) * static_cast<double>(stages.size());
   return all > 0 ? 1 - static_cast<double>(busy) / all : 0;
-}
-
-double Report::OperationTime::of_peak(const Machine& machine) const {
-  if (calls == 0 || seconds <= 0) return 0;
-  const double rate = bytes_per_second(cost.bytes / calls, machine);
-  return std::max(cost.flops / machine.flops_per_second, cost.bytes / rate) / seconds;
 }
 
 std::ostream& operator<<(std::ostream& stream, const Report& report) {
@@ -98,6 +75,7 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   stream << '\n';
   line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
                 << 100 * report.compute_overhead << " % extra work";
+  if (report.groups > 0) stream << "; " << report.groups << " groups of operations as one";
   if (report.merged + report.folded > 0) {
     stream << "; left out " << report.merged << " that others stand for, " << report.folded
            << " that are numbers";
@@ -139,14 +117,10 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
          << (report.plan_reused ? " (plan reused)" : "")
          << (report.plan_improvements > 0 ? " (and improved)" : "") << '\n';
   constexpr std::size_t most_shown = 8;
-  const auto times = report.by_operation();
-  for (std::size_t i = 0; i < std::min(most_shown, times.size()); ++i) {
-    const Report::OperationTime& time = times[i];
-    line(i == 0 ? "by operation" : "")
-        << std::setw(10) << 1e3 * time.seconds << " ms " << std::setw(9)
-        << 1e-9 * time.cost.flops / time.seconds << " Gflop/s " << std::setw(9)
-        << 1e-9 * time.cost.bytes / time.seconds << " GB/s  " << time.operation << " x "
-        << time.calls << '\n';
+  auto times = report.by_operation();
+  times.resize(std::min(most_shown, times.size()));
+  for (const Report::OperationTime& time : times) {
+    write_row(line(&time == times.data() ? "by operation" : ""), time);
   }
   stream.flags(old_flags);
   stream.precision(old_precision);

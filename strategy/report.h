@@ -41,6 +41,7 @@ struct Report {
   std::uint32_t recomputed = 0;   ///< of those, not for the first time
   std::uint32_t merged = 0;       ///< nodes not run, since others make the same
   std::uint32_t folded = 0;       ///< nodes that became numbers, known before the run
+  std::uint32_t groups = 0;       ///< of operations that run as one
   double compute_overhead = 0;    ///< predicted extra work over one forward and one backward
   bool plan_reused = false;       ///< planned in an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
@@ -59,7 +60,8 @@ struct Report {
     std::string work;  ///< operation and bytes of all operands: what a `Profile` knows it by
     Event event;
     bool recomputed = false;
-    Cost cost = {};  ///< floating-point operations, and bytes read and written
+    Cost cost = {};            ///< floating-point operations, and bytes read and written
+    DType dtype = DType::f32;  ///< computed in, of floating ones
   };
   std::vector<Step> steps;
 
@@ -131,18 +133,23 @@ struct Report {
   /// In an order in which none waited for one behind it.
   std::vector<DeviceTask> device_tasks;
 
-  /// Time by operation, longest first.
+  /// Time by operation and type, longest first.
   struct OperationTime {
     std::string operation;
     std::uint32_t calls = 0;
     double seconds = 0;
     Cost cost = {};  ///< of all calls
-    /// Of what one thread of a machine does at its peak: of its flops, or of the bytes that memory
-    /// or the cache that holds a call's operands moves, whichever takes longer (Williams et al.,
-    /// 2009). More than 1 where threads share a call.
+    DType dtype = DType::f32;
+    /// Of what one thread of a machine does at its peak: of its products in this type, or of the
+    /// bytes that memory or the cache that holds a call's operands moves, whichever takes longer
+    /// (Williams et al., 2009). More than 1 where threads share a call.
     double of_peak(const Machine& machine) const;
   };
   std::vector<OperationTime> by_operation() const;
+  /// A table of all of them: time, calls, flops and bytes a second, and the share of what one
+  /// thread of `machine` does at its peak, of each and, last, of the run. Empty unless the run was
+  /// profiled. `measured_machine()` is the one at hand.
+  std::string by_operation(const Machine& machine) const;
 
   // These throw `ArgumentError` when the run was not profiled, the trace only where there are no
   // stages and devices either.

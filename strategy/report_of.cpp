@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/kernels/kernels.h"
+#include "checkpoint/node_seconds.h"
 #include "strategy/fusion/work.h"
 
 namespace palimpsest {
@@ -18,10 +19,11 @@ std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seco
 
 }  // namespace
 
-void append_step(Report& report, const Tape& tape, NodeId node) {
-  const Event event{.node = node, .end = nanoseconds(report.run_seconds)};
+void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live) {
+  const Event event{.node = node, .end = nanoseconds(report.run_seconds), .live = live};
   report.steps.push_back({std::string(tape.operation(node).name), name_of(tape, node),
-                          work_of(tape, node), event, false, cost_of(NodeView(tape, node))});
+                          work_of(tape, node), event, again, cost_of(NodeView(tape, node)),
+                          computed_in(NodeView(tape, node))});
   report.kernel_seconds += report.run_seconds;
 }
 
@@ -46,7 +48,8 @@ void append_steps(Report& report, const Tape& tape, const Executor& executor) {
     const NodeId node = lowered.node(event.node);
     report.steps.push_back({operation_of(tape, lowered, event.node), name_of(tape, node),
                             work_of(tape, lowered, event.node), event, seen[event.node],
-                            cost_of_unit(tape, lowered, event.node)});
+                            cost_of_unit(tape, lowered, event.node),
+                            computed_in(NodeView(tape, node))});
     report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
     seen[event.node] = true;
   }
@@ -74,6 +77,7 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.tape_metadata = tape.metadata_bytes();
   report.merged = executor.instructions().lowered().merged();
   report.folded = executor.instructions().lowered().folded();
+  report.groups = executor.instructions().lowered().groups();
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
   report.compute_overhead = plan.compute_overhead();
@@ -91,6 +95,7 @@ void add_counts(Report& sum, const Report& other) {
   sum.recomputed += other.recomputed;
   sum.merged += other.merged;
   sum.folded += other.folded;
+  sum.groups += other.groups;
   sum.kernel_seconds += other.kernel_seconds;
 }
 

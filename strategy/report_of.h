@@ -13,8 +13,9 @@ void add_counts(Report& sum, const Report& other);
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
                  bool profile);
 
-/// Appends the only step of a run, of a recorded node by itself.
-void append_step(Report& report, const Tape& tape, NodeId node);
+/// Appends the only step of a run, of a recorded node by itself: whether it was run before, and the
+/// bytes that were live.
+void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live);
 /// Appends a run that came behind what the report is of: counts, times and steps.
 void append_run(Report& report, const Report& run);
 /// Appends the steps of a run that was profiled, and adds the time they took.

@@ -72,6 +72,8 @@ class Lowered {
   std::uint32_t merged() const { return merged_; }
   /// Recorded nodes that are not run since they make a number.
   std::uint32_t folded() const { return static_cast<std::uint32_t>(literals_.size()); }
+  /// Units that are groups of nodes.
+  std::uint32_t groups() const { return static_cast<std::uint32_t>(programs_.size()); }
   /// True for a product that is added to what comes last among the inputs.
   bool accumulates(NodeId unit) const { return units_[unit].accumulates; }
   /// Work of a group, or of a node and what it carries out; none of a single node.

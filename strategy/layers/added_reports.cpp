@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "strategy/report_of.h"
+
 namespace palimpsest {
 
 void add_run(Report& sum, Report run, bool again) {
@@ -16,12 +18,8 @@ void add_run(Report& sum, Report run, bool again) {
                           &Report::cached_bytes, &Report::resident, &Report::tape_metadata}) {
     sum.*peak = std::max(sum.*peak, run.*peak);
   }
-  sum.allocations += run.allocations;
-  sum.cached += run.cached;
-  sum.computed += run.computed;
-  sum.recomputed += again ? run.computed : run.recomputed;
-  sum.merged += run.merged;
-  sum.folded += run.folded;
+  if (again) run.recomputed = run.computed;
+  add_counts(sum, run);
   sum.plan_improvements += run.plan_improvements;
   sum.planning_seconds += run.planning_seconds;
   const auto before = static_cast<std::int64_t>(sum.run_seconds * 1e9);
@@ -31,7 +29,6 @@ void add_run(Report& sum, Report run, bool again) {
     step.recomputed = step.recomputed || again;
   }
   sum.run_seconds += run.run_seconds;
-  sum.kernel_seconds += run.kernel_seconds;
   std::ranges::move(run.steps, std::back_inserter(sum.steps));
   std::ranges::move(run.loops, std::back_inserter(sum.loops));
 }

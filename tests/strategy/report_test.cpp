@@ -81,6 +81,44 @@ TEST_CASE("a report says what operations did, and what share of the machine that
   const Report::OperationTime by_bytes{"by bytes", 2, 0.5, {1e8, 2e7}};
   CHECK_THAT(by_bytes.of_peak(machine), WithinRel(0.4, 1e-12));
   CHECK(Report::OperationTime{}.of_peak(machine) == 0);
+  // Each type has a peak of its own.
+  Machine types = machine;
+  types.products.f64 = 2e8;
+  const Report::OperationTime in_f64{"by flops", 2, 0.5, {1e7, 1e6}, DType::f64};
+  CHECK_THAT(in_f64.of_peak(types), WithinRel(0.1, 1e-12));
+}
+
+TEST_CASE("a report's table of operations has the share of each type, and of all") {
+  Tape tape;
+  const Var a = tape.parameter(Tensor::ones({64, 64}));
+  const Var narrow = cast(a, DType::f64);
+  const Var y = sum(matmul(a, a)) + cast(sum(matmul(narrow, narrow)), DType::f32);
+  const Report report = evaluate({&y, 1}, {.profile = true});
+  const std::string table = report.by_operation(measured_machine());
+  CAPTURE(table);
+  CHECK_THAT(table, Contains(" %  matmul x 1\n") && Contains(" %  matmul f64 x 1\n") &&
+                        Contains("% of the peak of one thread\n"));
+  const auto rows = static_cast<std::size_t>(std::ranges::count(table, '\n'));
+  CHECK(rows == report.by_operation().size() + 1);
+  Report twice = report;
+  for (Report::Step& step : twice.steps) {
+    step.event = {.node = step.event.node, .start = 0, .end = 1'000};
+    step.cost = {.flops = 50, .bytes = 0};
+  }
+  CHECK_THAT(twice.by_operation(Machine{.flops_per_second = 1e9}),
+             Contains("all at 5.0 % of the peak"));
+  CHECK(evaluate({&y, 1}).by_operation(measured_machine()).empty());
+}
+
+TEST_CASE("a report says how many groups ran, and none without fusion") {
+  const auto groups = [](bool fuse) {
+    Tape tape;
+    const Var a = tape.parameter(Tensor::ones({64, 64}));
+    const Var y = sum(tanh(a * a)) + sum(exp(a + 1), {0, 1});
+    return evaluate({&y, 1}, {.threads = 1, .fuse = fuse}).groups;
+  };
+  CHECK(groups(true) > 0);
+  CHECK(groups(false) == 0);
 }
 
 TEST_CASE("the Chrome trace is JSON with an event a step") {

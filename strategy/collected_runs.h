@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "strategy/fusion/lowered.h"
+#include "strategy/report.h"
+
+namespace palimpsest {
+
+/// What an engine computed for a tape while it was being recorded, from one `begin` to the next
+/// `take`: counts, times and steps, and which nodes it was.
+class CollectedRuns {
+ public:
+  void begin();
+  /// Nothing is noted where it did not begin.
+  bool has_begun() const { return runs_.has_value(); }
+  /// What was collected, which ends it.
+  Report take() { return std::exchange(runs_, std::nullopt).value_or(Report{}); }
+
+  /// Adds a run.
+  void add(const Report& run);
+  /// Notes that a node of the tape is computed; returns whether it was before.
+  bool note(NodeId node);
+  /// Has the report of a run say what it computed again that runs before it computed. Nodes from
+  /// `backward_begins` on are taken off the tape again, and not noted.
+  void note_run(Report& report, const Tape& tape, const Lowered& lowered, const Plan& plan,
+                NodeId backward_begins);
+
+ private:
+  std::optional<Report> runs_;
+  std::vector<bool> computed_;  // nodes of the tape
+};
+
+}  // namespace palimpsest
