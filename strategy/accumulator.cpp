@@ -234,7 +234,7 @@ bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples
   return add_given(examples, Taking::copies);
 }
 
-bool GradientAccumulator::step(Gradients&& gradients, std::int64_t examples) {
+bool GradientAccumulator::step_taking(Gradients gradients, std::int64_t examples) {
   give(gradients, examples);
   {
     const Gradients dropped = std::move(gradients);

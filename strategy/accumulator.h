@@ -90,8 +90,10 @@ class GradientAccumulator {
   /// number of parameters or one whose name on the tape is not the registered one, `ShapeError` and
   /// `DTypeError` as `accumulate`, `TapeError` when the tape was cleared since.
   bool step(const Gradients& gradients, std::int64_t examples = 1);
-  /// Likewise, and begins the sums of an update in the memory of gradients that nobody else has.
-  bool step(Gradients&& gradients, std::int64_t examples = 1);
+  /// Likewise, and begins the sums of an update in the memory of gradients that nobody else has: no
+  /// copies, but that memory is held until the update is taken, where what made the gradients may
+  /// have kept it for its next run.
+  bool step_taking(Gradients gradients, std::int64_t examples = 1);
 
   // What follows takes the update, complete or not: normalises and clips its sums, after which only
   // `reset` begins another. Throws `ArgumentError` when nothing was accumulated or a micro-batch is

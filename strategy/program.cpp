@@ -3,6 +3,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "autodiff/gradient.h"
@@ -131,7 +132,7 @@ struct Runner::State {
     leaves[source] = std::move(buffer);
   }
 
-  Tensor value(const Var& output) const {
+  Tensor value(const Var& output) {
     if (!ran) throw ArgumentError("[program] nothing has been run; call run() first");
     const Instructions& instructions = executor.instructions();
     const auto results = instructions.results();
@@ -144,10 +145,12 @@ struct Runner::State {
           "recorded");
     }
     const Instructions::Place place = result->place;
-    const Buffer buffer = instructions.is_source(place)
-                              ? leaves[place - instructions.source_place(0)]
-                              : executor.storage(place);
-    return Tensor(buffer, output.shape(), output.dtype());
+    if (instructions.is_source(place)) {
+      return {leaves[place - instructions.source_place(0)], output.shape(), output.dtype()};
+    }
+    Buffer& buffer = given[place];
+    if (buffer == nullptr) buffer = executor.storage(place);
+    return {buffer, output.shape(), output.dtype()};
   }
 
   Program program;
@@ -155,6 +158,9 @@ struct Runner::State {
   Executor executor;
   tbb::task_arena threads;
   std::vector<Buffer> leaves;  // by source
+  /// What this run's results lie in: of all tensors of one place the same, so that who has one sees
+  /// that it is not his alone.
+  std::map<Instructions::Place, Buffer> given;
   std::uint32_t round = 0;
   bool ran = false;
   double run_seconds = 0;
@@ -197,6 +203,7 @@ void Runner::run() {
   std::optional<Stopwatch> running;
   if (state_->is_timed()) running.emplace();
   state_->ran = false;
+  state_->given.clear();
   state_->executor.forget();
   const Executor::Memory memory = state_->memory.get(state_->executor, program.options);
   const Executor::Settings settings{program.threads, program.options.anomaly,

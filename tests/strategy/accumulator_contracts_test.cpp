@@ -313,13 +313,13 @@ TEST_CASE("sums begin in the memory of gradients that nobody else has, with the 
     copies.step(copied);
     Gradients own = gradients_of(tape, x);
     if (x == 1) memory = own.entries()[0].gradient.raw();
-    takes.step(std::move(own));
+    takes.step_taking(std::move(own));
     Gradients held = gradients_of(tape, x);
     if (x == 1) {
       shared = held.entries()[0].gradient;
       unchanged = shared.clone();
     }
-    takes_shared.step(std::move(held));
+    takes_shared.step_taking(std::move(held));
   }
   CHECK(takes.gradient("parameter 0").raw() == memory);
   CHECK(same_bits(shared, unchanged));

@@ -238,6 +238,34 @@ TEST_CASE("a runner's gradients are accumulated, and one accumulator serves ever
   }
 }
 
+TEST_CASE("a runner's gradients of one place are added to each sum, and are the runner's") {
+  const auto program = Program::gradients([](Tape& tape) {
+    const Var b1 = tape.parameter(Tensor::full({5}, 0.3, DType::f64));
+    const Var b2 = tape.parameter(Tensor::full({5}, 0.4, DType::f64));
+    return sum(tanh(tape.parameter(Tensor::full({5}, 0.5, DType::f64))) * (b1 + b2));
+  });
+  Runner runner(program);
+  GradientAccumulator copies({.steps = 2});
+  GradientAccumulator takes({.steps = 2, .clip_norm = 0.1});
+  GradientAccumulator takes_whole({.steps = 2});
+  runner.run();
+  const Gradients held = runner.gradients();
+  const Tensor before = held.entries()[0].gradient.clone();
+  for (int part = 0; part < 2; ++part) {
+    runner.run();
+    copies.step(runner.gradients());
+    takes.step_taking(runner.gradients());
+    takes_whole.step_taking(runner.gradients());
+  }
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = "parameter " + std::to_string(i);
+    CHECK(same_bits(takes_whole.gradient(name), copies.gradient(name)));
+    CHECK(takes.gradient(name).at(0) < copies.gradient(name).at(0));
+  }
+  CHECK(same_bits(held.entries()[0].gradient, before));
+  CHECK(same_bits(runner.gradients().entries()[0].gradient, before));
+}
+
 /// Two registered parameters, one of them in 16 bits.
 GradientAccumulator two_parameters(AccumulatorOptions options) {
   GradientAccumulator accumulator(options);
