@@ -29,6 +29,8 @@ class EngineEvaluator : public Evaluator {
   /// What computes from here on. For an evaluator that nothing was recorded with.
   void set_engine(std::shared_ptr<Engine> engine) { engine_ = std::move(engine); }
   const RunOptions& options() const { return options_; }
+  /// For what is computed from here on. Not for an eager evaluator, which has kept to another one.
+  virtual void set_memory_budget(Bytes budget) { options_.memory_budget = budget; }
 
   const std::shared_ptr<Engine>& shared_engine() const { return engine_; }
 

@@ -56,17 +56,17 @@ struct Execution::State {
     const Bytes share = cut.options.memory_budget;
     const auto count = static_cast<std::size_t>(cut.replicas);
     const bool may_change = strategy.mode == ExecutionMode::lazy || has_devices();
-    if (replicas.size() == count && (share == share_before || may_change)) {
-      for (Replica& replica : replicas) {
-        replica.take_report();  // of a call that failed
-        replica.set_budget(share);
+    if (replicas.size() != count || (share != share_before && !may_change)) {
+      replicas.clear();
+      known_to_fit.reset();
+      for (int r = 0; r < cut.replicas; ++r) {
+        replicas.emplace_back(strategy, cut.options, cut.replicas, cut.sums);
       }
-      return;
     }
-    replicas.clear();
-    known_to_fit.reset();
-    for (int r = 0; r < cut.replicas; ++r) {
-      replicas.emplace_back(strategy, cut.options, cut.replicas, cut.sums);
+    for (Replica& replica : replicas) {
+      replica.take_report();  // of a call that failed
+      replica.set_budget(share);
+      replica.set_beside(cut.sums);
     }
   }
 
@@ -188,6 +188,9 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   GradientAccumulator accumulator(
       {.steps = state.cut.parts(),
        .normalization = is_mean ? GradientNormalization::weighted : GradientNormalization::sum});
+  // Memory of a replica that is still held counts when it runs its next micro-batch and, where it
+  // computes while it records, in the next step.
+  const bool may_take = micro_batches == 1 && state.strategy.mode == ExecutionMode::lazy;
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
   std::vector<std::int64_t> examples(of_parts.size(), 1);
   std::vector<Var> losses(of_parts.size());
@@ -223,14 +226,15 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     if (state.cut.parts() == 1) break;
     state.arena.execute([&] {
       for (std::size_t r = 0; r < of_parts.size(); ++r) {
-        // Memory of a replica that is still held counts when it runs its next micro-batch.
-        if (micro_batches == 1) {
-          accumulator.step(std::move(*of_parts[r]), examples[r]);
+        if (may_take) {
+          accumulator.step_taking(std::move(*of_parts[r]), examples[r]);
         } else {
           accumulator.step(*of_parts[r], examples[r]);
         }
       }
     });
+    // The sums have their memory now, which is not free any more.
+    for (Replica& replica : state.replicas) replica.set_beside(0);
   }
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])

@@ -42,6 +42,7 @@ Bytes bytes_of(const Tape& tape) {
 Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int count, Bytes beside,
                  std::shared_ptr<Engine> engine)
     : options_(std::move(options)),
+      count_(count),
       has_fraction_(strategy.checkpoint_fraction.has_value()),
       computes_while_recording_(strategy.mode != ExecutionMode::lazy) {
   if (strategy.parallelism == ParallelMode::model_parallel) {
@@ -49,7 +50,16 @@ Replica::Replica(const ExecutionStrategy& strategy, RunOptions options, int coun
   }
   evaluator_ =
       devices_ ? devices_->evaluator() : evaluator_for(strategy, options_, std::move(engine));
-  evaluator_->engine().set_free_memory([count, beside] {
+  set_beside(beside);
+}
+
+void Replica::set_budget(Bytes budget) {
+  options_.memory_budget = budget;
+  if (!computes_while_recording_) evaluator_->set_memory_budget(budget);
+}
+
+void Replica::set_beside(Bytes beside) {
+  evaluator_->engine().set_free_memory([count = count_, beside] {
     const Bytes free = free_memory();
     return free == unlimited ? free : std::max<Bytes>(0, free - beside) / count;
   });
@@ -63,7 +73,9 @@ Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count)
   tape->accompany(count);
   tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
   if (computes_while_recording_) {
-    evaluator_->engine().meter().reset_peaks();
+    const Meter& meter = evaluator_->engine().meter();
+    meter.reset_peaks();
+    held_ = meter.live();
     evaluator_->engine().collect();
   }
   return *tape;
@@ -175,7 +187,7 @@ void Replica::note(Report of_part) {
     const Meter& meter = evaluator_->engine().meter();
     for (Bytes* peak : {&of_part.measured_peak, &of_part.predicted_peak,
                         &of_part.measured_live_peak, &of_part.predicted_live_peak}) {
-      *peak = std::max(*peak, meter.peak());
+      *peak = std::max(*peak, meter.peak() - held_);
     }
   }
   Report sum = of_part.measured_peak >= report_.measured_peak ? of_part : report_;

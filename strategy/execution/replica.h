@@ -30,8 +30,11 @@ class Replica {
 
   /// Who is told of runs that make gradients, from here on.
   void set_watch(RunWatch* watch);
-  /// For what runs from here on, but for what is computed while it is recorded.
-  void set_budget(Bytes budget) { options_.memory_budget = budget; }
+  /// For what runs from here on. What an eager or hybrid mode computes while it records keeps to
+  /// the budget that the replica was made with.
+  void set_budget(Bytes budget);
+  /// Of the memory that is free, what something else is still to take.
+  void set_beside(Bytes beside);
   /// The gradients of a loss recorded there; nothing stays present.
   Gradients differentiate(const Var& loss);
   /// A value recorded there; nothing stays present.
@@ -62,6 +65,7 @@ class Replica {
   void note(Report of_part);
 
   RunOptions options_;
+  int count_;
   bool has_fraction_;
   bool computes_while_recording_;
   std::unique_ptr<ModelParallel> devices_;  // null without
@@ -69,6 +73,7 @@ class Replica {
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::unique_ptr<Tape> for_values_;
   Report report_;
+  Bytes held_ = 0;  // by users, of what earlier runs made
   /// The budget for a program of so many nodes and bytes, where a fraction of what keeping all
   /// takes was too little.
   struct Least {

@@ -58,6 +58,11 @@ std::vector<Var> PreciseEvaluator::computed_for(Tape& tape, std::span<const Var>
   return computed;
 }
 
+void PreciseEvaluator::set_memory_budget(Bytes budget) {
+  inner_->set_memory_budget(budget);
+  EngineEvaluator::set_memory_budget(budget);
+}
+
 void PreciseEvaluator::on_clear(Tape& tape) noexcept {
   const auto found = computed_.find(&tape);
   if (found == computed_.end()) return;

@@ -20,6 +20,7 @@ class PreciseEvaluator final : public EngineEvaluator {
   void on_clear(Tape& tape) noexcept override;
   std::vector<Var> computed_for(Tape& tape, std::span<const Var> values) override;
   std::string precision() const override { return precision_.summary(); }
+  void set_memory_budget(Bytes budget) override;
 
  private:
   /// What is computed for one tape.

@@ -171,8 +171,8 @@ void check_model(const SmallModel& model, double fraction, Choose choose) {
 
 TEST_CASE("matrix: no combination that is valid is left out") {
   // Of 3 modes and 5 ways to gradients: eager refuses the three that plan, hybrid refuses full.
-  // Pipelines and devices are lazy, in one way of handling memory.
-  CHECK(strategies_in({}, 0.4).size() == std::size_t{(5 + 2 + 4) * 4 * 3 + 5 + 5});
+  // Neither keeps results. Pipelines and devices are lazy, in one way of handling memory.
+  CHECK(strategies_in({}, 0.4).size() == std::size_t{5 * 4 * 3 + (2 + 4) * 3 * 3 + 5 + 5});
 }
 
 TEST_CASE_METHOD(TwoThreads, "matrix: every combination on a perceptron") {
@@ -183,6 +183,43 @@ TEST_CASE_METHOD(TwoThreads, "matrix: every pair of choices on a transformer") {
 }
 TEST_CASE_METHOD(TwoThreads, "matrix: every pair of choices on steps of heat") {
   check_model(heat(), 0.8, pairs_of);
+}
+
+TEST_CASE_METHOD(TwoThreads, "matrix: values without gradients, with and without fusion") {
+  const SmallModel model = perceptron();
+  const ModelFunction outputs = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    return matmul(tanh(matmul(batch[0], p[0]) + p[1]), p[2]);
+  };
+  const auto value = [&](const ExecutionStrategy& strategy) {
+    Execution execution(strategy);
+    execution.value(outputs, model.parameters, model.batch);
+    const Tensor found = execution.value(outputs, model.parameters, model.batch);
+    CHECK(execution.report().measured_peak <= execution.report().predicted_peak);
+    CHECK(execution.report().predicted_peak <= strategy.memory_budget);
+    return found;
+  };
+  for (const auto& [precision, tolerance] : precisions) {
+    ExecutionStrategy values{.precision = precision, .gradient = GradientMode::none};
+    const Tensor whole = value(values);
+    values.parallelism = ParallelMode::data_parallel;
+    values.workers = 2;
+    const Tensor halves = value(values);
+    CHECK(difference({0, {halves}, {}}, {0, {whole}, {}}) <= tolerance);
+    for (ExecutionStrategy strategy : strategies_in(precision, 0.4)) {
+      if (strategy.gradient != GradientMode::automatic) continue;
+      strategy.gradient = GradientMode::none;
+      const bool in_parts = strategy.parallelism == ParallelMode::data_parallel ||
+                            strategy.parallelism == ParallelMode::pipeline;
+      for (const bool fusion : {true, false}) {
+        for (const Bytes budget : {unlimited, 32_KiB}) {
+          strategy.fusion = fusion;
+          strategy.memory_budget = budget;
+          CAPTURE(strategy.summary());
+          CHECK(same_bits(value(strategy), in_parts ? halves : whole));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
