@@ -1,7 +1,7 @@
 // Strategies: what their choices take of memory and time on one model, replicas of a program and
-// stages of a pipeline against threads within it, layers of which some are kept, micro-batches, and
-// what is estimated of steps. Compared times were taken in turns; figures are
-// medians over the rounds.
+// stages of a pipeline against threads within it, layers of which some are kept, micro-batches,
+// results that are kept, what is estimated of steps and what is recommended. Compared times were
+// taken in turns; figures are medians over the rounds.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -48,18 +48,33 @@ std::vector<Row> rows() {
   list.push_back({"pooled", {.memory = MemoryHandling::pooled}});
   list.push_back({"standard", {.memory = MemoryHandling::standard}});
   list.push_back({"hybrid", {.mode = ExecutionMode::hybrid}});
-  list.push_back({"mixed", {.precision = Precision{}, .gradient = GradientMode::full}});
+  list.push_back({"hybrid-100-nodes", {.mode = ExecutionMode::hybrid, .stage = {.nodes = 100}}});
   list.push_back({"eager", {.mode = ExecutionMode::eager}});
+  for (const auto& [name, precision] :
+       {std::pair("full", Precision{PrecisionKind::full}),
+        {"half", Precision{PrecisionKind::half}},
+        {"mixed", Precision{}},
+        {"mixed-f16", Precision{PrecisionKind::mixed, DType::f16}}}) {
+    list.push_back({name, {.precision = precision, .gradient = GradientMode::full}});
+  }
+  list.push_back({"interval", {.gradient = GradientMode::checkpointed, .checkpoint_interval = 20}});
+  list.push_back(
+      {"planner", {.gradient = GradientMode::checkpointed, .checkpoint_planner = "square_root"}});
+  list.push_back({"one-thread", {.parallelism = ParallelMode::none}});
+  list.push_back({"no-fusion", {.fusion = false}});
+  list.push_back({"profiled", {.profiling = true}});
+  list.push_back({"anomaly", {.anomaly = true}});
   return list;
 }
 
-/// Times of the kernels of steps on one thread, in single and in mixed precision.
-Rates profiled(const ModelFunction& model) {
+/// Times of the kernels of steps on one thread, each by itself and in groups.
+Rates profiled(const ModelFunction& model, const std::optional<Precision>& precision) {
   std::vector<Report> reports;
-  for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{})}) {
+  for (const bool fusion : {true, false}) {
     Execution execution({.precision = precision,
                          .gradient = GradientMode::full,
                          .parallelism = ParallelMode::none,
+                         .fusion = fusion,
                          .profiling = true});
     for (int i = 0; i < 4; ++i) reports.push_back(step(execution, model));
   }
@@ -86,7 +101,7 @@ void on_transformer(State& state, const Row& row) {
   state.counters["within"] = of_other.measured_peak <= of_other.predicted_peak;
   const Estimate estimated = estimate(
       row.strategy, {.model = model, .training = row.strategy.gradient != GradientMode::none},
-      profiled(model));
+      profiled(model, row.strategy.precision));
   state.counters["estimated_peak"] =
       static_cast<double>(estimated.peak) / static_cast<double>(of_other.predicted_peak);
   state.counters["estimated_time"] = estimated.seconds / turns.seconds("other");
@@ -195,6 +210,8 @@ void claim(const Results& results, Claims& claims) {
                  "of the time of automatic parallelism");
   claim_layers(results, claims);
   claim_accumulation(results, claims);
+  claim_cached(results, claims);
+  claim_choice(results, claims);
   claim_devices(results, claims);
   claim_rates(results, claims);
 }
@@ -221,6 +238,8 @@ int main(int argc, char** argv) {
   add("pipeline/small", [](State& state) { pipeline(state, 64, 512); });
   register_layers();
   register_accumulation();
+  register_cached();
+  register_choice();
   register_devices();
   register_rates();
   return run_suite(argc, argv, claim);

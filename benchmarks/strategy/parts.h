@@ -14,6 +14,15 @@ void claim_layers(const Results& results, Claims& claims);
 void register_accumulation();
 void claim_accumulation(const Results& results, Claims& claims);
 
+/// Results kept from step to step, against computing them again.
+void register_cached();
+void claim_cached(const Results& results, Claims& claims);
+
+/// Ways of running a batch in parts against what is estimated of them, and what is recommended
+/// against all that is considered.
+void register_choice();
+void claim_choice(const Results& results, Claims& claims);
+
 /// Branches of a model on devices of their own, against threads within operations.
 void register_devices();
 void claim_devices(const Results& results, Claims& claims);
