@@ -93,8 +93,10 @@ void RankLink::broadcast(std::span<std::byte> bytes, int from) {
 }
 
 std::string_view RankLink::broadcast_text(std::string_view text, int from) {
-  if (rank_ == from) text_[text.copy(text_.data(), text_.size() - 1)] = '\0';
-  broadcast(std::as_writable_bytes(std::span(text_)), from);
+  std::size_t size = rank_ == from ? text.copy(text_.data(), text_.size() - 1) : 0;
+  broadcast(std::as_writable_bytes(std::span(&size, 1)), from);
+  broadcast(std::as_writable_bytes(std::span(text_.data(), size)), from);
+  text_[size] = '\0';
   return text_.data();
 }
 

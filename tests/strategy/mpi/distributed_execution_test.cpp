@@ -74,6 +74,7 @@ TEST_CASE("no mode, memory, budget or number of threads changes a bit") {
        {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
     for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,
                                         MemoryHandling::standard, MemoryHandling::cached}) {
+      if (memory == MemoryHandling::cached && mode != ExecutionMode::lazy) continue;
       for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {
         ExecutionStrategy strategy{.mode = mode, .memory = memory, .parallelism = parallelism};
         if (mode == ExecutionMode::hybrid) strategy.stage = {.nodes = 3};

@@ -169,6 +169,46 @@ TEST_CASE("what a pipeline over ranks cannot do is refused") {
                         });
 }
 
+TEST_CASE("parameters of a pipeline over ranks that drift apart are named") {
+  if (world().size() == 1) return;
+  Model model(DType::f32, 12, 8);
+  DistributedExecution execution(world(), pipeline_of(4), {.verify_every = 2});
+  const auto step = [&] { execution.gradients(model.loss(), model.parameters, model.batch); };
+  const int rank = world().size() - 1;
+  step();
+  if (world().rank() == rank) model.parameters[4].data<float>()[17] += 1e-6F;
+  step();
+  const Failure failure = failure_of(step);
+  CHECK(failure.rank == rank);
+  CHECK_THAT(failure.of_other,
+             Contains("rank " + std::to_string(rank) + " has parameter 4: f32 (12, 12)"));
+  execution.broadcast(model.parameters);
+  step();
+  step();
+  execution.verify(model.parameters);
+}
+
+TEST_CASE("a stage that fails leaves the random numbers as those of one process") {
+  Case dropping{"dropping", Model(DType::f32, 12, 8)};
+  dropping.model.dropped = 0.3;
+  dropping.loss = dropping.model.loss();
+  const auto gradients = [&](auto& execution, const ModelFunction& loss) {
+    return Found(execution.gradients(loss, dropping.model.parameters, dropping.model.batch));
+  };
+  ExecutionStrategy alone_strategy = pipeline_of(4);
+  alone_strategy.stages = world().size();
+  Execution alone(alone_strategy);
+  DistributedExecution execution(world(), pipeline_of(4));
+  for (int step = 0; step < 3; ++step) {
+    const ModelFunction fails = [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+      if (world().rank() == world().size() - 1) throw FileError("cannot read");
+      return dropping.model.record(p, b);
+    };
+    failure_of([&] { gradients(execution, fails); });
+    CHECK(same(gradients(execution, dropping.loss), gradients(alone, dropping.loss)));
+  }
+}
+
 TEST_CASE("gradients of a pipeline over ranks that somebody holds stay as they are") {
   Subject subject;
   const Gradients first = subject.execution.gradients(
