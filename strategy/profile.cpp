@@ -2,21 +2,25 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 namespace palimpsest {
 
 Profile::Profile(std::span<const Report> reports) {
+  std::map<std::string, std::vector<double>> times;
   for (const Report& report : reports) {
     if (report.steps.empty() && report.computed > 0) {
       throw ArgumentError(
           "[profile] a run was not profiled; run it with .profile = true in its options");
     }
     for (const Report::Step& step : report.steps) {
-      const double seconds = static_cast<double>(step.event.end - step.event.start) * 1e-9;
-      const auto [entry, is_new] = seconds_.emplace(step.work, seconds);
-      // What else the machine did only ever added to them.
-      if (!is_new) entry->second = std::min(entry->second, seconds);
+      times[step.work].push_back(static_cast<double>(step.event.end - step.event.start) * 1e-9);
     }
+  }
+  for (auto& [work, all] : times) {
+    const auto median = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+    std::ranges::nth_element(all, median);
+    seconds_.emplace(work, *median);
   }
   for (const auto& [work, seconds] : seconds_) {
     const std::uint64_t words[] = {std::hash<std::string>()(work),

@@ -19,7 +19,8 @@ class Profile {
   explicit Profile(std::span<const Report> reports);
   explicit Profile(const Report& report) : Profile({&report, 1}) {}
 
-  /// The least that such work (see `Report::Step::work`) took; nothing where there was none.
+  /// The median of what such work (see `Report::Step::work`) took, of two the least; nothing where
+  /// there was none. What else the machine did, and first touches of memory, are in few of them.
   std::optional<double> seconds(const std::string& work) const;
   /// Equal for equal profiles.
   std::uint64_t hash() const { return hash_; }

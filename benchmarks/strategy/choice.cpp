@@ -143,7 +143,8 @@ void claim_choice(const Results& results, Claims& claims) {
   for (const auto& [name, memory] : memories) {
     claims.at_least(name + ": all that was considered keeps to it", 1,
                     results.counter(name, "within"), "");
-    claims.at_most(name + ": a step", 1.15, results.counter(name, "of_fastest"),
+    // Estimates are off by up to a quarter.
+    claims.at_most(name + ": a step", 1.25, results.counter(name, "of_fastest"),
                    "of the time of the fastest that was considered");
   }
 }
