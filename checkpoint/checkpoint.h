@@ -16,6 +16,8 @@ struct CheckpointOptions {
   /// Of its floating inputs, but for leaves, which are there anyway, and values used without being
   /// given. Other than exact, the outputs stay exact, and gradients are those of `f` at inputs each
   /// of which has lost the digits that `Codec` says; numbers beyond the end of f16 become infinite.
+  /// The narrow copies are made when `f` runs, and serve gradients that are planned: an eager tape
+  /// holds them beside what it keeps anyway, and values alone have no use for them.
   Codec codec = Codec::exact;
 };
 

@@ -13,7 +13,11 @@ void CollectedRuns::add(const Report& run) {
   if (runs_) append_run(*runs_, run);
 }
 
-bool CollectedRuns::note(NodeId node) {
+bool CollectedRuns::note(const Tape& tape, NodeId node) {
+  return !tape.is_temporary() && mark(node);
+}
+
+bool CollectedRuns::mark(NodeId node) {
   if (computed_.size() <= node) computed_.resize(node + 1);
   const bool before = computed_[node];
   computed_[node] = true;
@@ -23,6 +27,8 @@ bool CollectedRuns::note(NodeId node) {
 void CollectedRuns::note_run(Report& report, const Tape& tape, const Lowered& lowered,
                              const Plan& plan, NodeId backward_begins) {
   if (!runs_) return;
+  const bool has_backward = backward_begins < tape.node_count();
+  if (tape.is_temporary() && !has_backward) return;
   std::vector<bool> seen(lowered.graph().node_count());
   std::vector<bool> again(seen.size());
   for (const Step& step : plan.schedule.steps) {
@@ -30,7 +36,7 @@ void CollectedRuns::note_run(Report& report, const Tape& tape, const Lowered& lo
     seen[step.id] = true;
     const NodeId node = lowered.node(step.id);
     if (node >= backward_begins || tape.operation(node).view) continue;
-    again[step.id] = note(node);
+    again[step.id] = mark(node);
     if (again[step.id]) ++report.recomputed;
   }
   for (Report::Step& step : report.steps) {

@@ -21,14 +21,17 @@ class CollectedRuns {
 
   /// Adds a run.
   void add(const Report& run);
-  /// Notes that a node of the tape is computed; returns whether it was before.
-  bool note(NodeId node);
-  /// Has the report of a run say what it computed again that runs before it computed. Nodes from
-  /// `backward_begins` on are taken off the tape again, and not noted.
+  /// Notes that a node of the tape is computed; returns whether it was before. Not of a function
+  /// that is traced, whose nodes are taken off the tape again.
+  bool note(const Tape& tape, NodeId node);
+  /// Has the report of a run say what it computed again that runs before it computed; of nodes from
+  /// `backward_begins` on, which are taken off the tape again, nothing.
   void note_run(Report& report, const Tape& tape, const Lowered& lowered, const Plan& plan,
                 NodeId backward_begins);
 
  private:
+  bool mark(NodeId node);
+
   std::optional<Report> runs_;
   std::vector<bool> computed_;  // nodes of the tape
 };

@@ -472,7 +472,7 @@ void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   state_->thread_arena(threads).execute(
       [&] { execute_on_tape(tape, node, allocate, options.anomaly); });
   if (!state_->collected.has_begun() || tape.operation(node).view) return;
-  const bool again = state_->collected.note(node);
+  const bool again = state_->collected.note(tape, node);
   run.computed = 1;
   run.recomputed = again ? 1 : 0;
   if (options.profile) {

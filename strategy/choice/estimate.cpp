@@ -128,7 +128,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
     made = estimate_part(strategy, cut, 0, workload, rates);
     if (smaller > 0) small = estimate_part(strategy, cut, cut.parts() - 1, workload, rates);
   } catch (const BudgetError& error) {
-    if (cut.parts() == 1 || strategy.memory_budget == unlimited) throw;
+    const bool has_share_alone = cut.parts() == 1 && cut.sums == 0;
+    if (has_share_alone || strategy.memory_budget == unlimited) throw;
     throw refusal_of_all(cut, strategy.memory_budget, error);
   }
   for (Bytes Estimate::* const peak : {&Estimate::peak, &Estimate::keep_all_peak}) {

@@ -112,6 +112,7 @@ class DeviceRunner::Run {
       report.measured_peak += taken;
       device.measured_peak = device.predicted_peak - plan_.blocks[d] + taken;
       report.computed += devices_[d].computed;
+      report.groups += devices_[d].groups;
       report.kernel_seconds += devices_[d].profiled.kernel_seconds;
       std::ranges::move(devices_[d].profiled.steps, std::back_inserter(report.steps));
     }
@@ -124,6 +125,7 @@ class DeviceRunner::Run {
   struct Measured {
     std::atomic<Bytes> end = 0;  // of what lay highest
     std::uint32_t computed = 0;
+    std::uint32_t groups = 0;
     Report profiled;
   };
 
@@ -181,6 +183,7 @@ class DeviceRunner::Run {
     const Executor& executor = runner.executor();
     if (executor.peak() > 0) raise_to(measured.end, placed.workspace.begin + executor.peak());
     measured.computed += placed.program->computed();
+    measured.groups += executor.instructions().lowered().groups();
     if (executor.events().empty()) return;
     const std::size_t first = measured.profiled.steps.size();
     append_steps(measured.profiled, *placed.piece.tape, executor);

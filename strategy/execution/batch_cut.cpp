@@ -29,8 +29,8 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
     cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
   }
   const bool leaves_room = wanted == Wanted::gradients || strategy.mode != ExecutionMode::lazy;
-  if (cut.replicas * strategy.accumulation > 1 && leaves_room &&
-      strategy.gradient != GradientMode::none) {
+  const int most_parts = cut.replicas * std::max(micro_batches, strategy.accumulation);
+  if (most_parts > 1 && leaves_room && strategy.gradient != GradientMode::none) {
     cut.sums = sum_bytes(parameters);
   }
   if (strategy.memory_budget != unlimited) {

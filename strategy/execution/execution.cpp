@@ -45,6 +45,11 @@ struct Execution::State {
     });
   }
 
+  /// Whether one replica has the whole budget.
+  bool has_share_alone() const {
+    return strategy.memory_budget == unlimited || (cut.parts() == 1 && cut.sums == 0);
+  }
+
   /// Devices share the strategy's budget out themselves, sums of gradients too.
   bool has_devices() const { return strategy.parallelism == ParallelMode::model_parallel; }
 
@@ -99,7 +104,7 @@ struct Execution::State {
       try {
         std::rethrow_exception(error);
       } catch (const BudgetError& refused) {
-        if (cut.parts() == 1 || strategy.memory_budget == unlimited || has_devices()) throw;
+        if (has_share_alone() || has_devices()) throw;
         if (worst && refused.smallest_feasible() < worst->smallest_feasible()) continue;
         worst = refused;
       }

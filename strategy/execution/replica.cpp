@@ -68,7 +68,10 @@ void Replica::set_beside(Bytes beside) {
 void Replica::set_watch(RunWatch* watch) { evaluator_->engine().set_watch(watch); }
 
 Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
+  // What a call that failed left behind takes memory.
+  if (unfinished_ != nullptr) unfinished_->clear();
   if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
+  unfinished_ = tape.get();
   tape->clear();
   tape->accompany(count);
   tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
@@ -176,6 +179,7 @@ RunOptions Replica::options_for_values() const {
 }
 
 void Replica::note(Report of_part) {
+  unfinished_ = nullptr;
   if (computes_while_recording_) {
     Report run = evaluator_->engine().take_collected();
     add_counts(of_part, run);

@@ -72,6 +72,7 @@ class Replica {
   std::shared_ptr<EngineEvaluator> evaluator_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::unique_ptr<Tape> for_values_;
+  Tape* unfinished_ = nullptr;  // what is recorded there was not computed to its end
   Report report_;
   Bytes held_ = 0;  // by users, of what earlier runs made
   /// The budget for a program of so many nodes and bytes, where a fraction of what keeping all

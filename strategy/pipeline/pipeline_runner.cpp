@@ -101,6 +101,7 @@ class PipelineRunner::Run {
       report.measured_live_peak += stages_[s].live_peak;
       report.predicted_live_peak += beside + stages_[s].predicted_live_peak;
       report.computed += stages_[s].computed;
+      report.groups += stages_[s].groups;
       report.kernel_seconds += stages_[s].profiled.kernel_seconds;
       std::ranges::move(stages_[s].profiled.steps, std::back_inserter(report.steps));
     }
@@ -119,6 +120,7 @@ class PipelineRunner::Run {
     Bytes live_peak = 0;
     Bytes predicted_live_peak = 0;
     std::uint32_t computed = 0;
+    std::uint32_t groups = 0;
     Report profiled;
   };
 
@@ -162,6 +164,7 @@ class PipelineRunner::Run {
     measured.predicted_live_peak =
         std::max(measured.predicted_live_peak, placed.program->live_peak());
     measured.computed += placed.program->computed();
+    measured.groups += executor.instructions().lowered().groups();
     if (executor.events().empty()) return;
     const std::size_t first = measured.profiled.steps.size();
     append_steps(measured.profiled, *placed.piece.tape, executor);
