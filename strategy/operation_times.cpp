@@ -1,6 +1,7 @@
 #include "strategy/operation_times.h"
 
 #include <algorithm>
+#include <functional>
 #include <iomanip>
 #include <map>
 #include <sstream>
