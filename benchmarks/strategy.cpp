@@ -1,13 +1,14 @@
 // Strategies: what their choices take of memory and time on one model, replicas of a program and
-// stages of a pipeline against threads within it, layers of which some are kept, micro-batches,
-// results that are kept, what is estimated of steps and what is recommended. Compared times were
-// taken in turns; figures are medians over the rounds.
+// stages of a pipeline against threads within it, both in processes of their own, layers of which
+// some are kept, micro-batches, results that are kept, what is estimated of steps and what is
+// recommended. Compared times were taken in turns; figures are medians over the rounds.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
 
 #include "benchmarks/claims.h"
 #include "benchmarks/models.h"
+#include "benchmarks/strategy/dense.h"
 #include "benchmarks/strategy/parts.h"
 #include "benchmarks/turns.h"
 
@@ -19,17 +20,17 @@ namespace {
 using benchmark::State;
 
 /// A model that records its own parameters and batch, for a strategy that cuts nothing.
-ModelFunction whole(const Model& model) {
-  return [model](Tape& tape, std::span<const Var>, std::span<const Var>) {
+Workload whole(const Model& model) {
+  return {.model = [model](Tape& tape, std::span<const Var>, std::span<const Var>) {
     return model.record_loss(tape);
-  };
+  }};
 }
 
-Report step(Execution& execution, const ModelFunction& model) {
+Report step(Execution& execution, const Workload& workload) {
   if (execution.strategy().gradient != GradientMode::none) {
-    return execution.gradients(model, {}, {}).report();
+    return execution.gradients(workload.model, workload.parameters, workload.batch).report();
   }
-  execution.value(model, {}, {});
+  execution.value(workload.model, workload.parameters, workload.batch);
   return execution.report();
 }
 
@@ -68,7 +69,7 @@ std::vector<Row> rows() {
 }
 
 /// Times of the kernels of steps on one thread, each by itself and in groups.
-Rates profiled(const ModelFunction& model, const std::optional<Precision>& precision) {
+Rates profiled(const Workload& workload, const std::optional<Precision>& precision) {
   std::vector<Report> reports;
   for (const bool fusion : {true, false}) {
     Execution execution({.precision = precision,
@@ -76,20 +77,21 @@ Rates profiled(const ModelFunction& model, const std::optional<Precision>& preci
                          .parallelism = ParallelMode::none,
                          .fusion = fusion,
                          .profiling = true});
-    for (int i = 0; i < 4; ++i) reports.push_back(step(execution, model));
+    for (int i = 0; i < 4; ++i) reports.push_back(step(execution, workload));
   }
   return {.costs = std::make_shared<const Profile>(reports)};
 }
 
 void on_transformer(State& state, const Row& row) {
-  const ModelFunction model = whole(transformer());
+  Workload workload = whole(transformer());
+  workload.training = row.strategy.gradient != GradientMode::none;
   Execution usual(strategy_named("training"));
   Execution other(row.strategy);
   Report of_usual;
   Report of_other;
   Turns turns;
-  turns.add_once("training", [&] { of_usual = step(usual, model); });
-  turns.add_once("other", [&] { of_other = step(other, model); });
+  turns.add_once("training", [&] { of_usual = step(usual, workload); });
+  turns.add_once("other", [&] { of_other = step(other, workload); });
   for (auto _ : state) {
     turns.take(4);
     state.SetIterationTime(turns.seconds("other"));
@@ -99,33 +101,22 @@ void on_transformer(State& state, const Row& row) {
   state.counters["of_training_peak"] = peak / static_cast<double>(of_usual.measured_peak);
   state.counters["peak_bytes"] = peak;
   state.counters["within"] = of_other.measured_peak <= of_other.predicted_peak;
-  const Estimate estimated = estimate(
-      row.strategy, {.model = model, .training = row.strategy.gradient != GradientMode::none},
-      profiled(model, row.strategy.precision));
+  const Estimate estimated =
+      estimate(row.strategy, workload, profiled(workload, row.strategy.precision));
   state.counters["estimated_peak"] =
       static_cast<double>(estimated.peak) / static_cast<double>(of_other.predicted_peak);
   state.counters["estimated_time"] = estimated.seconds / turns.seconds("other");
   state.counters["allocations"] = static_cast<double>(of_other.allocations);
 }
 
-/// Layers of equal width on a batch, for two threads.
+/// Two replicas of a model, against two threads within its operations.
 void replicas(State& state, std::int64_t width, std::int64_t examples) {
-  std::vector<Tensor> layers;
-  for (std::uint64_t k = 0; k < 6; ++k) {
-    const double deviation = 1 / std::sqrt(static_cast<double>(width));
-    layers.push_back(Tensor::normal({width, width}, k, 0, deviation));
-  }
-  const std::vector<Tensor> batch{Tensor::uniform({examples, width}, 10, -1, 1)};
-  const ModelFunction model = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
-    Var y = b[0];
-    for (const Var& layer : p) y = tanh(matmul(y, layer));
-    return mean(y * y);
-  };
+  const Workload layers = dense(6, width, examples, [](const Var& x) { return tanh(x); });
   Execution automatic({.threads = 2});
   Execution shards({.parallelism = ParallelMode::data_parallel, .workers = 2, .threads = 2});
   Turns turns;
-  turns.add_once("automatic", [&] { automatic.gradients(model, layers, batch); });
-  turns.add_once("shards", [&] { shards.gradients(model, layers, batch); });
+  turns.add_once("automatic", [&] { step(automatic, layers); });
+  turns.add_once("shards", [&] { step(shards, layers); });
   for (auto _ : state) {
     turns.take(4);
     state.SetIterationTime(turns.seconds("shards"));
@@ -136,26 +127,15 @@ void replicas(State& state, std::int64_t width, std::int64_t examples) {
 /// Layers with much between them, in two stages on two threads, against the same micro-batches one
 /// after the other.
 void pipeline(State& state, std::int64_t width, std::int64_t examples) {
-  std::vector<Tensor> layers;
-  for (std::uint64_t k = 0; k < 8; ++k) {
-    const double deviation = 1 / std::sqrt(static_cast<double>(width));
-    layers.push_back(Tensor::normal({width, width}, k, 0, deviation));
-  }
-  const std::vector<Tensor> batch{Tensor::uniform({examples, width}, 10, -1, 1)};
-  const ModelFunction model = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
-    Var y = b[0];
-    for (const Var& layer : p) y = gelu(matmul(y, layer));
-    return mean(y * y);
-  };
+  const Workload layers = dense(8, width, examples, [](const Var& x) { return gelu(x); });
   Execution automatic({.accumulation = 8, .threads = 2});
   Execution stages(
       {.accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 2, .threads = 2});
   Report of_automatic;
   Report of_stages;
   Turns turns;
-  turns.add_once("automatic",
-                 [&] { of_automatic = automatic.gradients(model, layers, batch).report(); });
-  turns.add_once("stages", [&] { of_stages = stages.gradients(model, layers, batch).report(); });
+  turns.add_once("automatic", [&] { of_automatic = step(automatic, layers); });
+  turns.add_once("stages", [&] { of_stages = step(stages, layers); });
   for (auto _ : state) {
     turns.take(4);
     state.SetIterationTime(turns.seconds("stages"));
@@ -219,6 +199,7 @@ void claim(const Results& results, Claims& claims) {
   claim_cached(results, claims);
   claim_choice(results, claims);
   claim_devices(results, claims);
+  claim_ranks(results, claims);
   claim_rates(results, claims);
 }
 
@@ -247,6 +228,7 @@ int main(int argc, char** argv) {
   register_cached();
   register_choice();
   register_devices();
+  register_ranks();
   register_rates();
   return run_suite(argc, argv, claim);
 }

@@ -27,6 +27,10 @@ void claim_choice(const Results& results, Claims& claims);
 void register_devices();
 void claim_devices(const Results& results, Claims& claims);
 
+/// Shards and stages in processes of their own, where there is MPI, against those in one process.
+void register_ranks();
+void claim_ranks(const Results& results, Claims& claims);
+
 /// Steps against what the rates of the machine say of them, without a profile.
 void register_rates();
 void claim_rates(const Results& results, Claims& claims);

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "palimpsest.h"
+
+namespace palimpsest::benchmarks {
+
+/// A batch of `examples` through layers of equal width, each with `activation` after it; the mean
+/// of the squares of what comes out.
+Workload dense(std::size_t layers, std::int64_t width, std::int64_t examples,
+               const std::function<Var(const Var&)>& activation);
+
+}  // namespace palimpsest::benchmarks

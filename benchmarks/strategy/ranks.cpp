@@ -1,0 +1,112 @@
+#include <benchmark/benchmark.h>
+
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "benchmarks/peers/process.h"
+#include "benchmarks/strategy/dense.h"
+#include "benchmarks/strategy/parts.h"
+#include "benchmarks/turns.h"
+
+namespace palimpsest::benchmarks {
+
+#ifndef PALIMPSEST_RANK_STEPS
+
+void register_ranks() {}
+void claim_ranks(const Results&, Claims&) {}
+
+#else
+
+namespace {
+
+using benchmark::State;
+
+struct Row {
+  const char* name;
+  const char* kind;  ///< as `rank_steps` calls it
+  std::int64_t width;
+  std::int64_t examples;
+  double most_peak;  ///< of the fuller process, of that of one process
+  double most_time;  ///< of that of one process
+};
+// On large layers gradients, of which each process has all, are much of the peak.
+constexpr Row rows[] = {{"ranks/shards-large", "shards", 1024, 512, 0.85, 1.4},
+                        {"ranks/shards-small", "shards", 64, 512, 0.65, 1.1},
+                        {"ranks/stages-large", "stages", 512, 1024, 0.75, 1.2},
+                        {"ranks/stages-small", "stages", 64, 512, 0.75, 1}};
+
+struct Steps {
+  double seconds = 0;
+  double fullest = 0;
+  double within = 0;
+};
+
+/// Of two processes, which are started for these steps.
+Steps on_ranks(const Row& row, std::int64_t times) {
+  // As root, on fewer cores than there are processes, without a network.
+  Process process({"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n",
+                   "2", PALIMPSEST_RANK_STEPS, row.kind, std::to_string(row.width),
+                   std::to_string(row.examples), std::to_string(times)},
+                  {{"OMPI_MCA_btl", "^tcp"}, {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}});
+  Steps steps;
+  std::istringstream(process.read_line()) >> steps.seconds >> steps.fullest >> steps.within;
+  return steps;
+}
+
+/// Two processes, with a core each, against one on two threads that cuts the batch alike.
+void against_one(State& state, const Row& row) {
+  const Workload layers = dense(8, row.width, row.examples, [](const Var& x) { return gelu(x); });
+  ExecutionStrategy strategy{.parallelism = ParallelMode::data_parallel, .workers = 2};
+  if (row.kind == std::string_view("stages")) {
+    strategy = {.accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 2};
+  }
+  strategy.threads = 2;
+  Execution one(strategy);
+  Report of_one;
+  Steps of_ranks;
+  Turns turns;
+  turns.add_once("one", [&] {
+    of_one = one.gradients(layers.model, layers.parameters, layers.batch).report();
+  });
+  turns.add("ranks", [&](std::int64_t times) {
+    of_ranks = on_ranks(row, times);
+    return of_ranks.seconds;
+  });
+  for (auto _ : state) {
+    turns.take(4);
+    state.SetIterationTime(turns.seconds("ranks"));
+  }
+  state.counters["of_one_process"] = turns.ratio("ranks", "one");
+  state.counters["of_one_process_peak"] =
+      of_ranks.fullest / static_cast<double>(of_one.measured_peak);
+  state.counters["peak_bytes"] = of_ranks.fullest;
+  state.counters["within"] = of_ranks.within;
+}
+
+}  // namespace
+
+void register_ranks() {
+  for (const Row& row : rows) {
+    benchmark::RegisterBenchmark(row.name, [&row](State& state) { against_one(state, row); })
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(1)
+        ->UseManualTime();
+  }
+}
+
+void claim_ranks(const Results& results, Claims& claims) {
+  for (const Row& row : rows) {
+    const std::string name = row.name;
+    claims.at_least(name + ": peaks are as predicted or less", 1, results.counter(name, "within"),
+                    "");
+    claims.at_most(name + ": the fuller of two has", row.most_peak,
+                   results.counter(name, "of_one_process_peak"), "of the peak of one process");
+    claims.at_most(name + ": a step", row.most_time, results.counter(name, "of_one_process"),
+                   "of the time of one process");
+  }
+}
+
+#endif
+
+}  // namespace palimpsest::benchmarks
