@@ -1,5 +1,9 @@
 #include "autodiff/error.h"
 
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
 #include "autodiff/derivatives.h"
 #include "autodiff/execute.h"
 #include "autodiff/gradcheck.h"
@@ -202,6 +206,44 @@ TEST_CASE("the first number that is not finite is reported with all that is know
     CHECK(message.find(word) != std::string::npos);
   }
   CHECK_NOTHROW(check_finite(tape, x.node(), {}, {&in, 1}));
+}
+
+TEST_CASE(
+    "no number that is not finite is overlooked, wherever it is, and no other is taken for one") {
+  const auto is_refused = [](const Tensor& made) {
+    Tape tape;
+    const Var x = tape.constant(made);
+    const Operand out{made.raw(), made.type()};
+    try {
+      check_finite(tape, x.node(), {}, {&out, 1});
+    } catch (const AnomalyError&) {
+      return true;
+    }
+    return false;
+  };
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
+  CAPTURE(dtype);
+  const std::int64_t size = GENERATE(1, 7, 300'001);
+  visit(dtype, [&]<class T>(T) {
+    if constexpr (!std::is_integral_v<T>) {
+      Tensor tensor = Tensor::zeros({size}, dtype);
+      const std::span<T> elements = tensor.data<T>();
+      const double largest = dtype == DType::f16 ? 65504 : dtype == DType::f64 ? 1e308 : 3e38;
+      for (const double finite : {0.0, -0.0, 1.5, largest, -largest, 1e-45, -6e-8}) {
+        std::ranges::fill(elements, convert_element<T>(finite));
+        CHECK_FALSE(is_refused(tensor));
+      }
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      for (const double bad : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
+        for (const std::int64_t at : {std::int64_t{0}, size / 2, size - 1}) {
+          const auto place = static_cast<std::size_t>(at);
+          elements[place] = convert_element<T>(bad);
+          CHECK(is_refused(tensor));
+          elements[place] = T{};
+        }
+      }
+    }
+  });
 }
 
 }  // namespace
