@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "benchmarks/claims.h"
-#include "benchmarks/peers/process.h"
+#include "benchmarks/process.h"
 #include "benchmarks/training/loop.h"
 #include "benchmarks/training/models.h"
 #include "benchmarks/turns.h"

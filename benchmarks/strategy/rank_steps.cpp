@@ -17,11 +17,13 @@ using namespace palimpsest;
 using namespace palimpsest::benchmarks;
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
-  ExecutionStrategy strategy;
-  if (argv[1] == std::string_view("stages")) {
-    strategy = {.accumulation = 8, .parallelism = ParallelMode::pipeline};
+  const std::string_view kind = argc == 5 ? argv[1] : "";
+  if (kind != "shards" && kind != "stages") {
+    std::cerr << "usage: rank_steps shards|stages WIDTH EXAMPLES STEPS\n";
+    return 2;
   }
+  ExecutionStrategy strategy;
+  if (kind == "stages") strategy = {.accumulation = 8, .parallelism = ParallelMode::pipeline};
   const Workload layers =
       dense(8, std::atoll(argv[2]), std::atoll(argv[3]), [](const Var& x) { return gelu(x); });
   RankWorld world;

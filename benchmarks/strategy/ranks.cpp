@@ -1,10 +1,12 @@
 #include <benchmark/benchmark.h>
 
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "benchmarks/peers/process.h"
+#include "benchmarks/process.h"
 #include "benchmarks/strategy/dense.h"
 #include "benchmarks/strategy/parts.h"
 #include "benchmarks/turns.h"
@@ -38,16 +40,19 @@ constexpr Row rows[] = {{"ranks/shards-large", "shards", 1024, 512, 0.85, 1.4},
 
 struct Steps {
   double seconds = 0;
-  double fullest = 0;
-  double within = 0;
+  double fullest = 0;  ///< bytes of the larger peak
+  double within = 0;   ///< 1 where both peaks are as predicted or less
 };
 
 /// Of two processes, which are started for these steps.
 Steps on_ranks(const Row& row, std::int64_t times) {
-  // As root, on fewer cores than there are processes, without a network.
-  Process process({"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n",
-                   "2", PALIMPSEST_RANK_STEPS, row.kind, std::to_string(row.width),
-                   std::to_string(row.examples), std::to_string(times)},
+  std::istringstream words(PALIMPSEST_MPIRUN);
+  std::vector<std::string> command(std::istream_iterator<std::string>(words), {});
+  command.insert(command.end(),
+                 {"-n", "2", PALIMPSEST_RANK_STEPS, row.kind, std::to_string(row.width),
+                  std::to_string(row.examples), std::to_string(times)});
+  // As tests, without a network, but for processes that have a core each.
+  Process process(command,
                   {{"OMPI_MCA_btl", "^tcp"}, {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}});
   Steps steps;
   std::istringstream(process.read_line()) >> steps.seconds >> steps.fullest >> steps.within;

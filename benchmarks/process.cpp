@@ -1,4 +1,4 @@
-#include "benchmarks/peers/process.h"
+#include "benchmarks/process.h"
 
 #include <spawn.h>
 #include <sys/socket.h>
