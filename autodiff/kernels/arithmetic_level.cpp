@@ -1,3 +1,6 @@
+#include <array>
+#include <concepts>
+#include <cstring>
 #include <type_traits>
 
 #include "autodiff/kernels/blocks.h"
@@ -7,82 +10,125 @@
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-template <ArithmeticStep step>
-auto apply(const auto& x, const auto& y) {
-  if constexpr (step == ArithmeticStep::add) return x + y;
-  if constexpr (step == ArithmeticStep::subtract) return x - y;
-  if constexpr (step == ArithmeticStep::subtract_from) return y - x;
-  if constexpr (step == ArithmeticStep::multiply) return x * y;
+#if defined __AVX512F__
+constexpr int vector_bytes = 64;
+#elif defined __AVX__
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+/// A register of numbers as compilers know it, which costs less to compile than Eigen's arrays:
+/// there are hundreds of loops here.
+template <class T>
+using Vector [[gnu::vector_size(vector_bytes)]] = T;
+
+template <class T>
+inline constexpr int lanes = vector_bytes / int{sizeof(T)};
+
+template <class T>
+Vector<T> load(const T* from) {
+  Vector<T> x;
+  std::memcpy(&x, from, sizeof x);
+  return x;
 }
 
-/// What numbers are rounded to: not at all, since T is what they are computed in.
-template <class Number>
-struct Rounding {
+template <class T>
+void store(T* to, const Vector<T>& x) {
+  std::memcpy(to, &x, sizeof x);
+}
+
+template <ArithmeticStep step, class V>
+void apply(V& x, const V& y) {
+  if constexpr (step == ArithmeticStep::add) x = x + y;
+  if constexpr (step == ArithmeticStep::subtract) x = x - y;
+  if constexpr (step == ArithmeticStep::subtract_from) x = y - x;
+  if constexpr (step == ArithmeticStep::multiply) x = x * y;
+}
+
+/// The steps on a block of numbers that are rounded to what they are computed in.
+template <class Number, ArithmeticStep... steps>
+struct ArithmeticBlock {
   using T = Number;
-  static auto of(const auto& numbers) { return numbers; }
-};
-template <class Half>
-  requires std::is_class_v<Half>
-struct Rounding<Half> {
-  using T = float;
-  static Block<float> of(const auto& numbers) {
-    Block<float> block = numbers;
-    round_block<Half>(block.data());
-    return block;
+  static void compute(const double*, T* y, const T* first, std::same_as<const T*> auto... from) {
+    for (int i = 0; i < block_size<T>; i += lanes<T>) {
+      Vector<T> x = load<T>(first + i);
+      (apply<steps>(x, load<T>(from + i)), ...);
+      store<T>(y + i, x);
+    }
   }
 };
 
-template <ArithmeticStep first, ArithmeticStep second, class R, class C>
-void loop_over(const typename R::T* a, const typename R::T* b, const C& c,
-               const std::int64_t* steps, typename R::T* y, std::int64_t n) {
-  using T = typename R::T;
-  const auto f = [](const auto& left, const auto& right, const auto& other) {
-    return R::of(apply<second>(R::of(apply<first>(left, right)), other));
-  };
-  if (steps[0] != 0 && steps[1] != 0) return in_blocks(y, n, f, Elements<T>(a), Elements<T>(b), c);
-  if (steps[0] != 0) return in_blocks(y, n, f, Elements<T>(a), Number<T>(b), c);
-  in_blocks(y, n, f, Number<T>(a), Elements<T>(b), c);
+/// The same on f32, each step rounded to 16 bits.
+template <class Half, ArithmeticStep... steps>
+  requires std::is_class_v<Half>
+struct ArithmeticBlock<Half, steps...> {
+  using T = float;
+  static void compute(const double*, float* y, const float* first,
+                      std::same_as<const float*> auto... from) {
+    Block<float> block;
+    std::copy_n(first, block_size<float>, block.numbers);
+    (rounded_step<steps>(block.numbers, from), ...);
+    std::copy_n(block.numbers, block_size<float>, y);
+  }
+
+ private:
+  template <ArithmeticStep step>
+  static void rounded_step(float* numbers, const float* from) {
+    for (int i = 0; i < block_size<float>; i += lanes<float>) {
+      Vector<float> x = load<float>(numbers + i);
+      apply<step>(x, load<float>(from + i));
+      store<float>(numbers + i, x);
+    }
+    round_block<Half>(numbers);
+  }
+};
+
+template <class T>
+BlockOperand<T> operand(const std::byte* data, std::int64_t step) {
+  return {reinterpret_cast<const T*>(data), step};
 }
 
-template <ArithmeticStep first, ArithmeticStep second, class R>
+template <class Number, ArithmeticStep first, ArithmeticStep second>
 void two_steps(const std::byte* const* inputs, const std::int64_t* steps, std::byte* y,
                std::int64_t n) {
-  using T = typename R::T;
+  using enum Reads;
+  using Steps = ArithmeticBlock<Number, first, second>;
+  using T = typename Steps::T;
+  static constexpr BlockLoop<T> loops[] = {
+      block_loop<T, Steps, number, elements, number>,
+      block_loop<T, Steps, number, elements, elements>,
+      block_loop<T, Steps, elements, number, number>,
+      block_loop<T, Steps, elements, number, elements>,
+      block_loop<T, Steps, elements, elements, number>,
+      block_loop<T, Steps, elements, elements, elements>,
+  };
   if (n == 0) return;
-  const auto* a = reinterpret_cast<const T*>(inputs[0]);
-  const auto* b = reinterpret_cast<const T*>(inputs[1]);
-  const auto* c = reinterpret_cast<const T*>(inputs[2]);
-  auto* to = reinterpret_cast<T*>(y);
-  if (steps[2] != 0) return loop_over<first, second, R>(a, b, Elements<T>(c), steps, to, n);
-  loop_over<first, second, R>(a, b, Number<T>(c), steps, to, n);
+  const int begin = steps[0] == 0 ? 0 : steps[1] == 0 ? 2 : 4;
+  in_blocks<T>(loops[begin + (steps[2] != 0)], reinterpret_cast<T*>(y), n,
+               {operand<T>(inputs[0], steps[0]), operand<T>(inputs[1], steps[1]),
+                operand<T>(inputs[2], steps[2])});
 }
 
-/// Calls `f` with what is read as the second operand of `step`: elements, or a number to multiply
-/// by.
-template <ArithmeticStep step, class T, class F>
-void with_operand(const std::byte* data, std::int64_t size, F f) {
-  const auto* const numbers = reinterpret_cast<const T*>(data);
-  if constexpr (step == ArithmeticStep::multiply) {
-    if (size == 0) return f(Number<T>(numbers));
-  }
-  f(Elements<T>(numbers));
+/// How the second operand of `step` can be read where there are three: a number is multiplied by.
+constexpr Reads reads_of(ArithmeticStep step, bool number) {
+  return step == ArithmeticStep::multiply && number ? Reads::number : Reads::elements;
 }
 
-template <ArithmeticStep first, ArithmeticStep second, ArithmeticStep third, class T>
+template <class T, ArithmeticStep first, ArithmeticStep second, ArithmeticStep third>
 void three_steps(const std::byte* const* inputs, const std::int64_t* steps, std::byte* y,
                  std::int64_t n) {
+  static constexpr auto loops = []<std::size_t... i>(std::index_sequence<i...>) {
+    using Steps = ArithmeticBlock<T, first, second, third>;
+    return std::array<BlockLoop<T>, sizeof...(i)>{
+        block_loop<T, Steps, Reads::elements, reads_of(first, (i & 4) != 0),
+                   reads_of(second, (i & 2) != 0), reads_of(third, (i & 1) != 0)>...};
+  }(std::make_index_sequence<8>());
   if (n == 0) return;
-  const auto f = [](const auto& left, const auto& right, const auto& next, const auto& last) {
-    return apply<third>(apply<second>(apply<first>(left, right), next), last);
-  };
-  const Elements<T> a(reinterpret_cast<const T*>(inputs[0]));
-  with_operand<first, T>(inputs[1], steps[1], [&](const auto& b) {
-    with_operand<second, T>(inputs[2], steps[2], [&](const auto& c) {
-      with_operand<third, T>(inputs[3], steps[3], [&](const auto& d) {
-        in_blocks(reinterpret_cast<T*>(y), n, f, a, b, c, d);
-      });
-    });
-  });
+  const int numbers = (steps[1] == 0) * 4 + (steps[2] == 0) * 2 + (steps[3] == 0);
+  in_blocks<T>(loops[static_cast<std::size_t>(numbers)], reinterpret_cast<T*>(y), n,
+               {operand<T>(inputs[0], 1), operand<T>(inputs[1], steps[1]),
+                operand<T>(inputs[2], steps[2]), operand<T>(inputs[3], steps[3])});
 }
 
 template <ArithmeticStep step>
@@ -113,12 +159,12 @@ ArithmeticKernel steps(ArithmeticStep one, ArithmeticStep two, ArithmeticStep th
       return nullptr;
     } else {
       return with_step(two, [&]<ArithmeticStep second>(Constant<second>) -> ArithmeticKernel {
-        if (three == ArithmeticStep::none) return two_steps<first, second, Rounding<Number>>;
+        if (three == ArithmeticStep::none) return two_steps<Number, first, second>;
         if constexpr (std::is_class_v<Number>) {
           return nullptr;
         } else {
           return with_step(three, []<ArithmeticStep third>(Constant<third>) -> ArithmeticKernel {
-            return three_steps<first, second, third, Number>;
+            return three_steps<Number, first, second, third>;
           });
         }
       });

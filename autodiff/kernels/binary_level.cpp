@@ -1,5 +1,5 @@
+#include "autodiff/kernels/array_blocks.h"
 #include "autodiff/kernels/array_functions.h"
-#include "autodiff/kernels/blocks.h"
 #include "autodiff/kernels/level.h"
 #include "autodiff/operations/binary_functions.h"
 
@@ -7,24 +7,41 @@ namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
 template <class F, class T>
-void loop(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* y, std::int64_t n) {
+struct BinaryBlock {
+  static void compute(const double*, T* y, const T* a, const T* b) {
+    ArrayBlock<T>{y} = F::value(ConstArrayBlock<T>(a), ConstArrayBlock<T>(b));
+  }
+};
+
+template <class F, class T>
+void compute_binary(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step, T* y,
+                    std::int64_t n) {
   if (n == 0) return;
-  const auto f = [](const auto& left, const auto& right) { return F::value(left, right); };
-  if (a_step != 0 && b_step != 0) return in_blocks(y, n, f, Elements<T>(a), Elements<T>(b));
-  if (a_step != 0) return in_blocks(y, n, f, Elements<T>(a), Number<T>(b));
-  if (b_step != 0) return in_blocks(y, n, f, Number<T>(a), Elements<T>(b));
-  in_blocks(y, n, f, Number<T>(a), Number<T>(b));
+  if (a_step == 0 && b_step == 0) {
+    in_blocks<T>(block_loop<T, BinaryBlock<F, T>, Reads::elements, Reads::elements>, y, 1,
+                 {{a, 1}, {b, 1}});
+    std::fill_n(y + 1, n - 1, *y);
+    return;
+  }
+  constexpr auto number = Reads::number;
+  constexpr auto elements = Reads::elements;
+  const BlockLoop<T> loop = a_step != 0 && b_step != 0
+                                ? block_loop<T, BinaryBlock<F, T>, elements, elements>
+                            : a_step != 0 ? block_loop<T, BinaryBlock<F, T>, elements, number>
+                                          : block_loop<T, BinaryBlock<F, T>, number, elements>;
+  in_blocks<T>(loop, y, n, {{a, a_step}, {b, b_step}});
 }
 
 template <class F, class T>
-constexpr BinaryKernel<T, T> kernel() {
-  if constexpr (std::is_floating_point_v<T> || !requires { F::floating; }) return loop<F, T>;
+constexpr BinaryKernel<T, T> binary_kernel() {
+  if constexpr (std::is_floating_point_v<T> || !requires { F::floating; })
+    return compute_binary<F, T>;
   return nullptr;
 }
 
 template <class T, class... F>
-const BinaryKernel<T, T>* table(functions::List<F...>) {
-  static constexpr BinaryKernel<T, T> kernels[] = {kernel<F, T>()...};
+const BinaryKernel<T, T>* binary_table(functions::List<F...>) {
+  static constexpr BinaryKernel<T, T> kernels[] = {binary_kernel<F, T>()...};
   return kernels;
 }
 
@@ -51,10 +68,10 @@ const BinaryKernel<T, bool>* comparisons(functions::List<F...>) {
 void add_binary(Kernels& kernels) {
   using functions::Binary;
   using functions::Comparison;
-  kernels.binary_f32 = table<float>(Binary{});
-  kernels.binary_f64 = table<double>(Binary{});
-  kernels.binary_i64 = table<std::int64_t>(Binary{});
-  kernels.binary_i32 = table<std::int32_t>(Binary{});
+  kernels.binary_f32 = binary_table<float>(Binary{});
+  kernels.binary_f64 = binary_table<double>(Binary{});
+  kernels.binary_i64 = binary_table<std::int64_t>(Binary{});
+  kernels.binary_i32 = binary_table<std::int32_t>(Binary{});
   kernels.compare_f32 = comparisons<float>(Comparison{});
   kernels.compare_f64 = comparisons<double>(Comparison{});
   kernels.compare_i64 = comparisons<std::int64_t>(Comparison{});

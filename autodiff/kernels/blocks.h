@@ -1,8 +1,10 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
 
 /// How the elementwise kernels of a level walk their arrays.
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -10,62 +12,78 @@ namespace palimpsest::PALIMPSEST_LEVEL {
 /// A cache line of numbers.
 template <class T>
 inline constexpr std::int64_t block_size = 64 / std::int64_t{sizeof(T)};
-template <class T>
-using Block = Eigen::Array<T, block_size<T>, 1>;
 
-/// An operand of as many numbers as the result, read block by block.
 template <class T>
-class Elements {
- public:
-  explicit Elements(const T* data) : data_(data) {}
-  Eigen::Map<const Block<T>> block(std::int64_t first) const {
-    return Eigen::Map<const Block<T>>(data_ + first);
-  }
-  /// The last of n numbers, as many as a block has: filled up where there are fewer.
-  const T* last(std::int64_t n) {
-    if (n >= block_size<T>) return data_ + n - block_size<T>;
-    filled_up_.setConstant(data_[0]);
-    std::copy_n(data_, n, filled_up_.data());
-    return filled_up_.data();
-  }
-
- private:
-  const T* data_;
-  Block<T> filled_up_;
+struct alignas(64) Block {
+  T numbers[block_size<T>];
 };
 
-/// An operand that is one number.
+/// What a loop reads: as many numbers as it makes, or one (step 0).
 template <class T>
-class Number {
- public:
-  explicit Number(const T* data) : block_(Block<T>::Constant(*data)) {}
-  Eigen::Map<const Block<T>> block(std::int64_t) const {
-    return Eigen::Map<const Block<T>>(block_.data());
-  }
-  const T* last(std::int64_t) const { return block_.data(); }
-
- private:
-  Block<T> block_;
+struct BlockOperand {
+  const T* data;
+  std::int64_t step;
 };
 
-/// y = f(x...) for n elements. What is left behind whole blocks is part of a block too, so that
-/// every element goes through the same instructions: its bits depend on its operands, not on its
-/// place or on alignment.
-template <class T, class F, class... X>
-void in_blocks(T* y, std::int64_t n, F f, X... x) {
-  const std::int64_t whole = n / block_size<T> * block_size<T>;
+inline constexpr std::size_t most_operands = 4;
+
+/// Computes n elements of y, whole blocks. `from` points at the elements of each operand, or at a
+/// block of equal numbers.
+template <class T>
+using BlockLoop = void (*)(T* y, std::int64_t n, const T* const* from, const double* parameters);
+
+/// `loop` over n elements. What is left behind whole blocks is part of a block too, so that every
+/// element goes through the same instructions: its bits depend on its operands, not on its place or
+/// on alignment.
+template <class T>
+[[gnu::noinline]] void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n,
+                                 std::initializer_list<BlockOperand<T>> operands,
+                                 const double* parameters = nullptr) {
+  constexpr std::int64_t size = block_size<T>;
+  const std::int64_t whole = n / size * size;
+  Block<T> filled[most_operands];
+  const T* from[most_operands];
+  const T* last_from[most_operands];
+  std::size_t k = 0;
+  for (const BlockOperand<T>& operand : operands) {
+    from[k] = operand.data;
+    last_from[k] = operand.data + n - size;
+    if (operand.step == 0) {
+      std::fill_n(filled[k].numbers, size, *operand.data);
+      from[k] = last_from[k] = filled[k].numbers;
+    } else if (n < size) {
+      std::fill_n(std::copy_n(operand.data, n, filled[k].numbers), size - n, *operand.data);
+      last_from[k] = filled[k].numbers;
+    }
+    ++k;
+  }
+  if (whole == n) return loop(y, n, from, parameters);
+  // It shares elements with the block before: computed first, since y may be what is read.
   Block<T> last;
-  // It shares elements with the block before: computed first, since y may be one of x.
-  if (whole < n) last = f(Eigen::Map<const Block<T>>(x.last(n))...);
-  for (std::int64_t i = 0; i < whole; i += block_size<T>) {
-    Eigen::Map<Block<T>>(y + i) = f(x.block(i)...);
-  }
-  if (whole == n) return;
-  if (n > block_size<T>) {
-    Eigen::Map<Block<T>>(y + n - block_size<T>) = last;
+  loop(last.numbers, size, last_from, parameters);
+  loop(y, whole, from, parameters);
+  if (n > size) {
+    std::copy_n(last.numbers, size, y + n - size);
   } else {
-    std::copy_n(last.data(), n, y);
+    std::copy_n(last.numbers, n, y);
   }
+}
+
+/// Whether an operand of a loop is elements or one number, which stays in registers.
+enum class Reads : bool { number, elements };
+
+/// A `BlockLoop` of `F`, whose `compute(parameters, y, from...)` computes a block.
+template <class T, class F, Reads... reads>
+void block_loop(T* y, std::int64_t n, const T* const* from, const double* parameters) {
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    // Copies, since y could be any of these as far as the compiler knows.
+    const T* const data[] = {from[k]...};
+    const Block<T> held[] = {reads == Reads::number ? *reinterpret_cast<const Block<T>*>(from[k])
+                                                    : Block<T>{}...};
+    for (std::int64_t i = 0; i < n; i += block_size<T>) {
+      F::compute(parameters, y + i, (reads == Reads::number ? held[k].numbers : data[k] + i)...);
+    }
+  }(std::make_index_sequence<sizeof...(reads)>());
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::int64_t most_columns = 512;
+constexpr std::int64_t most_patches = 512;
 constexpr Bytes most_beside = Bytes{128} << 10;
 constexpr double chunk_flops = 1 << 21;
 
@@ -111,7 +111,7 @@ class Plan {
   Plan(const Correlation& correlation, std::int64_t batch, int threads)
       : c_(correlation),
         batch_(batch),
-        patches_(c_.windows, batch, c_.sources, most_columns, sizeof(T)),
+        patches_(c_.windows, batch, c_.sources, most_patches, sizeof(T)),
         in_place_(patches_.most_columns() <= positions_of(c_.windows) &&
                   c_.image_size() == positions_of(c_.windows)),
         depth_(patches_.channels() * taps_of(c_.windows)),

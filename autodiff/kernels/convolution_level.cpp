@@ -10,13 +10,13 @@ namespace {
 namespace simd = Eigen::internal;
 
 template <class T>
-using Packet = typename simd::packet_traits<T>::type;
+using PlanePacket = typename simd::packet_traits<T>::type;
 template <class T>
-constexpr int lanes = simd::packet_traits<T>::size;
+constexpr int plane_lanes = simd::packet_traits<T>::size;
 
 // A tile of C is held in registers: six rows times as many vectors as leave room for B and A.
-constexpr int tile_rows = 6;
-constexpr int tile_vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+constexpr int plane_rows = 6;
+constexpr int plane_vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
 
 /// Calls f(0) … f(count − 1) with constants, so that arrays indexed by them become registers.
 template <int count, class F>
@@ -30,42 +30,42 @@ void unroll(F f) {
 template <class T, int rows, int vectors>
 void tile(const OffsetProduct<T>& p, std::int64_t first_row, std::int64_t first_column, T* c,
           std::int64_t c_row, bool accumulate) {
-  Packet<T> sum[rows][vectors];
+  PlanePacket<T> sum[rows][vectors];
   const T* a[rows];
   unroll<rows>([&](auto i) {
     a[i] = p.a + p.a_row[first_row + i];
     const T start = p.start != nullptr ? p.start[first_row + i] : T(0);
     unroll<vectors>([&](auto v) {
-      sum[i][v] = accumulate ? simd::ploadu<Packet<T>>(c + i * c_row + v * lanes<T>)
-                             : simd::pset1<Packet<T>>(start);
+      sum[i][v] = accumulate ? simd::ploadu<PlanePacket<T>>(c + i * c_row + v * plane_lanes<T>)
+                             : simd::pset1<PlanePacket<T>>(start);
     });
   });
   for (std::int64_t l = 0; l < p.k; ++l) {
     const std::int64_t depth = p.a_depth[l];
     const T* b = p.b + p.b_depth[l] + first_column;
-    Packet<T> row[vectors];
-    unroll<vectors>([&](auto v) { row[v] = simd::ploadu<Packet<T>>(b + v * lanes<T>); });
+    PlanePacket<T> row[vectors];
+    unroll<vectors>([&](auto v) { row[v] = simd::ploadu<PlanePacket<T>>(b + v * plane_lanes<T>); });
     unroll<rows>([&](auto i) {
-      const Packet<T> factor = simd::pset1<Packet<T>>(a[i][depth]);
+      const PlanePacket<T> factor = simd::pset1<PlanePacket<T>>(a[i][depth]);
       unroll<vectors>([&](auto v) { sum[i][v] = simd::pmadd(factor, row[v], sum[i][v]); });
     });
   }
   unroll<rows>([&](auto i) {
-    unroll<vectors>([&](auto v) { simd::pstoreu(c + i * c_row + v * lanes<T>, sum[i][v]); });
+    unroll<vectors>([&](auto v) { simd::pstoreu(c + i * c_row + v * plane_lanes<T>, sum[i][v]); });
   });
 }
 
-/// The last `width` < lanes columns: computed as a whole vector ending with them (or starting with
-/// them when there are no more columns) beside C, since storing the rest would add it twice.
+/// The last `width` < plane_lanes columns: computed as a whole vector ending with them (or starting
+/// with them when there are no more columns) beside C, since storing the rest would add it twice.
 template <class T, int rows>
 void narrow_tile(OffsetProduct<T> p, std::int64_t first_row, std::int64_t width) {
-  const std::int64_t first = std::max<std::int64_t>(p.n - lanes<T>, 0);
+  const std::int64_t first = std::max<std::int64_t>(p.n - plane_lanes<T>, 0);
   if (p.accumulate) p.start = nullptr;
-  T beside[rows * lanes<T>];
-  tile<T, rows, 1>(p, first_row, first, beside, lanes<T>, false);
+  T beside[rows * plane_lanes<T>];
+  tile<T, rows, 1>(p, first_row, first, beside, plane_lanes<T>, false);
   for (int i = 0; i < rows; ++i) {
     T* c = p.c + (first_row + i) * p.c_row;
-    const T* made = beside + i * lanes<T> - first;
+    const T* made = beside + i * plane_lanes<T> - first;
     for (std::int64_t j = p.n - width; j < p.n; ++j) c[j] = p.accumulate ? c[j] + made[j] : made[j];
   }
 }
@@ -74,12 +74,12 @@ template <class T, int rows>
 void row_of_tiles(const OffsetProduct<T>& p, std::int64_t first_row) {
   std::int64_t j = 0;
   const auto advance = [&](auto vectors) {
-    constexpr std::int64_t width = vectors * lanes<T>;
+    constexpr std::int64_t width = vectors * plane_lanes<T>;
     for (; p.n - j >= width; j += width) {
       tile<T, rows, vectors>(p, first_row, j, p.c + first_row * p.c_row + j, p.c_row, p.accumulate);
     }
   };
-  unroll<tile_vectors>([&](auto i) { advance(std::integral_constant<int, tile_vectors - i>()); });
+  unroll<plane_vectors>([&](auto i) { advance(std::integral_constant<int, plane_vectors - i>()); });
   if (j < p.n) narrow_tile<T, rows>(p, first_row, p.n - j);
 }
 
@@ -87,9 +87,9 @@ void row_of_tiles(const OffsetProduct<T>& p, std::int64_t first_row) {
 template <class T>
 void product(const OffsetProduct<T>& p) {
   for (std::int64_t i = 0; i < p.m;) {
-    const std::int64_t tiles = (p.m - i + tile_rows - 1) / tile_rows;
+    const std::int64_t tiles = (p.m - i + plane_rows - 1) / plane_rows;
     const std::int64_t count = (p.m - i + tiles - 1) / tiles;
-    unroll<tile_rows>([&](auto less) {
+    unroll<plane_rows>([&](auto less) {
       constexpr int rows = less + 1;
       if (count == rows) row_of_tiles<T, rows>(p, i);
     });
@@ -99,17 +99,17 @@ void product(const OffsetProduct<T>& p) {
 
 template <class T, int rows>
 void dot_tile(const RowDots<T>& p, std::int64_t first) {
-  Packet<T> sum[rows];
+  PlanePacket<T> sum[rows];
   const T* a[rows];
   unroll<rows>([&](auto i) {
     a[i] = p.a + p.a_row[first + i];
-    sum[i] = simd::pset1<Packet<T>>(T(0));
+    sum[i] = simd::pset1<PlanePacket<T>>(T(0));
   });
   std::int64_t j = 0;
-  for (; j + lanes<T> <= p.n; j += lanes<T>) {
-    const Packet<T> b = simd::ploadu<Packet<T>>(p.b + j);
+  for (; j + plane_lanes<T> <= p.n; j += plane_lanes<T>) {
+    const PlanePacket<T> b = simd::ploadu<PlanePacket<T>>(p.b + j);
     unroll<rows>(
-        [&](auto i) { sum[i] = simd::pmadd(simd::ploadu<Packet<T>>(a[i] + j), b, sum[i]); });
+        [&](auto i) { sum[i] = simd::pmadd(simd::ploadu<PlanePacket<T>>(a[i] + j), b, sum[i]); });
   }
   unroll<rows>([&](auto i) {
     T total = simd::predux(sum[i]);
@@ -128,16 +128,16 @@ void dots(const RowDots<T>& p) {
 /// Writes n zeros and what is left of the last vector.
 template <class T>
 void clear(std::int64_t n, T* to) {
-  const Packet<T> zeros = simd::pset1<Packet<T>>(T(0));
-  for (std::int64_t i = 0; i < n; i += lanes<T>) simd::pstoreu(to + i, zeros);
+  const PlanePacket<T> zeros = simd::pset1<PlanePacket<T>>(T(0));
+  for (std::int64_t i = 0; i < n; i += plane_lanes<T>) simd::pstoreu(to + i, zeros);
 }
 
 /// Copies n elements `step` apart; with `overrun`, whole vectors are read and written.
 template <class T>
 void copy(const T* from, std::int64_t step, std::int64_t n, bool overrun, T* to) {
   if (step == 1 && overrun) {
-    for (std::int64_t i = 0; i < n; i += lanes<T>) {
-      simd::pstoreu(to + i, simd::ploadu<Packet<T>>(from + i));
+    for (std::int64_t i = 0; i < n; i += plane_lanes<T>) {
+      simd::pstoreu(to + i, simd::ploadu<PlanePacket<T>>(from + i));
     }
   } else if (step == 1) {
     std::copy(from, from + n, to);
@@ -193,7 +193,7 @@ void read_shifted(const GridRead<T>& r) {
     const std::int64_t to = std::clamp(source_plane - shift, from, outside);
     clear(from - begin, row + begin);
     const T* const read = source + i * source_plane + shift + from;
-    copy(read, 1, to - from, end_of_source - read >= to - from + lanes<T>, row + from);
+    copy(read, 1, to - from, end_of_source - read >= to - from + plane_lanes<T>, row + from);
     clear(end - to, row + to);
     for (std::int64_t j = inside / width * width; j < outside; j += width) {
       for (std::int64_t c = j + first_column; c < j + last_column; ++c) {
@@ -238,7 +238,7 @@ void read(const GridRead<T>& r) {
       clear(inside - target, target);
       const T* from = source + (i * middle.source + j) * inner.source + inner.base;
       from += first * inner.step;
-      const bool overrun = end_of_source - from >= last - first + lanes<T>;
+      const bool overrun = end_of_source - from >= last - first + plane_lanes<T>;
       copy(from, inner.step, last - first, overrun, inside);
       clear(end - last, inside + (last - first));
     }
@@ -254,17 +254,18 @@ void read(const GridRead<T>& r) {
 template <class T>
 void transpose(const T* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, T* to,
                std::int64_t to_row) {
-  constexpr std::int64_t side = lanes<T>;
+  constexpr std::int64_t side = plane_lanes<T>;
   const std::int64_t whole_rows = rows / side * side;
   const std::int64_t whole_columns = columns / side * side;
   for (std::int64_t j = 0; j < whole_columns; j += side) {
     for (std::int64_t i = 0; i < whole_rows; i += side) {
-      simd::PacketBlock<Packet<T>, lanes<T>> block;
-      unroll<lanes<T>>([&](auto r) {
-        block.packet[r] = simd::ploadu<Packet<T>>(from + (i + r) * from_row + j);
+      simd::PacketBlock<PlanePacket<T>, plane_lanes<T>> block;
+      unroll<plane_lanes<T>>([&](auto r) {
+        block.packet[r] = simd::ploadu<PlanePacket<T>>(from + (i + r) * from_row + j);
       });
       simd::ptranspose(block);
-      unroll<lanes<T>>([&](auto r) { simd::pstoreu(to + (j + r) * to_row + i, block.packet[r]); });
+      unroll<plane_lanes<T>>(
+          [&](auto r) { simd::pstoreu(to + (j + r) * to_row + i, block.packet[r]); });
     }
   }
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -274,13 +275,13 @@ void transpose(const T* from, std::int64_t from_row, std::int64_t rows, std::int
 }
 
 template <class T>
-constexpr ConvolutionKernels<T> table{product<T>, dots<T>, read<T>, transpose<T>};
+constexpr ConvolutionKernels<T> convolution_table{product<T>, dots<T>, read<T>, transpose<T>};
 
 }  // namespace
 
 void add_convolution(Kernels& kernels) {
-  kernels.convolution_f32 = table<float>;
-  kernels.convolution_f64 = table<double>;
+  kernels.convolution_f32 = convolution_table<float>;
+  kernels.convolution_f64 = convolution_table<double>;
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

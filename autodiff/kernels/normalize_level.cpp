@@ -102,14 +102,14 @@ void channel_sums(const NormalizeRun<T>& run, double* dweight, double* dbias) {
 }
 
 template <class T>
-constexpr NormalizeKernels<T> all{deviations<T>,   squares<T>, normalize<T>,
-                                  adjoint_sums<T>, adjoint<T>, channel_sums<T>};
+constexpr NormalizeKernels<T> normalize_kernels{deviations<T>,   squares<T>, normalize<T>,
+                                                adjoint_sums<T>, adjoint<T>, channel_sums<T>};
 
 }  // namespace
 
 void add_normalize(Kernels& kernels) {
-  kernels.normalize_f32 = all<float>;
-  kernels.normalize_f64 = all<double>;
+  kernels.normalize_f32 = normalize_kernels<float>;
+  kernels.normalize_f64 = normalize_kernels<double>;
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -17,7 +17,7 @@ template <class T>
 using Out = Eigen::Map<Array<T>>;
 /// One number a column, on the stack.
 template <class T>
-using Columns = Eigen::Array<T, Eigen::Dynamic, 1, 0, Lines::most_columns, 1>;
+using SoftmaxColumns = Eigen::Array<T, Eigen::Dynamic, 1, 0, Lines::most_columns, 1>;
 
 // Elements summed in their own precision before the sum goes on in f64.
 constexpr Index block = 512;
@@ -33,9 +33,9 @@ void for_blocks(Index n, F f) {
 
 /// The sum over each column of what `term(i)` gives for element i of all columns.
 template <class T, class Term>
-Columns<double> sum_columns(const Lines& lines, Term term) {
-  Columns<double> total = Columns<double>::Zero(lines.columns);
-  Columns<T> partial(lines.columns);
+SoftmaxColumns<double> sum_columns(const Lines& lines, Term term) {
+  SoftmaxColumns<double> total = SoftmaxColumns<double>::Zero(lines.columns);
+  SoftmaxColumns<T> partial(lines.columns);
   for (Index first = 0; first < lines.n; first += block_rows) {
     partial.setZero();
     const Index last = lines.n - first < block_rows ? lines.n : first + block_rows;
@@ -55,8 +55,8 @@ Out<T> row(const Lines& lines, T* x, Index i) {
 }
 
 template <class T>
-Columns<T> largest(const Lines& lines, const T* x) {
-  Columns<T> best = row(lines, x, 0);
+SoftmaxColumns<T> largest(const Lines& lines, const T* x) {
+  SoftmaxColumns<T> best = row(lines, x, 0);
   for (Index i = 1; i < lines.n; ++i) best = best.max(row(lines, x, i));
   return best;
 }
@@ -85,12 +85,12 @@ void softmax(const Lines& lines, const T* x, T* y) {
     output *= static_cast<T>(1 / total);
     return;
   }
-  const Columns<T> best = largest(lines, x);
-  const Columns<double> total = sum_columns<T>(lines, [&](Index i) {
+  const SoftmaxColumns<T> best = largest(lines, x);
+  const SoftmaxColumns<double> total = sum_columns<T>(lines, [&](Index i) {
     row(lines, y, i) = (row(lines, x, i) - best).exp();
     return row(lines, static_cast<const T*>(y), i);
   });
-  const Columns<T> scale = total.inverse().template cast<T>();
+  const SoftmaxColumns<T> scale = total.inverse().template cast<T>();
   for (Index i = 0; i < lines.n; ++i) row(lines, y, i) *= scale;
 }
 
@@ -113,8 +113,8 @@ void log_sum_exp(const Lines& lines, const T* x, T* best, T* log_total) {
 template <class T>
 void log_softmax(const Lines& lines, const T* x, T* y) {
   if (lines.n == 0) return;
-  Columns<T> best(lines.columns);
-  Columns<T> log_total(lines.columns);
+  SoftmaxColumns<T> best(lines.columns);
+  SoftmaxColumns<T> log_total(lines.columns);
   log_sum_exp(lines, x, best.data(), log_total.data());
   if (is_contiguous(lines)) {
     Out<T>(y, lines.n) = (In<T>(x, lines.n) - best(0)) - log_total(0);
@@ -136,9 +136,9 @@ void softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
     Out<T>(dx, lines.n) = output * (adjoint - static_cast<T>(total));
     return;
   }
-  const Columns<T> total = sum_columns<T>(lines, [&](Index i) {
-                             return row(lines, dy, i) * row(lines, y, i);
-                           }).template cast<T>();
+  const SoftmaxColumns<T> total = sum_columns<T>(lines, [&](Index i) {
+                                    return row(lines, dy, i) * row(lines, y, i);
+                                  }).template cast<T>();
   for (Index i = 0; i < lines.n; ++i) {
     row(lines, dx, i) = row(lines, y, i) * (row(lines, dy, i) - total);
   }
@@ -155,7 +155,7 @@ void log_softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
     Out<T>(dx, lines.n) = adjoint - In<T>(y, lines.n).exp() * static_cast<T>(total);
     return;
   }
-  const Columns<T> total =
+  const SoftmaxColumns<T> total =
       sum_columns<T>(lines, [&](Index i) { return row(lines, dy, i); }).template cast<T>();
   for (Index i = 0; i < lines.n; ++i) {
     row(lines, dx, i) = row(lines, dy, i) - row(lines, y, i).exp() * total;
@@ -163,14 +163,14 @@ void log_softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
 }
 
 template <class T>
-constexpr SoftmaxKernels<T> all{softmax<T>, log_softmax<T>, softmax_adjoint<T>,
-                                log_softmax_adjoint<T>, log_sum_exp<T>};
+constexpr SoftmaxKernels<T> softmax_kernels{softmax<T>, log_softmax<T>, softmax_adjoint<T>,
+                                            log_softmax_adjoint<T>, log_sum_exp<T>};
 
 }  // namespace
 
 void add_softmax(Kernels& kernels) {
-  kernels.softmax_f32 = all<float>;
-  kernels.softmax_f64 = all<double>;
+  kernels.softmax_f32 = softmax_kernels<float>;
+  kernels.softmax_f64 = softmax_kernels<double>;
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -1,7 +1,7 @@
 #include <unsupported/Eigen/SpecialFunctions>
 
+#include "autodiff/kernels/array_blocks.h"
 #include "autodiff/kernels/array_functions.h"
-#include "autodiff/kernels/blocks.h"
 #include "autodiff/kernels/level.h"
 #include "autodiff/operations/unary_functions.h"
 
@@ -9,30 +9,33 @@ namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
 template <class F, class T>
-void loop(const T* x, T* y, std::int64_t n, const double* parameters) {
-  in_blocks(
-      y, n,
-      [parameters](const auto& block) {
-        if constexpr (requires { F::value(block); }) {
-          return F::value(block);
-        } else {
-          return F::value(block, parameters);
-        }
-      },
-      Elements<T>(x));
+struct UnaryBlock {
+  static void compute([[maybe_unused]] const double* parameters, T* y, const T* x) {
+    const ConstArrayBlock<T> block(x);
+    if constexpr (requires { F::value(block); }) {
+      ArrayBlock<T>{y} = F::value(block);
+    } else {
+      ArrayBlock<T>{y} = F::value(block, parameters);
+    }
+  }
+};
+
+template <class F, class T>
+void unary_kernel(const T* x, T* y, std::int64_t n, const double* parameters) {
+  in_blocks<T>(block_loop<T, UnaryBlock<F, T>, Reads::elements>, y, n, {{x, 1}}, parameters);
 }
 
 template <class T, class... F>
-const UnaryKernel<T>* table(functions::List<F...>) {
-  static constexpr UnaryKernel<T> kernels[] = {loop<F, T>...};
+const UnaryKernel<T>* unary_table(functions::List<F...>) {
+  static constexpr UnaryKernel<T> kernels[] = {unary_kernel<F, T>...};
   return kernels;
 }
 
 }  // namespace
 
 void add_unary(Kernels& kernels) {
-  kernels.unary_f32 = table<float>(functions::Unary{});
-  kernels.unary_f64 = table<double>(functions::Unary{});
+  kernels.unary_f32 = unary_table<float>(functions::Unary{});
+  kernels.unary_f64 = unary_table<double>(functions::Unary{});
 }
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL
