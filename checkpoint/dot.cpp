@@ -1,11 +1,23 @@
 #include "checkpoint/dot.h"
 
-#include <boost/graph/graphviz.hpp>
+#include <ostream>
 
-#include "autodiff/graph_view.h"
-#include "autodiff/var.h"
+#include "autodiff/tape.h"
 
 namespace palimpsest {
+namespace {
+
+/// A string of the DOT language.
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"') result += '\\';
+    result += c;
+  }
+  return result += '"';
+}
+
+}  // namespace
 
 std::ostream& write_dot(std::ostream& stream, const Tape& tape, const Schedule& schedule) {
   std::vector<std::uint32_t> runs(tape.node_count());
@@ -26,17 +38,18 @@ std::ostream& write_dot(std::ostream& stream, const Tape& tape, const Schedule& 
     if (runs[node] == 0) return "white";
     return runs[node] == 1 ? "palegreen" : "orange";
   };
-  boost::write_graphviz(
-      stream, TapeView(tape),
-      [&](std::ostream& out, NodeId node) {
-        out << "[label=" << boost::escape_dot_string(label_of(node))
-            << ", fillcolor=" << colour_of(node) << "]";
-      },
-      [&](std::ostream& out, const TapeView::Edge& edge) {
-        const bool view = tape.operation(edge.target).view;
-        out << (view ? "[style=dashed]" : "");
-      },
-      [](std::ostream& out) { out << "node [shape=box, style=filled, fontname=Helvetica];\n"; });
+  stream << "digraph G {\nnode [shape=box, style=filled, fontname=Helvetica];\n";
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    stream << node << " [label=" << quoted(label_of(node)) << ", fillcolor=" << colour_of(node)
+           << "];\n";
+  }
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const char* const style = tape.operation(node).view ? " [style=dashed]" : "";
+    for (const ValueId input : tape.inputs(node)) {
+      stream << tape.producer(input) << "->" << node << style << ";\n";
+    }
+  }
+  stream << "}\n";
   return stream;
 }
 

@@ -15,37 +15,34 @@
 namespace palimpsest {
 namespace {
 
-template <class T>
-using Columns = Eigen::Map<Eigen::Matrix<T, -1, -1>>;
-template <class T>
-using Vector = Eigen::Map<Eigen::Matrix<T, -1, 1>>;
+using Columns = Eigen::Map<Eigen::MatrixXd>;
+using Vector = Eigen::Map<Eigen::VectorXd>;
 
-Bytes own_bytes(const Shape& a, Bytes element) { return (a.size(-1) + 3) * a.size(-1) * element; }
+/// f64 for every dtype, so that eigenvalues of narrow ones are nearly correctly rounded.
+Bytes eigh_bytes(const Shape& a) {
+  return (a.size(-1) + 4) * a.size(-1) * static_cast<Bytes>(sizeof(double));
+}
 
-/// Eigen's SelfAdjointEigenSolver in memory that is given: to tridiagonal form, then QR steps.
-/// Signs are chosen by an element that no other precision would pass over. Returns false when they
-/// do not converge.
-template <class T>
-bool factor(const T* a, T* values, T* vectors, std::int64_t n, T* space) {
-  if (n == 0) return true;
-  Columns<T> v(space, n, n);
-  Vector<T> w(values, n);
-  Vector<T> beside(space + n * n, n - 1);
-  Vector<T> coefficients(space + n * n + n, n - 1);
-  Vector<T> scratch(space + n * n + 2 * n, n);
-  const Eigen::Map<const Eigen::Matrix<T, -1, -1, Eigen::RowMajor>> matrix(a, n, n);
-  v.setZero();
-  v.template triangularView<Eigen::Lower>() = matrix;
+/// Eigen's SelfAdjointEigenSolver in memory that is given, of n·(n + 4) numbers: to tridiagonal
+/// form, then QR steps. The matrix's lower triangle is in the first n·n, columns; there the vectors
+/// are made, and behind them the values. Signs are chosen by an element that no other precision
+/// would pass over. Returns false when the steps do not converge.
+bool factor_symmetric(std::int64_t n, double* space) {
+  Columns v(space, n, n);
+  Vector w(space + n * n, n);
+  Vector beside(space + n * n + n, n - 1);
+  Vector coefficients(space + n * n + 2 * n, n - 1);
+  Vector scratch(space + n * n + 3 * n, n);
   if (!v.allFinite()) return false;
-  const T largest = v.cwiseAbs().maxCoeff();
-  const T scale = largest > T(0) ? largest : T(1);
+  const double largest = v.cwiseAbs().maxCoeff();
+  const double scale = largest > 0 ? largest : 1;
   v /= scale;
   bool converged = true;
   if (n > 1) {
     Eigen::internal::tridiagonalization_inplace(v, coefficients);
     w = v.diagonal();
-    beside = v.template diagonal<-1>();
-    Eigen::HouseholderSequence<Columns<T>, Vector<T>>(v, coefficients)
+    beside = v.diagonal<-1>();
+    Eigen::HouseholderSequence<Columns, Vector>(v, coefficients)
         .setLength(n - 1)
         .setShift(1)
         .evalTo(v, scratch);
@@ -53,29 +50,43 @@ bool factor(const T* a, T* values, T* vectors, std::int64_t n, T* space) {
         Eigen::internal::computeFromTridiagonal_impl(w, beside, 30, true, v) == Eigen::Success;
   } else {
     w(0) = v(0, 0);
-    v(0, 0) = T(1);
+    v(0, 0) = 1;
   }
   w *= scale;
   for (std::int64_t j = 0; j < n; ++j) {
-    const T most = v.col(j).cwiseAbs().maxCoeff();
-    const T* first = std::find_if(v.col(j).data(), v.col(j).data() + n,
-                                  [&](T x) { return std::abs(x) >= T(0.9) * most; });
-    if (first != v.col(j).data() + n && *first < T(0)) v.col(j) = -v.col(j);
+    const double most = v.col(j).cwiseAbs().maxCoeff();
+    const double* first = std::find_if(v.col(j).data(), v.col(j).data() + n,
+                                       [&](double x) { return std::abs(x) >= 0.9 * most; });
+    if (first != v.col(j).data() + n && *first < 0) v.col(j) = -v.col(j);
   }
-  Eigen::Map<Eigen::Matrix<T, -1, -1, Eigen::RowMajor>>(vectors, n, n) = v;
+  return converged;
+}
+
+/// Values and vectors, by rows, of the symmetric matrix whose lower triangle `a` has.
+template <class T>
+bool factor_symmetric(const T* a, T* values, T* vectors, std::int64_t n, double* space) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t i = 0; i < n; ++i) space[j * n + i] = i < j ? 0 : double{a[i * n + j]};
+  }
+  if (n == 0) return true;
+  const bool converged = factor_symmetric(n, space);
+  for (std::int64_t i = 0; i < n; ++i) {
+    values[i] = static_cast<T>(space[n * n + i]);
+    for (std::int64_t j = 0; j < n; ++j) vectors[i * n + j] = static_cast<T>(space[j * n + i]);
+  }
   return converged;
 }
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_eigh(const KernelCall& call) {
   const auto batch = batch_for(call.input().shape());
   const std::int64_t n = batch.n;
   const auto failed = batch.run<T>(
-      call, own_bytes(call.input().shape(), sizeof(T)),
+      call, eigh_bytes(call.input().shape()),
       [&](std::int64_t index, std::span<std::byte> own, Products<T>&) {
-        const bool converged =
-            factor(call.input().as<T>() + index * n * n, call.output(0).as<T>() + index * n,
-                   call.output(1).as<T>() + index * n * n, n, reinterpret_cast<T*>(own.data()));
+        const bool converged = factor_symmetric(
+            call.input().as<T>() + index * n * n, call.output(0).as<T>() + index * n,
+            call.output(1).as<T>() + index * n * n, n, reinterpret_cast<double*>(own.data()));
         return std::int64_t{converged ? -1 : 0};
       });
   if (failed.first < 0) return;
@@ -90,7 +101,7 @@ void compute(const KernelCall& call) {
 Var inverse_gaps(const Var& w, const Where& where);
 
 // Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
-void pull_back(const Pullback& p) {
+void pull_back_eigh(const Pullback& p) {
   const Where where = p.where();
   const Var w = p.output(0);
   const Var v = p.output(1);
@@ -116,9 +127,9 @@ const Operation eigh_operation{
     .summary = "eigenvalues and eigenvectors of symmetric matrices",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute_eigh<T>(call); });
         },
-    .vjp = pull_back,
+    .vjp = pull_back_eigh,
     .cost =
         [](const NodeView& node) {
           const auto n = static_cast<double>(node.output(0).shape.size(-1));
@@ -128,9 +139,8 @@ const Operation eigh_operation{
     .workspace =
         [](const NodeView& node, int threads) {
           const ValueType a = node.input(0);
-          return batch_for(a.shape).workspace<float>(
-              threads, own_bytes(a.shape, size_of(compute_dtype(a.dtype))),
-              [](Products<float>&) {});
+          return batch_for(a.shape).workspace<float>(threads, eigh_bytes(a.shape),
+                                                     [](Products<float>&) {});
         },
 };
 
@@ -190,11 +200,12 @@ Var inverse_gaps(const Var& w, const Where& where) {
   return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, Blamed{where}, where);
 }
 
-const Operation* const family[] = {&eigh_operation, &inverse_gaps_operation};
-
 }  // namespace
 
-std::span<const Operation* const> eigh_operations() { return family; }
+std::span<const Operation* const> eigh_operations() {
+  static const Operation* const family[] = {&eigh_operation, &inverse_gaps_operation};
+  return family;
+}
 
 Eigh eigh(const Var& a, Where where) {
   check_matrices("eigh", a, true, where);

@@ -16,6 +16,8 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
+namespace linalg_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -77,6 +79,16 @@ TEST_CASE("factorisations undo what they factor, small and many, large and few",
   CHECK(small(matmul(v * reshape(w, row), v, {.transpose_b = true}) - a));
   CHECK(small(logdet(a) - sum(log(w), {-1})));
   CHECK(small(slogdet(a).log_magnitude - logdet(a)));
+}
+
+TEST_CASE("eigenvalues of f32 matrices are those of f64, rounded", "[linalg]") {
+  Tape tape;
+  const Var narrow = tape.constant(Tensor::normal({60, 60}, 8));
+  const Tensor rounded = eigh(narrow).values.value();
+  const Tensor wide = eigh(cast(narrow, DType::f64)).values.value();
+  for (std::int64_t i = 0; i < 60; ++i) {
+    CHECK(rounded.at(i) == static_cast<double>(static_cast<float>(wide.at(i))));
+  }
 }
 
 TEST_CASE("qr and eigh have the signs that make them unique, eigh ascending values", "[linalg]") {
@@ -207,3 +219,5 @@ TEST_CASE("eigenvalues of what is not finite are refused", "[linalg]") {
                   ArgumentError);
   CHECK_THROWS_AS(eigh(tape.constant(Tensor::matrix({{bad}}))).values.value(), ArgumentError);
 }
+
+}  // namespace linalg_test
