@@ -10,7 +10,7 @@
 namespace palimpsest {
 namespace {
 
-constexpr const char* format = "palimpsest-graph";
+constexpr const char* graph_format = "palimpsest-graph";
 
 /// Turns the nodes of a file into a graph's.
 class Reader {
@@ -134,7 +134,8 @@ Json to_json(const Graph& graph, NodeId node) {
 }  // namespace
 
 Graph read_graph(const std::string& path) {
-  const JsonFile file(path, "read_graph", format, {"name", "backward_begins", "nodes", "targets"});
+  const JsonFile file(path, "read_graph", graph_format,
+                      {"name", "backward_begins", "nodes", "targets"});
   const JsonValue root = file.root();
   root.at("name").text();
   Reader reader;
@@ -152,7 +153,7 @@ void write_graph(const Graph& graph, const std::string& path) {
     const Json name = std::filesystem::path(path).stem().string();
     const std::optional<NodeId> begins = graph.backward_begins();
     std::string text =
-        "{\"format\":\"" + std::string(format) + "\",\"version\":1,\"name\":" + name.dump() +
+        "{\"format\":\"" + std::string(graph_format) + "\",\"version\":1,\"name\":" + name.dump() +
         ",\"backward_begins\":" + (begins ? std::to_string(*begins) : "null") + ",\"nodes\":[";
     for (; node < graph.node_count(); ++node) {
       text += (node > 0 ? ",\n" : "\n") + to_json(graph, node).dump();

@@ -7,7 +7,7 @@
 namespace palimpsest {
 namespace {
 
-constexpr const char* format = "palimpsest-machine";
+constexpr const char* machine_format = "palimpsest-machine";
 
 Cache read_cache(const JsonValue& value) {
   static constexpr const char* keys[] = {"bytes", "bytes_per_second"};
@@ -54,7 +54,7 @@ Json to_json(const FlopRates& rates) {
 }  // namespace
 
 Machine read_machine(const std::string& path) {
-  const JsonFile file(path, "read_machine", format,
+  const JsonFile file(path, "read_machine", machine_format,
                       {"flops_per_second", "bytes_per_second", "seconds_per_node", "caches",
                        "products", "convolutions", "reductions", "functions"});
   const JsonValue root = file.root();
@@ -86,7 +86,7 @@ void write_machine(const Machine& machine, const std::string& path) {
   for (const Cache& cache : machine.caches) {
     caches.push_back({{"bytes", cache.bytes}, {"bytes_per_second", cache.bytes_per_second}});
   }
-  Json json{{"format", format},
+  Json json{{"format", machine_format},
             {"version", 1},
             {"flops_per_second", machine.flops_per_second},
             {"bytes_per_second", machine.bytes_per_second},

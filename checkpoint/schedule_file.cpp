@@ -6,7 +6,7 @@
 namespace palimpsest {
 namespace {
 
-constexpr const char* format = "palimpsest-schedule";
+constexpr const char* schedule_format = "palimpsest-schedule";
 
 Step read_step(const JsonValue& step) {
   if (step.size() != 2) step.fail("a step is a word and a number, as [\"compute\", 12]");
@@ -22,7 +22,7 @@ Step read_step(const JsonValue& step) {
 }  // namespace
 
 Schedule read_schedule(const std::string& path) {
-  const JsonFile file(path, "read_schedule", format, {"steps"});
+  const JsonFile file(path, "read_schedule", schedule_format, {"steps"});
   const JsonValue root = file.root();
   const JsonValue steps = root.at("steps");
   Schedule schedule;
@@ -32,7 +32,8 @@ Schedule read_schedule(const std::string& path) {
 }
 
 void write_schedule(const Schedule& schedule, const std::string& path) {
-  std::string text = "{\"format\":\"" + std::string(format) + "\",\"version\":1,\"steps\":[";
+  std::string text =
+      "{\"format\":\"" + std::string(schedule_format) + "\",\"version\":1,\"steps\":[";
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     const Step& step = schedule.steps[i];
     text += i > 0 ? ",\n[\"" : "\n[\"";

@@ -5,6 +5,7 @@
 
 #include "autodiff/parallel.h"
 #include "strategy/gradient_sums.h"
+#include "strategy/tape_reading.h"
 
 namespace palimpsest {
 namespace {
@@ -37,12 +38,6 @@ bool is_called(const Tape& tape, NodeId leaf, std::string_view name) {
   if (scope.empty()) return name == tape.name(leaf);
   return name.size() == scope.size() + 1 + tape.name(leaf).size() && name.starts_with(scope) &&
          name[scope.size()] == '/' && name.ends_with(tape.name(leaf));
-}
-
-std::string name_of(const Tape& tape, NodeId leaf) {
-  std::string name(tape.scope_of(leaf));
-  if (!name.empty()) name += '/';
-  return name.append(tape.name(leaf));
 }
 
 }  // namespace
@@ -90,7 +85,7 @@ void GradientAccumulator::register_all(const Gradients& gradients) {
     const std::size_t position = parameters.size();
     const bool named = !var.tape().name(var.node()).empty();
     const std::string own =
-        named ? name_of(var.tape(), var.node()) : "parameter " + std::to_string(position);
+        named ? scoped_name(var.tape(), var.node()) : "parameter " + std::to_string(position);
     std::string name = own;
     for (int copy = 2; index.contains(name); ++copy) name = own + " " + std::to_string(copy);
     // A name given twice says no more than the position does.
@@ -178,8 +173,9 @@ void GradientAccumulator::require_same_parameters(const Gradients& gradients) co
     const Tape& tape = entries[i].parameter.tape();
     const NodeId leaf = entries[i].parameter.node();
     if (parameter.named && !tape.name(leaf).empty() && !is_called(tape, leaf, parameter.name)) {
-      refuse("parameter " + std::to_string(i) + " of the tape is " + quoted(name_of(tape, leaf)) +
-             ", registered is " + quoted(parameter.name) + "; record parameters in one order");
+      refuse("parameter " + std::to_string(i) + " of the tape is " +
+             quoted(scoped_name(tape, leaf)) + ", registered is " + quoted(parameter.name) +
+             "; record parameters in one order");
     }
     require_fits(parameter, entries[i].gradient);
   }

@@ -7,7 +7,7 @@ namespace palimpsest {
 namespace {
 
 /// Who occupied each address last: a partition of the arena into stretches.
-class Addresses {
+class AddressOwners {
  public:
   /// Gives [begin, end) to `owner` and calls `f` on each earlier owner of a part of it.
   template <class F>
@@ -185,7 +185,7 @@ class Dependencies::Builder {
   std::vector<std::uint32_t> closer_;  // of each interval, the step that ends it
   std::vector<bool> taken_over_;       // by interval
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
-  Addresses addresses_;
+  AddressOwners addresses_;
   std::uint32_t next_ = 0;  // first interval not opened yet
 };
 

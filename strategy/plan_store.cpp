@@ -12,7 +12,7 @@ namespace {
 /// Enough for the handful of structures and budgets a program alternates between.
 constexpr std::size_t most_entries = 16;
 /// Of what a plan has run, spent on looking for a better one.
-constexpr double share = 0.1;
+constexpr double planning_share = 0.1;
 constexpr double longest_round = 2;
 constexpr int most_vain = 3;
 /// Of the cost of one pass, saved by a round that was not in vain.
@@ -64,7 +64,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   const PlannerPtr planner = request.planner->hurried();
   if (planner == nullptr) return nullptr;
   const Graph& graph = *request.graph;
-  if (whole_seconds(graph) <= share * graph.one_pass_cost()) return nullptr;
+  if (whole_seconds(graph) <= planning_share * graph.one_pass_cost()) return nullptr;
   const std::string key = request.planner->key() + " in a hurry";
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
@@ -145,7 +145,7 @@ double PlanStore::adopt(Entry& entry, Plan plan) {
 void PlanStore::improve(Entry& entry) {
   if (entry.vain >= most_vain || entry.plan.simulation.recomputed == 0) return;
   const double next = entry.hurried ? whole_seconds(*entry.graph) : entry.next_seconds;
-  if (share * entry.run_seconds < entry.planning_seconds + next) return;
+  if (planning_share * entry.run_seconds < entry.planning_seconds + next) return;
   const Stopwatch planning;
   if (entry.hurried) {
     entry.hurried = false;

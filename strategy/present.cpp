@@ -1,5 +1,7 @@
 #include "strategy/present.h"
 
+#include "strategy/tape_reading.h"
+
 #include <algorithm>
 #include <map>
 
@@ -38,11 +40,6 @@ void for_each_storage(const Tape& tape, F f) {
     }
     first = last;
   }
-}
-
-ValueId behind_views(const Tape& tape, ValueId value) {
-  while (tape.operation(tape.producer(value)).view) value = tape.inputs(tape.producer(value))[0];
-  return value;
 }
 
 /// True when somebody besides these values of the tape holds their storage.

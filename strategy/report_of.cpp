@@ -5,15 +5,10 @@
 #include "autodiff/kernels/kernels.h"
 #include "checkpoint/node_seconds.h"
 #include "strategy/fusion/work.h"
+#include "strategy/tape_reading.h"
 
 namespace palimpsest {
 namespace {
-
-std::string name_of(const Tape& tape, NodeId node) {
-  std::string name(tape.scope_of(node));
-  if (!name.empty() && !tape.name(node).empty()) name += '/';
-  return name.append(tape.name(node));
-}
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
@@ -21,7 +16,7 @@ std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seco
 
 void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live) {
   const Event event{.node = node, .end = nanoseconds(report.run_seconds), .live = live};
-  report.steps.push_back({std::string(tape.operation(node).name), name_of(tape, node),
+  report.steps.push_back({std::string(tape.operation(node).name), scoped_name(tape, node),
                           work_of(tape, node), event, again, cost_of(NodeView(tape, node)),
                           computed_in(NodeView(tape, node))});
   report.kernel_seconds += report.run_seconds;
@@ -46,7 +41,7 @@ void append_steps(Report& report, const Tape& tape, const Executor& executor) {
   report.steps.reserve(report.steps.size() + executor.events().size());
   for (const Event& event : executor.events()) {
     const NodeId node = lowered.node(event.node);
-    report.steps.push_back({operation_of(tape, lowered, event.node), name_of(tape, node),
+    report.steps.push_back({operation_of(tape, lowered, event.node), scoped_name(tape, node),
                             work_of(tape, lowered, event.node), event, seen[event.node],
                             cost_of_unit(tape, lowered, event.node),
                             computed_in(NodeView(tape, node))});

@@ -1,18 +1,12 @@
 #include "strategy/result_cache.h"
 
+#include "strategy/tape_reading.h"
+
 #include <algorithm>
 #include <cstring>
 
 namespace palimpsest {
 namespace {
-
-ValueId behind_views(const Tape& tape, ValueId value) {
-  for (;;) {
-    const NodeId node = tape.producer(value);
-    if (!tape.operation(node).view) return value;
-    value = tape.inputs(node)[0];
-  }
-}
 
 /// True for nodes of two tapes that do the same, with values of the same places.
 bool are_alike(const Tape& a, const Tape& b, NodeId node) {

@@ -64,7 +64,7 @@ double tick_step(double most) {
   return 10 * power;
 }
 
-struct Axes {
+struct ChartAxes {
   double most_x = 0;
   double most_y = 0;
   double x(double value) const { return left + value / most_x * (width - left - right); }
@@ -73,8 +73,8 @@ struct Axes {
   }
 };
 
-Axes axes_of(const Chart& chart) {
-  Axes axes;
+ChartAxes axes_of(const Chart& chart) {
+  ChartAxes axes;
   for (const auto& curve : chart.curves) {
     for (const auto& [x, y] : curve.points) {
       axes.most_x = std::max(axes.most_x, x);
@@ -95,7 +95,7 @@ std::vector<double> ticks(double most) {
   return result;
 }
 
-std::string frame(const Chart& chart, const Axes& axes) {
+std::string frame(const Chart& chart, const ChartAxes& axes) {
   std::string svg;
   const std::string grid = "stroke=\"currentColor\" stroke-opacity=\"0.15\"";
   for (const double y : ticks(axes.most_y)) {
@@ -114,7 +114,7 @@ std::string frame(const Chart& chart, const Axes& axes) {
 }
 
 /// Points of a curve in pixels; where several share a pixel column, the first, extremes and last.
-std::vector<std::pair<double, double>> thinned(const Chart::Curve& curve, const Axes& axes) {
+std::vector<std::pair<double, double>> thinned(const Chart::Curve& curve, const ChartAxes& axes) {
   std::vector<std::pair<double, double>> pixels;
   std::size_t i = 0;
   while (i < curve.points.size()) {
@@ -136,7 +136,7 @@ std::vector<std::pair<double, double>> thinned(const Chart::Curve& curve, const 
   return pixels;
 }
 
-std::string path_of(const Chart::Curve& curve, const Axes& axes, const char* colour) {
+std::string path_of(const Chart::Curve& curve, const ChartAxes& axes, const char* colour) {
   std::string path =
       "<path fill=\"none\" stroke=\"" + std::string(colour) + "\" stroke-width=\"1.6\" d=\"";
   bool first = true;
@@ -173,7 +173,7 @@ std::string legend_of(const Chart& chart) {
 }  // namespace
 
 std::string render(const Chart& chart) {
-  const Axes axes = axes_of(chart);
+  const ChartAxes axes = axes_of(chart);
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + number(width) +
                     " " + number(height) +
                     "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"currentColor\">\n"

@@ -85,14 +85,14 @@ Cost cost_of_products(const NodeView& node, std::size_t first, double products) 
   return cost;
 }
 
-void pull_back(const Pullback& p);
+void pull_back_attention(const Pullback& p);
 
 const Operation attention_operation{
     .name = "attention",
     .formula = "o = softmax(scale·q·kᵀ + mask)·v",
     .summary = "scaled dot-product attention, a block of queries at a time; keeps q, k, v",
     .compute = compute_attention,
-    .vjp = pull_back,
+    .vjp = pull_back_attention,
     .cost = [](const NodeView& node) { return cost_of_products(node, 0, 2); },
     .workspace = attention_workspace,
     .half = HalfSupport::native,
@@ -118,9 +118,7 @@ const Operation attention_adjoint_operation{
     .random = true,
 };
 
-const Operation* const family[] = {&attention_operation, &attention_adjoint_operation};
-
-void pull_back(const Pullback& p) {
+void pull_back_attention(const Pullback& p) {
   const Attention attention = p.attributes().as<Attention>();
   std::vector<Var> inputs{p.adjoint()};
   for (std::size_t i = 0; i < p.input_count(); ++i) inputs.push_back(p.input(i));
@@ -190,7 +188,10 @@ void check_mask(const Var& mask, const Var& q, const Shape& scores, const Where&
 
 }  // namespace
 
-std::span<const Operation* const> attention_operations() { return family; }
+std::span<const Operation* const> attention_operations() {
+  static const Operation* const family[] = {&attention_operation, &attention_adjoint_operation};
+  return family;
+}
 
 Var scaled_dot_product_attention(const Var& q, const Var& k, const Var& v,
                                  const AttentionOptions& options, Where where) {

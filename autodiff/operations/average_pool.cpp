@@ -14,7 +14,7 @@ T count_of(const PoolSpan& i, const PoolSpan& j, const PoolSpan& k) {
                         static_cast<double>(k.count));
 }
 
-void compute(const KernelCall& call) {
+void compute_average_pool(const KernelCall& call) {
   const auto& pool = call.attributes.as<PoolAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
     for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
@@ -70,7 +70,7 @@ const Operation average_pool_operation{
     .name = "average_pool",
     .formula = "y(q) = Σ x/count over window q; x̄ = Σ ȳ(q)/count over the windows of an element",
     .summary = "mean of each window; plain or adaptive",
-    .compute = compute,
+    .compute = compute_average_pool,
     .vjp =
         [](const Pullback& p) {
           const auto pool = p.attributes().as<PoolAttributes>();
@@ -81,11 +81,13 @@ const Operation average_pool_operation{
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&average_pool_operation, &average_pool_adjoint_operation};
-
 }  // namespace
 
-std::span<const Operation* const> average_pool_operations() { return family; }
+std::span<const Operation* const> average_pool_operations() {
+  static const Operation* const family[] = {&average_pool_operation,
+                                            &average_pool_adjoint_operation};
+  return family;
+}
 
 Var average_pool(const Var& x, const PerAxis& kernel, const AveragePoolOptions& options,
                  Where where) {

@@ -45,7 +45,7 @@ void run(BinaryKernel<T, Y> function, const KernelCall& call) {
 }
 
 template <std::size_t index>
-void compute(const KernelCall& call) {
+void compute_binary(const KernelCall& call) {
   visit_numeric(call.output().dtype(),
                 [&]<class T>(T) { run<T, T>(binary_kernels<T>()[index], call); });
 }
@@ -57,7 +57,7 @@ void compute_comparison(const KernelCall& call) {
 }
 
 template <std::size_t index, class T>
-void compute_run(const PointwiseCall& call) {
+void compute_binary_run(const PointwiseCall& call) {
   binary_kernels<T>()[index](call.input<T>(0), call.steps[0], call.input<T>(1), call.steps[1],
                              call.to<T>(), call.n);
 }
@@ -69,12 +69,12 @@ void compare_run(const PointwiseCall& call) {
 }
 
 template <class F>
-PointwiseKernel run_of(const NodeView& node) {
+PointwiseKernel binary_run_of(const NodeView& node) {
   const DType dtype = node.output().dtype;
   const auto arithmetic = is_floating(dtype) ? functions::arithmetic_of<F>() : ArithmeticStep::none;
   return visit_numeric(compute_dtype(dtype), [&]<class T>(T) {
     constexpr std::size_t index = functions::position<F, functions::Binary>;
-    return PointwiseKernel{compute_run<index, T>, true, arithmetic};
+    return PointwiseKernel{compute_binary_run<index, T>, true, arithmetic};
   });
 }
 
@@ -85,7 +85,7 @@ PointwiseKernel comparison_run_of(const NodeView& node) {
 }
 
 template <class F>
-void pull_back(const Pullback& p) {
+void pull_back_binary(const Pullback& p) {
   const Var a = p.input(0);
   const Var b = p.input(1);
   if (p.wants(0)) p.set(0, sum_to(F::da(p.adjoint(), a, b, p.output()), a.shape()));
@@ -94,12 +94,12 @@ void pull_back(const Pullback& p) {
 
 template <class F>
 constexpr void (*pullback_of())(const Pullback&) {
-  if constexpr (requires(const Var& v) { F::da(v, v, v, v); }) return pull_back<F>;
+  if constexpr (requires(const Var& v) { F::da(v, v, v, v); }) return pull_back_binary<F>;
   return nullptr;
 }
 
 template <class F>
-Cost cost(const NodeView& node) {
+Cost binary_cost(const NodeView& node) {
   const ValueType y = node.output();
   return {F::text.flops * static_cast<double>(y.shape.elements()),
           static_cast<double>(node.input(0).bytes() + node.input(1).bytes() + y.bytes())};
@@ -119,7 +119,7 @@ Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullbac
           .summary = F::text.summary,
           .compute = compute,
           .vjp = vjp,
-          .cost = cost<F>,
+          .cost = binary_cost<F>,
           .pointwise = pointwise,
           .neutral = neutral_of<F>(),
           .mixed = functions::Magnifies<F> ? MixedPrecision::wide : MixedPrecision::follows};
@@ -127,8 +127,8 @@ Operation describe(void (*compute)(const KernelCall&), void (*vjp)(const Pullbac
 
 template <class... F>
 auto make_binary(functions::List<F...>) {
-  return std::array{describe<F>(compute<functions::position<F, functions::Binary>>,
-                                pullback_of<F>(), run_of<F>)...};
+  return std::array{describe<F>(compute_binary<functions::position<F, functions::Binary>>,
+                                pullback_of<F>(), binary_run_of<F>)...};
 }
 
 template <class... F>

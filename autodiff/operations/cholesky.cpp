@@ -13,7 +13,7 @@ namespace palimpsest {
 namespace {
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_cholesky(const KernelCall& call) {
   const auto batch = batch_for(call.input().shape());
   const std::int64_t n = batch.n;
   const T* a = call.input().as<T>();
@@ -41,7 +41,7 @@ void compute(const KernelCall& call) {
 
 // Φ takes the lower triangle with half the diagonal. Murray (2016), equation 8, whose adjoint is
 // that of a symmetric matrix; here both triangles' share is the lower one's.
-void pull_back(const Pullback& p) {
+void pull_back_cholesky(const Pullback& p) {
   const Where where = p.where();
   const Var l = p.output();
   const Var inner = half_tril(matmul(l, p.adjoint(), {.transpose_a = true}, where), where);
@@ -56,9 +56,9 @@ const Operation cholesky_operation{
     .summary = "lower triangular factor of symmetric positive definite matrices",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute_cholesky<T>(call); });
         },
-    .vjp = pull_back,
+    .vjp = pull_back_cholesky,
     .cost =
         [](const NodeView& node) {
           const auto [count, n] = batch_for(node.input(0).shape);
@@ -77,11 +77,12 @@ const Operation cholesky_operation{
         },
 };
 
-const Operation* const family[] = {&cholesky_operation};
-
 }  // namespace
 
-std::span<const Operation* const> cholesky_operations() { return family; }
+std::span<const Operation* const> cholesky_operations() {
+  static const Operation* const family[] = {&cholesky_operation};
+  return family;
+}
 
 Var cholesky(const Var& a, Where where) {
   check_matrices("cholesky", a, true, where);

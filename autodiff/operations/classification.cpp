@@ -128,7 +128,7 @@ Bytes workspace(const NodeView& node, int threads) {
 
 /// Cross entropy of logits, or nll of logarithms of probabilities: `from_logits` false.
 template <bool from_logits>
-void compute(const KernelCall& call) {
+void compute_class_loss(const KernelCall& call) {
   const auto& attributes = call.attributes.as<ClassAttributes>();
   visit_types(call.input(0).dtype(), call.input(1).dtype(), [&]<class X, class Class>(X, Class) {
     using T = Computed<X>;
@@ -162,7 +162,7 @@ void compute(const KernelCall& call) {
 
 /// dx = d·(p − target) with p = softmax(x) for logits and 0 for nll, whose x is not even an input.
 template <bool from_logits>
-void compute_adjoint(const KernelCall& call) {
+void compute_class_adjoint(const KernelCall& call) {
   const auto& attributes = call.attributes.as<ClassAttributes>();
   const Operand& targets = call.input(1);
   visit_types(call.output().dtype(), targets.dtype(), [&]<class X, class Class>(X, Class) {
@@ -211,12 +211,12 @@ Var counted(const Var& classes, const ClassAttributes& attributes, DType dtype) 
 }
 
 template <bool from_logits>
-void pull_back(const Pullback& p);
+void pull_back_class_loss(const Pullback& p);
 template <bool from_logits>
-void pull_back_adjoint(const Pullback& p);
+void pull_back_class_adjoint(const Pullback& p);
 
 template <int per_element>
-Cost cost(const NodeView& node) {
+Cost classification_cost(const NodeView& node) {
   Cost cost{0, bytes_moved(node)};
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     cost.flops = std::max(cost.flops, static_cast<double>(node.input(i).shape.elements()));
@@ -230,9 +230,9 @@ const Operation cross_entropy_operation{
     .name = "cross_entropy",
     .formula = "y = log Σ exp(x) - x[class], x̄ = ȳ·(softmax(x) - onehot(class))",
     .summary = "negative log likelihood of classes by logits; keeps the logits only",
-    .compute = compute<true>,
-    .vjp = pull_back<true>,
-    .cost = cost<12>,
+    .compute = compute_class_loss<true>,
+    .vjp = pull_back_class_loss<true>,
+    .cost = classification_cost<12>,
     .workspace = workspace<0>,
     .half = HalfSupport::native,
     .mixed = MixedPrecision::reads,
@@ -242,9 +242,9 @@ const Operation nll_operation{
     .name = "nll",
     .formula = "y = -x[class], x̄ = -ȳ·onehot(class)",
     .summary = "negative log likelihood of classes by logarithms of probabilities; keeps nothing",
-    .compute = compute<false>,
-    .vjp = pull_back<false>,
-    .cost = cost<1>,
+    .compute = compute_class_loss<false>,
+    .vjp = pull_back_class_loss<false>,
+    .cost = classification_cost<1>,
     .workspace = workspace<0>,
     .half = HalfSupport::native,
 };
@@ -253,9 +253,9 @@ const Operation cross_entropy_adjoint_operation{
     .name = "cross_entropy_adjoint",
     .formula = "dx = d·(softmax(x) - onehot(class))",
     .summary = "adjoint of cross_entropy",
-    .compute = compute_adjoint<true>,
-    .vjp = pull_back_adjoint<true>,
-    .cost = cost<15>,
+    .compute = compute_class_adjoint<true>,
+    .vjp = pull_back_class_adjoint<true>,
+    .cost = classification_cost<15>,
     .workspace = workspace<2>,
     .overwrites = [](const NodeView&, std::size_t) { return 2; },
     .half = HalfSupport::native,
@@ -265,15 +265,12 @@ const Operation nll_adjoint_operation{
     .name = "nll_adjoint",
     .formula = "dx = -d·onehot(class)",
     .summary = "adjoint of nll",
-    .compute = compute_adjoint<false>,
-    .vjp = pull_back_adjoint<false>,
-    .cost = cost<2>,
+    .compute = compute_class_adjoint<false>,
+    .vjp = pull_back_class_adjoint<false>,
+    .cost = classification_cost<2>,
     .workspace = workspace<2>,
     .half = HalfSupport::native,
 };
-
-const Operation* const family[] = {&cross_entropy_operation, &nll_operation,
-                                   &cross_entropy_adjoint_operation, &nll_adjoint_operation};
 
 template <bool from_logits>
 Var record_adjoint(const Var& d, const Var& classes, const Var& x, const ValueType& type,
@@ -285,7 +282,7 @@ Var record_adjoint(const Var& d, const Var& classes, const Var& x, const ValueTy
 }
 
 template <bool from_logits>
-void pull_back(const Pullback& p) {
+void pull_back_class_loss(const Pullback& p) {
   const ClassAttributes attributes = p.attributes().as<ClassAttributes>();
   p.set(0, record_adjoint<from_logits>(p.adjoint(), p.input(1), p.input(0), p.input(0).type(),
                                        attributes));
@@ -293,7 +290,7 @@ void pull_back(const Pullback& p) {
 
 // With the adjoint g of dx: d gets Σ g·(p − target), x gets d·p·(g − Σ g·p) where it counts.
 template <bool from_logits>
-void pull_back_adjoint(const Pullback& p) {
+void pull_back_class_adjoint(const Pullback& p) {
   const ClassAttributes attributes = p.attributes().as<ClassAttributes>();
   const Var g = p.adjoint();
   const Var d = p.input(0);
@@ -356,7 +353,12 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
 
 }  // namespace
 
-std::span<const Operation* const> classification_operations() { return family; }
+std::span<const Operation* const> classification_operations() {
+  static const Operation* const family[] = {&cross_entropy_operation, &nll_operation,
+                                            &cross_entropy_adjoint_operation,
+                                            &nll_adjoint_operation};
+  return family;
+}
 
 Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options,
                   Where where) {

@@ -119,8 +119,6 @@ const Operation split_operation{
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&concat_operation, &split_operation};
-
 Var record_concat(std::span<const Var> parts, PartAttributes attributes, const ValueType& type,
                   const Where& where) {
   return parts[0].tape().record(concat_operation, parts, {&type, 1}, std::move(attributes), where);
@@ -132,7 +130,10 @@ void require_parts(std::span<const Var> parts, const char* operation, const Wher
 
 }  // namespace
 
-std::span<const Operation* const> concat_operations() { return family; }
+std::span<const Operation* const> concat_operations() {
+  static const Operation* const family[] = {&concat_operation, &split_operation};
+  return family;
+}
 
 std::vector<Var> put_together(const std::vector<Var>& padded) {
   std::vector<std::pair<Placed, Var>> parts;

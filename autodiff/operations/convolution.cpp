@@ -31,7 +31,7 @@ Var record_x(const Var& y, const Var& weight, const Var& bias, const Geometry& g
 Var record_weight(const Var& x, const Var& y, const Shape& shape, const Geometry& g,
                   const Where& where);
 
-Cost cost(const NodeView& node) {
+Cost convolution_cost(const NodeView& node) {
   const auto& g = node.attributes().as<Geometry>();
   return {2.0 * static_cast<double>(g.batch * g.results * g.output_size()) *
               static_cast<double>(g.channels / g.groups * g.taps()),
@@ -83,7 +83,7 @@ const Operation convolution_operation{
           }
           set_bias_adjoint(p);
         },
-    .cost = cost,
+    .cost = convolution_cost,
     .workspace = workspace<convolve_workspace<float>, convolve_workspace<double>>,
     .mixed = MixedPrecision::narrow,
     .finishes = true,
@@ -110,7 +110,7 @@ const Operation transposed_convolution_operation{
           }
           set_bias_adjoint(p);
         },
-    .cost = cost,
+    .cost = convolution_cost,
     .workspace =
         workspace<convolve_transposed_workspace<float>, convolve_transposed_workspace<double>>,
     .mixed = MixedPrecision::narrow,
@@ -135,13 +135,10 @@ const Operation weight_operation{
           if (p.wants(0)) p.set(0, record_x(p.input(1), p.adjoint(), {}, g, p.where()));
           if (p.wants(1)) p.set(1, record_y(p.input(0), p.adjoint(), {}, g, p.where()));
         },
-    .cost = cost,
+    .cost = convolution_cost,
     .workspace = workspace<convolve_weight_workspace<float>, convolve_weight_workspace<double>>,
     .mixed = MixedPrecision::narrow,
 };
-
-const Operation* const family[] = {&convolution_operation, &transposed_convolution_operation,
-                                   &weight_operation};
 
 Var record_y(const Var& x, const Var& weight, const Var& bias, const Geometry& g,
              const Where& where) {
@@ -241,7 +238,11 @@ void require_rank(const char* name, const Var& x, int rank, const Where& where) 
 
 }  // namespace
 
-std::span<const Operation* const> convolution_operations() { return family; }
+std::span<const Operation* const> convolution_operations() {
+  static const Operation* const family[] = {&convolution_operation,
+                                            &transposed_convolution_operation, &weight_operation};
+  return family;
+}
 
 Var convolution(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
                 Where where) {

@@ -15,7 +15,7 @@ struct CumsumAttributes {
 };
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_cumsum(const KernelCall& call) {
   const auto [axis, reverse] = call.attributes.as<CumsumAttributes>();
   const Shape& shape = call.input().shape();
   const std::int64_t n = shape[axis];
@@ -49,7 +49,7 @@ const Operation cumsum_operation{
     .summary = "sums of the elements so far along an axis, from either end",
     .compute =
         [](const KernelCall& call) {
-          visit_numeric(call.input().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_numeric(call.input().dtype(), [&]<class T>(T) { compute_cumsum<T>(call); });
         },
     .vjp =
         [](const Pullback& p) {
@@ -58,11 +58,12 @@ const Operation cumsum_operation{
         },
 };
 
-const Operation* const family[] = {&cumsum_operation};
-
 }  // namespace
 
-std::span<const Operation* const> cumsum_operations() { return family; }
+std::span<const Operation* const> cumsum_operations() {
+  static const Operation* const family[] = {&cumsum_operation};
+  return family;
+}
 
 Var cumsum(const Var& x, int axis, bool reverse, Where where) {
   require_value(x, "cumsum", where);

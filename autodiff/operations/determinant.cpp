@@ -126,11 +126,12 @@ const Operation slogdet_operation{
     .workspace = determinant_workspace,
 };
 
-const Operation* const family[] = {&det_operation, &logdet_operation, &slogdet_operation};
-
 }  // namespace
 
-std::span<const Operation* const> determinant_operations() { return family; }
+std::span<const Operation* const> determinant_operations() {
+  static const Operation* const family[] = {&det_operation, &logdet_operation, &slogdet_operation};
+  return family;
+}
 
 Var det(const Var& a, Where where) {
   check_matrices("det", a, true, where);

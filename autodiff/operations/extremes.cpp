@@ -48,7 +48,7 @@ void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::
 }
 
 template <bool largest>
-void compute(const KernelCall& call) {
+void compute_extreme(const KernelCall& call) {
   const ReductionWalk reduction(call.input().shape(), call.attributes.as<ReduceAttributes>().mask);
   visit_numeric(call.input().dtype(), [&]<class T>(T) {
     const T* x = call.input().as<T>();
@@ -59,7 +59,7 @@ void compute(const KernelCall& call) {
 }
 
 /// Only the elements found have an adjoint; x itself is not needed again.
-void pull_back(const Pullback& p) {
+void pull_back_extreme(const Pullback& p) {
   const Var x = p.input();
   const AxisMask mask = p.attributes().as<ReduceAttributes>().mask;
   const std::int64_t count = reduced_count(x.shape(), mask);
@@ -70,7 +70,7 @@ void pull_back(const Pullback& p) {
   p.set(0, unmerge_axes(merged, x.shape(), mask));
 }
 
-Cost cost(const NodeView& node) {
+Cost extreme_cost(const NodeView& node) {
   const auto elements = static_cast<double>(node.input(0).shape.elements());
   return {2 * elements, 2 * static_cast<double>(node.input(0).bytes())};
 }
@@ -79,9 +79,9 @@ const Operation max_operation{
     .name = "max",
     .formula = "y = max x, x̄ = ȳ at the first maximum",
     .summary = "largest element and its position, over axes",
-    .compute = compute<true>,
-    .vjp = pull_back,
-    .cost = cost,
+    .compute = compute_extreme<true>,
+    .vjp = pull_back_extreme,
+    .cost = extreme_cost,
     .workspace = fold_workspace,
     .mixed = MixedPrecision::follows,
 };
@@ -90,14 +90,12 @@ const Operation min_operation{
     .name = "min",
     .formula = "y = min x, x̄ = ȳ at the first minimum",
     .summary = "smallest element and its position, over axes",
-    .compute = compute<false>,
-    .vjp = pull_back,
-    .cost = cost,
+    .compute = compute_extreme<false>,
+    .vjp = pull_back_extreme,
+    .cost = extreme_cost,
     .workspace = fold_workspace,
     .mixed = MixedPrecision::follows,
 };
-
-const Operation* const family[] = {&max_operation, &min_operation};
 
 Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
            const Where& where) {
@@ -119,7 +117,10 @@ Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep
 
 }  // namespace
 
-std::span<const Operation* const> extreme_operations() { return family; }
+std::span<const Operation* const> extreme_operations() {
+  static const Operation* const family[] = {&max_operation, &min_operation};
+  return family;
+}
 
 Var max(const Var& x, const Axes& axes, bool keep_axes, Where where) {
   return record(max_operation, x, axes, keep_axes, where);

@@ -17,12 +17,12 @@ namespace palimpsest {
 namespace {
 
 /// One axis of the image: element = scale·g + offset, kept in [low, high].
-struct GridAxis {
+struct SampledAxis {
   std::int64_t size;
   double scale, offset;
   double low, high;
 
-  bool operator==(const GridAxis& other) const {
+  bool operator==(const SampledAxis& other) const {
     return size == other.size && same_number(scale, other.scale) &&
            same_number(offset, other.offset) && same_number(low, other.low) &&
            same_number(high, other.high);
@@ -31,7 +31,7 @@ struct GridAxis {
 
 struct GridAttributes {
   std::int64_t batch, channels, places;
-  GridAxis down, across;
+  SampledAxis down, across;
   Interpolation interpolation;
 
   bool operator==(const GridAttributes&) const = default;
@@ -40,9 +40,9 @@ struct GridAttributes {
   std::int64_t image_size() const { return down.size * across.size; }
 };
 
-GridAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
+SampledAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
   const auto n = static_cast<double>(size);
-  GridAxis axis{size, options.align_corners ? (n - 1) / 2 : n / 2, (n - 1) / 2, 0, n - 1};
+  SampledAxis axis{size, options.align_corners ? (n - 1) / 2 : n / 2, (n - 1) / 2, 0, n - 1};
   // Two elements outside, every neighbour is a zero.
   if (options.padding == GridPadding::zeros) axis.low = -2, axis.high = n + 1;
   return axis;
@@ -55,7 +55,7 @@ struct Place {
   std::int64_t element;
   T fraction = T(0), slope = T(0);
 
-  Place(const GridAxis& axis, Interpolation interpolation, T g) {
+  Place(const SampledAxis& axis, Interpolation interpolation, T g) {
     const T at = g * static_cast<T>(axis.scale) + static_cast<T>(axis.offset);
     const T low = static_cast<T>(axis.low);
     const T high = static_cast<T>(axis.high);
@@ -111,7 +111,7 @@ void for_planes(const GridAttributes& a, const Operand& grid, F f) {
 
 /// Inputs x, grid.
 template <class T>
-void compute(const KernelCall& call) {
+void compute_grid_sample(const KernelCall& call) {
   const auto& a = call.attributes.as<GridAttributes>();
   for_planes<T>(a, call.input(1), [&](std::int64_t plane, const T* grid) {
     const T* x = call.input(0).as<T>() + plane * a.image_size();
@@ -166,7 +166,7 @@ void compute_grid_adjoint(const KernelCall& call) {
   });
 }
 
-Cost cost(const NodeView& node) {
+Cost grid_sample_cost(const NodeView& node) {
   const auto& a = node.attributes().as<GridAttributes>();
   return {20.0 * static_cast<double>(a.batch * a.channels * a.places), bytes_moved(node)};
 }
@@ -182,7 +182,7 @@ Var record(const Operation& operation, std::initializer_list<Var> inputs, const 
 struct RecordedPlace {
   Var below, fraction;
 
-  RecordedPlace(const GridAxis& axis, const Var& g) {
+  RecordedPlace(const SampledAxis& axis, const Var& g) {
     const Var place = g * axis.scale + axis.offset;
     // A NaN is far outside, as for the kernels.
     const Var at = clamp(where(equal(place, place), place, axis.low), axis.low, axis.high);
@@ -193,7 +193,7 @@ struct RecordedPlace {
 
 /// x at a neighbour of every place, (batch, channels, places); zero where there is none.
 Var neighbour(const GridAttributes& a, const Var& x, const Var& row, const Var& column) {
-  const auto last = [](const GridAxis& axis) { return static_cast<double>(axis.size - 1); };
+  const auto last = [](const SampledAxis& axis) { return static_cast<double>(axis.size - 1); };
   const Var kept_row = clamp(row, 0, last(a.down));
   const Var kept_column = clamp(column, 0, last(a.across));
   const Var there =
@@ -239,7 +239,7 @@ const Operation grid_adjoint_operation{
             return vjp({&y, 1}, {&inputs[1], 1}, {&seed, 1});
           });
         },
-    .cost = cost,
+    .cost = grid_sample_cost,
 };
 
 const Operation grid_sample_operation{
@@ -248,7 +248,7 @@ const Operation grid_sample_operation{
     .summary = "nearest or bilinear interpolation at the places of a grid",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute_grid_sample<T>(call); });
         },
     .vjp =
         [](const Pullback& p) {
@@ -262,7 +262,7 @@ const Operation grid_sample_operation{
                             p.input(1).shape(), a, p.where()));
           }
         },
-    .cost = cost,
+    .cost = grid_sample_cost,
 };
 
 const Operation image_adjoint_operation{
@@ -286,15 +286,16 @@ const Operation image_adjoint_operation{
                             p.input(1).shape(), a, p.where()));
           }
         },
-    .cost = cost,
+    .cost = grid_sample_cost,
 };
-
-const Operation* const family[] = {&grid_sample_operation, &image_adjoint_operation,
-                                   &grid_adjoint_operation};
 
 }  // namespace
 
-std::span<const Operation* const> grid_sample_operations() { return family; }
+std::span<const Operation* const> grid_sample_operations() {
+  static const Operation* const family[] = {&grid_sample_operation, &image_adjoint_operation,
+                                            &grid_adjoint_operation};
+  return family;
+}
 
 Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options, Where where) {
   const Var both[] = {x, grid};

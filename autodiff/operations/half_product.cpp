@@ -85,9 +85,9 @@ Operand elements_of(const Operand& operand, std::int64_t first, std::int64_t cou
   return {operand.data + first * size_of(operand.dtype()), {Shape{count}, operand.dtype()}};
 }
 
-class Product {
+class HalfProduct {
  public:
-  Product(const KernelCall& call, bool narrow)
+  HalfProduct(const KernelCall& call, bool narrow)
       : call_(call),
         all_(product_of(call)),
         cut_(all_, call.attributes.as<MatmulOptions>(), narrow),
@@ -164,9 +164,9 @@ class Product {
 
 void compute_half_product(const KernelCall& call) {
   if (is_read_narrow(call.output().dtype())) {
-    Product(call, true).multiply_narrow();
+    HalfProduct(call, true).multiply_narrow();
   } else {
-    Product(call, false).multiply_widened();
+    HalfProduct(call, false).multiply_widened();
   }
 }
 

@@ -240,10 +240,6 @@ const Operation one_hot_operation{
     .half = HalfSupport::native,
 };
 
-const Operation* const family[] = {&gather_operation, &scatter_add_operation,
-                                   &index_select_operation, &index_add_operation,
-                                   &one_hot_operation};
-
 void require_places(const Var& index, const char* operation, const Where& where) {
   require_value(index, operation, where);
   if (is_integer(index.dtype())) return;
@@ -275,7 +271,12 @@ Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
 
 }  // namespace
 
-std::span<const Operation* const> index_operations() { return family; }
+std::span<const Operation* const> index_operations() {
+  static const Operation* const family[] = {&gather_operation, &scatter_add_operation,
+                                            &index_select_operation, &index_add_operation,
+                                            &one_hot_operation};
+  return family;
+}
 
 Var gather(const Var& x, int axis, const Var& index, Where where) {
   require_places(index, "gather", where);

@@ -95,14 +95,12 @@ const Operation cast_operation{
     .mixed = MixedPrecision::recorded,
 };
 
-namespace {
-
-const Operation* const family[] = {&parameter_operation,     &constant_operation, &full_operation,
-                                   &stop_gradient_operation, &identity_operation, &cast_operation};
-
-}  // namespace
-
-std::span<const Operation* const> leaf_operations() { return family; }
+std::span<const Operation* const> leaf_operations() {
+  static const Operation* const family[] = {&parameter_operation, &constant_operation,
+                                            &full_operation,      &stop_gradient_operation,
+                                            &identity_operation,  &cast_operation};
+  return family;
+}
 
 Attributes full_attributes(double value) { return FullAttributes{value}; }
 

@@ -118,8 +118,6 @@ const Operation not_operation{
     .half = HalfSupport::native,
 };
 
-const Operation* const family[] = {&where_operation, &and_operation, &or_operation, &not_operation};
-
 void require_bool(const Operation& operation, const Var& x, const Where& line) {
   require_value(x, operation.name, line);
   if (x.dtype() == DType::boolean) return;
@@ -141,7 +139,11 @@ Var record_logical(const Operation& operation, std::span<const Var> operands, co
 
 }  // namespace
 
-std::span<const Operation* const> logical_operations() { return family; }
+std::span<const Operation* const> logical_operations() {
+  static const Operation* const family[] = {&where_operation, &and_operation, &or_operation,
+                                            &not_operation};
+  return family;
+}
 
 Var where(const Var& condition, const Var& a, const Var& b, Where line) {
   const Var given[] = {condition, a, b};

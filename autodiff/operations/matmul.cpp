@@ -22,7 +22,7 @@ void compute_floating(const KernelCall& call) {
   });
 }
 
-void compute(const KernelCall& call) {
+void compute_matmul(const KernelCall& call) {
   if (is_half(call.output().dtype())) {
     compute_half_product(call);
   } else {
@@ -30,7 +30,7 @@ void compute(const KernelCall& call) {
   }
 }
 
-void pull_back(const Pullback& p) {
+void pull_back_matmul(const Pullback& p) {
   const auto [ta, tb] = p.attributes().as<MatmulOptions>();
   const Var a = p.input(0);
   const Var b = p.input(1);
@@ -61,7 +61,7 @@ const Operation matmul_operation{
     .name = "matmul",
     .formula = "y = a·b, ā = ȳ·bᵀ, b̄ = aᵀ·ȳ; ȳ·b and so on where operands are read transposed",
     .summary = "matrix products over the last two axes, broadcast over those in front",
-    .compute = compute,
+    .compute = compute_matmul,
     .accumulate = compute_floating,
     .accumulates_in_place =
         [](const NodeView& node) {
@@ -70,7 +70,7 @@ const Operation matmul_operation{
             return gemm_batch_adds_in_place<T>(p.m, p.n, p.k, p.output_count, p.term_count);
           });
         },
-    .vjp = pull_back,
+    .vjp = pull_back_matmul,
     .cost =
         [](const NodeView& node) {
           const BatchedProduct all(node);
@@ -178,10 +178,9 @@ Var matmul_sum(const Var& a, const Var& b, const MatmulOptions& options, const S
   return broadcast_to(product, with_matrix(batch, m, n), where);
 }
 
-namespace {
-const Operation* const family[] = {&matmul_operation};
+std::span<const Operation* const> matmul_operations() {
+  static const Operation* const family[] = {&matmul_operation};
+  return family;
 }
-
-std::span<const Operation* const> matmul_operations() { return family; }
 
 }  // namespace palimpsest

@@ -9,7 +9,7 @@
 namespace palimpsest {
 namespace {
 
-void compute(const KernelCall& call) {
+void compute_max_pool(const KernelCall& call) {
   const auto& pool = call.attributes.as<PoolAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
     for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
@@ -48,7 +48,7 @@ void pick(const KernelCall& call) {
 }
 
 /// Inputs x and ȳ.
-void compute_adjoint(const KernelCall& call) {
+void compute_max_pool_adjoint(const KernelCall& call) {
   const auto& pool = call.attributes.as<PoolAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
     for_pool_planes(pool, call.output(), [&](const PoolWindows& windows, std::int64_t plane) {
@@ -70,7 +70,7 @@ const Operation max_pool_adjoint_operation{
     .name = "max_pool_adjoint",
     .formula = "z(argmax of window q of x) += y(q); ȳ = z̄ picked where x is largest, x̄ = 0",
     .summary = "adjoint of max_pool",
-    .compute = compute_adjoint,
+    .compute = compute_max_pool_adjoint,
     .vjp =
         [](const Pullback& p) {
           const auto pool = p.attributes().as<PoolAttributes>();
@@ -104,18 +104,19 @@ const Operation max_pool_operation{
     .name = "max_pool",
     .formula = "y(q) = max of window q of x; x̄ = ȳ at the first maximum",
     .summary = "largest element of each window; plain, adaptive or global",
-    .compute = compute,
+    .compute = compute_max_pool,
     .vjp = [](const Pullback& p) { pull_back_pick(p, 0); },
     .cost = pool_cost,
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&max_pool_operation, &max_pool_pick_operation,
-                                   &max_pool_adjoint_operation};
-
 }  // namespace
 
-std::span<const Operation* const> max_pool_operations() { return family; }
+std::span<const Operation* const> max_pool_operations() {
+  static const Operation* const family[] = {&max_pool_operation, &max_pool_pick_operation,
+                                            &max_pool_adjoint_operation};
+  return family;
+}
 
 Var max_pool(const Var& x, const PerAxis& kernel, const PoolOptions& options, Where where) {
   return record_pool(max_pool_operation, x, kernel_windows("max_pool", x, kernel, options, where),

@@ -162,9 +162,6 @@ const Operation logsumexp_operation{
     .workspace = fold_workspace,
 };
 
-const Operation* const family[] = {&variance_operation, &standard_deviation_operation,
-                                   &logsumexp_operation};
-
 Var record_deviation(const Operation& operation, const Var& x, const Axes& axes, double correction,
                      bool keep_axes, const Where& where) {
   require_floating(x, operation.name, where);
@@ -182,7 +179,11 @@ Var record_deviation(const Operation& operation, const Var& x, const Axes& axes,
 
 }  // namespace
 
-std::span<const Operation* const> moment_operations() { return family; }
+std::span<const Operation* const> moment_operations() {
+  static const Operation* const family[] = {&variance_operation, &standard_deviation_operation,
+                                            &logsumexp_operation};
+  return family;
+}
 
 Var variance(const Var& x, const Axes& axes, double correction, bool keep_axes, Where where) {
   return record_deviation(variance_operation, x, axes, correction, keep_axes, where);

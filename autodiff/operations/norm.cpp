@@ -92,7 +92,7 @@ void sum_powers(const F& folding, double p) {
   folding.run_centered(PowerSum<Map, true>{{}, p});
 }
 
-void compute(const KernelCall& call) {
+void compute_norm(const KernelCall& call) {
   fold_floating(call, [](const auto& folding) {
     const double p = folding.number();
     if (p == 1)
@@ -104,12 +104,12 @@ void compute(const KernelCall& call) {
   });
 }
 
-Cost cost(const NodeView& node) {
+Cost norm_cost(const NodeView& node) {
   const double p = node.attributes().as<ReduceAttributes>().number;
   return fold_cost(node, p == 1 || p == 2 ? 2 : 22, 1);
 }
 
-void pull_back(const Pullback& p) {
+void pull_back_norm(const Pullback& p) {
   const Var x = p.input();
   const auto [mask, order] = p.attributes().as<ReduceAttributes>();
   if (order == 1) {
@@ -129,17 +129,18 @@ const Operation norm_operation{
     .name = "norm",
     .formula = "y = (Σ |x|ᵖ)^(1/p), x̄ = ȳ·sign(x)·(|x|/y)^(p-1), 0 where y = 0",
     .summary = "p-norm over axes",
-    .compute = compute,
-    .vjp = pull_back,
-    .cost = cost,
+    .compute = compute_norm,
+    .vjp = pull_back_norm,
+    .cost = norm_cost,
     .workspace = fold_workspace,
 };
 
-const Operation* const family[] = {&norm_operation};
-
 }  // namespace
 
-std::span<const Operation* const> norm_operations() { return family; }
+std::span<const Operation* const> norm_operations() {
+  static const Operation* const family[] = {&norm_operation};
+  return family;
+}
 
 Var norm(const Var& x, double p, const Axes& axes, bool keep_axes, Where where) {
   require_floating(x, "norm", where);

@@ -13,10 +13,10 @@
 namespace palimpsest {
 namespace {
 
-void pull_back(const Pullback& p);
+void pull_back_normalize(const Pullback& p);
 
 template <int per_element>
-Cost cost(const NodeView& node) {
+Cost normalize_cost(const NodeView& node) {
   return {per_element * static_cast<double>(node.output().shape.elements()), bytes_moved(node)};
 }
 
@@ -26,8 +26,8 @@ constexpr Operation forward(std::string_view name, std::string_view formula,
           .formula = formula,
           .summary = summary,
           .compute = compute_normalization,
-          .vjp = pull_back,
-          .cost = cost<6>,
+          .vjp = pull_back_normalize,
+          .cost = normalize_cost<6>,
           .workspace = normalization_workspace,
           .half = HalfSupport::native,
           .mixed = MixedPrecision::first};
@@ -83,14 +83,10 @@ const Operation normalization_adjoint_operation{
             return compose_adjoint(n, p.output_count(), inputs);
           });
         },
-    .cost = cost<12>,
+    .cost = normalize_cost<12>,
     .workspace = normalization_adjoint_workspace,
     .half = HalfSupport::native,
 };
-
-const Operation* const family[] = {&layer_norm_operation, &rms_norm_operation,
-                                   &group_norm_operation, &batch_norm_operation,
-                                   &normalization_adjoint_operation};
 
 /// (C) as (1, C, 1, …) beside x.
 Var beside_channels(const Var& v, const Var& x) {
@@ -101,7 +97,7 @@ Var beside_channels(const Var& v, const Var& x) {
   return reshape(v, shape);
 }
 
-void pull_back(const Pullback& p) {
+void pull_back_normalize(const Pullback& p) {
   const Normalization n = p.attributes().as<Normalization>();
   const Var x = p.input(0);
   std::vector<Var> inputs{p.adjoint(0), x};
@@ -207,7 +203,12 @@ Normalization channels_of(const Var& x, double epsilon, std::string_view operati
 
 }  // namespace
 
-std::span<const Operation* const> normalization_operations() { return family; }
+std::span<const Operation* const> normalization_operations() {
+  static const Operation* const family[] = {&layer_norm_operation, &rms_norm_operation,
+                                            &group_norm_operation, &batch_norm_operation,
+                                            &normalization_adjoint_operation};
+  return family;
+}
 
 Var layer_norm(const Var& x, const Var& weight, const Var& bias, double epsilon, Where where) {
   return over_last_axes(layer_norm_operation, x, weight, bias, epsilon, where);

@@ -20,7 +20,7 @@ using Columns = Eigen::Map<Eigen::Matrix<T, -1, -1>>;
 template <class T>
 using Vector = Eigen::Map<Eigen::Matrix<T, -1, 1>>;
 
-Bytes own_bytes(const Shape& a, Bytes element) { return (a.size(-2) + 2) * a.size(-1) * element; }
+Bytes qr_bytes(const Shape& a, Bytes element) { return (a.size(-2) + 2) * a.size(-1) * element; }
 
 /// Householder's reflections on a copy stored by columns; Q is made of them in place, last to
 /// first, and the signs are moved so that R's diagonal is not negative.
@@ -50,13 +50,13 @@ void factor(const T* a, T* q_rows, T* r_rows, std::int64_t m, std::int64_t n, T*
 }
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_qr(const KernelCall& call) {
   const Shape& a = call.input().shape();
   const std::int64_t m = a.size(-2);
   const std::int64_t n = a.size(-1);
   const FactorBatch batch{batch_of(a).elements(), n};
   batch.run<T>(
-      call, own_bytes(a, sizeof(T)),
+      call, qr_bytes(a, sizeof(T)),
       [&](std::int64_t index, std::span<std::byte> own, Products<T>&) {
         factor(call.input().as<T>() + index * m * n, call.output(0).as<T>() + index * m * n,
                call.output(1).as<T>() + index * n * n, m, n, reinterpret_cast<T*>(own.data()));
@@ -66,7 +66,7 @@ void compute(const KernelCall& call) {
 
 // Walter and Lehmann (2010), section 4.3: ā = (q̄ + q·sym(m))·r⁻ᵀ with m = r·r̄ᵀ - q̄ᵀ·q and sym(m)
 // the symmetric matrix with m's lower triangle.
-void pull_back(const Pullback& p) {
+void pull_back_qr(const Pullback& p) {
   const Where where = p.where();
   const Var q = p.output(0);
   const Var r = p.output(1);
@@ -88,9 +88,9 @@ const Operation qr_operation{
     .summary = "orthonormal times upper triangular",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute_qr<T>(call); });
         },
-    .vjp = pull_back,
+    .vjp = pull_back_qr,
     .cost =
         [](const NodeView& node) {
           const Shape a = node.input(0).shape;
@@ -105,16 +105,17 @@ const Operation qr_operation{
           const Shape a = node.input(0).shape;
           const FactorBatch batch{batch_of(a).elements(), a.size(-1)};
           return batch.workspace<float>(threads,
-                                        own_bytes(a, size_of(compute_dtype(node.input(0).dtype))),
+                                        qr_bytes(a, size_of(compute_dtype(node.input(0).dtype))),
                                         [](Products<float>&) {});
         },
 };
 
-const Operation* const family[] = {&qr_operation};
-
 }  // namespace
 
-std::span<const Operation* const> qr_operations() { return family; }
+std::span<const Operation* const> qr_operations() {
+  static const Operation* const family[] = {&qr_operation};
+  return family;
+}
 
 Qr qr(const Var& a, Where where) {
   check_matrices("qr", a, false, where);

@@ -87,7 +87,7 @@ void compute_dropout(const KernelCall& call) {
 
 Var record_dropout(const Var& x, const RandomAttributes& attributes, const Where& where);
 
-Cost cost(const NodeView& node) {
+Cost random_cost(const NodeView& node) {
   const ValueType type = node.output();
   return {20 * static_cast<double>(type.shape.elements()),
           static_cast<double>(type.bytes()) * (node.input_count() + 1.0)};
@@ -98,7 +98,7 @@ const Operation uniform_operation{
     .formula = "y ~ U[low, high)",
     .summary = "uniform random numbers",
     .compute = compute_uniform,
-    .cost = cost,
+    .cost = random_cost,
     .mixed = MixedPrecision::recorded,
     .random = true,
 };
@@ -108,7 +108,7 @@ const Operation normal_operation{
     .formula = "y ~ N(mean, deviation²)",
     .summary = "normal random numbers",
     .compute = compute_normal,
-    .cost = cost,
+    .cost = random_cost,
     .mixed = MixedPrecision::recorded,
     .random = true,
 };
@@ -118,7 +118,7 @@ const Operation bernoulli_operation{
     .formula = "y = 1 with probability p, else 0",
     .summary = "random zeros and ones",
     .compute = compute_bernoulli,
-    .cost = cost,
+    .cost = random_cost,
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
     .random = true,
@@ -134,13 +134,10 @@ const Operation dropout_operation{
           const auto attributes = p.attributes().as<RandomAttributes>();
           p.set(0, record_dropout(p.adjoint(), attributes, p.where()));
         },
-    .cost = cost,
+    .cost = random_cost,
     .mixed = MixedPrecision::follows,
     .random = true,
 };
-
-const Operation* const family[] = {&uniform_operation, &normal_operation, &bernoulli_operation,
-                                   &dropout_operation};
 
 Var record_dropout(const Var& x, const RandomAttributes& attributes, const Where& where) {
   const ValueType type = x.type();
@@ -168,7 +165,11 @@ void require_probability(double p, const char* operation, const Where& where) {
 
 }  // namespace
 
-std::span<const Operation* const> random_operations() { return family; }
+std::span<const Operation* const> random_operations() {
+  static const Operation* const family[] = {&uniform_operation, &normal_operation,
+                                            &bernoulli_operation, &dropout_operation};
+  return family;
+}
 
 Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype, Where where) {
   require_real(dtype, "uniform", where);

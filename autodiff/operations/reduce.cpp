@@ -170,9 +170,6 @@ const Operation any_operation{
     .workspace = fold_workspace,
 };
 
-const Operation* const family[] = {&sum_operation, &mean_operation, &prod_operation, &all_operation,
-                                   &any_operation};
-
 Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
             const Where& where) {
   require_value(x, operation.name, where);
@@ -197,7 +194,11 @@ Var truths(const Operation& operation, const Var& x, const Axes& axes, bool keep
 
 }  // namespace
 
-std::span<const Operation* const> reduce_operations() { return family; }
+std::span<const Operation* const> reduce_operations() {
+  static const Operation* const family[] = {&sum_operation, &mean_operation, &prod_operation,
+                                            &all_operation, &any_operation};
+  return family;
+}
 
 Var sum(const Var& x, const Axes& axes, bool keep_axes, Where where) {
   return numbers(sum_operation, x, axes, keep_axes, where);

@@ -5,11 +5,10 @@
 
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/strided.h"
 
 namespace palimpsest {
 namespace {
-
-constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 
 /// The reduced axes moved behind the kept ones.
 std::vector<int> order_of(const Shape& shape, const AxisMask& mask) {

@@ -50,7 +50,7 @@ std::vector<Between> between(std::int64_t input, std::int64_t output,
 }
 
 /// A row along the last axis of the input and its share in one of the output.
-struct Row {
+struct WeightedRow {
   std::int64_t first;
   double weight;
 };
@@ -61,7 +61,7 @@ void for_rows(const ResizeAttributes& r, const std::vector<Between>* axes, F f) 
   std::int64_t to = 0;
   for (const Between& i : axes[0]) {
     for (const Between& j : axes[1]) {
-      Row rows[4];
+      WeightedRow rows[4];
       std::size_t count = 0;
       const auto add = [&](std::int64_t a, std::int64_t b, double weight) {
         if (weight != 0) rows[count++] = {(a * r.input[1] + b) * r.input[2], weight};
@@ -70,7 +70,7 @@ void for_rows(const ResizeAttributes& r, const std::vector<Between>* axes, F f) 
       add(i.low, j.high, (1 - i.weight) * j.weight);
       add(i.high, j.low, i.weight * (1 - j.weight));
       add(i.high, j.high, i.weight * j.weight);
-      f(to, std::span<const Row>(rows, count));
+      f(to, std::span<const WeightedRow>(rows, count));
       to += r.output[2];
     }
   }
@@ -106,10 +106,10 @@ void for_planes(const KernelCall& call, const Operand& x, const Operand& y, F f)
 
 /// The weighted sum of rows of x, in `space` unless it is a row as it lies.
 template <class T>
-const T* blend(const T* x, std::span<const Row> rows, T* space, std::int64_t size) {
+const T* blend(const T* x, std::span<const WeightedRow> rows, T* space, std::int64_t size) {
   if (rows.size() == 1) return x + rows[0].first;  // its weight is 1
   std::fill_n(space, size, T(0));
-  for (const Row& row : rows) {
+  for (const WeightedRow& row : rows) {
     const auto weight = static_cast<T>(row.weight);
     const T* from = x + row.first;
     for (std::int64_t k = 0; k < size; ++k) space[k] += weight * from[k];
@@ -118,9 +118,9 @@ const T* blend(const T* x, std::span<const Row> rows, T* space, std::int64_t siz
 }
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_resize(const KernelCall& call) {
   const auto plane = [](const T* x, T* y, const auto& r, const auto* axes, T* line) {
-    for_rows(r, axes, [&](std::int64_t to, std::span<const Row> rows) {
+    for_rows(r, axes, [&](std::int64_t to, std::span<const WeightedRow> rows) {
       const T* row = blend(x, rows, line, r.input[2]);
       T* target = y + to;
       for (const Between& q : axes[2]) {
@@ -136,7 +136,7 @@ template <class T>
 void compute_adjoint(const KernelCall& call) {
   const auto plane = [](T* x, const T* y, const auto& r, const auto* axes, T* line) {
     std::fill_n(x, r.input_size(), T(0));
-    for_rows(r, axes, [&](std::int64_t from, std::span<const Row> rows) {
+    for_rows(r, axes, [&](std::int64_t from, std::span<const WeightedRow> rows) {
       std::fill_n(line, r.input[2], T(0));
       const T* source = y + from;
       for (const Between& q : axes[2]) {
@@ -145,7 +145,7 @@ void compute_adjoint(const KernelCall& call) {
         if (q.weight != 0) line[q.high] += weight * *source;
         ++source;
       }
-      for (const Row& row : rows) {
+      for (const WeightedRow& row : rows) {
         const auto weight = static_cast<T>(row.weight);
         for (std::int64_t k = 0; k < r.input[2]; ++k) x[row.first + k] += weight * line[k];
       }
@@ -154,7 +154,7 @@ void compute_adjoint(const KernelCall& call) {
   for_planes<T>(call, call.output(), call.input(), plane);
 }
 
-Cost cost(const NodeView& node) {
+Cost resize_cost(const NodeView& node) {
   const auto& r = node.attributes().as<ResizeAttributes>();
   const Shape shape = node.output().shape;
   const double taps = r.options.interpolation == Interpolation::nearest ? 1 : 4;
@@ -183,7 +183,7 @@ const Operation resize_adjoint_operation{
           const auto r = p.attributes().as<ResizeAttributes>();
           p.set(0, record(resize_operation, p.adjoint(), r.output, r, p.where()));
         },
-    .cost = cost,
+    .cost = resize_cost,
     .workspace = workspace,
     .mixed = MixedPrecision::follows,
 };
@@ -194,19 +194,17 @@ const Operation resize_operation{
     .summary = "nearest or (bi)linear interpolation at other sizes; upsampling",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute_resize<T>(call); });
         },
     .vjp =
         [](const Pullback& p) {
           const auto r = p.attributes().as<ResizeAttributes>();
           p.set(0, record(resize_adjoint_operation, p.adjoint(), r.input, r, p.where()));
         },
-    .cost = cost,
+    .cost = resize_cost,
     .workspace = workspace,
     .mixed = MixedPrecision::follows,
 };
-
-const Operation* const family[] = {&resize_operation, &resize_adjoint_operation};
 
 Var resize_to(const char* name, const Var& x, const PerAxis& numbers, bool factors,
               const ResizeOptions& options, const Where& where) {
@@ -241,7 +239,10 @@ void require_image(const char* name, const Var& x, std::int64_t r, const Where& 
 
 }  // namespace
 
-std::span<const Operation* const> resize_operations() { return family; }
+std::span<const Operation* const> resize_operations() {
+  static const Operation* const family[] = {&resize_operation, &resize_adjoint_operation};
+  return family;
+}
 
 Var resize(const Var& x, const PerAxis& sizes, const ResizeOptions& options, Where where) {
   return resize_to("resize", x, sizes, false, options, where);

@@ -54,11 +54,12 @@ const Operation roll_operation{
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&roll_operation};
-
 }  // namespace
 
-std::span<const Operation* const> roll_operations() { return family; }
+std::span<const Operation* const> roll_operations() {
+  static const Operation* const family[] = {&roll_operation};
+  return family;
+}
 
 Var roll(const Var& x, std::int64_t shift, int axis, Where where) {
   require_value(x, "roll", where);

@@ -11,8 +11,6 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 /// Fills the output from the input, read with the given strides.
 void copy_to_output(const KernelCall& call, const Strides& strides) {
   const Operand& y = call.output();
@@ -79,8 +77,6 @@ const Operation permute_operation{
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&reshape_operation, &broadcast_to_operation, &permute_operation};
-
 /// x repeated `count` times as a whole (`inner` false) or each part of `block` elements by itself.
 Var repeat_blocks(const Var& x, std::int64_t block, std::int64_t count, const Shape& result,
                   const Where& where) {
@@ -106,7 +102,11 @@ Access broadcast_access(const Shape& from, const Shape& to) {
   return access;
 }
 
-std::span<const Operation* const> shape_operations() { return family; }
+std::span<const Operation* const> shape_operations() {
+  static const Operation* const family[] = {&reshape_operation, &broadcast_to_operation,
+                                            &permute_operation};
+  return family;
+}
 
 Var reshape(const Var& x, const Shape& shape, Where where) {
   require_value(x, "reshape", where);

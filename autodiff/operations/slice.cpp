@@ -10,8 +10,6 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 /// Where place i of the smaller tensor lies in the larger one: start + i·step on each axis.
 struct Places {
   Strides starts{};
@@ -142,8 +140,6 @@ const Operation pad_operation{
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&slice_operation, &pad_operation};
-
 Var record_slice(const Var& x, const Places& places, const Shape& sizes, const Where& where) {
   const ValueType type{sizes, x.dtype()};
   return x.tape().record(slice_operation, {&x, 1}, {&type, 1}, places, where);
@@ -211,7 +207,10 @@ void require_widths(const Var& x, const std::vector<Padding>& widths, const Wher
 
 }  // namespace
 
-std::span<const Operation* const> slice_operations() { return family; }
+std::span<const Operation* const> slice_operations() {
+  static const Operation* const family[] = {&slice_operation, &pad_operation};
+  return family;
+}
 
 std::optional<Placed> placed_among_zeros(const Var& padded) {
   Tape& tape = padded.tape();

@@ -43,7 +43,7 @@ void run_adjoint(const KernelCall& call, Backward<T> kernel) {
 }
 
 template <int per_element>
-Cost cost(const NodeView& node) {
+Cost softmax_cost(const NodeView& node) {
   const auto elements = static_cast<double>(node.output().shape.elements());
   const auto moved = static_cast<double>(node.output().bytes());
   return {per_element * elements, static_cast<double>(node.input_count() + 1) * moved};
@@ -64,7 +64,7 @@ const Operation softmax_operation{
         [](const Pullback& p) {
           p.set(0, softmax_adjoint(p.adjoint(), p.output(), axis_of(p.attributes())));
         },
-    .cost = cost<13>,
+    .cost = softmax_cost<13>,
     .mixed = MixedPrecision::follows,
 };
 
@@ -81,7 +81,7 @@ const Operation log_softmax_operation{
         [](const Pullback& p) {
           p.set(0, log_softmax_adjoint(p.adjoint(), p.output(), axis_of(p.attributes())));
         },
-    .cost = cost<14>,
+    .cost = softmax_cost<14>,
 };
 
 // With s = Σ dy·y and the adjoint g of dx: dy gets y·(g − Σ g·y), which is the operation itself,
@@ -107,7 +107,7 @@ const Operation softmax_adjoint_operation{
             p.set(1, g * (dy - sum(dy * y, {axis}, true)) - dy * sum(g * y, {axis}, true));
           }
         },
-    .cost = cost<5>,
+    .cost = softmax_cost<5>,
     .mixed = MixedPrecision::follows,
 };
 
@@ -129,11 +129,8 @@ const Operation log_softmax_adjoint_operation{
           if (p.wants(0)) p.set(0, p.adjoint() - sum(weighted, {axis}, true));
           if (p.wants(1)) p.set(1, -(weighted * sum(p.input(0), {axis}, true)));
         },
-    .cost = cost<13>,
+    .cost = softmax_cost<13>,
 };
-
-const Operation* const family[] = {&softmax_operation, &log_softmax_operation,
-                                   &softmax_adjoint_operation, &log_softmax_adjoint_operation};
 
 Var record(const Operation& operation, std::initializer_list<Var> inputs, int axis,
            const Where& where) {
@@ -150,7 +147,12 @@ Var log_softmax_adjoint(const Var& dy, const Var& y, int axis) {
 
 }  // namespace
 
-std::span<const Operation* const> softmax_operations() { return family; }
+std::span<const Operation* const> softmax_operations() {
+  static const Operation* const family[] = {&softmax_operation, &log_softmax_operation,
+                                            &softmax_adjoint_operation,
+                                            &log_softmax_adjoint_operation};
+  return family;
+}
 
 Var softmax(const Var& x, int axis, Where where) {
   return record(softmax_operation, {x}, axis, where);

@@ -12,11 +12,11 @@
 namespace palimpsest {
 namespace {
 
-struct SystemAttributes {
+struct SolveAttributes {
   bool transpose;
   Where where;
 
-  bool operator==(const SystemAttributes& other) const {
+  bool operator==(const SolveAttributes& other) const {
     return transpose == other.transpose && same_line(where, other.where);
   }
 };
@@ -53,7 +53,7 @@ FactorBatch solve_batch(const Shape& a, const Shape& x) {
 
 template <class T>
 void compute_solve(const KernelCall& call) {
-  const auto& [transpose, where] = call.attributes.as<SystemAttributes>();
+  const auto& [transpose, where] = call.attributes.as<SolveAttributes>();
   const Operand& a = call.input(0);
   const Operand& b = call.input(1);
   const Operand& x = call.output();
@@ -88,7 +88,7 @@ const Operation solve_operation{
     .vjp =
         [](const Pullback& p) {
           const Where where = p.where();
-          const bool transpose = p.attributes().as<SystemAttributes>().transpose;
+          const bool transpose = p.attributes().as<SolveAttributes>().transpose;
           const Var a = p.input(0);
           const Var b = p.input(1);
           const Var x = p.output();
@@ -112,7 +112,7 @@ const Operation solve_operation{
           return visit_floating(compute_dtype(node.output().dtype), [&]<class T>(T) {
             const Shape x = node.output().shape;
             return solve_workspace<T>(solve_batch(node.input(0).shape, x), x.size(-1),
-                                      node.attributes().as<SystemAttributes>().transpose, threads);
+                                      node.attributes().as<SolveAttributes>().transpose, threads);
           });
         },
 };
@@ -121,7 +121,7 @@ const Operation solve_operation{
 
 template <class T>
 void compute_inverse(const KernelCall& call) {
-  const auto& [transpose, where] = call.attributes.as<SystemAttributes>();
+  const auto& [transpose, where] = call.attributes.as<SolveAttributes>();
   const auto batch = batch_for(call.input().shape());
   const std::int64_t n = batch.n;
   const auto failed =
@@ -150,7 +150,7 @@ const Operation inverse_operation{
         },
     .vjp =
         [](const Pullback& p) {
-          const bool plain = !p.attributes().as<SystemAttributes>().transpose;
+          const bool plain = !p.attributes().as<SolveAttributes>().transpose;
           const Var left = matmul(p.output(), p.adjoint(), {plain, !plain}, p.where());
           p.set(0, -matmul(left, p.output(), {.transpose_b = plain}, p.where()));
         },
@@ -165,16 +165,17 @@ const Operation inverse_operation{
           return visit_floating(compute_dtype(node.output().dtype), [&]<class T>(T) {
             const auto batch = batch_for(node.output().shape);
             return solve_workspace<T>(batch, batch.n,
-                                      node.attributes().as<SystemAttributes>().transpose, threads);
+                                      node.attributes().as<SolveAttributes>().transpose, threads);
           });
         },
 };
 
-const Operation* const family[] = {&solve_operation, &inverse_operation};
-
 }  // namespace
 
-std::span<const Operation* const> solve_operations() { return family; }
+std::span<const Operation* const> solve_operations() {
+  static const Operation* const family[] = {&solve_operation, &inverse_operation};
+  return family;
+}
 
 Var solve(const Var& a, const Var& b, const SolveOptions& options, Where where) {
   check_matrices("solve", a, true, where);
@@ -202,12 +203,12 @@ Var solve(const Var& a, const Var& b, const SolveOptions& options, Where where) 
                        dtype};
   const Var operands[] = {cast(a, dtype, where), cast(b, dtype, where)};
   return a.tape().record(solve_operation, operands, {&type, 1},
-                         SystemAttributes{options.transpose, where}, where);
+                         SolveAttributes{options.transpose, where}, where);
 }
 
 Var record_inverse(const Var& a, bool transpose, const Where& where) {
   const ValueType type = a.type();
-  return a.tape().record(inverse_operation, {&a, 1}, {&type, 1}, SystemAttributes{transpose, where},
+  return a.tape().record(inverse_operation, {&a, 1}, {&type, 1}, SolveAttributes{transpose, where},
                          where);
 }
 

@@ -20,7 +20,7 @@ struct SparseAttributes {
 };
 
 template <class T>
-using Row = Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>>;
+using RowMap = Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>>;
 
 /// Calls `f(matrix, line)` for every line of every matrix, in parallel; a line of `pattern` has as
 /// many operations as entries times k.
@@ -70,9 +70,9 @@ void compute_product(const KernelCall& call) {
     });
   } else {
     for_lines(matrices, lines, k, [&](std::int64_t matrix, std::int64_t line) {
-      Row<T> sum(y + (matrix * lines.lines + line) * k, k);
+      RowMap<T> sum(y + (matrix * lines.lines + line) * k, k);
       sum.setZero();
-      sum_line(matrix, line, [&](T value, T* row) { sum += value * Row<T>(row, k); });
+      sum_line(matrix, line, [&](T value, T* row) { sum += value * RowMap<T>(row, k); });
     });
   }
 }
@@ -90,8 +90,8 @@ void compute_sampled(const KernelCall& call) {
       const std::int64_t column = rows.other[static_cast<std::size_t>(p)];
       T sum = 0;
       for (std::int64_t m = 0; m < matrices; ++m) {
-        const Row<T> a(call.input(0).as<T>() + (m * rows.lines + line) * k, k);
-        const Row<T> b(call.input(1).as<T>() + (m * pattern.columns() + column) * k, k);
+        const RowMap<T> a(call.input(0).as<T>() + (m * rows.lines + line) * k, k);
+        const RowMap<T> b(call.input(1).as<T>() + (m * pattern.columns() + column) * k, k);
         sum += (a * b).sum();
       }
       call.output().as<T>()[p] = sum;
@@ -99,7 +99,7 @@ void compute_sampled(const KernelCall& call) {
   });
 }
 
-Cost cost(const NodeView& node) {
+Cost sparse_cost(const NodeView& node) {
   const SparsePattern& pattern = node.attributes().as<SparseAttributes>().pattern;
   const Shape dense = node.input(1).shape;
   const double matrices = static_cast<double>(batch_of(dense).elements());
@@ -129,7 +129,7 @@ const Operation sparse_matmul_operation{
             p.set(1, sparse_matmul(pattern, p.input(0), dy, {.transpose = !transpose}, p.where()));
           }
         },
-    .cost = cost,
+    .cost = sparse_cost,
     .mixed = MixedPrecision::narrow,
 };
 
@@ -150,11 +150,9 @@ const Operation sampled_matmul_operation{
             p.set(1, sparse_matmul(pattern, dy, p.input(0), {.transpose = true}, p.where()));
           }
         },
-    .cost = cost,
+    .cost = sparse_cost,
     .mixed = MixedPrecision::narrow,
 };
-
-const Operation* const family[] = {&sparse_matmul_operation, &sampled_matmul_operation};
 
 std::string describe(const SparsePattern& pattern) {
   return "a sparse matrix (" + std::to_string(pattern.rows()) + ", " +
@@ -164,7 +162,10 @@ std::string describe(const SparsePattern& pattern) {
 
 }  // namespace
 
-std::span<const Operation* const> sparse_operations() { return family; }
+std::span<const Operation* const> sparse_operations() {
+  static const Operation* const family[] = {&sparse_matmul_operation, &sampled_matmul_operation};
+  return family;
+}
 
 Var sparse_matmul(const SparsePattern& pattern, const Var& values, const Var& x,
                   const SparseMatmulOptions& options, Where where) {

@@ -8,8 +8,6 @@
 namespace palimpsest {
 namespace {
 
-constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 /// The box with axes of size 1 dropped and neighbouring axes merged where both tensors allow it; at
 /// least one axis is left.
 StridedBox simplified(const StridedBox& box) {

@@ -16,6 +16,9 @@ struct StridedBox {
   Strides to{};
 };
 
+/// An axis as the index into its stride.
+constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
 /// Copies a box, `from` and `to` pointing at its first element in either tensor, in parallel.
 /// Elements take 1, 2, 4 or 8 bytes. No element is written twice.
 void copy_strided(const StridedBox& box, const std::byte* from, std::byte* to,

@@ -12,7 +12,7 @@ namespace palimpsest {
 namespace {
 
 template <class T>
-void compute(const KernelCall& call) {
+void compute_triangle(const KernelCall& call) {
   const auto& [upper, diagonal, factor, on_diagonal] = call.attributes.as<TriangleAttributes>();
   const std::int64_t m = call.output().shape().size(-2);
   const std::int64_t n = call.output().shape().size(-1);
@@ -44,7 +44,7 @@ const Operation triangle_operation{
     .summary = "lower or upper triangle of matrices",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(), [&]<class T>(T) { compute_triangle<T>(call); });
         },
     .vjp =
         [](const Pullback& p) {
@@ -53,11 +53,12 @@ const Operation triangle_operation{
     .mixed = MixedPrecision::follows,
 };
 
-const Operation* const family[] = {&triangle_operation};
-
 }  // namespace
 
-std::span<const Operation* const> triangle_operations() { return family; }
+std::span<const Operation* const> triangle_operations() {
+  static const Operation* const family[] = {&triangle_operation};
+  return family;
+}
 
 Var triangle(const Var& x, const TriangleAttributes& attributes, const Where& where) {
   check_matrices("triangle", x, false, where);

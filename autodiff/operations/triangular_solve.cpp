@@ -12,11 +12,11 @@
 namespace palimpsest {
 namespace {
 
-struct SystemAttributes {
+struct TriangularAttributes {
   TriangularSolveOptions options;
   Where where;
 
-  bool operator==(const SystemAttributes& other) const {
+  bool operator==(const TriangularAttributes& other) const {
     return options == other.options && same_line(where, other.where);
   }
 };
@@ -34,8 +34,8 @@ void solve_one(const TriangularSolveOptions& options, View<T> a, View<T> x, Prod
 }
 
 template <class T>
-void compute(const KernelCall& call) {
-  const auto& [options, where] = call.attributes.as<SystemAttributes>();
+void compute_triangular_solve(const KernelCall& call) {
+  const auto& [options, where] = call.attributes.as<TriangularAttributes>();
   const Operand& a = call.input(0);
   const Operand& b = call.input(1);
   const Operand& x = call.output();
@@ -65,9 +65,9 @@ void compute(const KernelCall& call) {
       where);
 }
 
-void pull_back(const Pullback& p) {
+void pull_back_triangular_solve(const Pullback& p) {
   const Where where = p.where();
-  const TriangularSolveOptions options = p.attributes().as<SystemAttributes>().options;
+  const TriangularSolveOptions options = p.attributes().as<TriangularAttributes>().options;
   const Var a = p.input(0);
   const Var b = p.input(1);
   const Var x = p.output();
@@ -89,9 +89,10 @@ const Operation triangular_solve_operation{
     .summary = "solution of triangular systems",
     .compute =
         [](const KernelCall& call) {
-          visit_floating(call.output().dtype(), [&]<class T>(T) { compute<T>(call); });
+          visit_floating(call.output().dtype(),
+                         [&]<class T>(T) { compute_triangular_solve<T>(call); });
         },
-    .vjp = pull_back,
+    .vjp = pull_back_triangular_solve,
     .cost =
         [](const NodeView& node) {
           const auto n = static_cast<double>(node.input(0).shape.size(-1));
@@ -103,7 +104,7 @@ const Operation triangular_solve_operation{
             const Shape x = node.output().shape;
             const auto batch = batch_for(node.input(0).shape, x);
             return batch.workspace<T>(threads, 0, [&](Products<T>& products) {
-              solve_one<T>(node.attributes().as<SystemAttributes>().options,
+              solve_one<T>(node.attributes().as<TriangularAttributes>().options,
                            {nullptr, batch.n, batch.n, batch.n},
                            {nullptr, x.size(-2), x.size(-1), x.size(-1)}, products);
             });
@@ -111,11 +112,12 @@ const Operation triangular_solve_operation{
         },
 };
 
-const Operation* const family[] = {&triangular_solve_operation};
-
 }  // namespace
 
-std::span<const Operation* const> triangular_solve_operations() { return family; }
+std::span<const Operation* const> triangular_solve_operations() {
+  static const Operation* const family[] = {&triangular_solve_operation};
+  return family;
+}
 
 Var triangular_solve(const Var& a, const Var& b, const TriangularSolveOptions& options,
                      Where where) {
@@ -134,7 +136,7 @@ Var triangular_solve(const Var& a, const Var& b, const TriangularSolveOptions& o
   const ValueType type{with_matrix(batch, b.shape().size(-2), b.shape().size(-1)), dtype};
   const Var operands[] = {cast(a, dtype, where), cast(b, dtype, where)};
   return a.tape().record(triangular_solve_operation, operands, {&type, 1},
-                         SystemAttributes{options, where}, where);
+                         TriangularAttributes{options, where}, where);
 }
 
 }  // namespace palimpsest

@@ -37,7 +37,7 @@ const double* parameters_of(const Attributes& attributes) {
 }
 
 template <std::size_t index>
-void compute(const KernelCall& call) {
+void compute_unary(const KernelCall& call) {
   const double* parameters = parameters_of(call.attributes);
   const Operand& x = call.input();
   const Operand& y = call.output();
@@ -64,7 +64,7 @@ void compute_adjoint(const KernelCall& call) {
 }
 
 template <std::size_t index, class T>
-void compute_run(const PointwiseCall& call) {
+void compute_unary_run(const PointwiseCall& call) {
   kernels().unary<T>()[index](call.input<T>(), call.to<T>(), call.n,
                               parameters_of(call.attributes));
 }
@@ -86,11 +86,11 @@ void write_number(const Attributes& attributes, std::byte* to) {
 }
 
 template <class F>
-PointwiseKernel run_of(const NodeView& node) {
+PointwiseKernel unary_run_of(const NodeView& node) {
   constexpr std::size_t index = functions::position<F, Unary>;
   const DType dtype = node.output().dtype;
   PointwiseKernel kernel =
-      floating_kernel(dtype, compute_run<index, float>, compute_run<index, double>);
+      floating_kernel(dtype, compute_unary_run<index, float>, compute_unary_run<index, double>);
   kernel.arithmetic = functions::arithmetic_of<F>();
   if constexpr (functions::arithmetic_of<F>() != ArithmeticStep::none) {
     kernel.number = dtype == DType::f64 ? write_number<F, double> : write_number<F, float>;
@@ -116,12 +116,12 @@ template <class F>
 concept Recorded = requires(const Var& v) { F::adjoint(v, v, v); } ||
                    requires(const Var& v, const double* p) { F::adjoint(v, v, v, p); };
 template <class F>
-concept Kernel = functions::ReadsX<F, Var> || functions::ReadsY<F, Var>;
+concept HasAdjointKernel = functions::ReadsX<F, Var> || functions::ReadsY<F, Var>;
 
 template <class F>
-void pull_back(const Pullback& p);
+void pull_back_unary(const Pullback& p);
 template <class F>
-void pull_back_adjoint(const Pullback& p);
+void pull_back_unary_adjoint(const Pullback& p);
 
 template <class F>
 constexpr MixedPrecision mixed_of() {
@@ -129,7 +129,7 @@ constexpr MixedPrecision mixed_of() {
 }
 
 template <class F>
-Cost cost(const NodeView& node) {
+Cost unary_cost(const NodeView& node) {
   const ValueType type = node.output();
   return {F::text.flops * static_cast<double>(type.shape.elements()),
           static_cast<double>(1 + node.input_count()) * static_cast<double>(type.bytes())};
@@ -149,21 +149,21 @@ void fill(Entry& entry) {
   entry.function = {.name = F::text.name,
                     .formula = F::text.formula,
                     .summary = F::text.summary,
-                    .compute = compute<index>,
-                    .cost = cost<F>,
-                    .pointwise = run_of<F>,
+                    .compute = compute_unary<index>,
+                    .cost = unary_cost<F>,
+                    .pointwise = unary_run_of<F>,
                     .mixed = mixed_of<F>()};
-  if constexpr (Recorded<F> || Kernel<F>) entry.function.vjp = pull_back<F>;
+  if constexpr (Recorded<F> || HasAdjointKernel<F>) entry.function.vjp = pull_back_unary<F>;
   if constexpr (requires { F::identity; }) entry.function.is_identity = is_identity<F>;
-  if constexpr (Kernel<F>) {
+  if constexpr (HasAdjointKernel<F>) {
     entry.adjoint_name = std::string(F::text.name) + "_adjoint";
     entry.adjoint_summary = std::string("adjoint of ") + F::text.name;
     entry.adjoint = {.name = entry.adjoint_name,
                      .formula = "x̄ = ȳ·dy/dx, differentiated again by its formula",
                      .summary = entry.adjoint_summary,
                      .compute = compute_adjoint<index>,
-                     .vjp = pull_back_adjoint<F>,
-                     .cost = cost<F>,
+                     .vjp = pull_back_unary_adjoint<F>,
+                     .cost = unary_cost<F>,
                      .pointwise = adjoint_run_of<index>,
                      .mixed = mixed_of<F>()};
   }
@@ -196,10 +196,10 @@ Var record_adjoint(const Var& dy, const Var& z, const Attributes& attributes) {
 }
 
 template <class F>
-void pull_back(const Pullback& p) {
+void pull_back_unary(const Pullback& p) {
   const Attributes attributes = p.attributes();  // a copy, since the tape grows
   const Var dy = p.adjoint();
-  if constexpr (Kernel<F>) {
+  if constexpr (HasAdjointKernel<F>) {
     const Var z = functions::ReadsX<F, Var> ? p.input() : p.output();
     p.set(0, record_adjoint<F>(dy, z, attributes));
   } else if constexpr (requires { F::adjoint(dy, dy, dy); }) {
@@ -210,7 +210,7 @@ void pull_back(const Pullback& p) {
 }
 
 template <class F>
-void pull_back_adjoint(const Pullback& p) {
+void pull_back_unary_adjoint(const Pullback& p) {
   const Attributes attributes = p.attributes();
   const Var dy = p.input(0);
   const Var z = p.input(1);

@@ -9,7 +9,7 @@ namespace palimpsest {
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float infinite = std::numeric_limits<float>::infinity();
 
 double seconds_of(const ChainStage::Record& record) { return record.forward + record.backward; }
 
@@ -95,10 +95,10 @@ double ChainTable::least(std::size_t s, std::size_t t, Bytes bytes, const Choice
 
 float ChainTable::least(std::size_t s, std::size_t t, Bytes bytes) const {
   const Cell& ends = cells_[cell(s, t)];
-  if (bytes < ends.smallest) return infinity;
+  if (bytes < ends.smallest) return infinite;
   if (bytes >= ends.largest) return 0;
   const std::size_t m = std::min(static_cast<std::size_t>(bytes / slot_), width_ - 1);
-  if (m < ends.first) return rounding_ == Rounding::up ? ends.at_smallest : infinity;
+  if (m < ends.first) return rounding_ == Rounding::up ? ends.at_smallest : infinite;
   return ends.at(m);
 }
 
@@ -124,7 +124,7 @@ void ChainTable::find_ends() {
       ends.last = std::clamp(slots(ends.largest), ends.first, width_);
       size += ends.last - ends.first;
     }
-    columns_.emplace_back(size, infinity);
+    columns_.emplace_back(size, infinite);
     float* row = columns_.back().data();
     for (std::size_t s = 0; s <= t; ++s) {
       Cell& ends = cells_[cell(s, t)];
@@ -182,7 +182,7 @@ void ChainTable::relax(std::size_t s, std::size_t t, const Choice& choice) {
 void ChainTable::finish(std::size_t s, std::size_t t, std::span<const Choice> choices) {
   if (rounding_ == Rounding::down) return;
   Cell& ends = cells_[cell(s, t)];
-  double seconds = infinity;
+  double seconds = infinite;
   for (const Choice& choice : choices) {
     if (smallest_with(s, t, choice) > ends.smallest) continue;
     seconds = std::min(seconds, least(s, t, ends.smallest, choice));

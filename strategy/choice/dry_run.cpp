@@ -9,23 +9,23 @@
 namespace palimpsest {
 namespace {
 
-struct Run {
+struct PlannedRun {
   Forecast rest;  ///< of what is run when all is recorded
   Bytes peak;
   double seconds;
   double cost;  ///< seconds on one thread, as planners have it
 };
 
-Run run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptions& options,
-              const BatchCut& cut, bool training, const Rates& rates) {
+PlannedRun run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptions& options,
+                     const BatchCut& cut, bool training, const Rates& rates) {
   const auto engine = std::make_shared<DryEngine>(rates);
   Replica replica(strategy, options, cut.replicas, cut.sums, engine);
   const Tape count;
   Tape& tape = replica.tape(0, 0, count);
   record_again(made.tape(), tape);
   const Var again = tape.var(made.id());
-  Run run{training ? replica.forecast(again, rates) : replica.forecast_value(again, rates),
-          engine->peak(), engine->seconds(), engine->cost()};
+  PlannedRun run{training ? replica.forecast(again, rates) : replica.forecast_value(again, rates),
+                 engine->peak(), engine->seconds(), engine->cost()};
   run.peak = std::max(run.peak, run.rest.peak);
   run.seconds += run.rest.seconds;
   run.cost += run.rest.plan.simulation.cost;
@@ -45,7 +45,7 @@ DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
   // What was made has its precision already.
   ExecutionStrategy dry = strategy;
   dry.precision.reset();
-  const Run run = run_again(made, dry, cut.options, cut, workload.training, rates);
+  const PlannedRun run = run_again(made, dry, cut.options, cut, workload.training, rates);
 
   // Everything once: eagerly without a budget, and since stages are computed again, lazily.
   if (dry.mode == ExecutionMode::hybrid) dry = lazy;
@@ -53,7 +53,7 @@ DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
   RunOptions once = cut.options;
   once.memory_budget = unlimited;
   once.planner = keep_all();
-  const Run least = run_again(made, dry, once, cut, workload.training, rates);
+  const PlannedRun least = run_again(made, dry, once, cut, workload.training, rates);
   return {run.peak, std::max(run.peak, run.rest.plan.keep_all_peak), run.seconds,
           least.cost > 0 ? std::max(0.0, run.cost / least.cost - 1) : 0};
 }

@@ -8,13 +8,10 @@
 #include "strategy/pieces/pieces_evaluator.h"
 #include "strategy/report_of.h"
 #include "strategy/stopwatch.h"
+#include "strategy/tape_reading.h"
 
 namespace palimpsest {
 namespace {
-
-Tensor make(const Meter& meter, const ValueType& type) {
-  return Tensor(meter.allocate(type.bytes()), type.shape, type.dtype);
-}
 
 double overhead_of(const DevicePlan& plan) {
   const double once = plan.keep_all_work_seconds;
@@ -110,13 +107,13 @@ Gradients ModelParallel::gradients(const Var& loss) {
   const Var computed = evaluator_->computed_for(loss.tape(), {&loss, 1})[0];
   const Known& known = find_or_plan(loss, computed, true);
   const Meter meter;
-  const Tensor made = make(meter, computed.type());
+  const Tensor made = new_tensor(meter, computed.type());
   DeviceOutputs outputs{made.raw(), {}};
   std::vector<Gradients::Entry> entries;
   const std::vector<Var> leaves = parameters_of(loss.tape());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     entries.push_back(
-        {leaves[i], make(meter, known.program.tape.type(known.program.gradients[i]))});
+        {leaves[i], new_tensor(meter, known.program.tape.type(known.program.gradients[i]))});
     outputs.gradients.push_back(entries.back().gradient.raw());
   }
   Report report = run(known, computed, outputs, meter);
@@ -127,7 +124,7 @@ Tensor ModelParallel::value(const Var& value, Report& report) {
   const Var computed = evaluator_->computed_for(value.tape(), {&value, 1})[0];
   const Known& known = find_or_plan(value, computed, false);
   const Meter meter;
-  Tensor made = make(meter, computed.type());
+  Tensor made = new_tensor(meter, computed.type());
   report = run(known, computed, {made.raw(), {}}, meter);
   return made;
 }

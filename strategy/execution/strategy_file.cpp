@@ -9,7 +9,7 @@
 namespace palimpsest {
 namespace {
 
-constexpr const char* format = "palimpsest-strategy";
+constexpr const char* strategy_format = "palimpsest-strategy";
 
 template <class T>
 T natural(const JsonValue& value) {
@@ -67,7 +67,7 @@ Json json_of(std::span<const Device> devices) {
 
 ExecutionStrategy strategy_in(const JsonText& json, const char* operation) {
   const JsonFile file(
-      json, operation, format,
+      json, operation, strategy_format,
       {"mode", "stage", "precision", "gradient", "checkpoint_interval", "checkpoint_fraction",
        "checkpoint_planner", "accumulation", "memory", "memory_budget", "parallelism", "workers",
        "stages", "devices", "threads", "fusion", "profiling", "anomaly"});
@@ -127,7 +127,7 @@ ExecutionStrategy read_strategy(const std::string& path) {
 
 std::string to_json(const ExecutionStrategy& strategy) {
   require_valid(strategy);
-  Json json{{"format", format}, {"version", 1}};
+  Json json{{"format", strategy_format}, {"version", 1}};
   const ExecutionStrategy usual;
   const auto set = [&](const char* key, const auto& value, const auto& otherwise) {
     if (value != otherwise) json[key] = value;

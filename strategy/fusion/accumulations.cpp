@@ -5,9 +5,9 @@
 namespace palimpsest {
 namespace {
 
-class Search {
+class AccumulationSearch {
  public:
-  Search(const Tape& tape, const KnownOfTape& known)
+  AccumulationSearch(const Tape& tape, const KnownOfTape& known)
       : tape_(tape),
         known_(known),
         readers_(count_readers(tape, known)),
@@ -85,7 +85,7 @@ class Search {
 }  // namespace
 
 std::vector<Accumulation> find_accumulations(const Tape& tape, const KnownOfTape& known) {
-  return Search(tape, known).found();
+  return AccumulationSearch(tape, known).found();
 }
 
 }  // namespace palimpsest

@@ -9,9 +9,9 @@ namespace {
 /// Made again for want of one array in memory.
 constexpr std::size_t most_trivial_nodes = 2;
 /// Made again in the backward part, for one value.
-constexpr std::size_t most_nodes = 16;
+constexpr std::size_t most_cloned_nodes = 16;
 /// Of a group, clones among them.
-constexpr std::size_t most_members = 48;
+constexpr std::size_t most_members_with_clones = 48;
 
 /// The nodes of a group that make one of its values again, and what they read.
 struct Recipe {
@@ -107,7 +107,7 @@ class Cloning {
       };
       Recipe recipe = recipe_for(tape_, readings_, unit, value, is_there);
       const std::size_t members = units_[reader].own.size() + units_[reader].clones.size();
-      if (recipe.nodes.size() > most_trivial_nodes || members >= most_members) return;
+      if (recipe.nodes.size() > most_trivial_nodes || members >= most_members_with_clones) return;
       if (!std::all_of(recipe.inputs.begin(), recipe.inputs.end(), is_there)) return;
       recipes.push_back(std::move(recipe));
     }
@@ -179,13 +179,13 @@ class Cloning {
   bool fit(const std::vector<Recipe>& recipes) const {
     std::size_t nodes = 0;
     for (const Recipe& recipe : recipes) {
-      if (recipe.nodes.size() > most_nodes) return false;
+      if (recipe.nodes.size() > most_cloned_nodes) return false;
       nodes += recipe.nodes.size();
     }
     for (const Recipe& recipe : recipes) {
       for (const std::uint32_t reader : readers_[recipe.value]) {
         const Unit& unit = units_[reader];
-        if (unit.own.size() + unit.clones.size() + nodes > most_members) return false;
+        if (unit.own.size() + unit.clones.size() + nodes > most_members_with_clones) return false;
       }
     }
     return true;

@@ -3,9 +3,9 @@
 namespace palimpsest {
 namespace {
 
-class Search {
+class FinishSearch {
  public:
-  Search(const Tape& tape, const KnownOfTape& known)
+  FinishSearch(const Tape& tape, const KnownOfTape& known)
       : tape_(tape),
         known_(known),
         readers_(count_readers(tape, known)),
@@ -66,7 +66,7 @@ class Search {
 }  // namespace
 
 std::vector<Finishing> find_finishings(const Tape& tape, const KnownOfTape& known) {
-  return Search(tape, known).found();
+  return FinishSearch(tape, known).found();
 }
 
 }  // namespace palimpsest

@@ -7,7 +7,7 @@ namespace palimpsest {
 namespace {
 
 /// More would be a group of their own.
-constexpr std::size_t most_nodes = 8;
+constexpr std::size_t most_moved_nodes = 8;
 /// What a node is made of in its group is looked for among so many.
 constexpr std::size_t most_looked_at = 16;
 
@@ -114,7 +114,7 @@ class Readings::Moving {
           arrays, [&](const Array& array) { return array.alone && is_elementwise(array.value); });
       if (alone != arrays.end()) next = alone;
       if (alone == arrays.end() && left <= most && !moved.nodes.empty()) return true;
-      if (moved.nodes.size() == most_nodes || !may_be_made(*next)) return false;
+      if (moved.nodes.size() == most_moved_nodes || !may_be_made(*next)) return false;
       const Array array = *next;
       arrays.erase(next);
       if (!make(array, arrays, moved)) return false;

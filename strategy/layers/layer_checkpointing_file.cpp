@@ -10,7 +10,7 @@ namespace {
 
 using Mode = LayerCheckpointing::Mode;
 
-constexpr const char* format = "palimpsest-layers";
+constexpr const char* layers_format = "palimpsest-layers";
 
 int count(const JsonValue& value) {
   const std::int64_t number = value.natural();
@@ -30,7 +30,7 @@ LayerCheckpointing::Sublayers read_sublayers(const JsonValue& value) {
 }
 
 LayerCheckpointing layers_in(const JsonText& json, const char* operation) {
-  const JsonFile file(json, operation, format,
+  const JsonFile file(json, operation, layers_format,
                       {"mode", "interval", "minimum_interval", "layers", "memory_fraction",
                        "sublayers", "max_kept", "codec"});
   const JsonValue root = file.root();
@@ -69,7 +69,7 @@ LayerCheckpointing read_layer_checkpointing(const std::string& path) {
 
 std::string to_json(const LayerCheckpointing& given) {
   require_valid(given);
-  Json json{{"format", format}, {"version", 1}, {"mode", name_of(given.mode)}};
+  Json json{{"format", layers_format}, {"version", 1}, {"mode", name_of(given.mode)}};
   const auto set = [&](const char* key, const auto& value) {
     if (value) json[key] = *value;
   };

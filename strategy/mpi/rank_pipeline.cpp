@@ -16,7 +16,7 @@ namespace palimpsest {
 namespace {
 
 /// What ranks tell each other before anything is computed; the first as where they have shards.
-namespace before {
+namespace said_by_stages {
 enum Word : std::size_t { options, parameter_types, programs, parameters };
 }
 
@@ -118,8 +118,9 @@ void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
   const Stopwatch agreeing;
   const std::vector<RankWords>& said = link_.meet(RankCall::step, words, failure);
   agreeing_ = agreeing.seconds();
-  if (!say_same(said, before::options) || !say_same(said, before::parameter_types) ||
-      !say_same(said, before::programs)) {
+  if (!say_same(said, said_by_stages::options) ||
+      !say_same(said, said_by_stages::parameter_types) ||
+      !say_same(said, said_by_stages::programs)) {
     const auto program = [&] {
       std::vector<std::string> lines = options_in_lines(input);
       append_lines(input.parameters, lines);
@@ -128,7 +129,7 @@ void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
     };
     link_.differ(program, "record one program on all ranks, with the same options");
   }
-  if (!say_same(said, before::parameters)) blame_parameters(link_, input.parameters);
+  if (!say_same(said, said_by_stages::parameters)) blame_parameters(link_, input.parameters);
 }
 
 std::vector<std::string> RankPipeline::options_in_lines(const Input& input) const {
@@ -138,10 +139,10 @@ std::vector<std::string> RankPipeline::options_in_lines(const Input& input) cons
 /// What this rank has to say if it did not fail.
 RankWords RankPipeline::words_before(const Input& input) const {
   RankWords words{};
-  words[before::options] = hash_of(options_in_lines(input));
-  words[before::parameter_types] = digest_of(input.parameters);
-  words[before::programs] = digest();
-  if (input.verifies) words[before::parameters] = hash_of(input.parameters);
+  words[said_by_stages::options] = hash_of(options_in_lines(input));
+  words[said_by_stages::parameter_types] = digest_of(input.parameters);
+  words[said_by_stages::programs] = digest();
+  if (input.verifies) words[said_by_stages::parameters] = hash_of(input.parameters);
   return words;
 }
 

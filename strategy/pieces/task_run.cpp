@@ -10,9 +10,9 @@
 namespace palimpsest {
 namespace {
 
-class Run {
+class TaskRun {
  public:
-  Run(const TaskEdges& edges, const std::function<void(std::uint32_t)>& task)
+  TaskRun(const TaskEdges& edges, const std::function<void(std::uint32_t)>& task)
       : edges_(edges), task_(task), waiting_(edges.size()) {
     for (std::uint32_t each = 0; each < waiting_.size(); ++each) {
       waiting_[each].store(edges.predecessor_count(each), std::memory_order_relaxed);
@@ -67,7 +67,7 @@ void run_tasks(tbb::task_arena& arena, const TaskEdges& edges,
                const std::function<void(std::uint32_t)>& task) {
   std::exception_ptr failure;
   arena.execute([&] {
-    Run run(edges, task);
+    TaskRun run(edges, task);
     run.run();
     failure = run.failure();
   });

@@ -1,29 +1,22 @@
 #include "strategy/pipeline/micro_batch_sums.h"
 
 #include "strategy/gradient_sums.h"
+#include "strategy/tape_reading.h"
 
 namespace palimpsest {
-namespace {
-
-Tensor make(const Meter& meter, const ValueType& type) {
-  return Tensor(meter.allocate(type.bytes()), type.shape, type.dtype);
-}
-
-}  // namespace
-
 MicroBatchSums::MicroBatchSums(const Meter& meter, std::span<const ValueType> parameters,
                                const std::vector<bool>& is_made, std::span<const Var> losses,
                                std::span<const std::int64_t> examples, LossReduction reduction)
     : parameters_(parameters.begin(), parameters.end()),
       is_made_(is_made),
       weights_(examples.size(), 1) {
-  for (const Var& loss : losses) losses_.push_back(make(meter, loss.type()));
+  for (const Var& loss : losses) losses_.push_back(new_tensor(meter, loss.type()));
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     ValueType type = parameters[i];
     if (examples.size() > 1 && is_made[i]) type.dtype = compute_dtype(type.dtype);
-    sums_.push_back(make(meter, type));
+    sums_.push_back(new_tensor(meter, type));
     const bool is_rounded = type.dtype != parameters[i].dtype;
-    totals_.push_back(is_rounded ? make(meter, parameters[i]) : sums_[i]);
+    totals_.push_back(is_rounded ? new_tensor(meter, parameters[i]) : sums_[i]);
   }
   if (reduction == LossReduction::sum) return;
   const auto first = static_cast<double>(examples[0]);
