@@ -1,7 +1,10 @@
 #include <cstdlib>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "autodiff/error.h"
 #include "autodiff/kernels/kernels.h"
+#include "autodiff/kernels/processor.h"
 
 namespace palimpsest {
 
@@ -24,34 +27,70 @@ void add_onednn(Kernels& kernels);
 
 namespace {
 
-Kernels choose_level() {
-  Kernels chosen;
-#ifdef PALIMPSEST_X86_LEVELS
-  const char* wish = std::getenv("PALIMPSEST_KERNELS");
-  const std::string_view most = wish != nullptr ? wish : "v4_bf16";
-  const bool has_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("bmi2");
-  const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_v4 && (most == "v4" || most == "v4_bf16")) {
-    chosen = v4::make_kernels();
-    chosen.level = "v4";
-    if (most == "v4_bf16" && __builtin_cpu_supports("avx512bf16")) {
-      v4_bf16::add_gemm_bf16(chosen);
-      chosen.level = "v4_bf16";
-    }
-    return chosen;
-  }
-  if (has_v3 && most != "base") {
-    chosen = v3::make_kernels();
-    chosen.level = "v3";
-    return chosen;
-  }
+struct Level {
+  const char* name;
+  Kernels (*make)();
+};
+
+#ifdef PALIMPSEST_LEVEL_V4_BF16
+Kernels make_v4_bf16() {
+  Kernels kernels = v4::make_kernels();
+  v4_bf16::add_gemm_bf16(kernels);
+  return kernels;
+}
 #endif
-  chosen = base::make_kernels();
-  chosen.level = "base";
-  return chosen;
+
+/// Those that the build has, the best one last.
+constexpr Level levels[] = {
+#ifdef PALIMPSEST_LEVEL_BASE
+    {"base", base::make_kernels},
+#endif
+#ifdef PALIMPSEST_LEVEL_V3
+    {"v3", v3::make_kernels},
+#endif
+#ifdef PALIMPSEST_LEVEL_V4
+    {"v4", v4::make_kernels},
+#endif
+#ifdef PALIMPSEST_LEVEL_V4_BF16
+    {"v4_bf16", make_v4_bf16},
+#endif
+};
+
+std::string list(const auto& levels, auto name_of) {
+  std::string text;
+  for (const auto& level : levels) text += (text.empty() ? "" : ", ") + std::string(name_of(level));
+  return text;
+}
+
+/// Where `name` stands among all levels.
+std::size_t rank_of(std::string_view name) {
+  std::size_t rank = 0;
+  for (const std::string_view level : kernel_level_names) {
+    if (level == name) return rank;
+    ++rank;
+  }
+  throw ArgumentError("[kernels] PALIMPSEST_KERNELS is " + std::string(name) + "; it can be " +
+                      list(kernel_level_names, [](const char* level) { return level; }));
+}
+
+Kernels choose_level() {
+  const char* const wish = std::getenv("PALIMPSEST_KERNELS");
+  const std::size_t most = rank_of(wish != nullptr ? wish : std::rbegin(levels)->name);
+  const Level* best = nullptr;
+  for (const Level& level : levels) {
+    if (rank_of(level.name) <= most && processor_has(level.name)) best = &level;
+  }
+  if (best == nullptr) {
+    throw EnvironmentError(
+        "[kernels] this build has kernels for " +
+        list(levels, [](const Level& level) { return level.name; }) + " alone, and " +
+        (wish != nullptr ? "PALIMPSEST_KERNELS asks for at most " + std::string(wish)
+                         : "this processor does not run them") +
+        "; build the library with -Dkernels=all");
+  }
+  Kernels kernels = best->make();
+  kernels.level = best->name;
+  return kernels;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "autodiff/operation.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::attributes_test {
 namespace {
 
 struct Number {
@@ -45,4 +45,4 @@ TEST_CASE("attributes that cannot be compared are equal to their copies alone") 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::attributes_test

@@ -4,7 +4,7 @@
 
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::bytes_test {
 namespace {
 
 TEST_CASE("bytes are written with a binary unit and three digits") {
@@ -21,4 +21,4 @@ TEST_CASE("bytes are written with a binary unit and three digits") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::bytes_test

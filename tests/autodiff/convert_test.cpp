@@ -6,7 +6,7 @@
 
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::convert_test {
 namespace {
 
 template <class From, class To>
@@ -61,4 +61,4 @@ TEST_CASE("convert: arrays give the bits of their elements, one by one", "[conve
   check_as_one_by_one<BFloat16, float>(brains);
 }
 
-}  // namespace palimpsest
+}  // namespace palimpsest::convert_test

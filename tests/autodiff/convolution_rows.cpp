@@ -5,23 +5,17 @@
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {
-namespace {
-
-Tensor normal(Shape shape, std::uint64_t seed) {
-  return Tensor::normal(shape, seed, 0, 1, DType::f64);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<OperationRow> convolution_rows() {
-  const Tensor sequence = normal({2, 3, 11}, 1);
-  const Tensor image = normal({2, 4, 6, 5}, 2);
-  const Tensor volume = normal({1, 2, 4, 3, 5}, 3);
-  const Tensor kernel = normal({6, 4, 3, 3}, 4);
+  const Tensor sequence = normal_numbers({2, 3, 11}, 1);
+  const Tensor image = normal_numbers({2, 4, 6, 5}, 2);
+  const Tensor volume = normal_numbers({1, 2, 4, 3, 5}, 3);
+  const Tensor kernel = normal_numbers({6, 4, 3, 3}, 4);
   return {
       {"convolution",
        "sequence, dilated",
-       {sequence, normal({4, 3, 3}, 5), normal({4}, 6)},
+       {sequence, normal_numbers({4, 3, 3}, 5), normal_numbers({4}, 6)},
        [](auto xs) { return conv1d(xs[0], xs[1], xs[2], {.padding = 1, .dilation = 2}); }},
       {"convolution",
        "image, padded",
@@ -29,23 +23,23 @@ std::vector<OperationRow> convolution_rows() {
        [](auto xs) { return conv2d(xs[0], xs[1], {}, {.padding = 1}); }},
       {"convolution",
        "image, stride and padding per axis, bias",
-       {image, kernel, normal({6}, 7)},
+       {image, kernel, normal_numbers({6}, 7)},
        [](auto xs) { return conv2d(xs[0], xs[1], xs[2], {.stride = {2, 1}, .padding = {1, 0}}); }},
       {"convolution",
        "groups",
-       {image, normal({6, 2, 2, 3}, 8)},
+       {image, normal_numbers({6, 2, 2, 3}, 8)},
        [](auto xs) { return conv2d(xs[0], xs[1], {}, {.stride = 2, .padding = 1, .groups = 2}); }},
       {"convolution",
        "depthwise",
-       {image, normal({4, 1, 3, 3}, 9), normal({4}, 10)},
+       {image, normal_numbers({4, 1, 3, 3}, 9), normal_numbers({4}, 10)},
        [](auto xs) { return conv2d(xs[0], xs[1], xs[2], {.padding = 1, .groups = 4}); }},
       {"convolution",
        "kernel of one element",
-       {image, normal({5, 4, 1, 1}, 11)},
+       {image, normal_numbers({5, 4, 1, 1}, 11)},
        [](auto xs) { return conv2d(xs[0], xs[1]); }},
       {"convolution",
        "volume",
-       {volume, normal({3, 2, 2, 2, 3}, 12)},
+       {volume, normal_numbers({3, 2, 2, 2, 3}, 12)},
        [](auto xs) {
          return conv3d(xs[0], xs[1], {}, {.stride = {1, 2, 2}, .padding = {0, 1, 1}});
        }},
@@ -55,25 +49,25 @@ std::vector<OperationRow> convolution_rows() {
        [](auto xs) { return conv2d(xs[0], xs[1]); }},
       {"transposed_convolution",
        "sequence",
-       {sequence, normal({3, 2, 4}, 13), normal({2}, 14)},
+       {sequence, normal_numbers({3, 2, 4}, 13), normal_numbers({2}, 14)},
        [](auto xs) {
          return transposed_convolution(xs[0], xs[1], xs[2],
                                        {.stride = 3, .padding = 1, .output_padding = 2});
        }},
       {"transposed_convolution",
        "image, groups, dilated",
-       {image, normal({4, 3, 2, 2}, 15)},
+       {image, normal_numbers({4, 3, 2, 2}, 15)},
        [](auto xs) {
          return transposed_convolution(
              xs[0], xs[1], {}, {.stride = 2, .padding = 1, .dilation = {1, 2}, .groups = 2});
        }},
       {"transposed_convolution",
        "stride longer than the kernel",
-       {image, normal({4, 2, 1, 2}, 16), normal({2}, 17)},
+       {image, normal_numbers({4, 2, 1, 2}, 16), normal_numbers({2}, 17)},
        [](auto xs) { return transposed_convolution(xs[0], xs[1], xs[2], {.stride = 3}); }},
       {"convolution_weight",
        "strided",
-       {image, normal({3, 4, 3, 3}, 18)},
+       {image, normal_numbers({3, 4, 3, 3}, 18)},
        [](auto xs) {
          const Var y = conv2d(xs[0], xs[1], {}, {.stride = 2, .padding = 1});
          return gradient(y * y, xs[1]);
@@ -82,7 +76,7 @@ std::vector<OperationRow> convolution_rows() {
        false},
       {"convolution_weight",
        "depthwise",
-       {image, normal({4, 1, 3, 3}, 19)},
+       {image, normal_numbers({4, 1, 3, 3}, 19)},
        [](auto xs) {
          const Var y = conv2d(xs[0], xs[1], {}, {.padding = 1, .groups = 4});
          return gradient(y * y, xs[1]);

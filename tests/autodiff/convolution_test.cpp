@@ -4,7 +4,7 @@
 #include "autodiff/gradient.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::convolution_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -91,4 +91,4 @@ TEST_CASE("elements between the windows of a convolution have gradient zero") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::convolution_test

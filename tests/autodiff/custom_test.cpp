@@ -13,7 +13,7 @@
 #include "strategy/evaluators.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::custom_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -300,4 +300,4 @@ TEST_CASE("a trace that fails leaves the tape as it was") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::custom_test

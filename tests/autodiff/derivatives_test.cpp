@@ -8,7 +8,7 @@
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::derivatives_test {
 namespace {
 
 void check_close(const Tensor& a, const Tensor& b) {
@@ -116,4 +116,4 @@ TEST_CASE("derivatives are the same where gradients are not wanted") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::derivatives_test

@@ -6,7 +6,7 @@
 #include "autodiff/tensor.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::dtype_test {
 namespace {
 
 template <class Half>
@@ -123,4 +123,4 @@ TEST_CASE("converting between dtypes") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::dtype_test

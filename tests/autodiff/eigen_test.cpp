@@ -5,6 +5,8 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
+namespace eigen_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -114,3 +116,5 @@ TEST_CASE("tensors are seen as Eigen maps of their elements", "[eigen]") {
   CHECK_THAT(error_of([&] { as_matrix<double>(tensor.reshape({6})); }), Contains("1 axes"));
   CHECK_THAT(error_of([&] { as_array<double>(Tensor()); }), Contains("holds nothing"));
 }
+
+}  // namespace eigen_test

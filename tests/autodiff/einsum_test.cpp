@@ -8,6 +8,8 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
+namespace einsum_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -190,3 +192,5 @@ TEST_CASE("dot, outer and linear are products", "[einsum]") {
   CHECK_THROWS_AS(linear(a, w, a), ShapeError);
   CHECK_THROWS_WITH(dot(a, w), Contains("[dot]") && Contains("vectors"));
 }
+
+}  // namespace einsum_test

@@ -5,10 +5,6 @@
 namespace palimpsest {
 namespace {
 
-Tensor normal(Shape shape, std::uint64_t seed) {
-  return Tensor::normal(shape, seed, 0, 1, DType::f64);
-}
-
 Tensor between(double low, double high, std::uint64_t seed = 3) {
   return Tensor::uniform({7, 5}, seed, low, high, DType::f64);
 }
@@ -29,7 +25,7 @@ void add_unary(std::vector<OperationRow>& rows, const std::string& name, const T
   if (!has_adjoint) return;
   rows.push_back({name + "_adjoint",
                   "",
-                  {x, normal(x.shape(), 9)},
+                  {x, normal_numbers(x.shape(), 9)},
                   [f](auto xs) {
                     const Var y = f(xs[0]);
                     return vjp({&y, 1}, xs.first(1), xs.last(1))[0];
@@ -97,23 +93,26 @@ void add_unary_rows(std::vector<OperationRow>& rows) {
 }
 
 void add_binary_rows(std::vector<OperationRow>& rows) {
-  const Tensor x = normal({7, 5}, 1);
-  const Tensor y = normal({7, 5}, 2);
+  const Tensor x = normal_numbers({7, 5}, 1);
+  const Tensor y = normal_numbers({7, 5}, 2);
   const Tensor p = between(0.25, 3);
   const Tensor row = off_zero({5}, 4);
   const Tensor column = off_zero({7, 1}, 5);
-  const Tensor long_row = normal({70001}, 6);
+  const Tensor long_row = normal_numbers({70001}, 6);
   const std::vector<OperationRow> list = {
       {"add", "row", {x, row}, [](auto xs) { return xs[0] + xs[1]; }},
-      {"add", "empty", {normal({0, 5}, 1), row}, [](auto xs) { return xs[0] + xs[1]; }},
+      {"add", "empty", {normal_numbers({0, 5}, 1), row}, [](auto xs) { return xs[0] + xs[1]; }},
       {"subtract", "column and row", {column, row}, [](auto xs) { return xs[0] - xs[1]; }},
       {"multiply", "equal shapes", {x, y}, [](auto xs) { return xs[0] * xs[1]; }},
       {"multiply", "with itself", {x}, [](auto xs) { return xs[0] * xs[0]; }},
       {"multiply",
        "scalars",
-       {normal({}, 1), normal({}, 2)},
+       {normal_numbers({}, 1), normal_numbers({}, 2)},
        [](auto xs) { return xs[0] * xs[1]; }},
-      {"multiply", "large", {long_row, normal({1}, 7)}, [](auto xs) { return xs[0] * xs[1]; }},
+      {"multiply",
+       "large",
+       {long_row, normal_numbers({1}, 7)},
+       [](auto xs) { return xs[0] * xs[1]; }},
       {"divide", "column", {x, column}, [](auto xs) { return xs[0] / xs[1]; }},
       {"divide", "of a number", {p}, [](auto xs) { return 2.0 / xs[0]; }},
       {"minimum", "row", {x, row}, [](auto xs) { return minimum(xs[0], xs[1]); }},

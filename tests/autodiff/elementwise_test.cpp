@@ -7,7 +7,7 @@
 #include "autodiff/operations/logical.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::elementwise_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -356,4 +356,4 @@ TEST_CASE("infinities and zeros keep their signs and shares") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::elementwise_test

@@ -21,7 +21,7 @@
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::errors_test {
 namespace {
 
 /// The message of the error of type `E` that `f` must throw.
@@ -247,4 +247,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::errors_test

@@ -9,7 +9,7 @@
 #include "autodiff/operations/reduce.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::gradcheck_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -94,4 +94,4 @@ TEST_CASE("gradcheck takes f64 and sensible options") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::gradcheck_test

@@ -12,7 +12,7 @@
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::gradient_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -281,4 +281,4 @@ TEST_CASE("seeds and adjoints of another tape are refused") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::gradient_test

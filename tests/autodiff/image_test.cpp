@@ -12,7 +12,7 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
-namespace palimpsest {
+namespace palimpsest::image_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -179,4 +179,4 @@ TEST_CASE("factors too large to square are refused") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::image_test

@@ -4,7 +4,7 @@
 #include "autodiff/operations/binary.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::index_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -78,4 +78,4 @@ TEST_CASE("operations with an index say what does not fit") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::index_test

@@ -11,14 +11,10 @@
 namespace palimpsest {
 namespace {
 
-Tensor normal(const Shape& shape, std::uint64_t seed) {
-  return Tensor::normal(shape, seed, 0, 1, DType::f64);
-}
-
 /// Matrices far from singular, with the eigenvalues of their symmetric part around 3; symmetric and
 /// positive definite as read from the lower triangle.
 Tensor definite(const Shape& shape, std::uint64_t seed) {
-  const Tensor a = normal(shape, seed);
+  const Tensor a = normal_numbers(shape, seed);
   const std::int64_t n = shape.size(-1);
   const auto data = a.data<double>();
   for (std::int64_t i = 0; i < a.elements(); ++i) {
@@ -47,7 +43,7 @@ void add_pair(std::vector<OperationRow>& rows, const char* name, const char* lab
 
 OperationRow system(const char* name, const char* label, const Shape& a, const Shape& b,
                     const TriangularSolveOptions& options) {
-  return {name, label, {definite(a, 51), normal(b, 52)}, [options](auto xs) {
+  return {name, label, {definite(a, 51), normal_numbers(b, 52)}, [options](auto xs) {
             return triangular_solve(xs[0], xs[1], options);
           }};
 }
@@ -56,13 +52,22 @@ OperationRow system(const char* name, const char* label, const Shape& a, const S
 
 std::vector<OperationRow> linalg_rows() {
   std::vector<OperationRow> rows = {
-      {"triangle", "lower", {normal({2, 3, 4}, 50)}, [](auto xs) { return tril(xs[0]); }},
-      {"triangle", "upper, tall", {normal({4, 3}, 50)}, [](auto xs) { return triu(xs[0], -1); }},
-      {"triangle", "no rows", {normal({2, 0, 3}, 50)}, [](auto xs) { return tril(xs[0], 1); }},
+      {"triangle", "lower", {normal_numbers({2, 3, 4}, 50)}, [](auto xs) { return tril(xs[0]); }},
+      {"triangle",
+       "upper, tall",
+       {normal_numbers({4, 3}, 50)},
+       [](auto xs) { return triu(xs[0], -1); }},
+      {"triangle",
+       "no rows",
+       {normal_numbers({2, 0, 3}, 50)},
+       [](auto xs) { return tril(xs[0], 1); }},
       {"cholesky", "one matrix", {definite({4, 4}, 51)}, [](auto xs) { return cholesky(xs[0]); }},
       {"cholesky", "batch", {definite({2, 3, 3, 3}, 51)}, [](auto xs) { return cholesky(xs[0]); }},
       {"cholesky", "one element", {definite({1, 1}, 51)}, [](auto xs) { return cholesky(xs[0]); }},
-      {"cholesky", "no rows", {normal({2, 0, 0}, 51)}, [](auto xs) { return cholesky(xs[0]); }},
+      {"cholesky",
+       "no rows",
+       {normal_numbers({2, 0, 0}, 51)},
+       [](auto xs) { return cholesky(xs[0]); }},
       {"cholesky", "blocked", {definite({37, 37}, 51)}, [](auto xs) { return cholesky(xs[0]); }},
       system("triangular_solve", "lower", {4, 4}, {4, 3}, {}),
       system("triangular_solve", "upper", {2, 4, 4}, {2, 4, 3}, {.upper = true}),
@@ -80,33 +85,33 @@ std::vector<OperationRow> linalg_rows() {
       system("triangular_solve", "nothing to solve for", {3, 3}, {3, 0}, {}),
       {"solve",
        "one system",
-       {definite({4, 4}, 53), normal({4, 3}, 54)},
+       {definite({4, 4}, 53), normal_numbers({4, 3}, 54)},
        [](auto xs) { return solve(xs[0], xs[1]); }},
       {"solve",
        "a vector for many, transposed",
-       {definite({2, 4, 4}, 53), normal({4}, 54)},
+       {definite({2, 4, 4}, 53), normal_numbers({4}, 54)},
        [](auto xs) { return solve(xs[0], xs[1], {.transpose = true}); }},
       {"solve",
        "many for one",
-       {definite({4, 4}, 53), normal({2, 3, 4, 2}, 54)},
+       {definite({4, 4}, 53), normal_numbers({2, 3, 4, 2}, 54)},
        [](auto xs) { return solve(xs[0], xs[1]); }},
       {"solve",
        "pivots, blocked",
-       {definite({35, 35}, 55), normal({35, 2}, 54)},
+       {definite({35, 35}, 55), normal_numbers({35, 2}, 54)},
        [](auto xs) { return solve(flip(xs[0], {-2}), xs[1]); }},
       {"solve",
        "no rows",
-       {normal({0, 0}, 53), normal({0, 2}, 54)},
+       {normal_numbers({0, 0}, 53), normal_numbers({0, 2}, 54)},
        [](auto xs) { return solve(xs[0], xs[1]); }},
       {"inverse", "batch", {definite({3, 4, 4}, 56)}, [](auto xs) { return inverse(xs[0]); }},
       {"inverse", "blocked", {definite({33, 33}, 56)}, [](auto xs) { return inverse(xs[0]); }, 1},
       {"det", "batch", {definite({2, 3, 3}, 57)}, [](auto xs) { return det(xs[0]); }},
-      {"det", "negative", {normal({3, 3}, 60)}, [](auto xs) { return det(xs[0]); }},
+      {"det", "negative", {normal_numbers({3, 3}, 60)}, [](auto xs) { return det(xs[0]); }},
       {"logdet", "batch", {definite({2, 3, 3}, 57)}, [](auto xs) { return logdet(xs[0]); }},
-      {"logdet", "no rows", {normal({2, 0, 0}, 57)}, [](auto xs) { return logdet(xs[0]); }},
+      {"logdet", "no rows", {normal_numbers({2, 0, 0}, 57)}, [](auto xs) { return logdet(xs[0]); }},
       {"slogdet",
        "any sign",
-       {normal({5, 3, 3}, 65)},
+       {normal_numbers({5, 3, 3}, 65)},
        [](auto xs) {
          const auto [sign, magnitude] = slogdet(xs[0]);
          return magnitude + sign;
@@ -117,17 +122,20 @@ std::vector<OperationRow> linalg_rows() {
     return std::pair<Var, Var>(first, second);
   };
   const auto factor = [both](const Var& x) { return both(qr(x)); };
-  add_pair(rows, "qr", "square", normal({3, 3}, 60), factor);
-  add_pair(rows, "qr", "tall, batch", normal({2, 5, 3}, 61), factor);
-  rows.push_back({"qr", "no columns", {normal({3, 0}, 61)}, [](auto xs) { return qr(xs[0]).q; }});
+  add_pair(rows, "qr", "square", normal_numbers({3, 3}, 60), factor);
+  add_pair(rows, "qr", "tall, batch", normal_numbers({2, 5, 3}, 61), factor);
+  rows.push_back(
+      {"qr", "no columns", {normal_numbers({3, 0}, 61)}, [](auto xs) { return qr(xs[0]).q; }});
   const auto spectrum = [both](const Var& x) { return both(eigh(x)); };
-  add_pair(rows, "eigh", "one matrix", normal({4, 4}, 62), spectrum);
-  add_pair(rows, "eigh", "batch", normal({2, 3, 3}, 63), spectrum);
-  rows.push_back(
-      {"eigh", "one element", {normal({2, 1, 1}, 63)}, [](auto xs) { return eigh(xs[0]).values; }});
-  rows.push_back(
-      {"eigh", "no rows", {normal({2, 0, 0}, 63)}, [](auto xs) { return eigh(xs[0]).vectors; }});
-  rows.push_back({"inverse_gaps", "in eigh's adjoint", {normal({3, 3}, 64)}, [](auto xs) {
+  add_pair(rows, "eigh", "one matrix", normal_numbers({4, 4}, 62), spectrum);
+  add_pair(rows, "eigh", "batch", normal_numbers({2, 3, 3}, 63), spectrum);
+  rows.push_back({"eigh", "one element", {normal_numbers({2, 1, 1}, 63)}, [](auto xs) {
+                    return eigh(xs[0]).values;
+                  }});
+  rows.push_back({"eigh", "no rows", {normal_numbers({2, 0, 0}, 63)}, [](auto xs) {
+                    return eigh(xs[0]).vectors;
+                  }});
+  rows.push_back({"inverse_gaps", "in eigh's adjoint", {normal_numbers({3, 3}, 64)}, [](auto xs) {
                     return gradient(sum(eigh(xs[0]).vectors), xs[0]);
                   }});
   return rows;

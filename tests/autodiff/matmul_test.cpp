@@ -10,6 +10,8 @@
 #include "autodiff/operation.h"
 #include "tests/catch.h"
 
+namespace matmul_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -126,3 +128,5 @@ TEST_CASE("products of 16-bit operands are added up in f32 and rounded once", "[
   }
   CHECK(worst <= 1);
 }
+
+}  // namespace matmul_test

@@ -13,7 +13,6 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/softmax.h"
 #include "tests/catch.h"
-
 // What the rows of losses, normalisations, attention and recurrent cells do not say: identities,
 // what is kept and taken, and the words of errors.
 

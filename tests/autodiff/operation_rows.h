@@ -18,6 +18,11 @@ struct OperationRow {
   bool half = true;  ///< false where 16-bit precision makes the value meaningless
 };
 
+/// Standard normal numbers in f64.
+inline Tensor normal_numbers(const Shape& shape, std::uint64_t seed) {
+  return Tensor::normal(shape, seed, 0, 1, DType::f64);
+}
+
 /// The rows of one file of operations.
 struct RowFamily {
   const char* name;

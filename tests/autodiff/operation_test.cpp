@@ -15,7 +15,7 @@
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::operation_test {
 namespace {
 
 std::vector<Tensor> converted(std::span<const Tensor> inputs, DType dtype) {
@@ -239,4 +239,4 @@ TEST_CASE("operations have names of their own") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::operation_test

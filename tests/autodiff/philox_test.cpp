@@ -8,7 +8,7 @@
 #include "autodiff/tensor.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::philox_test {
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
@@ -90,4 +90,4 @@ TEST_CASE("normal numbers have the moments they should") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::philox_test

@@ -17,7 +17,7 @@
 #include "autodiff/operations/leaf.h"
 #include "tests/error_of.h"
 
-namespace palimpsest {
+namespace palimpsest::pool_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -233,4 +233,4 @@ TEST_CASE("pooling says what does not fit") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::pool_test

@@ -9,7 +9,7 @@
 #include "autodiff/operations/reduce.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::random_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -92,4 +92,4 @@ TEST_CASE("dropout at its ends, and what random operations refuse") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::random_test

@@ -8,7 +8,7 @@
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::recurrent_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -114,4 +114,4 @@ TEST_CASE("sequences of other shapes are refused, with the shapes") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::recurrent_test

@@ -10,7 +10,7 @@
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::reduce_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -265,4 +265,4 @@ TEST_CASE("norms hold where powers of the elements do not") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::reduce_test

@@ -5,7 +5,7 @@
 #include "autodiff/operations/reduce.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::shape_operations_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -170,4 +170,4 @@ TEST_CASE("operations that move elements say what does not fit") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::shape_operations_test

@@ -2,7 +2,7 @@
 
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::shape_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -72,4 +72,4 @@ TEST_CASE("sizes out of range are refused") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::shape_test

@@ -11,6 +11,8 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
+namespace sparse_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -118,3 +120,5 @@ TEST_CASE("sparse patterns and products that make no sense are explained", "[spa
   CHECK_THAT(error_of([&] { sampled_matmul(good, zeros({2, 1}), zeros({3, 2})); }),
              Contains("[sampled_matmul]") && Contains("does not sample"));
 }
+
+}  // namespace sparse_test

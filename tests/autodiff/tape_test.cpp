@@ -11,7 +11,7 @@
 #include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::tape_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -200,4 +200,4 @@ TEST_CASE("a result that no memory could hold is refused and leaves the tape as 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::tape_test

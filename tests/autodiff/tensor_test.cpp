@@ -8,7 +8,7 @@
 #include "autodiff/operations/random.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::tensor_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -138,4 +138,4 @@ TEST_CASE("tensors that hold nothing are refused, not read") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::tensor_test

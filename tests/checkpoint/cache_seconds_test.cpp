@@ -4,6 +4,8 @@
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
 
+namespace cache_seconds_test {
+
 using namespace palimpsest;
 using Catch::Matchers::WithinRel;
 
@@ -64,3 +66,5 @@ TEST_CASE("cache seconds: without caches they are those of the plan") {
   const Plan plan = make_plan(graph, *keep_all());
   CHECK_THAT(seconds_in_caches(graph, plan, {}), WithinRel(plan.simulation.cost, 1e-12));
 }
+
+}  // namespace cache_seconds_test

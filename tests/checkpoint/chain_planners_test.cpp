@@ -11,6 +11,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace chain_planners_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -261,3 +263,5 @@ TEST_CASE("chain planners: a chain of a million nodes") {
     return simulate(shorter, proposal.schedule).recomputed > 100'000;
   }));
 }
+
+}  // namespace chain_planners_test

@@ -13,7 +13,7 @@
 #include "strategy/evaluators.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::checkpoint_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -302,4 +302,4 @@ TEST_CASE("errors of a checkpoint name its line and leave the tape usable") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::checkpoint_test

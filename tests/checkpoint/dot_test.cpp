@@ -5,6 +5,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/tapes.h"
 
+namespace dot_test {
+
 using namespace palimpsest;
 using namespace palimpsest::tests;
 using Catch::Matchers::Contains;
@@ -30,3 +32,5 @@ TEST_CASE("dot: a tape under a schedule, coloured by what happens to each node")
   CHECK_THAT(text, Contains("plain #4\\nf32 (8)\", fillcolor=white"));
   CHECK_THAT(text, Contains("2->3") && Contains("[style=dashed]"));
 }
+
+}  // namespace dot_test

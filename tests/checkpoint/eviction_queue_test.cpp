@@ -9,6 +9,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace eviction_queue_test {
+
 using namespace palimpsest;
 
 TEST_CASE("eviction queue: the least is found to within a quarter of a doubling") {
@@ -76,3 +78,5 @@ TEST_CASE("eviction queue: prices beyond all numbers keep their order") {
   queue.put(2, 1e300, 0);
   CHECK(queue.least(1) == 2);
 }
+
+}  // namespace eviction_queue_test

@@ -11,6 +11,8 @@
 #include "tests/checkpoint/optimum.h"
 #include "tests/error_of.h"
 
+namespace exact_test {
+
 using namespace palimpsest;
 using Catch::Matchers::WithinRel;
 
@@ -268,3 +270,5 @@ TEST_CASE("exact: graphs that are too large are errors that say what to do") {
   b.graph.add_target(b.node(read, 8));
   CHECK(exact()->propose(b.graph, 64).size() == 1);
 }
+
+}  // namespace exact_test

@@ -8,6 +8,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace graph_file_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -209,3 +211,5 @@ TEST_CASE("graph files: a hundred thousand nodes") {
   write_graph(graph, file.path());
   CHECK(read_graph(file.path()) == graph);
 }
+
+}  // namespace graph_file_test

@@ -5,6 +5,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace graph_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 using palimpsest::tests::GraphBuilder;
@@ -123,3 +125,5 @@ TEST_CASE("graph: the hash follows everything but names") {
   graph.set_backward_begins(1);
   CHECK(graph.structure_hash() != targeted);
 }
+
+}  // namespace graph_test

@@ -9,6 +9,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/tapes.h"
 
+namespace graph_view_test {
+
 using namespace palimpsest;
 using namespace palimpsest::tests;
 
@@ -65,3 +67,5 @@ TEST_CASE("tape view: a topological sort keeps to the order of recording") {
   std::iota(recorded.rbegin(), recorded.rend(), 0u);
   CHECK(order == recorded);
 }
+
+}  // namespace graph_view_test

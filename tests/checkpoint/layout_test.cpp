@@ -8,6 +8,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace layout_test {
+
 using namespace palimpsest;
 using palimpsest::tests::GraphBuilder;
 
@@ -172,3 +174,5 @@ TEST_CASE("layout: the quick one is sound, and the one that takes its time fits 
     }
   });
 }
+
+}  // namespace layout_test

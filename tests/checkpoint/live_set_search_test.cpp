@@ -9,6 +9,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace live_set_search_test {
+
 using namespace palimpsest;
 using Catch::Matchers::WithinRel;
 
@@ -131,3 +133,5 @@ TEST_CASE("live set search: gives up where there are too many ways to make room"
   CHECK_FALSE(search.find_any());
   CHECK(search.ran_out());
 }
+
+}  // namespace live_set_search_test

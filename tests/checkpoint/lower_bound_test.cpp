@@ -9,6 +9,8 @@
 #include "tests/checkpoint/graphs.h"
 #include "tests/checkpoint/optimum.h"
 
+namespace lower_bound_test {
+
 using namespace palimpsest;
 using Catch::Matchers::WithinRel;
 
@@ -62,3 +64,5 @@ TEST_CASE("lower bound: a chain keeps what fits and computes the rest again") {
   const Graph graph = tests::chain(1000);
   CHECK_THAT(lower_bound(graph, 64 * 500) / graph.one_pass_cost(), WithinRel(1.25, 1e-2));
 }
+
+}  // namespace lower_bound_test

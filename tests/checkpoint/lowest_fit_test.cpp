@@ -7,6 +7,8 @@
 #include "checkpoint/occupancy.h"
 #include "tests/catch.h"
 
+namespace lowest_fit_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -87,3 +89,5 @@ TEST_CASE("lowest fit: every interval lies as low as those before it allow") {
     CHECK(fit.bound() == most_occupied(intervals));
   }
 }
+
+}  // namespace lowest_fit_test

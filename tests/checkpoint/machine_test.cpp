@@ -20,6 +20,8 @@
 #include "tests/checkpoint/tapes.h"
 #include "tests/temporary_file.h"
 
+namespace machine_test {
+
 using namespace palimpsest;
 using namespace palimpsest::tests;
 using Catch::Matchers::Contains;
@@ -188,3 +190,5 @@ TEST_CASE("machines survive being written and read, and what is wrong in a file 
   broken.flops_per_second = -1;
   CHECK_THROWS_AS(write_machine(broken, file.path()), ArgumentError);
 }
+
+}  // namespace machine_test

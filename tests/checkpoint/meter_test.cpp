@@ -6,6 +6,8 @@
 #include "checkpoint/arena.h"
 #include "tests/catch.h"
 
+namespace meter_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -120,3 +122,5 @@ TEST_CASE("arena: given up, only the pages of what is kept stay") {
 TEST_CASE("arena: a region the system refuses is the environment's error") {
   CHECK_THROWS_AS(Arena(Meter(), INT64_MAX / 2), EnvironmentError);
 }
+
+}  // namespace meter_test

@@ -12,6 +12,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace online_eviction_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -288,3 +290,5 @@ TEST_CASE("auto: goes as low as online eviction does") {
   CHECK(ours < theirs);
   CHECK(helps);
 }
+
+}  // namespace online_eviction_test

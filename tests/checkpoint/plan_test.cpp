@@ -5,6 +5,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace plan_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -107,3 +109,5 @@ TEST_CASE("plan: a million nodes, kept") {
   CHECK(plan.simulation.computed == 1'000'000);
   CHECK(plan.predicted_peak() == 64 * 500'001);
 }
+
+}  // namespace plan_test

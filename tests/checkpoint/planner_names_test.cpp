@@ -7,6 +7,8 @@
 #include "tests/checkpoint/graphs.h"
 #include "tests/error_of.h"
 
+namespace planner_names_test {
+
 using namespace palimpsest;
 
 TEST_CASE("planner names: each names one planner, which plans") {
@@ -47,3 +49,5 @@ TEST_CASE("planner names: what makes no sense is an error that says what would")
   check_error(make("fraction:2"), {"[fraction]", "[0, 1]"});
   check_error([] { planner_named("square_root", 1.0); }, {"'square_root' takes no time limit"});
 }
+
+}  // namespace planner_names_test

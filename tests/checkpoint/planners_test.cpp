@@ -5,11 +5,14 @@
 
 #include "checkpoint/plan.h"
 #include "checkpoint/rematerialize.h"
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 #include "tests/checkpoint/optimum.h"
 
 #include <rapidcheck/catch.h>
+
+namespace planners_test {
 
 using namespace palimpsest;
 using Catch::Matchers::Contains;
@@ -336,9 +339,10 @@ TEST_CASE("auto: online eviction is added only where it goes lower") {
 }
 
 TEST_CASE("auto: no other planner has a smaller budget, and the one that it names works") {
-  for (std::uint32_t seed = 0; seed < 5; ++seed) {
+  const auto graphs = static_cast<std::uint32_t>(cases(10));
+  for (std::uint32_t seed = 0; seed < graphs; ++seed) {
     CAPTURE(seed);
-    const Graph graph = tests::random_graph(seed, 16 + seed);
+    const Graph graph = tests::random_graph(seed, 16 + seed % 5);
     const PlannerPtr planner = automatic({.moves = 1});
     const Bytes smallest = smallest_budget(graph, *planner);
     for (const Bytes budget : {smallest / 2, smallest}) {
@@ -353,3 +357,5 @@ TEST_CASE("auto: no other planner has a smaller budget, and the one that it name
     CHECK((!plan || plan->predicted_peak() == smallest));
   }
 }
+
+}  // namespace planners_test

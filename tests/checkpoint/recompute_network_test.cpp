@@ -8,6 +8,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace recompute_network_test {
+
 using namespace palimpsest;
 using Catch::Matchers::WithinRel;
 
@@ -96,3 +98,5 @@ TEST_CASE("min cut: gives up what is cheap to make again, keeps what it is made 
   CHECK(plan.simulation.recomputed == 49);
   for (const ValueId value : dear) CHECK_FALSE(plan.recomputes(b.graph.producer(value)));
 }
+
+}  // namespace recompute_network_test

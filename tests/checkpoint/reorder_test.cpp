@@ -10,6 +10,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace reorder_test {
+
 using namespace palimpsest;
 using palimpsest::tests::GraphBuilder;
 
@@ -128,3 +130,5 @@ TEST_CASE("reorder: schedules of a permuted graph are schedules of the graph") {
   }
   CHECK(reordered_graphs > 20);
 }
+
+}  // namespace reorder_test

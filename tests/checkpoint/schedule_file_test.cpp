@@ -3,6 +3,8 @@
 #include "tests/catch.h"
 #include "tests/temporary_file.h"
 
+namespace schedule_file_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 
@@ -48,3 +50,5 @@ TEST_CASE("schedule files: whatever is wrong is an error that names the place") 
   CHECK_THROWS_AS(read_schedule("/nowhere/schedule.json"), FileError);
   CHECK_THROWS_AS(write_schedule({}, "/nowhere/schedule.json"), FileError);
 }
+
+}  // namespace schedule_file_test

@@ -6,6 +6,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
+namespace schedule_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 using palimpsest::tests::GraphBuilder;
@@ -160,3 +162,5 @@ TEST_CASE("liveness: values go after their last use, unread ones at once") {
   CHECK(without_useless(b.graph, twice) == std::vector<NodeId>{2, 1, 3});
   CHECK_THROWS_AS(drop_after_last_use(b.graph, std::vector<NodeId>{3}), InternalError);
 }
+
+}  // namespace schedule_test

@@ -4,6 +4,8 @@
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
 
+namespace serial_steps_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -77,3 +79,5 @@ TEST_CASE("serial nodes lie apart where there is room, and share memory where no
   const Plan tight = make_plan(graph, *keep_all(), narrow.predicted_peak());
   CHECK(tight.predicted_peak() == narrow.predicted_peak());
 }
+
+}  // namespace serial_steps_test

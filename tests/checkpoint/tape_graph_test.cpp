@@ -4,6 +4,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/tapes.h"
 
+namespace tape_graph_test {
+
 using namespace palimpsest;
 using namespace palimpsest::tests;
 using Catch::Matchers::Contains;
@@ -97,3 +99,5 @@ TEST_CASE("graph_of: a tape of a million nodes") {
   CHECK(graph.node_count() == 1'000'001);
   CHECK(make_plan(graph, *automatic()).predicted_peak() == 128);
 }
+
+}  // namespace tape_graph_test

@@ -11,6 +11,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace timeline_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -65,3 +67,5 @@ TEST_CASE("hold_instead: what is held keeps to the level") {
     }
   });
 }
+
+}  // namespace timeline_test

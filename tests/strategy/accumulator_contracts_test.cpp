@@ -12,7 +12,7 @@
 #include "palimpsest.h"
 #include "tests/error_of.h"
 
-namespace palimpsest {
+namespace palimpsest::accumulator_contracts_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -458,4 +458,4 @@ TEST_CASE("a loss is there when every micro-batch has one") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::accumulator_contracts_test

@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
-namespace palimpsest {
+namespace palimpsest::accumulator_test {
 namespace {
 
 using Catch::Matchers::WithinAbs;
@@ -404,4 +404,4 @@ TEST_CASE("accumulating takes the memory of a micro-batch and of the buffers") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::accumulator_test

@@ -10,7 +10,7 @@
 #include "tests/strategy/random_program.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::backward_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -235,4 +235,4 @@ TEST_CASE("a chain of many steps runs on one thread and on several without recur
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::backward_test

@@ -3,7 +3,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::cache_budget_test {
 namespace {
 
 TEST_CASE("a budget for caches: the fastest, where it is worth it") {
@@ -55,4 +55,4 @@ TEST_CASE("on a machine with small caches a program is computed again without be
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::cache_budget_test

@@ -13,7 +13,7 @@
 #include "strategy/evaluators.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::contracts_test {
 namespace {
 
 /// Eight threads whatever the machine has.
@@ -250,4 +250,4 @@ TEST_CASE("every value is there after backward, computed again when it was dropp
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::contracts_test

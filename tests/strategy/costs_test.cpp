@@ -14,7 +14,7 @@
 #include "tests/strategy/random_program.h"
 #include "tests/temporary_directory.h"
 
-namespace palimpsest {
+namespace palimpsest::costs_test {
 namespace {
 
 using Catch::Matchers::WithinRel;
@@ -221,4 +221,4 @@ TEST_CASE("the machine at hand is kept in a file, whoever asks for it at the sam
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::costs_test

@@ -10,7 +10,7 @@
 #include "tests/checkpoint/graphs.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::dependencies_test {
 namespace {
 
 /// A random order of the steps that respects the edges.
@@ -198,4 +198,4 @@ TEST_CASE("independent work has no edge between it, reuse of memory has") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::dependencies_test

@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/temporary_directory.h"
 
-namespace palimpsest {
+namespace palimpsest::free_memory_test {
 namespace {
 
 /// Files as the system has them.
@@ -117,4 +117,4 @@ TEST_CASE("free memory: runs without a budget keep to it") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::free_memory_test

@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::hybrid_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -159,4 +159,4 @@ TEST_CASE("hybrid: limits below one") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::hybrid_test

@@ -1,10 +1,11 @@
 #include <limits>
 
 #include "strategy/backward.h"
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::known_steps_test {
 namespace {
 
 /// A tape whose engine can be asked whether it knows a step.
@@ -50,7 +51,8 @@ TEST_CASE("a step is known when it was recorded twice, whatever its leaves hold"
 }
 
 TEST_CASE("known steps of random programs have the bits of others, at any budget") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  const auto programs = static_cast<std::uint64_t>(cases(30));
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     Tape once;
     const Gradients expected = backward(record_random(once, seed, 40).loss);
     const Bytes least = [&] {
@@ -248,4 +250,4 @@ TEST_CASE("steps that never come again are copied ever more seldom") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::known_steps_test

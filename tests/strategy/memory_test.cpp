@@ -4,7 +4,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::memory_test {
 namespace {
 
 TEST_CASE("a pool hands on what dies, by size") {
@@ -176,4 +176,4 @@ TEST_CASE("memory handling: a kernel that fails leaves nothing behind") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::memory_test

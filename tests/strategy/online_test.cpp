@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::online_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -366,4 +366,4 @@ TEST_CASE("eager within a budget: a long program, without recursion") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::online_test

@@ -5,7 +5,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::optimizer_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -117,4 +117,4 @@ TEST_CASE("gradients are those of their own parameters, and a step that fails is
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::optimizer_test

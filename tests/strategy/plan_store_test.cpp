@@ -6,7 +6,7 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
-namespace palimpsest {
+namespace palimpsest::plan_store_test {
 namespace {
 
 Schedule order_in(const Graph& graph, std::uint32_t segments) {
@@ -246,4 +246,4 @@ TEST_CASE("a budget refused once is refused at once") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::plan_store_test

@@ -10,7 +10,7 @@
 
 #include "autodiff/custom.h"
 
-namespace palimpsest {
+namespace palimpsest::present_test {
 namespace {
 
 TEST_CASE("budgets hold and bits stay, whatever was computed, held or thrown away before") {
@@ -149,4 +149,4 @@ TEST_CASE("values without bytes are computed again in order") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::present_test

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <thread>
 
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::program_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -42,7 +43,8 @@ Bytes smallest_budget_of(const Program::RecordLoss& record) {
 }
 
 TEST_CASE("a program computes what its tape does, at any budget and number of threads") {
-  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+  const auto programs = static_cast<std::uint64_t>(cases(40));
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     const auto record = [&](Tape& own) { return record_random(own, seed, 30).loss; };
     Tape tape;
     const Gradients expected = backward(record(tape));
@@ -268,4 +270,4 @@ TEST_CASE("leaves, views and values looked at while recording may be returned") 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::program_test

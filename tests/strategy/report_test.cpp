@@ -10,7 +10,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::report_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -174,4 +174,4 @@ TEST_CASE("a chart thins long curves but keeps their extremes") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::report_test

@@ -5,7 +5,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::result_cache_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -205,4 +205,4 @@ TEST_CASE("cached results: not by programs") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::result_cache_test

@@ -12,7 +12,7 @@
 #include "strategy/evaluators.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest {
+namespace palimpsest::run_watch_test {
 namespace {
 
 const tbb::global_control eight_threads(tbb::global_control::max_allowed_parallelism, 8);
@@ -131,4 +131,4 @@ TEST_CASE("a watch is told of no run without a backward part") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::run_watch_test

@@ -3,7 +3,7 @@
 #include "tests/catch.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::safetensors_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -100,4 +100,4 @@ TEST_CASE("metadata in a file is passed over") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::safetensors_test

@@ -1,7 +1,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::shared_arena_test {
 namespace {
 
 /// Bytes that an engine holds on to behind runs of these many rows, in turn.
@@ -34,4 +34,4 @@ TEST_CASE("runs take the memory that a larger one left where an engine is told s
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::shared_arena_test

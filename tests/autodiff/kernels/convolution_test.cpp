@@ -15,7 +15,7 @@
 
 #include "autodiff/kernels/kernels.h"
 
-namespace palimpsest {
+namespace palimpsest::convolution_test {
 namespace {
 
 using Geometry = ConvolutionGeometry;
@@ -290,4 +290,4 @@ TEST_CASE("convolution kernels agree with loops where one block does not hold th
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::convolution_test

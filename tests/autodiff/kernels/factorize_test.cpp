@@ -9,6 +9,8 @@
 #include "autodiff/eigen.h"
 #include "tests/catch.h"
 
+namespace factorize_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -166,3 +168,5 @@ TEST_CASE("factors have the same bits at any thread count", "[factorize]") {
     return x;
   });
 }
+
+}  // namespace factorize_test

@@ -14,6 +14,8 @@
 #include "autodiff/tensor.h"
 #include "tests/catch.h"
 
+namespace gemm_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -344,3 +346,5 @@ TEST_CASE("the level is at most the one that is asked for", "[gemm]") {
   REQUIRE(place(wish) < 4);
   CHECK(place(level) <= place(wish));
 }
+
+}  // namespace gemm_test

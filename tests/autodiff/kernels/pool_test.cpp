@@ -11,7 +11,7 @@
 
 #include "autodiff/kernels/kernels.h"
 
-namespace palimpsest {
+namespace palimpsest::pool_test {
 namespace {
 
 /// The first largest element of window k, by its place.
@@ -73,4 +73,4 @@ TEMPLATE_TEST_CASE("maxima of a run of windows are those of a loop over each", "
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::pool_test

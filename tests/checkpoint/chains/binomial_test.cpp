@@ -6,6 +6,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/chains/snapshot_machine.h"
 
+namespace binomial_test {
+
 using namespace palimpsest;
 using tests::SnapshotMachine;
 
@@ -96,3 +98,5 @@ TEST_CASE("binomial: no snapshots are an error") {
   CHECK_THROWS_AS(binomial_forward_steps(5, 0), ArgumentError);
   CHECK_THROWS_AS(BinomialSchedule(5, 0), ArgumentError);
 }
+
+}  // namespace binomial_test

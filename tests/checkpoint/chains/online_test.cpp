@@ -13,6 +13,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace online_test {
+
 using namespace palimpsest;
 using Kind = ChainAction::Kind;
 using tests::SnapshotMachine;
@@ -318,3 +320,5 @@ TEST_CASE("online: no snapshots, and states that do not serve, are errors") {
   CHECK_THROWS_AS(reverse({{0, 1}, {2, 1}}, 5), ArgumentError);
   CHECK_THROWS_AS(reverse({{0, 3}}, 5), ArgumentError);
 }
+
+}  // namespace online_test

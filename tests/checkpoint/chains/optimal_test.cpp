@@ -11,6 +11,8 @@
 #include "checkpoint/plan.h"
 #include "tests/catch.h"
 
+namespace optimal_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 using Kind = ChainOperation::Kind;
@@ -302,3 +304,5 @@ TEST_CASE("optimal chain: stages that make no sense are errors") {
     CHECK_THROWS_WITH(OptimalChain(stages, 5), Contains("stage 1") && Contains(words));
   }
 }
+
+}  // namespace optimal_test

@@ -9,6 +9,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/chains/snapshot_machine.h"
 
+namespace periodic_test {
+
 using namespace palimpsest;
 using tests::SnapshotMachine;
 
@@ -99,3 +101,5 @@ TEST_CASE("two tiers: chains longer than are planned exactly") {
     CHECK(longer < exact * 1.001);
   }
 }
+
+}  // namespace periodic_test

@@ -12,6 +12,8 @@
 #include "tests/catch.h"
 #include "tests/checkpoint/chains/snapshot_machine.h"
 
+namespace two_tier_test {
+
 using namespace palimpsest;
 using Catch::Matchers::WithinAbs;
 using tests::SnapshotMachine;
@@ -163,3 +165,5 @@ TEST_CASE("two tiers: settings that make no sense are errors") {
   CHECK_THROWS_AS(TwoTierSchedule(5, 1, {1, std::nan("")}), ArgumentError);
   CHECK_THROWS_AS(TwoTierSchedule(5, 1, {INFINITY, 1}), ArgumentError);
 }
+
+}  // namespace two_tier_test

@@ -12,6 +12,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace codec_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -156,3 +158,5 @@ TEST_CASE("codec: keeping twice is keeping once") {
     RC_ASSERT(encoded(decoded<float>(bytes, small.size(), codec), codec) == bytes);
   });
 }
+
+}  // namespace codec_test

@@ -6,6 +6,8 @@
 
 #include "tests/catch.h"
 
+namespace compression_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("compression: the memory it says it takes does not grow") {
   }
   CHECK(compression.memory_bytes() == bytes);
 }
+
+}  // namespace compression_test

@@ -8,6 +8,8 @@
 #include "tests/error_of.h"
 #include "tests/temporary_directory.h"
 
+namespace disk_seconds_test {
+
 using namespace palimpsest;
 
 TEST_CASE("disk seconds: positive, soon there, and nothing is left") {
@@ -32,3 +34,5 @@ TEST_CASE("disk seconds: what cannot be measured") {
   check_error([&] { measure_disk(directory.path(), 1, -1); }, {"-1 in all"});
   CHECK_THROWS_AS(measure_disk(directory.path() + "/missing", 8, 8), FileError);
 }
+
+}  // namespace disk_seconds_test

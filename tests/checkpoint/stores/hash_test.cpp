@@ -6,6 +6,8 @@
 
 #include "tests/catch.h"
 
+namespace hash_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -43,3 +45,5 @@ TEST_CASE("hash: every bit, the length, the seed and the order of spans matter")
   CHECK(hash_bytes(bytes("a"), hash_bytes(bytes("b"))) !=
         hash_bytes(bytes("b"), hash_bytes(bytes("a"))));
 }
+
+}  // namespace hash_test

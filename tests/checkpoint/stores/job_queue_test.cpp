@@ -13,6 +13,8 @@
 
 #include "tests/catch.h"
 
+namespace job_queue_test {
+
 using namespace palimpsest;
 
 TEST_CASE("jobs: one at a time, in the order they were added") {
@@ -133,3 +135,5 @@ TEST_CASE("jobs: several threads of the caller's") {
   for (std::thread& thread : threads) thread.join();
   CHECK(done == 4 * (300 + 6));
 }
+
+}  // namespace job_queue_test

@@ -20,6 +20,8 @@
 #include "tests/child_process.h"
 #include "tests/temporary_directory.h"
 
+namespace left_behind_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 using tests::Record;
@@ -176,3 +178,5 @@ TEST_CASE("left behind: directories in which no file can be made") {
     std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
   }
 }
+
+}  // namespace left_behind_test

@@ -7,6 +7,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace shuffle_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -41,3 +43,5 @@ TEST_CASE("shuffle: it can be undone") {
     }
   });
 }
+
+}  // namespace shuffle_test

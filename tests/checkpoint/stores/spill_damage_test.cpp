@@ -11,6 +11,8 @@
 #include "tests/checkpoint/stores/records.h"
 #include "tests/temporary_directory.h"
 
+namespace spill_damage_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 using tests::Record;
@@ -153,3 +155,5 @@ TEST_CASE("spill damage: another's file of the same name is not removed") {
   }
   CHECK(directory.files() == std::vector{path});
 }
+
+}  // namespace spill_damage_test

@@ -18,6 +18,8 @@
 
 #include <rapidcheck/catch.h>
 
+namespace spill_file_test {
+
 using namespace palimpsest;
 using tests::Record;
 using tests::Sizes;
@@ -232,3 +234,5 @@ TEST_CASE("spill: it takes no more memory than it says") {
   CHECK(most <= predicted);
   CHECK(predicted < (compress ? 2_MiB : 64_KiB));
 }
+
+}  // namespace spill_file_test

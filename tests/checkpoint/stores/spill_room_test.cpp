@@ -14,6 +14,8 @@
 #include "tests/child_process.h"
 #include "tests/temporary_directory.h"
 
+namespace spill_room_test {
+
 using namespace palimpsest;
 using Catch::Matchers::Contains;
 using tests::Record;
@@ -94,3 +96,5 @@ TEST_CASE("spill room: a full disk") {
   if (code == not_possible_here) WARN("no small disk can be made here");
   CHECK((code == 0 || code == not_possible_here));
 }
+
+}  // namespace spill_room_test

@@ -12,6 +12,8 @@
 #include "tests/catch.h"
 #include "tests/temporary_file.h"
 
+namespace transfer_test {
+
 using namespace palimpsest;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("transfer: a full disk, a limit and a file that may not be written") {
   CHECK(within.error == 0);
   CHECK(beyond.error == EFBIG);
 }
+
+}  // namespace transfer_test

@@ -7,7 +7,7 @@
 #include "tests/strategy/execution/models.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::estimate_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -397,4 +397,4 @@ TEST_CASE("estimate: seconds are work shared by threads, or the longest chain") 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::estimate_test

@@ -5,10 +5,11 @@
 #include <sstream>
 
 #include "palimpsest.h"
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/strategy/execution/models.h"
 
-namespace palimpsest {
+namespace palimpsest::recommend_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -39,7 +40,8 @@ TEST_CASE_METHOD(TwoThreads, "recommend: the fastest that fits, down to the smal
     check_runs(model, ample, 1_GiB);
     CHECK(ample.estimate.compute_overhead <= 0);
     double before = 0;
-    for (Bytes memory = ample.estimate.peak;; memory = memory * 3 / 4) {
+    const Bytes steps = 3 + cases(5);
+    for (Bytes memory = ample.estimate.peak;; memory = memory * (steps - 2) / steps) {
       try {
         const Recommendation found = recommend(workload_of(model), within(memory));
         check_runs(model, found, memory);
@@ -216,4 +218,4 @@ TEST_CASE_METHOD(TwoThreads, "recommend: says what was considered and why one wa
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::recommend_test

@@ -2,9 +2,10 @@
 
 #include <atomic>
 
+#include "tests/cases.h"
 #include "tests/strategy/devices/devices.h"
 
-namespace palimpsest {
+namespace palimpsest::device_budget_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -82,8 +83,9 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: one for all is shared") {
       CHECK_THAT(error.what(), Contains("3 devices need a budget of"));
       smallest = error.smallest_feasible();
     }
-    for (int step = 0; step <= 3; ++step) {
-      strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / 3;
+    const int steps = cases(5);
+    for (int step = 0; step <= steps; ++step) {
+      strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / steps;
       CAPTURE(model.name, step);
       const Found found = run(model, strategy);
       CHECK(have_same_bits(found, expected));
@@ -238,4 +240,4 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: a device without room leaves the 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::device_budget_test

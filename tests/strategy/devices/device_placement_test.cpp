@@ -5,7 +5,7 @@
 #include "strategy/execution/record_model.h"
 #include "tests/strategy/devices/devices.h"
 
-namespace palimpsest {
+namespace palimpsest::device_placement_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -120,4 +120,4 @@ TEST_CASE("device placement: fewer operations than devices leave some without") 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::device_placement_test

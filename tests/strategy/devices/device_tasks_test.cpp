@@ -6,7 +6,7 @@
 #include "tests/strategy/devices/devices.h"
 #include "tests/strategy/execution/random_model.h"
 
-namespace palimpsest {
+namespace palimpsest::device_tasks_test {
 namespace {
 
 /// A task's bytes: where it writes and reads, and the value there; `none` in a workspace.
@@ -186,4 +186,4 @@ TEST_CASE("device tasks: what is sent early waits for nothing that no other devi
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::device_tasks_test

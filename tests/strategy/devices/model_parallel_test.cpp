@@ -11,7 +11,7 @@
 #include "tests/strategy/execution/random_model.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::model_parallel_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -336,4 +336,4 @@ TEST_CASE_METHOD(SomeThreads, "devices: estimates are what reports predict") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::model_parallel_test

@@ -4,7 +4,7 @@
 #include "strategy/execution/batch_cut.h"
 #include "tests/strategy/execution/runs.h"
 
-namespace palimpsest {
+namespace palimpsest::budget_test {
 namespace {
 
 struct FourThreads {
@@ -122,4 +122,4 @@ TEST_CASE("a cut batch has sums where there are parts, whoever counts them") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::budget_test

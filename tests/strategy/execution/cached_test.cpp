@@ -3,7 +3,7 @@
 
 #include "tests/strategy/execution/runs.h"
 
-namespace palimpsest {
+namespace palimpsest::cached_test {
 namespace {
 
 struct FourThreads {
@@ -70,4 +70,4 @@ TEST_CASE_METHOD(FourThreads, "execution: micro-batches find what the one before
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::cached_test

@@ -3,7 +3,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::execution_strategy_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -126,4 +126,4 @@ TEST_CASE("strategies: a line says what is not as by default") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::execution_strategy_test

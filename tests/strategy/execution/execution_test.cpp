@@ -9,7 +9,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::execution_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -444,4 +444,4 @@ TEST_CASE("execution: what goes wrong") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::execution_test

@@ -2,7 +2,7 @@
 #include "tests/catch.h"
 #include "tests/failing_memory.h"
 
-namespace palimpsest {
+namespace palimpsest::memory_test {
 namespace {
 
 /// Two layers and a loop over one of them.
@@ -79,4 +79,4 @@ TEST_CASE("an execution that runs out of memory anywhere goes on when there is s
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::memory_test

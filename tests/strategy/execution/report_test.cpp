@@ -5,7 +5,7 @@
 
 #include "tests/strategy/execution/runs.h"
 
-namespace palimpsest {
+namespace palimpsest::report_test {
 namespace {
 
 struct FourThreads {
@@ -157,4 +157,4 @@ TEST_CASE_METHOD(FourThreads, "execution: groups are counted, whoever runs them"
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::report_test

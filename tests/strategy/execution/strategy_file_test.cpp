@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::strategy_file_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -146,4 +146,4 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::strategy_file_test

@@ -8,7 +8,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::accumulations_test {
 namespace {
 
 /// Sums with products in them, and how many of those are made by a product.
@@ -159,4 +159,4 @@ TEST_CASE("the gradient of a weight that is read at every step takes no memory f
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::accumulations_test

@@ -7,7 +7,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::finishes_test {
 namespace {
 
 /// Elementwise operations behind others, and how many of these carry one out, forward and backward.
@@ -125,4 +125,4 @@ TEST_CASE("the gradient of a pooled activation takes the place of one image, not
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::finishes_test

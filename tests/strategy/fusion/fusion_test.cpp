@@ -16,7 +16,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::fusion_test {
 namespace {
 
 /// An operation between elementwise ones, and all that comes of it.
@@ -299,4 +299,4 @@ TEST_CASE("a program recorded anew is known by what planning and fusing read of 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::fusion_test

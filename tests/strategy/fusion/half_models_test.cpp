@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::half_models_test {
 namespace {
 
 /// Four threads whatever the machine has.
@@ -114,4 +114,4 @@ TEST_CASE("models of mixed precision have the same bits within every budget") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::half_models_test

@@ -15,7 +15,7 @@
 #include "tests/strategy/fusion/computed.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::half_test {
 namespace {
 
 constexpr DType halves[] = {DType::bf16, DType::f16};
@@ -208,4 +208,4 @@ TEST_CASE("numbers, scalars and folded numbers are of 16 bits too", "[half]") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::half_test

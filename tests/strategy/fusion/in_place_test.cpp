@@ -15,7 +15,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::in_place_test {
 namespace {
 
 /// Four threads whatever the machine has.
@@ -218,4 +218,4 @@ TEST_CASE("a chain between large steps takes two arrays") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::in_place_test

@@ -8,7 +8,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::reductions_test {
 namespace {
 
 /// Reductions at the end of a group.
@@ -123,4 +123,4 @@ TEST_CASE("what is only summed takes no memory") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::reductions_test

@@ -11,7 +11,7 @@
 #include "tests/strategy/fusion/computed.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::simplification_memory_test {
 namespace {
 
 TEST_CASE("what a checkpoint computes again is computed again") {
@@ -211,4 +211,4 @@ TEST_CASE("values that were computed as one lie apart for what follows") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::simplification_memory_test

@@ -8,7 +8,7 @@
 #include "tests/strategy/fusion/computed.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::simplification_test {
 namespace {
 
 Var matrix(Tape& tape, std::uint64_t seed) {
@@ -295,4 +295,4 @@ TEST_CASE("nodes that no target needs are not computed") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::simplification_test

@@ -10,7 +10,6 @@
 #include "strategy/program.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
-
 /// Groups that read what rolls, slices, pads and concatenations put one behind the other.
 namespace palimpsest {
 namespace {

@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/layers/models.h"
 
-namespace palimpsest {
+namespace palimpsest::accounts_test {
 namespace {
 
 using Mode = LayerCheckpointing::Mode;
@@ -307,4 +307,4 @@ TEST_CASE("an activation is computed from the nearest one kept before it") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::accounts_test

@@ -9,7 +9,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/catch.h>
 
-namespace palimpsest {
+namespace palimpsest::configuration_test {
 namespace {
 
 using Mode = LayerCheckpointing::Mode;
@@ -55,7 +55,7 @@ TEST_CASE("settings that contradict each other are refused") {
 }
 
 TEST_CASE("settings that go together are taken") {
-  require_valid({});
+  require_valid(LayerCheckpointing{});
   require_valid({.mode = Mode::every, .interval = 3, .minimum_interval = 3, .max_kept = 0});
   require_valid({.mode = Mode::listed, .layers = {0, 1, 3}, .max_kept = 2});
   require_valid({.mode = Mode::dynamic,
@@ -169,4 +169,4 @@ TEST_CASE("what is no configuration file is refused") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::configuration_test

@@ -9,7 +9,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/catch.h>
 
-namespace palimpsest {
+namespace palimpsest::dynamic_test {
 namespace {
 
 using Mode = LayerCheckpointing::Mode;
@@ -176,4 +176,4 @@ TEST_CASE("more memory never computes more again, of 96 sublayers") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::dynamic_test

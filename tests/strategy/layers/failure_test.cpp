@@ -5,7 +5,7 @@
 #include "tests/error_of.h"
 #include "tests/strategy/layers/models.h"
 
-namespace palimpsest {
+namespace palimpsest::failure_test {
 namespace {
 
 using Mode = LayerCheckpointing::Mode;
@@ -251,4 +251,4 @@ TEST_CASE("layers that look at values cannot be measured") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::failure_test

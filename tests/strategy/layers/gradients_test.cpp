@@ -3,7 +3,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/layers/models.h"
 
-namespace palimpsest {
+namespace palimpsest::gradients_test {
 namespace {
 
 /// Gradients, activations and the loss under a configuration that rounds nothing are those of the
@@ -221,4 +221,4 @@ TEST_CASE("half width gives the exact gradient of the rounded trajectory") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::gradients_test

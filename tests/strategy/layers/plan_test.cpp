@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
-namespace palimpsest {
+namespace palimpsest::plan_test {
 namespace {
 
 using Mode = LayerCheckpointing::Mode;
@@ -110,4 +110,4 @@ TEST_CASE("a simulation counts what is held at the worst moment") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::plan_test

@@ -8,7 +8,7 @@
 #include "tests/strategy/loops/loops.h"
 #include "tests/temporary_directory.h"
 
-namespace palimpsest {
+namespace palimpsest::ahead_test {
 namespace {
 
 /// Threads are there whatever the machine has.
@@ -249,4 +249,4 @@ TEST_CASE_METHOD(SomeThreads, "states made ahead: an error of either side is pas
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::ahead_test

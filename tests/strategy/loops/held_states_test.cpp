@@ -3,7 +3,7 @@
 #include "tests/strategy/loops/loops.h"
 #include "tests/temporary_directory.h"
 
-namespace palimpsest {
+namespace palimpsest::held_states_test {
 namespace {
 
 Tensor gradient_of_ring(std::int64_t steps, DType dtype, const LoopOptions& loop,
@@ -154,4 +154,4 @@ TEST_CASE("states cannot be compared that lose digits") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::held_states_test

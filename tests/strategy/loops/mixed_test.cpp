@@ -1,11 +1,12 @@
 #include <cmath>
 #include <thread>
 
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::mixed_test {
 namespace {
 
 using Catch::Matchers::WithinRel;
@@ -24,7 +25,8 @@ TEST_CASE("gradients of different values of one loop share its states") {
     return std::pair(by_u.value().clone(), by_c.value().clone());
   };
   const auto [by_u, by_c] = run({}, {});
-  for (Bytes budget = 10'000; budget < 40'000; budget += 1'500) {
+  const Bytes step = 30'000 / cases(20);
+  for (Bytes budget = 10'000; budget < 40'000; budget += step) {
     CAPTURE(budget);
     const auto own = run({.memory_budget = budget}, {});
     CHECK(same_bits(own.first, by_u));
@@ -260,4 +262,4 @@ TEST_CASE("runners of one program record the steps of a loop at the same time") 
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::mixed_test

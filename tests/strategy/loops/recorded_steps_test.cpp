@@ -4,7 +4,7 @@
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::recorded_steps_test {
 namespace {
 
 /// Differs by the number of the step, and by values.
@@ -147,4 +147,4 @@ TEST_CASE("a loop says what is wrong with its body") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::recorded_steps_test

@@ -1,7 +1,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::scan_memory_test {
 namespace {
 
 struct Ring {
@@ -105,4 +105,4 @@ TEST_CASE("a scan runs alike on eager tapes, without an evaluator and in program
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::scan_memory_test

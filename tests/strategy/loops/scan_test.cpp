@@ -1,7 +1,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::scan_test {
 namespace {
 
 TEST_CASE("a scan makes the state and the gradients of the steps recorded one by one") {
@@ -142,4 +142,4 @@ TEST_CASE("a body that returns what it was given, or a value from outside, is co
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::scan_test

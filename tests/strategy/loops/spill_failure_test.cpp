@@ -11,7 +11,7 @@
 #include "tests/strategy/loops/spilling_ring.h"
 #include "tests/temporary_directory.h"
 
-namespace palimpsest {
+namespace palimpsest::spill_failure_test {
 namespace {
 
 TEST_CASE("a run with a disk that fails leaves no file") {
@@ -142,4 +142,4 @@ TEST_CASE("what a killed run leaves is removed by the next, which is right") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::spill_failure_test

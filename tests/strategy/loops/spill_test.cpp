@@ -8,7 +8,7 @@
 #include "tests/strategy/loops/spilling_ring.h"
 #include "tests/temporary_directory.h"
 
-namespace palimpsest {
+namespace palimpsest::spill_test {
 namespace {
 
 /// The same until the wave is small.
@@ -306,4 +306,4 @@ TEST_CASE("a step that does nothing may be kept on disk") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::spill_test

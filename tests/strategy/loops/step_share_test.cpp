@@ -2,7 +2,7 @@
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::step_share_test {
 namespace {
 
 /// A step that makes many values on its way, none of which a group of elementwise nodes keeps.
@@ -112,4 +112,4 @@ TEST_CASE("a loop in a loop shares the budget of a step") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::step_share_test

@@ -2,7 +2,7 @@
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
 
-namespace palimpsest {
+namespace palimpsest::while_test {
 namespace {
 
 /// Decays until it is small; how soon depends on the rate.
@@ -83,4 +83,4 @@ TEST_CASE("a while loop that does not end, and conditions of other types, are er
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::while_test

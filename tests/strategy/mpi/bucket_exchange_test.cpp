@@ -4,7 +4,7 @@
 
 #include "tests/strategy/mpi/ranks.h"
 
-namespace palimpsest {
+namespace palimpsest::bucket_exchange_test {
 namespace {
 
 /// Buckets of ones, each of a parameter.
@@ -76,4 +76,4 @@ TEST_CASE("a rank that fails when it has sent some buckets leaves nobody waiting
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::bucket_exchange_test

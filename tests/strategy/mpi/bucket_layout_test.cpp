@@ -8,7 +8,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/catch.h>
 
-namespace palimpsest {
+namespace palimpsest::bucket_layout_test {
 namespace {
 
 Bytes bytes_of(const BucketLayout::Bucket& bucket) {
@@ -76,4 +76,4 @@ TEST_CASE("buckets cover a block in which every gradient has a place of its own"
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::bucket_layout_test

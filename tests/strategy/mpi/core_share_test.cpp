@@ -5,7 +5,7 @@
 #include "strategy/mpi/rank_link.h"
 #include "tests/strategy/mpi/ranks.h"
 
-namespace palimpsest {
+namespace palimpsest::core_share_test {
 namespace {
 
 TEST_CASE("ranks share out the cores that they may use in common") {
@@ -40,4 +40,4 @@ TEST_CASE("a rank has cores, and no more than the machine") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::core_share_test

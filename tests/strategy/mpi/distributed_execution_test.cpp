@@ -5,7 +5,7 @@
 #include "tests/strategy/mpi/model.h"
 #include "tests/strategy/mpi/ranks.h"
 
-namespace palimpsest {
+namespace palimpsest::distributed_execution_test {
 namespace {
 
 LossReduction reduction_of(const Model& model) {
@@ -348,4 +348,4 @@ TEST_CASE("parameters without elements, and those that the loss does not read, h
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::distributed_execution_test

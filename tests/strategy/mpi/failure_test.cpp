@@ -6,7 +6,7 @@
 #include "tests/strategy/mpi/model.h"
 #include "tests/strategy/mpi/ranks.h"
 
-namespace palimpsest {
+namespace palimpsest::failure_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -390,4 +390,4 @@ TEST_CASE("what is out of range is refused on each rank by itself") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::failure_test

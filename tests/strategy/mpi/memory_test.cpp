@@ -3,7 +3,7 @@
 #include "tests/strategy/mpi/model.h"
 #include "tests/strategy/mpi/ranks.h"
 
-namespace palimpsest {
+namespace palimpsest::memory_test {
 namespace {
 
 /// Has an allocation of the last rank fail in the step behind so many, one after the other until
@@ -88,4 +88,4 @@ TEST_CASE("wherever a rank runs out of memory while ranks are told how they diff
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::memory_test

@@ -2,7 +2,7 @@
 
 #include "tests/strategy/mpi/rank_pipeline.h"
 
-namespace palimpsest {
+namespace palimpsest::rank_pipeline_failure_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -219,4 +219,4 @@ TEST_CASE("gradients of a pipeline over ranks that somebody holds stay as they a
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::rank_pipeline_failure_test

@@ -6,7 +6,7 @@
 #include "tests/strategy/mpi/rank_pipeline.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::rank_pipeline_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -327,4 +327,4 @@ TEST_CASE("the report of a rank has the stages and the timeline of all") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::rank_pipeline_test

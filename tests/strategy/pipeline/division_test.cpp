@@ -8,7 +8,7 @@
 #include "autodiff/error.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::division_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -111,4 +111,4 @@ TEST_CASE("division: long sequences") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::division_test

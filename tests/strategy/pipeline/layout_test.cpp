@@ -10,7 +10,7 @@
 
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::layout_test {
 namespace {
 
 /// A value that a piece makes for others.
@@ -241,4 +241,4 @@ TEST_CASE("pipelines: what one process hands on is at hand once, and twice betwe
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::layout_test

@@ -4,7 +4,7 @@
 
 #include "tests/strategy/execution/runs.h"
 
-namespace palimpsest {
+namespace palimpsest::pipeline_budget_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -226,4 +226,4 @@ TEST_CASE("pipelines: a stage keeps for as many micro-batches as it has in fligh
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::pipeline_budget_test

@@ -8,7 +8,7 @@
 #include "tests/strategy/execution/runs.h"
 #include "tests/temporary_file.h"
 
-namespace palimpsest {
+namespace palimpsest::pipeline_report_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -120,4 +120,4 @@ TEST_CASE("pipelines: training goes on as without") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::pipeline_report_test

@@ -7,7 +7,7 @@
 
 #include "tests/strategy/execution/runs.h"
 
-namespace palimpsest {
+namespace palimpsest::pipeline_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -369,4 +369,4 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: what goes wrong names the stage, and n
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::pipeline_test

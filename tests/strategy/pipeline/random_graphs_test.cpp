@@ -4,7 +4,7 @@
 #include "tests/strategy/execution/random_model.h"
 #include "tests/strategy/execution/runs.h"
 
-namespace palimpsest {
+namespace palimpsest::random_graphs_test {
 namespace {
 
 TEST_CASE("pipelines: random graphs have the same bits within any budget") {
@@ -41,4 +41,4 @@ TEST_CASE("pipelines: random graphs have the same bits within any budget") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::random_graphs_test

@@ -8,7 +8,7 @@
 #include "strategy/pipeline/pipeline_schedule.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::schedule_test {
 namespace {
 
 /// When each task begins and ends that takes so long, by stage for forward and backward ones; every
@@ -170,4 +170,4 @@ TEST_CASE("schedules: places are as many as micro-batches can be between two pie
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::schedule_test

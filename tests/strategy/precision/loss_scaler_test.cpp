@@ -8,7 +8,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::loss_scaler_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -118,4 +118,4 @@ TEST_CASE("settings of a scaler that make no sense are errors") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::loss_scaler_test

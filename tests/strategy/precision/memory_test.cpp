@@ -1,7 +1,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/precision/small_transformer.h"
 
-namespace palimpsest {
+namespace palimpsest::memory_test {
 namespace {
 
 Report step(const SmallTransformer& model, const Precision& precision) {
@@ -26,4 +26,4 @@ TEST_CASE("mixed precision takes little more than half the memory of single prec
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::memory_test

@@ -4,7 +4,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::precise_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -289,4 +289,4 @@ TEST_CASE("a tape that is being traced is not run as a whole") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::precise_test

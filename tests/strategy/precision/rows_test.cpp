@@ -8,7 +8,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest {
+namespace palimpsest::rows_test {
 namespace {
 
 constexpr DType halves[] = {DType::bf16, DType::f16};
@@ -204,4 +204,4 @@ TEST_CASE("operations have the dtypes that they declare for mixed precision") {
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::rows_test

@@ -5,7 +5,7 @@
 #include "tests/strategy/fusion/results.h"
 #include "tests/strategy/precision/small_transformer.h"
 
-namespace palimpsest {
+namespace palimpsest::training_test {
 namespace {
 
 /// Two classes of points, one inside of the other, in a perceptron with batch normalisation.
@@ -128,4 +128,4 @@ TEST_CASE("training in a precision has the same bits at any number of threads an
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::training_test

@@ -3,7 +3,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 
-namespace palimpsest {
+namespace palimpsest::translation_test {
 namespace {
 
 int count(const Tape& tape, std::string_view operation) {
@@ -157,4 +157,4 @@ TEST_CASE("what was recorded for a while is taken off again, casts of older valu
 }
 
 }  // namespace
-}  // namespace palimpsest
+}  // namespace palimpsest::translation_test
