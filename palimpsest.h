@@ -1,5 +1,9 @@
 #pragma once
 
+#if __cplusplus < 202002L && !defined(_MSVC_LANG)
+#error "Palimpsest needs C++20: compile with -std=c++20"
+#else
+
 /// Every public header that needs the standard library only. The build installs the headers named
 /// here, and those of `optional_headers` in meson.build, which need Eigen or Boost.
 #include "autodiff/arithmetic.h"
@@ -109,3 +113,5 @@
 #include "strategy/report.h"
 #include "strategy/safetensors.h"
 #include "strategy/svg.h"
+
+#endif

@@ -1,5 +1,5 @@
 #!/bin/bash
-# consume.sh WAY SOURCE_ROOT BUILD_ROOT PREFIX LIBDIR HAS_MPI: builds and runs the consumer in one of three ways, and
+# consume.sh WAY SOURCE_ROOT BUILD_ROOT PREFIX LIBDIR HAS_MPI: builds and runs the consumer in one of four ways, and
 # where HAS_MPI is true that of palimpsest-mpi.
 set -euo pipefail
 way=$1 source=$2 build=$3 prefix=$4 libdir=$5 has_mpi=$6
@@ -38,6 +38,15 @@ case $way in
     "$work/build/consumer"
     [ "$has_mpi" = false ] || "$work/build/mpi_consumer"
     ;;
+  dependency)
+    install_scratch
+    cp "$here/consumer.cpp" "$work"
+    cp "$here/subproject.meson.build" "$work/meson.build"
+    PKG_CONFIG_PATH=$scratch/$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root \
+      meson setup "$work/build" "$work" --wrap-mode=nofallback
+    ninja -C "$work/build"
+    "$work/build/consumer"
+    ;;
   subproject)
     # Static, where the installed library is shared; unoptimised and without variants, to be quick.
     mkdir "$work/subprojects"
@@ -45,7 +54,7 @@ case $way in
     cp "$here/consumer.cpp" "$work"
     cp "$here/subproject.meson.build" "$work/meson.build"
     meson setup "$work/build" "$work" --force-fallback-for=palimpsest --default-library=static \
-      -Dbuildtype=plain -Doptimization=0 -Dpalimpsest:wide_kernels=false
+      -Dbuildtype=plain -Doptimization=0 -Dpalimpsest:kernels=base
     ninja -C "$work/build"
     "$work/build/consumer"
     ;;

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+/// How many cases a test tries that tries `at_100` where the build's `property_cases` is 100: fewer
+/// in the tests of every change, more in the long ones. At least one.
+inline int cases(int at_100) {
+  const char* const parameters = std::getenv("RC_PARAMS");
+  const std::string text = parameters != nullptr ? parameters : "";
+  const std::string key = "max_success=";
+  const std::size_t place = text.find(key);
+  const int wanted = place == text.npos ? 100 : std::atoi(text.c_str() + place + key.size());
+  return std::max(1, at_100 * wanted / 100);
+}

@@ -1,0 +1,63 @@
+"""Which tests a change can affect, by the build's own graph of dependencies."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+
+def tests_of(folder):
+    """What meson knows of every test."""
+    return json.loads(subprocess.check_output(["meson", "introspect", "--tests", folder]))
+
+
+def changed_files(commit):
+    """Absolute paths of what differs from the commit, files that git does not know yet among them."""
+    lines = subprocess.check_output(["git", "diff", "--name-only", commit, "--"], text=True)
+    lines += subprocess.check_output(["git", "ls-files", "--others", "--exclude-standard"], text=True)
+    return {os.path.realpath(line) for line in lines.splitlines()}
+
+
+def targets_of(folder, test):
+    """The programs that a test needs, as ninja calls them."""
+    files = {target["id"]: target["filename"] for target in
+             json.loads(subprocess.check_output(["meson", "introspect", "--targets", folder]))}
+    names = [name for target in test["depends"] for name in files.get(target, [])]
+    return [os.path.relpath(name, os.path.abspath(folder)) for name in names]
+
+
+def headers_by_object(folder):
+    """By object the files that the compiler read for it, as ninja's log of dependencies has them."""
+    listed = subprocess.check_output(["ninja", "-C", folder, "-t", "deps"], text=True)
+    headers, current = {}, None
+    for line in listed.splitlines():
+        if line.startswith("    "):
+            current.append(line.strip())
+        elif ": #deps" in line:
+            current = headers.setdefault(line.split(": #deps")[0], [])
+    return headers
+
+
+def read_by(folder, test, headers):
+    """Absolute paths of every file that the test's programs are made from or that it is given."""
+    targets = targets_of(folder, test)
+    listed = subprocess.check_output(["ninja", "-C", folder, "-t", "inputs", *targets], text=True) if targets else ""
+    inputs = [line for line in listed.splitlines() if not line.startswith("ninja: ")]
+    inputs += [header for name in inputs for header in headers.get(name, [])]
+    return {os.path.realpath(os.path.join(folder, name)) for name in inputs + test["cmd"]}
+
+
+def affected(folder, tests, commit):
+    """Those of the tests that what changed since the commit can affect."""
+    changed = changed_files(commit)
+    if any(pathlib.Path(file).name in ("meson.build", "meson_options.txt", "dev") for file in changed):
+        return tests
+    root = os.path.realpath(".")
+    headers = headers_by_object(folder)
+    chosen = []
+    for test in tests:
+        files = read_by(folder, test, headers)
+        # Whoever is given the whole tree reads any of it.
+        if changed & files or (changed and root in files):
+            chosen.append(test)
+    return chosen

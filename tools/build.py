@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""build.py FOLDER [TARGET...]: ninja in one line that says what it does, how far it is and how long it will take.
+
+Off a terminal it is a line every fifth part. When a step fails, its output follows in full; the exit status is ninja's.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+STATUS = re.compile(r"^@(\d+)/(\d+)@ (.*)$")
+# How long steps take, against one that compiles a small program: the compiler's time on the library's own units.
+WEIGHTS = [
+    (re.compile(r"Compiling .*kernels_v?\w+\.a"), 12),
+    (re.compile(r"Compiling .*operations"), 5),
+    (re.compile(r"Compiling .*unity"), 3),
+    (re.compile(r"Compiling"), 1),
+]
+
+
+def weight_of(step):
+    return next((weight for pattern, weight in WEIGHTS if pattern.search(step)), 0.05)
+
+
+def in_words(step):
+    """`Compiling C++ object libautodiff.a.p/meson-generated_autodiff-unity0.cpp.o` as `compiling autodiff`."""
+    match = re.match(r"Compiling C\+\+ object (?:.*/)?(?:lib)?([\w.-]+?)(?:\.a|\.so[\d.]*)?\.p/", step)
+    return f"compiling {match[1]}" if match else step[:1].lower() + step[1:]
+
+
+def in_time(seconds):
+    return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+
+
+class Line:
+    """The line on the terminal, or those in its place."""
+
+    def __init__(self):
+        self.on_terminal = sys.stdout.isatty()
+        self.fifth = -1
+
+    def show(self, text, share):
+        if self.on_terminal:
+            width = shutil.get_terminal_size().columns - 1
+            print("\r" + text[:width].ljust(width), end="", flush=True)
+        elif int(5 * share) != self.fifth:
+            self.fifth = int(5 * share)
+            print(text, flush=True)
+
+    def end(self):
+        if self.on_terminal:
+            print()
+
+
+def steps_to_do(command):
+    """What ninja would do, by descriptions; empty where it first has to configure anew."""
+    listed = subprocess.run([*command, "-n"], env=environment(), stdout=subprocess.PIPE, text=True)
+    return [match[3] for line in listed.stdout.splitlines() if (match := STATUS.match(line))]
+
+
+def environment():
+    return {**os.environ, "NINJA_STATUS": "@%f/%t@ "}
+
+
+def build(folder, targets=()):
+    """ninja's exit status."""
+    command = ["ninja", "-C", folder, *targets]
+    # What there is to do is known once the build is configured anew, where it has to be.
+    subprocess.run(["ninja", "-C", folder, "build.ninja"], stdout=subprocess.DEVNULL)
+    to_do = sum(map(weight_of, steps_to_do(command)))
+    line = Line()
+    begin = time.monotonic()
+    done = 0
+    output = []
+    ninja = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             errors="replace")
+    for text in ninja.stdout:
+        match = STATUS.match(text.rstrip("\n"))
+        if not match:
+            output.append(text)
+            continue
+        done += weight_of(match[3])
+        seconds = time.monotonic() - begin
+        share = min(done / to_do if to_do else int(match[1]) / int(match[2]), 1)
+        left = in_time(seconds * (1 / share - 1)) if share > 0.02 else "some minutes"
+        line.show(f"building: {100 * share:3.0f} %, about {left} left, {in_words(match[3])}", share)
+    status = ninja.wait()
+    if to_do:
+        line.show(f"built in {in_time(time.monotonic() - begin)}" if status == 0 else "the build failed", 2)
+        line.end()
+    if status:
+        sys.stdout.writelines(text for text in output if not text.startswith("ninja: Entering"))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(build(sys.argv[1], sys.argv[2:]))
