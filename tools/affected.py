@@ -1,5 +1,6 @@
 """Which tests a change can affect, by the build's own graph of dependencies."""
 
+import functools
 import json
 import os
 import pathlib
@@ -18,12 +19,26 @@ def changed_files(commit):
     return {os.path.realpath(line) for line in lines.splitlines()}
 
 
+@functools.cache
+def files_by_target(folder):
+    listed = json.loads(subprocess.check_output(["meson", "introspect", "--targets", folder]))
+    return {target["id"]: target["filename"] for target in listed}
+
+
 def targets_of(folder, test):
     """The programs that a test needs, as ninja calls them."""
-    files = {target["id"]: target["filename"] for target in
-             json.loads(subprocess.check_output(["meson", "introspect", "--targets", folder]))}
+    files = files_by_target(folder)
     names = [name for target in test["depends"] for name in files.get(target, [])]
-    return [os.path.relpath(name, os.path.abspath(folder)) for name in names]
+    return tuple(os.path.relpath(name, os.path.abspath(folder)) for name in names)
+
+
+@functools.cache
+def inputs_of(folder, targets):
+    """All that ninja makes the targets from, in one step or many."""
+    if not targets:
+        return []
+    listed = subprocess.check_output(["ninja", "-C", folder, "-t", "inputs", *targets], text=True)
+    return [line for line in listed.splitlines() if not line.startswith("ninja: ")]
 
 
 def headers_by_object(folder):
@@ -40,11 +55,11 @@ def headers_by_object(folder):
 
 def read_by(folder, test, headers):
     """Absolute paths of every file that the test's programs are made from or that it is given."""
-    targets = targets_of(folder, test)
-    listed = subprocess.check_output(["ninja", "-C", folder, "-t", "inputs", *targets], text=True) if targets else ""
-    inputs = [line for line in listed.splitlines() if not line.startswith("ninja: ")]
+    inputs = list(inputs_of(folder, targets_of(folder, test)))
     inputs += [header for name in inputs for header in headers.get(name, [])]
-    return {os.path.realpath(os.path.join(folder, name)) for name in inputs + test["cmd"]}
+    # Not realpath for each of thousands: that asks the file system about every folder on the way.
+    base = os.path.realpath(folder)
+    return {os.path.normpath(os.path.join(base, name)) for name in inputs + test["cmd"]}
 
 
 def affected(folder, tests, commit):
