@@ -39,6 +39,7 @@ template <class T>
 [[gnu::noinline]] void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n,
                                  std::initializer_list<BlockOperand<T>> operands,
                                  const double* parameters = nullptr) {
+  if (n == 0) return;
   constexpr std::int64_t size = block_size<T>;
   const std::int64_t whole = n / size * size;
   Block<T> filled[most_operands];
@@ -47,13 +48,14 @@ template <class T>
   std::size_t k = 0;
   for (const BlockOperand<T>& operand : operands) {
     from[k] = operand.data;
-    last_from[k] = operand.data + n - size;
     if (operand.step == 0) {
       std::fill_n(filled[k].numbers, size, *operand.data);
       from[k] = last_from[k] = filled[k].numbers;
     } else if (n < size) {
       std::fill_n(std::copy_n(operand.data, n, filled[k].numbers), size - n, *operand.data);
       last_from[k] = filled[k].numbers;
+    } else {
+      last_from[k] = operand.data + n - size;
     }
     ++k;
   }

@@ -1,6 +1,7 @@
 #include <cstdlib>
+#include <iterator>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "autodiff/error.h"
 #include "autodiff/kernels/kernels.h"
