@@ -1,8 +1,5 @@
-#include <unsupported/Eigen/SpecialFunctions>
-
-#include "autodiff/kernels/array_blocks.h"
-#include "autodiff/kernels/array_functions.h"
 #include "autodiff/kernels/level.h"
+#include "autodiff/kernels/pack_functions.h"
 #include "autodiff/operations/unary_functions.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -11,8 +8,11 @@ namespace {
 template <class F, class T>
 struct AdjointBlock {
   static void compute(const double* parameters, T* dx, const T* dy, const T* z) {
-    ArrayBlock<T>{dx} =
-        functions::adjoint_of<F>(ConstArrayBlock<T>(dy), ConstArrayBlock<T>(z), parameters);
+    compute_block<T>(
+        [&](const Pack<T>& from, const Pack<T>& at) {
+          return functions::adjoint_of<F>(from, at, parameters);
+        },
+        dx, dy, z);
   }
 };
 
@@ -24,7 +24,7 @@ void compute_adjoint(const T* dy, const T* z, T* dx, std::int64_t n, const doubl
 
 template <class F, class T>
 constexpr AdjointKernel<T> adjoint_kernel() {
-  using X = ConstArrayBlock<T>;
+  using X = Pack<T>;
   if constexpr (functions::ReadsX<F, X> || functions::ReadsY<F, X>) return compute_adjoint<F, T>;
   return nullptr;
 }

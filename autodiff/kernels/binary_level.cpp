@@ -1,6 +1,5 @@
-#include "autodiff/kernels/array_blocks.h"
-#include "autodiff/kernels/array_functions.h"
 #include "autodiff/kernels/level.h"
+#include "autodiff/kernels/pack_functions.h"
 #include "autodiff/operations/binary_functions.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -9,7 +8,8 @@ namespace {
 template <class F, class T>
 struct BinaryBlock {
   static void compute(const double*, T* y, const T* a, const T* b) {
-    ArrayBlock<T>{y} = F::value(ConstArrayBlock<T>(a), ConstArrayBlock<T>(b));
+    compute_block<T>([](const Pack<T>& left, const Pack<T>& right) { return F::value(left, right); },
+                     y, a, b);
   }
 };
 

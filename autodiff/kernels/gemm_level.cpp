@@ -35,34 +35,52 @@ void with_operands(const Gemm<T>& p, F f) {
   }
 }
 
+/// A vector of which every `step`-th number is taken.
+template <class T>
+struct Strided {
+  T* data;
+  std::int64_t step;
+};
+
 /// y += α·M·x for an Eigen matrix M, in pieces for which x and y, where they are strided, are
 /// copied to the stack: Eigen would allocate.
 template <class T, class M>
-void matrix_vector(T alpha, const M& matrix, const T* x, std::int64_t x_step, T* y,
-                   std::int64_t y_step) {
+void matrix_vector(T alpha, const M& matrix, Strided<const T> x, Strided<T> y) {
   constexpr std::int64_t most = 512;
   using Vector = Eigen::Matrix<T, -1, 1>;
   alignas(64) T x_copy[most];
   alignas(64) T y_copy[most];
-  const std::int64_t depth = x_step == 1 ? matrix.cols() : most;
-  const std::int64_t rows = y_step == 1 ? matrix.rows() : most;
+  const std::int64_t depth = x.step == 1 ? matrix.cols() : most;
+  const std::int64_t rows = y.step == 1 ? matrix.rows() : most;
   for (std::int64_t first = 0; first < matrix.rows(); first += rows) {
     const std::int64_t height = first + rows < matrix.rows() ? rows : matrix.rows() - first;
-    T* to = y + first * y_step;
-    Eigen::Map<Vector> sum(y_step == 1 ? to : y_copy, height);
-    if (y_step != 1) sum.setZero();
+    T* to = y.data + first * y.step;
+    Eigen::Map<Vector> sum(y.step == 1 ? to : y_copy, height);
+    if (y.step != 1) sum.setZero();
     for (std::int64_t at = 0; at < matrix.cols(); at += depth) {
       const std::int64_t width = at + depth < matrix.cols() ? depth : matrix.cols() - at;
-      const T* from = x + at * x_step;
-      if (x_step != 1) {
-        for (std::int64_t i = 0; i < width; ++i) x_copy[i] = from[i * x_step];
+      const T* from = x.data + at * x.step;
+      if (x.step != 1) {
+        for (std::int64_t i = 0; i < width; ++i) x_copy[i] = from[i * x.step];
       }
-      const Eigen::Map<const Vector> factor(x_step == 1 ? from : x_copy, width);
+      const Eigen::Map<const Vector> factor(x.step == 1 ? from : x_copy, width);
       sum.noalias() += alpha * (matrix.block(first, at, height, width) * factor);
     }
-    if (y_step != 1) {
-      for (std::int64_t i = 0; i < height; ++i) to[i * y_step] += y_copy[i];
+    if (y.step != 1) {
+      for (std::int64_t i = 0; i < height; ++i) to[i * y.step] += y_copy[i];
     }
+  }
+}
+
+/// y += α·M·x, where `lines` of `length` numbers each are M's columns, or its rows.
+template <class T>
+void add_product(T alpha, const T* m, std::int64_t lines, std::int64_t length, std::int64_t stride,
+                 bool columns, Strided<const T> x, Strided<T> y) {
+  const Eigen::OuterStride<> outer(stride);
+  if (columns) {
+    matrix_vector(alpha, Columns<T>(m, length, lines, outer), x, y);
+  } else {
+    matrix_vector(alpha, Rows<T>(m, lines, length, outer), x, y);
   }
 }
 
@@ -73,13 +91,12 @@ void multiply_unpacked(const Gemm<T>& p) {
   if (!p.accumulate) c.setZero();
   if (p.k == 0) return;
   if (p.n == 1) {
-    with_operands(p, [&](const auto& a, const auto&) {
-      matrix_vector(p.alpha, a, p.b, p.transpose_b ? 1 : p.ldb, p.c, p.ldc);
-    });
+    add_product<T>(p.alpha, p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda,
+                   p.transpose_a, {p.b, p.transpose_b ? 1 : p.ldb}, {p.c, p.ldc});
   } else if (p.m == 1) {
-    with_operands(p, [&](const auto&, const auto& b) {
-      matrix_vector(p.alpha, b.transpose(), p.a, p.transpose_a ? p.lda : 1, p.c, 1);
-    });
+    // Of the transposed product: B's rows are columns there.
+    add_product<T>(p.alpha, p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb,
+                   !p.transpose_b, {p.a, p.transpose_a ? p.lda : 1}, {p.c, 1});
   } else {
     with_operands(p, [&](const auto& a, const auto& b) { c += p.alpha * a.lazyProduct(b); });
   }

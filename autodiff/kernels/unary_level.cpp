@@ -1,8 +1,5 @@
-#include <unsupported/Eigen/SpecialFunctions>
-
-#include "autodiff/kernels/array_blocks.h"
-#include "autodiff/kernels/array_functions.h"
 #include "autodiff/kernels/level.h"
+#include "autodiff/kernels/pack_functions.h"
 #include "autodiff/operations/unary_functions.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
@@ -11,12 +8,15 @@ namespace {
 template <class F, class T>
 struct UnaryBlock {
   static void compute([[maybe_unused]] const double* parameters, T* y, const T* x) {
-    const ConstArrayBlock<T> block(x);
-    if constexpr (requires { F::value(block); }) {
-      ArrayBlock<T>{y} = F::value(block);
-    } else {
-      ArrayBlock<T>{y} = F::value(block, parameters);
-    }
+    compute_block<T>(
+        [&](const Pack<T>& pack) {
+          if constexpr (requires { F::value(pack); }) {
+            return F::value(pack);
+          } else {
+            return F::value(pack, parameters);
+          }
+        },
+        y, x);
   }
 };
 

@@ -108,7 +108,7 @@ struct Share {
                              "part of the adjoint of a maximum", 2};
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
-    return choose(a - b, like(a, 1), choose(b - a, like(a, 0), like(a, 0.5)));
+    return choose(a - b, 1, choose(b - a, 0, 0.5));
   }
 };
 

@@ -36,8 +36,10 @@ const double* parameters_of(const Attributes& attributes) {
   return attributes.empty() ? nullptr : attributes.as<Parameters>().data();
 }
 
-template <std::size_t index>
-void compute_unary(const KernelCall& call) {
+// What follows is written for a function's position in the table, not as templates of it: there are
+// more than forty, and code for each would take its time to compile.
+
+void compute_unary(const KernelCall& call, std::size_t index) {
   const double* parameters = parameters_of(call.attributes);
   const Operand& x = call.input();
   const Operand& y = call.output();
@@ -49,8 +51,7 @@ void compute_unary(const KernelCall& call) {
   });
 }
 
-template <std::size_t index>
-void compute_adjoint(const KernelCall& call) {
+void compute_adjoint(const KernelCall& call, std::size_t index) {
   const double* parameters = parameters_of(call.attributes);
   const Operand& dy = call.input(0);
   const Operand& z = call.input(1);
@@ -128,10 +129,9 @@ constexpr MixedPrecision mixed_of() {
   return functions::Magnifies<F> ? MixedPrecision::wide : MixedPrecision::follows;
 }
 
-template <class F>
-Cost unary_cost(const NodeView& node) {
+Cost unary_cost(const NodeView& node, double flops) {
   const ValueType type = node.output();
-  return {F::text.flops * static_cast<double>(type.shape.elements()),
+  return {flops * static_cast<double>(type.shape.elements()),
           static_cast<double>(1 + node.input_count()) * static_cast<double>(type.bytes())};
 }
 
@@ -146,11 +146,12 @@ struct Entry {
 template <class F>
 void fill(Entry& entry) {
   constexpr std::size_t index = functions::position<F, Unary>;
+  const auto cost = [](const NodeView& node) { return unary_cost(node, F::text.flops); };
   entry.function = {.name = F::text.name,
                     .formula = F::text.formula,
                     .summary = F::text.summary,
-                    .compute = compute_unary<index>,
-                    .cost = unary_cost<F>,
+                    .compute = [](const KernelCall& call) { compute_unary(call, index); },
+                    .cost = cost,
                     .pointwise = unary_run_of<F>,
                     .mixed = mixed_of<F>()};
   if constexpr (Recorded<F> || HasAdjointKernel<F>) entry.function.vjp = pull_back_unary<F>;
@@ -161,9 +162,9 @@ void fill(Entry& entry) {
     entry.adjoint = {.name = entry.adjoint_name,
                      .formula = "x̄ = ȳ·dy/dx, differentiated again by its formula",
                      .summary = entry.adjoint_summary,
-                     .compute = compute_adjoint<index>,
+                     .compute = [](const KernelCall& call) { compute_adjoint(call, index); },
                      .vjp = pull_back_unary_adjoint<F>,
-                     .cost = unary_cost<F>,
+                     .cost = cost,
                      .pointwise = adjoint_run_of<index>,
                      .mixed = mixed_of<F>()};
   }
@@ -186,10 +187,9 @@ const Table& table() {
   return *entries;
 }
 
-/// The adjoint kernel of `F` as a node.
-template <class F>
-Var record_adjoint(const Var& dy, const Var& z, const Attributes& attributes) {
-  const Operation& operation = table()[functions::position<F, Unary>].adjoint;
+/// The adjoint kernel of a function as a node.
+Var record_adjoint(std::size_t index, const Var& dy, const Var& z, const Attributes& attributes) {
+  const Operation& operation = table()[index].adjoint;
   const Var inputs[] = {dy, z};
   const ValueType type = z.type();
   return dy.tape().record(operation, inputs, {&type, 1}, attributes, Where::current());
@@ -201,7 +201,7 @@ void pull_back_unary(const Pullback& p) {
   const Var dy = p.adjoint();
   if constexpr (HasAdjointKernel<F>) {
     const Var z = functions::ReadsX<F, Var> ? p.input() : p.output();
-    p.set(0, record_adjoint<F>(dy, z, attributes));
+    p.set(0, record_adjoint(functions::position<F, Unary>, dy, z, attributes));
   } else if constexpr (requires { F::adjoint(dy, dy, dy); }) {
     p.set(0, F::adjoint(dy, p.input(), p.output()));
   } else {
@@ -209,20 +209,28 @@ void pull_back_unary(const Pullback& p) {
   }
 }
 
-template <class F>
-void pull_back_unary_adjoint(const Pullback& p) {
+/// Records the formula of an adjoint.
+using Formula = Var (*)(const Var& dy, const Var& z, const double* parameters);
+
+/// `formula` is null where the adjoint does not change with z.
+void pull_back_adjoint(const Pullback& p, std::size_t index, Formula formula) {
   const Attributes attributes = p.attributes();
   const Var dy = p.input(0);
   const Var z = p.input(1);
   const Var adjoint = p.adjoint();
-  if (p.wants(0)) p.set(0, record_adjoint<F>(adjoint, z, attributes));
-  if constexpr (!requires { F::piecewise_linear; }) {
-    if (!p.wants(1)) return;
-    // The formula is recorded for a variable of its own, so that the walk back ends there.
-    const Var variable = identity(z);
-    const Var dx = functions::adjoint_of<F>(dy, variable, parameters_of(attributes));
-    p.set(1, vjp({&dx, 1}, {&variable, 1}, {&adjoint, 1})[0]);
-  }
+  if (p.wants(0)) p.set(0, record_adjoint(index, adjoint, z, attributes));
+  if (formula == nullptr || !p.wants(1)) return;
+  // It is recorded for a variable of its own, so that the walk back ends there.
+  const Var variable = identity(z);
+  const Var dx = formula(dy, variable, parameters_of(attributes));
+  p.set(1, vjp({&dx, 1}, {&variable, 1}, {&adjoint, 1})[0]);
+}
+
+template <class F>
+void pull_back_unary_adjoint(const Pullback& p) {
+  Formula formula = nullptr;
+  if constexpr (!requires { F::piecewise_linear; }) formula = functions::adjoint_of<F, Var>;
+  pull_back_adjoint(p, functions::position<F, Unary>, formula);
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ std::vector<double> in_memory(std::uint32_t n, std::uint32_t snapshots) {
 ///
 /// P is convex: once x is a better first advance than a smaller one, it stays so for all longer
 /// pieces. So the best x so far form a queue, each with the length from which it is best.
-class Pieces {
+class DiskPieces {
  public:
-  Pieces(const std::vector<double>& in_memory, DiskCosts costs)
+  DiskPieces(const std::vector<double>& in_memory, DiskCosts costs)
       : steps(in_memory),
         reads(in_memory.size()),
         advance(in_memory.size()),
@@ -121,7 +121,7 @@ class Pieces {
 /// one shorter without loss, one way or the other, until one has. So all but one have.
 class Cut {
  public:
-  Cut(const std::vector<double>& in_memory, const Pieces& pieces)
+  Cut(const std::vector<double>& in_memory, const DiskPieces& pieces)
       : disk_(in_memory.size(), infinity), all_(disk_) {
     const auto n = static_cast<std::uint32_t>(in_memory.size() - 1);
     disk_[0] = 0;
@@ -193,7 +193,7 @@ TwoTierSchedule::TwoTierSchedule(std::uint32_t steps, std::uint32_t snapshots, D
     : steps_(steps), snapshots_(snapshots), in_memory_(0, snapshots) {
   require_valid(costs);
   std::vector<double> memory = in_memory(planned(steps, snapshots, costs), snapshots);
-  const Pieces pieces(memory, costs);
+  const DiskPieces pieces(memory, costs);
   std::uint32_t first = 0;
   std::uint32_t longest = 0;
   const auto add = [&](std::uint32_t length) {

@@ -6,21 +6,15 @@
 
 namespace palimpsest::functions {
 
-/// 1/(1 + exp(-x)) of an array or a Var.
-auto logistic_of(const auto& x) {
-  if constexpr (requires { x.logistic(); }) {
-    // Eigen's own logistic() loses all relative accuracy where it is small.
-    return (1 + exponential(-x)).inverse();
-  } else {
-    return sigmoid(x);
-  }
-}
+/// 1/(1 + exp(-x)) of a pack or a Var.
+auto logistic_of(const auto& x) { return 1 / (1 + exponential(-x)); }
+auto logistic_of(const IsVar auto& x) { return sigmoid(x); }
 
 struct Relu {
   static constexpr Text text{"relu", "y = max(x, 0), dy/dx = 1 if x > 0 else 0", "rectifier", 1};
   static constexpr bool piecewise_linear = true;
-  static auto value(const auto& x) { return choose(-x, like(x, 0), x); }
-  static auto from_y(const auto& dy, const auto& y) { return choose(y, dy, like(y, 0)); }
+  static auto value(const auto& x) { return choose(-x, 0, x); }
+  static auto from_y(const auto& dy, const auto& y) { return choose(y, dy, 0); }
 };
 
 struct LeakyRelu {
@@ -31,10 +25,10 @@ struct LeakyRelu {
     return *slope >= 0 ? nullptr : "the slope is negative; the value must tell the sign of x";
   }
   static auto value(const auto& x, const double* slope) {
-    return choose(x, x, x * like(x, *slope));
+    return choose(x, x, x * *slope);
   }
   static auto from_y(const auto& dy, const auto& y, const double* slope) {
-    return choose(y, dy, dy * like(y, *slope));
+    return choose(y, dy, dy * *slope);
   }
 };
 
@@ -45,9 +39,9 @@ struct Elu {
   static const char* problem(const double* a) {
     return *a >= 0 ? nullptr : "the factor is negative; the value must tell the sign of x";
   }
-  static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * like(x, *a)); }
+  static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * *a); }
   static auto from_y(const auto& dy, const auto& y, const double* a) {
-    return choose(y, dy, dy * (y + like(y, *a)));
+    return choose(y, dy, dy * (y + *a));
   }
 };
 
@@ -62,7 +56,7 @@ struct Softplus {
   static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
                              "smooth rectifier", 30};
   static auto value(const auto& x) {
-    return choose(x, x, like(x, 0)) +
+    return choose(x, x, 0) +
            log1p(exponential(-abs(x)));  // neither end overflows or cancels
   }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
@@ -72,12 +66,12 @@ struct Gelu {
   static constexpr Text text{"gelu", "y = x·Φ(x), dy/dx = Φ(x) + x·φ(x), Φ the normal distribution",
                              "Gaussian error linear unit", 20};
   static auto distribution(const auto& x) {
-    return (erf(x * like(x, std::numbers::sqrt2 / 2)) + 1) * like(x, 0.5);
+    return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5;
   }
   static auto value(const auto& x) { return x * distribution(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto density = exponential(x * x * like(x, -0.5)) *
-                         like(x, std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+    const auto density =
+        exponential(x * x * -0.5) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
     return dy * (distribution(x) + x * density);
   }
 };
@@ -89,13 +83,13 @@ struct GeluTanh {
                              "Gaussian error linear unit, approximated", 20};
   static constexpr double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   static auto tanh_of(const auto& x) {
-    return tanh(x * (x * x * like(x, 0.044715 * factor) + like(x, factor)));
+    return tanh(x * (x * x * (0.044715 * factor) + factor));
   }
-  static auto value(const auto& x) { return x * like(x, 0.5) * (tanh_of(x) + 1); }
+  static auto value(const auto& x) { return x * 0.5 * (tanh_of(x) + 1); }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto t = once(tanh_of(x));
-    const auto inner = x * x * like(x, 3 * 0.044715 * factor) + like(x, factor);
-    return once(dy * ((t + 1) + x * (1 - t * t) * inner) * like(x, 0.5));
+    const auto t = tanh_of(x);
+    const auto inner = x * x * (3 * 0.044715 * factor) + factor;
+    return dy * ((t + 1) + x * (1 - t * t) * inner) * 0.5;
   }
 };
 
@@ -104,8 +98,8 @@ struct Silu {
                              "sigmoid linear unit"};
   static auto value(const auto& x) { return x * logistic_of(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto s = once(logistic_of(x));
-    return once(dy * (s * (x * (1 - s) + 1)));
+    const auto s = logistic_of(x);
+    return dy * (s * (x * (1 - s) + 1));
   }
 };
 
@@ -116,15 +110,15 @@ struct Mish {
   /// tanh(log(1 + e)) = n/(n + 2) with n = e·(e + 2) for e = exp(x), and 1 to the last bit
   /// beyond 20.
   static auto tanh_of_softplus(const auto& x) {
-    const auto bounded = choose(x - like(x, 20), like(x, 20), x);
-    const auto e = once(exponential(bounded));
-    const auto n = once(e * (e + 2));
-    return once(n / (n + 2));
+    const auto bounded = choose(x - 20, 20, x);
+    const auto e = exponential(bounded);
+    const auto n = e * (e + 2);
+    return n / (n + 2);
   }
-  static auto value(const auto& x) { return once(x * tanh_of_softplus(x)); }
+  static auto value(const auto& x) { return x * tanh_of_softplus(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto t = once(tanh_of_softplus(x));
-    return once(dy * (t + x * (1 - t * t) * logistic_of(x)));
+    const auto t = tanh_of_softplus(x);
+    return dy * (t + x * (1 - t * t) * logistic_of(x));
   }
 };
 

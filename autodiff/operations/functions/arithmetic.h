@@ -8,8 +8,7 @@ struct Negate {
   static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static constexpr double number = -1;
-  // Eigen's own negation is 0 − x on some processors, which makes −0 of nothing.
-  static auto value(const auto& x) { return x * like(x, -1); }
+  static auto value(const auto& x) { return -x; }
   static auto adjoint(const auto& dy, const auto&, const auto&) { return -dy; }
 };
 
@@ -17,7 +16,7 @@ struct Shift {
   static constexpr Text text{"shift", "y = x + a, dy/dx = 1", "sum with a number", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::add;
   static constexpr double identity = -0.0;
-  static auto value(const auto& x, const double* a) { return x + like(x, *a); }
+  static auto value(const auto& x, const double* a) { return x + *a; }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return dy; }
 };
 
@@ -25,7 +24,7 @@ struct SubtractFrom {
   static constexpr Text text{"subtract_from", "y = a - x, dy/dx = -1", "a number less the value",
                              1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::subtract_from;
-  static auto value(const auto& x, const double* a) { return like(x, *a) - x; }
+  static auto value(const auto& x, const double* a) { return *a - x; }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double*) { return -dy; }
 };
 
@@ -33,14 +32,14 @@ struct Scale {
   static constexpr Text text{"scale", "y = a·x, dy/dx = a", "product with a number", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static constexpr double identity = 1;
-  static auto value(const auto& x, const double* a) { return x * like(x, *a); }
+  static auto value(const auto& x, const double* a) { return x * *a; }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy * *a; }
 };
 
 struct DivideBy {
   static constexpr Text text{"divide_by", "y = x/a, dy/dx = 1/a", "quotient with a number", 1};
   static constexpr double identity = 1;
-  static auto value(const auto& x, const double* a) { return x / like(x, *a); }
+  static auto value(const auto& x, const double* a) { return x / *a; }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy / *a; }
 };
 
@@ -68,17 +67,17 @@ struct Rsqrt {
   static constexpr Text text{"rsqrt", "y = 1/√x, dy/dx = -y³/2", "one over the square root", 5};
   static constexpr bool magnifies = true;
   static auto value(const auto& x) { return 1 / root(x); }
-  static auto from_y(const auto& dy, const auto& y) { return dy * (y * y * y) * like(y, -0.5); }
+  static auto from_y(const auto& dy, const auto& y) { return dy * (y * y * y) * -0.5; }
 };
 
 struct Power {
   static constexpr Text text{"power", "y = xᵃ, dy/dx = a·xᵃ⁻¹, 0 where a = 0", "power of a number",
                              20};
   static constexpr bool magnifies = true;
-  static auto value(const auto& x, const double* a) { return pow(x, like(x, *a)); }
+  static auto value(const auto& x, const double* a) { return pow(x, *a); }
   static auto from_x(const auto& dy, const auto& x, const double* a) {
     const double exponent = *a == 0 ? 0 : *a - 1;  // 0·x⁻¹ is no number at 0
-    return dy * (pow(x, like(x, exponent)) * like(x, *a));
+    return dy * (pow(x, exponent) * *a);
   }
 };
 
@@ -87,13 +86,13 @@ struct Abs {
   static constexpr bool piecewise_linear = true;
   static auto value(const auto& x) { return abs(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    return choose(x, dy, choose(-x, -dy, like(x, 0)));
+    return choose(x, dy, choose(-x, -dy, 0));
   }
 };
 
 struct Sign {
   static constexpr Text text{"sign", "y = 1 if x > 0, -1 if x < 0, else 0; dy/dx = 0", "sign", 1};
-  static auto value(const auto& x) { return choose(x, like(x, 1), choose(-x, like(x, -1), x)); }
+  static auto value(const auto& x) { return choose(x, 1, choose(-x, -1, x)); }
 };
 
 struct Floor {
@@ -122,13 +121,10 @@ struct Clamp {
     return bounds[0] <= bounds[1] ? nullptr : "the lower bound is above the upper one; swap them";
   }
   static auto value(const auto& x, const double* bounds) {
-    const auto low = like(x, bounds[0]);
-    const auto high = like(x, bounds[1]);
-    return choose(low - x, low, choose(x - high, high, x));
+    return choose(bounds[0] - x, bounds[0], choose(x - bounds[1], bounds[1], x));
   }
   static auto from_x(const auto& dy, const auto& x, const double* bounds) {
-    const auto zero = like(x, 0);
-    return choose(like(x, bounds[0]) - x, zero, choose(x - like(x, bounds[1]), zero, dy));
+    return choose(bounds[0] - x, 0, choose(x - bounds[1], 0, dy));
   }
 };
 

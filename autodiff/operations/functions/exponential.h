@@ -41,7 +41,7 @@ struct Erf {
                              "error function"};
   static auto value(const auto& x) { return erf(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    return dy * (exponential(-(x * x)) * like(x, 2 * std::numbers::inv_sqrtpi));
+    return dy * (exponential(-(x * x)) * (2 * std::numbers::inv_sqrtpi));
   }
 };
 

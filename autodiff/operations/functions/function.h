@@ -19,12 +19,13 @@ concept IsVar = std::same_as<V, Var>;
 
 /// What the functions of one and of two variables are made of. Each is a struct that defines its
 /// function in one place; the headers that hold them are included by the kernels of every
-/// instruction-set level, hence know neither Eigen nor the tape. The formulas are written once, for
-/// Eigen arrays and for `Var`s alike: what is called on either is found when a template is used.
+/// instruction-set level, hence know neither the processor nor the tape. The formulas are written
+/// once, for packs of numbers and for `Var`s alike: what is called on either is found when a
+/// template is used.
 ///
 /// A function of one variable has
 /// - `text`;
-/// - `value(x)`, an Eigen expression;
+/// - `value(x)`;
 /// - the adjoint of x, as `from_x(dy, x)` or `from_y(dy, y)`, whichever is cheaper: it becomes an
 ///   operation of its own, one kernel and one node, and is differentiated again by recording the
 ///   formula; or, where that is a single recorded operation anyway, as `adjoint(dy, x, y)`; or not
@@ -64,26 +65,6 @@ inline constexpr std::size_t position<F, List<First, Rest...>> = 1 + position<F,
 template <class F, class... Rest>
 inline constexpr std::size_t position<F, List<F, Rest...>> = 0;
 
-/// `number` in the type that x's elements compute in.
-template <class X>
-auto like(const X&, double number) {
-  if constexpr (requires { typename X::Scalar; }) {
-    return static_cast<typename X::Scalar>(number);
-  } else {
-    return number;
-  }
-}
-
-/// An expression that is read several times, computed once.
-template <class X>
-auto once(const X& x) {
-  if constexpr (requires { x.eval(); }) {
-    return x.eval();
-  } else {
-    return x;
-  }
-}
-
 /// What `F` says of itself as a step of arithmetic.
 template <class F>
 constexpr ArithmeticStep arithmetic_of() {
@@ -117,6 +98,6 @@ auto adjoint_of(const X& dy, const X& z, const double* parameters) {
 }
 
 // `choose(c, a, b)`, a where c > 0 and b elsewhere, `root` and `exponential` are defined in
-// kernels/array_functions.h for arrays and in unary.cpp for `Var`s.
+// kernels/pack.h and pack_functions.h for packs and in unary.cpp for `Var`s.
 
 }  // namespace palimpsest::functions

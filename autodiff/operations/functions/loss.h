@@ -13,12 +13,12 @@ struct HuberLoss {
     return *delta > 0 ? nullptr : "delta is not positive; give the distance where the loss bends";
   }
   static auto value(const auto& x, const double* delta) {
-    const auto d = like(x, *delta);
-    const auto distance = once(abs(x));
-    return once(choose(distance - d, (distance - like(x, *delta / 2)) * d, x * x * like(x, 0.5)));
+    const auto d = *delta;
+    const auto distance = abs(x);
+    return choose(distance - d, (distance - *delta / 2) * d, x * x * 0.5);
   }
   static auto from_x(const auto& dy, const auto& x, const double* delta) {
-    const auto d = like(x, *delta);
+    const auto d = *delta;
     return choose(-d - x, dy * -d, choose(x - d, dy * d, dy * x));
   }
 };
@@ -33,7 +33,7 @@ struct BceWithLogits {
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
-    return once(choose(a, a, like(a, 0)) - a * b + log1p(exponential(-abs(a))));
+    return choose(a, a, 0) - a * b + log1p(exponential(-abs(a)));
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {

@@ -1,0 +1,222 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <type_traits>
+#include <unsupported/Eigen/SpecialFunctions>
+
+#include "autodiff/kernels/pack.h"
+
+/// What the formulas of the functions call on packs: Eigen's functions, and what Eigen 3.4 has not
+/// or does not vectorise.
+namespace palimpsest::PALIMPSEST_LEVEL {
+
+/// `f` of the numbers one by one, in a loop that compilers may vectorise.
+template <class T, class F, class... X>
+Pack<T> by_lanes(F f, const Pack<T>& first, const X&... rest) {
+  alignas(vector_bytes) T y[Pack<T>::size];
+  first.store(y);
+  const auto apply = [&](const auto&... more) {
+    for (int i = 0; i < Pack<T>::size; ++i) y[i] = f(y[i], more[i]...);
+  };
+  apply(rest.lanes()...);
+  return Pack<T>::load(y);
+}
+
+/// What Eigen takes a register of T for: itself a T where it knows no such registers.
+template <class T>
+using EigenPacket = typename Eigen::internal::packet_traits<T>::type;
+template <class T>
+inline constexpr bool has_eigen_packets = sizeof(EigenPacket<T>) == vector_bytes;
+
+/// One of Eigen's functions of a number or two.
+template <class Function, class T, class... X>
+Pack<T> by_eigen(const Pack<T>& first, const X&... rest) {
+  if constexpr (has_eigen_packets<T> && Eigen::internal::functor_traits<Function>::PacketAccess) {
+    return Pack<T>(std::bit_cast<typename Pack<T>::Vector>(Function().packetOp(
+        std::bit_cast<EigenPacket<T>>(first.lanes()), std::bit_cast<EigenPacket<T>>(rest.lanes())...)));
+  } else {
+    return by_lanes(Function(), first, rest...);
+  }
+}
+
+template <class T>
+Pack<T> abs(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_abs_op<T>>(x);
+}
+template <class T>
+Pack<T> floor(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_floor_op<T>>(x);
+}
+template <class T>
+Pack<T> ceil(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_ceil_op<T>>(x);
+}
+template <class T>
+Pack<T> rint(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_rint_op<T>>(x);
+}
+template <class T>
+Pack<T> expm1(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_expm1_op<T>>(x);
+}
+template <class T>
+Pack<T> log1p(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_log1p_op<T>>(x);
+}
+template <class T>
+Pack<T> erf(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_erf_op<T>>(x);
+}
+template <class T>
+Pack<T> sin(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_sin_op<T>>(x);
+}
+template <class T>
+Pack<T> cos(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_cos_op<T>>(x);
+}
+template <class T>
+Pack<T> tan(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_tan_op<T>>(x);
+}
+template <class T>
+Pack<T> asin(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_asin_op<T>>(x);
+}
+template <class T>
+Pack<T> acos(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_acos_op<T>>(x);
+}
+template <class T>
+Pack<T> atan(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_atan_op<T>>(x);
+}
+template <class T>
+Pack<T> sinh(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_sinh_op<T>>(x);
+}
+template <class T>
+Pack<T> cosh(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_cosh_op<T>>(x);
+}
+template <class T>
+Pack<T> tanh(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_tanh_op<T>>(x);
+}
+template <class T>
+Pack<T> asinh(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_asinh_op<T>>(x);
+}
+template <class T>
+Pack<T> acosh(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_acosh_op<T>>(x);
+}
+template <class T>
+Pack<T> atanh(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_atanh_op<T>>(x);
+}
+template <class T>
+Pack<T> pow(const Pack<T>& x, const std::type_identity_t<Pack<T>>& exponent) {
+  return by_eigen<Eigen::internal::scalar_pow_op<T, T>>(x, exponent);
+}
+template <class T>
+Pack<T> atan2(const Pack<T>& a, const Pack<T>& b) {
+  return by_lanes([](T y, T x) { return std::atan2(y, x); }, a, b);
+}
+
+/// √x, correctly rounded. Eigen's psqrt is an estimate improved once: not the nearest number, not
+/// the same one on all processors, NaN at ∞.
+template <class T>
+Pack<T> root(const Pack<T>& x) {
+  return by_lanes([](T number) { return std::sqrt(number); }, x);
+}
+
+// Eigen's packets of exp and log are wrong at the ends of the range only. What mends them follows a
+// branch that is seldom taken, since as part of the chain it would double its length; other lanes
+// have the same bits either way.
+
+/// Whether x < `bound` anywhere.
+template <class T>
+bool any_below(const Pack<T>& x, T bound) {
+  const auto below = x.lanes() < Pack<T>(bound).lanes();
+  if constexpr (has_eigen_packets<T>) {
+    return Eigen::internal::predux_any(std::bit_cast<EigenPacket<T>>(below));
+  } else {
+    bool any = false;
+    for (int i = 0; i < Pack<T>::size; ++i) any |= below[i] != 0;
+    return any;
+  }
+}
+
+/// f(x) for an f that is exp at its upper end, as f(x − 1)·e there: Eigen's exp of sixteen f32
+/// overflows before its result would.
+template <class T, class F>
+Pack<T> with_upper_end(const Pack<T>& x, F f) {
+  if constexpr (sizeof(T) == 8) {
+    return f(x);
+  } else {
+    const Pack<T> beyond = x - T(87);
+    if (!any_below(-x, T(-87))) return f(x);
+    return f(x - choose(beyond, T(1), T(0))) * choose(beyond, std::numbers::e_v<T>, T(1));
+  }
+}
+
+/// exp(x), 0 where that is less than half the smallest number: Eigen's vectorised exp stops at a
+/// subnormal one, even at −∞.
+template <class T>
+Pack<T> exponential(const Pack<T>& x) {
+  constexpr T lowest = sizeof(T) == 4 ? T(-103.98) : T(-745.14);
+  const Pack<T> y = with_upper_end(
+      x, [](const Pack<T>& low) { return by_eigen<Eigen::internal::scalar_exp_op<T>>(low); });
+  return any_below(x, lowest) ? choose(lowest - x, T(0), y) : y;
+}
+
+/// exp(x) − 1.
+template <class T>
+Pack<T> exponential_less_one(const Pack<T>& x) {
+  return with_upper_end(x, [](const Pack<T>& low) { return expm1(low); });
+}
+
+/// log(x); Eigen's vectorised one takes subnormal numbers for the smallest normal one.
+template <class T>
+Pack<T> logarithm(const Pack<T>& x) {
+  using Log = Eigen::internal::scalar_log_op<T>;
+  constexpr T least = std::numeric_limits<T>::min();
+  if (!any_below(x, least)) return by_eigen<Log>(x);
+  constexpr int digits = std::numeric_limits<T>::digits;
+  const Pack<T> tiny = least - x;
+  return by_eigen<Log>(choose(tiny, x * T(std::int64_t{1} << digits), x)) -
+         choose(tiny, std::numbers::ln2_v<T> * digits, T(0));
+}
+
+/// How minima and maxima treat NaN, which integers do not have.
+template <class T>
+inline constexpr int nan_rule =
+    std::is_integral_v<T> ? Eigen::PropagateFast : Eigen::PropagateNaN;
+
+/// The larger and the smaller one; NaN where either is.
+template <class T>
+Pack<T> larger(const Pack<T>& a, const Pack<T>& b) {
+  return by_eigen<Eigen::internal::scalar_max_op<T, T, nan_rule<T>>>(a, b);
+}
+template <class T>
+Pack<T> smaller(const Pack<T>& a, const Pack<T>& b) {
+  return by_eigen<Eigen::internal::scalar_min_op<T, T, nan_rule<T>>>(a, b);
+}
+
+/// a/b; of integers 0 where b is 0, and the least one where it does not fit.
+template <class T>
+Pack<T> quotient(const Pack<T>& a, const Pack<T>& b) {
+  if constexpr (std::is_integral_v<T>) {
+    return by_lanes([](T x, T y) { return y == 0 ? T(0) : y == -1 ? T(-x) : T(x / y); }, a, b);
+  } else {
+    return a / b;
+  }
+}
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL
