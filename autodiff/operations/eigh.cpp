@@ -15,8 +15,8 @@
 namespace palimpsest {
 namespace {
 
-using Columns = Eigen::Map<Eigen::MatrixXd>;
-using Vector = Eigen::Map<Eigen::VectorXd>;
+using WideMatrix = Eigen::Map<Eigen::MatrixXd>;
+using WideVector = Eigen::Map<Eigen::VectorXd>;
 
 /// f64 for every dtype, so that eigenvalues of narrow ones are nearly correctly rounded.
 Bytes eigh_bytes(const Shape& a) {
@@ -28,11 +28,11 @@ Bytes eigh_bytes(const Shape& a) {
 /// are made, and behind them the values. Signs are chosen by an element that no other precision
 /// would pass over. Returns false when the steps do not converge.
 bool factor_symmetric(std::int64_t n, double* space) {
-  Columns v(space, n, n);
-  Vector w(space + n * n, n);
-  Vector beside(space + n * n + n, n - 1);
-  Vector coefficients(space + n * n + 2 * n, n - 1);
-  Vector scratch(space + n * n + 3 * n, n);
+  WideMatrix v(space, n, n);
+  WideVector w(space + n * n, n);
+  WideVector beside(space + n * n + n, n - 1);
+  WideVector coefficients(space + n * n + 2 * n, n - 1);
+  WideVector scratch(space + n * n + 3 * n, n);
   if (!v.allFinite()) return false;
   const double largest = v.cwiseAbs().maxCoeff();
   const double scale = largest > 0 ? largest : 1;
@@ -42,7 +42,7 @@ bool factor_symmetric(std::int64_t n, double* space) {
     Eigen::internal::tridiagonalization_inplace(v, coefficients);
     w = v.diagonal();
     beside = v.diagonal<-1>();
-    Eigen::HouseholderSequence<Columns, Vector>(v, coefficients)
+    Eigen::HouseholderSequence<WideMatrix, WideVector>(v, coefficients)
         .setLength(n - 1)
         .setShift(1)
         .evalTo(v, scratch);

@@ -51,7 +51,7 @@ void compute_unary(const KernelCall& call, std::size_t index) {
   });
 }
 
-void compute_adjoint(const KernelCall& call, std::size_t index) {
+void compute_unary_adjoint(const KernelCall& call, std::size_t index) {
   const double* parameters = parameters_of(call.attributes);
   const Operand& dy = call.input(0);
   const Operand& z = call.input(1);
@@ -162,7 +162,7 @@ void fill(Entry& entry) {
     entry.adjoint = {.name = entry.adjoint_name,
                      .formula = "x̄ = ȳ·dy/dx, differentiated again by its formula",
                      .summary = entry.adjoint_summary,
-                     .compute = [](const KernelCall& call) { compute_adjoint(call, index); },
+                     .compute = [](const KernelCall& call) { compute_unary_adjoint(call, index); },
                      .vjp = pull_back_unary_adjoint<F>,
                      .cost = cost,
                      .pointwise = adjoint_run_of<index>,
