@@ -13,7 +13,7 @@ using benchmark::State;
 
 constexpr int graphs = 200;
 constexpr std::uint32_t most_nodes = 30;
-constexpr int levels[] = {10, 30, 50, 70, 90};
+constexpr int percents[] = {10, 30, 50, 70, 90};
 constexpr const char* name = "small/graphs";
 
 /// A random forward and backward part of about 10 nodes and more.
@@ -58,7 +58,7 @@ void compare(const Graph& graph, Comparison& comparison) {
   std::vector<std::pair<Bytes, double>> optima;
   const Bytes first = lowest_peak(graph, *oracle());
   const Bytes last = lowest_peak(graph, *keep_all());
-  for (const int level : levels) {
+  for (const int level : percents) {
     const Bytes budget = first + (last - first) * level / 100;
     optima.emplace_back(budget, cheapest(graph, *oracle(), budget));
   }
@@ -101,7 +101,7 @@ void register_small() {
 void claim_small(const Results& results, Claims& claims) {
   const std::string subject = std::to_string(graphs) + " graphs of at most " +
                               std::to_string(most_nodes) + " nodes, " +
-                              std::to_string(std::size(levels)) + " budgets each: ";
+                              std::to_string(std::size(percents)) + " budgets each: ";
   claims.at_most(subject + "mean cost", 1.01, results.counter(name, "mean"), "of the least");
   claims.at_most(subject + "highest cost", 1.05, results.counter(name, "worst"), "of the least");
   claims.at_least(subject + "budgets kept to", 1, results.counter(name, "feasible"),

@@ -16,7 +16,7 @@ Tensor weight(const Shape& shape, std::uint64_t seed) {
 }
 
 /// Classes drawn from [0, count), i32.
-Tensor classes(const Shape& shape, std::int64_t count) {
+Tensor class_labels(const Shape& shape, std::int64_t count) {
   return Tensor::uniform(shape, 7, 0, static_cast<double>(count)).to(DType::i32);
 }
 
@@ -30,7 +30,7 @@ Model perceptron(const std::string& name, std::int64_t batch,
     biases.push_back(Tensor::zeros({widths[i + 1]}));
   }
   const Tensor input = Tensor::normal({batch, widths[0]}, 100);
-  const Tensor labels = classes({batch}, widths.back());
+  const Tensor labels = class_labels({batch}, widths.back());
   return {name, [=](Tape& tape) {
             Var x = tape.constant(input);
             for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -44,7 +44,7 @@ Model perceptron(const std::string& name, std::int64_t batch,
 Model gpt() {
   const auto model = std::make_shared<examples::Transformer>(examples::Transformer::Options{
       .tokens = 256, .context = 256, .width = 384, .heads = 6, .blocks = 6});
-  const Tensor tokens = classes({8, 256}, 256);
+  const Tensor tokens = class_labels({8, 256}, 256);
   return {"gpt", [=](Tape& tape) {
             const Var input = tape.constant(tokens);
             return cross_entropy(model->logits(tape, input), input);
@@ -53,7 +53,7 @@ Model gpt() {
 
 Model convolutional() {
   const Tensor images = Tensor::normal({64, 1, 28, 28}, 1);
-  const Tensor labels = classes({64}, 10);
+  const Tensor labels = class_labels({64}, 10);
   const Tensor first = Tensor::normal({32, 1, 3, 3}, 2, 0, 0.3);
   const Tensor first_bias = Tensor::zeros({32});
   const Tensor second = Tensor::normal({64, 32, 3, 3}, 3, 0, 0.06);

@@ -1,3 +1,4 @@
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"
@@ -104,7 +105,7 @@ TEST_CASE("states kept in half the bytes: two derivatives have the same bits in 
     return std::pair(both[0].value().clone(), both[1].value().clone());
   };
   const auto expected = run();
-  for (int k = 0; k < 5; ++k) {
+  for (int k = 0; k < cases(10); ++k) {
     const auto found = run();
     CHECK(same_bits(found.first, expected.first));
     CHECK(same_bits(found.second, expected.second));

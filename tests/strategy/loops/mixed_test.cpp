@@ -25,7 +25,7 @@ TEST_CASE("gradients of different values of one loop share its states") {
     return std::pair(by_u.value().clone(), by_c.value().clone());
   };
   const auto [by_u, by_c] = run({}, {});
-  const Bytes step = 30'000 / cases(20);
+  const Bytes step = 30'000 / cases(10);
   for (Bytes budget = 10'000; budget < 40'000; budget += step) {
     CAPTURE(budget);
     const auto own = run({.memory_budget = budget}, {});

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "checkpoint/chains/two_tier.h"
+#include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/spilling_ring.h"
@@ -194,7 +195,7 @@ TEST_CASE("loops with a disk: two derivatives of one loop, in several threads") 
     return std::pair(both[0].value().clone(), both[1].value().clone());
   };
   const auto expected = run({}, {});
-  for (int k = 0; k < 10; ++k) {
+  for (int k = 0; k < cases(20); ++k) {
     const auto found = run({.spill = directory.path(), .disk_costs = cheap},
                            {.memory_budget = 40'000, .threads = 2});
     CHECK(same_bits(found.first, expected.first));

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autodiff/files.h"
+#include "tests/cases.h"
 #include "tests/strategy/execution/random_model.h"
 #include "tests/strategy/mpi/rank_pipeline.h"
 #include "tests/temporary_file.h"
@@ -168,7 +169,8 @@ TEST_CASE("models that differ from micro-batch to micro-batch go through stages 
 }
 
 TEST_CASE("random graphs go through stages that are ranks, each of which checkpoints as it likes") {
-  for (unsigned seed = 0; seed < 24; ++seed) {
+  const auto most = static_cast<unsigned>(cases(60));
+  for (unsigned seed = 0; seed < most; ++seed) {
     const SmallModel random = random_model(seed, 8 + static_cast<int>(seed) % 12);
     Case any{"random " + std::to_string(seed), Model(DType::f64, 5, 0), random.loss};
     any.model.parameters = random.parameters;
@@ -237,9 +239,10 @@ TEST_CASE("every rank keeps to its own budget, and all are told of one that is t
     }
     refused(smallest - 1);
     bool ran_again = false;
-    for (int share = 0; share <= 4; ++share) {
+    const int steps = 1 + cases(5);
+    for (int step = 0; step <= steps; ++step) {
       const Bytes most = whole.report.predicted_peak;
-      const Bytes budget = smallest + (most - smallest) * share / 4;
+      const Bytes budget = smallest + (most - smallest) * step / steps;
       ExecutionStrategy within = strategy;
       if (is_small) within.memory_budget = budget;
       CAPTURE(rank, ranks.rank(), smallest, most, budget);
@@ -253,7 +256,7 @@ TEST_CASE("every rank keeps to its own budget, and all are told of one that is t
         if (s != of_rank) CHECK_FALSE(found.report.stages[s].computes_again);
       }
       ran_again = ran_again || found.report.stages[of_rank].computes_again;
-      if (share == 4) CHECK_FALSE(found.report.stages[of_rank].computes_again);
+      if (step == steps) CHECK_FALSE(found.report.stages[of_rank].computes_again);
     }
     CHECK(ran_again);
   }

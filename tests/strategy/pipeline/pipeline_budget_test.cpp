@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "tests/cases.h"
 #include "tests/strategy/execution/runs.h"
 
 namespace palimpsest::pipeline_budget_test {
@@ -52,8 +53,9 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: every budget from the smallest to none
       const Bytes smallest = smallest_of(model, strategy);
       CHECK(smallest < whole.predicted_peak);
       double last_cost = 0;
-      for (int step = 0; step <= 4; ++step) {
-        strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / 4;
+      const int steps = 1 + cases(5);
+      for (int step = 0; step <= steps; ++step) {
+        strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / steps;
         CAPTURE(model.name, stages, step, strategy.memory_budget);
         const Found found = run(model, strategy);
         CHECK(have_same_bits(found, expected));
@@ -70,7 +72,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: every budget from the smallest to none
         }
         CHECK(budgets <= strategy.memory_budget);
         CHECK(peaks == found.report.predicted_peak);
-        if (step == 4) {
+        if (step == steps) {
           for (const Report::Stage& stage : found.report.stages) CHECK_FALSE(stage.computes_again);
         }
         if (step > 0) CHECK(found.report.compute_overhead <= last_cost + 1e-9);
