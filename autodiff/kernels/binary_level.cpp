@@ -8,8 +8,8 @@ namespace {
 template <class F, class T>
 struct BinaryBlock {
   static void compute(const double*, T* y, const T* a, const T* b) {
-    compute_block<T>([](const Pack<T>& left, const Pack<T>& right) { return F::value(left, right); },
-                     y, a, b);
+    compute_block<T>(
+        [](const Pack<T>& left, const Pack<T>& right) { return F::value(left, right); }, y, a, b);
   }
 };
 

@@ -37,8 +37,9 @@ inline constexpr bool has_eigen_packets = sizeof(EigenPacket<T>) == vector_bytes
 template <class Function, class T, class... X>
 Pack<T> by_eigen(const Pack<T>& first, const X&... rest) {
   if constexpr (has_eigen_packets<T> && Eigen::internal::functor_traits<Function>::PacketAccess) {
-    return Pack<T>(std::bit_cast<typename Pack<T>::Vector>(Function().packetOp(
-        std::bit_cast<EigenPacket<T>>(first.lanes()), std::bit_cast<EigenPacket<T>>(rest.lanes())...)));
+    return Pack<T>(std::bit_cast<typename Pack<T>::Vector>(
+        Function().packetOp(std::bit_cast<EigenPacket<T>>(first.lanes()),
+                            std::bit_cast<EigenPacket<T>>(rest.lanes())...)));
   } else {
     return by_lanes(Function(), first, rest...);
   }
@@ -196,8 +197,7 @@ Pack<T> logarithm(const Pack<T>& x) {
 
 /// How minima and maxima treat NaN, which integers do not have.
 template <class T>
-inline constexpr int nan_rule =
-    std::is_integral_v<T> ? Eigen::PropagateFast : Eigen::PropagateNaN;
+inline constexpr int nan_rule = std::is_integral_v<T> ? Eigen::PropagateFast : Eigen::PropagateNaN;
 
 /// The larger and the smaller one; NaN where either is.
 template <class T>

@@ -24,9 +24,7 @@ struct LeakyRelu {
   static const char* problem(const double* slope) {
     return *slope >= 0 ? nullptr : "the slope is negative; the value must tell the sign of x";
   }
-  static auto value(const auto& x, const double* slope) {
-    return choose(x, x, x * *slope);
-  }
+  static auto value(const auto& x, const double* slope) { return choose(x, x, x * *slope); }
   static auto from_y(const auto& dy, const auto& y, const double* slope) {
     return choose(y, dy, dy * *slope);
   }
@@ -56,8 +54,7 @@ struct Softplus {
   static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
                              "smooth rectifier", 30};
   static auto value(const auto& x) {
-    return choose(x, x, 0) +
-           log1p(exponential(-abs(x)));  // neither end overflows or cancels
+    return choose(x, x, 0) + log1p(exponential(-abs(x)));  // neither end overflows or cancels
   }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
 };
@@ -65,9 +62,7 @@ struct Softplus {
 struct Gelu {
   static constexpr Text text{"gelu", "y = x·Φ(x), dy/dx = Φ(x) + x·φ(x), Φ the normal distribution",
                              "Gaussian error linear unit", 20};
-  static auto distribution(const auto& x) {
-    return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5;
-  }
+  static auto distribution(const auto& x) { return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5; }
   static auto value(const auto& x) { return x * distribution(x); }
   static auto from_x(const auto& dy, const auto& x) {
     const auto density =
@@ -82,9 +77,7 @@ struct GeluTanh {
                              "dy/dx = (1 + t)/2 + x/2·(1 - t²)·√(2/π)·(1 + 0.134145·x²)",
                              "Gaussian error linear unit, approximated", 20};
   static constexpr double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  static auto tanh_of(const auto& x) {
-    return tanh(x * (x * x * (0.044715 * factor) + factor));
-  }
+  static auto tanh_of(const auto& x) { return tanh(x * (x * x * (0.044715 * factor) + factor)); }
   static auto value(const auto& x) { return x * 0.5 * (tanh_of(x) + 1); }
   static auto from_x(const auto& dy, const auto& x) {
     const auto t = tanh_of(x);

@@ -85,9 +85,7 @@ struct Abs {
   static constexpr Text text{"abs", "y = |x|, dy/dx = sign(x), 0 at 0", "absolute value", 1};
   static constexpr bool piecewise_linear = true;
   static auto value(const auto& x) { return abs(x); }
-  static auto from_x(const auto& dy, const auto& x) {
-    return choose(x, dy, choose(-x, -dy, 0));
-  }
+  static auto from_x(const auto& dy, const auto& x) { return choose(x, dy, choose(-x, -dy, 0)); }
 };
 
 struct Sign {
