@@ -32,9 +32,9 @@ inline constexpr std::size_t most_operands = 4;
 template <class T>
 using BlockLoop = void (*)(T* y, std::int64_t n, const T* const* from, const double* parameters);
 
-/// `loop` over n elements. What is left behind whole blocks is part of a block too, so that every
-/// element goes through the same instructions: its bits depend on its operands, not on its place or
-/// on alignment.
+/// `loop` over n elements. The elements after the last whole block are computed as part of a block
+/// too. So every element goes through the same instructions, and its bits depend on its operands
+/// alone, not on its place or on alignment.
 template <class T>
 [[gnu::noinline]] void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n,
                                  std::initializer_list<BlockOperand<T>> operands,
@@ -63,12 +63,12 @@ template <class T>
   // It shares elements with the block before: computed first, since y may be what is read.
   Block<T> last;
   loop(last.numbers, size, last_from, parameters);
-  loop(y, whole, from, parameters);
-  if (n > size) {
-    std::copy_n(last.numbers, size, y + n - size);
-  } else {
+  if (whole == 0) {
     std::copy_n(last.numbers, n, y);
+    return;
   }
+  loop(y, whole, from, parameters);
+  std::copy_n(last.numbers, size, y + n - size);
 }
 
 /// Whether an operand of a loop is elements or one number, which stays in registers.

@@ -41,7 +41,7 @@ Kernels make_v4_bf16() {
 }
 #endif
 
-/// Those that the build has, the best one last.
+/// The levels of this build, the best one last.
 constexpr Level levels[] = {
 #ifdef PALIMPSEST_LEVEL_BASE
     {"base", base::make_kernels},

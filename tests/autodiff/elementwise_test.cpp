@@ -56,7 +56,7 @@ double logistic(double x) {
 }
 double log1p_exp(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-TEST_CASE("functions are accurate relative to their values") {
+TEST_CASE("functions are accurate relative to their values", "[elementwise]") {
   const Accuracy row = GENERATE(values<Accuracy>({
       {"exp", [](const Var& v) { return exp(v); }, [](double x) { return std::exp(x); }, -80, 80},
       {"expm1", [](const Var& v) { return expm1(v); }, [](double x) { return std::expm1(x); }, -20,
@@ -106,7 +106,7 @@ TEST_CASE("functions are accurate relative to their values") {
   CHECK(worst <= row.units);
 }
 
-TEST_CASE("values and derivatives at the ends and at kinks") {
+TEST_CASE("values and derivatives at the ends and at kinks", "[elementwise]") {
   struct Row {
     const char* name;
     Function f;
@@ -157,7 +157,7 @@ TEST_CASE("values and derivatives at the ends and at kinks") {
   CHECK(agree(slope, row.slope, 1e-14));
 }
 
-TEST_CASE("exponentials too small to be stored are 0") {
+TEST_CASE("exponentials too small to be stored are 0", "[elementwise]") {
   const DType dtype = GENERATE(DType::f64, DType::f32);
   Tape tape;
   const Tensor x = Tensor::from<double>({-infinity, -1e30, -800}, {3}).to(dtype);
@@ -165,7 +165,7 @@ TEST_CASE("exponentials too small to be stored are 0") {
   for (std::int64_t i = 0; i < 3; ++i) CHECK(y.at(i) == 0);
 }
 
-TEST_CASE("what is not a number stays so") {
+TEST_CASE("what is not a number stays so", "[elementwise]") {
   const Function f = GENERATE(values<Function>({
       [](const Var& v) { return relu(v); },
       [](const Var& v) { return sign(v); },
@@ -188,7 +188,7 @@ TEST_CASE("what is not a number stays so") {
   CHECK(std::isnan(value_at(f, nan, DType::f32)));
 }
 
-TEST_CASE("second derivatives where a formula could be no number") {
+TEST_CASE("second derivatives where a formula could be no number", "[elementwise]") {
   Tape tape;
   const Var zero = tape.parameter(Tensor::scalar(0, DType::f64));
   const Var one = tape.parameter(Tensor::scalar(1, DType::f64));
@@ -206,7 +206,7 @@ TEST_CASE("second derivatives where a formula could be no number") {
 }
 
 // The contract that lets an executor cut arrays anywhere.
-TEST_CASE("an element's bits depend on its operands, not on its place") {
+TEST_CASE("an element's bits depend on its operands, not on its place", "[elementwise]") {
   const DType dtype = GENERATE(DType::f64, DType::f32);
   const Function f = GENERATE(values<Function>({
       [](const Var& v) { return exp(v); },
@@ -233,7 +233,7 @@ TEST_CASE("an element's bits depend on its operands, not on its place") {
   CHECK(different == 0);
 }
 
-TEST_CASE("integers wrap, divide towards zero, and by zero to zero") {
+TEST_CASE("integers wrap, divide towards zero, and by zero to zero", "[elementwise]") {
   const DType dtype = GENERATE(DType::i64, DType::i32);
   const double least = dtype == DType::i64 ? -0x1p63 : -0x1p31;
   Tape tape;
@@ -262,7 +262,7 @@ TEST_CASE("integers wrap, divide towards zero, and by zero to zero") {
   CHECK((a + tape.constant(Tensor::full({5}, 0.5))).dtype() == DType::f32);
 }
 
-TEST_CASE("conditions combine and choose") {
+TEST_CASE("conditions combine and choose", "[elementwise]") {
   Tape tape;
   const Var x = tape.constant(Tensor::vector({-2, -1, 0, 1, 2}));
   const auto bools = [](std::initializer_list<bool> values) {
@@ -301,12 +301,12 @@ void check_roots() {
   CHECK(same_bits(rsqrt(x).value(), Tensor::from(inverses, x.shape())));
 }
 
-TEST_CASE("roots are the nearest numbers, at the ends of the range too") {
+TEST_CASE("roots are the nearest numbers, at the ends of the range too", "[elementwise]") {
   check_roots<float>();
   check_roots<double>();
 }
 
-TEST_CASE("f32 functions use the whole range") {
+TEST_CASE("f32 functions use the whole range", "[elementwise]") {
   struct Row {
     const char* name;
     Function f;
@@ -333,12 +333,12 @@ TEST_CASE("f32 functions use the whole range") {
   CHECK(agree(value_at(row.f, row.x, DType::f32), row.value, 4e-7));
 }
 
-TEST_CASE("f64 logarithms reach the subnormal numbers") {
+TEST_CASE("f64 logarithms reach the subnormal numbers", "[elementwise]") {
   const Function f = [](const Var& v) { return log(v); };
   CHECK(agree(value_at(f, 0x1p-1074), std::log(0x1p-1074), 1e-15));
 }
 
-TEST_CASE("infinities and zeros keep their signs and shares") {
+TEST_CASE("infinities and zeros keep their signs and shares", "[elementwise]") {
   Tape tape;
   const auto numbers = [&](std::initializer_list<float> list) {
     return tape.parameter(Tensor::vector(list));
