@@ -45,7 +45,7 @@ Var tangled(std::span<const Var> p, std::span<const Var> b) {
   return mean(error * error);
 }
 
-std::vector<Case> cases() {
+std::vector<Case> networks() {
   std::vector<Case> cases;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
     cases.push_back({"layers of " + std::string(name_of(dtype)), Model(dtype, 12, 6), {}});
@@ -79,7 +79,7 @@ std::vector<Case> cases() {
 }
 
 TEST_CASE("a pipeline over ranks has the bits of one in a process") {
-  for (const Case& each : cases()) {
+  for (const Case& each : networks()) {
     for (const int micro_batches : {1, 2, 5, 8}) check_same(each, pipeline_of(micro_batches));
   }
 }
@@ -125,7 +125,7 @@ TEST_CASE("a pipeline over ranks has them in every precision, scaled losses too"
 }
 
 TEST_CASE("a pipeline over ranks has them with any way of checkpointing and any threads") {
-  for (const Case& each : cases()) {
+  for (const Case& each : networks()) {
     if (each.name != "tangled" && each.name != "layers of f32") continue;
     std::vector<ExecutionStrategy> strategies(7, pipeline_of(5));
     strategies[0].gradient = GradientMode::full;
