@@ -176,7 +176,14 @@ TEST_CASE("max_pool, its adjoint and its pick are loops over windows, bit for bi
     RC_ASSERT(same_bits(picked.value(), Tensor::from(taken, q).to(dtype)));
     const Tensor expected = Tensor::from(sums, shape);
     const Tensor narrow = dtype == DType::f64 ? expected : expected.to(DType::f32);
-    RC_ASSERT(same_bits(adjoint.value(), narrow.to(dtype)));
+    // Which of two NaNs a sum keeps is up to the compiler, which may swap what is added.
+    const Tensor found = adjoint.value();
+    const Tensor wanted = narrow.to(dtype);
+    RC_ASSERT(found.dtype() == dtype);
+    for (std::int64_t k = 0; k < wanted.elements(); ++k) {
+      if (std::isnan(found.at(k)) && std::isnan(wanted.at(k))) continue;
+      RC_ASSERT(same_number(found.at(k), wanted.at(k)));
+    }
   });
 }
 
