@@ -48,7 +48,7 @@ template <class T>
   std::size_t k = 0;
   for (const BlockOperand<T>& operand : operands) {
     from[k] = operand.data;
-    if (operand.step == 0) {
+    if (operand.step == 0 || n == 1) {
       std::fill_n(filled[k].numbers, size, *operand.data);
       from[k] = last_from[k] = filled[k].numbers;
     } else if (n < size) {
