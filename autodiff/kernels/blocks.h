@@ -18,7 +18,7 @@ struct alignas(64) Block {
   T numbers[block_size<T>];
 };
 
-/// What a loop reads: as many numbers as it makes, or one (step 0).
+/// An operand that a loop reads: as many numbers as it makes, or one (step 0).
 template <class T>
 struct BlockOperand {
   const T* data;

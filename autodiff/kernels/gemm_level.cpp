@@ -94,7 +94,7 @@ void multiply_unpacked(const Gemm<T>& p) {
     add_product<T>(p.alpha, p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda,
                    p.transpose_a, {p.b, p.transpose_b ? 1 : p.ldb}, {p.c, p.ldc});
   } else if (p.m == 1) {
-    // Of the transposed product: B's rows are columns there.
+    // The transposed product is computed: B's rows are columns there.
     add_product<T>(p.alpha, p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb,
                    !p.transpose_b, {p.a, p.transpose_a ? p.lda : 1}, {p.c, 1});
   } else {

@@ -11,8 +11,8 @@
 
 #include "autodiff/kernels/pack.h"
 
-/// What the formulas of the functions call on packs: Eigen's functions, and what Eigen 3.4 has not
-/// or does not vectorise.
+/// The formulas call these functions on packs. Most are Eigen's; the others Eigen 3.4 has not, or
+/// does not vectorise.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 /// `f` of the numbers one by one, in a loop that compilers may vectorise.
@@ -27,7 +27,7 @@ Pack<T> by_lanes(F f, const Pack<T>& first, const X&... rest) {
   return Pack<T>::load(y);
 }
 
-/// What Eigen takes a register of T for: itself a T where it knows no such registers.
+/// The type of a register of T in Eigen; T itself where Eigen knows no such registers.
 template <class T>
 using EigenPacket = typename Eigen::internal::packet_traits<T>::type;
 template <class T>
