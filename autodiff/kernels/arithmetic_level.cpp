@@ -1,45 +1,16 @@
 #include <array>
 #include <concepts>
-#include <cstring>
 #include <type_traits>
 
-#include "autodiff/kernels/blocks.h"
 #include "autodiff/kernels/half.h"
 #include "autodiff/kernels/level.h"
+#include "autodiff/kernels/pack.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-#if defined __AVX512F__
-constexpr int vector_bytes = 64;
-#elif defined __AVX__
-constexpr int vector_bytes = 32;
-#else
-constexpr int vector_bytes = 16;
-#endif
-
-/// A register of numbers as compilers know it, which costs less to compile than Eigen's arrays:
-/// there are hundreds of loops here.
-template <class T>
-using Vector [[gnu::vector_size(vector_bytes)]] = T;
-
-template <class T>
-inline constexpr int lanes = vector_bytes / int{sizeof(T)};
-
-template <class T>
-Vector<T> load(const T* from) {
-  Vector<T> x;
-  std::memcpy(&x, from, sizeof x);
-  return x;
-}
-
-template <class T>
-void store(T* to, const Vector<T>& x) {
-  std::memcpy(to, &x, sizeof x);
-}
-
-template <ArithmeticStep step, class V>
-void apply(V& x, const V& y) {
+template <ArithmeticStep step, class T>
+void apply(Pack<T>& x, const Pack<T>& y) {
   if constexpr (step == ArithmeticStep::add) x = x + y;
   if constexpr (step == ArithmeticStep::subtract) x = x - y;
   if constexpr (step == ArithmeticStep::subtract_from) x = y - x;
@@ -51,11 +22,12 @@ template <class Number, ArithmeticStep... steps>
 struct ArithmeticBlock {
   using T = Number;
   static void compute(const double*, T* y, const T* first, std::same_as<const T*> auto... from) {
-    for (int i = 0; i < block_size<T>; i += lanes<T>) {
-      Vector<T> x = load<T>(first + i);
-      (apply<steps>(x, load<T>(from + i)), ...);
-      store<T>(y + i, x);
-    }
+    compute_block(
+        [](Pack<T> x, const auto&... other) {
+          (apply<steps>(x, other), ...);
+          return x;
+        },
+        y, first, from...);
   }
 };
 
@@ -75,11 +47,12 @@ struct ArithmeticBlock<Half, steps...> {
  private:
   template <ArithmeticStep step>
   static void rounded_step(float* numbers, const float* from) {
-    for (int i = 0; i < block_size<float>; i += lanes<float>) {
-      Vector<float> x = load<float>(numbers + i);
-      apply<step>(x, load<float>(from + i));
-      store<float>(numbers + i, x);
-    }
+    compute_block(
+        [](Pack<float> x, const Pack<float>& other) {
+          apply<step>(x, other);
+          return x;
+        },
+        numbers, numbers, from);
     round_block<Half>(numbers);
   }
 };

@@ -15,7 +15,9 @@ constexpr int vector_bytes = 16;
 #endif
 
 /// A register of numbers, which formulas are computed on. Compilers' own vectors, since they cost
-/// far less to compile than Eigen's arrays. A number stands for a pack of equal ones.
+/// far less to compile than Eigen's arrays. A number stands for a pack of equal ones. Each operator
+/// is one instruction: only where several are compiled as one expression do flags decide whether
+/// they are contracted.
 template <class T>
 class Pack {
  public:
