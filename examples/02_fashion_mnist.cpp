@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <random>
+#include <sstream>
 
 #include "examples/support/idx.h"
 #include "examples/support/progress.h"
@@ -188,29 +188,40 @@ void write_file(const std::string& path, const std::string& text) {
   std::printf("wrote %s\n", path.c_str());
 }
 
+std::string to_json(const std::vector<Row>& rows) {
+  std::ostringstream text;
+  text.precision(10);
+  text << "{\n \"rows\": [";
+  for (const Row& row : rows) {
+    text << (&row == rows.data() ? "\n" : ",\n") << "  {\"budget_fraction\": " << row.fraction
+         << ", \"budget_bytes\": " << row.budget << ", \"predicted_peak\": " << row.predicted_peak
+         << ", \"measured_peak\": " << row.measured_peak
+         << ", \"resident_growth\": " << row.resident_growth
+         << ", \"relative_time\": " << row.relative_time
+         << ", \"max_weight_difference\": " << row.max_weight_difference << ", \"test_accuracy\": ";
+    if (row.test_accuracy) {
+      text << *row.test_accuracy << '}';
+    } else {
+      text << "null}";
+    }
+  }
+  text << "\n ]\n}\n";
+  return text.str();
+}
+
 void write_files(const Settings& settings, const std::vector<Row>& rows) {
-  nlohmann::json list = nlohmann::json::array();
   Chart chart{.title = "One training step of a residual network on Fashion-MNIST, by memory budget",
               .x_label = "milliseconds",
               .y_label = "MiB live",
               .curves = {},
               .lines = {}};
   for (const Row& row : rows) {
-    list.push_back({{"budget_fraction", row.fraction},
-                    {"budget_bytes", row.budget},
-                    {"predicted_peak", row.predicted_peak},
-                    {"measured_peak", row.measured_peak},
-                    {"resident_growth", row.resident_growth},
-                    {"relative_time", row.relative_time},
-                    {"max_weight_difference", row.max_weight_difference},
-                    {"test_accuracy", nullptr}});
-    if (row.test_accuracy) list.back()["test_accuracy"] = *row.test_accuracy;
     Chart::Curve curve = row.report.live_bytes_curve();
     curve.label =
         std::to_string(std::lround(100 * row.fraction)) + " % = " + format_bytes(row.budget);
     chart.curves.push_back(std::move(curve));
   }
-  write_file(settings.output + "/demo.json", nlohmann::json({{"rows", list}}).dump(1) + '\n');
+  write_file(settings.output + "/demo.json", to_json(rows));
   write_file(settings.output + "/demo.svg", render(chart));
 }
 

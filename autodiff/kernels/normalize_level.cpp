@@ -1,103 +1,102 @@
-#include <Eigen/Core>
-
 #include "autodiff/kernels/level.h"
+#include "autodiff/kernels/runs.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-using Index = std::int64_t;
-
+/// x̂ of a pack or a number.
 template <class T>
-using In = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
-template <class T>
-using Out = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
-
-/// The sum of `term(first, length)` over blocks short enough to be summed in their own precision.
-template <class Term>
-double sum_blocks(Index n, Term term) {
-  constexpr Index block = 512;
-  double total = 0;
-  for (Index first = 0; first < n; first += block) {
-    total += static_cast<double>(term(first, n - first < block ? n - first : block));
-  }
-  return total;
+auto normal(const NormalizeRun<T>& run) {
+  return [mean = run.mean, scale = run.scale, offset = run.offset](const auto& x) {
+    return (x - mean) * scale + offset;
+  };
 }
 
 template <class T>
-double deviations(const T* x, Index n, T pivot) {
-  return sum_blocks(
-      n, [&](Index first, Index length) { return (In<T>(x + first, length) - pivot).sum(); });
+double deviations(const T* x, std::int64_t n, T pivot) {
+  return sum_blocks(n, [=](const auto& number) { return number - pivot; }, x);
 }
 
 template <class T>
-double squares(const T* x, Index n, T mean) {
-  return sum_blocks(n, [&](Index first, Index length) {
-    return (In<T>(x + first, length) - mean).square().sum();
-  });
-}
-
-/// x̂ of the elements [first, first + length).
-template <class T>
-auto normal(const NormalizeRun<T>& run, Index first, Index length) {
-  return (In<T>(run.x + first, length) - run.mean) * run.scale + run.offset;
+double squares(const T* x, std::int64_t n, T mean) {
+  return sum_blocks(n, [=](const auto& number) { return (number - mean) * (number - mean); }, x);
 }
 
 template <class T>
 void normalize(const NormalizeRun<T>& run) {
-  const auto x = normal(run, 0, run.n);
-  Out<T> y(run.out, run.n);
+  const auto n = run.n;
+  const auto normal_of = normal(run);
   const bool each = run.step == 1;
-  if (run.weight == nullptr) {
-    y = x;
-  } else if (each) {
-    y = x * In<T>(run.weight, run.n);
+  if (run.weight != nullptr && each) {
+    compute_run(
+        n, [=](const auto& x, const auto& weight) { return normal_of(x) * weight; }, run.out, run.x,
+        run.weight);
   } else {
-    y = x * *run.weight;
+    const T weight = run.weight != nullptr ? *run.weight : T(1);
+    compute_run(n, [=](const auto& x) { return normal_of(x) * weight; }, run.out, run.x);
   }
-  if (run.bias != nullptr && each) y += In<T>(run.bias, run.n);
-  if (run.bias != nullptr && !each) y += *run.bias;
+  if (run.bias == nullptr) return;
+  if (each) {
+    compute_run(
+        n, [](const auto& y, const auto& bias) { return y + bias; }, run.out, run.out, run.bias);
+  } else {
+    compute_run(n, [bias = *run.bias](const auto& y) { return y + bias; }, run.out, run.out);
+  }
 }
 
 template <class T>
 void adjoint_sums(const NormalizeRun<T>& run, double* sums) {
-  const bool each = run.weight != nullptr && run.step == 1;
-  const double factor = run.weight != nullptr && !each ? double{*run.weight} : 1.0;
-  sums[0] += factor * sum_blocks(run.n, [&](Index first, Index length) {
-               const In<T> dy(run.dy + first, length);
-               return each ? (dy * In<T>(run.weight + first, length)).sum() : dy.sum();
-             });
-  sums[1] += factor * sum_blocks(run.n, [&](Index first, Index length) {
-               const auto product = In<T>(run.dy + first, length) * normal(run, first, length);
-               return each ? (product * In<T>(run.weight + first, length)).sum() : product.sum();
-             });
+  const auto normal_of = normal(run);
+  if (run.weight != nullptr && run.step == 1) {
+    sums[0] += sum_blocks(
+        run.n, [](const auto& dy, const auto& weight) { return dy * weight; }, run.dy, run.weight);
+    sums[1] += sum_blocks(
+        run.n,
+        [=](const auto& dy, const auto& x, const auto& weight) {
+          return dy * normal_of(x) * weight;
+        },
+        run.dy, run.x, run.weight);
+    return;
+  }
+  const double weight = run.weight != nullptr ? double{*run.weight} : 1.0;
+  sums[0] += weight * deviations(run.dy, run.n, T(0));
+  sums[1] += weight * sum_blocks(
+                          run.n, [=](const auto& dy, const auto& x) { return dy * normal_of(x); },
+                          run.dy, run.x);
 }
 
 template <class T>
 void adjoint(const NormalizeRun<T>& run, T a, T b) {
-  const In<T> dy(run.dy, run.n);
-  const auto rest = normal(run, 0, run.n) * b + a;
-  Out<T> dx(run.out, run.n);
-  if (run.weight == nullptr) {
-    dx = (dy - rest) * run.scale;
-  } else if (run.step == 0) {
-    dx = (dy * *run.weight - rest) * run.scale;
-  } else {
-    dx = (dy * In<T>(run.weight, run.n) - rest) * run.scale;
+  const auto normal_of = normal(run);
+  const T scale = run.scale;
+  if (run.weight != nullptr && run.step == 1) {
+    compute_run(
+        run.n,
+        [=](const auto& dy, const auto& x, const auto& weight) {
+          return (dy * weight - (normal_of(x) * b + a)) * scale;
+        },
+        run.out, run.dy, run.x, run.weight);
+    return;
   }
+  const T weight = run.weight != nullptr ? *run.weight : T(1);
+  compute_run(
+      run.n,
+      [=](const auto& dy, const auto& x) { return (dy * weight - (normal_of(x) * b + a)) * scale; },
+      run.out, run.dy, run.x);
 }
 
 template <class T>
 void channel_sums(const NormalizeRun<T>& run, double* dweight, double* dbias) {
+  const auto normal_of = normal(run);
   if (run.step == 1) {
-    for (Index i = 0; i < run.n; ++i) {
-      dweight[i] += double{run.dy[i] * ((run.x[i] - run.mean) * run.scale + run.offset)};
+    for (std::int64_t i = 0; i < run.n; ++i) {
+      dweight[i] += double{run.dy[i] * normal_of(run.x[i])};
       dbias[i] += double{run.dy[i]};
     }
     return;
   }
-  *dweight += sum_blocks(run.n, [&](Index first, Index length) {
-    return (In<T>(run.dy + first, length) * normal(run, first, length)).sum();
-  });
+  *dweight += sum_blocks(
+      run.n, [=](const auto& dy, const auto& x) { return dy * normal_of(x); }, run.dy, run.x);
   *dbias += deviations(run.dy, run.n, T(0));
 }
 

@@ -1,71 +1,110 @@
-#include <Eigen/Core>
-
 #include <cmath>
+#include <limits>
 
 #include "autodiff/kernels/level.h"
+#include "autodiff/kernels/pack_functions.h"
+#include "autodiff/kernels/runs.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
 using Index = std::int64_t;
 
-template <class T>
-using Array = Eigen::Array<T, Eigen::Dynamic, 1>;
-template <class T>
-using In = Eigen::Map<const Array<T>>;
-template <class T>
-using Out = Eigen::Map<Array<T>>;
-/// One number a column, on the stack.
-template <class T>
-using SoftmaxColumns = Eigen::Array<T, Eigen::Dynamic, 1, 0, Lines::most_columns, 1>;
-
 // Elements summed in their own precision before the sum goes on in f64.
-constexpr Index block = 512;
+constexpr Index softmax_block = 512;
 constexpr Index block_rows = 16;
+
+/// A part of a contiguous line, whole packs.
+template <class T>
+struct alignas(64) SoftmaxBlock {
+  T numbers[softmax_block];
+};
+
+/// One number a column, whole packs.
+template <class T>
+struct alignas(64) SoftmaxColumns {
+  T numbers[Lines::most_columns];
+};
 
 bool is_contiguous(const Lines& lines) { return lines.columns == 1 && lines.stride == 1; }
 
 /// Calls `f(first, length)` for the blocks of [0, n).
 template <class F>
 void for_blocks(Index n, F f) {
-  for (Index first = 0; first < n; first += block) f(first, n - first < block ? n - first : block);
-}
-
-/// The sum over each column of what `term(i)` gives for element i of all columns.
-template <class T, class Term>
-SoftmaxColumns<double> sum_columns(const Lines& lines, Term term) {
-  SoftmaxColumns<double> total = SoftmaxColumns<double>::Zero(lines.columns);
-  SoftmaxColumns<T> partial(lines.columns);
-  for (Index first = 0; first < lines.n; first += block_rows) {
-    partial.setZero();
-    const Index last = lines.n - first < block_rows ? lines.n : first + block_rows;
-    for (Index i = first; i < last; ++i) partial += term(i);
-    total += partial.template cast<double>();
+  for (Index first = 0; first < n; first += softmax_block) {
+    f(first, n - first < softmax_block ? n - first : softmax_block);
   }
-  return total;
 }
 
+/// Replaces n numbers by their exponentials. The last pack is computed whole, within the array.
 template <class T>
-In<T> row(const Lines& lines, const T* x, Index i) {
-  return In<T>(x + i * lines.stride, lines.columns);
-}
-template <class T>
-Out<T> row(const Lines& lines, T* x, Index i) {
-  return Out<T>(x + i * lines.stride, lines.columns);
+[[gnu::noinline]] void exponentiate(Index n, T* numbers) {
+  constexpr Index size = Pack<T>::size;
+  for (Index i = n; i % size != 0; ++i) numbers[i] = 0;
+  for (Index i = 0; i < n; i += size) exponential(Pack<T>::load(numbers + i)).store(numbers + i);
 }
 
+constexpr auto itself = [](const auto& x) { return x; };
+constexpr auto difference = [](const auto& a, const auto& b) { return a - b; };
+
 template <class T>
-SoftmaxColumns<T> largest(const Lines& lines, const T* x) {
-  SoftmaxColumns<T> best = row(lines, x, 0);
-  for (Index i = 1; i < lines.n; ++i) best = best.max(row(lines, x, i));
+T largest(const T* x, Index n) {
+  constexpr Index size = Pack<T>::size;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  Pack<T> most = lowest;
+  Index i = 0;
+  for (; i + size <= n; i += size) {
+    const Pack<T> pack = Pack<T>::load(x + i);
+    most = Pack<T>(pack.lanes() > most.lanes() ? pack.lanes() : most.lanes());
+  }
+  T best = lowest;
+  for (int lane = 0; lane < size; ++lane)
+    best = best < most.lanes()[lane] ? most.lanes()[lane] : best;
+  for (; i < n; ++i) best = best < x[i] ? x[i] : best;
   return best;
 }
 
 template <class T>
-double sum_of_exp(In<T> x, T best) {
+SoftmaxColumns<T> largest_by_column(const Lines& lines, const T* x) {
+  SoftmaxColumns<T> best;
+  for (Index c = 0; c < lines.columns; ++c) best.numbers[c] = x[c];
+  for (Index i = 1; i < lines.n; ++i) {
+    const T* row = x + i * lines.stride;
+    for (Index c = 0; c < lines.columns; ++c) {
+      best.numbers[c] = best.numbers[c] < row[c] ? row[c] : best.numbers[c];
+    }
+  }
+  return best;
+}
+
+/// The sum over each column of the terms that `set(i, terms)` gives for row i.
+template <class T, class Set>
+SoftmaxColumns<double> sum_columns(const Lines& lines, Set set) {
+  SoftmaxColumns<double> total{};
+  SoftmaxColumns<T> terms;
+  for (Index first = 0; first < lines.n; first += block_rows) {
+    SoftmaxColumns<T> partial{};
+    const Index last = lines.n - first < block_rows ? lines.n : first + block_rows;
+    for (Index i = first; i < last; ++i) {
+      set(i * lines.stride, terms.numbers);
+      for (Index c = 0; c < lines.columns; ++c) partial.numbers[c] += terms.numbers[c];
+    }
+    for (Index c = 0; c < lines.columns; ++c) total.numbers[c] += double{partial.numbers[c]};
+  }
+  return total;
+}
+
+/// Σ exp(x − best) of a contiguous line; `use(first, length, block)` sees the exponentials.
+template <class T, class Use>
+double sum_of_exp(const T* x, Index n, T best, Use use) {
+  SoftmaxBlock<T> block;
   double total = 0;
-  for_blocks(x.size(), [&](Index first, Index length) {
-    total += static_cast<double>((x.segment(first, length) - best).exp().sum());
+  for_blocks(n, [&](Index first, Index length) {
+    compute_run(
+        length, [=](const auto& number) { return number - best; }, block.numbers, x + first);
+    exponentiate(length, block.numbers);
+    total += double{sum_run(length, itself, block.numbers)};
+    use(first, length, block.numbers);
   });
   return total;
 }
@@ -74,91 +113,124 @@ template <class T>
 void softmax(const Lines& lines, const T* x, T* y) {
   if (lines.n == 0) return;
   if (is_contiguous(lines)) {
-    const In<T> input(x, lines.n);
-    Out<T> output(y, lines.n);
-    const T best = input.maxCoeff();
-    double total = 0;
-    for_blocks(lines.n, [&](Index first, Index length) {
-      output.segment(first, length) = (input.segment(first, length) - best).exp();
-      total += static_cast<double>(output.segment(first, length).sum());
-    });
-    output *= static_cast<T>(1 / total);
+    const double total =
+        sum_of_exp(x, lines.n, largest(x, lines.n), [&](Index first, Index length, const T* block) {
+          compute_run(length, itself, y + first, block);
+        });
+    const T scale = static_cast<T>(1 / total);
+    compute_run(lines.n, [=](const auto& number) { return number * scale; }, y, y);
     return;
   }
-  const SoftmaxColumns<T> best = largest(lines, x);
-  const SoftmaxColumns<double> total = sum_columns<T>(lines, [&](Index i) {
-    row(lines, y, i) = (row(lines, x, i) - best).exp();
-    return row(lines, static_cast<const T*>(y), i);
+  const SoftmaxColumns<T> best = largest_by_column(lines, x);
+  const SoftmaxColumns<double> total = sum_columns<T>(lines, [&](Index at, T* terms) {
+    compute_run(lines.columns, difference, terms, x + at, best.numbers);
+    exponentiate(lines.columns, terms);
+    compute_run(lines.columns, itself, y + at, terms);
   });
-  const SoftmaxColumns<T> scale = total.inverse().template cast<T>();
-  for (Index i = 0; i < lines.n; ++i) row(lines, y, i) *= scale;
+  SoftmaxColumns<T> scale;
+  for (Index c = 0; c < lines.columns; ++c) scale.numbers[c] = static_cast<T>(1 / total.numbers[c]);
+  for (Index i = 0; i < lines.n; ++i) {
+    T* row = y + i * lines.stride;
+    compute_run(
+        lines.columns, [](const auto& a, const auto& b) { return a * b; }, row, row, scale.numbers);
+  }
 }
 
 template <class T>
 void log_sum_exp(const Lines& lines, const T* x, T* best, T* log_total) {
   if (is_contiguous(lines)) {
-    const In<T> input(x, lines.n);
-    *best = input.maxCoeff();
-    *log_total = static_cast<T>(std::log(sum_of_exp(input, *best)));
+    *best = largest(x, lines.n);
+    *log_total =
+        static_cast<T>(std::log(sum_of_exp(x, lines.n, *best, [](Index, Index, const T*) {})));
     return;
   }
-  Out<T> most(best, lines.columns);
-  most = largest(lines, x);
-  Out<T>(log_total, lines.columns) =
-      sum_columns<T>(lines, [&](Index i) { return (row(lines, x, i) - most).exp(); })
-          .log()
-          .template cast<T>();
+  const SoftmaxColumns<T> most = largest_by_column(lines, x);
+  const SoftmaxColumns<double> total = sum_columns<T>(lines, [&](Index at, T* terms) {
+    compute_run(lines.columns, difference, terms, x + at, most.numbers);
+    exponentiate(lines.columns, terms);
+  });
+  for (Index c = 0; c < lines.columns; ++c) {
+    best[c] = most.numbers[c];
+    log_total[c] = static_cast<T>(std::log(total.numbers[c]));
+  }
 }
 
 template <class T>
 void log_softmax(const Lines& lines, const T* x, T* y) {
   if (lines.n == 0) return;
-  SoftmaxColumns<T> best(lines.columns);
-  SoftmaxColumns<T> log_total(lines.columns);
-  log_sum_exp(lines, x, best.data(), log_total.data());
+  SoftmaxColumns<T> best;
+  SoftmaxColumns<T> log_total;
+  log_sum_exp(lines, x, best.numbers, log_total.numbers);
   if (is_contiguous(lines)) {
-    Out<T>(y, lines.n) = (In<T>(x, lines.n) - best(0)) - log_total(0);
+    compute_run(
+        lines.n,
+        [most = best.numbers[0], total = log_total.numbers[0]](const auto& number) {
+          return (number - most) - total;
+        },
+        y, x);
     return;
   }
-  for (Index i = 0; i < lines.n; ++i) row(lines, y, i) = (row(lines, x, i) - best) - log_total;
+  for (Index i = 0; i < lines.n; ++i) {
+    compute_run(
+        lines.columns,
+        [](const auto& number, const auto& most, const auto& total) {
+          return (number - most) - total;
+        },
+        y + i * lines.stride, x + i * lines.stride, best.numbers, log_total.numbers);
+  }
 }
 
 template <class T>
 void softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
+  constexpr auto product = [](const auto& a, const auto& b) { return a * b; };
   if (is_contiguous(lines)) {
-    const In<T> adjoint(dy, lines.n);
-    const In<T> output(y, lines.n);
-    double total = 0;
-    for_blocks(lines.n, [&](Index first, Index length) {
-      total += static_cast<double>(
-          (adjoint.segment(first, length) * output.segment(first, length)).sum());
-    });
-    Out<T>(dx, lines.n) = output * (adjoint - static_cast<T>(total));
+    const T total = static_cast<T>(sum_blocks(lines.n, product, dy, y));
+    compute_run(
+        lines.n, [=](const auto& from, const auto& out) { return out * (from - total); }, dx, dy,
+        y);
     return;
   }
-  const SoftmaxColumns<T> total = sum_columns<T>(lines, [&](Index i) {
-                                    return row(lines, dy, i) * row(lines, y, i);
-                                  }).template cast<T>();
+  const SoftmaxColumns<double> sums = sum_columns<T>(lines, [&](Index at, T* terms) {
+    compute_run(lines.columns, product, terms, dy + at, y + at);
+  });
+  SoftmaxColumns<T> total;
+  for (Index c = 0; c < lines.columns; ++c) total.numbers[c] = static_cast<T>(sums.numbers[c]);
   for (Index i = 0; i < lines.n; ++i) {
-    row(lines, dx, i) = row(lines, y, i) * (row(lines, dy, i) - total);
+    const Index at = i * lines.stride;
+    compute_run(
+        lines.columns,
+        [](const auto& from, const auto& out, const auto& sum) { return out * (from - sum); },
+        dx + at, dy + at, y + at, total.numbers);
   }
 }
 
 template <class T>
 void log_softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
   if (is_contiguous(lines)) {
-    const In<T> adjoint(dy, lines.n);
-    double total = 0;
+    const T total = static_cast<T>(sum_blocks(lines.n, itself, dy));
+    SoftmaxBlock<T> block;
     for_blocks(lines.n, [&](Index first, Index length) {
-      total += static_cast<double>(adjoint.segment(first, length).sum());
+      compute_run(length, itself, block.numbers, y + first);
+      exponentiate(length, block.numbers);
+      compute_run(
+          length, [=](const auto& from, const auto& weight) { return from - weight * total; },
+          dx + first, dy + first, block.numbers);
     });
-    Out<T>(dx, lines.n) = adjoint - In<T>(y, lines.n).exp() * static_cast<T>(total);
     return;
   }
-  const SoftmaxColumns<T> total =
-      sum_columns<T>(lines, [&](Index i) { return row(lines, dy, i); }).template cast<T>();
+  const SoftmaxColumns<double> sums = sum_columns<T>(
+      lines, [&](Index at, T* terms) { compute_run(lines.columns, itself, terms, dy + at); });
+  SoftmaxColumns<T> total;
+  for (Index c = 0; c < lines.columns; ++c) total.numbers[c] = static_cast<T>(sums.numbers[c]);
+  SoftmaxColumns<T> weights;
   for (Index i = 0; i < lines.n; ++i) {
-    row(lines, dx, i) = row(lines, dy, i) - row(lines, y, i).exp() * total;
+    const Index at = i * lines.stride;
+    compute_run(lines.columns, itself, weights.numbers, y + at);
+    exponentiate(lines.columns, weights.numbers);
+    compute_run(
+        lines.columns,
+        [](const auto& from, const auto& weight, const auto& sum) { return from - weight * sum; },
+        dx + at, dy + at, weights.numbers, total.numbers);
   }
 }
 

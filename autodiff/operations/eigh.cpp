@@ -42,10 +42,14 @@ bool factor_symmetric(std::int64_t n, double* space) {
     Eigen::internal::tridiagonalization_inplace(v, coefficients);
     w = v.diagonal();
     beside = v.diagonal<-1>();
-    Eigen::HouseholderSequence<WideMatrix, WideVector>(v, coefficients)
-        .setLength(n - 1)
-        .setShift(1)
-        .evalTo(v, scratch);
+    // The vectors are the reflections' product, made in place from the last to the first.
+    v.triangularView<Eigen::StrictlyUpper>().setZero();
+    v.diagonal().setOnes();
+    for (std::int64_t k = n - 1; k-- > 0;) {
+      v.bottomRightCorner(n - k - 1, n - k - 1)
+          .applyHouseholderOnTheLeft(v.col(k).tail(n - k - 2), coefficients(k), scratch.data());
+      v.col(k).tail(n - k - 1).setZero();
+    }
     converged =
         Eigen::internal::computeFromTridiagonal_impl(w, beside, 30, true, v) == Eigen::Success;
   } else {

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autodiff/kernels/pack.h"
+
+/// Loops over runs of adjacent numbers. What they compute is a generic lambda: it takes packs, and
+/// numbers where no whole pack is left.
+namespace palimpsest::PALIMPSEST_LEVEL {
+
+/// y = f(from...), place by place; y may be one of `from`.
+template <class T, class F, class... From>
+void compute_run(std::int64_t n, F f, T* y, const From*... from) {
+  constexpr std::int64_t size = Pack<T>::size;
+  std::int64_t i = 0;
+  for (; i + size <= n; i += size) f(Pack<T>::load(from + i)...).store(y + i);
+  for (; i < n; ++i) y[i] = f(from[i]...);
+}
+
+/// The sum of f(from...) over the places, in their own precision.
+template <class T, class F, class... From>
+T sum_run(std::int64_t n, F f, const T* first, const From*... from) {
+  constexpr std::int64_t size = Pack<T>::size;
+  Pack<T> even = T(0);
+  Pack<T> odd = T(0);
+  std::int64_t i = 0;
+  for (; i + 2 * size <= n; i += 2 * size) {
+    even = even + f(Pack<T>::load(first + i), Pack<T>::load(from + i)...);
+    odd = odd + f(Pack<T>::load(first + i + size), Pack<T>::load(from + i + size)...);
+  }
+  const Pack<T> both = even + odd;
+  T total = 0;
+  for (int lane = 0; lane < size; ++lane) total += both.lanes()[lane];
+  for (; i < n; ++i) total += f(first[i], from[i]...);
+  return total;
+}
+
+/// The same, carried on in f64 from block to block of a length that keeps its precision.
+template <class T, class F, class... From>
+double sum_blocks(std::int64_t n, F f, const T* first, const From*... from) {
+  constexpr std::int64_t block = 512;
+  double total = 0;
+  for (std::int64_t i = 0; i < n; i += block) {
+    total += double{sum_run(n - i < block ? n - i : block, f, first + i, from + i...)};
+  }
+  return total;
+}
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL
