@@ -8,6 +8,12 @@
 #include "autodiff/var.h"
 
 namespace palimpsest {
+namespace {
+
+/// The one of this thread that was made last, or null.
+thread_local const Tape::Within* innermost = nullptr;
+
+}  // namespace
 
 Tape::Tape(std::shared_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) { intern(""); }
 
@@ -84,28 +90,20 @@ Var Tape::here(const Var& value, std::string_view operation, const Where& where)
 }
 
 Tape::Within::Within(Tape& outer, Tape& inner, StandIn stand_in)
-    : outer_(outer),
-      inner_(inner),
-      stand_in_(std::move(stand_in)),
-      thread_(std::this_thread::get_id()) {
-  const std::lock_guard lock(outer_.within_mutex_);
-  outer_.withins_.push_back(this);
+    : outer_(outer), inner_(inner), stand_in_(std::move(stand_in)), before_(innermost) {
+  innermost = this;
   ++outer_.within_count_;
 }
 
 Tape::Within::~Within() {
-  const std::lock_guard lock(outer_.within_mutex_);
-  std::erase(outer_.withins_, this);
+  innermost = before_;
   --outer_.within_count_;
 }
 
 const Tape::Within* Tape::within() {
-  if (within_count_.load(std::memory_order_relaxed) == 0) return nullptr;
-  const std::lock_guard lock(within_mutex_);
-  const auto own = std::find_if(withins_.rbegin(), withins_.rend(), [](const Within* each) {
-    return each->thread_ == std::this_thread::get_id();
-  });
-  return own != withins_.rend() ? *own : nullptr;
+  const Within* own = innermost;
+  while (own != nullptr && &own->outer_ != this) own = own->before_;
+  return own;
 }
 
 Tape& Tape::inner() {

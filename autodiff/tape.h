@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -168,7 +166,7 @@ class Tape {
     Tape& outer_;
     Tape& inner_;
     StandIn stand_in_;
-    std::thread::id thread_;
+    const Within* before_;  // on this thread
   };
   /// Where what is recorded with values of this tape is recorded: here, unless there is a `Within`.
   Tape& recording() { return within_count_.load(std::memory_order_relaxed) == 0 ? *this : inner(); }
@@ -279,7 +277,7 @@ class Tape {
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
   void truncate(NodeId node);
-  /// The one of this thread that was made last, or null.
+  /// The one for this tape that this thread made last, or null.
   const Within* within();
   Tape& inner();
   std::uint32_t intern(std::string_view name);
@@ -300,8 +298,6 @@ class Tape {
   bool blocked_ = false;
   bool suspended_ = false;  // a trace is being recorded: the evaluator is not told
   std::atomic<std::uint32_t> within_count_ = 0;
-  std::mutex within_mutex_;
-  std::vector<Within*> withins_;
   const Where* blame_ = nullptr;  // recorded in place of the caller's line while not null
 };
 

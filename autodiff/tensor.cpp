@@ -115,6 +115,18 @@ void Tensor::require_dtype(DType requested) const {
   }
 }
 
+Tensor Tensor::from_elements(DType dtype, const void* elements, std::size_t count, Shape shape) {
+  if (static_cast<std::int64_t>(count) != shape.elements()) {
+    throw ShapeError("[tensor] " + std::to_string(count) + " values do not fill shape " +
+                     to_string(shape) + "; give " + std::to_string(shape.elements()));
+  }
+  Tensor result(shape, dtype);
+  if (count > 0) std::memcpy(result.raw(), elements, static_cast<std::size_t>(result.bytes()));
+  return result;
+}
+
+template double Tensor::item<double>() const;
+
 double Tensor::at(std::int64_t index) const {
   require_defined();
   if (index < 0 || index >= elements()) {

@@ -111,6 +111,7 @@ class Tensor {
  private:
   void require_defined() const;
   void require_dtype(DType requested) const;
+  static Tensor from_elements(DType dtype, const void* elements, std::size_t count, Shape shape);
 
   Buffer buffer_;
   ValueType type_;
@@ -130,13 +131,7 @@ Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements);
 
 template <Element T>
 Tensor Tensor::from(std::span<const T> values, Shape shape) {
-  if (static_cast<std::int64_t>(values.size()) != shape.elements()) {
-    throw ShapeError("[tensor] " + std::to_string(values.size()) + " values do not fill shape " +
-                     to_string(shape) + "; give " + std::to_string(shape.elements()));
-  }
-  Tensor result(shape, dtype_of<T>());
-  std::copy(values.begin(), values.end(), result.data<T>().begin());
-  return result;
+  return from_elements(dtype_of<T>(), values.data(), values.size(), shape);
 }
 
 template <Element T>
@@ -153,5 +148,6 @@ T Tensor::item() const {
   }
   return visit(dtype(), [&]<class E>(E) { return convert_element<T>(data<E>()[0]); });
 }
+extern template double Tensor::item<double>() const;
 
 }  // namespace palimpsest

@@ -55,6 +55,8 @@ BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::strin
       budget_(budget),
       smallest_feasible_(smallest_feasible) {}
 
+Bytes Plan::bytes_saved() const { return std::max<Bytes>(keep_all_peak - predicted_peak(), 0); }
+
 bool Plan::recomputes(NodeId node) const {
   return std::count(schedule.steps.begin(), schedule.steps.end(), Step::compute(node)) > 1;
 }

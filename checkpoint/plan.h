@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <optional>
 
 #include "checkpoint/layout.h"
@@ -50,7 +49,7 @@ struct Plan {
   /// Bytes the run will take at most: the arena.
   Bytes predicted_peak() const { return layout.size; }
   /// Bytes saved against keeping everything; none where loops that run at once take more.
-  Bytes bytes_saved() const { return std::max<Bytes>(keep_all_peak - predicted_peak(), 0); }
+  Bytes bytes_saved() const;
   /// Extra work as a fraction of one forward and one backward.
   double compute_overhead() const { return simulation.cost_ratio() - 1; }
   /// True when some step computes `node` again.

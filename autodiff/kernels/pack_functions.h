@@ -130,6 +130,17 @@ Pack<T> atan2(const Pack<T>& a, const Pack<T>& b) {
   return by_lanes([](T y, T x) { return std::atan2(y, x); }, a, b);
 }
 
+template <class T>
+T sum_lanes(const Pack<T>& x) {
+  if constexpr (has_eigen_packets<T>) {
+    return Eigen::internal::predux(std::bit_cast<EigenPacket<T>>(x.lanes()));
+  } else {
+    T total = 0;
+    for (int i = 0; i < Pack<T>::size; ++i) total += x.lanes()[i];
+    return total;
+  }
+}
+
 /// √x, correctly rounded. Eigen's psqrt is an estimate improved once: not the nearest number, not
 /// the same one on all processors, NaN at ∞.
 template <class T>
@@ -167,14 +178,22 @@ Pack<T> with_upper_end(const Pack<T>& x, F f) {
   }
 }
 
-/// exp(x), 0 where that is less than half the smallest number: Eigen's vectorised exp stops at a
-/// subnormal one, even at −∞.
+/// Where exp(x) begins to be less than half the smallest number.
+template <class T>
+inline constexpr T lowest_exponent = sizeof(T) == 4 ? T(-103.98) : T(-745.14);
+
+/// exp(x), of x from the lowest exponent to 0.
+template <class T>
+Pack<T> usual_exponential(const Pack<T>& x) {
+  return by_eigen<Eigen::internal::scalar_exp_op<T>>(x);
+}
+
+/// exp(x), 0 below the lowest exponent: Eigen's vectorised exp stops at a subnormal number, even at
+/// −∞.
 template <class T>
 Pack<T> exponential(const Pack<T>& x) {
-  constexpr T lowest = sizeof(T) == 4 ? T(-103.98) : T(-745.14);
-  const Pack<T> y = with_upper_end(
-      x, [](const Pack<T>& low) { return by_eigen<Eigen::internal::scalar_exp_op<T>>(low); });
-  return any_below(x, lowest) ? choose(lowest - x, T(0), y) : y;
+  const Pack<T> y = with_upper_end(x, [](const Pack<T>& low) { return usual_exponential(low); });
+  return any_below(x, lowest_exponent<T>) ? choose(lowest_exponent<T> - x, T(0), y) : y;
 }
 
 /// exp(x) − 1.

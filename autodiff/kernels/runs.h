@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "autodiff/kernels/pack.h"
+#include "autodiff/kernels/pack_functions.h"
 
 /// Loops over runs of adjacent numbers. What they compute is a generic lambda: it takes packs, and
 /// numbers where no whole pack is left.
@@ -28,9 +28,11 @@ T sum_run(std::int64_t n, F f, const T* first, const From*... from) {
     even = even + f(Pack<T>::load(first + i), Pack<T>::load(from + i)...);
     odd = odd + f(Pack<T>::load(first + i + size), Pack<T>::load(from + i + size)...);
   }
-  const Pack<T> both = even + odd;
-  T total = 0;
-  for (int lane = 0; lane < size; ++lane) total += both.lanes()[lane];
+  if (i + size <= n) {
+    even = even + f(Pack<T>::load(first + i), Pack<T>::load(from + i)...);
+    i += size;
+  }
+  T total = sum_lanes(even + odd);
   for (; i < n; ++i) total += f(first[i], from[i]...);
   return total;
 }

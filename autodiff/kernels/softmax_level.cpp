@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -36,12 +37,22 @@ void for_blocks(Index n, F f) {
   }
 }
 
-/// Replaces n numbers by their exponentials. The last pack is computed whole, within the array.
+/// Replaces n numbers, none of them above 0, by their exponentials. The last pack is computed
+/// whole, within the array.
 template <class T>
 [[gnu::noinline]] void exponentiate(Index n, T* numbers) {
   constexpr Index size = Pack<T>::size;
   for (Index i = n; i % size != 0; ++i) numbers[i] = 0;
-  for (Index i = 0; i < n; i += size) exponential(Pack<T>::load(numbers + i)).store(numbers + i);
+  Pack<T> least = T(0);
+  for (Index i = 0; i < n; i += size) {
+    const Pack<T> x = Pack<T>::load(numbers + i);
+    least = Pack<T>(x.lanes() < least.lanes() ? x.lanes() : least.lanes());
+  }
+  const bool may_vanish = any_below(least, lowest_exponent<T>);
+  for (Index i = 0; i < n; i += size) {
+    const Pack<T> x = Pack<T>::load(numbers + i);
+    (may_vanish ? exponential(x) : usual_exponential(x)).store(numbers + i);
+  }
 }
 
 constexpr auto itself = [](const auto& x) { return x; };
@@ -57,9 +68,10 @@ T largest(const T* x, Index n) {
     const Pack<T> pack = Pack<T>::load(x + i);
     most = Pack<T>(pack.lanes() > most.lanes() ? pack.lanes() : most.lanes());
   }
-  T best = lowest;
-  for (int lane = 0; lane < size; ++lane)
-    best = best < most.lanes()[lane] ? most.lanes()[lane] : best;
+  alignas(64) T lanes[size];
+  most.store(lanes);
+  T best = lanes[0];
+  for (const T lane : lanes) best = best < lane ? lane : best;
   for (; i < n; ++i) best = best < x[i] ? x[i] : best;
   return best;
 }
@@ -77,21 +89,57 @@ SoftmaxColumns<T> largest_by_column(const Lines& lines, const T* x) {
   return best;
 }
 
-/// The sum over each column of the terms that `set(i, terms)` gives for row i.
-template <class T, class Set>
-SoftmaxColumns<double> sum_columns(const Lines& lines, Set set) {
-  SoftmaxColumns<double> total{};
-  SoftmaxColumns<T> terms;
+/// Terms of several rows, one behind the other, whole packs.
+template <class T>
+struct alignas(64) SoftmaxRows {
+  T numbers[block_rows * Lines::most_columns];
+};
+
+/// Calls `f(first, last)` for groups of rows.
+template <class F>
+void for_rows(const Lines& lines, F f) {
   for (Index first = 0; first < lines.n; first += block_rows) {
-    SoftmaxColumns<T> partial{};
-    const Index last = lines.n - first < block_rows ? lines.n : first + block_rows;
-    for (Index i = first; i < last; ++i) {
-      set(i * lines.stride, terms.numbers);
-      for (Index c = 0; c < lines.columns; ++c) partial.numbers[c] += terms.numbers[c];
-    }
-    for (Index c = 0; c < lines.columns; ++c) total.numbers[c] += double{partial.numbers[c]};
+    f(first, lines.n - first < block_rows ? lines.n : first + block_rows);
   }
-  return total;
+}
+
+/// The sum of f(from...) over each column.
+template <class T, class F, class... From>
+SoftmaxColumns<T> sum_columns(const Lines& lines, F f, const From*... from) {
+  double total[Lines::most_columns] = {};
+  for_rows(lines, [&](Index first, Index last) {
+    SoftmaxColumns<T> partial{};
+    for (Index i = first; i < last; ++i) {
+      compute_run(
+          lines.columns, [=](const auto& sum, const auto&... x) { return sum + f(x...); },
+          partial.numbers, partial.numbers, from + i * lines.stride...);
+    }
+    for (Index c = 0; c < lines.columns; ++c) total[c] += double{partial.numbers[c]};
+  });
+  SoftmaxColumns<T> sums;
+  for (Index c = 0; c < lines.columns; ++c) sums.numbers[c] = static_cast<T>(total[c]);
+  return sums;
+}
+
+/// Σ exp(x − best) of each column; `use(first, last, rows)` sees the exponentials of these rows.
+template <class T, class Use>
+void sum_of_exp(const Lines& lines, const T* x, const SoftmaxColumns<T>& best, double* total,
+                Use use) {
+  std::fill_n(total, lines.columns, 0.0);
+  SoftmaxRows<T> rows;
+  for_rows(lines, [&](Index first, Index last) {
+    T* next = rows.numbers;
+    for (Index i = first; i < last; ++i, next += lines.columns) {
+      compute_run(lines.columns, difference, next, x + i * lines.stride, best.numbers);
+    }
+    exponentiate(next - rows.numbers, rows.numbers);
+    SoftmaxColumns<T> partial{};
+    for (const T* row = rows.numbers; row < next; row += lines.columns) {
+      for (Index c = 0; c < lines.columns; ++c) partial.numbers[c] += row[c];
+    }
+    for (Index c = 0; c < lines.columns; ++c) total[c] += double{partial.numbers[c]};
+    use(first, last, rows.numbers);
+  });
 }
 
 /// Σ exp(x − best) of a contiguous line; `use(first, length, block)` sees the exponentials.
@@ -121,14 +169,15 @@ void softmax(const Lines& lines, const T* x, T* y) {
     compute_run(lines.n, [=](const auto& number) { return number * scale; }, y, y);
     return;
   }
-  const SoftmaxColumns<T> best = largest_by_column(lines, x);
-  const SoftmaxColumns<double> total = sum_columns<T>(lines, [&](Index at, T* terms) {
-    compute_run(lines.columns, difference, terms, x + at, best.numbers);
-    exponentiate(lines.columns, terms);
-    compute_run(lines.columns, itself, y + at, terms);
-  });
+  double total[Lines::most_columns];
+  sum_of_exp(lines, x, largest_by_column(lines, x), total,
+             [&](Index first, Index last, const T* rows) {
+               for (Index i = first; i < last; ++i, rows += lines.columns) {
+                 compute_run(lines.columns, itself, y + i * lines.stride, rows);
+               }
+             });
   SoftmaxColumns<T> scale;
-  for (Index c = 0; c < lines.columns; ++c) scale.numbers[c] = static_cast<T>(1 / total.numbers[c]);
+  for (Index c = 0; c < lines.columns; ++c) scale.numbers[c] = static_cast<T>(1 / total[c]);
   for (Index i = 0; i < lines.n; ++i) {
     T* row = y + i * lines.stride;
     compute_run(
@@ -145,13 +194,11 @@ void log_sum_exp(const Lines& lines, const T* x, T* best, T* log_total) {
     return;
   }
   const SoftmaxColumns<T> most = largest_by_column(lines, x);
-  const SoftmaxColumns<double> total = sum_columns<T>(lines, [&](Index at, T* terms) {
-    compute_run(lines.columns, difference, terms, x + at, most.numbers);
-    exponentiate(lines.columns, terms);
-  });
+  double total[Lines::most_columns];
+  sum_of_exp(lines, x, most, total, [](Index, Index, const T*) {});
   for (Index c = 0; c < lines.columns; ++c) {
     best[c] = most.numbers[c];
-    log_total[c] = static_cast<T>(std::log(total.numbers[c]));
+    log_total[c] = static_cast<T>(std::log(total[c]));
   }
 }
 
@@ -190,11 +237,7 @@ void softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
         y);
     return;
   }
-  const SoftmaxColumns<double> sums = sum_columns<T>(lines, [&](Index at, T* terms) {
-    compute_run(lines.columns, product, terms, dy + at, y + at);
-  });
-  SoftmaxColumns<T> total;
-  for (Index c = 0; c < lines.columns; ++c) total.numbers[c] = static_cast<T>(sums.numbers[c]);
+  const SoftmaxColumns<T> total = sum_columns<T>(lines, product, dy, y);
   for (Index i = 0; i < lines.n; ++i) {
     const Index at = i * lines.stride;
     compute_run(
@@ -218,20 +261,22 @@ void log_softmax_adjoint(const Lines& lines, const T* dy, const T* y, T* dx) {
     });
     return;
   }
-  const SoftmaxColumns<double> sums = sum_columns<T>(
-      lines, [&](Index at, T* terms) { compute_run(lines.columns, itself, terms, dy + at); });
-  SoftmaxColumns<T> total;
-  for (Index c = 0; c < lines.columns; ++c) total.numbers[c] = static_cast<T>(sums.numbers[c]);
-  SoftmaxColumns<T> weights;
-  for (Index i = 0; i < lines.n; ++i) {
-    const Index at = i * lines.stride;
-    compute_run(lines.columns, itself, weights.numbers, y + at);
-    exponentiate(lines.columns, weights.numbers);
-    compute_run(
-        lines.columns,
-        [](const auto& from, const auto& weight, const auto& sum) { return from - weight * sum; },
-        dx + at, dy + at, weights.numbers, total.numbers);
-  }
+  const SoftmaxColumns<T> total = sum_columns<T>(lines, itself, dy);
+  SoftmaxRows<T> rows;
+  for_rows(lines, [&](Index first, Index last) {
+    T* next = rows.numbers;
+    for (Index i = first; i < last; ++i, next += lines.columns) {
+      compute_run(lines.columns, itself, next, y + i * lines.stride);
+    }
+    exponentiate(next - rows.numbers, rows.numbers);
+    next = rows.numbers;
+    for (Index i = first; i < last; ++i, next += lines.columns) {
+      compute_run(
+          lines.columns,
+          [](const auto& from, const auto& weight, const auto& sum) { return from - weight * sum; },
+          dx + i * lines.stride, dy + i * lines.stride, next, total.numbers);
+    }
+  });
 }
 
 template <class T>
