@@ -188,22 +188,31 @@ void write_file(const std::string& path, const std::string& text) {
   std::printf("wrote %s\n", path.c_str());
 }
 
-std::string to_json(const std::vector<Row>& rows) {
+/// A number in JSON, which has none that is not finite.
+std::string to_json(double number) {
   std::ostringstream text;
   text.precision(10);
+  if (std::isfinite(number)) {
+    text << number;
+  } else {
+    text << "null";
+  }
+  return text.str();
+}
+
+std::string to_json(const std::vector<Row>& rows) {
+  std::ostringstream text;
   text << "{\n \"rows\": [";
   for (const Row& row : rows) {
-    text << (&row == rows.data() ? "\n" : ",\n") << "  {\"budget_fraction\": " << row.fraction
+    text << (&row == rows.data() ? "\n" : ",\n")
+         << "  {\"budget_fraction\": " << to_json(row.fraction)
          << ", \"budget_bytes\": " << row.budget << ", \"predicted_peak\": " << row.predicted_peak
          << ", \"measured_peak\": " << row.measured_peak
          << ", \"resident_growth\": " << row.resident_growth
-         << ", \"relative_time\": " << row.relative_time
-         << ", \"max_weight_difference\": " << row.max_weight_difference << ", \"test_accuracy\": ";
-    if (row.test_accuracy) {
-      text << *row.test_accuracy << '}';
-    } else {
-      text << "null}";
-    }
+         << ", \"relative_time\": " << to_json(row.relative_time)
+         << ", \"max_weight_difference\": " << to_json(row.max_weight_difference)
+         << ", \"test_accuracy\": " << (row.test_accuracy ? to_json(*row.test_accuracy) : "null")
+         << '}';
   }
   text << "\n ]\n}\n";
   return text.str();

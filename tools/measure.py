@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""measure.py FILE COMMAND...: runs the command, and adds to FILE a line of JSON: the command and its processor time in seconds."""
+"""measure.py FILE COMMAND...: runs the command, and adds to FILE a line of JSON: the command, the level of kernels that the
+environment asks for, and the processor time in seconds."""
 
 import json
 import os
@@ -15,11 +16,13 @@ def main():
     # What asks this program to stop is meant for the command.
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     _, status, usage = os.wait4(child, 0)
-    line = json.dumps({"command": command, "seconds": usage.ru_utime + usage.ru_stime})
+    line = json.dumps({"command": command, "kernels": os.environ.get("PALIMPSEST_KERNELS"),
+                       "seconds": usage.ru_utime + usage.ru_stime})
     with open(file, "a", encoding="utf-8") as log:
         log.write(line + "\n")
     if os.WIFSIGNALED(status):
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     return os.waitstatus_to_exitcode(status)
 

@@ -11,6 +11,7 @@ import argparse
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -53,7 +54,9 @@ def suites_of(test):
 
 def choose(arguments):
     """The tests to run, and those left out."""
-    tests = [test for test in affected.tests_of(arguments.folder) if not suites_of(test) & set(arguments.no_suite)]
+    tests = affected.tests_of(arguments.folder)
+    if not arguments.tests:
+        tests = [test for test in tests if not suites_of(test) & set(arguments.no_suite)]
     if arguments.suite:
         tests = [test for test in tests if suites_of(test) & set(arguments.suite)]
     unknown = set(arguments.tests) - {test["name"] for test in tests}
@@ -67,14 +70,14 @@ def choose(arguments):
 
 
 def run(folder, tests):
-    """Runs them, a line each; the records of meson's log, and processor seconds by command."""
+    """Runs them, a line each; the records of meson's log, and processor seconds by command and level of kernels."""
     logs = pathlib.Path(folder, "meson-logs").resolve()
     times = logs / "processor_time.json"
     for old in [times, *logs.glob("testlog*.json")]:
         old.unlink(missing_ok=True)
     measure = pathlib.Path(__file__).resolve().with_name("measure.py")
     command = ["meson", "test", "-C", folder, "--no-rebuild", "--timeout-multiplier", "5",
-               "--wrapper", f"{sys.executable} {measure} {times}", *(test["name"] for test in tests)]
+               "--wrapper", shlex.join([sys.executable, str(measure), str(times)]), *(test["name"] for test in tests)]
     meson = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
     for line in meson.stdout:
         if re.match(r" *\d+/\d+ ", line):
@@ -83,7 +86,7 @@ def run(folder, tests):
     # Meson names the log after the wrapper.
     records = [json.loads(line) for log in logs.glob("testlog*.json") for line in log.read_text().splitlines()]
     measured = [json.loads(line) for line in times.read_text().splitlines()] if times.exists() else []
-    return records, {tuple(each["command"]): each["seconds"] for each in measured}
+    return records, {(*each["command"], each["kernels"]): each["seconds"] for each in measured}
 
 
 def name_of(record):
@@ -105,7 +108,7 @@ def print_times(tests, seconds):
         return
     print(f"processor time of the tests: {total:.0f} s")
     for test in tests:
-        own = seconds.get(tuple(test["cmd"]), 0)
+        own = seconds.get((*test["cmd"], test["env"].get("PALIMPSEST_KERNELS")), 0)
         if own > MUCH:
             print(f"  more than {MUCH} s: {test['name']}, {own:.0f} s")
 

@@ -75,7 +75,8 @@ std::size_t rank_of(std::string_view name) {
 }
 
 Kernels choose_level() {
-  const char* const wish = std::getenv("PALIMPSEST_KERNELS");
+  const char* const named = std::getenv("PALIMPSEST_KERNELS");
+  const char* const wish = named != nullptr && *named != '\0' ? named : nullptr;
   const std::size_t most = rank_of(wish != nullptr ? wish : std::rbegin(levels)->name);
   const Level* best = nullptr;
   for (const Level& level : levels) {

@@ -149,8 +149,9 @@ struct Kernels {
   }
 };
 
-/// The kernels of the best level this processor has, or of the one the environment variable
-/// PALIMPSEST_KERNELS names (base, v3, v4, v4_bf16) when the processor has it.
+/// The kernels of the best level that this build and this processor have, at most the one that the
+/// environment variable PALIMPSEST_KERNELS names (base, v3, v4, v4_bf16). Throws `ArgumentError`
+/// where it names something else, `EnvironmentError` where no level is left.
 const Kernels& kernels();
 
 }  // namespace palimpsest

@@ -9,6 +9,8 @@ namespace palimpsest {
 
 Timeline::Timeline(const Graph& graph)
     : graph_(graph),
+      outputs_(graph.node_count()),
+      places_(graph.value_count()),
       bytes_(graph.value_count()),
       last_life_(graph.value_count()),
       holders_(graph.value_count()),
@@ -21,9 +23,12 @@ Timeline::Timeline(const Graph& graph)
       reader[input] = node;
     }
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+    const ValueId first = graph.first_output(node);
+    outputs_[node] = {first, first + graph.output_count(node), laid_out(graph.workspace(node))};
   }
   first_value_.assign(graph.value_count() + 1, 0);
   for (ValueId value = 0; value < graph.value_count(); ++value) {
+    places_[value] = {graph.storage(value), graph.may_be_made_in(value)};
     bytes_[value] = laid_out(graph.bytes(value));
     ++first_value_[graph.storage(value) + 1];
   }
@@ -60,9 +65,8 @@ void Timeline::read(std::span<const NodeId> order) {
   for (Position position = 0; position < std::ssize(order); ++position) {
     const NodeId node = order[index(position)];
     for (const ValueId input : inputs(node)) read_value(input, position);
-    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      begin_life(graph_.first_output(node) + i, position);
-    }
+    const Outputs& outputs = outputs_[node];
+    for (ValueId value = outputs.first; value < outputs.end; ++value) begin_life(value, position);
   }
   for (const ValueId target : graph_.targets()) {
     if (!graph_.is_source_value(target)) {
@@ -86,7 +90,7 @@ void Timeline::measure(std::span<const NodeId> order) {
   highest_ = 0;
   Bytes bytes = 0;
   const auto begin = [&](ValueId value) {
-    const ValueId root = graph_.storage(value);
+    const ValueId root = places_[value].root;
     if (holders_[root]++ == 0) bytes += bytes_[root];
   };
   // The lives of what is present come first; what is never read is dropped before the first step.
@@ -95,22 +99,21 @@ void Timeline::measure(std::span<const NodeId> order) {
     if (life.end >= 0) begin(life.value);
   }
   for (Position position = 0; position < std::ssize(order); ++position) {
-    const NodeId node = order[index(position)];
+    const Outputs& outputs = outputs_[order[index(position)]];
     candidates_.clear();
-    for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
-      const ValueId output = graph_.first_output(node) + i;
-      const ValueId taken = graph_.may_be_made_in(output);
+    for (ValueId output = outputs.first; output < outputs.end; ++output) {
+      const ValueId taken = places_[output].may_be_made_in;
       if (taken != none && holders_[output] == 0) candidates_.push_back(taken);
       begin(output);
     }
-    Bytes& height = heights_[index(position)];
-    height = bytes + laid_out(graph_.workspace(node));
+    Bytes height = bytes + outputs.workspace;
     for (std::uint32_t life = ended_[index(position)]; life != none; life = next_ended_[life]) {
-      const ValueId root = graph_.storage(lives_[life].value);
+      const ValueId root = places_[lives_[life].value].root;
       if (--holders_[root] > 0) continue;
       bytes -= bytes_[root];
       if (std::ranges::find(candidates_, root) != candidates_.end()) height -= bytes_[root];
     }
+    heights_[index(position)] = height;
     if (height > heights_[index(highest_)]) highest_ = position;
   }
 }
@@ -126,7 +129,7 @@ std::span<const Timeline::Gap> Timeline::gaps(Position position) {
   gaps_.clear();
   for (const Life& life : lives_) {
     if (life.begin > position || life.end < position) continue;
-    const ValueId root = graph_.storage(life.value);
+    const ValueId root = places_[life.value].root;
     if (gap_of_[root] == none) {
       gap_of_[root] = static_cast<std::uint32_t>(gaps_.size());
       gaps_.push_back({root, -1, std::numeric_limits<Position>::max()});

@@ -60,6 +60,17 @@ class Timeline {
     std::uint32_t earlier;  ///< the read of the same life before, or none
   };
 
+  /// What a pass over an order wants to know of a node and of a value, side by side.
+  struct Outputs {
+    ValueId first;
+    ValueId end;
+    Bytes workspace;  ///< laid out
+  };
+  struct Place {
+    ValueId root;
+    ValueId may_be_made_in;  ///< or none
+  };
+
   static std::size_t index(Position position) { return static_cast<std::size_t>(position); }
   void begin_life(ValueId value, Position position);
   void read_value(ValueId value, Position position);
@@ -68,6 +79,8 @@ class Timeline {
   const Graph& graph_;
   std::vector<std::uint32_t> first_input_;  // by node, where its row of `inputs_` begins
   std::vector<ValueId> inputs_;
+  std::vector<Outputs> outputs_;            // by node
+  std::vector<Place> places_;               // by value
   std::vector<Bytes> bytes_;                // by root
   std::vector<std::uint32_t> first_value_;  // by root, where its row of `values_` begins
   std::vector<ValueId> values_;

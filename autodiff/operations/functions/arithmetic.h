@@ -8,8 +8,9 @@ struct Negate {
   static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static constexpr double number = -1;
-  static auto value(const auto& x) { return -x; }
-  static auto adjoint(const auto& dy, const auto&, const auto&) { return -dy; }
+  // A product, as in fused steps: of NaN it keeps the sign.
+  static auto value(const auto& x) { return x * -1; }
+  static auto adjoint(const auto& dy, const auto&, const auto&) { return dy * -1; }
 };
 
 struct Shift {
