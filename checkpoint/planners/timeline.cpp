@@ -42,22 +42,29 @@ Timeline::Timeline(const Graph& graph)
   }
 }
 
-void Timeline::begin_life(ValueId value, Position position) {
-  lives_.push_back({value, position, position, none, last_life_[value]});
-  last_life_[value] = static_cast<std::uint32_t>(lives_.size() - 1);
-}
-
-void Timeline::read_value(ValueId value, Position position) {
-  internal_check(last_life_[value] != none, "a value is read before it is made");
-  Life& life = lives_[last_life_[value]];
-  reads_.push_back({position, life.last_read});
-  life.last_read = static_cast<std::uint32_t>(reads_.size() - 1);
-  life.end = position;
-}
-
 void Timeline::read(std::span<const NodeId> order) {
-  lives_.clear();
-  reads_.clear();
+  std::size_t lives = graph_.value_count();
+  std::size_t reads = graph_.targets().size();
+  for (const NodeId node : order) {
+    lives += outputs_[node].end - outputs_[node].first;
+    reads += inputs(node).size();
+  }
+  lives_.resize(lives);
+  reads_.resize(reads);
+  std::uint32_t next_life = 0;
+  std::uint32_t next_read = 0;
+  const auto begin_life = [&](ValueId value, Position position) {
+    lives_[next_life] = {value, position, position, none, last_life_[value]};
+    last_life_[value] = next_life++;
+  };
+  const auto read_value = [&](ValueId value, Position position) {
+    internal_check(last_life_[value] != none, "a value is read before it is made");
+    Life& life = lives_[last_life_[value]];
+    reads_[next_read] = {position, last_life_[value], life.last_read};
+    life.last_read = next_read++;
+    life.end = position;
+  };
+
   std::fill(last_life_.begin(), last_life_.end(), none);
   for (ValueId value = 0; value < graph_.value_count(); ++value) {
     if (graph_.is_present(value)) begin_life(value, -1);
@@ -73,18 +80,12 @@ void Timeline::read(std::span<const NodeId> order) {
       read_value(target, static_cast<Position>(order.size()));
     }
   }
+  lives_.resize(next_life);
+  reads_.resize(next_read);
   measure(order);
 }
 
 void Timeline::measure(std::span<const NodeId> order) {
-  ended_.assign(order.size() + 1, none);
-  next_ended_.resize(lives_.size());
-  for (std::uint32_t life = 0; life < lives_.size(); ++life) {
-    const Position end = lives_[life].end;
-    if (end < 0) continue;
-    next_ended_[life] = ended_[index(end)];
-    ended_[index(end)] = life;
-  }
   std::fill(holders_.begin(), holders_.end(), 0);
   heights_.resize(order.size());
   highest_ = 0;
@@ -93,13 +94,15 @@ void Timeline::measure(std::span<const NodeId> order) {
     const ValueId root = places_[value].root;
     if (holders_[root]++ == 0) bytes += bytes_[root];
   };
-  // The lives of what is present come first; what is never read is dropped before the first step.
-  for (const Life& life : lives_) {
-    if (life.begin >= 0) break;
-    if (life.end >= 0) begin(life.value);
+  // What is present and never read is dropped before the first step.
+  std::size_t next_life = 0;
+  for (; next_life < lives_.size() && lives_[next_life].begin < 0; ++next_life) {
+    if (lives_[next_life].end >= 0) begin(lives_[next_life].value);
   }
+  std::size_t next_read = 0;
   for (Position position = 0; position < std::ssize(order); ++position) {
-    const Outputs& outputs = outputs_[order[index(position)]];
+    const NodeId node = order[index(position)];
+    const Outputs& outputs = outputs_[node];
     candidates_.clear();
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
       const ValueId taken = places_[output].may_be_made_in;
@@ -107,12 +110,18 @@ void Timeline::measure(std::span<const NodeId> order) {
       begin(output);
     }
     Bytes height = bytes + outputs.workspace;
-    for (std::uint32_t life = ended_[index(position)]; life != none; life = next_ended_[life]) {
-      const ValueId root = places_[lives_[life].value].root;
-      if (--holders_[root] > 0) continue;
+    const auto end_here = [&](const Life& life) {
+      if (life.end != position) return;
+      const ValueId root = places_[life.value].root;
+      if (--holders_[root] > 0) return;
       bytes -= bytes_[root];
       if (std::ranges::find(candidates_, root) != candidates_.end()) height -= bytes_[root];
-    }
+    };
+    // What ends here is read here, or made here and never read.
+    const std::size_t reads_end = next_read + inputs(node).size();
+    for (; next_read < reads_end; ++next_read) end_here(lives_[reads_[next_read].life]);
+    const std::size_t lives_end = next_life + (outputs.end - outputs.first);
+    for (; next_life < lives_end; ++next_life) end_here(lives_[next_life]);
     heights_[index(position)] = height;
     if (height > heights_[index(highest_)]) highest_ = position;
   }

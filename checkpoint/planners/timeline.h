@@ -57,6 +57,7 @@ class Timeline {
   };
   struct Read {
     Position position;
+    std::uint32_t life;
     std::uint32_t earlier;  ///< the read of the same life before, or none
   };
 
@@ -72,8 +73,6 @@ class Timeline {
   };
 
   static std::size_t index(Position position) { return static_cast<std::size_t>(position); }
-  void begin_life(ValueId value, Position position);
-  void read_value(ValueId value, Position position);
   void measure(std::span<const NodeId> order);
 
   const Graph& graph_;
@@ -85,12 +84,10 @@ class Timeline {
   std::vector<std::uint32_t> first_value_;  // by root, where its row of `values_` begins
   std::vector<ValueId> values_;
 
-  std::vector<Life> lives_;
-  std::vector<Read> reads_;
-  std::vector<std::uint32_t> last_life_;   // by value
-  std::vector<std::uint32_t> next_ended_;  // by life, the next that ends at the same position
-  std::vector<std::uint32_t> ended_;       // by position, the first life that ends there
-  std::vector<std::uint32_t> holders_;     // by root: live values in it
+  std::vector<Life> lives_;               // as they begin: what is present, then step by step
+  std::vector<Read> reads_;               // step by step, then those of the targets
+  std::vector<std::uint32_t> last_life_;  // by value
+  std::vector<std::uint32_t> holders_;    // by root: live values in it
   std::vector<Bytes> heights_;
   Position highest_ = 0;
   std::vector<ValueId> candidates_;  // storages that the step at hand may take over
