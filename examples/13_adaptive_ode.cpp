@@ -10,6 +10,7 @@
 //   13_adaptive_ode [--quick] [--output FOLDER]
 #include <palimpsest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <numbers>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "autodiff/kernels/level.h"
 #include "autodiff/kernels/pack_functions.h"
 #include "autodiff/operations/binary_functions.h"

@@ -55,9 +55,9 @@ void tile(const OffsetProduct<T>& p, std::int64_t first_row, std::int64_t first_
   });
 }
 
-/// The last `width` < plane_lanes columns. They are the end of a whole vector, or its beginning when
-/// there are no more columns. It is computed outside of C: stored there, the rest would be added
-/// twice.
+/// The last `width` < plane_lanes columns. They are the end of a whole vector, or its beginning
+/// when there are no more columns. It is computed outside of C: stored there, the rest would be
+/// added twice.
 template <class T, int rows>
 void narrow_tile(OffsetProduct<T> p, std::int64_t first_row, std::int64_t width) {
   const std::int64_t first = std::max<std::int64_t>(p.n - plane_lanes<T>, 0);

@@ -1,4 +1,7 @@
 #include "autodiff/gradient.h"
+
+#include <algorithm>
+
 #include "autodiff/operations/pool.h"
 #include "autodiff/operations/pool_windows.h"
 #include "autodiff/operations/reduce.h"

@@ -1,4 +1,7 @@
 #include "autodiff/execute.h"
+
+#include <algorithm>
+
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"

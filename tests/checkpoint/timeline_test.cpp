@@ -1,5 +1,6 @@
 #include "checkpoint/planners/timeline.h"
 
+#include <algorithm>
 #include <random>
 
 #include "checkpoint/liveness.h"

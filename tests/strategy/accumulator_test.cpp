@@ -1,5 +1,6 @@
 #include "strategy/accumulator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

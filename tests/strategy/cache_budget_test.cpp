@@ -1,5 +1,7 @@
 #include "strategy/cache_budget.h"
 
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/strategy/loops/loops.h"
 

@@ -6,6 +6,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/catch.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "autodiff/custom.h"

@@ -1,5 +1,6 @@
 #include "strategy/report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>

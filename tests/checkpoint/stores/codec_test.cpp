@@ -1,5 +1,6 @@
 #include "checkpoint/stores/codec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,5 +1,7 @@
 #include "strategy/choice/estimate.h"
 
+#include <algorithm>
+
 #include <oneapi/tbb/global_control.h>
 
 #include "palimpsest.h"

@@ -2,6 +2,7 @@
 
 #include <oneapi/tbb/global_control.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "palimpsest.h"

@@ -1,5 +1,6 @@
 #include "strategy/devices/device_placement.h"
 
+#include <algorithm>
 #include <set>
 
 #include "strategy/execution/record_model.h"

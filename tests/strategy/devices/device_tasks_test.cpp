@@ -1,5 +1,7 @@
 #include "strategy/devices/device_tasks.h"
 
+#include <algorithm>
+
 #include <rapidcheck.h>
 
 #include "strategy/execution/record_model.h"

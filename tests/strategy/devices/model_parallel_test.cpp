@@ -1,6 +1,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,7 @@
 #include "palimpsest.h"
+
+#include <algorithm>
+
 #include "tests/catch.h"
 #include "tests/failing_memory.h"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "tests/strategy/execution/models.h"
 
 namespace palimpsest {

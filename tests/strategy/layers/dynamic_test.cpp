@@ -1,5 +1,6 @@
 #include "strategy/layers/dynamic_segments.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 

@@ -1,5 +1,6 @@
 #include <oneapi/tbb/global_control.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>

@@ -1,5 +1,6 @@
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "strategy/mpi/rank_link.h"

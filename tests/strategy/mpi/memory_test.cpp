@@ -1,4 +1,7 @@
 #include "strategy/mpi/rank_link.h"
+
+#include <algorithm>
+
 #include "tests/failing_memory.h"
 #include "tests/strategy/mpi/model.h"
 #include "tests/strategy/mpi/ranks.h"

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 
 #include "tests/strategy/mpi/rank_pipeline.h"
