@@ -19,10 +19,10 @@ debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$folder/debootstrap.l
 }
 mount -t proc proc "$root/proc"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-mkdir "$root/work"
-cp "$folder"/*.deb "$root/work"
-awk '/^```cpp/ { on = 1; next } /^```/ && on { exit } on' README.md >"$root/work/first.cpp"
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive sh -ec "cd /work; $1"; }
+mkdir "$root/trial"
+cp "$folder"/*.deb "$root/trial"
+awk '/^```cpp/ { on = 1; next } /^```/ && on { exit } on' README.md >"$root/trial/first.cpp"
+inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive sh -ec "cd /trial; $1"; }
 inside 'apt-get -q update && apt-get -q install -y --no-install-recommends ./*.deb g++ pkgconf' >"$folder/install.log" 2>&1 || {
   cat "$folder/install.log"
   exit 1

@@ -149,9 +149,9 @@ struct Kernels {
   }
 };
 
-/// The kernels of the best level that this build and this processor have, at most the one that the
-/// environment variable PALIMPSEST_KERNELS names (base, v3, v4, v4_bf16). Throws `ArgumentError`
-/// where it names something else, `EnvironmentError` where no level is left.
+/// The kernels of the best level that this build and this processor have. The environment variable
+/// PALIMPSEST_KERNELS (base, v3, v4, v4_bf16) sets the highest level allowed. Throws
+/// `ArgumentError` where it is something else, `EnvironmentError` where no level is left.
 const Kernels& kernels();
 
 }  // namespace palimpsest

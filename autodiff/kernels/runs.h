@@ -4,7 +4,7 @@
 
 #include "autodiff/kernels/pack_functions.h"
 
-/// Loops over runs of adjacent numbers. What they compute is a generic lambda: it takes packs, and
+/// Loops over runs of adjacent numbers. They call a generic lambda with packs, and with single
 /// numbers where no whole pack is left.
 namespace palimpsest::PALIMPSEST_LEVEL {
 

@@ -89,7 +89,7 @@ SoftmaxColumns<T> largest_by_column(const Lines& lines, const T* x) {
   return best;
 }
 
-/// Terms of several rows, one behind the other, whole packs.
+/// Adjacent rows of terms, whole packs.
 template <class T>
 struct alignas(64) SoftmaxRows {
   T numbers[block_rows * Lines::most_columns];

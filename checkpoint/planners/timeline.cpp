@@ -94,7 +94,7 @@ void Timeline::measure(std::span<const NodeId> order) {
     const ValueId root = places_[value].root;
     if (holders_[root]++ == 0) bytes += bytes_[root];
   };
-  // What is present and never read is dropped before the first step.
+  // Present values that nobody reads are dropped before the first step.
   std::size_t next_life = 0;
   for (; next_life < lives_.size() && lives_[next_life].begin < 0; ++next_life) {
     if (lives_[next_life].end >= 0) begin(lives_[next_life].value);
@@ -117,7 +117,7 @@ void Timeline::measure(std::span<const NodeId> order) {
       bytes -= bytes_[root];
       if (std::ranges::find(candidates_, root) != candidates_.end()) height -= bytes_[root];
     };
-    // What ends here is read here, or made here and never read.
+    // A life ends at a read, or where its value is made if nobody reads it.
     const std::size_t reads_end = next_read + inputs(node).size();
     for (; next_read < reads_end; ++next_read) end_here(lives_[reads_[next_read].life]);
     const std::size_t lives_end = next_life + (outputs.end - outputs.first);

@@ -61,7 +61,8 @@ class Timeline {
     std::uint32_t earlier;  ///< the read of the same life before, or none
   };
 
-  /// What a pass over an order wants to know of a node and of a value, side by side.
+  /// The graph's data on a node and on a value, copied here so that passes over orders read little
+  /// memory.
   struct Outputs {
     ValueId first;
     ValueId end;
