@@ -33,10 +33,10 @@ bool same(const Gradients& a, const Gradients& b) {
                     [](const auto& x, const auto& y) { return same_bits(x.gradient, y.gradient); });
 }
 
-Bytes smallest_budget_of(const Program::RecordLoss& record) {
+Bytes smallest_budget_of(const Program::RecordLoss& record, int threads) {
   Tape tape;
   try {
-    return plan_backward(record(tape), {.memory_budget = 1}).predicted_peak();
+    return plan_backward(record(tape), {.memory_budget = 1, .threads = threads}).predicted_peak();
   } catch (const BudgetError& error) {
     return error.smallest_feasible();
   }
@@ -48,9 +48,9 @@ TEST_CASE("a program computes what its tape does, at any budget and number of th
     const auto record = [&](Tape& own) { return record_random(own, seed, 30).loss; };
     Tape tape;
     const Gradients expected = backward(record(tape));
-    const Bytes least = smallest_budget_of(record);
-    for (const Bytes budget : {unlimited, least}) {
-      for (const int threads : {1, 2}) {
+    for (const int threads : {1, 2}) {
+      // Kernels' workspaces, and so the plans, differ with the number of threads.
+      for (const Bytes budget : {unlimited, smallest_budget_of(record, threads)}) {
         Runner runner(Program::gradients(record, {.memory_budget = budget, .threads = threads}));
         for (int run = 0; run < 2; ++run) {
           runner.run();
