@@ -1,15 +1,14 @@
 #include "strategy/report.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "autodiff/kernels/kernels.h"
 #include "strategy/svg.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
+#include "tests/strategy/trace_events.h"
+#include "tests/temporary_file.h"
 
 namespace palimpsest::report_test {
 namespace {
@@ -20,11 +19,6 @@ using Catch::Matchers::WithinRel;
 Report some_report(const RunOptions& options = {}) {
   Tape tape;
   return backward(record_random(tape, 5, 40).loss, options).report();
-}
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 TEST_CASE("a report reads well") {
@@ -124,23 +118,19 @@ TEST_CASE("a report says how many groups ran, and none without fusion") {
 
 TEST_CASE("the Chrome trace is JSON with an event a step") {
   const Report report = some_report({.profile = true});
-  const std::string path = std::tmpnam(nullptr);
-  report.write_chrome_trace(path);
-  const auto trace = nlohmann::json::parse(contents(path));
-  std::remove(path.c_str());
-  std::size_t complete = 0;
-  for (const auto& event : trace["traceEvents"]) complete += event["ph"] == "X";
-  CHECK(complete == report.steps.size());
+  const TemporaryFile file;
+  report.write_chrome_trace(file.path());
+  const std::vector<TraceEvent> events = read_trace(file.path());
+  CHECK(std::ranges::count(events, "X", &TraceEvent::phase) == std::ssize(report.steps));
 }
 
 TEST_CASE("the picture has axes, a curve and the budget") {
   const Report report = some_report({.memory_budget = 1_MiB, .profile = true});
-  const std::string path = std::tmpnam(nullptr);
-  report.write_svg(path);
-  const std::string svg = contents(path);
-  std::remove(path.c_str());
-  CHECK_THAT(svg, Contains("<svg") && Contains("milliseconds") && Contains("MiB live") &&
-                      Contains("budget") && Contains("predicted peak") && Contains("</svg>"));
+  const TemporaryFile file;
+  report.write_svg(file.path());
+  CHECK_THAT(file.read(), Contains("<svg") && Contains("milliseconds") && Contains("MiB live") &&
+                              Contains("budget") && Contains("predicted peak") &&
+                              Contains("</svg>"));
 }
 
 TEST_CASE("a file that cannot be written is an error with its name") {

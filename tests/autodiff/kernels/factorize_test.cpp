@@ -23,6 +23,17 @@ Matrix<T> random(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
   return as_matrix<T>(Tensor::uniform({rows, columns}, seed, -1, 1, dtype_of<T>()));
 }
 
+/// Without Eigen's blocked product, which costs the compiler seconds wherever it stands.
+template <class T>
+Matrix<T> product(const Matrix<T>& a, const Matrix<T>& b) {
+  return a.lazyProduct(b);
+}
+
+template <class T>
+Matrix<T> transposed(const Matrix<T>& m) {
+  return m.transpose();
+}
+
 template <class T>
 View<T> view(Matrix<T>& m) {
   return {m.data(), m.rows(), m.cols(), m.cols()};
@@ -73,13 +84,12 @@ TEMPLATE_TEST_CASE("triangular systems of every kind are solved", "[factorize]",
       const View<TestType> m = transpose ? view(a).transposed() : view(a);
       solve_triangular(m, triangle, right ? view(x).transposed() : view(x), products);
     });
-    Matrix<TestType> m = transpose ? Matrix<TestType>(a.transpose()) : a;
+    Matrix<TestType> m = transpose ? transposed(a) : a;
     if (triangle.unit) m.diagonal().setOnes();
     const Matrix<TestType> dense =
         triangle.upper ? Matrix<TestType>(m.template triangularView<Eigen::Upper>())
                        : Matrix<TestType>(m.template triangularView<Eigen::Lower>());
-    const Matrix<TestType> back =
-        right ? Matrix<TestType>(x * dense.transpose()) : Matrix<TestType>(dense * x);
+    const Matrix<TestType> back = right ? product(x, transposed(dense)) : product(dense, x);
     const TestType error = b.size() == 0 ? 0 : (back - b).cwiseAbs().maxCoeff();
     CHECK(error < 20 * std::numeric_limits<TestType>::epsilon());
   }
@@ -96,7 +106,7 @@ TEMPLATE_TEST_CASE("factors multiply to the matrix they are of", "[factorize]", 
     return n == 0 || (x - y).cwiseAbs().maxCoeff() <= allowed;
   };
 
-  Matrix<TestType> definite = a * a.transpose() / static_cast<TestType>(n + 1);
+  Matrix<TestType> definite = product(a, transposed(a)) / static_cast<TestType>(n + 1);
   definite.diagonal().array() += 1;
   Matrix<TestType> l = definite.template triangularView<Eigen::Lower>();
   std::int64_t failed = 0;
@@ -104,7 +114,7 @@ TEMPLATE_TEST_CASE("factors multiply to the matrix they are of", "[factorize]", 
                 [&](Products<TestType>& products) { failed = factor_cholesky(view(l), products); });
   CHECK(failed == -1);
   l = Matrix<TestType>(l.template triangularView<Eigen::Lower>());
-  CHECK(close(l * l.transpose(), definite));
+  CHECK(close(product(l, transposed(l)), definite));
 
   Matrix<TestType> lu = a;
   std::vector<std::int64_t> exchanges(static_cast<std::size_t>(n));
@@ -118,7 +128,7 @@ TEMPLATE_TEST_CASE("factors multiply to the matrix they are of", "[factorize]", 
   }
   const Matrix<TestType> upper = lu.template triangularView<Eigen::Upper>();
   const Matrix<TestType> lower = lu.template triangularView<Eigen::UnitLower>();
-  CHECK(close(lower * upper, permuted));
+  CHECK(close(product(lower, upper), permuted));
   CHECK((n == 0 ||
          lu.template triangularView<Eigen::StrictlyLower>().toDenseMatrix().cwiseAbs().maxCoeff() <=
              1));
@@ -144,7 +154,7 @@ TEST_CASE("the pivot that fails is named", "[factorize]") {
 
 TEST_CASE("factors have the same bits at any thread count", "[factorize]") {
   const Matrix<float> a = random<float>(300, 300, 5);
-  Matrix<float> definite = a * a.transpose();
+  Matrix<float> definite = product(a, transposed(a));
   definite.diagonal().array() += 1;
   check_threads<float>([&](int threads) {
     Matrix<float> l = definite;

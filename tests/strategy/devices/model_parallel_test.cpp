@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "autodiff/files.h"
 #include "tests/strategy/devices/devices.h"
 #include "tests/strategy/execution/random_model.h"
+#include "tests/strategy/trace_events.h"
 #include "tests/temporary_file.h"
 
 namespace palimpsest::model_parallel_test {
@@ -286,11 +285,10 @@ TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and 
     // A tower's end goes over, and its adjoint back.
     CHECK(moved == 2 * 24 * 32 * 4);
     report.write_chrome_trace(file.path());
-    const auto trace = nlohmann::json::parse(read_file(file.path(), "test"));
     std::map<std::string, int> seen;
-    for (const auto& event : trace["traceEvents"]) {
-      if (event["ph"] == "X") ++seen[event["cat"]];
-      if (event["ph"] == "M") CHECK_THAT(std::string(event["args"]["name"]), Contains("device"));
+    for (const TraceEvent& event : read_trace(file.path())) {
+      if (event.phase == "X") ++seen[event.category];
+      if (event.phase == "M") CHECK_THAT(event.row_name, Contains("device"));
     }
     CHECK(seen["transfer"] == 2);
     CHECK(seen["piece"] == pieces[0] + pieces[1]);

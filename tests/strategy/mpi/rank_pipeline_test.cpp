@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <atomic>
-#include <nlohmann/json.hpp>
 
-#include "autodiff/files.h"
 #include "tests/cases.h"
 #include "tests/strategy/execution/random_model.h"
 #include "tests/strategy/mpi/rank_pipeline.h"
+#include "tests/strategy/trace_events.h"
 #include "tests/temporary_file.h"
 
 namespace palimpsest::rank_pipeline_test {
@@ -324,10 +323,8 @@ TEST_CASE("the report of a rank has the stages and the timeline of all") {
   CHECK(report.idle() < 1);
   const TemporaryFile file;
   report.write_chrome_trace(file.path());
-  const auto trace = nlohmann::json::parse(read_file(file.path(), "test"));
-  int tasks = 0;
-  for (const auto& event : trace["traceEvents"]) tasks += event["ph"] == "X" ? 1 : 0;
-  CHECK(tasks == 2 * parts * size);
+  const std::vector<TraceEvent> events = read_trace(file.path());
+  CHECK(std::ranges::count(events, "X", &TraceEvent::phase) == 2 * parts * size);
 }
 
 }  // namespace

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "autodiff/files.h"
 #include "tests/strategy/execution/runs.h"
+#include "tests/strategy/trace_events.h"
 #include "tests/temporary_file.h"
 
 namespace palimpsest::pipeline_report_test {
@@ -62,27 +61,25 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: traces have a row for each stage, and 
     const Report report = run(small_transformer(), strategy).report;
     CHECK(report.steps.empty() != profiling);
     report.write_chrome_trace(file.path());
-    const auto trace = nlohmann::json::parse(read_file(file.path(), "test"));
     int rows = 0;
     std::map<std::string, int> tasks;
     std::size_t steps = 0;
     std::vector<std::pair<double, double>> spans[2];
-    for (const auto& event : trace["traceEvents"]) {
-      if (event["ph"] == "M") {
+    for (const TraceEvent& event : read_trace(file.path())) {
+      if (event.phase == "M") {
         ++rows;
-        CHECK(event["args"]["name"] == "stage " + std::to_string(event["tid"].get<int>()));
+        CHECK(event.row_name == "stage " + std::to_string(event.row));
       }
-      if (event["ph"] != "X") continue;
-      const double begin = event["ts"];
-      const double end = begin + event["dur"].get<double>();
-      auto& in_row = spans[event["tid"].get<std::size_t>()];
-      if (event["cat"] == "forward" || event["cat"] == "backward") {
-        ++tasks[event["name"]];
-        in_row.emplace_back(begin, end);
+      if (event.phase != "X") continue;
+      auto& in_row = spans[event.row];
+      if (event.category == "forward" || event.category == "backward") {
+        ++tasks[event.name];
+        in_row.emplace_back(event.begin, event.end);
       } else {
         ++steps;
-        CHECK(std::ranges::any_of(
-            in_row, [&](const auto& task) { return task.first <= begin && end <= task.second; }));
+        CHECK(std::ranges::any_of(in_row, [&](const auto& task) {
+          return task.first <= event.begin && event.end <= task.second;
+        }));
       }
     }
     CHECK(rows == 2);
