@@ -62,9 +62,11 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
     return Planned{lowered, form,
                    make_plan(lowered->graph(), *planner_of(options), options.memory_budget)};
   };
-  return plan_some_form(options, program, plan, [&](LoweredStore::Form form) {
+  Planned found = plan_some_form(options, program, plan, [&](LoweredStore::Form form) {
     return program.get(tape, request, form)->one_pass_cost();
   });
+  found.plan.runs = found.lowered->runs(found.plan.schedule, tape.node_count());
+  return found;
 }
 
 Bytes cache_budget(const Tape& tape, const LoweredStore::Request& request,

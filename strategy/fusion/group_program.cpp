@@ -105,27 +105,38 @@ class Builder {
 
   TileProgram::Slot slot_of(const Reading& reading, DType dtype) {
     const ValueId value = reading.value();
-    const bool number = readings_.is_number(value);
-    if (reading.in_order || number) {
-      const auto known = std::find_if(slots_.begin(), slots_.end(),
-                                      [&](const auto& entry) { return entry.first == value; });
+    if (readings_.is_number(value)) return number_slot(value);
+    if (reading.in_order) {
+      const auto known = std::ranges::find(slots_, value, &Loaded::first);
       if (known != slots_.end()) return known->second;
     }
-    TileProgram::Slot slot{};
-    if (number) {
-      const NodeId node = tape_.producer(value);
-      const auto kernel = tape_.operation(node).pointwise(NodeView(tape_, node));
-      slot = group_.program.compute(node, kernel, tape_.operation(node).half, dtype, {}, none);
-    } else {
-      std::vector<TileProgram::Part> parts;
-      for (const ReadPart& part : reading.parts) {
-        const std::uint32_t input = part.value == none ? none : input_of(part.value);
-        parts.push_back({part.begin, part.end, input, part.from, part.number});
-      }
-      slot = group_.program.load(std::move(parts), dtype);
-    }
-    if (reading.in_order || number) slots_.emplace_back(value, slot);
+    std::vector<TileProgram::Part> parts;
+    for (const ReadPart& part : reading.parts) parts.push_back(part_of(part));
+    const TileProgram::Slot slot = group_.program.load(std::move(parts), dtype);
+    if (reading.in_order) slots_.emplace_back(value, slot);
     return slot;
+  }
+
+  /// The number in every place of a value that is one.
+  TileProgram::Slot number_slot(ValueId value) {
+    const auto known = std::ranges::find(slots_, value, &Loaded::first);
+    if (known != slots_.end()) return known->second;
+    const NodeView node(tape_, tape_.producer(value));
+    const TileProgram::Slot slot =
+        group_.program.compute(node.id(), node.operation().pointwise(node), node.operation().half,
+                               node.output().dtype, {}, none);
+    slots_.emplace_back(value, slot);
+    return slot;
+  }
+
+  TileProgram::Part part_of(const ReadPart& part) {
+    TileProgram::Part made{part.begin, part.end, none, part.from, part.number};
+    if (readings_.is_number(part.value)) {
+      made.made = number_slot(part.value);
+    } else if (part.value != none) {
+      made.input = input_of(part.value);
+    }
+    return made;
   }
 
   std::uint32_t input_of(ValueId value) {

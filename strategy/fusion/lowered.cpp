@@ -1,6 +1,7 @@
 #include "strategy/fusion/lowered.h"
 
 #include <algorithm>
+#include <string>
 
 #include "checkpoint/node_seconds.h"
 #include "strategy/fusion/clones.h"
@@ -49,7 +50,7 @@ class Lowered::Builder {
     for (ValueId value = 0; value < tape_.value_count(); ++value) {
       if (present_[value] && place_[value] != none) lowered_.graph_.set_present(place_[value]);
     }
-    for (const ValueId target : targets) lowered_.graph_.add_target(place_[target]);
+    for (const ValueId target : targets) lowered_.graph_.add_target(placed(target));
     if (!backward) lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
   }
 
@@ -92,6 +93,16 @@ class Lowered::Builder {
     return runs;
   }
 
+  /// The number in the graph of a value that a unit reads: units before it made one.
+  ValueId placed(ValueId value) const {
+    if (place_[value] == none) {
+      throw InternalError("no unit makes value " + std::to_string(value) + ", an output of '" +
+                          std::string(tape_.operation(tape_.producer(value)).name) +
+                          "', before it is read");
+    }
+    return place_[value];
+  }
+
   bool is_read(NodeId node) const {
     for (ValueId i = 0; i < tape_.output_count(node); ++i) {
       const ValueId output = tape_.first_output(node) + i;
@@ -103,10 +114,10 @@ class Lowered::Builder {
   void add_single(NodeId node) {
     std::vector<ValueId> inputs;
     if (!sources_[node]) {
-      for (const ValueId input : tape_.inputs(node)) inputs.push_back(place_[input]);
+      for (const ValueId input : tape_.inputs(node)) inputs.push_back(placed(input));
     }
     append_node(lowered_.graph_, tape_, node, inputs, threads_, machine_, sources_[node]);
-    lowered_.units_.push_back({node});
+    lowered_.add_unit({node}, {&node, 1});
     for (ValueId i = 0; i < tape_.output_count(node); ++i) add_value(tape_.first_output(node) + i);
   }
 
@@ -114,8 +125,8 @@ class Lowered::Builder {
     const NodeView product(tape_, made.product);
     const NodeView sum(tape_, made.sum);
     std::vector<ValueId> inputs;
-    for (const ValueId input : tape_.inputs(made.product)) inputs.push_back(place_[input]);
-    inputs.push_back(place_[made.addend]);
+    for (const ValueId input : tape_.inputs(made.product)) inputs.push_back(placed(input));
+    inputs.push_back(placed(made.addend));
     const Cost multiplied = cost_of(product);
     const auto added = static_cast<double>(sum.output().shape.elements());
     Graph::Traits traits;
@@ -131,7 +142,7 @@ class Lowered::Builder {
       output.takes_over = static_cast<int>(inputs.size()) - 1;
     }
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.units_.push_back({made.product, none, true, none, cost});
+    lowered_.add_unit({made.product, none, true, none, cost}, members);
     add_value(tape_.first_output(made.sum));
   }
 
@@ -139,12 +150,12 @@ class Lowered::Builder {
     const NodeView maker(tape_, finished.maker);
     const NodeView node(tape_, finished.node);
     std::vector<ValueId> inputs;
-    for (const ValueId input : tape_.inputs(finished.maker)) inputs.push_back(place_[input]);
+    for (const ValueId input : tape_.inputs(finished.maker)) inputs.push_back(placed(input));
     Cost cost = cost_of(maker);
     cost.flops += cost_of(node).flops;
     for (std::uint32_t i = 0; i < node.input_count(); ++i) {
       if (i == finished.made) continue;
-      inputs.push_back(place_[tape_.inputs(finished.node)[i]]);
+      inputs.push_back(placed(tape_.inputs(finished.node)[i]));
       cost.bytes += static_cast<double>(node.input(i).bytes());
     }
     Graph::Traits traits;
@@ -154,8 +165,9 @@ class Lowered::Builder {
     traits.name = name_of_group(members);
     const Graph::Output output{node.output().bytes()};
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.units_.push_back({finished.maker, none, false,
-                               static_cast<std::uint32_t>(lowered_.finishings_.size()), cost});
+    lowered_.add_unit({finished.maker, none, false,
+                       static_cast<std::uint32_t>(lowered_.finishings_.size()), cost},
+                      members);
     lowered_.finishings_.push_back(finished);
     add_value(tape_.first_output(finished.node));
   }
@@ -198,7 +210,7 @@ class Lowered::Builder {
   void add_group(const Unit& unit, std::size_t index, const Readings& readings) {
     GroupProgram group = program_of(tape_, readings, unit, read_);
     std::vector<ValueId> inputs;
-    for (const ValueId input : group.inputs) inputs.push_back(place_[input]);
+    for (const ValueId input : group.inputs) inputs.push_back(placed(input));
     std::vector<Graph::Output> outputs;
     const std::vector<int> places = overwritten(group, index);
     for (std::size_t i = 0; i < group.outputs.size(); ++i) {
@@ -210,9 +222,9 @@ class Lowered::Builder {
     traits.workspace = group.program.workspace(threads_);
     traits.name = name_of_group(unit.own);
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
-    lowered_.units_.push_back({unit.own.back(),
-                               static_cast<std::uint32_t>(lowered_.programs_.size()), false, none,
-                               group.cost});
+    lowered_.add_unit({unit.own.back(), static_cast<std::uint32_t>(lowered_.programs_.size()),
+                       false, none, group.cost},
+                      group.computed);
     for (const auto& [node, number] : lowered_.literals_) group.program.give(node, number);
     lowered_.programs_.push_back(std::move(group.program));
   }
@@ -277,7 +289,7 @@ Lowered Lowered::unfused(const Tape& tape, std::span<const ValueId> targets, int
   const Input input(tape, targets, simplification);
   Lowered lowered(simplification);
   lowered.graph_ = graph_of(input.tape, input.targets, threads, backward_begins, machine, supplied);
-  for (NodeId node = 0; node < tape.node_count(); ++node) lowered.units_.push_back({node});
+  for (NodeId node = 0; node < tape.node_count(); ++node) lowered.add_unit({node}, {&node, 1});
   for (ValueId value = 0; value < tape.value_count(); ++value) lowered.recorded_.push_back(value);
   lowered.finish(targets, [](ValueId target) { return target; }, simplification);
   return lowered;
@@ -300,6 +312,28 @@ void Lowered::place_results_elsewhere() {
 
 Lowered::Lowered(const Simplification& simplification)
     : literals_(simplification.literals()), merged_(simplification.merged()) {}
+
+void Lowered::add_unit(Entry entry, std::span<const NodeId> members) {
+  entry.first_member = static_cast<std::uint32_t>(members_.size());
+  units_.push_back(entry);
+  members_.insert(members_.end(), members.begin(), members.end());
+}
+
+std::span<const NodeId> Lowered::members(NodeId unit) const {
+  const std::size_t first = units_[unit].first_member;
+  const std::size_t end =
+      unit + 1 < units_.size() ? units_[unit + 1].first_member : members_.size();
+  return std::span(members_).subspan(first, end - first);
+}
+
+std::vector<std::uint32_t> Lowered::runs(const Schedule& schedule, std::uint32_t node_count) const {
+  std::vector<std::uint32_t> runs(node_count);
+  for (const Step& step : schedule.steps) {
+    if (step.kind != Step::Kind::compute) continue;
+    for (const NodeId node : members(step.id)) ++runs[node];
+  }
+  return runs;
+}
 
 template <class Place>
 void Lowered::finish(std::span<const ValueId> targets, Place place,

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "checkpoint/schedule.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/fusion/finishes.h"
 #include "strategy/fusion/simplification.h"
@@ -23,6 +24,7 @@ class Lowered {
     bool accumulates = false;        ///< the last input is added to what the node makes
     std::uint32_t finishing = none;  ///< of a node that carries out another
     Cost cost = {};                  ///< of what is carried out together; none of a single node
+    std::uint32_t first_member = 0;  ///< among the recorded nodes that units run
   };
 
   /// Units for what `targets` need of a tape that is simplified, elementwise nodes in groups;
@@ -50,6 +52,10 @@ class Lowered {
   ValueId recorded(ValueId value) const { return recorded_[value]; }
   /// The recorded node of an entry.
   NodeId node(NodeId unit) const { return units_[unit].node; }
+  /// The recorded nodes that a unit runs; one that it runs more than once stands here as often.
+  std::span<const NodeId> members(NodeId unit) const;
+  /// By node of a tape with so many, how often a schedule of the graph runs it.
+  std::vector<std::uint32_t> runs(const Schedule& schedule, std::uint32_t node_count) const;
   /// The program of a group; null for a node that runs by itself.
   const TileProgram* program(NodeId unit) const {
     const std::uint32_t program = units_[unit].program;
@@ -83,6 +89,7 @@ class Lowered {
   class Builder;
 
   explicit Lowered(const Simplification& simplification);
+  void add_unit(Entry entry, std::span<const NodeId> members);
   /// Notes where the targets lie, once the graph is there.
   template <class Place>
   void finish(std::span<const ValueId> targets, Place place, const Simplification& simplification);
@@ -90,6 +97,7 @@ class Lowered {
   Graph graph_;
   double one_pass_cost_ = 0;
   std::vector<Entry> units_;       // by node of the graph
+  std::vector<NodeId> members_;    // of units, one unit's behind the other's
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;
   std::vector<Finishing> finishings_;

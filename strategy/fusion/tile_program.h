@@ -38,9 +38,10 @@ class TileProgram {
   struct Part {
     std::int64_t begin;
     std::int64_t end;
-    std::uint32_t input;  ///< `none`: `number` in every place
+    std::uint32_t input;  ///< `none`: `made`, or else `number`, in every place
     Gather from;          ///< of the stretch's elements among the input's
     double number = 0;
+    Slot made = none;  ///< a number that a node makes, computed without inputs
   };
   Slot load(std::vector<Part> parts, DType dtype);
   /// What `node`, whose kernel does with 16-bit types what `half` says, makes of `inputs`, or of

@@ -13,6 +13,12 @@ void fill_elements(DType dtype, std::byte* to, std::int64_t n, double number) {
         [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(to), n, convert_element<T>(number)); });
 }
 
+/// Writes the element that `one` points at to `n` places.
+void fill_with(const std::byte* one, std::byte* to, std::int64_t n, std::int64_t element_bytes) {
+  static const Gather same(Shape{1}, {});
+  same.copy(one, to, 0, n, element_bytes);
+}
+
 /// Room for as many as there are, without allocating where there are few.
 template <class T, std::size_t few>
 class Room {
@@ -82,7 +88,6 @@ class TileProgram::Run {
   }
 
   void fill(const Spread& spread) const {
-    static const Gather same(Shape{1}, {});
     const SlotInfo& one = program_.slots_[spread.one];
     const SlotInfo& tile = program_.slots_[spread.tile];
     Number number;
@@ -91,7 +96,7 @@ class TileProgram::Run {
       convert_one(one.held, from, tile.held, number.bytes.data());
       from = number.bytes.data();
     }
-    same.copy(from, place(spread.to), 0, tile.step == 0 ? 1 : program_.tile_elements_,
+    fill_with(from, place(spread.to), tile.step == 0 ? 1 : program_.tile_elements_,
               tile.element_bytes());
   }
 
@@ -124,6 +129,10 @@ class TileProgram::Run {
       const std::int64_t end = std::min(first + n, part.end);
       if (begin >= end) continue;
       std::byte* const to = tile + (begin - first) * element_bytes;
+      if (part.made != none) {
+        fill_with(place(program_.address(part.made)), to, end - begin, element_bytes);
+        continue;
+      }
       if (part.input == none) {
         fill_elements(load.dtype, to, end - begin, part.number);
         continue;
