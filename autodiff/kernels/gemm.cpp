@@ -38,7 +38,7 @@ constexpr std::int64_t unpacked_sizes = 20;
 template <class T>
 bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
   if constexpr (sizeof(T) == 2) return k > 0;
-  return has_own_products<T>() && m > 1 && n > 1 && m + n + k >= unpacked_sizes;
+  return has_own_products<T>() && m > 1 && n > 1 && k > 0 && m + n + k >= unpacked_sizes;
 }
 
 /// The depth of a block: blocks of a product are as good as equal.

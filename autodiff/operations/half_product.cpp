@@ -38,7 +38,7 @@ struct Cut {
     const auto of_width = [&](std::int64_t width) {
       return std::max(least, elements / std::max<std::int64_t>(1, width));
     };
-    if (p.output_count > 1 || p.term_count > 1) return;
+    if (p.output_count != 1 || p.term_count != 1) return;
     if (narrow || !options.transpose_a) {
       along = Along::rows;
       rows = Parts(p.m, of_width(narrow ? p.n : std::max(p.n, p.k)));

@@ -127,6 +127,19 @@ TEST_CASE("determinants have their sign, and are zero for singular matrices", "[
   CHECK(det(tape.constant(Tensor::zeros({0, 0}, DType::f64))).item() == 1);
 }
 
+TEST_CASE("decompositions of no matrices at all have empty gradients", "[linalg]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::f16, DType::bf16);
+  const std::int64_t n = GENERATE(3, 64, 100);
+  CAPTURE(name_of(dtype), n);
+  Tape tape;
+  const Var a = tape.parameter(Tensor::zeros({0, n, n}, dtype));
+  const Qr decomposed = qr(a);
+  const Var total = sum(inverse(a)) + sum(solve(a, a)) + sum(cholesky(a)) + sum(det(a)) +
+                    sum(decomposed.q) + sum(decomposed.r) + sum(eigh(a).values);
+  CHECK(total.item() == 0);
+  CHECK(gradient(total, a).value().shape() == Shape{0, n, n});
+}
+
 TEST_CASE("equal eigenvalues have a derivative, their vectors an error", "[linalg]") {
   Tape tape;
   const Var a = tape.parameter(with_diagonal({2, 2, 2}));

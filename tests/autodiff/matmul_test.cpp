@@ -48,6 +48,37 @@ TEST_CASE("matmul gives NumPy's shapes and numbers") {
   CHECK(matmul(a, tape.constant(Tensor::ones({2, 2}, DType::f64))).dtype() == DType::f64);
 }
 
+TEST_CASE("matmul of an empty sum is zero, whatever is transposed") {
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::f16, DType::bf16);
+  const bool transpose_a = GENERATE(false, true);
+  const bool transpose_b = GENERATE(false, true);
+  const auto [m, n] = GENERATE(std::pair(1, 1), std::pair(1, 33), std::pair(33, 1),
+                               std::pair(16, 33), std::pair(33, 16), std::pair(100, 300));
+  CAPTURE(name_of(dtype), transpose_a, transpose_b, m, n);
+  Tape tape;
+  const Var a = tape.parameter(Tensor::zeros(transpose_a ? Shape{0, m} : Shape{m, 0}, dtype));
+  const Var b = tape.parameter(Tensor::zeros(transpose_b ? Shape{n, 0} : Shape{0, n}, dtype));
+  const Var y = matmul(a, b, {.transpose_a = transpose_a, .transpose_b = transpose_b});
+  CHECK(same_bits(y.value(), Tensor::zeros({m, n}, dtype)));
+  const Var addend = tape.constant(Tensor::ones({m, n}, dtype));
+  const Var sum_of = y + addend;
+  CHECK(same_bits(sum_of.value(), Tensor::ones({m, n}, dtype)));
+}
+
+TEST_CASE("matmul of an empty batch, and gradients summed over one") {
+  const DType dtype = GENERATE(DType::f32, DType::f64, DType::f16, DType::bf16);
+  const std::int64_t n = GENERATE(1, 3, 64, 100, 600);
+  CAPTURE(name_of(dtype), n);
+  Tape tape;
+  const Var a = tape.parameter(Tensor::zeros({0, n, n}, dtype));
+  const Var b = tape.parameter(Tensor::ones({n, n}, dtype));
+  const Var loss = sum(matmul(a, b));
+  CHECK(matmul(a, b).value().shape() == Shape{0, n, n});
+  const std::vector<Var> gradients = gradient(loss, {a, b});
+  CHECK(gradients[0].value().shape() == Shape{0, n, n});
+  CHECK(same_bits(gradients[1].value(), Tensor::zeros({n, n}, dtype)));
+}
+
 TEST_CASE("matmul explains operands that do not multiply") {
   CHECK_THAT(error_of({2, 3}, {4, 5}), Contains("[matmul]") && Contains("(2, 3)") &&
                                            Contains("(4, 5)") && Contains("3 elements") &&
