@@ -22,7 +22,22 @@ std::string quoted(const std::string& text) {
 std::ostream& write_dot(std::ostream& stream, const Tape& tape, const Schedule& schedule) {
   std::vector<std::uint32_t> runs(tape.node_count());
   for (const Step& step : schedule.steps) {
-    if (step.kind == Step::Kind::compute) ++runs[step.id];
+    if (step.kind != Step::Kind::compute) continue;
+    if (step.id >= tape.node_count()) {
+      throw ArgumentError("[write_dot] the schedule runs node " + std::to_string(step.id) +
+                          " of a tape with " + std::to_string(tape.node_count()) +
+                          "; draw what backward does with write_dot(stream, loss)");
+    }
+    ++runs[step.id];
+  }
+  return write_dot(stream, tape, runs);
+}
+
+std::ostream& write_dot(std::ostream& stream, const Tape& tape,
+                        std::span<const std::uint32_t> runs) {
+  if (runs.size() != tape.node_count()) {
+    throw ArgumentError("[write_dot] runs of " + std::to_string(runs.size()) +
+                        " nodes and a tape of " + std::to_string(tape.node_count()));
   }
   const auto label_of = [&](NodeId node) {
     std::string text = tape.describe(node);

@@ -58,6 +58,7 @@ BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::strin
 Bytes Plan::bytes_saved() const { return std::max<Bytes>(keep_all_peak - predicted_peak(), 0); }
 
 bool Plan::recomputes(NodeId node) const {
+  if (!runs.empty()) return node < runs.size() && runs[node] > 1;
   return std::count(schedule.steps.begin(), schedule.steps.end(), Step::compute(node)) > 1;
 }
 

@@ -37,7 +37,7 @@ struct Candidate {
 
 /// A schedule with its predictions and its place in memory.
 struct Plan {
-  Schedule schedule;
+  Schedule schedule;  ///< of nodes of the graph that was planned; see `runs`
   Simulation simulation;
   Layout layout;
   std::string planner;      ///< who made it
@@ -45,6 +45,9 @@ struct Plan {
   Bytes budget = 0;         ///< what was asked for
   std::vector<Candidate> candidates =
       {};  ///< cheapest first; empty when keep-all was taken at once
+  /// By node of the tape, how often the plan runs it, alone or as part of a group: 0 for leaves,
+  /// views and nodes that others stand for. Empty for a plan of a graph that comes from no tape.
+  std::vector<std::uint32_t> runs = {};
 
   /// Bytes the run will take at most: the arena.
   Bytes predicted_peak() const { return layout.size; }
@@ -52,7 +55,8 @@ struct Plan {
   Bytes bytes_saved() const;
   /// Extra work as a fraction of one forward and one backward.
   double compute_overhead() const { return simulation.cost_ratio() - 1; }
-  /// True when some step computes `node` again.
+  /// True when the plan computes `node` again: a node of the tape or, for a plan of a graph that
+  /// comes from no tape, of the graph.
   bool recomputes(NodeId node) const;
   /// One line: planner, peak, share of keep-all, extra work.
   std::string summary() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
+#include "checkpoint/dot.h"
 #include "checkpoint/graph_file.h"
 #include "strategy/evaluators.h"
 #include "strategy/fusion/lowered.h"
@@ -124,8 +125,8 @@ namespace {
 
 /// `ask(engine, tape, recorded, options)` of what `backward` would run.
 template <class Ask>
-auto ask_of_backward(Var loss, const RunOptions& options, const char* operation, const Where& where,
-                     Ask ask) {
+decltype(auto) ask_of_backward(Var loss, const RunOptions& options, const char* operation,
+                               const Where& where, Ask ask) {
   if (!loss.defined()) throw_foreign(loss, operation, where);
   EngineEvaluator* evaluator = &evaluator_of(loss.tape(), operation, where);
   if (const Var computed = computed_for(*evaluator, loss); !computed.belongs_to(loss.tape())) {
@@ -164,6 +165,17 @@ Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
       [](Engine& engine, Tape& tape, const Recorded& recorded, const RunOptions& run) {
         return engine.plan(tape, recorded.targets, recorded.backward_begins, run);
       });
+}
+
+std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions& options,
+                        Where where) {
+  return ask_of_backward(loss, options, "write_dot", where,
+                         [&](Engine& engine, Tape& tape, const Recorded& recorded,
+                             const RunOptions& run) -> std::ostream& {
+                           const Plan plan =
+                               engine.plan(tape, recorded.targets, recorded.backward_begins, run);
+                           return write_dot(stream, tape, plan.runs);
+                         });
 }
 
 Forecast forecast_backward(const Var& loss, const RunOptions& options, const Rates& rates,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <vector>
 
@@ -60,6 +61,12 @@ Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, cons
 /// `palimpsest-plan` (see checkpoint/graph_file.h). Throws `FileError`, and `ShapeError` unless the
 /// loss has one element.
 void write_graph(const Var& loss, const std::string& path, Where where = Where::current());
+
+/// Draws the loss and its gradients, coloured by what `backward` does to each node (see
+/// checkpoint/dot.h). Nodes of a group that runs twice are recomputed; a white node does not run
+/// since another one stands for it. Throws as `plan_backward`.
+std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions& options = {},
+                        Where where = Where::current());
 
 /// Computes several values of one tape in one planned run; they are present afterwards,
 /// as long as no run with a budget forces them out.

@@ -1,8 +1,11 @@
 #include "strategy/backward.h"
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <thread>
 
+#include "checkpoint/dot.h"
 #include "checkpoint/graph_file.h"
 #include "checkpoint/planners.h"
 #include "strategy/evaluators.h"
@@ -152,6 +155,34 @@ TEST_CASE("a graph file holds what backward plans, on an eager tape too") {
   }
   CHECK_THROWS_WITH(write_graph(Quadratic().x, file.path()), Contains("not one element"));
   CHECK_THROWS_AS(write_graph(Var(), file.path()), TapeError);
+}
+
+TEST_CASE("a plan of backward counts how often nodes of the tape run, and is drawn") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::uniform({1000}, 1, -1, 1, DType::f64), "x");
+  std::vector<Var> chain{x};
+  for (int i = 0; i < 20; ++i)
+    chain.push_back(matmul(softmax(chain.back()), full_like(x, 0.5)) * x);
+  const Var loss = sum(chain.back());
+  const std::uint32_t nodes = tape.node_count();
+  const Bytes budget = plan_backward(loss).predicted_peak() / 2;
+  const Plan plan = plan_backward(loss, {.memory_budget = budget});
+  CHECK(plan.runs.size() > nodes);  // adjoint nodes too
+  CHECK(plan.runs[x.node()] == 0);
+  CHECK(plan.runs[loss.node()] == 1);
+  CHECK_FALSE(plan.recomputes(loss.node()));
+  const auto recomputed =
+      std::ranges::count_if(plan.runs, [](std::uint32_t runs) { return runs > 1; });
+  CHECK(recomputed > 0);
+  std::ostringstream stream;
+  write_dot(stream, loss, {.memory_budget = budget});
+  CHECK(tape.node_count() == nodes);
+  const std::string text = stream.str();
+  CHECK_THAT(text, Contains("x parameter #0") && Contains("computed 2 times") &&
+                       Contains("fillcolor=palegreen"));
+  CHECK(std::ranges::count(text, '\n') > std::ranges::count(plan.runs, 1u));
+  CHECK_THROWS_WITH(write_dot(stream, tape, Schedule{{Step::compute(nodes)}}),
+                    Contains("[write_dot]") && Contains("write_dot(stream, loss)"));
 }
 
 TEST_CASE("gradients that are kept stay as they were through later runs") {
