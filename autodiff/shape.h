@@ -27,10 +27,11 @@ class Shape {
   }
 
   int rank() const { return rank_; }
-  /// Size of axis `axis`; negative counts from the end. Throws `ShapeError` when out of range.
-  std::int64_t size(int axis) const { return sizes_[static_cast<std::size_t>(wrap(axis))]; }
-  std::int64_t operator[](int axis) const { return sizes_[static_cast<std::size_t>(axis)]; }
-  std::int64_t& operator[](int axis) { return sizes_[static_cast<std::size_t>(axis)]; }
+  /// Size of axis `axis`; negative counts from the end. Throws `ShapeError` when out of range, as
+  /// `[]` does.
+  std::int64_t size(int axis) const { return sizes_[index(axis)]; }
+  std::int64_t operator[](int axis) const { return sizes_[index(axis)]; }
+  std::int64_t& operator[](int axis) { return sizes_[index(axis)]; }
   /// Number of elements: the product of the sizes, 1 for a scalar.
   std::int64_t elements() const;
   /// True when a tensor could have this shape: no size negative or beyond what memory could hold.
@@ -61,6 +62,10 @@ class Shape {
 
  private:
   [[noreturn]] static void throw_no_room_for(std::int64_t size);
+  std::size_t index(int axis) const {
+    const bool is_plain = axis >= 0 && axis < rank_;
+    return static_cast<std::size_t>(is_plain ? axis : wrap(axis));
+  }
 
   std::array<std::int64_t, max_rank> sizes_{};
   int rank_ = 0;

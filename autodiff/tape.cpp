@@ -15,9 +15,16 @@ thread_local const Tape::Within* innermost = nullptr;
 
 }  // namespace
 
-Tape::Tape(std::shared_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) { intern(""); }
+Tape::Tape(std::shared_ptr<Evaluator> evaluator) : evaluator_(std::move(evaluator)) {
+  intern("");
+  identity_ = &TapeIdentity::take(*this);
+  first_epoch_ = identity_->epoch();
+}
 
-Tape::~Tape() { set_evaluator(nullptr); }
+Tape::~Tape() {
+  set_evaluator(nullptr);
+  identity_->give_back();
+}
 
 void Tape::set_evaluator(std::shared_ptr<Evaluator> evaluator) {
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
@@ -115,6 +122,8 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
                  std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
   const NodeId node = node_count();
   const ValueId first = value_count();
+  // Taking values off must not need memory.
+  if (taken_off_.size() == taken_off_.capacity()) taken_off_.reserve(2 * taken_off_.size() + 1);
   nodes_.push_back({&operation, std::move(attributes), where,
                     static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
   try {
@@ -142,14 +151,31 @@ void Tape::truncate(NodeId node) {
   const ValueId first_value = nodes_[node].first_output;
   for (ValueId value = first_value; value < value_count(); ++value) drop(value);
   inputs_.resize(nodes_[node].first_input);
+  if (first_value < value_count()) note_taken_off(first_value);
   values_.resize(first_value);
   sizes_.resize(values_.empty() ? 0 : values_.back().first_size + values_.back().rank);
   buffers_.resize(first_value);
   nodes_.erase(nodes_.begin() + node, nodes_.end());
 }
 
+/// Of handles made until now, those of values from `first` on become invalid. `append` has left
+/// memory for the entry.
+void Tape::note_taken_off(ValueId first) {
+  while (!taken_off_.empty() && taken_off_.back().first >= first) taken_off_.pop_back();
+  taken_off_.push_back({identity_->epoch(), first});
+  identity_->move_on();
+}
+
+bool Tape::has_kept(ValueId value, std::uint32_t epoch) const {
+  if (epoch < first_epoch_) return false;  // of an earlier tape with this identity
+  // Entries take off ever fewer values: the first since then takes off the most.
+  const auto since = std::ranges::lower_bound(taken_off_, epoch, {}, &TakenOff::epoch);
+  return since == taken_off_.end() || value < since->first;
+}
+
 void Tape::clear() {
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
+  note_taken_off(0);
   nodes_.clear();
   inputs_.clear();
   values_.clear();

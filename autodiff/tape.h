@@ -13,6 +13,7 @@
 #include "autodiff/evaluator.h"
 #include "autodiff/operation.h"
 #include "autodiff/philox.h"
+#include "autodiff/tape_identity.h"
 #include "autodiff/tensor.h"
 
 namespace palimpsest {
@@ -71,6 +72,11 @@ class Tape {
   /// Seed of the random operations recorded from here on.
   void set_seed(std::uint64_t seed) { seed_ = seed; }
   std::uint64_t seed() const { return seed_; }
+  /// What handles of this tape look at.
+  const TapeIdentity& identity() const { return *identity_; }
+  /// True when a value that was there in `epoch` of the tape's identity has not been taken off
+  /// since.
+  bool has_kept(ValueId value, std::uint32_t epoch) const;
   /// Counts the calls of `clear`; part of the key of every random stream.
   std::uint32_t generation() const { return generation_; }
   /// A stream of random numbers that no node of this tape has: the next one. Recording the same
@@ -277,11 +283,21 @@ class Tape {
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
   void truncate(NodeId node);
+  void note_taken_off(ValueId first);
   /// The one for this tape that this thread made last, or null.
   const Within* within();
   Tape& inner();
   std::uint32_t intern(std::string_view name);
 
+  /// Values from `first` on were taken off the tape when its epoch was `epoch`.
+  struct TakenOff {
+    std::uint32_t epoch;
+    ValueId first;
+  };
+
+  TapeIdentity* identity_;
+  std::uint32_t first_epoch_;
+  std::vector<TakenOff> taken_off_;  // in order; no later one takes off all that this one does
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_;
   std::vector<Value> values_;

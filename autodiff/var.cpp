@@ -1,10 +1,23 @@
 #include "autodiff/var.h"
 
 namespace palimpsest {
+namespace {
+
+constexpr const char* no_longer_there =
+    "is no longer on its tape, which was cleared or destroyed since, or it was recorded inside a "
+    "function given to checkpoint(), scan() or the like; record it again, keep the tape, or return "
+    "the value from that function";
+
+}  // namespace
+
+bool Var::was_kept() const {
+  const Tape* const tape = identity_->tape();
+  return tape != nullptr && tape->has_kept(id_, epoch_);
+}
 
 void Var::throw_unusable() const {
-  if (tape_ == nullptr) throw TapeError("[var] this Var holds no value; assign one first");
-  throw TapeError("[var] this Var was recorded before its tape was cleared; record it again");
+  if (!defined()) throw TapeError("[var] this Var holds no value; assign one first");
+  throw TapeError(std::string("[var] this Var ") + no_longer_there);
 }
 
 Var Var::output(std::uint32_t index) const {
@@ -29,8 +42,7 @@ void throw_foreign(const Var& var, std::string_view operation, const Where& wher
     throw TapeError(operation, "an argument is a Var without a value; assign one first", where);
   }
   if (!var.is_current()) {
-    throw TapeError(operation,
-                    "an argument was recorded before its tape was cleared; record it again", where);
+    throw TapeError(operation, std::string("an argument ") + no_longer_there, where);
   }
   throw TapeError(operation,
                   "its arguments belong to different tapes; record them on one, or pass a value "

@@ -4,25 +4,26 @@
 
 namespace palimpsest {
 
-/// A handle to one value of a tape: 16 bytes, cheap to copy. Using it after its tape was cleared,
-/// or together with a handle of another tape, throws `TapeError`.
+/// A handle to one value of a tape: 16 bytes, cheap to copy. Using it together with a handle of
+/// another tape throws `TapeError`, and so does using it when the value is no longer on its tape:
+/// the tape was cleared or destroyed, or the value was recorded by a function whose nodes were
+/// taken off the tape again, as those of `checkpoint` and `scan` are.
 class Var {
  public:
   /// No value; `defined()` is false.
   Var() = default;
-  Var(Tape& tape, ValueId id) : tape_(&tape), id_(id), generation_(tape.generation()) {}
+  Var(Tape& tape, ValueId id)
+      : identity_(&tape.identity()), id_(id), epoch_(tape.identity().epoch()) {}
 
-  bool defined() const { return tape_ != nullptr; }
-  /// The tape. Throws `TapeError` when the handle is empty or its tape was cleared since.
+  bool defined() const { return identity_ != nullptr; }
+  /// The tape. Throws `TapeError` when the handle is empty or the value is no longer there.
   Tape& tape() const {
-    if (tape_ == nullptr || !is_current()) throw_unusable();
-    return *tape_;
+    if (!defined() || !is_current()) throw_unusable();
+    return *identity_->tape();
   }
-  /// False when the tape was cleared since this handle was made; the handle must not be empty.
-  bool is_current() const { return generation_ == tape_->generation(); }
-  bool belongs_to(const Tape& tape) const {
-    return tape_ == &tape && generation_ == tape.generation();
-  }
+  /// True while the value is on its tape; the handle must not be empty.
+  bool is_current() const { return epoch_ == identity_->epoch() || was_kept(); }
+  bool belongs_to(const Tape& tape) const { return identity_ == &tape.identity() && is_current(); }
   ValueId id() const { return id_; }
   NodeId node() const { return tape().producer(id_); }
   /// Output `index` of the same node.
@@ -44,14 +45,20 @@ class Var {
   /// Names the node that makes this value, for messages, reports and DOT; returns the same handle.
   const Var& named(std::string_view name) const;
 
-  bool operator==(const Var& other) const = default;
+  /// True for handles of one value of one tape.
+  bool operator==(const Var& other) const {
+    return identity_ == other.identity_ && id_ == other.id_ &&
+           (epoch_ == other.epoch_ || !defined() || is_current() == other.is_current());
+  }
 
  private:
   [[noreturn]] void throw_unusable() const;
+  /// True when the value was left where others were taken off its tape.
+  bool was_kept() const;
 
-  Tape* tape_ = nullptr;
+  const TapeIdentity* identity_ = nullptr;
   ValueId id_ = none;
-  std::uint32_t generation_ = 0;
+  std::uint32_t epoch_ = 0;
 };
 
 /// Explains, by throwing a `TapeError`, why `var` cannot be used on the tape it was offered to.

@@ -63,7 +63,7 @@ void check_words(const std::vector<std::pair<Call, std::vector<std::string>>>& r
 
 TEST_CASE("empty and stale handles are named with the operation and the line") {
   const std::string empty = "a Var without a value";
-  const std::string stale = "before its tape was cleared";
+  const std::string stale = "no longer on its tape";
   check_words<TapeError>({
       {[](Values& v) { v.x + Var(); }, {"[add]", empty}},
       {[](Values&) { Var() * 2.0; }, {"[multiply]", empty}},

@@ -7,6 +7,20 @@ namespace {
 
 using Catch::Matchers::Contains;
 
+TEST_CASE("axes count from both ends, and others are errors") {
+  const Shape shape{2, 3, 4};
+  CHECK(shape[0] == 2);
+  CHECK(shape[-1] == 4);
+  CHECK(shape[-3] == 2);
+  CHECK_THROWS_AS(shape[3], ShapeError);
+  CHECK_THROWS_AS(shape[-4], ShapeError);
+  CHECK_THROWS_AS(shape[9], ShapeError);
+  CHECK_THROWS_AS(Shape{}[0], ShapeError);
+  Shape changed = shape;
+  changed[-1] = 7;
+  CHECK(changed == Shape{2, 3, 7});
+}
+
 TEST_CASE("operands broadcast as in NumPy") {
   const auto [a, b, expected] = GENERATE(table<Shape, Shape, Shape>({
       {{}, {}, {}},

@@ -88,12 +88,72 @@ TEST_CASE("handles go stale when their tape is cleared") {
   tape.clear();
   CHECK(tape.node_count() == 0);
   CHECK(tape.value_count() == 0);
-  const char* const words = "recorded before its tape was cleared; record it again";
+  const char* const words = "no longer on its tape, which was cleared";
   CHECK_THROWS_WITH(y.value(), Contains(words));
   CHECK_THROWS_WITH(exp(y), Contains(words));
   CHECK_THROWS_WITH(gradient(y, x), Contains(words));
   const Var fresh = exp(tape.parameter(Tensor::vector({0})));
   CHECK(fresh.item() == 1);
+}
+
+TEST_CASE("handles of a tape that is gone are errors, also when another tape takes its place") {
+  std::vector<Var> handles;
+  {
+    Tape tape;
+    handles.push_back(tape.parameter(Tensor::vector({1})));
+    handles.push_back(exp(handles[0]));
+  }
+  const auto check = [&] {
+    for (const Var& handle : handles) {
+      CHECK_FALSE(handle.is_current());
+      CHECK_THROWS_AS(handle.value(), TapeError);
+      CHECK_THROWS_AS(handle.shape(), TapeError);
+      CHECK_THROWS_WITH(exp(handle), Contains("[exp]") && Contains("destroyed") &&
+                                         Contains("keep the tape") && Contains("tape_test.cpp"));
+    }
+  };
+  check();
+  Tape other;
+  const Var x = other.parameter(Tensor::vector({2}));
+  const Var y = exp(x);
+  check();
+  CHECK_FALSE(handles[0] == x);
+  CHECK_FALSE(handles[1] == y);
+  CHECK_THROWS_AS(x + handles[0], TapeError);
+  other.clear();
+  check();
+}
+
+TEST_CASE("handles of values that were taken off their tape are errors, others stay") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::vector({3}));
+  Var first, second;
+  {
+    const auto outer = tape.temporary();
+    first = exp(x);
+    {
+      const auto inner = tape.temporary();
+      second = exp(first);
+      CHECK(second.is_current());
+    }
+    CHECK(first.is_current());
+    CHECK_FALSE(second.is_current());
+  }
+  const Var y = x * 2;
+  const Var z = y + 1;
+  for (const Var& gone : {first, second}) {
+    CHECK_THROWS_WITH(gone.value(), Contains("checkpoint()"));
+    CHECK_THROWS_AS(gone + x, TapeError);
+  }
+  CHECK(x.value().item() == 3);
+  CHECK(z.value().item() == 7);
+  for (int i = 0; i < 5; ++i) {
+    const auto region = tape.temporary();
+    exp(z);
+  }
+  CHECK(z.is_current());
+  CHECK(x == tape.var(x.id()));
+  CHECK(y.belongs_to(tape));
 }
 
 TEST_CASE("handles of two tapes, and empty ones, do not mix") {

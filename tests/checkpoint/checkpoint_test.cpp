@@ -289,6 +289,26 @@ TEST_CASE("16-bit values inside a checkpoint are widened as outside") {
                   network(kept, true, DType::bf16).value()));
 }
 
+TEST_CASE("a Var leaked from a checkpoint is an error when it is used") {
+  for (const auto& evaluator : {lazy(), eager()}) {
+    Tape tape(evaluator);
+    const Var x = tape.parameter(some({3}, 1));
+    Var leaked;
+    const auto f = [&](const Var& a) {
+      leaked = tanh(a);
+      return leaked * leaked;
+    };
+    const Var y = checkpoint(f, x);
+    const Var z = exp(y) + 1;  // may have the id that the leaked one had
+    CHECK_THROWS_WITH(leaked.value(), Contains("recorded inside a function given to checkpoint()"));
+    CHECK_THROWS_AS(leaked + x, TapeError);
+    CHECK_THROWS_AS(leaked.shape(), TapeError);
+    CHECK_FALSE(leaked == z);
+    CHECK_NOTHROW(backward(sum(z * x)));
+    CHECK_THROWS_AS(sum(leaked), TapeError);
+  }
+}
+
 TEST_CASE("errors of a checkpoint name its line and leave the tape usable") {
   Tape tape;
   const Var x = tape.parameter(some({3}, 1));
