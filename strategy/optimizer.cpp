@@ -46,7 +46,11 @@ void Optimizer::check(const Gradients& gradients) const {
 void Optimizer::step(const Gradients& gradients) {
   if (gradients.report().overflowed) return;
   const auto entries = gradients.entries();
+  std::vector<Tensor> parameters;  // all, before anything is changed: a stale one throws
+  for (const auto& entry : entries) parameters.push_back(entry.parameter.value());
   if (steps_ == 0) {
+    types_.clear();
+    state_.clear();
     for (const auto& entry : entries) {
       const ValueType type = entry.gradient.type();
       types_.push_back(type);
@@ -57,8 +61,6 @@ void Optimizer::step(const Gradients& gradients) {
     }
   }
   check(gradients);
-  std::vector<Tensor> parameters;  // all, before any is changed: a stale one throws
-  for (const auto& entry : entries) parameters.push_back(entry.parameter.value());
   ++steps_;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     update_tensor(parameters[i], entries[i].gradient, state_[i]);
@@ -175,8 +177,10 @@ std::unique_ptr<Optimizer> sgd(SgdOptions options) { return std::make_unique<Sgd
 std::unique_ptr<Optimizer> adam(AdamOptions options) {
   return std::make_unique<Adam>(options, false);
 }
-std::unique_ptr<Optimizer> adamw(AdamOptions options) {
-  return std::make_unique<Adam>(options, true);
+std::unique_ptr<Optimizer> adamw(AdamWOptions options) {
+  const auto& [learning_rate, beta1, beta2, epsilon, weight_decay] = options;
+  return std::make_unique<Adam>(AdamOptions{learning_rate, beta1, beta2, epsilon, weight_decay},
+                                true);
 }
 
 double clip_by_norm(std::span<const Tensor> gradients, double most) {

@@ -57,8 +57,7 @@ struct SgdOptions {
   double weight_decay = 0;
 };
 
-/// Adam (Kingma and Ba, 2015); with `decoupled` weight decay it is AdamW (Loshchilov and Hutter,
-/// 2019).
+/// Adam (Kingma and Ba, 2015). Weight decay is added to the gradient.
 struct AdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
@@ -67,11 +66,20 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
+/// AdamW (Loshchilov and Hutter, 2019). Weight decay is taken off the parameters directly, not
+/// through the gradient.
+struct AdamWOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+};
+
 /// Throw `ArgumentError` for a negative rate or a decay outside [0, 1).
 std::unique_ptr<Optimizer> sgd(SgdOptions options = {});
 std::unique_ptr<Optimizer> adam(AdamOptions options = {});
-/// Weight decay is taken off the parameters directly, not through the gradient.
-std::unique_ptr<Optimizer> adamw(AdamOptions options = {.weight_decay = 0.01});
+std::unique_ptr<Optimizer> adamw(AdamWOptions options = {});
 
 /// Scales all gradients in place so that their joint 2-norm is at most `most`; returns the norm
 /// before. The same bits at any number of threads. Throws `ArgumentError` unless `most` is

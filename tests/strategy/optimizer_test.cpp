@@ -45,12 +45,57 @@ double adam_by_formula(int steps, double decay, bool decoupled) {
 
 TEST_CASE("Adam and AdamW take the steps their formulas give") {
   const AdamOptions options{.learning_rate = 0.1, .weight_decay = 0.3};
+  const AdamWOptions decoupled{.learning_rate = 0.1, .weight_decay = 0.3};
   CHECK_THAT(after_steps(*adam(options), 5), WithinRel(adam_by_formula(5, 0.3, false), 1e-12));
-  CHECK_THAT(after_steps(*adamw(options), 5), WithinRel(adam_by_formula(5, 0.3, true), 1e-12));
+  CHECK_THAT(after_steps(*adamw(decoupled), 5), WithinRel(adam_by_formula(5, 0.3, true), 1e-12));
+  CHECK_THAT(after_steps(*adamw({.learning_rate = 0.1}), 5),
+             WithinRel(adam_by_formula(5, 0.01, true), 1e-12));
   CHECK_THAT(after_steps(*adam(options), 5, DType::f32),
              WithinRel(adam_by_formula(5, 0.3, false), 1e-5));
   CHECK_THAT(after_steps(*adam(options), 5, DType::bf16),
              WithinRel(adam_by_formula(5, 0.3, false), 3e-2));
+}
+
+TEST_CASE(
+    "gradients that outlive their tape, program or execution are errors that change nothing") {
+  const Tensor x = Tensor::scalar(2, DType::f64);
+  const auto from_tape = [&] {
+    Tape tape;
+    const Var p = tape.parameter(x);
+    return backward(p * p * 0.5);
+  };
+  const auto from_program = [&] {
+    Runner runner(Program::gradients([&](Tape& tape) {
+      const Var p = tape.parameter(x);
+      return p * p * 0.5;
+    }));
+    runner.run();
+    return runner.gradients();
+  };
+  const auto from_execution = [&] {
+    Execution execution;
+    const auto loss = [](Tape&, std::span<const Var> parameters, std::span<const Var>) {
+      return parameters[0] * parameters[0] * 0.5;
+    };
+    return execution.gradients(loss, {&x, 1}, {});
+  };
+  for (const Gradients& gradients : {from_tape(), from_program(), from_execution()}) {
+    CHECK(gradients.loss().item() == 2);
+    CHECK(gradients.entries()[0].gradient.item() == 2);
+    const auto optimizer = sgd({.learning_rate = 0.1});
+    CHECK_THROWS_WITH(optimizer->step(gradients), Contains("destroyed"));
+    CHECK(optimizer->steps() == 0);
+    CHECK(x.item() == 2);
+    GradientAccumulator accumulator;
+    CHECK_THROWS_AS(accumulator.step(gradients), TapeError);
+    Tape tape;  // which may take the place of the one that is gone
+    const Var p = tape.parameter(x);
+    CHECK_THROWS_AS(optimizer->step(gradients), TapeError);
+    const Tensor before = x.clone();
+    optimizer->step(backward(p * p * 0.5));
+    CHECK_THAT(x.item(), WithinAbs(1.8, 1e-15));
+    x.data<double>()[0] = before.item();
+  }
 }
 
 TEST_CASE("settings out of range are errors") {
