@@ -1,0 +1,360 @@
+#include "tests/programs/composed_program.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "tests/autodiff/operation_rows.h"
+
+namespace palimpsest {
+namespace {
+
+/// The rows of each operation.
+const std::vector<std::vector<OperationRow>>& rows_by_operation() {
+  static const std::vector<std::vector<OperationRow>> rows = [] {
+    std::map<std::string, std::vector<OperationRow>> found;
+    for (const RowFamily& family : row_families()) {
+      for (OperationRow& row : family.rows()) found[row.operation].push_back(std::move(row));
+    }
+    std::vector<std::vector<OperationRow>> list;
+    for (auto& [operation, of_operation] : found) list.push_back(std::move(of_operation));
+    return list;
+  }();
+  return rows;
+}
+
+/// x in another order of memory, with a derivative: what a user's own code may do.
+const CustomOperation& doubled() {
+  static const CustomOperation operation({
+      .name = "doubled",
+      .forward =
+          [](const CustomCall& call) {
+            const auto x = call.inputs[0].data<double>();
+            const auto y = call.outputs[0].data<double>();
+            std::ranges::transform(x, y.begin(), [](double each) { return 2 * each; });
+          },
+      .vjp = [](const Pullback& pull) { pull.set(0, pull.adjoint() * 2.0); },
+  });
+  return operation;
+}
+
+class Composer {
+ public:
+  Composer(Tape& tape, std::uint64_t seed) : tape_(tape), seed_(seed) {}
+
+  void step(std::uint32_t number) {
+    draw_from(number);
+    const std::size_t kind = pool_.empty() ? 0 : below(16);
+    if (kind < 7) {
+      apply_row();
+    } else if (kind < 9) {
+      combine();
+    } else if (kind < 12) {
+      move();
+    } else if (kind < 14) {
+      reduce();
+    } else {
+      compose_inside();
+    }
+  }
+
+  ComposedProgram finish() {
+    draw_from(0xffffffffu);
+    if (pool_.empty()) keep("parameter", parameter(Tensor::ones({3}, DType::f64)));
+    made_.loss = term(pool_.back());
+    for (const Var& value : pool_) {
+      if (below(3) == 0) made_.loss = made_.loss + term(value);
+    }
+    return std::move(made_);
+  }
+
+ private:
+  void draw_from(std::uint32_t number) {
+    // Generators of neighbouring seeds draw alike; a sequence mixes them.
+    std::seed_seq sequence{static_cast<std::uint32_t>(seed_),
+                           static_cast<std::uint32_t>(seed_ >> 32), number};
+    random_.seed(sequence);
+  }
+  template <class Number>
+  Number below(Number n) {
+    return static_cast<Number>(random_() % static_cast<std::uint64_t>(n));
+  }
+  int axis_of(const Var& x) { return below(x.rank()); }
+
+  DType any_dtype() {
+    constexpr DType dtypes[] = {DType::f64, DType::f64, DType::f64,  DType::f32,
+                                DType::f32, DType::f32, DType::bf16, DType::f16};
+    return dtypes[below(std::size(dtypes))];
+  }
+
+  Var parameter(const Tensor& tensor) {
+    made_.parameters.push_back(tape_.parameter(tensor));
+    return made_.parameters.back();
+  }
+
+  void keep(const std::string& line, const Var& value) {
+    made_.lines.push_back(line + " -> " + to_string(value.type()));
+    pool_.push_back(value);
+  }
+
+  /// Mostly a recent value, sometimes one from long ago.
+  Var any() {
+    const std::size_t recent = std::min<std::size_t>(pool_.size(), 3);
+    return below(3) == 0 ? pool_[below(pool_.size())] : pool_[pool_.size() - 1 - below(recent)];
+  }
+  /// Numbers between −1 and 1, so that nothing grows without end.
+  Var bounded(DType dtype) {
+    const Var value = any();
+    return tanh(value.dtype() == dtype ? value : cast(value, dtype));
+  }
+  Var bounded() {
+    const Var value = any();
+    return tanh(is_floating(value.dtype()) ? value : cast(value, DType::f32));
+  }
+
+  /// Elements of x, some of them more than once, in another shape.
+  Var reshaped(const Var& x, const Shape& shape) {
+    const std::int64_t n = shape.elements();
+    const std::int64_t m = x.shape().elements();
+    if (m == 0) return full(tape_, shape, 0.5, x.dtype());
+    Var row = reshape(x, {-1});
+    if (m < n) {
+      const std::int64_t times = (n + m - 1) / m;
+      row = reshape(broadcast_to(reshape(row, {1, m}), {times, m}), {-1});
+    }
+    if (const std::int64_t left = row.shape()[0] - n; left > 0) {
+      const std::int64_t first = below(left + 1);
+      row = slice(row, 0, {.start = first, .stop = first + n});
+    }
+    return reshape(row, shape);
+  }
+  Var like(const Var& x, const Var& other) {
+    return x.shape() == other.shape() ? x : reshaped(x, other.shape());
+  }
+
+  // Steps -----------------------------------------------------------------------------------------
+
+  struct Call {
+    const OperationRow& row;
+    std::vector<Var> inputs;
+  };
+
+  /// A row, and its inputs, combined with what there is: by so little that they keep their sign and
+  /// their order.
+  Call draw_call() {
+    const auto& rows = rows_by_operation();
+    const std::vector<OperationRow>& of_operation = rows[below(rows.size())];
+    const OperationRow& row = of_operation[below(of_operation.size())];
+    DType dtype = any_dtype();
+    if (!row.half && is_half(dtype)) dtype = DType::f32;
+    Call call{row, {}};
+    for (const Tensor& input : row.inputs) {
+      if (!is_floating(input.dtype())) {
+        call.inputs.push_back(tape_.constant(input));
+        continue;
+      }
+      const Tensor numbers = input.to(dtype);
+      const Var base = below(2) == 0 ? parameter(numbers) : tape_.constant(numbers);
+      const bool alone = pool_.empty() || below(4) == 0;
+      call.inputs.push_back(alone ? base
+                                  : base * (1 + 0.01 * reshaped(bounded(dtype), input.shape())));
+    }
+    return call;
+  }
+
+  static std::string name_of_call(const Call& call) {
+    return call.row.operation + " (" + call.row.label + ")";
+  }
+
+  void apply_row() {
+    const Call call = draw_call();
+    keep(name_of_call(call), call.row.call(call.inputs));
+  }
+
+  void combine() {
+    const Var a = bounded();
+    const Var b = like(bounded(a.dtype()), a);
+    switch (below(8)) {
+      case 0:
+        return keep("add", a + b);
+      case 1:
+        return keep("subtract", a - 0.5 * b);
+      case 2:
+        return keep("multiply", a * b);
+      case 3:
+        return keep("divide", a / (2 + b));
+      case 4:
+        return keep("where", where(a > b, a, 0.25));
+      case 5:
+        return keep("one and zero", a * 1.0 + full_like(a, 0) * b);
+      case 6: {  // the adjoint of one sum meets that of another
+        const Var part = a.shape().elements() > 1 ? reshaped(a, {a.shape().elements() / 2}) : a;
+        return keep("sum and sum of a part", sum(a) + sum(part));
+      }
+      default:
+        return keep("exp", exp(-(a * a)));
+    }
+  }
+
+  void move() {
+    const Var x = below(2) == 0 ? any() : bounded();
+    if (x.rank() == 0) return keep("broadcast", broadcast_to(x, {5}));
+    const int axis = axis_of(x);
+    const std::int64_t size = x.shape()[axis];
+    switch (below(9)) {
+      case 0:
+        return keep("roll", roll(x, below(std::int64_t{7}) - 3, axis));
+      case 1: {
+        const std::int64_t first = size == 0 ? 0 : below(size);
+        const std::int64_t step = below(3) == 0 ? 2 : 1;
+        return keep("slice", slice(x, axis, {.start = first, .step = step}));
+      }
+      case 2:
+        return keep("flip", flip(x, {axis}));
+      case 3: {
+        std::vector<Padding> widths(static_cast<std::size_t>(x.rank()));
+        widths[static_cast<std::size_t>(axis)] = {below(std::int64_t{3}), below(std::int64_t{3})};
+        return keep("pad", pad(x, widths, 0.5));
+      }
+      case 4: {
+        const Var first = slice(x, axis, {.stop = size / 2});
+        const Var rest = slice(x, axis, {.start = size / 2});
+        return keep("rotate by concat", concat({rest, first}, axis));
+      }
+      case 5:
+        return keep("concat with moved", concat({x, roll(x, 1, axis)}, axis));
+      case 6:
+        return x.rank() < 2 ? keep("unsqueeze", reshape(x, {1, -1}))
+                            : keep("transpose", transpose(x));
+      case 7:
+        return keep("flatten", reshape(x, {x.shape().elements()}));
+      default:
+        return size == 0 ? keep("same", x * 1.0) : keep("select", select(x, axis, below(size)));
+    }
+  }
+
+  void reduce() {
+    const Var x = bounded();
+    const Axes axes = x.rank() == 0 || below(3) == 0 ? Axes{} : Axes{axis_of(x)};
+    const bool empty = x.shape().elements() == 0;
+    switch (below(6)) {
+      case 0:
+        return keep("sum", sum(x, axes));
+      case 1:
+        return empty ? keep("sum", sum(x, axes)) : keep("mean", mean(x, axes, true));
+      case 2:
+        return empty ? keep("sum", sum(x, axes)) : keep("max", max(x, axes));
+      case 3:
+        return empty ? keep("sum", sum(x, axes)) : keep("argmax", argmax(x, axes));
+      case 4:
+        return x.rank() == 0 ? keep("sum", sum(x)) : keep("cumsum", cumsum(x, axis_of(x)) * 0.1);
+      default:
+        return x.rank() == 0 || empty ? keep("sum", sum(x)) : keep("softmax", softmax(x));
+    }
+  }
+
+  /// Something inside a function that the library calls, or a derivative.
+  void compose_inside() {
+    switch (below(6)) {
+      case 0: {
+        const Call call = draw_call();
+        const auto f = [&row = call.row](std::span<const Var> xs) {
+          return std::vector<Var>{row.call(xs)};
+        };
+        return keep("checkpoint of " + name_of_call(call), checkpoint(f, call.inputs)[0]);
+      }
+      case 1: {
+        const Var x = bounded();
+        const Var captured = like(bounded(x.dtype()), x);
+        const auto f = [&](const Var& a) { return tanh(a * captured) + roll_all(a); };
+        return keep("checkpoint that captures", checkpoint(f, x));
+      }
+      case 2: {
+        const Var x = bounded(DType::f64);
+        const Var speed = like(bounded(DType::f64), x);
+        const std::int64_t steps = below(std::int64_t{7});
+        return keep("scan of " + std::to_string(steps) + " steps",
+                    scan(x, steps, [speed](const Var& state, const StepNumber&) {
+                      return state + 0.1 * speed * (roll_all(state) - state);
+                    }));
+      }
+      case 3:
+        return keep("custom", doubled()({bounded(DType::f64)}));
+      case 4: {
+        const Var x = any();
+        if (!is_floating(x.dtype())) return keep("cast", cast(x, any_dtype()));
+        const Var y = sum(square(tanh(x)));
+        return keep("gradient", gradient(y, x));
+      }
+      default:
+        return keep("cast", cast(bounded(), any_dtype()));
+    }
+  }
+
+  static Var roll_all(const Var& x) { return x.rank() == 0 ? x : roll(x, 1, 0); }
+
+  /// A term of the loss.
+  Var term(const Var& value) {
+    const Var x = is_floating(value.dtype()) ? value : cast(value, DType::f64);
+    switch (below(6)) {
+      case 0:
+        return cast(sum(tanh(x)), DType::f64);
+      case 1:
+        return cast(sum(square(tanh(x))), DType::f64);
+      case 2:
+        return cast(sum(x) * 0.5, DType::f64);
+      case 3:
+        return x.shape().elements() == 0 ? full(tape_, {}, 1, DType::f64)
+                                         : cast(mean(x), DType::f64);
+      case 4:
+        return sum(stop_gradient(cast(x, DType::f64))) * 0.0;
+      default:
+        return cast(sum(x), DType::f64);
+    }
+  }
+
+  Tape& tape_;
+  std::uint64_t seed_;
+  std::mt19937_64 random_;
+  std::vector<Var> pool_;
+  ComposedProgram made_;
+};
+
+}  // namespace
+
+ProgramText program_of(std::uint64_t seed) {
+  ProgramText text{seed, {}};
+  const auto size = static_cast<std::uint32_t>(1 + (seed * 0x9e3779b97f4a7c15u >> 40) % 24);
+  for (std::uint32_t step = 0; step < size; ++step) text.steps.push_back(step);
+  return text;
+}
+
+std::string to_string(const ProgramText& text) {
+  std::string written = std::to_string(text.seed);
+  if (text.steps == program_of(text.seed).steps) return written;
+  char separator = ':';
+  for (const std::uint32_t step : text.steps) {
+    written += separator + std::to_string(step);
+    separator = ',';
+  }
+  return written;
+}
+
+ProgramText text_of(const std::string& written) {
+  std::istringstream stream(written);
+  ProgramText text;
+  stream >> text.seed;
+  if (stream.peek() != ':') return program_of(text.seed);
+  char separator = 0;
+  for (std::uint32_t step = 0; stream >> separator >> step;) text.steps.push_back(step);
+  return text;
+}
+
+ComposedProgram compose(Tape& tape, const ProgramText& text) {
+  Composer composer(tape, text.seed);
+  for (const std::uint32_t step : text.steps) composer.step(step);
+  return composer.finish();
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,57 @@
+#include <map>
+#include <set>
+
+#include "tests/cases.h"
+#include "tests/catch.h"
+#include "tests/programs/program_checks.h"
+
+namespace composed_programs_test {
+
+using namespace palimpsest;
+
+TEST_CASE("random programs of all operations have the bits of single operations in every cell") {
+  const std::uint64_t programs = 200;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    const ProgramText text = program_of(seed);
+    const Results expected = reference_of(text);
+    for (const std::uint32_t cell : {0u, 1u}) {
+      const auto problem = problem_in(text, cell_of(seed, cell), expected);
+      INFO("find_defects --repeat " << to_string(text) << " " << cell << "\n"
+                                    << to_string(cell_of(seed, cell)) << "\n"
+                                    << problem.value_or(""));
+      CHECK_FALSE(problem.has_value());
+    }
+  }
+}
+
+TEST_CASE("each operation occurs in a hundredth of the random programs") {
+  constexpr std::uint64_t programs = 1000;
+  std::map<std::string_view, std::uint64_t> count;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    Tape tape;
+    const ComposedProgram program = compose(tape, program_of(seed));
+    const std::vector<Var> gradients = gradient(program.loss, program.parameters);
+    std::set<std::string_view> names;
+    for (NodeId node = 0; node < tape.node_count(); ++node) {
+      names.insert(tape.operation(node).name);
+    }
+    for (const std::string_view name : names) ++count[name];
+  }
+  for (const Operation* operation : operations()) {
+    CAPTURE(operation->name, count[operation->name]);
+    CHECK(count[operation->name] >= programs / 100);
+  }
+}
+
+TEST_CASE("programs can be written and read") {
+  for (const std::uint64_t seed : {1, 2, 77}) {
+    ProgramText text = program_of(seed);
+    CHECK(text_of(to_string(text)).steps == text.steps);
+    text.steps = {0, 3, 4};
+    CHECK(to_string(text) == std::to_string(seed) + ":0,3,4");
+    CHECK(text_of(to_string(text)).steps == text.steps);
+    CHECK(text_of(to_string(text)).seed == seed);
+  }
+}
+
+}  // namespace composed_programs_test

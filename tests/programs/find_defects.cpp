@@ -1,0 +1,318 @@
+// Runs random programs in random cells, in child processes, so that a crash is a finding. Makes
+// each finding as small as it can, and prints how to repeat it. Fails when there is one.
+//
+//     find_defects [--from SEED] [--count PROGRAMS] [--cells CELLS] [--seconds MOST] [--jobs JOBS]
+//     find_defects --repeat PROGRAM CELL
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tests/programs/program_checks.h"
+
+namespace palimpsest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  std::uint64_t from = 1;
+  std::uint64_t count = 1000;
+  std::uint32_t cells = 4;
+  double seconds = 1e9;
+  int jobs = 2;
+};
+
+/// A program and a cell in which it fails.
+struct Finding {
+  ProgramText text;
+  std::uint32_t cell;
+  std::string problem;
+};
+
+/// What a program does wrong in a cell, found out in this process.
+std::optional<std::string> problem_here(const ProgramText& text, std::uint32_t cell) {
+  Results expected;
+  try {
+    expected = reference_of(text);
+  } catch (const UsageError&) {
+    return {};  // no legal program: a decomposition of numbers that have none
+  } catch (const std::exception& error) {
+    return std::string("the reference: ") + error.what();
+  }
+  return problem_in(text, cell_of(text.seed, cell), expected);
+}
+
+/// A child process, and what it writes.
+class Child {
+ public:
+  explicit Child(const std::function<void(int to)>& work) {
+    int ends[2];
+    if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+    process_ = fork();
+    if (process_ < 0) throw std::runtime_error("no process");
+    if (process_ == 0) {
+      close(ends[0]);
+      work(ends[1]);
+      _exit(0);
+    }
+    close(ends[1]);
+    from_ = ends[0];
+  }
+  Child(Child&& other) noexcept
+      : process_(std::exchange(other.process_, -1)), from_(std::exchange(other.from_, -1)) {}
+  Child& operator=(Child&& other) noexcept {
+    std::swap(process_, other.process_);
+    std::swap(from_, other.from_);
+    return *this;
+  }
+  ~Child() {
+    if (process_ > 0) {
+      kill(process_, SIGKILL);
+      waitpid(process_, nullptr, 0);
+    }
+    if (from_ >= 0) close(from_);
+  }
+
+  int from() const { return from_; }
+  /// Reads what is there; false at the end.
+  bool read_into(std::string& text) const {
+    char buffer[4096];
+    const ssize_t n = read(from_, buffer, sizeof buffer);
+    if (n <= 0) return false;
+    text.append(buffer, static_cast<std::size_t>(n));
+    return true;
+  }
+  /// How it ended; empty when well.
+  std::string end() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    if (WIFSIGNALED(status)) return std::string("ended by ") + strsignal(WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0) return "exit code " + std::to_string(WEXITSTATUS(status));
+    return {};
+  }
+  void stop() const { kill(process_, SIGKILL); }
+
+ private:
+  pid_t process_ = -1;
+  int from_ = -1;
+};
+
+void write_all(int to, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = write(to, text.data() + done, text.size() - done);
+    if (n <= 0) _exit(3);
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+/// What a program does wrong in a cell, a crash and a hang included.
+std::optional<std::string> problem_in_child(const ProgramText& text, std::uint32_t cell) {
+  constexpr int most_milliseconds = 60'000;
+  Child child([&](int to) {
+    if (const auto problem = problem_here(text, cell)) write_all(to, *problem);
+  });
+  std::string problem;
+  for (;;) {
+    pollfd wait{child.from(), POLLIN, 0};
+    if (poll(&wait, 1, most_milliseconds) == 0) {
+      child.stop();
+      problem += "hangs";
+      break;
+    }
+    if (!child.read_into(problem)) break;
+  }
+  const std::string end = child.end();
+  if (!end.empty()) problem += (problem.empty() ? "" : ", ") + end;
+  return problem.empty() ? std::nullopt : std::optional(problem);
+}
+
+/// Leaves out steps as long as the program fails in the cell, ever fewer at once.
+Finding smallest(Finding finding) {
+  for (std::size_t piece = std::max<std::size_t>(finding.text.steps.size() / 2, 1);; piece /= 2) {
+    for (std::size_t first = 0; first < finding.text.steps.size();) {
+      ProgramText text = finding.text;
+      const auto begin = text.steps.begin() + static_cast<std::ptrdiff_t>(first);
+      const std::size_t end = std::min(first + piece, text.steps.size());
+      text.steps.erase(begin, text.steps.begin() + static_cast<std::ptrdiff_t>(end));
+      if (auto problem = problem_in_child(text, finding.cell)) {
+        finding = {text, finding.cell, *problem};
+      } else {
+        first += piece;
+      }
+    }
+    if (piece == 1) return finding;
+  }
+}
+
+void print(const Finding& finding) {
+  std::cout << "\nfinding: find_defects --repeat " << to_string(finding.text) << " " << finding.cell
+            << "\n  " << to_string(cell_of(finding.text.seed, finding.cell)) << "\n";
+  try {
+    Tape tape;
+    for (const std::string& line : compose(tape, finding.text).lines) {
+      std::cout << "  " << line << "\n";
+    }
+  } catch (const std::exception& error) {
+    std::cout << "  " << error.what() << "\n";
+  }
+  std::cout << "  " << finding.problem << std::endl;
+}
+
+/// A range of programs in a child, which writes a line `SEED CELL` before each run, and a line that
+/// begins with `!` where one fails.
+struct Worker {
+  Child child;
+  std::uint64_t next;
+  std::uint64_t end;
+  std::uint32_t next_cell = 0;
+  std::string text = {};
+};
+
+Child start(std::uint64_t first, std::uint32_t first_cell, std::uint64_t end,
+            const Settings& settings) {
+  return Child([=](int to) {
+    for (std::uint64_t seed = first; seed < end; ++seed) {
+      const ProgramText text = program_of(seed);
+      for (std::uint32_t cell = seed == first ? first_cell : 0; cell < settings.cells; ++cell) {
+        write_all(to, std::to_string(seed) + " " + std::to_string(cell) + "\n");
+        alarm(120);  // a hang is a crash
+        if (problem_here(text, cell)) write_all(to, "!\n");
+      }
+    }
+  });
+}
+
+class Search {
+ public:
+  explicit Search(const Settings& settings) : settings_(settings), next_(settings.from) {}
+
+  int run() {
+    const Clock::time_point begin = Clock::now();
+    const auto is_over = [&] {
+      return std::chrono::duration<double>(Clock::now() - begin).count() > settings_.seconds;
+    };
+    std::vector<Worker> workers;
+    while (true) {
+      while (!is_over() && std::ssize(workers) < settings_.jobs && next_ < end()) {
+        const std::uint64_t last = std::min(next_ + chunk, end());
+        workers.push_back({start(next_, 0, last, settings_), next_, last});
+        next_ = last;
+      }
+      if (workers.empty()) break;
+      std::vector<pollfd> waits;
+      for (const Worker& worker : workers) waits.push_back({worker.child.from(), POLLIN, 0});
+      poll(waits.data(), waits.size(), -1);
+      for (std::size_t i = workers.size(); i-- > 0;) {
+        if (waits[i].revents == 0) continue;
+        if (!attend(workers[i])) workers.erase(workers.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+    }
+    for (const Finding& finding : raw_) print(smallest(finding));
+    std::cout << "programs " << settings_.from << " to " << next_ - 1 << ", " << runs_ << " runs, "
+              << raw_.size() << " findings" << std::endl;
+    return raw_.empty() ? 0 : 1;
+  }
+
+ private:
+  static constexpr std::uint64_t chunk = 20;
+  static constexpr std::size_t most_findings = 20;
+  std::uint64_t end() const {
+    return raw_.size() < most_findings ? settings_.from + settings_.count : next_;
+  }
+
+  /// Reads what a worker says; false when it has no more to do.
+  bool attend(Worker& worker) {
+    const bool goes_on = worker.child.read_into(worker.text);
+    for (std::size_t line; (line = worker.text.find('\n')) != std::string::npos;) {
+      const std::string said = worker.text.substr(0, line);
+      worker.text.erase(0, line + 1);
+      if (said == "!") {
+        note(worker, "");
+        continue;
+      }
+      ++runs_;
+      std::size_t space = 0;
+      worker.next = std::stoull(said, &space);
+      worker.next_cell = static_cast<std::uint32_t>(std::stoul(said.substr(space)));
+    }
+    if (goes_on) return true;
+    const std::string crash = worker.child.end();
+    if (crash.empty()) return false;
+    note(worker, crash);
+    // Goes on behind the run that crashed.
+    if (++worker.next_cell == settings_.cells) {
+      worker.next_cell = 0;
+      ++worker.next;
+    }
+    if (worker.next >= worker.end) return false;
+    worker.child = start(worker.next, worker.next_cell, worker.end, settings_);
+    worker.text.clear();
+    return true;
+  }
+
+  void note(const Worker& worker, const std::string& problem) {
+    raw_.push_back({program_of(worker.next), worker.next_cell, problem});
+    std::cout << "program " << worker.next << " fails in cell " << worker.next_cell << " "
+              << problem << std::endl;
+  }
+
+  Settings settings_;
+  std::uint64_t next_;
+  std::uint64_t runs_ = 0;
+  std::vector<Finding> raw_;
+};
+
+int main_of(std::span<char*> arguments) {
+  Settings settings;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string name = arguments[i];
+    const auto value = [&] {
+      if (i + 1 == arguments.size()) throw std::runtime_error(name + " needs a value");
+      return std::string(arguments[++i]);
+    };
+    if (name == "--repeat") {
+      const ProgramText text = text_of(value());
+      const auto cell = static_cast<std::uint32_t>(std::stoul(value()));
+      print({text, cell, "as before"});
+      const auto problem = problem_here(text, cell);
+      std::cout << problem.value_or("all is well") << "\n";
+      return problem ? 1 : 0;
+    }
+    if (name == "--from") {
+      settings.from = std::stoull(value());
+    } else if (name == "--count") {
+      settings.count = std::stoull(value());
+    } else if (name == "--cells") {
+      settings.cells = static_cast<std::uint32_t>(std::stoul(value()));
+    } else if (name == "--seconds") {
+      settings.seconds = std::stod(value());
+    } else if (name == "--jobs") {
+      settings.jobs = std::stoi(value());
+    } else {
+      throw std::runtime_error(name + " is no option");
+    }
+  }
+  return Search(settings).run();
+}
+
+}  // namespace
+}  // namespace palimpsest
+
+int main(int argc, char** argv) {
+  try {
+    return palimpsest::main_of({argv, static_cast<std::size_t>(argc)});
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << "\n";
+    return 2;
+  }
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tests/programs/composed_program.h"
+
+namespace palimpsest {
+
+/// One way to run a program.
+struct Cell {
+  enum class Mode : std::uint8_t { lazy, eager, hybrid, program, evaluated };
+  Mode mode = Mode::lazy;
+  bool fuse = true;
+  bool simplify = true;
+  int threads = 1;
+  MemoryHandling memory = MemoryHandling::minimal_peak;
+  std::string planner = {};  ///< as `planner_named` knows it; empty: the one there is without
+  /// Of the bytes that keeping everything takes; none: no budget.
+  std::optional<double> share = {};
+};
+/// Cell number `index` of a program, at random.
+Cell cell_of(std::uint64_t seed, std::uint32_t index);
+std::string to_string(const Cell& cell);
+
+/// The loss of a program and the gradients of its parameters.
+using Results = std::vector<Tensor>;
+/// Computed node after node: nothing is planned, fused or simplified.
+Results reference_of(const ProgramText& text);
+
+/// Runs the program in a cell and returns what is wrong: other bits than `expected`, more bytes
+/// than predicted or allowed, a named budget that does not suffice, an error that should not be.
+std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
+                                      const Results& expected);
+
+}  // namespace palimpsest
