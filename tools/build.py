@@ -85,8 +85,8 @@ def build(folder, targets=()):
         done += weight_of(match[3])
         seconds = time.monotonic() - begin
         share = min(done / to_do if to_do else int(match[1]) / int(match[2]), 1)
-        left = in_time(seconds * (1 / share - 1)) if share > 0.02 else "some minutes"
-        line.show(f"building: {100 * share:3.0f} %, about {left} left, {in_words(match[3])}", share)
+        left = "about " + in_time(seconds * (1 / share - 1)) if share > 0.02 else "some minutes"
+        line.show(f"building: {100 * share:3.0f} %, {left} left, {in_words(match[3])}", share)
     status = ninja.wait()
     if to_do:
         line.show(f"built in {in_time(time.monotonic() - begin)}" if status == 0 else "the build failed", 2)
