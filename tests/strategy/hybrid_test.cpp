@@ -77,14 +77,13 @@ TEST_CASE("hybrid: the bits of a lazy tape, whatever the stages") {
       return std::pair(g[x].clone(), g[w].clone());
     };
     const auto expected = run(1, lazy());
-    for (const std::uint32_t nodes : {1, 2, 5, 1000}) {
-      for (const int threads : {1, 2}) {
-        CAPTURE(nodes, budget, threads);
-        const auto found =
-            run(threads, hybrid({.memory_budget = budget, .threads = threads}, {.nodes = nodes}));
-        CHECK(same_bits(found.first, expected.first));
-        CHECK(same_bits(found.second, expected.second));
-      }
+    using Setting = std::pair<std::uint32_t, int>;
+    for (const auto& [nodes, threads] : {Setting{1, 1}, {2, 2}, {5, 1}, {5, 2}, {1000, 2}}) {
+      CAPTURE(nodes, budget, threads);
+      const auto found =
+          run(threads, hybrid({.memory_budget = budget, .threads = threads}, {.nodes = nodes}));
+      CHECK(same_bits(found.first, expected.first));
+      CHECK(same_bits(found.second, expected.second));
     }
   }
 }

@@ -36,6 +36,8 @@ void check_runs(const SmallModel& model, const Recommendation& found, Bytes memo
 
 TEST_CASE_METHOD(TwoThreads, "recommend: the fastest that fits, down to the smallest there is") {
   for (const SmallModel& model : {perceptron(), small_transformer(), heat()}) {
+    // Whose plans take most of the time.
+    if (model.name == small_transformer().name && cases(100) < 100) continue;
     CAPTURE(model.name);
     const Recommendation ample = recommend(workload_of(model), within(1_GiB));
     check_runs(model, ample, 1_GiB);
