@@ -230,7 +230,7 @@ class Composer {
       case 7:
         return keep("flatten", reshape(x, {x.shape().elements()}));
       default:
-        return size == 0 ? keep("same", x * 1.0) : keep("select", select(x, axis, below(size)));
+        return size == 0 ? keep("same", identity(x)) : keep("select", select(x, axis, below(size)));
     }
   }
 
