@@ -1,6 +1,7 @@
 #include "checkpoint/chains/optimal.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -40,6 +41,31 @@ Bytes keep_all_peak(std::span<const ChainStage> stages) {
   return peak;
 }
 
+/// The exponent of a power of two to divide costs by, so that a table of single precision holds
+/// them; the division is exact.
+int exponent_of_costs(std::span<const ChainStage> stages) {
+  double most = 0;
+  for (const ChainStage& stage : stages) {
+    most = std::max(most, stage.forward);
+    for (const ChainStage::Record& record : stage.records) {
+      most = std::max({most, record.forward, record.backward});
+    }
+  }
+  return most > 0 && std::isfinite(most) ? std::ilogb(most) : 0;
+}
+
+std::vector<ChainStage> with_scaled_costs(std::vector<ChainStage> stages, int exponent) {
+  const auto scale = [&](double& cost) { cost = std::ldexp(cost, -exponent); };
+  for (ChainStage& stage : stages) {
+    scale(stage.forward);
+    for (ChainStage::Record& record : stage.records) {
+      scale(record.forward);
+      scale(record.backward);
+    }
+  }
+  return stages;
+}
+
 }  // namespace
 
 OptimalChain::OptimalChain(std::vector<ChainStage> stages, Bytes most, Settings settings)
@@ -55,9 +81,11 @@ OptimalChain::OptimalChain(std::vector<ChainStage> stages, Bytes most, Settings 
   exact_ = slot == divisor;
   const auto slots = static_cast<std::size_t>(std::max<Bytes>(most_, 0) / slot);
   using Rounding = ChainTable::Rounding;
-  table_ = std::make_shared<ChainTable>(stages_, slot, slots, Rounding::up);
+  cost_exponent_ = exponent_of_costs(stages_);
+  const std::vector<ChainStage> scaled = with_scaled_costs(stages_, cost_exponent_);
+  table_ = std::make_shared<ChainTable>(scaled, slot, slots, Rounding::up);
   if (settings.bounded && !exact_) {
-    bounds_ = std::make_shared<ChainTable>(stages_, slot, slots, Rounding::down);
+    bounds_ = std::make_shared<ChainTable>(scaled, slot, slots, Rounding::down);
   }
   smallest_ = table_->smallest(0, stages_.size() - 1);
 }
@@ -114,7 +142,10 @@ ChainPlan OptimalChain::plan(Bytes budget) const {
   plan.peak = use.peak;
   for (const ChainStage& stage : stages_) plan.lower_bound += fastest_record(stage);
   const std::shared_ptr<const ChainTable>& bounds = exact_ ? table_ : bounds_;
-  if (bounds != nullptr) plan.lower_bound += bounds->least(0, end, limit);
+  if (bounds != nullptr) {
+    const double least = bounds->least(0, end, limit);
+    plan.lower_bound += std::ldexp(least, cost_exponent_);
+  }
   plan.lower_bound = std::min(plan.lower_bound, plan.cost);
   return plan;
 }

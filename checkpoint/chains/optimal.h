@@ -60,7 +60,8 @@ class OptimalChain {
   Bytes smallest_;
   Bytes largest_;
   Bytes most_;
-  bool exact_;  // nothing is rounded
+  int cost_exponent_ = 0;  // costs in the tables are divided by two to this power
+  bool exact_;             // nothing is rounded
 };
 
 }  // namespace palimpsest

@@ -101,6 +101,39 @@ TEST_CASE("chain planner: as good as binomial on equal steps") {
   }
 }
 
+TEST_CASE("chain planner: costs that no number of single precision holds") {
+  for (const double huge : {1.0, 1e300}) {
+    for (const double tiny : {1e-300, 1e-30}) {
+      CAPTURE(huge, tiny);
+      tests::GraphBuilder b;
+      std::vector<ValueId> values{b.source(64)};
+      for (int k = 0; k < 40; ++k) {
+        values.push_back(b.node({values.back()}, 64, k % 3 == 0 ? huge : tiny));
+      }
+      ValueId adjoint = values.back();
+      b.graph.set_backward_begins(b.graph.node_count());
+      for (std::size_t k = 40; k-- > 0;) adjoint = b.node({adjoint, values[k]}, 64, tiny);
+      b.graph.add_target(adjoint);
+      for (const PlannerPtr& planner : {chain(), automatic({.moves = 0})}) {
+        const Plan plan = make_plan(b.graph, *planner, 64 * 25);
+        CHECK(plan.predicted_peak() <= 64 * 25);
+        // What is cheap is recomputed, as far as that is enough.
+        CHECK(plan.simulation.cost < 1.01 * plan.simulation.one_pass_cost);
+      }
+    }
+  }
+}
+
+TEST_CASE("chain planner: the scale of the costs does not matter") {
+  const auto costs = [](double scale) {
+    const Graph graph = tests::chain(50, 64, scale);
+    return make_plan(graph, *chain(), 64 * 12).simulation.cost_ratio();
+  };
+  const double ratio = costs(1);
+  CHECK(ratio > 1.1);
+  for (const double scale : {0x1p-900, 0x1p-140, 0x1p130, 0x1p900}) CHECK(costs(scale) == ratio);
+}
+
 TEST_CASE("chain planner: unequal blocks, against equal segments at the same peak") {
   for (const bool skips : {false, true}) {
     double ours = 0;
