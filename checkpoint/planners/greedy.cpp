@@ -5,6 +5,7 @@
 
 #include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
+#include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/eviction.h"
 #include "checkpoint/planners/retention.h"
@@ -25,7 +26,15 @@ constexpr std::array<EvictionWeights, 6> portfolio{{{.bytes = 1, .distance = 0.5
 class Levels {
  public:
   explicit Levels(const Graph& graph)
-      : graph_(graph), eviction_(graph), nodes_(graph.needed_nodes().size()) {}
+      : graph_(graph), eviction_(graph), nodes_(graph.needed_nodes().size()) {
+    most_steps_ = 8 * nodes_ + 64;
+    // What is present may take nodes to make again that are not needed otherwise.
+    for (ValueId value = 0; value < graph.value_count(); ++value) {
+      if (!graph.is_present(value)) continue;
+      most_steps_ += graph.node_count();
+      break;
+    }
+  }
 
   std::vector<Proposal> run() {
     // Work is bounded, to some hundredths of a second and to a tenth of the pass that it plans:
@@ -44,12 +53,15 @@ class Levels {
       cost_ = std::numeric_limits<double>::infinity();
       if (!order_.empty()) consider(std::vector<NodeId>(order_), level);
       for (std::size_t w = 0; w < weights; ++w) {
-        if (auto order = eviction_.run(level, 8 * nodes_ + 64, portfolio[w])) {
+        if (auto order = eviction_.run(level, most_steps_, portfolio[w])) {
           consider(without_useless(graph_, *order), level);
         }
       }
     }
-    return front_.take();
+    std::vector<Proposal> found = front_.take();
+    // Where every level takes too many steps.
+    if (found.empty()) found = keep_all()->propose(graph_, unlimited);
+    return found;
   }
 
  private:
@@ -66,6 +78,7 @@ class Levels {
   const Graph& graph_;
   Eviction eviction_;
   std::size_t nodes_;
+  std::size_t most_steps_ = 0;
   std::vector<NodeId> order_;  // the cheapest within the level at hand, where the next one starts
   double cost_ = 0;            // its cost
   Front front_;
