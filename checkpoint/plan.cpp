@@ -47,13 +47,14 @@ std::string both_ways(Bytes bytes) {
 }  // namespace
 
 BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner,
-                         bool own_limit)
+                         const std::string& remedy)
     : EnvironmentError("[plan] no plan of '" + planner + "' fits " +
-                       (own_limit ? "its own limit of " : "a budget of ") + both_ways(budget) +
+                       (remedy.empty() ? "a budget of " : "its own limit of ") + both_ways(budget) +
                        "; the smallest budget found is " + both_ways(smallest_feasible) +
-                       (own_limit ? ", which the planner's settings must allow" : "")),
+                       (remedy.empty() ? "" : ", which no budget allows: " + remedy)),
       budget_(budget),
-      smallest_feasible_(smallest_feasible) {}
+      smallest_feasible_(smallest_feasible),
+      own_limit_(!remedy.empty()) {}
 
 Bytes Plan::bytes_saved() const { return std::max<Bytes>(keep_all_peak - predicted_peak(), 0); }
 
@@ -78,42 +79,78 @@ std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_pea
 
 namespace {
 
-/// The cheapest schedule with a layout within the limit, from schedules in order of cost, and that
-/// layout.
-std::optional<std::pair<std::size_t, Layout>> cheapest_laid_out(const Graph& graph,
-                                                                std::span<const Measured> measured,
-                                                                Bytes limit, bool hurried) {
-  std::optional<std::pair<std::size_t, Layout>> found;
-  std::vector<std::pair<std::size_t, Bytes>> cheaper;  // and what a quick layout takes
-  for (std::size_t i = 0; i < measured.size() && !found; ++i) {
-    if (measured[i].peak > limit) continue;
-    Layout layout = lay_out_quickly(graph, measured[i].proposal.schedule, limit);
-    if (layout.size <= limit) {
-      found = {i, std::move(layout)};
-    } else {
-      cheaper.emplace_back(i, layout.size);
+/// The cheapest schedule with a layout within a limit. Where a schedule fits one limit it is chosen
+/// from within every larger one too.
+class CheapestLaidOut {
+ public:
+  struct Found {
+    std::size_t at;
+    Layout layout;
+  };
+
+  /// Of schedules in order of cost.
+  CheapestLaidOut(const Graph& graph, std::span<const Measured> measured, Bytes limit)
+      : graph_(graph), measured_(measured), limit_(limit) {}
+
+  std::optional<Found> find(bool hurried) const {
+    std::optional<Found> found;
+    std::vector<std::pair<std::size_t, Bytes>> cheaper;  // and what a quick layout takes
+    for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
+      if (measured_[i].peak > limit_) continue;
+      Layout layout = lay_out_quickly(graph_, measured_[i].proposal.schedule, limit_);
+      if (layout.size <= limit_) {
+        found = {i, std::move(layout)};
+      } else {
+        cheaper.emplace_back(i, layout.size);
+      }
     }
+    // Trouble is taken where it may help, and where a smaller limit may leave nothing else.
+    const Bytes near = hurried ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
+    std::optional<Bytes> easiest;  // found out when it is needed
+    for (const auto& [at, size] : cheaper) {
+      if (found && size - limit_ > near) {
+        if (measured_[at].peak >= found->layout.size) continue;
+        if (!easiest) easiest = smallest_quick_layout();
+        if (measured_[at].peak >= *easiest) continue;
+      }
+      Layout layout = lay_out(graph_, measured_[at].proposal.schedule, limit_);
+      if (layout.size <= limit_) return {{at, std::move(layout)}};
+    }
+    if (found && !hurried) {
+      Layout smaller = lay_out(graph_, measured_[found->at].proposal.schedule, limit_);
+      if (smaller.size < found->layout.size) found->layout = std::move(smaller);
+    }
+    return found;
   }
-  // Trouble is taken where it may help, which is no less often with a larger limit, and for all
-  // where nothing fits without it.
-  const Bytes near = limit / std::max<Bytes>(2, graph.node_count() / 16);
-  for (const auto& [at, size] : cheaper) {
-    if (found && (hurried || size - limit > near)) continue;
-    Layout layout = lay_out(graph, measured[at].proposal.schedule, limit);
-    if (layout.size <= limit) return {{at, std::move(layout)}};
+
+ private:
+  /// The smallest limit that some schedule fits without trouble: below it, trouble is taken over
+  /// all.
+  Bytes smallest_quick_layout() const {
+    std::vector<const Measured*> order;
+    for (const Measured& one : measured_) order.push_back(&one);
+    std::ranges::stable_sort(order, {}, [](const Measured* one) { return one->peak; });
+    Bytes smallest = unlimited;
+    for (const Measured* one : order) {
+      if (one->peak >= smallest) break;  // a layout is never smaller than the peak
+      smallest =
+          std::min(smallest, lay_out_quickly(graph_, one->proposal.schedule, one->peak).size);
+    }
+    return smallest;
   }
-  if (found && !hurried) {
-    Layout smaller = lay_out(graph, measured[found->first].proposal.schedule, limit);
-    if (smaller.size < found->second.size) found->second = std::move(smaller);
-  }
-  return found;
-}
+
+  const Graph& graph_;
+  std::span<const Measured> measured_;
+  Bytes limit_;
+};
 
 /// A plan, or all that there is to say of why there is none.
 struct Attempt {
   std::optional<Plan> plan;
   Bytes limit = 0;
   Bytes smallest = 0;  ///< budget that was found, where it was looked for
+  Bytes keep_all_peak = 0;
+  bool certain = false;  ///< the planner has promised a plan for that budget
 };
 
 Attempt attempt_packed(const Graph& graph, const Planner& planner, Bytes budget,
@@ -148,20 +185,21 @@ Attempt attempt_packed(const Graph& graph, const Planner& planner, Bytes budget,
     const std::span<Measured> rest = std::span(measured).subspan(looked_at);
     looked_at = measured.size();
     cheapest_first(rest);
-    auto found = cheapest_laid_out(graph, rest, limit, hurried);
+    auto found = CheapestLaidOut(graph, rest, limit).find(hurried);
     if (!found) return {};
-    const Proposal proposal = rest[found->first].proposal;
+    const Proposal proposal = rest[found->at].proposal;
     Simulation simulation = simulate(graph, proposal.schedule);
     cheapest_first(measured);
     std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
-    return Plan{proposal.schedule,    std::move(simulation), std::move(found->second),
+    return Plan{proposal.schedule,    std::move(simulation), std::move(found->layout),
                 proposal.planner,     keep_all_peak,         budget,
                 std::move(candidates)};
   };
   if (std::optional<Plan> plan = plan_from_rest()) return {std::move(plan)};
 
   Bytes smallest = planner.accepts_keep_all() ? keep_all_peak : unlimited;
-  if (std::optional<Lowest> lowest = planner.lowest(graph, limit)) {
+  std::optional<Lowest> lowest = planner.lowest(graph, limit);
+  if (lowest) {
     smallest = std::min(smallest, lowest->size);
     std::ranges::move(measure(graph, std::move(lowest->proposals), planner.name()),
                       std::back_inserter(measured));
@@ -169,7 +207,7 @@ Attempt attempt_packed(const Graph& graph, const Planner& planner, Bytes budget,
   } else if (!hurried) {
     smallest = std::min(smallest, smallest_layout(graph, measured).size);
   }
-  return {{}, limit, smallest};
+  return {{}, limit, smallest, keep_all_peak, lowest.has_value()};
 }
 
 /// The same with serial nodes apart where there is room for that.
@@ -184,13 +222,32 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
   return result;
 }
 
+/// The smallest budget of an attempt that failed, such that planning for it succeeds: a planner
+/// that plans for its budget may not find again what it found for another one.
+Bytes smallest_that_works(const Graph& graph, const Planner& planner, const Attempt& failed) {
+  constexpr int most_tries = 6;
+  Bytes smallest = failed.smallest;
+  if (failed.certain) return smallest;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    if (planner.limit(failed.keep_all_peak, smallest) < smallest) return smallest;
+    const Attempt again = attempt_packed(graph, planner, smallest, {}, false);
+    if (again.plan) return smallest;
+    smallest = std::max(again.smallest, smallest + 1);
+  }
+  return planner.accepts_keep_all() ? failed.keep_all_peak : smallest;
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
                std::span<const Proposal> known) {
   Attempt result = attempt(graph, planner, budget, known, false);
   if (result.plan) return std::move(*result.plan);
-  throw BudgetError(result.limit, result.smallest, planner.name(), result.limit < budget);
+  const Bytes smallest = smallest_that_works(graph, planner, result);
+  const Bytes allowed = planner.limit(result.keep_all_peak, smallest);
+  const bool own_limit = allowed < smallest;
+  throw BudgetError(own_limit ? allowed : budget, smallest, planner.name(),
+                    own_limit ? planner.how_to_allow(smallest, result.keep_all_peak) : "");
 }
 
 std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,

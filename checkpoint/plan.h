@@ -10,20 +10,28 @@ namespace palimpsest {
 /// No plan fits the budget. Thrown before any work.
 class BudgetError : public EnvironmentError {
  public:
+  /// `remedy`, when there is one, says what allows the smallest where no budget does.
   BudgetError(Bytes budget, Bytes smallest_feasible, const std::string& planner,
-              bool own_limit = false);
+              const std::string& remedy = {});
   /// With a message of its own, which names both.
-  BudgetError(const std::string& message, Bytes budget, Bytes smallest_feasible)
-      : EnvironmentError(message), budget_(budget), smallest_feasible_(smallest_feasible) {}
-  /// The bytes no plan fits: the budget, or the planner's own limit (see `Planner::limit`) when
-  /// that is smaller.
+  BudgetError(const std::string& message, Bytes budget, Bytes smallest_feasible,
+              bool own_limit = false)
+      : EnvironmentError(message),
+        budget_(budget),
+        smallest_feasible_(smallest_feasible),
+        own_limit_(own_limit) {}
+  /// The bytes no plan fits: the budget or, with `own_limit`, the planner's.
   Bytes budget() const { return budget_; }
-  /// The smallest budget found for which planning succeeds, if the planner's limit allows it.
+  /// The smallest budget found; the same again with that budget succeeds, except with `own_limit`.
   Bytes smallest_feasible() const { return smallest_feasible_; }
+  /// True when the planner's own limit (see `Planner::limit`) is below `smallest_feasible()`
+  /// whatever the budget is. The message says what to change in its place.
+  bool own_limit() const { return own_limit_; }
 
  private:
   Bytes budget_;
   Bytes smallest_feasible_;
+  bool own_limit_ = false;
 };
 
 /// The best that one planner offered for a budget: its cheapest schedule within it, or, when it has
@@ -48,13 +56,18 @@ struct Plan {
   /// By node of the tape, how often the plan runs it, alone or as part of a group: 0 for leaves,
   /// views and nodes that others stand for. Empty for a plan of a graph that comes from no tape.
   std::vector<std::uint32_t> runs = {};
+  /// Seconds of a run without a budget; 0: those of one pass. A program that is fused or simplified
+  /// differently within a budget has one pass of another cost.
+  double keep_all_cost = 0;
 
   /// Bytes the run will take at most: the arena.
   Bytes predicted_peak() const { return layout.size; }
   /// Bytes saved against keeping everything; none where loops that run at once take more.
   Bytes bytes_saved() const;
-  /// Extra work as a fraction of one forward and one backward.
-  double compute_overhead() const { return simulation.cost_ratio() - 1; }
+  /// Work beyond that of a run without a budget, as a fraction of it: comparable between budgets.
+  double compute_overhead() const {
+    return keep_all_cost > 0 ? simulation.cost / keep_all_cost - 1 : simulation.cost_ratio() - 1;
+  }
   /// True when the plan computes `node` again: a node of the tape or, for a plan of a graph that
   /// comes from no tape, of the graph.
   bool recomputes(NodeId node) const;

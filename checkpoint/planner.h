@@ -44,6 +44,11 @@ class Planner {
     static_cast<void>(keep_all_peak);
     return budget;
   }
+  /// Tells the user which setting allows `bytes` where `limit` does not, whatever the budget is.
+  virtual std::string how_to_allow(Bytes bytes, Bytes keep_all_peak) const {
+    static_cast<void>(bytes), static_cast<void>(keep_all_peak);
+    return "change the planner's settings";
+  }
   /// True for a planner whose settings name nodes by their place on the tape. An engine then plans
   /// the nodes as they were recorded, none of them in groups.
   virtual bool names_nodes() const { return false; }

@@ -71,24 +71,27 @@ PlannerPtr chain(ChainSettings settings = {});
 /// the least seconds of recomputation for the bytes kept there, at every price of a byte.
 PlannerPtr min_cut();
 
-/// The cheapest plan within `fraction` of keep-all's peak. Throws `ArgumentError` unless it lies in
-/// [0, 1].
+/// The cheapest plan within `fraction` of keep-all's peak, and monotone as `automatic` without
+/// moves. Where no plan is that small, `BudgetError` says which fraction is large enough. Throws
+/// `ArgumentError` unless it lies in [0, 1].
 PlannerPtr fraction(double fraction);
 
 /// What an eager tape with this budget would do (see checkpoint/online_eviction.h), told of each
 /// storage's last read: dynamic tensor rematerialisation as its authors simulate it (DTR, Kirisame
 /// et al., 2021). Sees nothing of the program ahead, so its plans compare with, and do not beat,
-/// those that do; a larger budget may cost more.
+/// those that do. Not monotone: a larger budget may cost more, and may even have no plan where a
+/// smaller one has.
 PlannerPtr online();
 
 /// Offline eviction at many levels of bytes: walking the nodes in order, values are dropped when
 /// memory runs short, those first whose recomputation is cheap for the bytes and the time they
-/// free, with the next use known (after DTR, Kirisame et al., 2021, and Belady, 1966).
+/// free, with the next use known (after DTR, Kirisame et al., 2021, and Belady, 1966). Monotone:
+/// the levels do not depend on the budget.
 PlannerPtr greedy();
 
-/// Offline eviction as `greedy` does it, at one level a little below the budget, or at a few when
+/// Offline eviction as `greedy` does it, at one level a little below the budget, or at several when
 /// that does not fit: some microseconds a node, and usually some per cent more recomputation. May
-/// find nothing where the budget is tight; a larger budget may cost more.
+/// find nothing where the budget is tight. Not monotone: a larger budget may cost more.
 PlannerPtr quick();
 
 /// How long a search goes on.
@@ -108,7 +111,9 @@ struct SearchSettings {
 
 /// What `greedy` finds for the budget, improved by large neighbourhood search (Shaw, 1998) under
 /// simulated annealing: parts of the recomputation are taken out at random and made up for in other
-/// ways. Throws `ArgumentError` unless seconds ≥ 0.
+/// ways. Monotone without moves. With moves, a larger budget costs no more where plans for smaller
+/// ones are handed to `make_plan`, as an engine does, and seldom more where they are not. Throws
+/// `ArgumentError` unless seconds ≥ 0.
 PlannerPtr search(SearchSettings settings = {});
 
 struct ExactSettings {
@@ -119,11 +124,13 @@ struct ExactSettings {
 /// The least cost of all schedules whose live bytes are within the budget, in any order of
 /// computing, and the least peak when there is none: the oracle of the other planners, for small
 /// graphs. A* over sets of live values, in place of the usual mixed-integer programme (Jain et al.,
-/// 2020), which needs a solver and fixes the order. When the layout of the cheapest schedule is
-/// larger than the budget, some of fewer live bytes are proposed too: of these the plan is the
-/// best, which need not be the best of all. Throws `ArgumentError` for no sets; at planning, for
-/// more than 64 values that targets depend on, sources not counted, and when more than `most_sets`
-/// sets, or a third of those left for one step towards the least peak, would have to be looked at.
+/// 2020), which needs a solver and fixes the order. When the layout of the cheapest schedule fits,
+/// that is the least cost there is. When it is larger than the budget, some of fewer live bytes are
+/// proposed too, and all that `automatic` proposes: the plan is the best of these, never dearer
+/// than that of `automatic`, and need not be the best of all. Throws `ArgumentError` for no sets;
+/// at planning, for more than 64 values that targets depend on, sources not counted, and when more
+/// than `most_sets` sets, or a third of those left for one step towards the least peak, would have
+/// to be looked at.
 PlannerPtr exact(ExactSettings settings = {});
 
 /// The best of the planners here, improved as `search` does: of greedy, chain, min-cut, uniform
@@ -132,8 +139,7 @@ PlannerPtr exact(ExactSettings settings = {});
 /// made, and the optimum is found in a second or two, that is the plan if its layout fits; where
 /// nothing fits, a schedule of the least peak is looked for in the same way. A plan says which of
 /// them made it and how the others did. Without moves the plan is monotone: a larger budget never
-/// costs more, but where the layout of a cheaper schedule is found with much trouble only. With
-/// moves it nearly is, and as much as without when plans for smaller budgets are handed to
+/// costs more. With moves it nearly is, and entirely when plans for smaller budgets are handed to
 /// `make_plan`, as an engine does. Throws `ArgumentError` unless seconds ≥ 0.
 PlannerPtr automatic(SearchSettings settings = {});
 

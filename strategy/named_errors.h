@@ -24,7 +24,7 @@ auto naming_errors(const std::string& place, F f) {
   } catch (const AnomalyError& error) {
     throw AnomalyError(text(error));
   } catch (const BudgetError& error) {
-    throw BudgetError(text(error), error.budget(), error.smallest_feasible());
+    throw BudgetError(text(error), error.budget(), error.smallest_feasible(), error.own_limit());
   }
 }
 

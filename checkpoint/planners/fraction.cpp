@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "checkpoint/planners.h"
@@ -25,6 +26,15 @@ class Fraction final : public Planner {
   }
   Bytes limit(Bytes keep_all_peak, Bytes budget) const override {
     return std::min(budget, static_cast<Bytes>(fraction_ * static_cast<double>(keep_all_peak)));
+  }
+  std::string how_to_allow(Bytes bytes, Bytes keep_all_peak) const override {
+    constexpr double steps = 1e4;  // four digits
+    const double share = static_cast<double>(bytes) / static_cast<double>(keep_all_peak);
+    double step = std::ceil(share * steps);
+    if (Fraction(std::min(step / steps, 1.0)).limit(keep_all_peak, bytes) < bytes) ++step;
+    char number[32];
+    std::snprintf(number, sizeof number, "%.4f", std::min(step / steps, 1.0));
+    return std::string("give a fraction of at least ") + number;
   }
   bool accepts_keep_all() const override { return true; }
   std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {

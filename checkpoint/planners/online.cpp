@@ -29,6 +29,10 @@ class Online final : public Planner {
       attempt(part == 0 ? budget : budget - budget / part);
     }
     if (!schedules.empty()) return schedules;
+    // It is not monotone: less memory may do.
+    for (const Bytes part : {Bytes{8}, Bytes{5}, Bytes{3}}) {
+      if (attempt(budget - budget / part)) return schedules;
+    }
     // Nothing fits: look for the smallest budget that something does.
     Bytes low = budget;
     Bytes high = highest;

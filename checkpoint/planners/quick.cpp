@@ -37,9 +37,9 @@ class Quick final : public Planner {
       if (size(*schedule) <= budget) return {std::move(*schedule)};
     }
     std::vector<Proposal> lowest = keep_all()->propose(graph, budget);
-    for (const Bytes fifths : {5, 6, 8, 11}) {
+    for (const Bytes fifths : {5, 6, 8, 11, 15, 20, 30, 45, 70}) {
       const Bytes level = eviction.lowest_level() * fifths / 5;
-      if (fifths > 5 && level > budget) break;
+      if (fifths > 5 && level > budget - budget / 50) break;
       if (auto schedule = schedule_at(level)) lowest.emplace_back(std::move(*schedule));
     }
     return lowest;

@@ -8,6 +8,7 @@
 #include "checkpoint/front.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
+#include "checkpoint/lower_bound.h"
 #include "checkpoint/planners/limit_search.h"
 #include "checkpoint/planners/lowest.h"
 
@@ -57,6 +58,10 @@ class Searching final : public Planner {
     const auto begin = Clock::now();
     LimitSearch search(graph, budget, settings_.seed);
     std::vector<Measured> proposals = begin_with(graph, budget, search);
+    if (may_be_beaten_below(graph, budget, proposals)) {
+      std::ranges::move(measure_lowest(graph, find_lowest(graph, proposals)),
+                        std::back_inserter(proposals));
+    }
     improve(graph, budget, search, begin, proposals);
     return proposals_of(std::move(proposals));
   }
@@ -68,11 +73,10 @@ class Searching final : public Planner {
     // Not from what the search has found for this budget: the size must not depend on that.
     Lowest lowest = find_lowest(graph, begin_with(graph, 0, search));
     if (lowest.size > budget) return lowest;
-    std::vector<Measured> found = measure(graph, std::move(lowest.proposals), name_);
-    std::ranges::move(measure(graph, online()->propose(graph, budget), online()->name()),
-                      std::back_inserter(found));
+    const Bytes size = lowest.size;
+    std::vector<Measured> found = measure_lowest(graph, std::move(lowest));
     improve(graph, budget, search, begin, found);
-    return Lowest{lowest.size, proposals_of(std::move(found))};
+    return Lowest{size, proposals_of(std::move(found))};
   }
 
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
@@ -86,6 +90,51 @@ class Searching final : public Planner {
     internal_check(!proposals.empty(), "a planner proposed nothing");
     add_lower(graph, search, proposals);
     return proposals;
+  }
+
+  /// What was found, and what online eviction does with as much memory.
+  std::vector<Measured> measure_lowest(const Graph& graph, Lowest lowest) const {
+    std::vector<Measured> found = measure(graph, std::move(lowest.proposals), name_);
+    std::ranges::move(measure(graph, online()->propose(graph, lowest.size), online()->name()),
+                      std::back_inserter(found));
+    return found;
+  }
+
+  /// True where a budget too small for all proposals may have a cheaper plan than this one has:
+  /// `lowest` is asked there, and what it finds must be known here too. False where looking for it
+  /// would take the time that there is for moves.
+  bool may_be_beaten_below(const Graph& graph, Bytes budget,
+                           std::span<const Measured> proposals) const {
+    constexpr NodeId small = 64;  // where the search gets to what there is
+    if (moves_for(graph) == 0 || graph.node_count() <= small) return false;
+    constexpr double seconds_per_node = 3e-3;  // of looking for the lowest
+    const double takes = seconds_per_node * graph.node_count();
+    if (settings_.seconds.value_or(0) > 0 && takes > *settings_.seconds / 4) return false;
+    const auto size = [&](const Measured& one, Bytes enough) {
+      if (!settings_.lay_out) return one.peak;
+      return lay_out_quickly(graph, one.proposal.schedule, enough).size;
+    };
+    std::vector<const Measured*> order;
+    for (const Measured& one : proposals) order.push_back(&one);
+    std::ranges::stable_sort(order, {}, [](const Measured* one) { return one->cost; });
+    const auto cheapest = std::ranges::find_if(order, [&](const Measured* one) {
+      return one->peak <= budget && size(*one, budget) <= budget;
+    });
+    if (cheapest == order.end()) {  // where one fits with more trouble, `lowest` is not asked
+      return std::ranges::any_of(proposals,
+                                 [&](const Measured& one) { return one.peak <= budget; });
+    }
+    const double cost = (*cheapest)->cost;
+    if (cost <= graph.one_pass_cost() * (1 + 1e-12)) return false;
+    // Far above the smallest budget plans are cheaper than those below it, but for rare cases.
+    constexpr auto far = [](Bytes bytes) { return bytes + bytes / 2; };
+    std::ranges::stable_sort(order, {}, [](const Measured* one) { return one->peak; });
+    Bytes smallest = budget;
+    for (const Measured* one : order) {
+      if (one->peak >= smallest) break;
+      smallest = std::min(smallest, size(*one, one->peak));
+    }
+    return budget < far(smallest) && cost > lower_bound(graph, smallest - 1);
   }
 
   static void add_lower(const Graph& graph, LimitSearch& search, std::vector<Measured>& proposals) {

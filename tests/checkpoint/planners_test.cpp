@@ -64,6 +64,47 @@ std::string error_of(const Graph& graph, const PlannerPtr& planner) {
   return "";
 }
 
+/// A densely connected block: each layer joins the outputs of all before it.
+Graph dense_block(std::uint32_t layers) {
+  constexpr Bytes unit = 4096;
+  tests::GraphBuilder b;
+  struct Layer {
+    ValueId joined, normal, output;
+    std::size_t reads;
+  };
+  std::vector<Layer> block;
+  std::vector<ValueId> outputs{b.node({b.source(unit)}, unit, 10)};
+  const auto bytes_of = [&](std::size_t reads) { return unit * static_cast<Bytes>(reads); };
+  for (std::uint32_t k = 0; k <= layers; ++k) {
+    const bool last = k == layers;
+    const Bytes bytes = bytes_of(outputs.size());
+    const double units = static_cast<double>(outputs.size());
+    const double cheap = last ? 2 : 1 + 0.3 * units;
+    const ValueId joined = b.node(outputs, bytes, cheap);
+    const ValueId normal = b.node({joined}, bytes, cheap);
+    const ValueId output = b.node({normal}, last ? bytes / 4 : unit, last ? 20 : 10 + 2 * units,
+                                  last ? bytes / 8 : unit / 2);
+    block.push_back({joined, normal, output, outputs.size()});
+    outputs.push_back(output);
+  }
+  b.graph.set_backward_begins(b.graph.node_count());
+  std::vector<std::optional<ValueId>> adjoints(outputs.size());
+  adjoints.back() = b.node({outputs.back()}, bytes_of(block.back().reads) / 4, 5);
+  for (std::size_t k = block.size(); k-- > 0;) {
+    const Bytes bytes = bytes_of(block[k].reads);
+    const ValueId adjoint = *adjoints[k + 1];
+    const ValueId of_normal = b.node({adjoint, block[k].normal}, bytes, 20, bytes / 4);
+    b.graph.add_target(b.node({adjoint, block[k].normal}, 64, 20));
+    const ValueId of_joined = b.node({of_normal, block[k].joined}, bytes, 2);
+    for (std::size_t i = 0; i < block[k].reads; ++i) {
+      const ValueId piece = b.node({of_joined}, unit, 0.5);
+      adjoints[i] = adjoints[i] ? b.node({*adjoints[i], piece}, unit, 0.5) : piece;
+    }
+  }
+  b.graph.add_target(*adjoints[0]);
+  return std::move(b.graph);
+}
+
 }  // namespace
 
 TEST_CASE("planners: every schedule proposed is valid and can be laid out") {
@@ -101,6 +142,19 @@ TEST_CASE("planners: a larger budget never costs more, the smallest one named wo
     }
     RC_ASSERT(cost == graph.one_pass_cost());
   });
+}
+
+TEST_CASE("search: what is found below all proposals is known to larger budgets") {
+  const Graph graph = dense_block(9);
+  const PlannerPtr planner = search({.seconds = 0});
+  const Bytes smallest = smallest_budget(graph, *planner);
+  double cost = std::numeric_limits<double>::infinity();
+  for (const Bytes more : {Bytes{0}, smallest / 24, smallest / 16}) {
+    CAPTURE(more);
+    const Plan plan = make_plan(graph, *planner, smallest + more);
+    CHECK(plan.simulation.cost <= cost);
+    cost = plan.simulation.cost;
+  }
 }
 
 TEST_CASE("given: follows a schedule, and says what is wrong with one") {
@@ -253,6 +307,27 @@ TEST_CASE("fraction: a share of what keep-all takes") {
   CHECK_THROWS_WITH(make_plan(graph, *fraction(0)), Contains("its own limit of 0 B"));
 }
 
+TEST_CASE("fraction: where no plan is that small, a larger fraction is named, and it works") {
+  for (std::uint32_t seed = 0; seed < 4; ++seed) {
+    const Graph graph = tests::random_graph(seed, 12);
+    CAPTURE(seed);
+    for (const Bytes budget : {unlimited, Bytes{64}}) {
+      try {
+        make_plan(graph, *fraction(0.05), budget);
+        FAIL("a twentieth is enough");
+      } catch (const BudgetError& error) {
+        REQUIRE(error.own_limit());
+        CHECK(error.budget() < error.smallest_feasible());
+        const std::string text = error.what();
+        const std::string advice = "give a fraction of at least ";
+        REQUIRE_THAT(text, Contains(advice));
+        const double enough = std::stod(text.substr(text.find(advice) + advice.size()));
+        CHECK(make_plan(graph, *fraction(enough)).predicted_peak() <= error.smallest_feasible());
+      }
+    }
+  }
+}
+
 TEST_CASE("segments: each node is computed again once at most") {
   // x is summed through tanh at every step: each tanh needs the chain before it.
   tests::GraphBuilder b;
@@ -300,6 +375,22 @@ TEST_CASE("greedy: a chain at a tenth of its memory") {
   const Plan plan = make_plan(graph, *greedy(), all / 10);
   CHECK(plan.predicted_peak() <= all / 10);
   CHECK(plan.compute_overhead() < 0.5);
+}
+
+TEST_CASE("greedy: what is present may take more nodes to make again than are needed") {
+  tests::GraphBuilder b;
+  std::vector<ValueId> chain{b.source(64)};
+  for (int k = 0; k < 300; ++k) chain.push_back(b.node({chain.back()}, 640));
+  for (const std::size_t k : {200, 300}) b.graph.set_present(chain[k]);
+  b.graph.set_backward_begins(b.graph.node_count());
+  const ValueId empty = b.node({chain[200]}, 0);
+  const ValueId wide = b.node({chain[300]}, 640, 1, 3 * 640);
+  b.graph.add_target(b.node({wide, chain[200], empty}, 640));
+  for (const PlannerPtr& planner : {greedy(), search(), automatic({.moves = 0})}) {
+    CAPTURE(planner->name());
+    CHECK(make_plan(b.graph, *planner, 6 * 640 - 64).simulation.computed > 200);
+    CHECK_THROWS_AS(make_plan(b.graph, *planner, 64), BudgetError);
+  }
 }
 
 TEST_CASE("planners: a chain of a million nodes") {
