@@ -21,8 +21,12 @@ class Exact final : public Planner {
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     Optimum optimum(graph, settings_.most_sets);
     std::vector<Proposal> proposals;
-    if (!optimum.propose(budget, settings_.lay_out, proposals) && !optimum.gave_up()) {
+    const bool fits = optimum.propose(budget, settings_.lay_out, proposals);
+    if (proposals.empty() && !optimum.gave_up()) {
       proposals.emplace_back(optimum.lowest());
+    } else if (settings_.lay_out && !proposals.empty() && !(fits && proposals.size() == 1)) {
+      add_others(graph, budget, proposals);
+      return proposals;
     }
     if (!optimum.gave_up()) return proposals;
     throw ArgumentError("[exact] " + std::to_string(graph.needed_nodes().size()) +
@@ -32,6 +36,15 @@ class Exact final : public Planner {
   }
 
  private:
+  /// What lies in memory better than the optimum of live bytes, for all that is known.
+  static void add_others(const Graph& graph, Bytes budget, std::vector<Proposal>& proposals) {
+    const PlannerPtr others = automatic();
+    for (Proposal& one : others->propose(graph, budget)) {
+      if (one.planner.empty()) one.planner = others->name();
+      proposals.push_back(std::move(one));
+    }
+  }
+
   ExactSettings settings_;
 };
 

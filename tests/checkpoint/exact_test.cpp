@@ -255,6 +255,26 @@ TEST_CASE("exact: plans fit, layout and all, down to the smallest budget") {
   CHECK(optimal * 20 > plans * 19);
 }
 
+TEST_CASE("exact: plans never cost more than those of other planners, layout and all") {
+  int compared = 0;
+  for (std::uint32_t seed = 0; seed < 6; ++seed) {
+    const Graph graph = tests::random_graph(seed, 5);
+    CAPTURE(seed);
+    const Bytes most = make_plan(graph, *keep_all()).predicted_peak();
+    for (const PlannerPtr& other : {automatic(), greedy()}) {
+      for (int part = 10; part < 20; part += 3) {
+        const std::optional<Plan> plan = find_plan(graph, *other, most * part / 20);
+        if (!plan) continue;
+        ++compared;
+        CAPTURE(other->name(), part);
+        CHECK(make_plan(graph, *exact(), most * part / 20).simulation.cost <=
+              plan->simulation.cost);
+      }
+    }
+  }
+  CHECK(compared > 10);
+}
+
 TEST_CASE("exact: graphs that are too large are errors that say what to do") {
   const auto plan = [](std::uint32_t steps, ExactSettings settings) {
     return [=] { make_plan(tests::chain(steps), *exact(settings), 64 * 8); };
