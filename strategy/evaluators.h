@@ -51,9 +51,11 @@ std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 /// idle and cheap to compute again (see checkpoint/online_eviction.h), and computed again when they
 /// are read or asked for. Leaves do not count, nor does a value that was dropped while the user
 /// holds a Tensor of it: it is his until he lets go, and comes back for free until then. Where an
-/// operation, or a value asked for, does not fit, `BudgetError` names the bytes that it takes,
-/// before its kernel runs; the operation is taken off the tape again. `backward` and `evaluate` run
-/// within a budget of their own when they are given one, else within this one.
+/// operation, or a value asked for, does not fit, `BudgetError` says what it takes, before its
+/// kernel runs, and names a budget within which all that is recorded so far, and that operation,
+/// fit; the operation is taken off the tape again. It is no promise that a larger budget recomputes
+/// less. `backward` and `evaluate` run within a budget of their own when they are given one, else
+/// within this one.
 ///
 /// `options.threads`, `options.anomaly` and `options.machine` apply while recording. Throws
 /// `ArgumentError` for a negative budget and when a planner is given.

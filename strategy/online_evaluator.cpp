@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/online_budget.h"
 #include "checkpoint/tape_graph.h"
 
 namespace palimpsest {
@@ -10,16 +11,6 @@ namespace {
 
 std::string both_ways(Bytes bytes) {
   return format_bytes(bytes) + " (" + std::to_string(bytes) + " bytes)";
-}
-
-[[noreturn]] void refuse(const Tape& tape, const OnlineEviction::Shortage& shortage, Bytes budget) {
-  const NodeId node = shortage.node;
-  throw BudgetError("[" + std::string(tape.operation(node).name) + "] to compute " +
-                        tape.describe(node) + " takes " + both_ways(shortage.bytes) +
-                        " at once, with what waits for it; the budget of the tape is " +
-                        both_ways(budget) + "; give eager() a larger one (recorded at " +
-                        to_string(tape.where(node)) + ")",
-                    budget, shortage.bytes);
 }
 
 }  // namespace
@@ -34,6 +25,7 @@ void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
 }
 
 void OnlineEvaluator::compute(Tape& tape, std::uint32_t value) {
+  reads_.push_back({tape.node_count(), value});
   decide(tape, [&] { return eviction_->require({&value, 1}); });
   if (tape.is_temporary()) tape_ = nullptr;
 }
@@ -42,6 +34,7 @@ void OnlineEvaluator::on_clear(Tape& tape) noexcept {
   if (tape_ != &tape) return;
   tape_ = nullptr;
   held_.clear();
+  reads_.clear();
 }
 
 RunOptions OnlineEvaluator::prepare(Tape& tape, const RunOptions& asked) {
@@ -67,7 +60,21 @@ void OnlineEvaluator::decide(Tape& tape, F f) {
     append_node(graph_, tape, threads, options().machine);
   const std::optional<OnlineEviction::Shortage> shortage = f();
   changes_ = tape.changes();
-  if (shortage) refuse(tape, *shortage, options().memory_budget);
+  if (shortage) refuse(tape, *shortage);
+}
+
+/// Names what all that is recorded takes, so that recording it again within that succeeds.
+void OnlineEvaluator::refuse(const Tape& tape, const OnlineEviction::Shortage& shortage) const {
+  const NodeId node = shortage.node;
+  const Bytes budget = options().memory_budget;
+  const Bytes smallest = smallest_online_budget(graph_, reads_, shortage.bytes);
+  throw BudgetError("[" + std::string(tape.operation(node).name) + "] to compute " +
+                        tape.describe(node) + " takes " + both_ways(shortage.bytes) +
+                        " at once, with what waits for it; the budget of the tape is " +
+                        both_ways(budget) + "; give eager() " + both_ways(smallest) +
+                        ", which all that is recorded so far fits (recorded at " +
+                        to_string(tape.where(node)) + ")",
+                    budget, smallest);
 }
 
 bool OnlineEvaluator::follows(const Tape& tape) const {

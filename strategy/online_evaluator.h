@@ -3,7 +3,9 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
+#include "checkpoint/online_budget.h"
 #include "checkpoint/online_eviction.h"
 #include "strategy/evaluators.h"
 
@@ -29,6 +31,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
 
   template <class F>
   void decide(Tape& tape, F f);
+  [[noreturn]] void refuse(const Tape& tape, const OnlineEviction::Shortage& shortage) const;
   bool follows(const Tape& tape) const;
   void start_over(Tape& tape);
   void adopt();
@@ -39,6 +42,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
   Graph graph_;
   std::optional<OnlineEviction> eviction_;
   std::unordered_map<ValueId, std::weak_ptr<std::byte>> held_;  // by root: dropped, but the user's
+  std::vector<OnlineRead> reads_;  // of values that had been dropped, since the tape was empty
 };
 
 }  // namespace palimpsest

@@ -67,6 +67,28 @@ TEST_CASE("eager within a budget: an operation that does not fit is named before
   CHECK(concat({y, twice(y)}, 0).value().at(elements) == 4);
 }
 
+TEST_CASE("eager within a budget: the one that is named holds for all that is recorded so far") {
+  int refusals = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    Bytes budget = 1;
+    for (std::uint32_t reached = 0; budget > 0;) {
+      Tape tape(eager({.memory_budget = budget}));
+      try {
+        record_random(tape, seed, 40);
+        budget = 0;
+      } catch (const BudgetError& error) {
+        ++refusals;
+        CHECK(tape.node_count() >= reached);
+        REQUIRE(error.smallest_feasible() > budget);
+        reached = tape.node_count() + 1;
+        budget = error.smallest_feasible();
+      }
+    }
+  }
+  CHECK(refusals > 60);
+}
+
 TEST_CASE("eager within a budget: what is dropped is computed again, within the budget") {
   const auto evaluator = eager({.memory_budget = 4 * size});
   Tape tape(evaluator);
