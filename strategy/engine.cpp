@@ -226,6 +226,7 @@ Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tap
         options, program, [&](LoweredStore::Form form) { return *attempt(form, false); },
         one_pass_cost);
   }
+  found->entry->plan.keep_all_cost = keep_all_cost(options, program, one_pass_cost);
   if (!known && plans.made() > made) ++programs_planned;
   return *found;
 }

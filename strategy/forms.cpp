@@ -53,6 +53,15 @@ double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_
   return may_fuse(options) ? std::min(apart, one_pass_cost({true, false})) : apart;
 }
 
+double keep_all_cost(const RunOptions& options, const LoweredStore::Program& program,
+                     const OnePassCost& one_pass_cost) {
+  const bool fuse = may_fuse(options);
+  const bool simplify = may_simplify(options) && program.is_simplified();
+  const double once = one_pass_cost({fuse, simplify});
+  if (!simplify || !program.holds_longer()) return once;
+  return std::min(once, one_pass_cost({fuse, false}));
+}
+
 Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
                   const RunOptions& options) {
   LoweredStore store;
@@ -62,9 +71,11 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
     return Planned{lowered, form,
                    make_plan(lowered->graph(), *planner_of(options), options.memory_budget)};
   };
-  Planned found = plan_some_form(options, program, plan, [&](LoweredStore::Form form) {
+  const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
     return program.get(tape, request, form)->one_pass_cost();
-  });
+  };
+  Planned found = plan_some_form(options, program, plan, one_pass_cost);
+  found.plan.keep_all_cost = keep_all_cost(options, program, one_pass_cost);
   found.plan.runs = found.lowered->runs(found.plan.schedule, tape.node_count());
   return found;
 }

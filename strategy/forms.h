@@ -63,6 +63,11 @@ using OnePassCost = std::function<double(LoweredStore::Form)>;
 /// The least of a program that is not simplified, whatever its form.
 double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost);
 
+/// Seconds of running the program in the form that it has without a budget, by a planner that
+/// recomputes nothing then.
+double keep_all_cost(const RunOptions& options, const LoweredStore::Program& program,
+                     const OnePassCost& one_pass_cost);
+
 /// What `plan(form)` finds for a program, simplified or not, with its elementwise nodes in groups
 /// or, where that is not allowed, each by itself. Groups hold all they make at once: they may not
 /// fit the budget, or cost more than single nodes.

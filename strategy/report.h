@@ -42,7 +42,7 @@ struct Report {
   std::uint32_t merged = 0;       ///< nodes not run, since others make the same
   std::uint32_t folded = 0;       ///< nodes that became numbers, known before the run
   std::uint32_t groups = 0;       ///< of operations that run as one
-  double compute_overhead = 0;    ///< predicted extra work over one forward and one backward
+  double compute_overhead = 0;    ///< predicted, as `Plan::compute_overhead`
   bool plan_reused = false;       ///< planned in an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;

@@ -12,7 +12,7 @@ struct Estimate {
   Bytes peak = 0;
   Bytes keep_all_peak = 0;      ///< about, recomputing nothing
   double seconds = 0;           ///< once it has been planned
-  double compute_overhead = 0;  ///< extra work over one forward and one backward
+  double compute_overhead = 0;  ///< as `Plan::compute_overhead`
   int replicas = 1;             ///< at once
   int micro_batches = 1;        ///< one after the other
   /// Whether the peak is exact. It need not be in a mode that computes while it records, where a

@@ -204,11 +204,14 @@ TEST_CASE("a larger budget never costs more") {
     auto percents = *rc::gen::container<std::vector<Bytes>>(3, rc::gen::inRange<Bytes>(10, 110));
     percents.push_back(110);
     std::sort(percents.begin(), percents.end());
+    const double keep_all = plan_backward(program.loss).simulation.cost;
     for (const Bytes percent : percents) {
       const Bytes budget = everything * percent / 100;
       try {
         const Plan plan = plan_backward(program.loss, {.memory_budget = budget});
         RC_ASSERT(plan.simulation.cost <= cost);
+        // Also where the program is fused or simplified in another way within the budget.
+        RC_ASSERT(std::abs(plan.compute_overhead() - (plan.simulation.cost / keep_all - 1)) < 1e-9);
         cost = plan.simulation.cost;
       } catch (const BudgetError&) {
         RC_ASSERT(std::isinf(cost));
