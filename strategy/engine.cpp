@@ -182,13 +182,20 @@ Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tap
                                  const LoweredStore::Request& request, const RunOptions& options) {
   const std::uint64_t made = plans.made();
   bool known = false;
+  // Whether there is a hurry is decided for one form: a hurried plan of another one is no match for
+  // a plan in full.
+  std::optional<bool> in_a_hurry;
   const auto attempt = [&](LoweredStore::Form form, bool hurried) -> std::optional<Found> {
     const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
     const std::shared_ptr<const Graph> graph = graph_in(lowered);
     const PlanStore::Request wanted{graph, planner_of(options), options.memory_budget};
     PlanStore::Entry* entry = plans.find(wanted);
     known = known || entry != nullptr;
-    if (entry == nullptr) entry = hurried ? plans.hurry(wanted) : &plans.make(wanted);
+    if (entry == nullptr && !hurried) entry = &plans.make(wanted);
+    if (entry == nullptr) {
+      if (!in_a_hurry) in_a_hurry = PlanStore::is_in_a_hurry(wanted);
+      if (*in_a_hurry) entry = plans.hurry(wanted);
+    }
     if (entry == nullptr) return {};
     return Found{lowered, entry};
   };

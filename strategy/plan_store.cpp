@@ -14,6 +14,9 @@ constexpr std::size_t most_entries = 16;
 /// Of what a plan has run, spent on looking for a better one.
 constexpr double planning_share = 0.1;
 constexpr double longest_round = 2;
+/// Up to so many seconds of planning, what a hurried planner saves is not worth what its plans
+/// cost: a hurry is only over layouts.
+constexpr double short_planning = 0.01;
 constexpr int most_vain = 3;
 /// Of the cost of one pass, saved by a round that was not in vain.
 constexpr double noticeable = 1e-3;
@@ -60,11 +63,17 @@ PlanStore::Entry* PlanStore::find(const Request& request) {
   return &entries_.front();
 }
 
-PlanStore::Entry* PlanStore::hurry(const Request& request) {
-  const PlannerPtr planner = request.planner->hurried();
-  if (planner == nullptr) return nullptr;
+bool PlanStore::is_in_a_hurry(const Request& request) {
+  if (request.planner->hurried() == nullptr) return false;
   const Graph& graph = *request.graph;
-  if (whole_seconds(graph) <= planning_share * graph.one_pass_cost()) return nullptr;
+  return whole_seconds(graph) > planning_share * graph.one_pass_cost();
+}
+
+PlanStore::Entry* PlanStore::hurry(const Request& request) {
+  if (!is_in_a_hurry(request)) return nullptr;
+  const Graph& graph = *request.graph;
+  const bool is_short = whole_seconds(graph) <= short_planning;
+  const PlannerPtr planner = is_short ? request.planner : request.planner->hurried();
   const std::string key = request.planner->key() + " in a hurry";
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
@@ -75,6 +84,9 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
     refuse({request.graph, key, request.budget, {}});
     return nullptr;
   }
+  // Who would recompute for longer than it takes to plan has no time to save.
+  const double extra = plan->simulation.cost - plan->simulation.one_pass_cost;
+  if (!is_short && extra >= whole_seconds(graph)) return nullptr;
   if (plan->candidates.empty()) plan->planner = request.planner->name();  // keep-all, in no hurry
   Entry& entry = insert(request, std::move(*plan));
   entry.hurried = true;

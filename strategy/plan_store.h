@@ -16,7 +16,10 @@ namespace palimpsest {
 /// serve: looking for a better plan takes about a tenth of the seconds spent running it, in
 /// rounds, until several in a row find nothing. Where planning takes longer than a tenth of a run,
 /// a hurried plan serves first (see `Planner::hurried`), and the whole of planning is the first
-/// such round. A plan made for one budget is a candidate for every other budget.
+/// such round. Not where planning takes no longer than what the hurried plan recomputes; and for
+/// graphs of up to 83 nodes the planner itself is in a hurry, over layouts alone, so that a larger
+/// budget never costs more.
+/// A plan made for one budget is a candidate for every other budget.
 class PlanStore {
  public:
   struct Entry {
@@ -50,7 +53,10 @@ class PlanStore {
   /// it has served for long enough; null when there is none. Like what the others
   /// return, it is there until 16 plans have been made since.
   Entry* find(const Request& request);
-  /// A hurried plan, made now; null where there is no hurry, and where none fits.
+  /// True where planning in full would take too long for a first run.
+  static bool is_in_a_hurry(const Request& request);
+  /// A hurried plan, made now; null where there is no hurry, where none fits, and where
+  /// it would recompute for longer than planning takes.
   Entry* hurry(const Request& request);
   /// The plan of the planner itself, made now.
   /// Throws what `make_plan` throws, at once when it did so before and no plan made since fits.

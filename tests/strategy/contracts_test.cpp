@@ -221,6 +221,27 @@ TEST_CASE("a larger budget never costs more") {
   });
 }
 
+TEST_CASE("a larger budget never costs more on tapes of their own, whoever is in a hurry") {
+  for (const std::uint64_t seed : {1, 5, 6}) {
+    double overhead = std::numeric_limits<double>::infinity();
+    Bytes everything = 0;
+    for (const Bytes percent : {60, 65, 70, 75, 80}) {
+      Tape tape;
+      const RandomProgram program = record_random(tape, seed, 15);
+      if (everything == 0) everything = plan_backward(program.loss).keep_all_peak;
+      CAPTURE(seed, percent);
+      try {
+        const RunOptions options{.memory_budget = everything * percent / 100, .threads = 1};
+        const Report report = backward(program.loss, options).report();
+        CHECK(report.compute_overhead <= overhead + 1e-9);
+        overhead = report.compute_overhead;
+      } catch (const BudgetError&) {
+        CHECK(std::isinf(overhead));
+      }
+    }
+  }
+}
+
 TEST_CASE("too small a budget names the smallest that works, before any work") {
   rc::prop("the smallest works", [] {
     const auto [seed, size] = any_case();
