@@ -105,8 +105,12 @@ struct Engine::State {
   /// `Engine::evaluate` without.
   Report evaluate_all(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                       const RunOptions& options);
-  /// The same; where less memory is free than a run without a budget would take, nothing
-  /// but the budget to run with.
+  /// The same. Where no plan fits beside what is present, that is let go of: a budget that is named
+  /// does not depend on what an evaluator has kept so far.
+  Report evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                            const RunOptions& options);
+  /// The same as `evaluate_all`; where less memory is free than a run without a budget would take,
+  /// nothing but the budget to run with.
   std::optional<Report> evaluate(Tape& tape, std::span<const ValueId> targets,
                                  NodeId backward_begins, const RunOptions& options,
                                  std::optional<Bytes>& chosen);
@@ -315,6 +319,16 @@ Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
   return *evaluate(tape, targets, backward_begins, within, chosen);
 }
 
+Report Engine::State::evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets,
+                                         NodeId backward_begins, const RunOptions& options) {
+  try {
+    return evaluate_all(tape, targets, backward_begins, options);
+  } catch (const BudgetError&) {
+    if (!let_go_of_present(tape, targets)) throw;
+  }
+  return evaluate_all(tape, targets, backward_begins, options);
+}
+
 Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targets,
                                       NodeId backward_begins, const RunOptions& options) {
   if (no_cache == std::pair(tape.node_count(), options.memory_budget) &&
@@ -356,7 +370,7 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
   }
   results.reset();
   no_cache = {tape.node_count(), options.memory_budget};
-  return evaluate_all(tape, targets, backward_begins, options);
+  return evaluate_or_let_go(tape, targets, backward_begins, options);
 }
 
 Engine::Engine() : state_(std::make_unique<State>()) {}
@@ -399,7 +413,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
   state_->results.reset();  // which would take memory beside the run
-  return state_->evaluate_all(tape, targets, backward_begins, options);
+  return state_->evaluate_or_let_go(tape, targets, backward_begins, options);
 }
 
 std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,

@@ -15,6 +15,10 @@ void append_present(const Tape& tape, std::vector<ValueId>& values);
 /// are the user's as leaves are: dropping them would free nothing.
 std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);
 
+/// Drops what is present, but for leaves, what the user holds, and `wanted`. False when there is
+/// nothing to drop.
+bool let_go_of_present(Tape& tape, std::span<const ValueId> wanted);
+
 /// Makes sure that dropping a present value of a node that is not among `held` frees its bytes at
 /// `meter`: what somebody else holds too, lies in an arena, or was computed without the meter, is
 /// copied into storage of its own, all views of one value into one. Of values that were merged all

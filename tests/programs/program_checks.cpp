@@ -72,20 +72,24 @@ class Runs {
       const auto most = static_cast<double>(plan.predicted_peak());
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
     }
-    try {
-      return run();
-    } catch (const BudgetError& error) {
-      require(cell_.share.has_value(), std::string("without a budget: ") + error.what());
-      require(error.smallest_feasible() > error.budget(),
-              std::string("a budget of ") + std::to_string(error.budget()) + " is refused, and " +
-                  std::to_string(error.smallest_feasible()) + " is named");
-      options_.memory_budget = error.smallest_feasible();
-    }
-    try {
-      return run();
-    } catch (const BudgetError& error) {
-      throw BrokenPromise("a smallest budget of " + std::to_string(options_.memory_budget) +
-                          " was named, and then " + std::to_string(error.smallest_feasible()));
+    // Where values are computed while they are recorded, what is named holds for what is recorded
+    // so far.
+    const bool computes_early = cell_.mode == Cell::Mode::eager || cell_.mode == Cell::Mode::hybrid;
+    int refusals_left = computes_early ? 50 : 1;
+    for (Bytes named = 0;;) {
+      try {
+        return run();
+      } catch (const BudgetError& error) {
+        const std::string then = std::to_string(error.smallest_feasible());
+        require(cell_.share.has_value(), std::string("without a budget: ") + error.what());
+        require(error.smallest_feasible() > error.budget(),
+                "a budget of " + std::to_string(error.budget()) + " is refused, and " + then +
+                    " is named");
+        require(refusals_left-- > 0,
+                "a smallest budget of " + std::to_string(named) + " was named, and then " + then);
+        if (error.own_limit()) options_.planner = nullptr;
+        options_.memory_budget = named = error.smallest_feasible();
+      }
     }
   }
 
