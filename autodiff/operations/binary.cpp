@@ -160,9 +160,12 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
   Tape& tape = common_tape(pair, operation.name, where);
   const Var a = tape.here(given_a, operation.name, where);
   const Var b = tape.here(given_b, operation.name, where);
-  const DType dtype = promote(a.dtype(), b.dtype());
+  DType dtype = promote(a.dtype(), b.dtype());
   if (dtype == DType::boolean) {
-    throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
+    if (!to_bool) {
+      throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
+    }
+    dtype = DType::i32;  // false is less than true
   }
   const ValueType type{tape.have_one_shape(a.id(), b.id())
                            ? a.shape()
@@ -203,13 +206,21 @@ Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where
   return record_pair(comparison_table()[index], a, b, true, where);
 }
 
+namespace {
+
+/// True for a fraction, an infinity or NaN, which no integer is.
+bool is_fraction(double number) { return !(std::isfinite(number) && number == std::floor(number)); }
+
+}  // namespace
+
 Var number_like(const Var& x, double number, const char* operation, const Where& where) {
   require_value(x, operation, where);
   const DType dtype = x.dtype();
+  if (is_floating(dtype)) return full(x.tape(), {}, number, dtype, where);
+  if (is_fraction(number)) return full(x.tape(), {}, number, DType::f32, where);
   // Powers of two, which f64 holds: beyond them an integer has no such number.
   const double end = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
-  const bool fits = number >= (dtype == DType::boolean ? 0 : -end) && number < end;
-  if (!is_floating(dtype) && (number != std::floor(number) || !fits)) {
+  if (number < (dtype == DType::boolean ? 0 : -end) || number >= end) {
     throw ArgumentError(operation,
                         "the number " + std::to_string(number) + " is no " +
                             std::string(name_of(dtype)) + "; cast the other operand first",
@@ -220,11 +231,13 @@ Var number_like(const Var& x, double number, const char* operation, const Where&
 
 namespace {
 
-/// A function of x and a number; on integers the number becomes a value of x's dtype.
+/// A function of x and a number; on integers the number becomes a value of x's dtype, or if it is a
+/// fraction, x is converted to f32.
 template <class Unary, class Binary>
 Var with_number(const Var& x, double a, bool number_first, const Where& where) {
   require_value(x, Binary::text.name, where);
   if (is_floating(x.dtype())) return unary<Unary>(x, where, {a});
+  if (is_fraction(a)) return unary<Unary>(cast(x, DType::f32, where), where, {a});
   return number_first ? binary<Binary>(a, x, where) : binary<Binary>(x, a, where);
 }
 

@@ -9,11 +9,12 @@ namespace palimpsest {
 /// promoted dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool, and
 /// for integers where the function takes floating dtypes only.
 Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where);
-/// The same for `functions::Comparison`; any dtype but bool, the result is bool.
+/// The same for `functions::Comparison`; any dtype, the result is bool. False is less than true.
 Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where& where);
 
-/// A scalar of one number in x's dtype. Throws `ArgumentError` naming `operation` when x holds
-/// integers and the number is none.
+/// A scalar of one number in x's dtype; in f32, which PyTorch's default is too, when x is not
+/// floating and the number is a fraction or not finite. Throws `ArgumentError` naming `operation`
+/// for a whole number that x's dtype does not hold.
 Var number_like(const Var& x, double number, const char* operation, const Where& where);
 
 /// What is recorded for function `index` of `functions::Binary`.

@@ -311,6 +311,13 @@ void pull_back_class_adjoint(const Pullback& p) {
   }
 }
 
+void require_share(std::string_view operation, double label_smoothing, const Where& where) {
+  if (label_smoothing >= 0 && label_smoothing <= 1) return;
+  throw ArgumentError(
+      operation,
+      "label_smoothing is " + std::to_string(label_smoothing) + "; give a share in [0, 1]", where);
+}
+
 Var record(const Operation& operation, const Var& x, const Var& classes,
            const ClassificationOptions& options, const Where& where) {
   require_floating(x, operation.name, where);
@@ -333,12 +340,7 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
   if (x.shape()[axis] == 0) {
     throw ShapeError(operation.name, "there are no classes in " + to_string(x.type()), where);
   }
-  if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1)) {
-    throw ArgumentError(operation.name,
-                        "label_smoothing is " + std::to_string(options.label_smoothing) +
-                            "; give a share in [0, 1]",
-                        where);
-  }
+  require_share(operation.name, options.label_smoothing, where);
   const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index,
                                    operation.name, where};
   const Var inputs[] = {x, classes};
@@ -354,6 +356,40 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
   return cast(divide(total, count, where), x.dtype(), where);
 }
 
+/// Cross entropy with probabilities of the classes.
+Var of_probabilities(const Var& logits, const Var& probabilities,
+                     const ClassificationOptions& options, const Where& where) {
+  const char* name = "cross_entropy";
+  require_floating(logits, name, where);
+  const Shape shape = logits.shape();
+  const int axis = shape.wrap(options.axis, name, where);
+  if (probabilities.shape() != shape) {
+    throw ShapeError(name,
+                     "probabilities of classes have shape " + to_string(probabilities.shape()) +
+                         " for logits " + to_string(shape) +
+                         "; give them the same shape, or indices of dtype i64 or i32",
+                     where);
+  }
+  if (shape[axis] == 0) {
+    throw ShapeError(name, "there are no classes in " + to_string(logits.type()), where);
+  }
+  require_share(name, options.label_smoothing, where);
+  if (options.ignore_index) {
+    throw ArgumentError(name,
+                        "ignore_index names a class, and these are probabilities of classes; set "
+                        "those of places that do not count to 0",
+                        where);
+  }
+  const double smoothing = options.label_smoothing;
+  Var target = probabilities;
+  if (smoothing != 0) {
+    const Var kept = Located(target, where) * (1 - smoothing);
+    target = Located(kept, where) + smoothing / static_cast<double>(shape[axis]);
+  }
+  const Var scores = multiply(target, log_softmax(logits, axis, where), where);
+  return reduce_loss(negate(sum(scores, {axis}, false, where), where), options.reduction, where);
+}
+
 }  // namespace
 
 std::span<const Operation* const> classification_operations() {
@@ -365,6 +401,8 @@ std::span<const Operation* const> classification_operations() {
 
 Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options,
                   Where where) {
+  require_value(classes, "cross_entropy", where);
+  if (is_floating(classes.dtype())) return of_probabilities(logits, classes, options, where);
   return record(cross_entropy_operation, logits, classes, options, where);
 }
 

@@ -253,14 +253,16 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
 std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where) {
   require_value(x, "chunk", where);
   const std::int64_t n = x.shape()[x.shape().wrap(axis, "chunk", where)];
-  if (count < 1 || n % count != 0) {
-    throw ShapeError("chunk",
-                     "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()) +
-                         " does not divide into " + std::to_string(count) + " equal parts",
-                     where);
+  if (count < 1) {
+    throw ArgumentError("chunk",
+                        "cannot make " + std::to_string(count) + " parts of axis " +
+                            std::to_string(axis) + " of shape " + to_string(x.shape()),
+                        where);
   }
-  return split(x, std::vector<std::int64_t>(static_cast<std::size_t>(count), n / count), axis,
-               where);
+  const std::int64_t size = n / count + (n % count != 0);
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(n == 0 ? count : n / size), size);
+  if (n % std::max<std::int64_t>(size, 1) != 0) sizes.push_back(n % size);
+  return split(x, sizes, axis, where);
 }
 
 }  // namespace palimpsest

@@ -5,6 +5,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
 
 namespace palimpsest {
 namespace {
@@ -227,13 +228,30 @@ struct Call {
   }
 };
 
-void require_rank(const char* name, const Var& x, int rank, const Where& where) {
+/// `rank` counts the axis of the batch, which may be missing.
+void require_rank(const char* name, const Var& x, const Var& weight, int rank, const Where& where) {
   require_value(x, name, where);
-  if (x.rank() == rank) return;
+  require_value(weight, name, where);
+  if (x.rank() == rank || (x.rank() == rank - 1 && weight.rank() == rank)) return;
   throw ShapeError(name,
                    "input " + to_string(x.shape()) + " must have " + std::to_string(rank) +
-                       " axes: batch, channels and " + std::to_string(rank - 2) + " sizes",
+                       " axes: batch, channels and " + std::to_string(rank - 2) +
+                       " sizes; or one fewer, without the batch",
                    where);
+}
+
+/// True when only the axis of the batch is missing in x.
+bool is_unbatched(const Var& x, const Var& weight) {
+  return x.rank() >= 2 && x.rank() + 1 == weight.rank();
+}
+
+/// `f` of a batch of x alone.
+template <class F>
+Var without_batch(const Var& x, const Where& where, F f) {
+  const Var y = f(unsqueeze(x, 0, where));
+  Shape shape = y.shape();
+  shape.erase(0);
+  return reshape(y, shape, where);
 }
 
 }  // namespace
@@ -246,6 +264,13 @@ std::span<const Operation* const> convolution_operations() {
 
 Var convolution(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
                 Where where) {
+  const Var pair[] = {x, weight};
+  common_tape(pair, "convolution", where);
+  if (is_unbatched(x, weight)) {
+    return without_batch(x, where, [&](const Var& batch) {
+      return convolution(batch, weight, bias, options, where);
+    });
+  }
   Call call("convolution", x, weight, bias, options, where);
   Geometry& g = call.g;
   g.channels = call.image[1];
@@ -271,25 +296,32 @@ Var convolution(const Var& x, const Var& weight, const Var& bias, const Convolut
 
 Var conv1d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
            Where where) {
-  require_rank("conv1d", x, 3, where);
+  require_rank("conv1d", x, weight, 3, where);
   return convolution(x, weight, bias, options, where);
 }
 
 Var conv2d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
            Where where) {
-  require_rank("conv2d", x, 4, where);
+  require_rank("conv2d", x, weight, 4, where);
   return convolution(x, weight, bias, options, where);
 }
 
 Var conv3d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
            Where where) {
-  require_rank("conv3d", x, 5, where);
+  require_rank("conv3d", x, weight, 5, where);
   return convolution(x, weight, bias, options, where);
 }
 
 Var transposed_convolution(const Var& y, const Var& weight, const Var& bias,
                            const TransposedConvolutionOptions& options, Where where) {
   const char* name = "transposed_convolution";
+  const Var pair[] = {y, weight};
+  common_tape(pair, name, where);
+  if (is_unbatched(y, weight)) {
+    return without_batch(y, where, [&](const Var& batch) {
+      return transposed_convolution(batch, weight, bias, options, where);
+    });
+  }
   Call call(name, y, weight, bias,
             {options.stride, options.padding, options.dilation, options.groups}, where);
   Geometry& g = call.g;

@@ -17,7 +17,8 @@ struct ConvolutionOptions {
 /// x is (batch, channels, 1 to 3 sizes), w (results, channels/groups, kernel), bias (results) or an
 /// empty `Var`; y is (batch, results, (size + 2·padding − dilation·(kernel − 1) − 1)/stride + 1
 /// rounded down). With as many groups as channels it is depthwise. Operands meet in their promoted
-/// floating dtype.
+/// floating dtype. An x without the axis of the batch, one axis fewer than w has, gives a y without
+/// it.
 ///
 /// Throws `ShapeError` when channels do not match, the kernel is larger than the padded input or
 /// the bias has another size; `ArgumentError` when groups divide neither channels nor results or a
@@ -25,7 +26,8 @@ struct ConvolutionOptions {
 Var convolution(const Var& x, const Var& weight, const Var& bias = {},
                 const ConvolutionOptions& options = {}, Where where = Where::current());
 
-/// `convolution` of sequences (batch, channels, length); throws `ShapeError` for other ranks.
+/// `convolution` of sequences (batch, channels, length), or of one without the batch; throws
+/// `ShapeError` for other ranks.
 Var conv1d(const Var& x, const Var& weight, const Var& bias = {},
            const ConvolutionOptions& options = {}, Where where = Where::current());
 /// `convolution` of images (batch, channels, height, width).
@@ -46,8 +48,8 @@ struct TransposedConvolutionOptions {
 /// The adjoint of `convolution` with respect to its input, as a layer of its own: for y of shape
 /// (batch, channels, sizes) and w of shape (channels, results/groups, kernel), x(b, r, h) =
 /// bias(r) + Σ w(c, r, t)·y(b, c, q) over all q, t with q·stride − padding + t·dilation = h. Sizes
-/// become (size − 1)·stride − 2·padding + dilation·(kernel − 1) + output_padding + 1. Throws as
-/// `convolution` does.
+/// become (size − 1)·stride − 2·padding + dilation·(kernel − 1) + output_padding + 1. The batch may
+/// be missing as in `convolution`. Throws as `convolution` does.
 Var transposed_convolution(const Var& y, const Var& weight, const Var& bias = {},
                            const TransposedConvolutionOptions& options = {},
                            Where where = Where::current());

@@ -2,6 +2,8 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/fold.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 
 namespace palimpsest {
@@ -67,10 +69,10 @@ std::span<const Operation* const> cumsum_operations() {
 
 Var cumsum(const Var& x, int axis, bool reverse, Where where) {
   require_value(x, "cumsum", where);
-  const ValueType type = x.type();
-  if (type.dtype == DType::boolean) {
-    throw DTypeError("cumsum", "takes numbers, not bool; cast it first", where);
+  if (x.dtype() == DType::boolean) {
+    return cumsum(cast(x, DType::i64, where), axis, reverse, where);
   }
+  const ValueType type = x.type();
   const int wrapped = type.shape.wrap(axis, "cumsum", where);
   return x.tape().record(cumsum_operation, {&x, 1}, {&type, 1}, CumsumAttributes{wrapped, reverse},
                          where);

@@ -10,11 +10,14 @@
 namespace palimpsest {
 
 /// y[…, i, …] = x[…, index[…, i, …], …]: along `axis` each place is read where `index` says. The
-/// shapes of x and index are equal but for that axis. Any dtype.
+/// shapes of x and index are equal but for that axis. Any dtype. Throws `ShapeError` for an index
+/// that is smaller than x along another axis, of which PyTorch reads the corner only: `slice` x to
+/// it.
 Var gather(const Var& x, int axis, const Var& index, Where where = Where::current());
 
 /// Zeros of `size` along `axis`, to which each element of x is added where `index`, of x's shape,
 /// says. Several at one place are added in the order of their own places. The adjoint of `gather`.
+/// Throws `ShapeError` for an index of another shape, also for a smaller one.
 Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size,
                 Where where = Where::current());
 

@@ -24,6 +24,10 @@ struct ClassificationOptions {
 /// −log softmax(logits) at each place's class: `logits` has the classes along an axis, `classes`
 /// (i64 or i32) the shape without it. Nothing of the size of the logits but themselves is kept.
 /// Throws `ShapeError`, `DTypeError`; when it runs, `ArgumentError` for a class out of range.
+///
+/// Floating `classes` of the shape of the logits are probabilities t of the classes: the losses are
+/// −Σ t·log softmax(logits) along the axis, with derivatives with respect to both. Throws
+/// `ArgumentError` for an `ignore_index` with them.
 Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options = {},
                   Where where = Where::current());
 

@@ -174,7 +174,7 @@ Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool kee
             const Where& where) {
   require_value(x, operation.name, where);
   if (x.dtype() == DType::boolean) {
-    throw DTypeError(operation.name, "takes numbers, not bool; cast it first", where);
+    return numbers(operation, cast(x, DType::i64, where), axes, keep_axes, where);
   }
   const AxisMask mask = mask_of(axes, x.shape(), operation.name, where);
   return record_reduction(operation, x, {mask}, keep_axes, x.dtype(), where);

@@ -8,15 +8,17 @@
 /// the order of addition is fixed by the shape.
 namespace palimpsest {
 
-/// Σ x; 0 of nothing. Any numbers; integers wrap around.
+/// Σ x; 0 of nothing. Integers wrap around and stay of their dtype; the sum of bool is i64 and
+/// counts what is true.
 Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 
-/// Σ x / n. Throws `ShapeError` for the mean of nothing, `DTypeError` for integers.
+/// Σ x / n. Throws `ShapeError` for the mean of nothing, which no number is: PyTorch's is NaN,
+/// which shows much later and elsewhere. Throws `DTypeError` for integers.
 Var mean(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
-/// Π x; 1 of nothing. The derivative is right where factors are zero.
+/// Π x; 1 of nothing, i64 of bool. The derivative is right where factors are zero.
 Var prod(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
@@ -35,7 +37,9 @@ Var argmax(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 Var argmin(const Var& x, const Axes& axes = {}, bool keep_axes = false,
            Where where = Where::current());
 
-/// Σ (x − mean)² / (n − correction). Throws `ArgumentError` unless n > correction ≥ 0.
+/// Σ (x − mean)² / (n − correction). Throws `ArgumentError` unless n > correction ≥ 0, so for the
+/// variance of nothing, and of one element unless correction is 0: it would be 0/0 or negative,
+/// where PyTorch gives NaN or infinities.
 Var variance(const Var& x, const Axes& axes = {}, double correction = 1, bool keep_axes = false,
              Where where = Where::current());
 /// √variance; its derivative is taken as 0 where it is 0.
@@ -43,7 +47,10 @@ Var standard_deviation(const Var& x, const Axes& axes = {}, double correction = 
                        bool keep_axes = false, Where where = Where::current());
 
 /// (Σ |x|ᵖ)^(1/p) for p ≥ 1; for p = ∞ the largest |x|. The derivative is taken as 0 where the norm
-/// is 0, and where an element is 0 for p = 1. Throws `ArgumentError` for p < 1.
+/// is 0, and where an element is 0 for p = 1; for p = ∞ it goes to the first of equal elements.
+/// Throws `ArgumentError` for p < 1, which makes no norm: the triangle inequality fails and
+/// derivatives are infinite at 0. `sum(pow(abs(x), p))` says what is wanted there,
+/// `sum(not_equal(x, 0))` counts.
 Var norm(const Var& x, double p = 2, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
@@ -51,13 +58,15 @@ Var norm(const Var& x, double p = 2, const Axes& axes = {}, bool keep_axes = fal
 Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
               Where where = Where::current());
 
-/// Sums of the elements up to and including each along `axis`; from the end when `reverse`.
+/// Sums of the elements up to and including each along `axis`; from the end when `reverse`. Those
+/// of bool are i64.
 Var cumsum(const Var& x, int axis, bool reverse = false, Where where = Where::current());
 
-/// Whether every element is true; true of nothing. Bool only.
+/// Whether every element is true; true of nothing. Throws `DTypeError` for numbers, where it would
+/// say "not 0": write the comparison that is meant, as in `any(x > 0)` or `any(not_equal(x, 0))`.
 Var all(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
-/// Whether some element is true; false of nothing. Bool only.
+/// Whether some element is true; false of nothing. Throws `DTypeError` for numbers, as `all` does.
 Var any(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 

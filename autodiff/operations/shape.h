@@ -62,7 +62,9 @@ struct Padding {
 /// What `pad` adds: the elements next to the edge mirrored in it, or the edge itself.
 enum class PadMode : std::uint8_t { reflect, replicate };
 
-/// x with `value` around it; one `Padding` for each axis, not negative.
+/// x with `value` around it; one `Padding` for each axis. Throws `ArgumentError` for negative ones,
+/// which take elements away in PyTorch: `slice` says so, and a size that was computed wrongly
+/// shows.
 Var pad(const Var& x, const std::vector<Padding>& widths, double value = 0,
         Where where = Where::current());
 /// x with elements of its own around it. Reflecting takes fewer elements than the axis has.
@@ -79,7 +81,9 @@ Var stack(std::initializer_list<Var> parts, int axis, Where where = Where::curre
 /// The inverse of `concat`: parts of the given sizes, which add up to the axis. One node.
 std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int axis,
                        Where where = Where::current());
-/// `count` equal parts.
+/// `count` parts of n/count places each, rounded up: the last one is smaller where they do not
+/// divide the n places of the axis, and there are fewer parts where the others have them all, as in
+/// PyTorch. Throws `ArgumentError` for a count below 1.
 std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where = Where::current());
 
 /// x `counts[i]` times one behind the other along axis i; one count for each axis.

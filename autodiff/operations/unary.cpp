@@ -250,6 +250,15 @@ std::span<const Operation* const> unary_operations() {
 Var record_unary(std::size_t index, const Var& x, const Parameters* parameters,
                  const Where& where) {
   const Operation& operation = table()[index].function;
+  require_value(x, operation.name, where);
+  if (is_integer(x.dtype())) {
+    if (index == functions::position<functions::Negate, Unary>) {
+      return binary<functions::Subtract>(0, x, where);
+    }
+    if (index == functions::position<functions::Abs, Unary>) {
+      return maximum(x, binary<functions::Subtract>(0, x, where), where);
+    }
+  }
   require_floating(x, operation.name, where);
   const ValueType type = x.type();
   return x.tape().record(operation, {&x, 1}, {&type, 1},

@@ -18,7 +18,7 @@ struct Parameters {
 };
 
 /// Records function number `index` of `functions::Unary`; `parameters` is null where it takes none.
-/// Floating dtypes only; throws `DTypeError`.
+/// Floating dtypes; negating and absolute values take integers too. Others throw `DTypeError`.
 Var record_unary(std::size_t index, const Var& x, const Parameters* parameters, const Where& where);
 
 /// Throws `ArgumentError` when `problem` is not null.

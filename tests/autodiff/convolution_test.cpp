@@ -69,6 +69,20 @@ TEST_CASE("convolution says what does not fit") {
   }
 }
 
+TEST_CASE("a convolution without a batch is the one of a batch of one") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::normal({3, 5, 4}, 1));
+  const Var batch = tape.constant(x.value().reshape({1, 3, 5, 4}));
+  const Var w = tape.constant(Tensor::normal({2, 3, 3, 3}, 2));
+  const Var y = conv2d(x, w);
+  CHECK(y.shape() == Shape{2, 3, 2});
+  CHECK(same_bits(y.value(), conv2d(batch, w).value().reshape({2, 3, 2})));
+  const Var z = transposed_convolution(y, w);
+  CHECK(z.shape() == Shape{3, 5, 4});
+  CHECK(conv1d(zeros(tape, {3, 8}), zeros(tape, {4, 3, 3})).shape() == Shape{4, 6});
+  CHECK(conv3d(zeros(tape, {3, 8, 8, 8}), zeros(tape, {4, 3, 3, 3, 3})).rank() == 4);
+}
+
 TEST_CASE("gradients of one output do not depend on the stride, however large") {
   const std::int64_t stride =
       GENERATE(std::int64_t{1}, std::int64_t{500}, (std::int64_t{1} << 31) - 1);

@@ -34,6 +34,9 @@ std::vector<OperationRow> loss_rows() {
   const Tensor prediction = Tensor::from({-1.9, 0.3, 2.2, 1.1, -0.4, 0.9}, {2, 3});
   const Tensor target = Tensor::from({0.1, 0.7, 0.5, 0.8, -0.1, 2.4}, {2, 3});
   const Tensor likely = Tensor::uniform({4, 6}, 55, 0, 1, DType::f64);
+  const ClassificationOptions along{
+      .reduction = Reduction::none, .axis = 1, .label_smoothing = 0.1};
+  const Tensor chances = Tensor::uniform({2, 5, 3, 2}, 56, 0, 1, DType::f64);
   const Tensor certain = Tensor::from({0.0, 1.0, 0.0, 1.0}, {4});
   const Tensor sure = Tensor::from({-40.0, 40.0, 30.0, -30.0}, {4});
   return {
@@ -42,6 +45,8 @@ std::vector<OperationRow> loss_rows() {
       {"cross_entropy", "smoothed", {logits, classes}, of(cross_entropy, smooth)},
       {"cross_entropy", "ignoring a class", {logits, classes}, of(cross_entropy, ignoring)},
       {"cross_entropy", "of pixels", {image, pixels}, of(cross_entropy, everything)},
+      {"log_softmax", "cross entropy with probabilities", {logits, likely}, of(cross_entropy, {})},
+      {"log_softmax", "smoothed probabilities", {image, chances}, of(cross_entropy, along)},
       {"cross_entropy_adjoint", "mean", {logits, w, classes}, slope(cross_entropy, {})},
       {"cross_entropy_adjoint", "ignoring", {logits, w, classes}, slope(cross_entropy, ignoring)},
       {"cross_entropy_adjoint", "of pixels", {image, ws, pixels}, slope(cross_entropy, everything)},

@@ -84,6 +84,7 @@ std::vector<OperationRow> reduce_rows() {
        "as the norm for p = infinity",
        {x},
        [](auto xs) { return norm(xs[0], std::numeric_limits<double>::infinity(), {1}); }},
+      {"sum", "of bools", {x}, [](auto xs) { return sum(is_positive(xs[0]), {1}); }, 0},
       {"cumsum", "last axis", {x}, [](auto xs) { return cumsum(xs[0], -1); }},
       {"cumsum", "middle axis from the end", {x}, [](auto xs) { return cumsum(xs[0], 1, true); }},
       {"cumsum",

@@ -212,6 +212,16 @@ TEST_CASE("derivatives of reductions where they are a matter of convention") {
   CHECK(derivative(standard_deviation(same), 0) == 0);
 }
 
+TEST_CASE("sums and products of bool count in i64") {
+  Tape tape;
+  const Var truth = tape.constant(Tensor::from({1.0, 0.0, 1.0, 1.0}, {2, 2}).to(DType::boolean));
+  CHECK(sum(truth).dtype() == DType::i64);
+  CHECK(sum(truth).item() == 3);
+  CHECK(same_bits(sum(truth, {1}).value(), Tensor::from<std::int64_t>({1, 2}, {2})));
+  CHECK(same_bits(prod(truth, {0}).value(), Tensor::from<std::int64_t>({1, 0}, {2})));
+  CHECK(same_bits(cumsum(truth, 1).value(), Tensor::from<std::int64_t>({1, 1, 1, 2}, {2, 2})));
+}
+
 TEST_CASE("reductions say what they cannot do") {
   Tape tape;
   const Var x = tape.constant(Tensor::zeros({2, 3}));
@@ -227,7 +237,6 @@ TEST_CASE("reductions say what they cannot do") {
   CHECK_THROWS_AS(standard_deviation(empty), ArgumentError);
   CHECK_THROWS_WITH(mean(whole), Contains("[mean] takes floating dtypes, not i64 (2, 3)"));
   CHECK_THROWS_AS(logsumexp(whole), DTypeError);
-  CHECK_THROWS_AS(sum(truth), DTypeError);
   CHECK_THROWS_AS(max(truth), DTypeError);
   CHECK_THROWS_WITH(all(x), Contains("[all] takes bool, not f32 (2, 3)"));
   CHECK_THROWS_AS(cumsum(x, 2), ShapeError);

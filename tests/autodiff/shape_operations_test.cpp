@@ -105,6 +105,22 @@ TEST_CASE("operations that move elements") {
   CHECK(concat({x, counted(tape, {2, 1}, DType::f32)}, 1).dtype() == DType::f32);
 }
 
+TEST_CASE("chunks that do not divide: the last is smaller, and there may be fewer") {
+  Tape tape;
+  const auto sizes = [&](std::int64_t n, std::int64_t count) {
+    std::vector<std::int64_t> result;
+    for (const Var& part : chunk(counted(tape, {n}), count, 0)) result.push_back(part.shape()[0]);
+    return result;
+  };
+  using Sizes = std::vector<std::int64_t>;
+  CHECK(sizes(7, 3) == Sizes{3, 3, 1});
+  CHECK(sizes(6, 4) == Sizes{2, 2, 2});
+  CHECK(sizes(2, 5) == Sizes{1, 1});
+  CHECK(sizes(8, 4) == Sizes{2, 2, 2, 2});
+  CHECK(sizes(0, 2) == Sizes{0, 0});
+  CHECK(elements(chunk(counted(tape, {7}), 3, 0)[2]) == Whole{6});
+}
+
 TEST_CASE("shapes after operations that only name axes anew") {
   Tape tape;
   const Var x = counted(tape, {2, 1, 3, 1});
@@ -164,7 +180,7 @@ TEST_CASE("operations that move elements say what does not fit") {
   CHECK_THROWS_AS(stack({x, counted(tape, {3, 2})}, 0), ShapeError);
   CHECK_THROWS_WITH(split(x, {1, 1}, 1), Contains("[split] parts of 2 in all"));
   CHECK_THROWS_WITH(split(x, {-1, 4}, 1), Contains("size -1"));
-  CHECK_THROWS_WITH(chunk(x, 2, 1), Contains("[chunk] axis 1 of shape (2, 3)"));
+  CHECK_THROWS_WITH(chunk(x, 0, 1), Contains("[chunk] cannot make 0 parts of axis 1"));
   CHECK_THROWS_AS(tile(x, {1}), ShapeError);
   CHECK_THROWS_AS(repeat(x, -1, 0), ArgumentError);
 }

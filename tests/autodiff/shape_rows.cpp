@@ -87,6 +87,13 @@ std::vector<OperationRow> shape_rows() {
          return parts[1] * parts[2] * parts[0];
        }},
       {"split",
+       "chunks that do not divide",
+       {y},
+       [](auto xs) {
+         const auto parts = chunk(xs[0], 3, 0);
+         return sum(parts[0]) * parts.back();
+       }},
+      {"split",
        "some parts used",
        {y},
        [](auto xs) {

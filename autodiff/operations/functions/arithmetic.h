@@ -134,6 +134,7 @@ using Arithmetic = List<Negate, Shift, SubtractFrom, Scale, DivideBy, Reciprocal
 
 namespace palimpsest {
 
+/// −x, of integers too, which wrap around.
 auto negate(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Negate>(x, where);
 }
@@ -155,7 +156,7 @@ auto pow(const IsVar auto& x, double exponent, Where where = Where::current()) {
   return exponent == 2 ? unary<functions::Square>(x, where)
                        : unary<functions::Power>(x, where, {exponent});
 }
-/// The derivative at 0 is 0.
+/// The derivative at 0 is 0. Takes integers too; the least one has no opposite and stays.
 auto abs(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Abs>(x, where);
 }
