@@ -60,9 +60,9 @@ struct Slogdet {
 };
 Slogdet slogdet(const Var& a, Where where = Where::current());
 
-/// a = q·r for a with no fewer rows than columns: q (…, m, n) with orthonormal columns, r (…, n, n)
-/// upper triangular with a diagonal that is not negative, which makes both unique. The adjoint
-/// needs full rank.
+/// a = q·r for a (…, m, n), with k the smaller of m and n: q (…, m, k) with orthonormal columns,
+/// r (…, k, n) upper triangular with a diagonal that is not negative, which makes both unique where
+/// the first k columns of a are independent. The adjoint needs that.
 struct Qr {
   Var q;
   Var r;

@@ -8,6 +8,7 @@
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
 #include "autodiff/operations/triangle.h"
 
 namespace palimpsest {
@@ -122,11 +123,10 @@ Qr qr(const Var& a, Where where) {
   const Shape shape = a.shape();
   const std::int64_t m = shape.size(-2);
   const std::int64_t n = shape.size(-1);
-  if (m < n) {
-    throw ShapeError("qr",
-                     "matrices of shape " + to_string(shape) +
-                         " have fewer rows than columns; factor their transpose",
-                     where);
+  if (m < n) {  // a = (b, c) with a square b = q·s: r = (s, qᵀ·c)
+    const auto [q, square] = qr(slice(a, -1, {.stop = m}, where), where);
+    const Var rest = matmul(q, slice(a, -1, {.start = m}, where), {.transpose_a = true}, where);
+    return {q, concat({square, rest}, -1, where)};
   }
   const ValueType types[] = {{shape, a.dtype()}, {with_matrix(batch_of(shape), n, n), a.dtype()}};
   const Var q = a.tape().record(qr_operation, {&a, 1}, types, {}, where);

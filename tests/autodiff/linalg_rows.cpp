@@ -124,6 +124,7 @@ std::vector<OperationRow> linalg_rows() {
   const auto factor = [both](const Var& x) { return both(qr(x)); };
   add_pair(rows, "qr", "square", normal_numbers({3, 3}, 60), factor);
   add_pair(rows, "qr", "tall, batch", normal_numbers({2, 5, 3}, 61), factor);
+  add_pair(rows, "qr", "wide, batch", normal_numbers({2, 3, 5}, 85), factor);
   rows.push_back(
       {"qr", "no columns", {normal_numbers({3, 0}, 61)}, [](auto xs) { return qr(xs[0]).q; }});
   const auto spectrum = [both](const Var& x) { return both(eigh(x)); };
