@@ -60,8 +60,8 @@ void pull_back_log(const Pullback& p, const Var& dy) {
 
 const Operation det_operation{
     .name = "det",
-    .formula = "y = det a, ā = ȳ·y·a⁻ᵀ",
-    .summary = "determinant",
+    .formula = "y = det a, ā = ȳ·cofactors(a)",
+    .summary = "determinant, with derivatives at singular matrices too",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) {
@@ -73,7 +73,12 @@ const Operation det_operation{
             });
           });
         },
-    .vjp = [](const Pullback& p) { pull_back_log(p, p.adjoint() * p.output()); },
+    .vjp =
+        [](const Pullback& p) {
+          const Var a = p.input();
+          const Shape shape = with_matrix(batch_of(a.shape()), 1, 1);
+          p.set(0, reshape(p.adjoint(), shape, p.where()) * record_cofactors({&a, 1}, p.where()));
+        },
     .cost = determinant_cost,
     .workspace = determinant_workspace,
 };

@@ -47,7 +47,8 @@ Var solve(const Var& a, const Var& b, const SolveOptions& options = {},
 /// a⁻¹. Throws `ArgumentError` when computed if a is singular; prefer `solve` where it serves.
 Var inverse(const Var& a, Where where = Where::current());
 
-/// det a. A singular matrix has determinant 0, but no derivative is computed for it.
+/// det a. Its derivative, the transposed adjugate of a, and those of higher orders exist at
+/// singular matrices too, and are computed there without dividing by what is 0.
 Var det(const Var& a, Where where = Where::current());
 /// log det a. Throws `ArgumentError` when computed unless the determinant is positive; for positive
 /// definite matrices, 2·Σ log diag(cholesky(a)) costs half.

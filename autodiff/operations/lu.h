@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "autodiff/operations/factor_batch.h"
 
@@ -38,6 +39,10 @@ void solve_factored(const Factors<T>& factors, bool transpose, View<T> x, Produc
     solve_triangular(factors.lu, {.upper = true}, x, products);
   }
 }
+
+/// The gradient of the k-th derivative of the determinant of a along k directions, multilinear in
+/// them: `operands` are a, then the directions, of a's type. Without any the cofactors of a.
+Var record_cofactors(std::span<const Var> operands, const Where& where);
 
 /// a⁻¹, or a⁻ᵀ.
 Var record_inverse(const Var& a, bool transpose, const Where& where);

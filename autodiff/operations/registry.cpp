@@ -8,17 +8,23 @@ std::span<const Operation* const> operations() {
   static const std::vector<const Operation*> all = [] {
     std::vector<const Operation*> list;
     for (const auto family : {
-             leaf_operations(),          unary_operations(),       binary_operations(),
-             logical_operations(),       reduce_operations(),      extreme_operations(),
-             moment_operations(),        norm_operations(),        cumsum_operations(),
-             shape_operations(),         softmax_operations(),     classification_operations(),
-             normalization_operations(), attention_operations(),   matmul_operations(),
-             triangle_operations(),      cholesky_operations(),    triangular_solve_operations(),
-             solve_operations(),         determinant_operations(), qr_operations(),
-             eigh_operations(),          sparse_operations(),      slice_operations(),
-             concat_operations(),        roll_operations(),        index_operations(),
-             random_operations(),        convolution_operations(), max_pool_operations(),
-             average_pool_operations(),  resize_operations(),      grid_sample_operations(),
+             leaf_operations(),          unary_operations(),
+             binary_operations(),        logical_operations(),
+             reduce_operations(),        extreme_operations(),
+             moment_operations(),        norm_operations(),
+             cumsum_operations(),        shape_operations(),
+             softmax_operations(),       classification_operations(),
+             normalization_operations(), attention_operations(),
+             matmul_operations(),        triangle_operations(),
+             cholesky_operations(),      triangular_solve_operations(),
+             solve_operations(),         determinant_operations(),
+             cofactor_operations(),      qr_operations(),
+             eigh_operations(),          sparse_operations(),
+             slice_operations(),         concat_operations(),
+             roll_operations(),          index_operations(),
+             random_operations(),        convolution_operations(),
+             max_pool_operations(),      average_pool_operations(),
+             resize_operations(),        grid_sample_operations(),
          }) {
       list.insert(list.end(), family.begin(), family.end());
     }

@@ -27,6 +27,7 @@ std::span<const Operation* const> cholesky_operations();
 std::span<const Operation* const> triangular_solve_operations();
 std::span<const Operation* const> solve_operations();
 std::span<const Operation* const> determinant_operations();
+std::span<const Operation* const> cofactor_operations();
 std::span<const Operation* const> qr_operations();
 std::span<const Operation* const> eigh_operations();
 std::span<const Operation* const> sparse_operations();

@@ -48,6 +48,19 @@ OperationRow system(const char* name, const char* label, const Shape& a, const S
           }};
 }
 
+/// Matrices that lack `missing` in rank.
+Tensor singular(std::int64_t n, std::int64_t missing, std::uint64_t seed) {
+  const Tensor a = normal_numbers({n, n}, seed);
+  const auto data = a.data<double>();
+  const auto row = [&](std::int64_t i) { return data.subspan(static_cast<std::size_t>(i * n)); };
+  for (std::int64_t i = n - missing; i < n; ++i) {
+    for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) {
+      row(i)[j] = row(0)[j] - static_cast<double>(i) * row(1)[j];
+    }
+  }
+  return a;
+}
+
 }  // namespace
 
 std::vector<OperationRow> linalg_rows() {
@@ -107,6 +120,27 @@ std::vector<OperationRow> linalg_rows() {
       {"inverse", "blocked", {definite({33, 33}, 56)}, [](auto xs) { return inverse(xs[0]); }, 1},
       {"det", "batch", {definite({2, 3, 3}, 57)}, [](auto xs) { return det(xs[0]); }},
       {"det", "negative", {normal_numbers({3, 3}, 60)}, [](auto xs) { return det(xs[0]); }},
+      {"det", "singular", {singular(4, 1, 66)}, [](auto xs) { return det(xs[0]) + sum(xs[0]); }},
+      {"det", "of rank two", {singular(4, 2, 66)}, [](auto xs) { return det(xs[0]) + sum(xs[0]); }},
+      {"cofactors",
+       "regular and singular matrices",
+       {singular(3, 1, 67), normal_numbers({3, 3}, 68)},
+       [](auto xs) {
+         const Var both = stack({xs[0], xs[1]}, 0);
+         return gradient(det(both), both);
+       },
+       2,
+       false},
+      {"cofactors",
+       "the second derivative of a determinant",
+       {singular(4, 2, 69), normal_numbers({4, 4}, 70)},
+       [](auto xs) { return gradient(gradient(det(xs[0]), xs[0]) * xs[1], xs[0]); },
+       2,
+       false},
+      {"cofactors",
+       "one element",
+       {normal_numbers({2, 1, 1}, 71)},
+       [](auto xs) { return gradient(square(det(xs[0])), xs[0]); }},
       {"logdet", "batch", {definite({2, 3, 3}, 57)}, [](auto xs) { return logdet(xs[0]); }},
       {"logdet", "no rows", {normal_numbers({2, 0, 0}, 57)}, [](auto xs) { return logdet(xs[0]); }},
       {"slogdet",

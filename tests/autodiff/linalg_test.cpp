@@ -127,6 +127,49 @@ TEST_CASE("determinants have their sign, and are zero for singular matrices", "[
   CHECK(det(tape.constant(Tensor::zeros({0, 0}, DType::f64))).item() == 1);
 }
 
+TEST_CASE("the gradient of a determinant is the adjugate, at singular matrices too", "[linalg]") {
+  Tape tape;
+  const auto slope = [&](const Tensor& a) {
+    const Var x = tape.parameter(a);
+    return gradient(det(x), x).value();
+  };
+  CHECK(same_bits(slope(with_diagonal({2, 0, 3})), with_diagonal({0, 6, 0})));
+  CHECK(same_bits(slope(with_diagonal({2, 0, 0})), Tensor::zeros({3, 3}, DType::f64)));
+  CHECK(same_bits(slope(Tensor::zeros({1, 1}, DType::f64)), Tensor::ones({1, 1}, DType::f64)));
+  // Rows that are multiples of each other, whose elimination leaves a pivot of rounding's size.
+  const Tensor dependent = Tensor::from({0.1, 0.2, 0.3, 0.7}, {2, 2});
+  dependent.data<double>()[3] = 0.6;
+  const Tensor g = slope(dependent);
+  for (const auto& [i, expected] : {std::pair(0, 0.6), {1, -0.3}, {2, -0.2}, {3, 0.1}}) {
+    CHECK_THAT(g.at(i), Catch::Matchers::WithinAbs(expected, 1e-15));
+  }
+  const Var x = tape.parameter(with_diagonal({0, 0, 3}));
+  const Var each = tape.constant(Tensor::ones({3, 3}, DType::f64));
+  const Var first = gradient(det(x), x);
+  const Var second = gradient(sum(first * each), x);  // the third row and column count
+  CHECK(same_bits(second.value(),
+                  Tensor::from({3.0, -3.0, 0.0, -3.0, 3.0, 0.0, 0.0, 0.0, 0.0}, {3, 3})));
+  const Var third = gradient(sum(second * each), x);
+  CHECK(sum(third * each).item() == 0);  // the third derivative along ones, of a matrix of ones
+  const Tensor single = with_diagonal({1e-20, 1, 1e-20});
+  const Tensor tiny = slope(single);
+  CHECK_THAT(tiny.at(4), Catch::Matchers::WithinRel(1e-40, 1e-12));
+  CHECK_THAT(tiny.at(0), Catch::Matchers::WithinRel(1e-20, 1e-12));
+  CHECK(std::isnan(slope(with_diagonal({1, std::nan(""), 2})).at(0)));
+}
+
+TEST_CASE("gradients of determinants of regular matrices are the same by both ways", "[linalg]") {
+  Tape tape;
+  const Var a = tape.parameter(normal({3, 9, 9}, 6));
+  const Var y = det(a);
+  const Var expected = reshape(y, {3, 1, 1}) * transpose(inverse(a));
+  CHECK(largest(gradient(y, a) - expected) < 1e-11 * largest(expected));
+  const Var direction = tape.constant(normal({3, 9, 9}, 7));
+  const Var by_inverse = gradient(sum(expected * direction), a);
+  const Var ours = gradient(sum(gradient(y, a) * direction), a);
+  CHECK(largest(ours - by_inverse) < 1e-10 * largest(by_inverse));
+}
+
 TEST_CASE("qr of wide matrices factors the square in front", "[linalg]") {
   Tape tape;
   const Var a = tape.constant(normal({2, 3, 5}, 9));
@@ -191,7 +234,7 @@ TEST_CASE("matrices that cannot be factored are named, with the line that record
   check(eigh(bad).values, {"[eigh]", "do not converge", "not finite"});
   // An adjoint that fails names the line of the forward operation.
   const Var x = tape.parameter(with_diagonal({1, 0, 2}));
-  const Var d = det(x);
+  const Var d = slogdet(x).log_magnitude;
   check_error([&] { gradient(d, x).value(); }, {"[inverse]", "singular", at(d)});
 }
 
