@@ -14,6 +14,12 @@ auto differentiable(Tape& tape, F f) {
   return f();
 }
 
+void set_element(const Tensor& tensor, std::int64_t i, double value) {
+  visit(tensor.dtype(), [&]<class T>(T) {
+    tensor.data<T>()[static_cast<std::size_t>(i)] = convert_element<T>(value);
+  });
+}
+
 }  // namespace
 
 std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
@@ -41,7 +47,7 @@ Var hvp(const Var& y, const Var& x, const Var& direction, Where where) {
 
 Tensor jacobian(const Var& y, const Var& x, Where where) {
   const Var both[] = {y, x};
-  common_tape(both, "jacobian", where);
+  Tape& tape = common_tape(both, "jacobian", where);
   const ValueType type = y.type();
   Shape shape = type.shape;
   if (shape.rank() + x.rank() > max_rank) {
@@ -52,25 +58,34 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
   }
   for (const std::int64_t size : x.shape()) shape.push_back(size);
   Tensor result(shape, x.dtype());
+  const std::int64_t rows = type.shape.elements();
+  if (rows == 0) return result;
+  // One gradient is recorded, and computed anew for each seed.
+  const Tape::Temporary region = tape.temporary();
+  const Tensor unit = Tensor::zeros(type.shape, type.dtype);
+  const Var seed = tape.constant(unit, {}, where);
+  const Var gradient = vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0];
   std::byte* row = result.raw();
-  for (std::int64_t i = 0; i < type.shape.elements(); ++i) {
-    Tensor unit = Tensor::zeros(Shape{type.shape.elements()}, DType::f64);
-    unit.data<double>()[static_cast<std::size_t>(i)] = 1;
-    const Var seed = y.tape().constant(unit.to(type.dtype).reshape(type.shape), {}, where);
-    const Tensor gradient = vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0].value();
-    std::memcpy(row, gradient.raw(), static_cast<std::size_t>(gradient.bytes()));
-    row += gradient.bytes();
+  for (std::int64_t i = 0; i < rows; ++i) {
+    set_element(unit, i, 1);
+    tape.set_buffer(seed.id(), unit.buffer());
+    for (ValueId made = seed.id() + 1; made < tape.value_count(); ++made) tape.drop(made);
+    const Tensor slope = gradient.value();
+    std::memcpy(row, slope.raw(), static_cast<std::size_t>(slope.bytes()));
+    row += slope.bytes();
+    set_element(unit, i, 0);
   }
   return result;
 }
 
 Tensor hessian(const Var& y, const Var& x, Where where) {
-  require_value(y, "hessian", where);
+  Tape& tape = common_tape({&y, 1}, "hessian", where);
   if (y.shape().elements() != 1) {
     throw ShapeError("hessian", "y is " + to_string(y.type()) + "; reduce it to one element",
                      where);
   }
-  return jacobian(differentiable(y.tape(), [&] { return gradient(y, x, where); }), x, where);
+  const Tape::Temporary region = tape.temporary();
+  return jacobian(differentiable(tape, [&] { return gradient(y, x, where); }), x, where);
 }
 
 }  // namespace palimpsest

@@ -19,12 +19,14 @@ std::vector<Var> hvp(const Var& y, std::span<const Var> xs, std::span<const Var>
                      Where where = Where::current());
 Var hvp(const Var& y, const Var& x, const Var& direction, Where where = Where::current());
 
-/// ∂y/∂x in the shape of y followed by that of x. Records and computes one gradient for every
-/// element of y: for small sizes. Throws `ShapeError` when the ranks together exceed `max_rank`.
+/// ∂y/∂x in the shape of y followed by that of x. Computes one gradient for every element of y: for
+/// small sizes. Leaves nothing on the tape. Throws `ShapeError` when the ranks together exceed
+/// `max_rank`.
 Tensor jacobian(const Var& y, const Var& x, Where where = Where::current());
 
 /// The second derivatives of a scalar y, in the shape of x followed by itself. Costs as `jacobian`
-/// of the gradient does. Throws `ShapeError` when y has more or fewer than one element.
+/// of the gradient does, and leaves nothing on the tape. Throws `ShapeError` when y has more or
+/// fewer than one element.
 Tensor hessian(const Var& y, const Var& x, Where where = Where::current());
 
 }  // namespace palimpsest

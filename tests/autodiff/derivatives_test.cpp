@@ -40,6 +40,25 @@ TEST_CASE("the Jacobian has the shape of y followed by that of x") {
   CHECK(jacobian(sum(p.y), p.x).shape() == Shape{3});
 }
 
+TEST_CASE("Jacobians and Hessians leave nothing on the tape, and rows of every dtype are found") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
+  Tape tape;
+  const Var x = tape.parameter(f64({1, 2, 4}).to(dtype));
+  const Var y = x * x;
+  const Var total = sum(y * x);
+  const Var nothing = reshape(slice(x, 0, {0, 0}), {0, 1});
+  const std::uint32_t nodes = tape.node_count();
+  const Tensor twice = jacobian(y, x);
+  CHECK(same_bits(twice, Tensor::from({2., 0., 0., 0., 4., 0., 0., 0., 8.}, {3, 3}).to(dtype)));
+  CHECK(same_bits(hessian(total, x),
+                  Tensor::from({6., 0., 0., 0., 12., 0., 0., 0., 24.}, {3, 3}).to(dtype)));
+  CHECK(same_bits(jacobian(x, x),
+                  Tensor::from({1., 0., 0., 0., 1., 0., 0., 0., 1.}, {3, 3}).to(dtype)));
+  CHECK(jacobian(nothing, x).shape() == Shape{0, 1, 3});
+  CHECK(tape.node_count() == nodes);
+  CHECK(same_bits((total + 1).value(), Tensor::scalar(74).to(dtype)));
+}
+
 TEST_CASE("jvp is the Jacobian times a tangent") {
   Products p;
   const Var v = p.tape.constant(f64({1, -1, 2}));
