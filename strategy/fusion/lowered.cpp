@@ -225,7 +225,7 @@ class Lowered::Builder {
     lowered_.add_unit({unit.own.back(), static_cast<std::uint32_t>(lowered_.programs_.size()),
                        false, none, group.cost},
                       group.computed);
-    for (const auto& [node, number] : lowered_.literals_) group.program.give(node, number);
+    group.program.give([&](NodeId node) { return lowered_.literal(node); });
     lowered_.programs_.push_back(std::move(group.program));
   }
 

@@ -72,9 +72,9 @@ void TileProgram::fold(NodeId node, const FoldKernel& kernel, Slot input, std::u
   folds_.push_back({kernel, node, wide(node, input), output});
 }
 
-void TileProgram::give(NodeId node, const Attributes& given) {
+void TileProgram::give(const std::function<const Attributes*(NodeId)>& given) {
   for (Constant& constant : constants_) {
-    if (constant.node == node) constant.given = given;
+    if (const Attributes* const own = given(constant.node)) constant.given = *own;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,8 +53,9 @@ class TileProgram {
   /// What `node`, a reduction, makes of `input`, which an instruction makes, is written to output
   /// `output`. All reductions of a program are of equally many elements.
   void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
-  /// Makes the number of `node`, if it makes one here, of `given` whatever the tape holds.
-  void give(NodeId node, const Attributes& given);
+  /// Makes the number of a node that makes one here of `given(node)`, unless that is null, whatever
+  /// the tape holds.
+  void give(const std::function<const Attributes*(NodeId)>& given);
   /// Joins steps of arithmetic and gives slots that are no longer read to later ones; to be called
   /// once, after the last instruction.
   void finish();
