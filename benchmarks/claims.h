@@ -2,6 +2,7 @@
 
 #include <iosfwd>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,14 +38,18 @@ class Results {
   std::map<std::string, Run> runs_;
 };
 
+/// The least number of several that were measured. NaN, of what could not be measured, does not
+/// count; the result is NaN when there is nothing else.
+double least_of(std::span<const double> measured);
+
 /// The figures that documentation asserts, each against what this run measured.
 class Claims {
  public:
   /// `partial`: claims of NaN, which is what was not run, are left out instead of failing.
   explicit Claims(bool partial = false) : partial_(partial) {}
 
-  /// Claims that `subject` is at most, or at least, `target`. Make times comparable across
-  /// machines: claim a ratio.
+  /// Claims that `subject` is at most, or at least, `target`. A claim of NaN does not hold: there
+  /// is no value. Make times comparable across machines: claim a ratio.
   void at_most(const std::string& subject, double target, double measured, std::string unit);
   void at_least(const std::string& subject, double target, double measured, std::string unit);
   /// Gives a picture, an SVG document, that belongs to the claims.
@@ -76,8 +81,8 @@ class Claims {
 /// The main of a suite: runs the benchmarks with Google Benchmark's own options. With
 /// `--claims=FILE` it then lets `claim` state the claims, prints them and writes them to FILE, and
 /// their picture to one that ends in `.svg`. Returns the process's exit status: 1 when a claim does
-/// not hold or a benchmark reported an error. With `--benchmark_filter` only what was run is
-/// claimed.
+/// not hold or has no value, or a benchmark reported an error. With `--benchmark_filter` only what
+/// was run is claimed.
 int run_suite(int argc, char** argv, void (*claim)(const Results& results, Claims& claims));
 
 }  // namespace palimpsest::benchmarks

@@ -184,14 +184,16 @@ void claim_rivals(const Results& results, Claims& claims) {
   for (const Network& network : all_networks()) {
     const std::string smallest = benchmark_name(network, "smallest");
     for (const Rival& rival : rivals()) {
-      double least = std::numeric_limits<double>::infinity();
+      std::vector<double> costs;
       for (const int level : levels) {
         const std::string name = benchmark_name(network, std::to_string(level));
-        const double cost = results.counter(name, rival.name);
-        if (std::isnan(cost) || cost < least) least = cost;  // NaN stays
+        costs.push_back(results.counter(name, rival.name));
       }
-      claims.at_least(network.name + ": cost of " + rival.name + " at the same peak", 1, least,
-                      "of auto's");
+      // Budgets that a rival does not fit do not count, nor does a rival that fits none.
+      if (const double least = least_of(costs); !std::isnan(least)) {
+        claims.at_least(network.name + ": cost of " + rival.name + " at the same peak", 1, least,
+                        "of auto's");
+      }
       claims.at_least(network.name + ": smallest budget of " + rival.name, 1,
                       results.counter(smallest, rival.name), "of auto's");
     }
