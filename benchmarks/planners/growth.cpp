@@ -92,6 +92,17 @@ void chain_planner(State& state) {
   state.counters["cost"] = plan->simulation.cost_ratio();
 }
 
+/// Fusing and planning a chain of so many steps on scalars, without a budget.
+void scalar_chain(State& state) {
+  for (auto _ : state) {
+    Tape tape(lazy());
+    const Var x = tape.parameter(Tensor::scalar(0.5));
+    Var y = x;
+    for (std::int64_t step = 0; step < state.range(0); ++step) y = y * 1.0001 + x;
+    plan_backward(y);
+  }
+}
+
 /// The binomial schedule of a long chain, an action at a time.
 void binomial_schedule(State& state) {
   const auto steps = static_cast<std::uint32_t>(state.range(0));
@@ -161,6 +172,11 @@ void register_growth() {
       ->Arg(300)
       ->Unit(benchmark::kMillisecond)
       ->Iterations(1);
+  benchmark::RegisterBenchmark("growth/scalars", scalar_chain)
+      ->Arg(10'000)
+      ->Arg(80'000)
+      ->Unit(benchmark::kMillisecond)
+      ->Iterations(1);
   benchmark::RegisterBenchmark("growth/binomial", binomial_schedule)
       ->Arg(100'000)
       ->Arg(1'000'000)
@@ -183,6 +199,10 @@ void claim_growth(const Results& results, Claims& claims) {
   }
   claims.at_most("growth/chain_planner/300: processor time", 2,
                  results.cpu_seconds("growth/chain_planner/300"), "s");
+  claims.at_most(
+      "growth/scalars/80000: processor time", 16,
+      results.cpu_seconds("growth/scalars/80000") / results.cpu_seconds("growth/scalars/10000"),
+      "times that of an eighth");
   const std::string thousands = "growth/binomial/100000";
   const std::string million = "growth/binomial/1000000";
   for (const std::string& name : {thousands, million}) {
