@@ -13,15 +13,16 @@ using namespace palimpsest;
 TEST_CASE("random programs of all operations have the bits of single operations in every cell") {
   const std::uint64_t programs = 200;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    const Cell cell = cell_of(seed, 0);
+    // Where every stage is planned within a budget, a program takes seconds: `./dev check
+    // programs`.
+    if (cell.mode == Cell::Mode::hybrid && cell.share) continue;
     const ProgramText text = program_of(seed);
-    const Results expected = reference_of(text);
-    for (const std::uint32_t cell : {0u, 1u}) {
-      const auto problem = problem_in(text, cell_of(seed, cell), expected);
-      INFO("find_defects --repeat " << to_string(text) << " " << cell << "\n"
-                                    << to_string(cell_of(seed, cell)) << "\n"
-                                    << problem.value_or(""));
-      CHECK_FALSE(problem.has_value());
-    }
+    const auto problem = problem_in(text, cell, reference_of(text));
+    INFO("find_defects --repeat " << to_string(text) << " 0\n"
+                                  << to_string(cell) << "\n"
+                                  << problem.value_or(""));
+    CHECK_FALSE(problem.has_value());
   }
 }
 

@@ -80,6 +80,10 @@ class Runs {
       try {
         return run();
       } catch (const BudgetError& error) {
+        if (error.own_limit() && options_.planner != nullptr) {  // which no budget mends
+          options_.planner = nullptr;
+          continue;
+        }
         const std::string then = std::to_string(error.smallest_feasible());
         require(cell_.share.has_value(), std::string("without a budget: ") + error.what());
         require(error.smallest_feasible() > error.budget(),
@@ -87,7 +91,6 @@ class Runs {
                     " is named");
         require(refusals_left-- > 0,
                 "a smallest budget of " + std::to_string(named) + " was named, and then " + then);
-        if (error.own_limit()) options_.planner = nullptr;
         options_.memory_budget = named = error.smallest_feasible();
       }
     }
