@@ -324,7 +324,7 @@ Report Engine::State::evaluate_or_let_go(Tape& tape, std::span<const ValueId> ta
   try {
     return evaluate_all(tape, targets, backward_begins, options);
   } catch (const BudgetError&) {
-    if (!let_go_of_present(tape, targets)) throw;
+    if (!let_go_of_present(tape)) throw;
   }
   return evaluate_all(tape, targets, backward_begins, options);
 }

@@ -66,18 +66,11 @@ std::vector<NodeId> nodes_held_elsewhere(const Tape& tape) {
   return nodes;
 }
 
-bool let_go_of_present(Tape& tape, std::span<const ValueId> wanted) {
-  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+bool let_go_of_present(Tape& tape) {
   std::vector<ValueId> present;
   append_present(tape, present);
-  bool any = false;
-  for (const ValueId value : present) {
-    if (std::ranges::find(wanted, value) != wanted.end()) continue;
-    if (std::ranges::binary_search(held, tape.producer(value))) continue;
-    tape.drop(value);
-    any = true;
-  }
-  return any;
+  for (const ValueId value : present) tape.drop(value);
+  return !present.empty();
 }
 
 void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted) {

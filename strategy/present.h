@@ -15,9 +15,9 @@ void append_present(const Tape& tape, std::vector<ValueId>& values);
 /// are the user's as leaves are: dropping them would free nothing.
 std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);
 
-/// Drops what is present, but for leaves, what the user holds, and `wanted`. False when there is
+/// Drops what is present, but for leaves; what the user holds stays his. False when there is
 /// nothing to drop.
-bool let_go_of_present(Tape& tape, std::span<const ValueId> wanted);
+bool let_go_of_present(Tape& tape);
 
 /// Makes sure that dropping a present value of a node that is not among `held` frees its bytes at
 /// `meter`: what somebody else holds too, lies in an arena, or was computed without the meter, is
