@@ -38,9 +38,28 @@ class RunScope {
     return item != items_.end() ? item->second : nullptr;
   }
 
+  /// What a run tells about itself, by what it is about: read after the run.
+  using Notes = std::map<const void*, std::shared_ptr<Item>>;
+
+  /// The note about `subject`, made on first use.
+  template <class T>
+  T& note(const void* subject) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Item>& item = notes_[subject];
+    if (item == nullptr) item = std::make_shared<T>();
+    return static_cast<T&>(*item);
+  }
+
+  /// All notes; none are left.
+  Notes take_notes() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(notes_, {});
+  }
+
  private:
   mutable std::mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<Item>> items_;
+  Notes notes_;
 };
 
 }  // namespace palimpsest

@@ -305,7 +305,7 @@ std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueI
   Report report = run(tape, found, has_backward ? targets : std::span<const ValueId>(), planning,
                       thread_count, options);
   collected.note_run(report, tape, *found.lowered, found.entry->plan, backward_begins);
-  report.loops = room.loops();
+  report.loops = reports_of(room.loops(), executor_for(tape, found).notes());
   report.keep_all_peak += room.withheld();
   return report;
 }

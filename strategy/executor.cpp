@@ -89,6 +89,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
     held_peak_ = pool_ != nullptr ? pool_->peak() : peak_live();
     allocations_ = pool_ != nullptr ? pool_->allocations() : opened_.load();
+    notes_ = scope_->take_notes();
     scope_.reset();
   };
   try {

@@ -72,6 +72,8 @@ class Executor {
   /// How often storage was taken from the system, the arena not counted.
   std::uint64_t allocations() const { return allocations_; }
   Bytes peak_live() const { return peak_live_.load(); }
+  /// What kernels noted in it.
+  const RunScope::Notes& notes() const { return notes_; }
   /// With `profile`, of each computed step in order.
   const std::vector<Event>& events() const { return events_; }
 
@@ -114,6 +116,7 @@ class Executor {
   Settings settings_;
   bool alone_ = true;  // no other thread runs steps
   std::optional<RunScope> scope_;
+  RunScope::Notes notes_;
   std::atomic<Bytes> live_ = 0;
   std::atomic<Bytes> peak_live_ = 0;
   std::atomic<Bytes> highest_ = 0;

@@ -81,7 +81,7 @@ struct Program::State {
   Tape tape;
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
-  std::vector<Report::Loop> loops;
+  std::vector<LoopOfRun> loops;
   Bytes withheld = 0;  // as `LoopRoom::withheld`
   double planning_seconds = 0;
   std::vector<Var> outputs;
@@ -235,7 +235,7 @@ Report Runner::report() const {
                             program.options.profile);
   report.memory = program.options.memory;
   report.predicted_peak = state_->memory.predicted_peak();
-  report.loops = program.loops;
+  report.loops = reports_of(program.loops, state_->executor.notes());
   report.keep_all_peak += program.withheld;
   report.planning_seconds = program.planning_seconds;
   report.plan_reused = state_->round > 1;

@@ -68,12 +68,13 @@ struct Report {
   /// A loop that was differentiated in the run.
   struct Loop {
     std::string name;          ///< the scope and name of its node, or what it is
-    std::uint32_t steps = 0;   ///< 0 where that was not known
+    std::uint32_t steps = 0;   ///< of a `while_loop`, as many as the run took
     std::uint32_t states = 0;  ///< held at a time, the first one among them
-    /// Steps run, forward and, with a tape, to be differentiated; 0 where that was not known.
+    /// Steps run, forward and, with a tape, to be differentiated: of a `while_loop` counted, of
+    /// others by its schedule.
     std::uint64_t forward_steps = 0;
     /// States that its schedule writes to disk and reads, the first one, which need not be, among
-    /// them; 0 where the length was not known.
+    /// them; of a `while_loop` those that the run did.
     std::uint64_t disk_writes = 0;
     std::uint64_t disk_reads = 0;
     Bytes step_budget = 0;  ///< that a step was planned in; 0 where it keeps all it makes

@@ -25,6 +25,7 @@ void Advance::to(std::uint32_t step, const Addresses* target, const Parts* outpu
     steps_.forward(step_, state_, results_, outputs != nullptr);
     state_.assign(results_.begin(), results_.begin() + std::ssize(free_[0]));
     ++step_;
+    ++steps_run_;
     if (hashes_ != nullptr) hashes_->meet(step_, state_, loop_);
   }
 }

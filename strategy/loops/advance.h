@@ -15,6 +15,8 @@ class Advance {
           StateHashes* hashes);
 
   const Addresses& state() const { return state_; }
+  /// Steps run so far.
+  std::uint64_t steps_run() const { return steps_run_; }
   void restore(const Addresses& state, std::uint32_t step);
   /// Runs the steps before `step`; the last of them makes the state in `target` when there is one.
   void to(std::uint32_t step, const Addresses* target, const Parts* outputs = nullptr);
@@ -31,6 +33,7 @@ class Advance {
   Addresses state_;
   Addresses results_;
   std::uint32_t step_ = 0;
+  std::uint64_t steps_run_ = 0;
   StateHashes* hashes_;
 };
 

@@ -68,6 +68,7 @@ const Addresses* HeldStates::place_for(const ChainAction& action) {
 }
 
 void HeldStates::store(const ChainAction& action, const Addresses& state) {
+  if (action.tier == ChainAction::Tier::disk) ++disk_writes_;
   if (action.step == 0) return;
   if (!is_in_block(action)) return encode(action, state, slot(action.slot));
   if (blocks_[in_use_].step != action.step) {
@@ -105,6 +106,7 @@ void HeldStates::prefetch(const ChainAction& action) {
 }
 
 const Addresses& HeldStates::restore(const ChainAction& action) {
+  if (action.tier == ChainAction::Tier::disk) ++disk_reads_;
   if (action.step == 0) return first_;
   if (!is_in_block(action)) return decoded(slot(action.slot));
   if (blocks_[in_use_].step != action.step) {

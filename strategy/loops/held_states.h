@@ -38,6 +38,10 @@ class HeldStates {
   /// Begins to read what is to be restored from disk next.
   void prefetch(const ChainAction& action);
 
+  /// Stores and restores on disk so far, of the first state too.
+  std::uint64_t disk_writes() const { return disk_writes_; }
+  std::uint64_t disk_reads() const { return disk_reads_; }
+
   /// Gives up the file, once all is written; null where there is none.
   std::shared_ptr<SpillFile> finish();
   void set_file(std::shared_ptr<SpillFile> file) { file_ = std::move(file); }
@@ -68,6 +72,8 @@ class HeldStates {
   Addresses at_hand_;
   Addresses target_;
   Block blocks_[2];
+  std::uint64_t disk_writes_ = 0;
+  std::uint64_t disk_reads_ = 0;
   std::size_t in_use_ = 0;           // the block that must stay
   std::shared_ptr<SpillFile> file_;  // goes first: it may be at work in the blocks
 };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -21,6 +23,14 @@ class StateHashes {
 
  private:
   std::vector<std::uint64_t> hashes_;  // of states 1, 2, …
+};
+
+/// What a run of a loop took, both parts together.
+struct LoopCounts final : RunScope::Item {
+  std::atomic<std::uint64_t> steps = 0;          ///< of the loop
+  std::atomic<std::uint64_t> forward_steps = 0;  ///< run, those with a tape among them
+  std::atomic<std::uint64_t> disk_writes = 0;    ///< stores on disk, as its schedule has them
+  std::atomic<std::uint64_t> disk_reads = 0;
 };
 
 /// What the forward part of a loop leaves to its backward parts in the same run, beside the states

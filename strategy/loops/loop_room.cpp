@@ -225,6 +225,22 @@ std::vector<std::uint64_t> signature_of(const Tape& tape, const LoweredStore::Re
 
 }  // namespace
 
+std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
+                                     const RunScope::Notes& notes) {
+  std::vector<Report::Loop> reports;
+  for (const auto& [planned, loop] : loops) {
+    Report::Loop& report = reports.emplace_back(planned);
+    const auto note = notes.find(loop);
+    if (note == notes.end()) continue;
+    const auto& counts = static_cast<const LoopCounts&>(*note->second);
+    report.steps = static_cast<std::uint32_t>(counts.steps);
+    report.forward_steps = counts.forward_steps;
+    report.disk_writes = counts.disk_writes;
+    report.disk_reads = counts.disk_reads;
+  }
+  return reports;
+}
+
 void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options) {
   loops_.clear();
   withheld_ = 0;
@@ -264,7 +280,7 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
       withheld_ +=
           snapshot_bytes(loop.snapshots(), loop) - snapshot_bytes(divisions[i].snapshots, loop);
     }
-    loops_.push_back(described(tape, loops[i], divisions[i], request.threads));
+    loops_.push_back({described(tape, loops[i], divisions[i], request.threads), &loop});
   }
 }
 

@@ -4,12 +4,24 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/run_scope.h"
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/loops/loop_division.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
 
 namespace palimpsest {
+
+/// A loop that a run will differentiate, and what is known of it before.
+struct LoopOfRun {
+  Report::Loop planned;
+  /// What notes of the run are about: for its address alone, it may be gone.
+  const Loop* loop;
+};
+
+/// What is known after the run that made these notes.
+std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
+                                     const RunScope::Notes& notes);
 
 /// How much memory the loops of a tape hold states in, found for one program at a time.
 class LoopRoom {
@@ -21,12 +33,12 @@ class LoopRoom {
   /// Bytes of states that the loops would hold beside what they were given last, if they held all.
   Bytes withheld() const { return withheld_; }
   /// What was decided last.
-  const std::vector<Report::Loop>& loops() const { return loops_; }
+  const std::vector<LoopOfRun>& loops() const { return loops_; }
 
  private:
   std::vector<std::uint64_t> signature_;  // of the last program, and what was asked of it
   std::vector<LoopDivision> divisions_;   // of its loops
-  std::vector<Report::Loop> loops_;
+  std::vector<LoopOfRun> loops_;
   Bytes withheld_ = 0;
 };
 

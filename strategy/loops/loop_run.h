@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/operation.h"
+#include "strategy/loops/advance.h"
 #include "strategy/loops/loop_division.h"
 
 namespace palimpsest {
@@ -23,6 +24,10 @@ inline std::uint32_t ahead_in(const ValueType& type) {
 inline const ValueType& steps_given(std::span<const Operand> outputs) {
   return outputs[outputs.size() - 2].type;
 }
+
+/// Adds to the note about `loop` what a part of it took; `reversed` steps with a tape.
+void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const Advance& advance,
+          std::uint64_t reversed, const HeldStates* held);
 
 /// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, the
 /// number of steps where that was not known, how steps are run, and the room, in which as many

@@ -124,6 +124,7 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   } else if (are_given && call.scope != nullptr && held.layout().has_header) {
     call.scope->drop(held.handover_number());
   }
+  if (loop.has_condition()) note(loop, call, steps, advance, steps, &held);
   adjoints.finish(runs->untouched());
 }
 

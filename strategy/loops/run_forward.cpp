@@ -51,6 +51,17 @@ std::uint32_t run_while(const Loop& loop, LoopSteps& steps, HeldStates* held, Ad
 
 }  // namespace
 
+void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const Advance& advance,
+          std::uint64_t reversed, const HeldStates* held) {
+  if (call.scope == nullptr) return;
+  LoopCounts& counts = call.scope->note<LoopCounts>(&loop);
+  counts.steps = steps;
+  counts.forward_steps += advance.steps_run() + reversed;
+  if (held == nullptr) return;
+  counts.disk_writes += held->disk_writes();
+  counts.disk_reads += held->disk_reads();
+}
+
 void run_forward(const Loop& loop, const KernelCall& call) {
   Cut cut(call.workspace);
   LoopArguments arguments(loop, call);
@@ -69,7 +80,8 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   if (hashes != nullptr) hashes->reserve(loop.steps());
   Advance advance(loop, *steps, arguments.first(), blocks[0], blocks[1], hashes);
   if (loop.has_condition()) {
-    const std::int64_t count = run_while(loop, *steps, held ? &*held : nullptr, advance);
+    const std::uint32_t count = run_while(loop, *steps, held ? &*held : nullptr, advance);
+    note(loop, call, count, advance, 0, held ? &*held : nullptr);
     *call.outputs[loop.state_count()].as<std::int64_t>() = count;
   } else {
     if (held && loop.steps() > 0) {

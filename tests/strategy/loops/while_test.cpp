@@ -69,6 +69,48 @@ TEST_CASE("a while loop whose steps differ") {
   CHECK(backward(end)[u].item() == 3.0 * 3 * 3 * 3 * 3 / 2048);
 }
 
+TEST_CASE("reports of while loops have the steps that a run took") {
+  Tape tape;
+  const Var v = tape.parameter(wave(10));
+  const Var first = 2 * v;
+  const WhileResult loop = while_loop(
+      {&first, 1}, [](std::span<const Var> x, const StepNumber&) { return max(abs(x[0])) > 0.1; },
+      [](std::span<const Var> x, std::span<const Var>, const StepNumber&) {
+        return LoopStep{{decay_step(x[0], x[0].tape().constant(number(0.1)))}};
+      });
+  const Var loss = sum(loop.state[0] * loop.state[0]);
+  const auto count = static_cast<std::uint32_t>(loop.steps.item<std::int64_t>());
+  REQUIRE(count > 20);
+  const auto report_of = [&](Bytes budget) {
+    return backward(loss, {.memory_budget = budget}).report().loops.at(0);
+  };
+  const Report::Loop all = report_of(unlimited);
+  CHECK(all.steps == count);
+  CHECK(all.forward_steps == 2 * count);  // forward once, and once with a tape
+  CHECK(all.disk_writes == 0);
+  const Report::Loop some = report_of(3'000);
+  CHECK(some.steps == count);
+  CHECK(some.states < count);
+  CHECK(some.forward_steps > all.forward_steps);
+
+  Var parameter;
+  const Program program = Program::gradients([&](Tape& own) {
+    parameter = own.parameter(wave(10));
+    const Var end = while_loop(
+        parameter, [](const Var& x) { return max(abs(x)) > 0.1; },
+        [](const Var& x, const StepNumber&) { return x * 0.5; });
+    return sum(end);
+  });
+  Runner runner(program);
+  for (const double scale : {1.0, 64.0}) {
+    const Tensor start = wave(10);
+    for (double& x : start.data<double>()) x *= scale;
+    runner.bind(parameter, start);
+    runner.run();
+    CHECK(runner.report().loops.at(0).steps == (scale > 1 ? 10u : 4u));
+  }
+}
+
 TEST_CASE("a while loop that does not end, and conditions of other types, are errors") {
   Tape tape;
   const Var u = tape.parameter(number(1));
