@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "autodiff/execute.h"
+#include "checkpoint/node_seconds.h"
 #include "strategy/cache_budget.h"
 #include "strategy/collected_runs.h"
 #include "strategy/forms.h"
@@ -453,6 +454,8 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   Repeated repeated{state_->run(known, found, step->targets, planning, threads, within,
                                 tape.generation() - known.generation()),
                     {}};
+  state_->collected.note_run(repeated.report, known, *found.lowered, found.entry->plan,
+                             step->recorded.backward_begins);
   for (const ValueId gradient : step->recorded.gradients) {
     repeated.gradients.push_back(known.value(gradient));
   }
@@ -495,7 +498,8 @@ void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   state_->thread_arena(threads).execute(
       [&] { execute_on_tape(tape, node, allocate, options.anomaly); });
   if (!state_->collected.has_begun() || tape.operation(node).view) return;
-  const bool again = state_->collected.note(tape, node);
+  const double seconds = seconds_of(NodeView(tape, node), options.machine);
+  const bool again = state_->collected.note(tape, node, seconds);
   run.computed = 1;
   run.recomputed = again ? 1 : 0;
   if (options.profile) {

@@ -42,8 +42,10 @@ struct Report {
   std::uint32_t merged = 0;       ///< nodes not run, since others make the same
   std::uint32_t folded = 0;       ///< nodes that became numbers, known before the run
   std::uint32_t groups = 0;       ///< of operations that run as one
-  double compute_overhead = 0;    ///< predicted, as `Plan::compute_overhead`
-  bool plan_reused = false;       ///< planned in an earlier run of the same structure
+  /// Predicted, as `Plan::compute_overhead`. Of an `Execution` that computes while
+  /// it records: the work of nodes that were computed before, over that of all nodes once.
+  double compute_overhead = 0;
+  bool plan_reused = false;             ///< planned in an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
   /// Of a `Runner` whose runs take less than 10 µs, that of one of the last 16.

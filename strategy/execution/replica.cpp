@@ -186,6 +186,7 @@ void Replica::note(Report of_part) {
     append_run(run, of_part);
     of_part.steps = std::move(run.steps);
     of_part.planning_seconds = run.planning_seconds;
+    of_part.compute_overhead = run.compute_overhead;
     of_part.run_seconds = run.run_seconds;
     // What was computed while the tape was recorded, which no plan predicts.
     const Meter& meter = evaluator_->engine().meter();

@@ -96,6 +96,32 @@ TEST_CASE_METHOD(FourThreads, "execution: what an eager mode computes again is c
   CHECK(again == some.recomputed);
 }
 
+TEST_CASE_METHOD(FourThreads, "execution: work done again while a model records is overhead") {
+  SmallModel model;
+  model.batch = {Tensor::uniform({32, 16}, 2, -1, 1)};
+  model.parameters = {Tensor::normal({16, 16}, 1, 0, 0.3)};
+  model.loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    Var y = batch[0];
+    for (int layer = 0; layer < 12; ++layer) {
+      const auto scope = tape.scope(std::to_string(layer));
+      y = tanh(matmul(y, p[0])) * y;
+    }
+    return mean(y * y);
+  };
+  ExecutionStrategy eager{.mode = ExecutionMode::eager, .parallelism = ParallelMode::none};
+  const Report all = run(model, eager).report;
+  CHECK(all.compute_overhead == 0);
+  eager.memory_budget = all.measured_peak / 3;
+  const ExecutionStrategy hybrid{.mode = ExecutionMode::hybrid, .parallelism = ParallelMode::none};
+  for (const ExecutionStrategy& strategy : {eager, hybrid}) {
+    CAPTURE(strategy.summary());
+    const Report report = run(model, strategy).report;
+    CHECK(report.recomputed > 0);
+    CHECK(report.compute_overhead > 0.01);
+    CHECK(report.compute_overhead < 1);
+  }
+}
+
 TEST_CASE_METHOD(FourThreads, "execution: gradients that a user holds are in no report") {
   const SmallModel model = perceptron();
   for (const ExecutionMode mode :
