@@ -60,8 +60,14 @@ struct Recorded {
   }
 
   Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
+    // A loss that an earlier call has left is dropped where nothing else is there: this call then
+    // runs the program that was planned for that one.
     std::vector<ValueId> present;
     append_present(loss.tape(), present);
+    if (present.size() == 1 && present[0] == loss.id()) {
+      loss.tape().drop(loss.id());
+      present.clear();
+    }
     has_leaves_only = present.empty();
     // Without a budget nothing forces present values out, and an eager user means to look at them.
     if (options.memory_budget == unlimited) {
@@ -123,6 +129,24 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
 
 namespace {
 
+/// Puts a value back when it goes, if the value was there and is not any more.
+class Kept {
+ public:
+  explicit Kept(const Var& value) : tape_(value.tape()), value_(value.id()) {
+    if (tape_.has_value(value_)) buffer_ = tape_.buffer(value_);
+  }
+  ~Kept() {
+    if (buffer_ != nullptr && !tape_.has_value(value_)) tape_.set_buffer(value_, buffer_);
+  }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+
+ private:
+  Tape& tape_;
+  ValueId value_;
+  Buffer buffer_;
+};
+
 /// `ask(engine, tape, recorded, options)` of what `backward` would run.
 template <class Ask>
 decltype(auto) ask_of_backward(Var loss, const RunOptions& options, const char* operation,
@@ -135,6 +159,7 @@ decltype(auto) ask_of_backward(Var loss, const RunOptions& options, const char* 
   }
   Tape& tape = loss.tape();
   const RunOptions run = evaluator->prepare(tape, options);
+  const Kept kept(loss);
   const Recorded recorded(loss, run, where);
   return ask(evaluator->engine(), tape, recorded, run);
 }

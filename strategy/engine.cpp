@@ -426,6 +426,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   if (step == nullptr) return {};
   state_->results.reset();
   Tape& known = step->tape;
+  tape.drop(loss);  // which the run makes again
   const Lent lent(*step, tape);
   const int threads = checked_threads(options.threads);
   const LoweredStore::Request request{

@@ -10,10 +10,11 @@ namespace {
 /// A loop has a step or two; each takes as many bytes as its tape.
 constexpr std::size_t most_steps = 4;
 
-bool has_leaves_only(const Tape& tape) {
+/// Whether nothing is present but leaves and, from an earlier run, the loss.
+bool has_leaves_only(const Tape& tape, ValueId loss) {
   std::vector<ValueId> others;
   append_present(tape, others);
-  return others.empty();
+  return others.empty() || (others.size() == 1 && others[0] == loss);
 }
 
 }  // namespace
@@ -23,7 +24,7 @@ KnownSteps::Step* KnownSteps::find(const Tape& tape, ValueId loss) {
     return known.recorded.loss == loss && known.recorded.backward_begins == tape.node_count() &&
            tape.begins(known.tape);
   });
-  if (step == steps_.end() || !has_leaves_only(tape)) return nullptr;
+  if (step == steps_.end() || !has_leaves_only(tape, loss)) return nullptr;
   steps_.splice(steps_.begin(), steps_, step);
   vain_ = 0;
   return &steps_.front();

@@ -25,8 +25,8 @@ class KnownSteps {
     std::uint64_t costs = 0;  ///< the hash of a profile; 0 without one
   };
 
-  /// The step whose forward part is what `tape` holds, on which nothing but leaves may be present;
-  /// null when there is none. It is there until the next call of `add`.
+  /// The step whose forward part is what `tape` holds, on which nothing but leaves and the loss may
+  /// be present; null when there is none. It is there until the next call of `add`.
   Step* find(const Tape& tape, ValueId loss);
   /// Copies `tape`, which holds both parts, unless it holds operations of users, whose attributes
   /// may not come again; ever more seldom while no step is found again.

@@ -50,6 +50,33 @@ TEST_CASE("a step is known when it was recorded twice, whatever its leaves hold"
   }
 }
 
+TEST_CASE("backward again on an unchanged tape plans no second time") {
+  Loop loop;
+  const Var loss = record_step(loop.tape, 1);
+  const Gradients expected = on_its_own(1);
+  std::vector<Gradients> held;  // and their losses, which the tape has too
+  for (int call = 0; call < 4; ++call) {
+    CAPTURE(call);
+    held.push_back(backward(loss));
+    CHECK(same(held.back(), expected));
+    CHECK(held.back().report().plan_reused == (call > 0));
+    CHECK(loop.tape.has_value(loss.id()));
+    CHECK(plan_backward(loss).predicted_peak() == held[0].report().predicted_peak);
+    CHECK(loop.tape.has_value(loss.id()));
+  }
+  CHECK(loop.engine().plans_made() == 1);
+  CHECK(loop.engine().repeat(loop.tape, loss.id(), {}).has_value());
+  // A value that was asked for stays, and is a part of another program.
+  Var other;
+  Tape tape;
+  const Var w = tape.parameter(Tensor::ones({3}));
+  other = exp(w);
+  const Var sum_of = sum(other);
+  other.value();
+  backward(sum_of);
+  CHECK(tape.has_value(other.id()));
+}
+
 TEST_CASE("known steps of random programs have the bits of others, at any budget") {
   const auto programs = static_cast<std::uint64_t>(cases(30));
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
@@ -205,7 +232,7 @@ TEST_CASE("a known step keeps neither leaves nor results") {
   CHECK(loop.engine().meter().live() == 0);
 }
 
-TEST_CASE("what is present beside leaves is used, and a known step is not") {
+TEST_CASE("what is present beside leaves and the loss is used, and a known step is not") {
   Loop loop;
   for (std::uint64_t step = 0; step < 4; ++step) {
     loop.tape.clear();
@@ -213,7 +240,10 @@ TEST_CASE("what is present beside leaves is used, and a known step is not") {
   }
   loop.tape.clear();
   const Var loss = record_step(loop.tape, 7);
-  loss.value();
+  loss.value();  // alone, it is made again
+  CHECK(loop.knows(loss));
+  const Var squared = loop.tape.var(loop.tape.inputs(loss.node())[0]);
+  squared.value();
   CHECK_FALSE(loop.engine().repeat(loop.tape, loss.id(), {}).has_value());
   CHECK(same(backward(loss), on_its_own(7)));
 }
