@@ -58,6 +58,27 @@ void require_numbers(const ExecutionStrategy& s) {
   }
 }
 
+/// Whether a planner computes something again also where memory is unlimited.
+bool needs_no_budget(std::string_view planner) {
+  static constexpr std::array<std::string_view, 5> names{"square_root", "uniform", "every",
+                                                         "binomial", "fraction"};
+  return std::ranges::find(names, planner) != names.end();
+}
+
+void require_budget_for_planner(const ExecutionStrategy& s) {
+  planner_named(s.checkpoint_planner);
+  if (needs_no_budget(named_planner(s.checkpoint_planner).name)) return;
+  // The stages of a pipeline run forward again by any planner.
+  const bool limited =
+      s.memory_budget != unlimited || s.parallelism == ParallelMode::pipeline ||
+      std::ranges::any_of(s.devices, [](const Device& d) { return d.memory_budget != unlimited; });
+  if (limited) return;
+  refuse("checkpoint_planner = " + s.checkpoint_planner +
+         " computes again only what a budget demands, and there is none; add a memory_budget, give "
+         "a checkpoint_fraction in place of the planner, or choose a planner that divides what is "
+         "recorded, as square_root or uniform:8");
+}
+
 void require_checkpoints(const ExecutionStrategy& s) {
   const int ways = (s.checkpoint_interval ? 1 : 0) + (s.checkpoint_fraction ? 1 : 0) +
                    (s.checkpoint_planner.empty() ? 0 : 1);
@@ -83,7 +104,7 @@ void require_checkpoints(const ExecutionStrategy& s) {
     refuse("checkpoint_fraction is " + std::to_string(*s.checkpoint_fraction) +
            "; give one between 0 and 1");
   }
-  if (!s.checkpoint_planner.empty()) planner_named(s.checkpoint_planner);
+  if (!s.checkpoint_planner.empty()) require_budget_for_planner(s);
 }
 
 void require_precision(const ExecutionStrategy& s) {

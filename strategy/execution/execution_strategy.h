@@ -67,7 +67,9 @@ struct ExecutionStrategy {
   std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes of a segment computed again
   /// Of the bytes that keeping everything takes; the least that is found where that is more.
   std::optional<double> checkpoint_fraction = {};
-  std::string checkpoint_planner = {};  ///< as `planner_named` knows it
+  /// As `planner_named` knows it. Planners that compute again only what a budget demands, as `auto`
+  /// and `greedy`, need a budget, but for the stages of a pipeline.
+  std::string checkpoint_planner = {};
 
   /// Micro-batches, one after the other, that the batch of a gradient is cut into; of a pipeline
   /// that of a value too.

@@ -98,6 +98,44 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
       Contains("best"));
 }
 
+TEST_CASE("strategies: planners that compute nothing again without a budget are refused") {
+  const Tensor weights = Tensor::normal({8, 8}, 1, 0, 0.3);
+  const Tensor batch = Tensor::uniform({4, 8}, 2);
+  const ModelFunction loss = [](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    Var y = b[0];
+    for (int layer = 0; layer < 12; ++layer) y = tanh(matmul(y, p[0]));
+    return mean(y * y);
+  };
+  for (const NamedPlanner& planner : named_planners()) {
+    std::string name(planner.name);
+    if (planner.setting.starts_with(':')) name += name == "fraction" ? ":0.7" : ":4";
+    ExecutionStrategy strategy{.gradient = GradientMode::checkpointed, .checkpoint_planner = name};
+    CAPTURE(name);
+    try {
+      require_valid(strategy);
+    } catch (const ArgumentError&) {
+      check_refused(strategy, "checkpoint_planner = " + name);
+      check_refused(strategy, "add a memory_budget");
+      strategy.memory_budget = 1_MiB;
+      CHECK_NOTHROW(require_valid(strategy));
+      strategy.memory_budget = unlimited;
+      strategy.parallelism = ParallelMode::pipeline;
+      strategy.stages = 2;
+      CHECK_NOTHROW(require_valid(strategy));
+      continue;
+    }
+    const Report report = Execution(strategy).gradients(loss, {&weights, 1}, {&batch, 1}).report();
+    CHECK(report.recomputed > 0);
+  }
+  ExecutionStrategy devices{.gradient = GradientMode::checkpointed,
+                            .checkpoint_planner = "auto",
+                            .parallelism = ParallelMode::model_parallel,
+                            .devices = {{}, {}}};
+  check_refused(devices, "add a memory_budget");
+  devices.devices[1].memory_budget = 1_MiB;
+  CHECK_NOTHROW(require_valid(devices));
+}
+
 TEST_CASE("strategies: a line says what is not as by default") {
   std::ostringstream stream;
   stream << ExecutionStrategy{.mode = ExecutionMode::hybrid,

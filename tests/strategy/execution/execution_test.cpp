@@ -235,6 +235,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strateg
     strategies[strategies.size() - 3].checkpoint_interval = 2;
     strategies[strategies.size() - 2].checkpoint_fraction = 0.1;
     strategies[strategies.size() - 1].checkpoint_planner = "chain";
+    strategies[strategies.size() - 1].memory_budget = 2 * expected.report.predicted_peak;
   }
   strategies.push_back({.mode = ExecutionMode::eager, .gradient = GradientMode::full});
   for (const NamedStrategy& named : named_strategies()) {
