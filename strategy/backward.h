@@ -43,8 +43,8 @@ class Gradients {
 ///
 /// On a lazy tape, which is the default, nothing has been computed yet and the budget covers
 /// forward and backward together. On an eager tape it governs from this call on; there, without a
-/// budget, the values already present stay, unless the tape has a budget, which then holds here
-/// too. Adjoint nodes are taken off the tape again. Throws
+/// budget, the values already present stay. Without a budget, that of the tape's evaluator holds,
+/// as in `lazy({.memory_budget = 256_MiB})`. Adjoint nodes are taken off the tape again. Throws
 /// `ShapeError` unless the loss has one element, `BudgetError` before any work when the budget is
 /// too small, naming the smallest that is not.
 Gradients backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());

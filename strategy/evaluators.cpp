@@ -16,7 +16,11 @@ void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   engine_->add_collected(engine_->evaluate(tape, targets, options_));
 }
 
-RunOptions EngineEvaluator::prepare(Tape&, const RunOptions& asked) { return asked; }
+RunOptions EngineEvaluator::prepare(Tape&, const RunOptions& asked) {
+  RunOptions options = asked;
+  if (asked.memory_budget == unlimited) options.memory_budget = options_.memory_budget;
+  return options;
+}
 
 std::vector<Var> EngineEvaluator::computed_for(Tape&, std::span<const Var> values) {
   return {values.begin(), values.end()};
@@ -50,6 +54,20 @@ std::shared_ptr<Evaluator> eager(RunOptions options) {
         "[eager] nothing is planned while an eager tape is recorded; give the planner to "
         "backward(), or use lazy()");
   }
+  if (options.memory != MemoryHandling::minimal_peak) {
+    throw ArgumentError("[eager] memory = " + std::string(name_of(options.memory)) +
+                        " has no effect while an eager tape is recorded, where every value has "
+                        "storage of its own; give it to backward()");
+  }
+  if (options.profile) {
+    throw ArgumentError(
+        "[eager] what an eager tape computes while it is recorded is in no report; give profile to "
+        "backward(), or run an Execution in eager mode with profiling");
+  }
+  return eager_of_execution(std::move(options));
+}
+
+std::shared_ptr<Evaluator> eager_of_execution(RunOptions options) {
   if (options.memory_budget < 0) {
     throw ArgumentError("[eager] a memory budget of " + std::to_string(options.memory_budget) +
                         " bytes; give a positive number, as in 256_MiB");

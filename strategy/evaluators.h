@@ -17,7 +17,7 @@ class EngineEvaluator : public Evaluator {
   void compute(Tape& tape, std::span<const ValueId> values);
   void on_clear(Tape&) noexcept override {}
   /// Called before the engine runs or plans `tape` for somebody who asked for `asked`; returns the
-  /// options to run with.
+  /// options to run with: those, and the evaluator's budget where they have none.
   virtual RunOptions prepare(Tape& tape, const RunOptions& asked);
   /// What is computed for values of `tape`: they themselves, or where the evaluator records a tape
   /// of its own, values of that one, in the dtypes of those asked for.
@@ -40,7 +40,8 @@ class EngineEvaluator : public Evaluator {
 };
 
 /// Computes nothing until a value or a gradient is asked for, and then plans the whole of it.
-/// `options` apply to values asked for one by one; `backward` has its own.
+/// `options` apply to values asked for one by one. `backward` and `evaluate` have options of their
+/// own; where these have no budget, they run within that of `options`.
 std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 
 /// Computes every value as it is recorded, so that values can be looked at in a debugger.
@@ -58,8 +59,13 @@ std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 /// within this one.
 ///
 /// `options.threads`, `options.anomaly` and `options.machine` apply while recording. Throws
-/// `ArgumentError` for a negative budget and when a planner is given.
+/// `ArgumentError` for a negative budget and for what has no effect while recording: a planner, a
+/// way of handling memory, since every value has storage of its own, and profiling, since there is
+/// no report. `backward` takes these; an `Execution` in eager mode profiles what it records too.
 std::shared_ptr<Evaluator> eager(RunOptions options = {});
+
+/// `eager` for an `Execution`, whose report has what is computed while it records.
+std::shared_ptr<Evaluator> eager_of_execution(RunOptions options);
 
 /// When a hybrid tape ends a stage without being told to.
 struct StageLimits {
@@ -79,7 +85,8 @@ struct StageLimits {
 /// record for long, are computed in pieces worth planning. Values inside a stage that are read
 /// later are computed again from those at its ends: for a later stage once, and for a backward
 /// part. A stage looks at the whole tape once, so stages of a few nodes are dear on long tapes.
-/// `options` apply to each stage; `backward` has its own. Throws `ArgumentError` for a limit below
+/// `options` apply to each stage. `backward` and `evaluate` have options of their own; where these
+/// have no budget, they run within that of `options`. Throws `ArgumentError` for a limit below
 /// one.
 std::shared_ptr<Evaluator> hybrid(RunOptions options = {}, StageLimits limits = {});
 

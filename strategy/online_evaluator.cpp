@@ -45,9 +45,7 @@ RunOptions OnlineEvaluator::prepare(Tape& tape, const RunOptions& asked) {
       if (Buffer held = buffer.lock()) tape.set_buffer(root, std::move(held));
     }
   }
-  RunOptions options = asked;
-  if (asked.memory_budget == unlimited) options.memory_budget = this->options().memory_budget;
-  return options;
+  return EngineEvaluator::prepare(tape, asked);
 }
 
 /// Catches up with the tape and does `f`, which may come up short.

@@ -18,7 +18,7 @@ std::shared_ptr<Evaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
     case ExecutionMode::hybrid:
       return hybrid(std::move(options), strategy.stage);
     case ExecutionMode::eager:
-      return eager(std::move(options));
+      return eager_of_execution(std::move(options));
   }
   throw InternalError("an execution mode has no evaluator");
 }

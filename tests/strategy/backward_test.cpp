@@ -59,6 +59,39 @@ TEST_CASE("wrong calls of backward say what to do") {
   CHECK_THROWS_AS(backward(integer), DTypeError);
   CHECK_THROWS_WITH(eager({.planner = keep_all()}), Contains("[eager]") && Contains("backward()"));
   CHECK_THROWS_WITH(eager({.memory_budget = -1}), Contains("[eager]") && Contains("256_MiB"));
+  for (const MemoryHandling memory :
+       {MemoryHandling::pooled, MemoryHandling::standard, MemoryHandling::cached}) {
+    CHECK_THROWS_WITH(
+        eager({.memory = memory}),
+        Contains("[eager] memory = " + std::string(name_of(memory))) && Contains("backward()"));
+  }
+  CHECK_THROWS_WITH(eager({.profile = true}), Contains("[eager]") && Contains("backward()"));
+}
+
+TEST_CASE("the budget of a tape's evaluator holds for calls that have none") {
+  const auto loss_on = [](Tape& tape) {
+    Var y = tape.parameter(Tensor::full({1'000}, 0.5, DType::f64));
+    for (int k = 0; k < 12; ++k) y = sin(cumsum(y, 0) * 1e-3);
+    return sum(y);
+  };
+  Tape free;
+  const Gradients all = backward(loss_on(free));
+  const Bytes budget = all.report().measured_peak / 2;
+  const RunOptions options{.memory_budget = budget};
+  for (const std::shared_ptr<Evaluator>& evaluator :
+       {lazy(options), hybrid(options, {.nodes = 5}), eager(options),
+        precise({PrecisionKind::full}, lazy(options))}) {
+    Tape tape(evaluator);
+    const Var loss = loss_on(tape);
+    CHECK(plan_backward(loss).predicted_peak() <= budget);
+    const Gradients found = backward(loss);
+    CHECK(found.report().budget == budget);
+    CHECK(found.report().measured_peak <= budget);
+    CHECK(same_bits(found.entries()[0].gradient, all.entries()[0].gradient));
+    CHECK_THROWS_AS(backward(loss, {.memory_budget = 100}), BudgetError);
+    CHECK(evaluate({&loss, 1}).budget == budget);
+    CHECK(evaluate({&loss, 1}, {.memory_budget = 2 * budget}).budget == 2 * budget);
+  }
 }
 
 TEST_CASE("a lazy tape computes nothing before it is asked, an eager one at once") {
