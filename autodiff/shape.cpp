@@ -20,7 +20,7 @@ std::int64_t Shape::elements() const {
     too_many = __builtin_mul_overflow(product, size, &product) || product > most || too_many;
   }
   if (too_many) {
-    throw ShapeError("shape " + to_string(*this) +
+    throw ShapeError("[shape] " + to_string(*this) +
                      " has more elements than memory could ever hold");
   }
   return product;
@@ -75,9 +75,27 @@ int Shape::wrap(int axis, std::string_view operation, const Where& where) const 
   return wrapped;
 }
 
+namespace {
+
+std::string negative(std::int64_t size) {
+  return "a tensor's axis cannot have size " + std::to_string(size) + "; give 0 or more";
+}
+
+std::string too_many_axes(std::string_view there_are) {
+  return "a tensor has at most " + std::to_string(max_rank) + " axes" + std::string(there_are);
+}
+
+}  // namespace
+
+void Shape::throw_impossible(std::span<const std::int64_t> sizes, const Where& where) {
+  for (const std::int64_t size : sizes) {
+    if (size < 0) throw ShapeError("shape", negative(size), where);
+  }
+  throw ShapeError("shape", too_many_axes(", not " + std::to_string(sizes.size())), where);
+}
+
 void Shape::throw_no_room_for(std::int64_t size) {
-  if (size < 0) throw ShapeError("a tensor's axis cannot have size " + std::to_string(size));
-  throw ShapeError("a tensor has at most " + std::to_string(max_rank) + " axes");
+  throw ShapeError("[shape] " + (size < 0 ? negative(size) : too_many_axes("")));
 }
 
 void Shape::insert(int axis, std::int64_t size) {

@@ -19,11 +19,15 @@ inline constexpr int max_rank = 8;
 class Shape {
  public:
   Shape() = default;
-  /// Throws `ShapeError` for a negative size or more than `max_rank` axes.
-  Shape(std::initializer_list<std::int64_t> sizes)
-      : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
-  explicit Shape(std::span<const std::int64_t> sizes) {
-    for (const std::int64_t size : sizes) push_back(size);
+  /// Throws `ShapeError` for a negative size or more than `max_rank` axes; the error names the
+  /// line.
+  Shape(std::initializer_list<std::int64_t> sizes, const Where& where = Where::current())
+      : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size()), where) {}
+  explicit Shape(std::span<const std::int64_t> sizes, const Where& where = Where::current()) {
+    for (const std::int64_t size : sizes) {
+      if (size < 0 || rank_ == max_rank) throw_impossible(sizes, where);
+      sizes_[static_cast<std::size_t>(rank_++)] = size;
+    }
   }
 
   int rank() const { return rank_; }
@@ -61,6 +65,8 @@ class Shape {
   }
 
  private:
+  [[noreturn]] static void throw_impossible(std::span<const std::int64_t> sizes,
+                                            const Where& where);
   [[noreturn]] static void throw_no_room_for(std::int64_t size);
   std::size_t index(int axis) const {
     const bool is_plain = axis >= 0 && axis < rank_;

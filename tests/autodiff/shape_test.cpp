@@ -1,6 +1,8 @@
 #include "autodiff/shape.h"
 
+#include "autodiff/tensor.h"
 #include "tests/catch.h"
+#include "tests/error_of.h"
 
 namespace palimpsest::shape_test {
 namespace {
@@ -80,6 +82,12 @@ TEST_CASE("axes are inserted and erased") {
 TEST_CASE("sizes out of range are refused") {
   CHECK_THROWS_WITH((Shape{2, -1}), Contains("size -1"));
   CHECK_THROWS_WITH((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), Contains("at most 8 axes"));
+  const int line = __LINE__ + 1;
+  const std::string refusal = error_of([] { Tensor::zeros({2, -3}); });
+  CHECK_THAT(refusal, Contains("[shape]") && Contains("size -3") &&
+                          Contains("shape_test.cpp:" + std::to_string(line)));
+  CHECK_THAT(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}; }),
+             Contains("[shape]") && Contains("not 10") && Contains("shape_test.cpp:"));
   const std::int64_t big = std::int64_t{1} << 40;
   CHECK_THROWS_WITH((Shape{big, big}.elements()),
                     Contains("more elements than memory could ever hold"));
