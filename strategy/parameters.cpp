@@ -10,6 +10,8 @@ std::vector<Var> parameters_of(Tape& tape) {
   return parameters;
 }
 
+const Where& where_recorded(const Var& value) { return value.tape().where(value.node()); }
+
 void require_scalar(const Var& loss, const Where& where) {
   if (loss.shape().elements() == 1) return;
   throw ShapeError("backward",

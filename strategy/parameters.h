@@ -11,5 +11,7 @@ std::vector<Var> parameters_of(Tape& tape);
 
 /// Throws `ShapeError` unless the loss has one element.
 void require_scalar(const Var& loss, const Where& where);
+/// Where a value was recorded.
+const Where& where_recorded(const Var& value);
 
 }  // namespace palimpsest

@@ -13,6 +13,7 @@
 #include "strategy/execution/batch_parts.h"
 #include "strategy/execution/record_model.h"
 #include "strategy/execution/replica.h"
+#include "strategy/parameters.h"
 #include "strategy/pipeline/pipeline.h"
 #include "strategy/precision/loss_scaler.h"
 #include "strategy/report_of.h"
@@ -32,8 +33,9 @@ struct Execution::State {
   /// The loss that is differentiated: for replicas that record at once.
   Var scaled(const Var& loss) {
     if (!scaler) return loss;
+    require_scalar(loss, where_recorded(loss));
     const std::lock_guard lock(scaling);
-    return scaler->scale(loss);
+    return scaler->scale(loss, where_recorded(loss));
   }
 
   /// Gradients, and a loss, that are scaled no more.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "strategy/free_memory.h"
+#include "strategy/parameters.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
 
@@ -138,20 +139,25 @@ Gradients Replica::differentiate(const Var& loss) {
     note(gradients.report());
     return gradients;
   }
+  const Where where = where_recorded(loss);
   Gradients gradients =
-      within_least(loss, [&](const RunOptions& options) { return backward(loss, options); });
+      within_least(loss, [&](const RunOptions& options) { return backward(loss, options, where); });
   drop_all(loss);
   note(gradients.report());
   return gradients;
 }
 
 void Replica::check(const Var& loss) {
-  within_least(loss, [&](const RunOptions& options) { return plan_backward(loss, options); });
+  const Where where = where_recorded(loss);
+  within_least(loss,
+               [&](const RunOptions& options) { return plan_backward(loss, options, where); });
 }
 
 Forecast Replica::forecast(const Var& loss, const Rates& rates) {
-  return within_least(
-      loss, [&](const RunOptions& options) { return forecast_backward(loss, options, rates); });
+  const Where where = where_recorded(loss);
+  return within_least(loss, [&](const RunOptions& options) {
+    return forecast_backward(loss, options, rates, where);
+  });
 }
 
 Tensor Replica::evaluate(const Var& value) {
@@ -161,7 +167,7 @@ Tensor Replica::evaluate(const Var& value) {
     note(std::move(report));
     return made;
   }
-  Report report = palimpsest::evaluate({&value, 1}, options_for_values());
+  Report report = palimpsest::evaluate({&value, 1}, options_for_values(), where_recorded(value));
   Tensor tensor = value.value();
   drop_all(value);
   note(std::move(report));
@@ -169,7 +175,7 @@ Tensor Replica::evaluate(const Var& value) {
 }
 
 Forecast Replica::forecast_value(const Var& value, const Rates& rates) {
-  return forecast_values({&value, 1}, options_for_values(), rates);
+  return forecast_values({&value, 1}, options_for_values(), rates, where_recorded(value));
 }
 
 RunOptions Replica::options_for_values() const {

@@ -210,7 +210,8 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
   return state_->backward(adjoint, {});
 }
 
-LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>& loss) {
+LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>& loss,
+                                           Where where) {
   const LayerRun& run = state_->last_run();
   if (loss == nullptr) {
     throw ArgumentError(
@@ -220,8 +221,8 @@ LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>&
   const auto [value, adjoint] = naming("the loss", [&] {
     const Var output = tape->constant(run.output(), "output");
     const Var scalar = loss(output);
-    require_value(scalar, "layers", Where::current());
-    require_scalar(scalar, Where::current());
+    require_value(scalar, "layers", where);
+    require_scalar(scalar, where_recorded(scalar));
     require_parameters(*tape, 0);
     const Var one = full_like(scalar, 1);
     const Var both[] = {scalar, vjp({&scalar, 1}, {&output, 1}, {&one, 1})[0]};

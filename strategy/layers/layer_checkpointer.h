@@ -66,7 +66,8 @@ class LayerCheckpointer {
   LayerGradients backward(const Tensor& adjoint);
   /// The gradients of a loss, which is recorded from the output and has no parameters. Throws
   /// `ShapeError` unless it has one element.
-  LayerGradients backward(const std::function<Var(const Var& output)>& loss);
+  LayerGradients backward(const std::function<Var(const Var& output)>& loss,
+                          Where where = Where::current());
 
   /// What a forward and a backward pass from an input of this type will hold and compute, by
   /// simulation with the sizes of the layers, of which nothing is computed. The layers are taken to

@@ -53,7 +53,7 @@ void record_loss(RecordedProgram& program, const Var& loss) {
   Tape& tape = loss.tape();
   const Tape::Temporary temporary(tape);
   const NodeId backward_begins = tape.node_count();
-  require_scalar(loss, Where::current());
+  require_scalar(loss, where_recorded(loss));
   std::vector<NodeId> origins;
   const std::vector<Var> gradients = vjp_with_origins({&loss, 1}, parameters_of(tape), origins);
   copy(program, tape, loss, backward_begins);

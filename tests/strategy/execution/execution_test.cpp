@@ -414,6 +414,33 @@ TEST_CASE("execution: memory is kept from step to step") {
   CHECK(allocations < 10);
 }
 
+TEST_CASE("execution: a loss of several elements is an error of the line that recorded it") {
+  const Network network;
+  int line = 0;
+  const ModelFunction several = [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
+    line = __LINE__ + 1;
+    return tanh(matmul(b[0], p[0]));
+  };
+  std::vector<ExecutionStrategy> strategies{
+      {},
+      {.mode = ExecutionMode::eager},
+      {.mode = ExecutionMode::hybrid},
+      {.precision = Precision{PrecisionKind::mixed, DType::f16}},
+      {.accumulation = 2, .parallelism = ParallelMode::pipeline, .stages = 2},
+      {.memory_budget = 10_MiB, .parallelism = ParallelMode::data_parallel, .workers = 2},
+      {.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}};
+  for (const ExecutionStrategy& strategy : strategies) {
+    CAPTURE(strategy.summary());
+    try {
+      Execution(strategy).gradients(several, network.parameters, network.batch);
+      FAIL("no error");
+    } catch (const ShapeError& error) {
+      CHECK_THAT(error.what(),
+                 Contains("[backward]") && Contains("execution_test.cpp:" + std::to_string(line)));
+    }
+  }
+}
+
 TEST_CASE("execution: what goes wrong") {
   Network network;
   Execution execution({.accumulation = 4});
