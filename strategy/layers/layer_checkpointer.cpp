@@ -159,6 +159,7 @@ LayerCheckpointer::LayerCheckpointer(LayerCheckpointer&&) noexcept = default;
 LayerCheckpointer& LayerCheckpointer::operator=(LayerCheckpointer&&) noexcept = default;
 
 int LayerCheckpointer::layers() const { return state_->count().layers; }
+const LayerCheckpointing& LayerCheckpointer::checkpointing() const { return state_->checkpointing; }
 const Meter& LayerCheckpointer::meter() const { return state_->meter; }
 LayerUse LayerCheckpointer::use() const { return state_->last_run().use(); }
 
@@ -194,6 +195,22 @@ Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
 Tensor LayerCheckpointer::activation(int layer, Sublayer sublayer) {
   LayerRun& run = state_->last_run();
   return run.activation(state_->stage_of(layer, sublayer, true));
+}
+
+bool LayerCheckpointer::is_kept(int layer, Sublayer sublayer) const {
+  return state_->last_run().is_kept(state_->stage_of(layer, sublayer, true));
+}
+
+void LayerCheckpointer::save(int layer, Sublayer sublayer) {
+  LayerRun& run = state_->last_run();
+  const std::size_t stage = state_->stage_of(layer, sublayer, false);
+  const std::optional<int> most = state_->checkpointing.max_kept;
+  if (most && run.use().kept_activations >= *most && !run.is_kept(stage)) {
+    throw ArgumentError("[layers] " + std::to_string(run.use().kept_activations) +
+                        " activations are kept, of at most " + std::to_string(*most) +
+                        "; raise max_kept");
+  }
+  run.save(stage);
 }
 
 LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {

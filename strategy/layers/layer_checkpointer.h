@@ -43,6 +43,7 @@ class LayerCheckpointer {
   LayerCheckpointer& operator=(LayerCheckpointer&&) noexcept;
 
   int layers() const;
+  const LayerCheckpointing& checkpointing() const;
   /// The name of a parameter among gradients. It is of use while the checkpointer is there. Throws
   /// `ArgumentError` for one that is not there.
   Var parameter(int layer, int index, Sublayer sublayer = Sublayer::attention) const;
@@ -59,10 +60,22 @@ class LayerCheckpointer {
   /// Throws `ArgumentError` for a layer that is not there, and before a forward pass.
   Tensor activation(int layer, Sublayer sublayer = Sublayer::attention);
 
+  /// Whether that is held since the last forward pass, on its own or in a tape, so that
+  /// `activation` computes nothing. Throws the same.
+  bool is_kept(int layer, Sublayer sublayer = Sublayer::attention) const;
+
+  /// Keeps the input of a layer, or one of its sublayers, from the last forward pass until the
+  /// next, in addition to what the configuration says; computed from the nearest activation kept
+  /// before it. No effect where it is kept. Forecasts do not know of it. Throws the same, and
+  /// `ArgumentError` where `max_kept` activations are kept already.
+  void save(int layer, Sublayer sublayer = Sublayer::attention);
+
   /// The gradients of the parameters and the input by the adjoint of the output. What is kept
-  /// stays, so it can be called again. Layers before one that lets no derivative through are not
-  /// differentiated, and have gradients of zeros. Throws `ArgumentError` before a forward pass,
-  /// `ShapeError` and `DTypeError` for an adjoint of another type.
+  /// stays, so it can be called again; but in modes `every` and `listed` the tapes of the last
+  /// segment go when they have served, and another call computes them again. Layers before one that
+  /// lets no derivative through are not differentiated, and have gradients of zeros. Throws
+  /// `ArgumentError` before a forward pass, `ShapeError` and `DTypeError` for an adjoint of another
+  /// type.
   LayerGradients backward(const Tensor& adjoint);
   /// The gradients of a loss, which is recorded from the output and has no parameters. Throws
   /// `ShapeError` unless it has one element.

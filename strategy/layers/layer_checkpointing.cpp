@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <ostream>
 
 #include "autodiff/error.h"
 
@@ -44,6 +46,29 @@ void require_list(const LayerCheckpointing& given) {
 std::string_view name_of(LayerCheckpointing::Mode mode) {
   static constexpr std::array<std::string_view, 4> names{"none", "every", "listed", "dynamic"};
   return names[static_cast<std::size_t>(mode)];
+}
+
+std::string LayerCheckpointing::summary() const {
+  std::string text(name_of(mode));
+  if (interval) text += " " + std::to_string(*interval) + (*interval == 1 ? " layer" : " layers");
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    text += (i == 0 ? " " : ", ") + std::to_string(layers[i]);
+  }
+  const auto add = [&](const std::string& part) { text += ", " + part; };
+  if (memory_fraction) {
+    add(std::to_string(std::lround(*memory_fraction * 100)) + " % of the tapes");
+  }
+  if (minimum_interval) add("at least " + std::to_string(*minimum_interval) + " layers");
+  if (sublayers.feed_forward) {
+    add(sublayers.attention ? "inputs of attention and feed-forward" : "inputs of feed-forward");
+  }
+  if (max_kept) add("at most " + std::to_string(*max_kept) + " kept");
+  if (codec != Codec::exact) add("kept as " + std::string(name_of(codec)));
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& stream, const LayerCheckpointing& checkpointing) {
+  return stream << checkpointing.summary();
 }
 
 void require_valid(const LayerCheckpointing& given) {

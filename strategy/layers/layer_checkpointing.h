@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,9 +16,13 @@ namespace palimpsest {
 /// always at hand and not counted among what is kept.
 struct LayerCheckpointing {
   enum class Mode : std::uint8_t {
-    none,    ///< nothing is computed again: every layer keeps what its backward reads, its tape
-    every,   ///< the inputs of the layers `interval`, 2·`interval`, … are kept
-    listed,  ///< those of `layers` are
+    none,  ///< nothing is computed again: every layer keeps what its backward reads, its tape
+    /// The inputs of the layers `interval`, 2·`interval`, … are kept, and the tapes of the layers
+    /// from the last of them on, until they have been differentiated: computed again then, they
+    /// would take as much memory. Not with a `codec` that rounds, whose gradients are those at the
+    /// rounded input.
+    every,
+    listed,  ///< the inputs of `layers` are kept, and tapes in the same way
     /// Some layers keep their tapes, and of others inputs are kept, so that least is computed again
     /// while all that is held at a time takes at most `memory_fraction` of the tapes of all layers.
     dynamic,
@@ -47,8 +52,13 @@ struct LayerCheckpointing {
   /// of `Codec` at every activation kept. Tapes and the model's output are not rounded.
   Codec codec = Codec::exact;
 
+  /// One line: the mode, and what differs from the default.
+  std::string summary() const;
+
   bool operator==(const LayerCheckpointing&) const = default;
 };
+
+std::ostream& operator<<(std::ostream& stream, const LayerCheckpointing& checkpointing);
 
 /// `none`, `every`, `listed` or `dynamic`.
 std::string_view name_of(LayerCheckpointing::Mode mode);

@@ -72,11 +72,14 @@ std::vector<std::size_t> boundaries_of(const LayerCheckpointing& given, LayerCou
 }
 
 std::vector<LayerSegment> fixed_segments(const LayerCheckpointing& given, LayerCount count) {
-  std::vector<LayerSegment> segments{{0, count.stages(), given.mode == Mode::none}};
+  const bool all = given.mode == Mode::none;
+  std::vector<LayerSegment> segments{{0, count.stages(), all}};
   for (const std::size_t boundary : boundaries_of(given, count)) {
     segments.back().last = boundary;
     segments.push_back({boundary, count.stages(), false});
   }
+  const bool rounds = given.codec != Codec::exact && segments.size() > 1;
+  if (!all && !rounds) segments.back().taped = segments.back().once = true;
   return segments;
 }
 
@@ -95,34 +98,42 @@ LayerForecast simulate(std::span<const LayerStage> stages, std::span<const Layer
     one_pass += stages[k].record + (k < reached ? 0 : stages[k].backward);
   }
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    const auto [first, last, taped] = segments[i];
+    const LayerSegment& segment = segments[i];
     if (keeps_input(segments, i)) {
-      use.kept += taped ? stages[first].input : stages[first].stored_input;
+      use.kept += segment.taped ? stages[segment.first].input : stages[segment.first].stored_input;
       ++use.kept_activations;
     }
-    for (std::size_t k = first; k < last; ++k) {
+    for (std::size_t k = segment.first; k < segment.last; ++k) {
       const LayerStage& stage = stages[k];
-      if (taped) {
+      if (segment.taped) {
         use.forward_passes.push_back(1);
         use.kept += tape_bytes(stage, k + 1 < stages.size());
-      } else if (last <= reached) {
+      } else if (segment.last <= reached) {
         use.forward_passes.push_back(1);
       } else {
-        const bool output_again = k + 1 < last;
+        const bool output_again = k + 1 < segment.last;
         use.forward_passes.push_back(output_again || stage.saves ? 2 : 1);
         again += stage.pass - (output_again ? 0 : stage.record - stage.save);
       }
     }
   }
   use.peak = use.kept;
+  // The tapes of the last segment are gone when one before it is computed again.
+  Bytes held = use.kept;
+  if (!segments.empty() && segments.back().once) {
+    for (std::size_t k = segments.back().first; k < stages.size(); ++k) {
+      held -= tape_bytes(stages[k], k + 1 < stages.size());
+    }
+  }
   for (std::size_t i = 0; i < segments.size(); ++i) {
-    const auto [first, last, taped] = segments[i];
-    if (taped || last <= reached) continue;
-    const bool rounded =
-        keeps_input(segments, i) && stages[first].stored_input < stages[first].input;
-    Bytes working = rounded ? stages[first].input : 0;
-    for (std::size_t k = first; k < last; ++k) working += tape_bytes(stages[k], k + 1 < last);
-    use.peak = std::max(use.peak, use.kept + working);
+    const LayerSegment& segment = segments[i];
+    if (segment.taped || segment.last <= reached) continue;
+    const bool rounded = keeps_input(segments, i) &&
+                         stages[segment.first].stored_input < stages[segment.first].input;
+    Bytes working = rounded ? stages[segment.first].input : 0;
+    for (std::size_t k = segment.first; k < segment.last; ++k)
+      working += tape_bytes(stages[k], k + 1 < segment.last);
+    use.peak = std::max(use.peak, held + working);
   }
   if (one_pass > 0) forecast.compute_factor = 1 + again / one_pass;
   return forecast;

@@ -29,6 +29,8 @@ struct LayerSegment {
   std::size_t last;
   /// Their tapes are kept; else they are computed again from the input of the first, which is kept.
   bool taped;
+  /// Their tapes go when they have been reversed; a later reversal computes them again.
+  bool once = false;
 
   bool operator==(const LayerSegment&) const = default;
 };
@@ -46,8 +48,9 @@ struct LayerCount {
 /// of feed-forward sublayers where layers have none.
 std::vector<std::size_t> boundaries_of(const LayerCheckpointing& checkpointing, LayerCount count);
 
-/// The segments of `none`, `every` and `listed`: all taped without boundaries of theirs, none taped
-/// otherwise.
+/// The segments of `none`, `every` and `listed`. `none` has one, which is taped. Of the others the
+/// last is taped once, as it is reversed first: computed again, its tapes would take as much. Where
+/// its input is rounded it is not, since its gradients are those at what the input is rounded to.
 std::vector<LayerSegment> fixed_segments(const LayerCheckpointing& checkpointing, LayerCount count);
 
 /// Carries segments out on stages of known size. Segments before a stage through which no

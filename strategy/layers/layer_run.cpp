@@ -101,21 +101,61 @@ Tensor LayerRun::restored(std::size_t index) const {
   return x;
 }
 
-Tensor LayerRun::activation(std::size_t stage) {
-  if (stage == setting_.stages.size()) return output_.clone();
+std::size_t LayerRun::segment_of(std::size_t stage) const {
   std::size_t index = 0;
   while (segments_[index].last <= stage) ++index;
-  const LayerSegment& segment = segments_[index];
-  if (segment.taped && stage > segment.first) {
-    return held_[index].tapes[stage - segment.first - 1].held_output().clone();
-  }
+  return index;
+}
+
+Tensor LayerRun::computed(std::size_t stage, const Allocate& allocate) {
+  const std::size_t index = segment_of(stage);
   Tensor x = restored(index);
-  if (stage == segment.first) return x.clone();
-  for (std::size_t k = segment.first; k < stage; ++k) {
-    x = record(k, x).output(allocate_buffer);
+  for (std::size_t k = segments_[index].first; k < stage; ++k) {
+    x = record(k, x).output(k + 1 == stage ? allocate : allocate_buffer);
     ++use_.forward_passes[k];
   }
   return x;
+}
+
+Tensor LayerRun::activation(std::size_t stage) {
+  if (stage == setting_.stages.size()) return output_.clone();
+  const std::size_t index = segment_of(stage);
+  const std::size_t first = segments_[index].first;
+  if (stage == first) return restored(index).clone();
+  if (is_taped(index)) return held_[index].tapes[stage - first - 1].held_output().clone();
+  return computed(stage, allocate_buffer);
+}
+
+bool LayerRun::is_kept(std::size_t stage) const {
+  if (stage == setting_.stages.size()) return true;
+  const std::size_t index = segment_of(stage);
+  return stage == segments_[index].first || is_taped(index);
+}
+
+void LayerRun::save(std::size_t stage) {
+  const std::size_t index = segment_of(stage);
+  LayerSegment before = segments_[index];
+  if (stage == before.first || (before.taped && !before.once)) return;
+  const Bytes live = setting_.meter.live();
+  LayerSegment behind = before;
+  before.last = behind.first = stage;
+  Held held;
+  if (is_taped(index)) {
+    std::vector<StageTape>& tapes = held_[index].tapes;
+    const auto cut = tapes.begin() + static_cast<std::ptrdiff_t>(stage - before.first);
+    const Tensor x = std::prev(cut)->held_output();
+    held.input = {x.buffer(), x.type(), false};
+    held.tapes.assign(std::move_iterator(cut), std::move_iterator(tapes.end()));
+    tapes.erase(cut, tapes.end());
+  } else {
+    held.input = keep(computed(stage, metered()), behind);
+  }
+  segments_[index] = before;
+  const auto place = static_cast<std::ptrdiff_t>(index) + 1;
+  segments_.insert(segments_.begin() + place, behind);
+  held_.insert(held_.begin() + place, std::move(held));
+  use_.kept += setting_.meter.live() - live;
+  ++use_.kept_activations;
 }
 
 std::vector<StageTape> LayerRun::record_again(std::size_t index, Report& report) {
@@ -143,17 +183,19 @@ LayerRun::Adjoints LayerRun::backward(Tensor adjoint) {
   std::size_t reached = setting_.stages.size();
   for (std::size_t i = segments_.size(); adjoint.defined() && i-- > 0;) {
     const LayerSegment& segment = segments_[i];
+    const bool taped = is_taped(i);
     std::vector<StageTape> again;
-    if (!segment.taped) again = record_again(i, found.report);
+    if (!taped) again = record_again(i, found.report);
     for (std::size_t k = segment.last; adjoint.defined() && k-- > segment.first;) {
-      StageTape& tape = segment.taped ? held_[i].tapes[k - segment.first] : again.back();
+      StageTape& tape = taped ? held_[i].tapes[k - segment.first] : again.back();
       StageTape::Adjoints adjoints = tape.reverse(adjoint);
       if (adjoints.run) add_run(found.report, std::move(*adjoints.run), false);
       found.parameters[k] = std::move(adjoints.parameters);
       adjoint = std::move(adjoints.input);
       reached = k;
-      if (!segment.taped) again.pop_back();
+      if (!taped) again.pop_back();
     }
+    if (segment.once) held_[i].tapes.clear();
   }
   while (reached-- > 0) {
     for (const Tensor& parameter : setting_.stages[reached].parameters()) {

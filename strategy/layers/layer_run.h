@@ -28,6 +28,10 @@ class LayerRun {
 
   /// A copy of the input of a stage, or of the output.
   Tensor activation(std::size_t stage);
+  /// Whether that is held, so that nothing is computed for it.
+  bool is_kept(std::size_t stage) const;
+  /// Keeps the input of a stage from here on, computed again where it is not held.
+  void save(std::size_t stage);
 
   struct Adjoints {
     std::vector<std::vector<Tensor>> parameters;  ///< by stage
@@ -53,10 +57,16 @@ class LayerRun {
   };
 
   Allocate metered() const;
+  /// Whether the tapes of a segment are held, which are not yet gone.
+  bool is_taped(std::size_t segment) const { return !held_[segment].tapes.empty(); }
   bool rounds(DType dtype) const { return stored_dtype(dtype, setting_.codec) != dtype; }
   StageTape record(std::size_t stage, const Tensor& input) const;
   Kept keep(const Tensor& x, const LayerSegment& segment) const;
   Tensor forward_taped(const LayerSegment& segment, Tensor x);
+  /// The segment of a stage.
+  std::size_t segment_of(std::size_t stage) const;
+  /// The input of a stage that no tape holds and that is not the first of its segment.
+  Tensor computed(std::size_t stage, const Allocate& allocate);
   Tensor forward_passing(const LayerSegment& segment, Tensor x);
   /// The input of a segment, from where it is kept.
   Tensor restored(std::size_t segment) const;

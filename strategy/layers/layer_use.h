@@ -1,5 +1,7 @@
 #pragma once
 
+#include <iosfwd>
+#include <string>
 #include <vector>
 
 #include "autodiff/bytes.h"
@@ -18,6 +20,9 @@ struct LayerUse {
   /// the last layer of a segment makes only for its output is not computed again.
   std::vector<int> forward_passes = {};
 
+  /// One line: bytes kept, the peak, and passes forward.
+  std::string summary() const;
+
   bool operator==(const LayerUse&) const = default;
 };
 
@@ -34,6 +39,11 @@ struct LayerForecast {
   double saved_fraction() const {
     return keep_all > 0 ? static_cast<double>(saved()) / static_cast<double>(keep_all) : 0;
   }
+  /// One line: that of the use, the share of `keep_all` and the factor.
+  std::string summary() const;
 };
+
+std::ostream& operator<<(std::ostream& stream, const LayerUse& use);
+std::ostream& operator<<(std::ostream& stream, const LayerForecast& forecast);
 
 }  // namespace palimpsest

@@ -18,11 +18,11 @@ using Mode = LayerCheckpointing::Mode;
 std::int64_t picoseconds_again(std::span<const LayerStage> stages,
                                std::span<const LayerSegment> segments) {
   std::int64_t again = 0;
-  for (const auto& [first, last, taped] : segments) {
-    for (std::size_t k = first; !taped && k < last; ++k)
+  for (const LayerSegment& segment : segments) {
+    for (std::size_t k = segment.first; !segment.taped && k < segment.last; ++k)
       again += std::llround(stages[k].pass * 1e12);
-    const LayerStage& end = stages[last - 1];
-    if (!taped) again -= std::llround((end.record - end.save) * 1e12);
+    const LayerStage& end = stages[segment.last - 1];
+    if (!segment.taped) again -= std::llround((end.record - end.save) * 1e12);
   }
   return again;
 }

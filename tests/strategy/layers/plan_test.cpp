@@ -54,7 +54,12 @@ TEST_CASE("listed layers") {
 
 TEST_CASE("segments lie between the inputs kept") {
   const auto segments = fixed_segments({.mode = Mode::listed, .layers = {1, 3}}, {5, 1});
-  CHECK(segments == std::vector<LayerSegment>{{0, 1, false}, {1, 3, false}, {3, 5, false}});
+  CHECK(segments == std::vector<LayerSegment>{{0, 1, false}, {1, 3, false}, {3, 5, true, true}});
+  const LayerCheckpointing rounded{.mode = Mode::every, .interval = 3, .codec = Codec::half};
+  CHECK(fixed_segments(rounded, {5, 1}) == std::vector<LayerSegment>{{0, 3, false}, {3, 5, false}});
+  CHECK(fixed_segments(rounded, {3, 1}) == std::vector<LayerSegment>{{0, 3, true, true}});
+  CHECK(fixed_segments({.mode = Mode::every, .interval = 9}, {5, 1}) ==
+        std::vector<LayerSegment>{{0, 5, true, true}});
   CHECK(fixed_segments({.mode = Mode::none}, {5, 2}) == std::vector<LayerSegment>{{0, 10, true}});
 }
 
