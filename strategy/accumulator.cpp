@@ -318,10 +318,28 @@ bool GradientAccumulator::add_given(std::int64_t examples, Taking taking) {
 
 // Updates -----------------------------------------------------------------------------------------
 
-void GradientAccumulator::finish() {
-  if (taken_) return;
+void GradientAccumulator::require_accumulated() const {
   require_nothing_given();
   if (count_ == 0) refuse("nothing was accumulated; step() adds a micro-batch");
+}
+
+Tensor GradientAccumulator::normalised_copy(const Parameter& parameter) const {
+  const Tensor copy = parameter.sum.clone();
+  if (!divided_) divide(copy, divisor());
+  return copy;
+}
+
+double GradientAccumulator::norm_midway() const {
+  double square = 0;
+  for (const Parameter& parameter : parameters_) {
+    square += sum_of_squares(normalised_copy(parameter));
+  }
+  return std::sqrt(square);
+}
+
+void GradientAccumulator::finish() {
+  if (taken_) return;
+  require_accumulated();
   for (Parameter& parameter : parameters_) {
     if (parameter.rounded.buffer().use_count() > 1) {
       parameter.rounded = Tensor(parameter.type.shape, parameter.type.dtype);
@@ -365,11 +383,24 @@ Gradients GradientAccumulator::gradients() {
 
 Tensor GradientAccumulator::gradient(std::string_view name) {
   const Parameter& parameter = parameters_[index_of(name)];
-  finish();
-  return parameter.gradient();
+  if (!is_midway()) {
+    finish();
+    return parameter.gradient();
+  }
+  require_accumulated();
+  const Tensor copy = normalised_copy(parameter);
+  if (options_.clip_norm < std::numeric_limits<double>::infinity()) {
+    const double norm = norm_midway();
+    if (norm > options_.clip_norm) divide(copy, norm / options_.clip_norm);
+  }
+  return copy.to(parameter.type.dtype);
 }
 
 double GradientAccumulator::norm() {
+  if (is_midway()) {
+    require_accumulated();
+    return norm_midway();
+  }
   finish();
   return norm_;
 }
@@ -388,6 +419,7 @@ void GradientAccumulator::reset() {
 
 AccumulatorStatistics GradientAccumulator::statistics() const {
   AccumulatorStatistics statistics = totals_;
+  statistics.accumulation_steps = options_.steps;
   statistics.parameters = std::ssize(parameters_);
   for (const Parameter& parameter : parameters_) {
     statistics.elements += parameter.sum.elements();

@@ -29,8 +29,9 @@ struct AccumulatorOptions {
 };
 
 struct AccumulatorStatistics {
-  std::int64_t micro_batches = 0;  ///< added, in all updates
-  std::int64_t updates = 0;        ///< whose gradients were taken
+  std::int64_t accumulation_steps = 0;  ///< micro-batches of an update, as the options say
+  std::int64_t micro_batches = 0;       ///< added, in all updates
+  std::int64_t updates = 0;             ///< whose gradients were taken
   std::int64_t parameters = 0;
   std::int64_t elements = 0;  ///< of all parameters
   /// Examples in the update at hand or, before its first micro-batch, in the one before.
@@ -95,19 +96,25 @@ class GradientAccumulator {
   /// have kept it for its next run.
   bool step_taking(Gradients gradients, std::int64_t examples = 1);
 
-  // What follows takes the update, complete or not: normalises and clips its sums, after which only
-  // `reset` begins another. Throws `ArgumentError` when nothing was accumulated or a micro-batch is
-  // not ended.
+  /// True when the update has all of its micro-batches and was not taken yet.
+  bool should_update() const { return count_ == options_.steps && !taken_; }
 
-  /// For an `Optimizer`. Parameters are the `Var`s of the last micro-batch given as `Gradients`,
-  /// whose tape must be as it was then; the loss is normalised as gradients are, and holds nothing
-  /// if a micro-batch was given without; the report is that of the micro-batch that took most
-  /// memory, overflowed when any of them was. Throws `ArgumentError` too when no micro-batch was
-  /// given as `Gradients`.
+  // What follows normalises and clips the sums. It takes an update that has all of its
+  // micro-batches, after which only `reset` begins another; one that has not stays open, and
+  // `gradients` alone takes it. Throws `ArgumentError` when nothing was accumulated or a
+  // micro-batch is not ended.
+
+  /// For an `Optimizer`; takes the update, complete or not. Parameters are the `Var`s of the last
+  /// micro-batch given as `Gradients`, whose tape must be as it was then; the loss is normalised as
+  /// gradients are, and holds nothing if a micro-batch was given without; the report is that of the
+  /// micro-batch that took most memory, overflowed when any of them was. Throws `ArgumentError` too
+  /// when no micro-batch was given as `Gradients`.
   Gradients gradients();
-  /// Of one parameter, in its dtype. Throws `ArgumentError` too for a name that is not registered.
+  /// Of one parameter, in its dtype; of an update that is not complete, a copy of what its
+  /// micro-batches so far make. Throws `ArgumentError` too for a name that is not registered.
   Tensor gradient(std::string_view name);
-  /// The joint 2-norm of the normalised gradients, before clipping and before rounding to 16 bits.
+  /// The joint 2-norm of the normalised gradients, before clipping and before rounding to 16 bits;
+  /// of an update that is not complete, of its micro-batches so far.
   double norm();
 
   /// Begins the next update: forgets all micro-batches, also those of an update that was not taken.
@@ -149,6 +156,12 @@ class GradientAccumulator {
 
   void give(const Gradients& gradients, std::int64_t examples);
   bool add_given(std::int64_t examples, Taking taking);
+  void require_accumulated() const;
+  /// True for an update that waits for more micro-batches.
+  bool is_midway() const { return !taken_ && count_ < options_.steps; }
+  /// The sum of a parameter as `finish` would normalise it, in memory of its own.
+  Tensor normalised_copy(const Parameter& parameter) const;
+  double norm_midway() const;
   void finish();
 
   AccumulatorOptions options_;

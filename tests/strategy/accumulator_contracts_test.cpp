@@ -365,10 +365,12 @@ TEST_CASE("an update that is empty, full or taken says what comes next") {
   accumulator.step(model.gradients(1));
   CHECK(accumulator.step(model.gradients(2)));
   CHECK(same(model.taken(accumulator), taken));
-  // An update that is not complete can be taken, and ends there.
+  // An update that is not complete can be looked at, and goes on.
   accumulator.reset();
   accumulator.step(model.gradients(1));
   CHECK(same(model.taken(accumulator), model.gradients(1)));
+  CHECK(accumulator.step(model.gradients(2)));
+  CHECK(same(model.taken(accumulator), taken));
   refused({"were taken"});
 }
 

@@ -308,6 +308,39 @@ TEST_CASE("the norm is that of all normalised gradients, and clipping scales the
   CHECK(weighted.gradient("w").at(1) == 2);
 }
 
+TEST_CASE("an update can be looked at midway, and goes on") {
+  for (const double clip : {std::numeric_limits<double>::infinity(), 6.5}) {
+    const AccumulatorOptions options{.steps = 3, .clip_norm = clip};
+    GradientAccumulator accumulator = two_parameters(options);
+    GradientAccumulator untouched = two_parameters(options);
+    CHECK(accumulator.statistics().accumulation_steps == 3);
+    for (const int part : {1, 2, 3}) {
+      CHECK_FALSE(accumulator.should_update());
+      for (GradientAccumulator* each : {&accumulator, &untouched}) {
+        each->step(two_gradients(5 * part, 3, 4 * part));
+      }
+      if (part == 3) break;
+      // What an update of these micro-batches alone would have.
+      GradientAccumulator alone = two_parameters({.steps = part, .clip_norm = clip});
+      for (int k = 1; k <= part; ++k) alone.step(two_gradients(5 * k, 3, 4 * k));
+      CHECK(accumulator.norm() == alone.norm());
+      const Tensor w = accumulator.gradient("w");
+      CHECK(same_bits(w, alone.gradient("w")));
+      CHECK(same_bits(accumulator.gradient("b"), alone.gradient("b")));
+      w.data<double>()[0] = 1e9;  // the caller's own
+      CHECK(accumulator.statistics().updates == 0);
+    }
+    CHECK(accumulator.should_update());
+    CHECK(accumulator.norm() == untouched.norm());
+    CHECK(same_bits(accumulator.gradient("w"), untouched.gradient("w")));
+    CHECK(same_bits(accumulator.gradient("b"), untouched.gradient("b")));
+    CHECK_FALSE(accumulator.should_update());
+    CHECK(accumulator.statistics().updates == 1);
+    accumulator.reset();
+    CHECK_FALSE(accumulator.should_update());
+  }
+}
+
 TEST_CASE("gradients given one by one make up a micro-batch") {
   GradientAccumulator one_by_one = two_parameters({.steps = 2});
   GradientAccumulator whole = two_parameters({.steps = 2});
