@@ -337,6 +337,7 @@ std::vector<DeviceCut> possible_cuts(const DeviceRequest& request, const Element
 }  // namespace
 
 DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
+  programs.begin_planning();
   const Elements elements(request.program);
   std::vector<DevicePlan> plans;
   std::optional<BudgetError> too_small;

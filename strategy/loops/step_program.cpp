@@ -50,6 +50,12 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   for (const ValueId value : wanted.results) results_.push_back(find(value));
 }
 
+Bytes StepProgram::bytes() const {
+  // What a node takes beside the tape: instructions, places in memory, names and attributes.
+  constexpr Bytes bytes_of_node = 1'024;
+  return tape_->metadata_bytes() + bytes_of_node * tape_->node_count();
+}
+
 StepProgram::Result StepProgram::find(ValueId value) const {
   using From = Result::From;
   const auto bytes = static_cast<std::size_t>(tape_->bytes(value));

@@ -31,6 +31,8 @@ class StepProgram {
   /// Bytes that a run takes beside arguments and results.
   Bytes workspace() const { return instructions_->arena_size(); }
   int threads() const { return threads_; }
+  /// Bytes that the program itself takes, about.
+  Bytes bytes() const;
   /// What a run is predicted to take.
   double seconds() const { return seconds_; }
   /// The same of its longest kernel, and of the longest chain of kernels that wait for each other.

@@ -17,6 +17,14 @@ bool have_equal_attributes(const Tape& a, const Tape& b) {
   return true;
 }
 
+/// False where nodes do what depends on more than what is recorded, as operations of users.
+bool may_come_again(const Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.attributes(node).may_come_again()) return false;
+  }
+  return true;
+}
+
 /// True when a tape holds loops: how these run is planned for each tape by itself.
 bool has_loops(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
@@ -26,6 +34,22 @@ bool has_loops(const Tape& tape) {
 }
 
 }  // namespace
+
+void PiecePrograms::begin_planning() {
+  // Enough for gradients and values, in turn, and for micro-batches.
+  constexpr std::uint64_t longest_unused = 8;
+  ++planned_;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (!entry->comes_again && entry->last_use + longest_unused < planned_) erase(entry);
+    entry = next;
+  }
+}
+
+void PiecePrograms::erase(std::list<Entry>::iterator entry) {
+  bytes_ -= entry->bytes;
+  entries_.erase(entry);
+}
 
 std::shared_ptr<const StepProgram> PiecePrograms::plan(const Piece& piece,
                                                        const PieceOptions& options, Bytes budget,
@@ -63,6 +87,7 @@ std::shared_ptr<const StepProgram> PiecePrograms::find_or_plan(const Piece& piec
     return std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
   }
   constexpr std::size_t most = 1024;
+  constexpr Bytes most_bytes = 16_MiB;
   sign(*piece.tape, threads, signature_);
   const std::string planner = planner_of(options)->key();
   const auto same = std::ranges::find_if(entries_, [&](const Entry& entry) {
@@ -74,12 +99,20 @@ std::shared_ptr<const StepProgram> PiecePrograms::find_or_plan(const Piece& piec
   if (same != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, same);
   } else {
-    entries_.push_front(
-        {signature_, piece.wanted, options.memory_budget, planner, threads,
-         std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads)});
+    auto program = std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
+    const auto words = static_cast<Bytes>(signature_.size() * sizeof(std::uint64_t));
+    const Bytes bytes = program->bytes() + words;
+    entries_.push_front({signature_, piece.wanted, options.memory_budget, planner, threads,
+                         std::move(program), bytes, may_come_again(*piece.tape)});
+    bytes_ += bytes;
     ++made_;
-    if (entries_.size() > most) entries_.pop_back();
+    const auto is_too_much = [&] {
+      return entries_.size() > most ||
+             (bytes_ > most_bytes && entries_.back().last_use < planned_ && entries_.size() > 1);
+    };
+    while (is_too_much()) erase(std::prev(entries_.end()));
   }
+  entries_.front().last_use = planned_;
   return entries_.front().program;
 }
 

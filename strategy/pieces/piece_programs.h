@@ -17,10 +17,15 @@ struct PieceOptions {
   bool all_pieces = false;  ///< the planner is for forward pieces, too
 };
 
-/// Programs of pieces: pieces that do the same, random numbers aside, share one. For one thread at
-/// a time.
+/// Programs of pieces: pieces that do the same, random numbers aside, share one. Kept are 1024 at
+/// most, and 16 MiB unless the program that was planned last takes more. For one thread at a time.
 class PiecePrograms {
  public:
+  /// Before a program is planned. Pieces that hold operations of users, which may never come again,
+  /// are let go when the last few programs had none like them.
+  void begin_planning();
+  /// Bytes that are kept, about.
+  Bytes bytes() const { return bytes_; }
   /// A program in a workspace of `budget` bytes; one that computes nothing again where the piece is
   /// to `keep`. Throws `BudgetError`.
   std::shared_ptr<const StepProgram> plan(const Piece& piece, const PieceOptions& options,
@@ -41,11 +46,17 @@ class PiecePrograms {
     std::string planner;
     int threads;
     std::shared_ptr<const StepProgram> program;
+    Bytes bytes;                 ///< about
+    bool comes_again;            ///< does what depends on nothing but what is recorded
+    std::uint64_t last_use = 0;  ///< the number of the program that was planned then
   };
+  void erase(std::list<Entry>::iterator entry);
 
   std::list<Entry> entries_;  // most recently used first
   std::vector<std::uint64_t> signature_;
   std::uint64_t made_ = 0;
+  std::uint64_t planned_ = 0;  // programs
+  Bytes bytes_ = 0;
 };
 
 }  // namespace palimpsest

@@ -87,6 +87,7 @@ Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> mic
   report.measured_peak += outputs.peak_reserved();
   report.measured_live_peak += outputs.peak();
   flow.describe(report);
+  report.plan_cache = programs_.bytes();
   return report;
 }
 

@@ -261,6 +261,7 @@ class PipelinePlanner {
 }  // namespace
 
 PipelinePlan plan_pipeline(const PipelineRequest& request, PiecePrograms& programs) {
+  programs.begin_planning();
   return PipelinePlanner(request, programs).plan();
 }
 

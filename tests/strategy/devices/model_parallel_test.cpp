@@ -103,6 +103,46 @@ TEST_CASE_METHOD(SomeThreads, "devices: sums, uneven micro-batches and half widt
   }
 }
 
+TEST_CASE_METHOD(SomeThreads, "devices: operations of users made at every call fill no memory") {
+  const auto twice = [] {
+    return CustomOperation({.name = "twice",
+                            .forward =
+                                [](const CustomCall& call) {
+                                  const auto x = call.inputs[0].data<float>();
+                                  std::ranges::transform(x, call.outputs[0].data<float>().begin(),
+                                                         [](float each) { return 2 * each; });
+                                },
+                            .vjp = [](const Pullback& p) { p.set(0, p.adjoint() * 2.0); }});
+  };
+  const CustomOperation shared = twice();
+  SmallModel model;
+  model.parameters = {Tensor::normal({8, 8}, 1, 0, 0.3)};
+  model.batch = {Tensor::uniform({4, 8}, 2)};
+  for (const bool pipeline : {false, true}) {
+    for (const bool at_every_call : {false, true}) {
+      CAPTURE(pipeline, at_every_call);
+      const ModelFunction loss = [&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+        const CustomOperation own = at_every_call ? twice() : shared;
+        return mean(square(own({matmul(own({matmul(batch[0], p[0])}), p[0])})));
+      };
+      ExecutionStrategy strategy = on_devices({{}, {}});
+      if (pipeline) strategy = {.parallelism = ParallelMode::pipeline, .stages = 2};
+      Execution execution(strategy);
+      const auto bytes_after = [&](int calls) {
+        Bytes bytes = 0;
+        for (int k = 0; k < calls; ++k) {
+          bytes = execution.gradients(loss, model.parameters, model.batch).report().plan_cache;
+        }
+        return bytes;
+      };
+      const Bytes once = bytes_after(1);
+      CHECK(once > 0);
+      CHECK(bytes_after(15) <= (at_every_call ? 12 * once : once));
+      CHECK(bytes_after(15) <= (at_every_call ? 12 * once : once));
+    }
+  }
+}
+
 TEST_CASE_METHOD(SomeThreads, "devices: values are those of one device") {
   SmallModel model = two_towers();
   model.loss = [plain = model.loss](Tape& tape, std::span<const Var> p,
