@@ -40,6 +40,10 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
   return *evaluator;
 }
 
+bool is_alone(std::span<const ValueId> present, const Var& loss) {
+  return present.size() == 1 && present[0] == loss.id();
+}
+
 /// The loss and its gradients, recorded on a tape that gets rid of them again.
 struct Recorded {
   Tape::Temporary temporary;
@@ -64,7 +68,7 @@ struct Recorded {
     // runs the program that was planned for that one.
     std::vector<ValueId> present;
     append_present(loss.tape(), present);
-    if (present.size() == 1 && present[0] == loss.id()) {
+    if (is_alone(present, loss)) {
       loss.tape().drop(loss.id());
       present.clear();
     }
@@ -129,11 +133,14 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
 
 namespace {
 
-/// Puts a value back when it goes, if the value was there and is not any more.
+/// Puts a loss back when it goes that `Recorded` drops. A loss that stays is not touched: holding
+/// it would make it the user's.
 class Kept {
  public:
-  explicit Kept(const Var& value) : tape_(value.tape()), value_(value.id()) {
-    if (tape_.has_value(value_)) buffer_ = tape_.buffer(value_);
+  explicit Kept(const Var& loss) : tape_(loss.tape()), value_(loss.id()) {
+    std::vector<ValueId> present;
+    append_present(tape_, present);
+    if (is_alone(present, loss)) buffer_ = tape_.buffer(value_);
   }
   ~Kept() {
     if (buffer_ != nullptr && !tape_.has_value(value_)) tape_.set_buffer(value_, buffer_);
