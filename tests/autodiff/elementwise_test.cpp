@@ -402,5 +402,42 @@ TEST_CASE("bools are compared, false before true") {
   CHECK(same_bits((a > 0.5).value(), a.value()));
 }
 
+TEST_CASE("powers of negative zeros and infinities have the signs of IEEE 754", "[elementwise]") {
+  const DType dtype = GENERATE(DType::f64, DType::f32);
+  struct Row {
+    double base, exponent, power;
+  };
+  const Row row = GENERATE(values<Row>({
+      {-0.0, -1, -infinity},
+      {-0.0, -3, -infinity},
+      {-0.0, -2, infinity},
+      {-0.0, -0.5, infinity},
+      {-0.0, 3, -0.0},
+      {-0.0, 2.5, 0},
+      {-infinity, -1, -0.0},
+      {-infinity, -2, 0},
+      {-infinity, 3, -infinity},
+      {-infinity, 0.5, infinity},
+      {-2, 3, -8},
+      {-2, 0.5, nan},
+      {1, nan, 1},
+      {nan, 0, 1},
+      {-1, infinity, 1},
+      {0.5, -infinity, infinity},
+  }));
+  INFO(row.base << " to the power " << row.exponent);
+  const auto fits = [&](const Var& power) {
+    const double y = power.item();
+    return (std::isnan(y) && std::isnan(row.power)) ||
+           (y == row.power && std::signbit(y) == std::signbit(row.power));
+  };
+  Tape tape;
+  const Var base = tape.parameter(Tensor::scalar(row.base, dtype));
+  const Var exponent = tape.parameter(Tensor::scalar(row.exponent, dtype));
+  CHECK(fits(pow(base, exponent)));
+  CHECK(fits(pow(row.base, exponent)));
+  CHECK(fits(pow(base, row.exponent)));
+}
+
 }  // namespace
 }  // namespace palimpsest::elementwise_test
