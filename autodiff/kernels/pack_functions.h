@@ -3,16 +3,14 @@
 #include <Eigen/Core>
 #include <bit>
 #include <cmath>
-#include <cstdint>
-#include <limits>
-#include <numbers>
 #include <type_traits>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #include "autodiff/kernels/pack.h"
+#include "autodiff/kernels/pack_exponential.h"
 
-/// The formulas call these functions on packs. Most are Eigen's; the others Eigen 3.4 has not, or
-/// does not vectorise.
+/// The formulas call these functions and those of pack_exponential.h on packs. Most of these are
+/// Eigen's, the others the C library's.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 /// `f` of the numbers one by one, in a loop that compilers may vectorise.
@@ -61,17 +59,8 @@ template <class T>
 Pack<T> rint(const Pack<T>& x) {
   return by_eigen<Eigen::internal::scalar_rint_op<T>>(x);
 }
-template <class T>
-Pack<T> expm1(const Pack<T>& x) {
-  return by_eigen<Eigen::internal::scalar_expm1_op<T>>(x);
-}
-template <class T>
-Pack<T> log1p(const Pack<T>& x) {
-  return by_eigen<Eigen::internal::scalar_log1p_op<T>>(x);
-}
-template <class T>
-Pack<T> erf(const Pack<T>& x) {
-  return by_eigen<Eigen::internal::scalar_erf_op<T>>(x);
+inline Pack<double> erf(const Pack<double>& x) {
+  return by_lanes([](double number) { return std::erf(number); }, x);
 }
 template <class T>
 Pack<T> sin(const Pack<T>& x) {
@@ -104,10 +93,6 @@ Pack<T> sinh(const Pack<T>& x) {
 template <class T>
 Pack<T> cosh(const Pack<T>& x) {
   return by_eigen<Eigen::internal::scalar_cosh_op<T>>(x);
-}
-template <class T>
-Pack<T> tanh(const Pack<T>& x) {
-  return by_eigen<Eigen::internal::scalar_tanh_op<T>>(x);
 }
 template <class T>
 Pack<T> asinh(const Pack<T>& x) {
@@ -148,72 +133,6 @@ T sum_lanes(const Pack<T>& x) {
 template <class T>
 Pack<T> root(const Pack<T>& x) {
   return by_lanes([](T number) { return std::sqrt(number); }, x);
-}
-
-// Eigen's packets of exp and log are wrong at the ends of the range only. What mends them follows a
-// branch that is seldom taken, since as part of the chain it would double its length; other lanes
-// have the same bits either way.
-
-/// Whether x < `bound` anywhere.
-template <class T>
-bool any_below(const Pack<T>& x, T bound) {
-  const auto below = x.lanes() < Pack<T>(bound).lanes();
-  if constexpr (has_eigen_packets<T>) {
-    return Eigen::internal::predux_any(std::bit_cast<EigenPacket<T>>(below));
-  } else {
-    bool any = false;
-    for (int i = 0; i < Pack<T>::size; ++i) any |= below[i] != 0;
-    return any;
-  }
-}
-
-/// f(x) for an f that is exp at its upper end, as f(x − 1)·e there: Eigen's exp of sixteen f32
-/// overflows before its result would.
-template <class T, class F>
-Pack<T> with_upper_end(const Pack<T>& x, F f) {
-  if constexpr (sizeof(T) == 8) {
-    return f(x);
-  } else {
-    const Pack<T> beyond = x - T(87);
-    if (!any_below(-x, T(-87))) return f(x);
-    return f(x - choose(beyond, T(1), T(0))) * choose(beyond, std::numbers::e_v<T>, T(1));
-  }
-}
-
-/// Where exp(x) begins to be less than half the smallest number.
-template <class T>
-inline constexpr T lowest_exponent = sizeof(T) == 4 ? T(-103.98) : T(-745.14);
-
-/// exp(x), of x from the lowest exponent to 0.
-template <class T>
-Pack<T> usual_exponential(const Pack<T>& x) {
-  return by_eigen<Eigen::internal::scalar_exp_op<T>>(x);
-}
-
-/// exp(x), 0 below the lowest exponent: Eigen's vectorised exp stops at a subnormal number, even at
-/// −∞.
-template <class T>
-Pack<T> exponential(const Pack<T>& x) {
-  const Pack<T> y = with_upper_end(x, [](const Pack<T>& low) { return usual_exponential(low); });
-  return any_below(x, lowest_exponent<T>) ? choose(lowest_exponent<T> - x, T(0), y) : y;
-}
-
-/// exp(x) − 1.
-template <class T>
-Pack<T> exponential_less_one(const Pack<T>& x) {
-  return with_upper_end(x, [](const Pack<T>& low) { return expm1(low); });
-}
-
-/// log(x); Eigen's vectorised one takes subnormal numbers for the smallest normal one.
-template <class T>
-Pack<T> logarithm(const Pack<T>& x) {
-  using Log = Eigen::internal::scalar_log_op<T>;
-  constexpr T least = std::numeric_limits<T>::min();
-  if (!any_below(x, least)) return by_eigen<Log>(x);
-  constexpr int digits = std::numeric_limits<T>::digits;
-  const Pack<T> tiny = least - x;
-  return by_eigen<Log>(choose(tiny, x * T(std::int64_t{1} << digits), x)) -
-         choose(tiny, std::numbers::ln2_v<T> * digits, T(0));
 }
 
 /// How minima and maxima treat NaN, which integers do not have.

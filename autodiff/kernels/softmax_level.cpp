@@ -43,16 +43,7 @@ template <class T>
 [[gnu::noinline]] void exponentiate(Index n, T* numbers) {
   constexpr Index size = Pack<T>::size;
   for (Index i = n; i % size != 0; ++i) numbers[i] = 0;
-  Pack<T> least = T(0);
-  for (Index i = 0; i < n; i += size) {
-    const Pack<T> x = Pack<T>::load(numbers + i);
-    least = Pack<T>(x.lanes() < least.lanes() ? x.lanes() : least.lanes());
-  }
-  const bool may_vanish = any_below(least, lowest_exponent<T>);
-  for (Index i = 0; i < n; i += size) {
-    const Pack<T> x = Pack<T>::load(numbers + i);
-    (may_vanish ? exponential(x) : usual_exponential(x)).store(numbers + i);
-  }
+  for (Index i = 0; i < n; i += size) decay(Pack<T>::load(numbers + i)).store(numbers + i);
 }
 
 constexpr auto itself = [](const auto& x) { return x; };

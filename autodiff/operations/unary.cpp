@@ -21,6 +21,9 @@ Var choose(const Var& c, const A& a, const B& b) {
 
 Var root(const Var& x) { return sqrt(x); }
 Var exponential(const Var& x) { return exp(x); }
+Var times_gaussian(const Var& factor, const Var& x, double scale) {
+  return factor * exp(x * x * scale);
+}
 
 namespace {
 

@@ -439,5 +439,24 @@ TEST_CASE("powers of negative zeros and infinities have the signs of IEEE 754", 
   CHECK(fits(pow(base, row.exponent)));
 }
 
+TEST_CASE("zeros keep their signs", "[elementwise]") {
+  const DType dtype = GENERATE(DType::f64, DType::f32);
+  const Function f = GENERATE(values<Function>({
+      [](const Var& v) { return expm1(v); },
+      [](const Var& v) { return log1p(v); },
+      [](const Var& v) { return erf(v); },
+      [](const Var& v) { return tanh(v); },
+      [](const Var& v) { return gelu(v); },
+      [](const Var& v) { return gelu_tanh(v); },
+      [](const Var& v) { return silu(v); },
+      [](const Var& v) { return mish(v); },
+  }));
+  for (const double zero : {0.0, -0.0}) {
+    const double y = value_at(f, zero, dtype);
+    CHECK(y == 0);
+    CHECK(std::signbit(y) == std::signbit(zero));
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest::elementwise_test

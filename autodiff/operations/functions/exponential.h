@@ -17,7 +17,7 @@ struct Expm1 {
   static constexpr Text text{"expm1", "y = exp(x) - 1, dy/dx = y + 1",
                              "exponential less 1, exact near 0", 20};
   static constexpr bool magnifies = true;
-  static auto value(const auto& x) { return exponential_less_one(x); }
+  static auto value(const auto& x) { return expm1(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y + 1); }
 };
 
@@ -41,7 +41,7 @@ struct Erf {
                              "error function"};
   static auto value(const auto& x) { return erf(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    return dy * (exponential(-(x * x)) * (2 * std::numbers::inv_sqrtpi));
+    return times_gaussian(dy * (2 * std::numbers::inv_sqrtpi), x, -1);
   }
 };
 

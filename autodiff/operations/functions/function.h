@@ -97,7 +97,7 @@ auto adjoint_of(const X& dy, const X& z, const double* parameters) {
   }
 }
 
-// `choose(c, a, b)`, a where c > 0 and b elsewhere, `root` and `exponential` are defined in
-// kernels/pack.h and pack_functions.h for packs and in unary.cpp for `Var`s.
+// `choose(c, a, b)`, a where c > 0 and b elsewhere, `root`, `exponential` and `times_gaussian` are
+// defined in the headers kernels/pack*.h for packs and in unary.cpp for `Var`s.
 
 }  // namespace palimpsest::functions

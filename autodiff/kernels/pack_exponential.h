@@ -1,0 +1,449 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <type_traits>
+
+#include "autodiff/kernels/pack.h"
+
+/// Exponentials, logarithms and what is made of them, on packs. Every lane is computed by the same
+/// formula over the whole range: NaN, infinities, signed zeros and subnormal numbers included. The
+/// polynomials are minimax fits; docs/accuracy.md states the errors. Nothing relies on a product
+/// and a sum being contracted, or on their not being: what must be exact is so either way.
+namespace palimpsest::PALIMPSEST_LEVEL {
+
+template <class T>
+using PackBits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+/// The format of T, and its bits in the lanes of a pack.
+template <class T>
+struct Format {
+  using Bits = PackBits<T>;
+  using Vector = typename Pack<T>::Vector;
+  using Integers [[gnu::vector_size(vector_bytes)]] = Bits;
+
+  static constexpr int fraction_bits = std::numeric_limits<T>::digits - 1;
+  static constexpr Bits bias = std::numeric_limits<T>::max_exponent - 1;
+  static constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
+  static constexpr T infinity = std::numeric_limits<T>::infinity();
+  /// Added to a small number, it leaves that rounded in the last bits.
+  static constexpr T rounder = T(3) * T(Bits{1} << (fraction_bits - 1));
+
+  static Integers bits(const Vector& x) { return std::bit_cast<Integers>(x); }
+  static Vector number(const Integers& bits) { return std::bit_cast<Vector>(bits); }
+  static Vector with_sign_of(const Vector& x, const Vector& magnitude) {
+    return number(bits(magnitude) | (bits(x) & sign));
+  }
+};
+
+// What follows is always inlined: packs that are passed in memory take half of the time.
+
+/// coefficients[0] + coefficients[1]·x + …, by Horner's rule; for the long polynomials of f64 by
+/// even and odd powers apart, which halves the chain of operations.
+template <class Vector, class T, int n>
+[[gnu::always_inline]] inline Vector polynomial(const Vector& x, const T (&coefficients)[n]) {
+  Vector first = coefficients[n - 1] - Vector{};
+  if constexpr (sizeof(T) == 4) {
+    for (int i = n - 2; i >= 0; --i) first = first * x + coefficients[i];
+    return first;
+  } else {
+    const Vector square = x * x;
+    Vector second = coefficients[n - 2] - Vector{};
+    for (int i = n - 3; i > 0; i -= 2) {
+      first = first * square + coefficients[i];
+      second = second * square + coefficients[i - 1];
+    }
+    if (n % 2 == 0) return first * x + second;
+    return second * x + (first * square + coefficients[0]);
+  }
+}
+
+/// exp(x) for x between the bounds, and beyond them too small or too large a number by far.
+template <class T>
+struct ExponentialRange;
+
+template <>
+struct ExponentialRange<float> {
+  static constexpr float least = -130, most = 89;
+  // log 2 in two parts; the first has few enough bits for its products with exponents to be exact.
+  static constexpr float high = 0x1.62e4p-1F, low = 0x1.7f7d1cp-20F;
+  /// (exp(r) − 1 − r)/r² for |r| ≤ log(2)/2
+  static constexpr float rest[] = {0x1p-1F, 0x1.55548ep-3F, 0x1.55545cp-5F, 0x1.123bdep-7F,
+                                   0x1.6db5p-10F};
+};
+
+template <>
+struct ExponentialRange<double> {
+  static constexpr double least = -800, most = 710;
+  static constexpr double high = 0x1.62e42feep-1, low = 0x1.a39ef35793c76p-33;
+  static constexpr double rest[] = {
+      0x1.000000000000cp-1,  0x1.5555555555561p-3,  0x1.555555554ff96p-5,  0x1.111111110d58dp-7,
+      0x1.6c16c185ca0f7p-10, 0x1.a01a01bb1af9ap-13, 0x1.a019963287e06p-16, 0x1.71dddf5165c3fp-19,
+      0x1.28b0a59745b9fp-22, 0x1.af864343681bcp-26};
+};
+
+/// x = exponent·log 2 + r with |r| ≤ log(2)/2.
+template <class T>
+struct Reduced {
+  typename Format<T>::Vector r;
+  typename Format<T>::Vector rounding;  ///< what r lacks
+  typename Format<T>::Integers exponent;
+  typename Format<T>::Vector square_rest;  ///< exp(r) − 1 − r
+};
+
+template <class T>
+[[gnu::always_inline]] inline Reduced<T> reduce(const typename Format<T>::Vector& x) {
+  using F = Format<T>;
+  using Range = ExponentialRange<T>;
+  const auto shifted = x * std::numbers::log2e_v<T> + F::rounder;
+  const auto exponent = shifted - F::rounder;
+  const auto left = x - exponent * Range::high;
+  const auto r = left - exponent * Range::low;
+  return {r, (left - r) - exponent * Range::low,
+          F::bits(shifted) - std::bit_cast<typename F::Bits>(F::rounder),
+          r * r * polynomial(r, Range::rest)};
+}
+
+/// exp(x) as a product of two numbers, of which neither overflows nor is subnormal. A factor that
+/// keeps the product in range belongs between them.
+template <class T>
+struct ExponentialFactors {
+  Pack<T> first;
+  Pack<T> second;
+};
+
+template <class T>
+[[gnu::always_inline]] inline ExponentialFactors<T> exponential_factors(const Pack<T>& x) {
+  using F = Format<T>;
+  using Range = ExponentialRange<T>;
+  using Vector = typename F::Vector;
+  const Vector low = x.lanes() < Range::least ? Range::least - Vector{} : x.lanes();
+  const Reduced<T> at = reduce<T>(low > Range::most ? Range::most - Vector{} : low);
+  // Half of the exponent each. It is shifted as a positive number.
+  constexpr typename F::Bits positive = 1 << 12;
+  const auto half = ((at.exponent + positive) >> 1) - positive / 2;
+  return {Pack<T>((at.r + at.square_rest + T(1)) * F::number((half + F::bias) << F::fraction_bits)),
+          Pack<T>(F::number((at.exponent - half + F::bias) << F::fraction_bits))};
+}
+
+/// The same for x from `least` to 0, in less time.
+template <class T>
+[[gnu::always_inline]] inline ExponentialFactors<T> falling_factors(
+    const typename Format<T>::Vector& x) {
+  using F = Format<T>;
+  constexpr typename F::Bits shift = sizeof(T) == 4 ? 64 : 512;
+  constexpr T second = std::bit_cast<T>((F::bias - shift) << F::fraction_bits);
+  const Reduced<T> at = reduce<T>(x);
+  const auto scale = F::number((at.exponent + (F::bias + shift)) << F::fraction_bits);
+  return {Pack<T>((at.r + at.square_rest + T(1)) * scale), Pack<T>(second)};
+}
+
+/// exp(−|x|) as such a product.
+template <class T>
+[[gnu::always_inline]] inline ExponentialFactors<T> decay_factors(const Pack<T>& x) {
+  using F = Format<T>;
+  using Range = ExponentialRange<T>;
+  const auto negative = F::number(F::bits(x.lanes()) | F::sign);
+  return falling_factors<T>(negative < Range::least ? Range::least - typename F::Vector{}
+                                                    : negative);
+}
+
+/// exp(−|x|).
+template <class T>
+[[gnu::always_inline]] inline Pack<T> decay(const Pack<T>& x) {
+  const ExponentialFactors<T> factors = decay_factors(x);
+  return factors.first * factors.second;
+}
+
+template <class T>
+[[gnu::always_inline]] inline Pack<T> exponential(const Pack<T>& x) {
+  const ExponentialFactors<T> factors = exponential_factors(x);
+  return factors.first * factors.second;
+}
+
+/// exp(scale·x²) as such a product, and |x|, bounded where it is 0.
+template <class T>
+struct Gaussian {
+  Pack<T> distance;
+  Pack<T> first;
+  Pack<T> second;
+};
+
+/// `scale` is −1 or −½. The square is exact to twice the digits of T, since the exponential
+/// magnifies its error.
+template <class T>
+[[gnu::always_inline]] inline Gaussian<T> gaussian(const Pack<T>& x, double scale) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  using Vector = typename F::Vector;
+  constexpr Bits lower = (Bits{1} << (F::fraction_bits / 2 + 1)) - 1;
+  const T end = sizeof(T) == 4 ? (scale == -1 ? 11 : 15.5F) : (scale == -1 ? 28 : 40);
+  const Vector magnitude = F::number(F::bits(x.lanes()) & ~F::sign);
+  const Vector distance = magnitude > end ? end - Vector{} : magnitude;
+  const Vector high = F::number(F::bits(distance) & ~lower);
+  const Vector square = high * high * T(scale);
+  const Vector rest = (distance - high) * (distance + high) * T(scale);
+  const Vector exponent = square + rest;
+  const Vector lost = (square - exponent) + rest;
+  const ExponentialFactors<T> factors = falling_factors<T>(exponent);
+  return {Pack<T>(distance), factors.first + factors.first * Pack<T>(lost), factors.second};
+}
+
+/// factor·exp(scale·x²), also where the exponential is subnormal or 0 and the product is not.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> times_gaussian(const Pack<T>& factor, const Pack<T>& x,
+                                                     double scale) {
+  const Gaussian<T> g = gaussian(x, scale);
+  return g.first * factor * g.second;
+}
+
+/// exp(x) − 1.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> expm1(const Pack<T>& x) {
+  using F = Format<T>;
+  using Vector = typename F::Vector;
+  using Range = ExponentialRange<T>;
+  constexpr T least = sizeof(T) == 4 ? T(-20) : T(-40);  // −1 to the last bit
+  constexpr T tiny = std::numeric_limits<T>::epsilon() / 4;
+  const Vector lanes = x.lanes();
+  Vector bounded = lanes < least ? least - Vector{} : lanes;
+  bounded = bounded > Range::most ? Range::most - Vector{} : bounded;
+  const Reduced<T> at = reduce<T>(bounded);
+  // Half of 2^exponent, which does not overflow.
+  const Vector half = F::number((at.exponent + (F::bias - 1)) << F::fraction_bits);
+  const Vector y = ((half - T(0.5)) + half * at.r) + half * (at.square_rest + at.rounding);
+  const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
+  return Pack<T>(magnitude < tiny ? lanes : y + y);
+}
+
+template <class T>
+struct LogarithmRange;
+
+template <>
+struct LogarithmRange<float> {
+  /// (log(1 + f) − f + f²/2)/f³ for 1 + f from √½ to √2
+  static constexpr float rest[] = {0x1.555546p-2F,  -0x1.ffffeep-3F, 0x1.99a546p-3F,
+                                   -0x1.5562e4p-3F, 0x1.2332bp-3F,   -0x1.fb430ep-4F,
+                                   0x1.e6516ep-4F,  -0x1.e2eadep-4F, 0x1.1b426ep-4F};
+};
+
+template <>
+struct LogarithmRange<double> {
+  /// (log((1 + s)/(1 − s)) − 2s)/s³ as a polynomial in s²
+  static constexpr double rest[] = {
+      0x1.555555555558fp-1, 0x1.9999999980c54p-2, 0x1.24924941476ap-2, 0x1.c71c527f57bc8p-3,
+      0x1.746629a7d314ap-3, 0x1.39a3a4d115139p-3, 0x1.2ef3ed8744004p-3};
+};
+
+/// x = (1 + f)·2^exponent for x > 0, with 1 + f from √½ to √2.
+template <class T>
+struct Split {
+  typename Format<T>::Vector f;
+  typename Format<T>::Vector exponent;
+  typename Format<T>::Integers biased;
+};
+
+template <class T>
+[[gnu::always_inline]] inline Split<T> split(const typename Format<T>::Vector& x) {
+  using F = Format<T>;
+  using Bits = typename F::Bits;
+  constexpr Bits root_half = std::bit_cast<Bits>(std::numbers::sqrt2_v<T> / 2);
+  constexpr Bits fraction = (Bits{1} << F::fraction_bits) - 1;
+  constexpr T whole = T(Bits{1} << F::fraction_bits);
+  const auto shifted = F::bits(x) + (std::bit_cast<Bits>(T(1)) - root_half);
+  const auto biased = shifted >> F::fraction_bits;
+  return {F::number((shifted & fraction) + root_half) - T(1),
+          F::number(biased | std::bit_cast<Bits>(whole)) - (whole + T(F::bias)), biased};
+}
+
+/// log(1 + f) + exponent·log 2.
+template <class T>
+[[gnu::always_inline]] inline typename Format<T>::Vector join(
+    const typename Format<T>::Vector& f, const typename Format<T>::Vector& exponent) {
+  using Range = ExponentialRange<T>;
+  using Vector = typename Format<T>::Vector;
+  const Vector half_square = f * f * T(0.5);
+  Vector rest;
+  if constexpr (sizeof(T) == 4) {
+    rest = f * f * f * polynomial(f, LogarithmRange<T>::rest) - half_square;
+  } else {
+    const Vector s = f / (f + T(2));
+    const Vector z = s * s;
+    rest = s * (half_square + z * polynomial(z, LogarithmRange<T>::rest)) - half_square;
+  }
+  const Vector sum = exponent * Range::high + f;
+  const Vector lost = (exponent * Range::high - sum) + f;
+  return sum + (rest + (exponent * Range::low + lost));
+}
+
+/// The logarithm `y` of a positive number; what it is of another.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> logarithm_of(const typename Format<T>::Vector& x,
+                                                   const typename Format<T>::Vector& y) {
+  using Vector = typename Format<T>::Vector;
+  constexpr T infinity = Format<T>::infinity;
+  constexpr T none = std::numeric_limits<T>::quiet_NaN();
+  const Vector finite = x < infinity ? y : x;
+  return Pack<T>(x > T(0) ? finite : (x == T(0) ? -infinity - Vector{} : none - Vector{}));
+}
+
+template <class T>
+[[gnu::always_inline]] inline Pack<T> logarithm(const Pack<T>& x) {
+  using Vector = typename Format<T>::Vector;
+  constexpr int digits = std::numeric_limits<T>::digits;
+  const Vector lanes = x.lanes();
+  const auto tiny = lanes < std::numeric_limits<T>::min();
+  const Split<T> parts = split<T>(tiny ? lanes * T(std::int64_t{1} << digits) : lanes);
+  const Vector exponent = parts.exponent - (tiny ? T(digits) - Vector{} : Vector{});
+  return logarithm_of<T>(lanes, join<T>(parts.f, exponent));
+}
+
+/// log(1 + x).
+template <class T>
+[[gnu::always_inline]] inline Pack<T> log1p(const Pack<T>& x) {
+  using F = Format<T>;
+  using Vector = typename F::Vector;
+  constexpr T large = T(std::int64_t{1} << 60);
+  const Vector lanes = x.lanes();
+  const Vector sum = lanes + T(1);
+  // What was lost when the sum was rounded, scaled as f is.
+  const Vector back = sum - T(1);
+  const Vector lost = (T(1) - (sum - back)) + (lanes - back);
+  const Split<T> parts = split<T>(sum);
+  const Vector scale = F::number((2 * F::bias - parts.biased) << F::fraction_bits);
+  const Vector f = parts.f + (lanes < large ? lost * scale : Vector{});
+  const Pack<T> y = logarithm_of<T>(sum, join<T>(f, parts.exponent));
+  return Pack<T>(lanes == T(0) ? lanes : y.lanes());
+}
+
+template <class T>
+struct FractionRange;
+
+/// (log((1 + s)/(1 − s)) − 2s)/s³ for 0 ≤ s ≤ ⅓, as a polynomial in s²
+template <>
+struct FractionRange<float> {
+  static constexpr float rest[] = {0x1.5555p-1F, 0x1.99d27cp-2F, 0x1.1eb618p-2F, 0x1.1ef858p-2F};
+};
+
+template <>
+struct FractionRange<double> {
+  static constexpr double rest[] = {
+      0x1.5555555555535p-1, 0x1.99999999a083ap-2, 0x1.2492492085a2dp-2, 0x1.c71c741f78c49p-3,
+      0x1.745cb39def04p-3,  0x1.3b1de2f1a4a8dp-3, 0x1.10676b0da57a6p-3, 0x1.efdd5e4ae4c5bp-4,
+      0x1.559ce99e0261bp-4, 0x1.5c89cf020a1fdp-3};
+};
+
+/// log(1 + x) for x from 0 to 1, in less time.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> log1p_of_fraction(const Pack<T>& x) {
+  using Vector = typename Format<T>::Vector;
+  const Vector f = x.lanes();
+  const Vector half_square = f * f * T(0.5);
+  const Vector s = f / (f + T(2));
+  const Vector z = s * s;
+  return Pack<T>(f - (half_square - s * (half_square + z * polynomial(z, FractionRange<T>::rest))));
+}
+
+template <class T>
+struct TanhRange;
+
+/// (tanh(x) − x)/x³ for |x| ≤ 0.625, as a polynomial in x²
+template <>
+struct TanhRange<float> {
+  static constexpr float rest[] = {-0x1.555534p-2F, 0x1.110768p-3F, -0x1.b8444ap-5F, 0x1.5256dap-6F,
+                                   -0x1.76ac1ep-8F};
+};
+
+template <>
+struct TanhRange<double> {
+  static constexpr double rest[] = {
+      -0x1.5555555555503p-2,  0x1.111111110b0cap-3,  -0x1.ba1ba1b531232p-5,  0x1.664f4781fbc28p-6,
+      -0x1.226e16da753b5p-7,  0x1.d6cf3cb20e199p-9,  -0x1.7d696ae79988fp-10, 0x1.336ae8c5a1d18p-11,
+      -0x1.df7a9f042b165p-13, 0x1.43e1a515258aap-14, -0x1.0e3db944c2e96p-16};
+};
+
+/// Below 0.625 in magnitude x + x³·P(x²), beyond 1 − 2e/(1 + e) with e = exp(−2|x|).
+template <class T>
+[[gnu::always_inline]] inline Pack<T> tanh(const Pack<T>& x) {
+  using F = Format<T>;
+  using Vector = typename F::Vector;
+  constexpr T most = sizeof(T) == 4 ? T(10) : T(20);  // 1 to the last bit
+  const Vector lanes = x.lanes();
+  const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
+  const Vector square = magnitude * magnitude;
+  const Vector near = magnitude + magnitude * square * polynomial(square, TanhRange<T>::rest);
+  const Reduced<T> at = reduce<T>(Vector((magnitude > most ? most - Vector{} : magnitude) * T(-2)));
+  const Vector scale = F::number((at.exponent + F::bias) << F::fraction_bits);
+  const Vector e = scale + scale * (at.r + at.square_rest);
+  const Vector far = T(1) - (e + e) / (e + T(1));
+  return Pack<T>(F::with_sign_of(lanes, magnitude > T(0.625) ? far : near));
+}
+
+/// Φ(−x)·exp(x²/2) for x from 0 to 40, Φ the normal distribution.
+template <class T>
+struct MillsRatio;
+
+template <>
+struct MillsRatio<float> {
+  static constexpr float above[] = {0x1p-1F, 0x1.c0d0e8p-2F, 0x1.774418p-3F, 0x1.4cdd6cp-5F,
+                                    0x1.0dc186p-8F};
+  static constexpr float below[] = {0x1p0F,         0x1.acaaa4p0F, 0x1.33d77ap0F,
+                                    0x1.e0bcf6p-2F, 0x1.a135fp-4F, 0x1.5215c4p-7F};
+};
+
+template <>
+struct MillsRatio<double> {
+  static constexpr double above[] = {0x1p-1,
+                                     0x1.a7d1a5aedaa27p-1,
+                                     0x1.5bd6652ac7862p-1,
+                                     0x1.6dbb9153e0aafp-2,
+                                     0x1.0e3efb514f263p-3,
+                                     0x1.23f0952e272a2p-5,
+                                     0x1.d250c3159b64p-8,
+                                     0x1.10366ab84d8ebp-10,
+                                     0x1.be54d92783451p-14,
+                                     0x1.d352eb3cba30dp-18,
+                                     0x1.e06c6091dd4d6p-23};
+  static constexpr double below[] = {0x1p0,
+                                     0x1.3a09e7a6be2a8p1,
+                                     0x1.687c40ca2adadp1,
+                                     0x1.001525b673ca3p1,
+                                     0x1.f589de3cc0b67p-1,
+                                     0x1.646d25a2508bbp-2,
+                                     0x1.786927041d54bp-4,
+                                     0x1.28925fe9ec39p-6,
+                                     0x1.5774acd3dfb04p-9,
+                                     0x1.1848e60906ac3p-12,
+                                     0x1.24da114d32f6dp-16,
+                                     0x1.2d0f8934196b3p-21};
+};
+
+template <class T>
+[[gnu::always_inline]] inline Pack<T> mills_ratio(const Pack<T>& x) {
+  return Pack<T>(polynomial(x.lanes(), MillsRatio<T>::above) /
+                 polynomial(x.lanes(), MillsRatio<T>::below));
+}
+
+/// The error function. Below 1 in magnitude x + x·P(x²), beyond 1 − 2^P(|x|).
+inline Pack<float> erf(const Pack<float>& x) {
+  using F = Format<float>;
+  using Vector = F::Vector;
+  constexpr float inner[] = {0x1.06eba8p-3F, -0x1.81273ep-2F, 0x1.ce2cf8p-4F, -0x1.b7f90ep-6F,
+                             0x1.5405b4p-8F, -0x1.a3f71p-11F, 0x1.496a5ep-14F};
+  constexpr float outer[] = {-0x1.0b9096p-11F, -0x1.a03fe4p0F,  -0x1.d76e8ap-1F, -0x1.30701cp-3F,
+                             0x1.01b4ecp-5F,   -0x1.15ef1ap-8F, 0x1.18bacap-12F};
+  constexpr float power[] = {0x1.000002p0F,  0x1.62e428p-1F, 0x1.ebf918p-3F,
+                             0x1.c6b6e4p-5F, 0x1.3d0c54p-7F, 0x1.5c0902p-10F};
+  const Vector lanes = x.lanes();
+  const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
+  const Vector near = lanes + lanes * polynomial(Vector(lanes * lanes), inner);
+  const Vector exponent = polynomial(Vector(magnitude > 4 ? 4 - Vector{} : magnitude), outer);
+  const Vector shifted = exponent + F::rounder;
+  const Vector mantissa = polynomial(Vector(exponent - (shifted - F::rounder)), power);
+  const Vector left = F::number(F::bits(mantissa) + (F::bits(shifted) << F::fraction_bits));
+  return Pack<float>(magnitude > 1 ? F::with_sign_of(lanes, 1 - left) : near);
+}
+
+}  // namespace palimpsest::PALIMPSEST_LEVEL
