@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -6,6 +7,7 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
+#include "autodiff/operations/reduce.h"
 #include "tests/catch.h"
 
 namespace palimpsest::elementwise_test {
@@ -400,6 +402,51 @@ TEST_CASE("bools are compared, false before true") {
   CHECK(same_bits((a >= b).value(), bools({1, 0, 1, 1}).value()));
   CHECK(same_bits(equal(a, 1).value(), a.value()));
   CHECK(same_bits((a > 0.5).value(), a.value()));
+}
+
+TEST_CASE("tails keep their relative accuracy", "[elementwise]") {
+  struct Row {
+    const char* name;
+    Function f;
+    double x, value, tolerance;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"elu'", [](const Var& v) { return gradient(elu(v), v); }, -20, std::exp(-20.0), 2e-7},
+      {"elu'", [](const Var& v) { return gradient(elu(v), v); }, -80, std::exp(-80.0), 2e-7},
+      {"gelu", [](const Var& v) { return gelu(v); }, -5.651F, -4.50715484e-8, 1e-5},
+      {"gelu", [](const Var& v) { return gelu(v); }, -13, -13 * 6.117164399549879e-39, 1e-6},
+      {"gelu'", [](const Var& v) { return gradient(gelu(v), v); }, -8, -3.97960726e-14, 1e-5},
+      {"gelu_tanh", [](const Var& v) { return gelu_tanh(v); }, -8,
+       -8 / (1 + std::exp(49.29981890441724)), 1e-4},
+      {"silu", [](const Var& v) { return silu(v); }, -90, -90 * std::exp(-90.0), 1e-6},
+      {"mish", [](const Var& v) { return mish(v); }, -88, -88 * std::exp(-88.0), 1e-6},
+      {"mish", [](const Var& v) { return mish(v); }, -90, -90 * std::exp(-90.0), 1e-6},
+      {"exp", [](const Var& v) { return exp(v); }, -100, 27 * 0x1p-149, 0},
+      {"exp", [](const Var& v) { return exp(v); }, -87.5, std::exp(-87.5), 1e-6},
+      {"softplus", [](const Var& v) { return softplus(v); }, -100, 27 * 0x1p-149, 0},
+      {"sigmoid", [](const Var& v) { return sigmoid(v); }, -100, 27 * 0x1p-149, 0},
+  }));
+  const double value = value_at(row.f, row.x, DType::f32);
+  INFO(row.name << " at " << row.x << " is " << value);
+  CHECK(agree(value, row.value, row.tolerance));
+}
+
+TEST_CASE("the slope of elu is right for every number of f16", "[elementwise]") {
+  std::vector<float> xs;
+  for (std::uint32_t bits = 0x8000; bits < 0xfc00; ++bits) {
+    xs.push_back(static_cast<float>(std::bit_cast<Float16>(static_cast<std::uint16_t>(bits))));
+  }
+  Tape tape;
+  const Var x = tape.parameter(Tensor::from(xs, Shape{std::ssize(xs)}).to(DType::f16));
+  const Tensor slope = gradient(sum(elu(x)), x).value();
+  int wrong = 0;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const double exact = std::exp(double{xs[i]});
+    // Half of the distance between numbers of f16, and what f32 adds to it.
+    const double unit = std::max(exact * 0x1p-11, 0x1p-25) * 1.001;
+    wrong += !(std::abs(slope.at(static_cast<std::int64_t>(i)) - exact) <= unit);
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("powers of negative zeros and infinities have the signs of IEEE 754", "[elementwise]") {

@@ -6,9 +6,40 @@
 
 namespace palimpsest::functions {
 
-/// 1/(1 + exp(-x)) of a pack or a Var.
-auto logistic_of(const auto& x) { return 1 / (1 + exponential(-x)); }
+// Helpers of the formulas. On packs they neither overflow nor cancel, and lose nothing to subnormal
+// numbers on the way.
+
+/// 1/(1 + exp(-x)) of a pack or a Var, with most of what rounding the sum loses.
+auto logistic_of(const auto& x) {
+  const auto e = decay(x);
+  const auto sum = 1 + e;
+  const auto quotient = choose(-x, e, 1) / sum;
+  return quotient - quotient * (e - (sum - 1));
+}
 auto logistic_of(const IsVar auto& x) { return sigmoid(x); }
+
+/// x/(1 + exp(-z)) of packs.
+auto gated(const auto& x, const auto& z) {
+  const auto e = decay_factors(z);
+  const auto part = x / (1 + e.first * e.second);
+  return choose(z, part, e.first * part * e.second);
+}
+
+/// x, or `least` where that is more.
+auto at_least(double least, const auto& x) { return choose(least - x, least, x); }
+
+/// Φ(x) + x·φ(x) of a pack or a Var.
+auto gelu_slope(const auto& x) {
+  const auto g = gaussian(x, -0.5);
+  const auto density = g.distance * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+  const auto below = g.first * (mills_ratio(g.distance) - density) * g.second;
+  return choose(-x, below, 1 - below);
+}
+auto gelu_slope(const IsVar auto& x) {
+  const auto density =
+      exponential(x * x * -0.5) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
+  return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5 + x * density;
+}
 
 struct Relu {
   static constexpr Text text{"relu", "y = max(x, 0), dy/dx = 1 if x > 0 else 0", "rectifier", 1};
@@ -32,14 +63,14 @@ struct LeakyRelu {
 
 struct Elu {
   static constexpr Text text{"elu",
-                             "y = x if x > 0 else a·(exp(x) - 1), dy/dx = 1 if x > 0 else y + a",
+                             "y = x if x > 0 else a·(exp(x) - 1), dy/dx = 1 if x > 0 else a·exp(x)",
                              "exponential linear unit", 20};
   static const char* problem(const double* a) {
     return *a >= 0 ? nullptr : "the factor is negative; the value must tell the sign of x";
   }
   static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * *a); }
-  static auto from_y(const auto& dy, const auto& y, const double* a) {
-    return choose(y, dy, dy * (y + *a));
+  static auto from_x(const auto& dy, const auto& x, const double* a) {
+    return choose(x, dy, dy * (exponential(choose(x, 0, x)) * *a));
   }
 };
 
@@ -54,7 +85,7 @@ struct Softplus {
   static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
                              "smooth rectifier", 30};
   static auto value(const auto& x) {
-    return choose(x, x, 0) + log1p(exponential(-abs(x)));  // neither end overflows or cancels
+    return choose(x, x, 0) + log1p_of_fraction(decay(x));  // neither end overflows or cancels
   }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
 };
@@ -62,13 +93,12 @@ struct Softplus {
 struct Gelu {
   static constexpr Text text{"gelu", "y = x·Φ(x), dy/dx = Φ(x) + x·φ(x), Φ the normal distribution",
                              "Gaussian error linear unit", 20};
-  static auto distribution(const auto& x) { return (erf(x * (std::numbers::sqrt2 / 2)) + 1) * 0.5; }
-  static auto value(const auto& x) { return x * distribution(x); }
-  static auto from_x(const auto& dy, const auto& x) {
-    const auto density =
-        exponential(x * x * -0.5) * (std::numbers::inv_sqrtpi * std::numbers::sqrt2 / 2);
-    return dy * (distribution(x) + x * density);
+  static auto value(const auto& x) {
+    const auto g = gaussian(x, -0.5);
+    const auto below = g.first * (g.distance * mills_ratio(g.distance)) * g.second;  // |x|·Φ(-|x|)
+    return choose(-x, -below, x - below);
   }
+  static auto from_x(const auto& dy, const auto& x) { return dy * gelu_slope(x); }
 };
 
 struct GeluTanh {
@@ -77,19 +107,27 @@ struct GeluTanh {
                              "dy/dx = (1 + t)/2 + x/2·(1 - t²)·√(2/π)·(1 + 0.134145·x²)",
                              "Gaussian error linear unit, approximated", 20};
   static constexpr double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  static auto tanh_of(const auto& x) { return tanh(x * (x * x * (0.044715 * factor) + factor)); }
-  static auto value(const auto& x) { return x * 0.5 * (tanh_of(x) + 1); }
+  // (1 + t)/2 is the logistic function of twice the argument of t.
+  static auto argument(const auto& x) { return x * (x * x * (2 * 0.044715 * factor) + 2 * factor); }
+  static auto value(const auto& x) {
+    const auto bounded = at_least(-40, x);
+    return gated(bounded, argument(bounded));
+  }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto t = tanh_of(x);
-    const auto inner = x * x * (3 * 0.044715 * factor) + factor;
-    return dy * ((t + 1) + x * (1 - t * t) * inner) * 0.5;
+    const auto bounded = choose(x - 40, 40, at_least(-40, x));
+    const auto s = logistic_of(argument(bounded));
+    const auto inner = bounded * bounded * (6 * 0.044715 * factor) + 2 * factor;
+    return dy * (s + bounded * inner * (s * (1 - s)));
   }
 };
 
 struct Silu {
   static constexpr Text text{"silu", "y = x·s, s = sigmoid(x), dy/dx = s·(1 + x·(1 - s))",
                              "sigmoid linear unit"};
-  static auto value(const auto& x) { return x * logistic_of(x); }
+  static auto value(const auto& x) {
+    const auto bounded = at_least(-800, x);
+    return gated(bounded, bounded);
+  }
   static auto from_x(const auto& dy, const auto& x) {
     const auto s = logistic_of(x);
     return dy * (s * (x * (1 - s) + 1));
@@ -108,7 +146,13 @@ struct Mish {
     const auto n = e * (e + 2);
     return n / (n + 2);
   }
-  static auto value(const auto& x) { return x * tanh_of_softplus(x); }
+  static auto value(const auto& x) {
+    const auto bounded = choose(x - 20, 20, at_least(-800, x));
+    const auto factors = exponential_factors(bounded);
+    const auto e = factors.first * factors.second;
+    const auto part = bounded * (e + 2) / (e * (e + 2) + 2);
+    return choose(x - 20, x, factors.first * part * factors.second);
+  }
   static auto from_x(const auto& dy, const auto& x) {
     const auto t = tanh_of_softplus(x);
     return dy * (t + x * (1 - t * t) * logistic_of(x));

@@ -33,7 +33,7 @@ struct BceWithLogits {
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
-    return choose(a, a, 0) - a * b + log1p(exponential(-abs(a)));
+    return choose(a, a, 0) - a * b + log1p_of_fraction(decay(a));
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
