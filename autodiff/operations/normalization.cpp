@@ -46,10 +46,14 @@ const Operation batch_norm_operation =
             "normalisation of channels over a batch, with its statistics; keeps x");
 
 /// Adjoint of a normalisation from (dy, x[, weight]) by recorded operations; see `Normalization`.
+/// Of 16-bit values they are recorded in f32: squares and statistics leave their range.
 std::vector<Var> compose_adjoint(const Normalization& n, std::size_t outputs,
                                  std::span<const Var> inputs) {
-  const Var dy = reshape(inputs[0], n.shape());
-  const Var x = reshape(inputs[1], n.shape());
+  const auto wide = [&](std::size_t i, const Shape& shape) {
+    return reshape(cast(inputs[i], compute_dtype(inputs[i].dtype())), shape);
+  };
+  const Var dy = wide(0, n.shape());
+  const Var x = wide(1, n.shape());
   const bool weighted = inputs.size() > 2;
   const auto mean = [&](const Var& v) {
     const Axes axes = n.over_batch ? Axes{0, 2, 3} : Axes{2, 3};
@@ -58,7 +62,7 @@ std::vector<Var> compose_adjoint(const Normalization& n, std::size_t outputs,
   const Var centered = n.centered ? x - mean(x) : x;
   const Var scale = rsqrt(mean(centered * centered) + n.epsilon);
   const Var normal = centered * scale;
-  const Var slope = weighted ? dy * reshape(inputs[2], {1, n.groups, n.channels, 1}) : dy;
+  const Var slope = weighted ? dy * wide(2, {1, n.groups, n.channels, 1}) : dy;
   const Var along = slope - normal * mean(slope * normal);
   const Var dx = (n.centered ? along - mean(slope) : along) * scale;
   std::vector<Var> results{cast(reshape(dx, inputs[1].shape()), inputs[1].dtype())};

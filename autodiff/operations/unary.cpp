@@ -223,10 +223,14 @@ void pull_back_adjoint(const Pullback& p, std::size_t index, Formula formula) {
   const Var adjoint = p.adjoint();
   if (p.wants(0)) p.set(0, record_adjoint(index, adjoint, z, attributes));
   if (formula == nullptr || !p.wants(1)) return;
-  // It is recorded for a variable of its own, so that the walk back ends there.
-  const Var variable = identity(z);
-  const Var dx = formula(dy, variable, parameters_of(attributes));
-  p.set(1, vjp({&dx, 1}, {&variable, 1}, {&adjoint, 1})[0]);
+  // It is recorded for a variable of its own, so that the walk back ends there. Of 16-bit values it
+  // is recorded in f32, since its intermediate values can leave their range where the result does
+  // not.
+  const DType wide = compute_dtype(z.dtype());
+  const Var variable = identity(cast(z, wide));
+  const Var dx = formula(cast(dy, wide), variable, parameters_of(attributes));
+  const Var seed = cast(adjoint, wide);
+  p.set(1, cast(vjp({&dx, 1}, {&variable, 1}, {&seed, 1})[0], z.dtype()));
 }
 
 template <class F>
