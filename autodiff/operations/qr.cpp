@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/factor_batch.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/registry.h"
@@ -66,21 +67,28 @@ void compute_qr(const KernelCall& call) {
 }
 
 // Walter and Lehmann (2010), section 4.3: ā = (q̄ + q·sym(m))·r⁻ᵀ with m = r·r̄ᵀ - q̄ᵀ·q and sym(m)
-// the symmetric matrix with m's lower triangle.
+// the symmetric matrix with m's lower triangle. In f32 of 16-bit matrices, whose rounding the solve
+// would magnify; their factors are computed again, since those that are kept are rounded too.
 void pull_back_qr(const Pullback& p) {
   const Where where = p.where();
-  const Var q = p.output(0);
-  const Var r = p.output(1);
+  const DType dtype = p.input().dtype();
+  const DType wide = compute_dtype(dtype);
+  const Qr again = wide == dtype ? Qr{p.output(0), p.output(1)} : qr(cast(p.input(), wide), where);
+  const Var q = again.q;
+  const Var r = again.r;
   Var inner;
-  if (p.has_adjoint(1)) inner = matmul(r, p.adjoint(1), {.transpose_b = true}, where);
+  if (p.has_adjoint(1)) {
+    inner = matmul(r, cast(p.adjoint(1), wide), {.transpose_b = true}, where);
+  }
   if (p.has_adjoint(0)) {
-    const Var less = -matmul(p.adjoint(0), q, {.transpose_a = true}, where);
+    const Var less = -matmul(cast(p.adjoint(0), wide), q, {.transpose_a = true}, where);
     inner = inner.defined() ? inner + less : less;
   }
   Var sum = matmul(q, tril(inner, 0, where), {}, where) +
             matmul(q, tril(inner, -1, where), {.transpose_b = true}, where);
-  if (p.has_adjoint(0)) sum = p.adjoint(0) + sum;
-  p.set(0, triangular_solve(r, sum, {.upper = true, .transpose = true, .right = true}, where));
+  if (p.has_adjoint(0)) sum = cast(p.adjoint(0), wide) + sum;
+  const Var da = triangular_solve(r, sum, {.upper = true, .transpose = true, .right = true}, where);
+  p.set(0, cast(da, dtype));
 }
 
 const Operation qr_operation{

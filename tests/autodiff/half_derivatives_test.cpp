@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linalg.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
 #include "tests/catch.h"
@@ -74,6 +76,24 @@ TEST_CASE("second derivatives of f16 where formulas would overflow", "[half_deri
   const Tensor x = Tensor::from<double>({-300, -60, 60, 300, 60000}, {5}).to(DType::f16);
   const Tensor second = second_derivative(f, x);
   for (std::int64_t i = 0; i < x.elements(); ++i) CHECK(second.at(i) == 0);
+}
+
+TEST_CASE("gradients of QR in 16 bits are as accurate as their numbers", "[half_derivatives]") {
+  const DType dtype = GENERATE(DType::bf16, DType::f16);
+  const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5, 6, 7, 8);
+  const Tensor a = Tensor::normal({4, 4}, seed, 0, 1).to(dtype);
+  const auto gradient_in = [&](DType wide) {
+    Tape tape;
+    const Var x = tape.parameter(a.to(wide));
+    const Qr factors = qr(x);
+    const auto weigh = [&](const Var& v) {
+      const Tensor weight = Tensor::normal(v.shape(), 5, 0, 1).to(dtype).to(wide);
+      return sum(v * tape.constant(weight));
+    };
+    return gradient(weigh(factors.q) + weigh(factors.r), x).value();
+  };
+  const double unit = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
+  CHECK(distance(gradient_in(dtype), gradient_in(DType::f64)) < unit);
 }
 
 }  // namespace
