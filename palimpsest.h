@@ -51,6 +51,7 @@
 #include "autodiff/shape.h"
 #include "autodiff/sparse.h"
 #include "autodiff/tape.h"
+#include "autodiff/tape_identity.h"
 #include "autodiff/tensor.h"
 #include "autodiff/trace.h"
 #include "autodiff/var.h"
