@@ -12,7 +12,6 @@
 #include "strategy/forms.h"
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/known_steps.h"
-#include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_room.h"
 #include "strategy/plan_store.h"
 #include "strategy/present.h"
@@ -55,27 +54,6 @@ class Lent {
 
  private:
   KnownSteps::Step& step_;
-};
-
-/// While it lives, the loops of a tape have memory to hold states in.
-class LentRoom {
- public:
-  LentRoom(LoopRoom& room, Tape& tape, const LoweredStore::Request& request,
-           const RunOptions& options)
-      : tape_(tape) {
-    try {
-      room.give(tape, request, options);
-    } catch (...) {
-      take_room_from_loops(tape);
-      throw;
-    }
-  }
-  ~LentRoom() { take_room_from_loops(tape_); }
-  LentRoom(const LentRoom&) = delete;
-  LentRoom& operator=(const LentRoom&) = delete;
-
- private:
-  Tape& tape_;
 };
 
 }  // namespace

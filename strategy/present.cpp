@@ -1,9 +1,9 @@
 #include "strategy/present.h"
 
-#include "strategy/tape_reading.h"
-
 #include <algorithm>
 #include <map>
+
+#include "strategy/tape_reading.h"
 
 namespace palimpsest {
 

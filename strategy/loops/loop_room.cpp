@@ -284,4 +284,17 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
   }
 }
 
+LentRoom::LentRoom(LoopRoom& room, Tape& tape, const LoweredStore::Request& request,
+                   const RunOptions& options)
+    : tape_(tape) {
+  try {
+    room.give(tape, request, options);
+  } catch (...) {
+    take_room_from_loops(tape);
+    throw;
+  }
+}
+
+LentRoom::~LentRoom() { take_room_from_loops(tape_); }
+
 }  // namespace palimpsest

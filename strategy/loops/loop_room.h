@@ -42,4 +42,17 @@ class LoopRoom {
   Bytes withheld_ = 0;
 };
 
+/// While it lives, the loops of a tape have memory to hold states in. Throws as `LoopRoom::give`.
+class LentRoom {
+ public:
+  LentRoom(LoopRoom& room, Tape& tape, const LoweredStore::Request& request,
+           const RunOptions& options);
+  ~LentRoom();
+  LentRoom(const LentRoom&) = delete;
+  LentRoom& operator=(const LentRoom&) = delete;
+
+ private:
+  Tape& tape_;
+};
+
 }  // namespace palimpsest
