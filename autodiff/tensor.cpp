@@ -2,22 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "autodiff/convert.h"
+#include "autodiff/heap_block.h"
 #include "autodiff/philox.h"
 
 namespace palimpsest {
 
 Buffer allocate_buffer(Bytes bytes) {
-  const auto size = static_cast<std::size_t>(std::max<Bytes>(bytes, 1));
-  const std::align_val_t alignment{buffer_alignment};
-  auto* data = static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
-  if (data == nullptr) {
-    throw EnvironmentError("[memory] no memory for " + format_bytes(bytes) +
-                           "; free some, or give backward a memory_budget");
-  }
-  return Buffer(data, [](std::byte* p) { ::operator delete(p, alignment); });
+  const HeapBlock block = allocate_heap(bytes);
+  return Buffer(block.data, [block](std::byte*) { free_heap(block); });
 }
 
 Bytes ValueType::bytes() const { return shape.elements() * size_of(dtype); }

@@ -1,28 +1,19 @@
 #include "checkpoint/arena.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <vector>
 
+#include "checkpoint/block.h"
+#include "checkpoint/pages.h"
+
 namespace palimpsest {
 
-namespace {
-
-Bytes page_size() {
-  static const Bytes size = sysconf(_SC_PAGESIZE);
-  return size;
-}
-
-Bytes round_up(Bytes bytes) { return (bytes + page_size() - 1) / page_size() * page_size(); }
-
-}  // namespace
-
 struct Arena::Region {
-  Region(Meter owner, Bytes size)
-      : meter(std::move(owner)), mapped(std::max(round_up(size), page_size())) {
+  Region(Meter owner, Bytes size) : meter(std::move(owner)), mapped(whole_pages(size)) {
+    release_spare(mapped);
     void* const address = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) {
@@ -101,7 +92,7 @@ void Arena::release_except(std::span<const Range> ranges) {
   for (const Range& range : kept) {
     if (range.bytes <= 0) continue;
     region_->release(free, range.offset / page_size() * page_size());
-    free = std::max(free, round_up(range.offset + range.bytes));
+    free = std::max(free, whole_pages(range.offset + range.bytes));
   }
   region_->release(free, region_->mapped);
   region_.reset();

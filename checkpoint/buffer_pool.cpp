@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/block.h"
+
 namespace palimpsest {
 
 struct BufferPool::State {
@@ -93,7 +95,7 @@ Buffer BufferPool::allocate(Bytes bytes) {
       state_->kept_bytes -= size;
     } else {
       state_->make_room(size);
-      storage = allocate_buffer(size);
+      storage = block_buffer(size);
       ++state_->allocations;
     }
     state_->handed_out += size;

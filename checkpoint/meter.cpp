@@ -1,5 +1,7 @@
 #include "checkpoint/meter.h"
 
+#include "checkpoint/block.h"
+
 namespace palimpsest {
 
 void raise_to(std::atomic<Bytes>& most, Bytes bytes) {
@@ -15,23 +17,34 @@ void Meter::Count::note(Bytes bytes) { raise_to(peak, now.load() + bytes); }
 struct Meter::Release {
   std::shared_ptr<Counts> counts;
   Bytes bytes;
+  StorageBlock block;  // without data: `held` is the storage
   Buffer held;
 
   void operator()(std::byte*) {
-    held.reset();
+    if (block.data != nullptr) {
+      give_block(block);
+    } else {
+      held.reset();
+    }
     counts->live.add(-bytes);
     counts->reserved.add(-bytes);
   }
 };
 
-Buffer Meter::allocate(Bytes bytes) const { return count(allocate_buffer(bytes), bytes); }
+// When a buffer cannot be made, its deleter is called, which takes the bytes off again.
+
+Buffer Meter::allocate(Bytes bytes) const {
+  const StorageBlock block = take_block(bytes);
+  counts_->live.add(bytes);
+  counts_->reserved.add(bytes);
+  return Buffer(block.data, Release{counts_, bytes, block, nullptr});
+}
 
 Buffer Meter::count(Buffer storage, Bytes bytes) const {
   std::byte* const data = storage.get();
   counts_->live.add(bytes);
   counts_->reserved.add(bytes);
-  // When this throws, it calls the deleter, which takes the bytes off again.
-  return Buffer(data, Release{counts_, bytes, std::move(storage)});
+  return Buffer(data, Release{counts_, bytes, {}, std::move(storage)});
 }
 
 bool Meter::allocated(const Buffer& buffer) const {

@@ -14,8 +14,8 @@ void raise_to(std::atomic<Bytes>& most, Bytes bytes);
 ///
 /// *Live* bytes are those of the buffers somebody holds. *Reserved* bytes are the address space
 /// that may have pages behind it: they bound what the process's resident size grows by, but for
-/// what a `BufferPool` keeps. What a run computes in an arena is reserved from its beginning on,
-/// and enters the peak of live bytes when it ends.
+/// what a `BufferPool` and blocks (see checkpoint/block.h) keep for reuse. What a run computes in
+/// an arena is reserved from its beginning on, and enters the peak of live bytes when it ends.
 class Meter {
  public:
   Meter() : counts_(std::make_shared<Counts>()) {}

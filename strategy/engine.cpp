@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "autodiff/execute.h"
+#include "checkpoint/block.h"
 #include "checkpoint/node_seconds.h"
 #include "strategy/cache_budget.h"
 #include "strategy/collected_runs.h"
@@ -96,7 +97,8 @@ struct Engine::State {
   /// The budget that a run without one has, if it would take so many bytes. The one `before`
   /// serves while there is memory for it, and not much more, so that its plans do.
   std::optional<Bytes> free_budget(Bytes peak, std::optional<Bytes> before = {}) const {
-    const std::optional<Bytes> budget = budget_of_free_memory(peak, memory.kept(), free);
+    const std::optional<Bytes> budget =
+        budget_of_free_memory(peak, memory.kept() + spare_bytes(), free);
     const bool is_steady = budget && before && *before <= *budget && *budget / 2 < *before;
     return is_steady ? before : budget;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/block.h"
 #include "tests/catch.h"
 #include "tests/failing_memory.h"
 
@@ -10,9 +11,13 @@ namespace {
 
 /// Two layers and a loop over one of them.
 struct Model {
-  std::vector<Tensor> parameters{Tensor::uniform({6, 6}, 1, -0.4, 0.4),
-                                 Tensor::uniform({6, 6}, 2, -0.4, 0.4)};
-  std::vector<Tensor> batch{Tensor::uniform({8, 6}, 3, -1, 1)};
+  explicit Model(std::int64_t rows = 8, std::int64_t columns = 6)
+      : parameters{Tensor::uniform({columns, columns}, 1, -0.4, 0.4),
+                   Tensor::uniform({columns, columns}, 2, -0.4, 0.4)},
+        batch{Tensor::uniform({rows, columns}, 3, -1, 1)} {}
+
+  std::vector<Tensor> parameters;
+  std::vector<Tensor> batch;
   bool loops = false;
 
   ModelFunction loss() const {
@@ -44,11 +49,12 @@ bool same(const Found& a, const Found& b) {
 
 /// Has allocations of a step fail, each in an execution of its own that has taken `steps` before,
 /// and looks whether it goes on.
-void check_steps_without_memory(const Model& model, const ExecutionStrategy& strategy, int steps) {
+void check_steps_without_memory(const Model& model, const ExecutionStrategy& strategy, int steps,
+                                std::int64_t stride = 100) {
   Execution whole(strategy);
   const Found expected = step(whole, model);
   bool failed = true;
-  for (std::int64_t n = 0; failed; n += 1 + n / 100) {
+  for (std::int64_t n = 0; failed; n += 1 + n / stride) {
     CAPTURE(strategy.summary(), steps, n);
     Execution execution(strategy);
     for (int k = 0; k < steps; ++k) step(execution, model);
@@ -74,11 +80,47 @@ TEST_CASE("an execution that runs out of memory anywhere goes on when there is s
       {.accumulation = 2}};
   for (ExecutionStrategy& strategy : strategies) {
     strategy.parallelism = ParallelMode::none;
-    for (const int steps : {0, 1, 2}) check_steps_without_memory({}, strategy, steps);
+    for (const int steps : {0, 1, 2}) check_steps_without_memory(Model(), strategy, steps);
   }
   Model with_loop;
   with_loop.loops = true;
   for (const int steps : {0, 1, 2}) check_steps_without_memory(with_loop, strategies[0], steps);
+}
+
+TEST_CASE("an execution that runs out of pages goes on when there are some again") {
+  const Model model(1024, 64);  // values of 256 KiB have pages of their own
+  for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::eager}) {
+    const ExecutionStrategy strategy{.mode = mode,
+                                     .memory = MemoryHandling::standard,
+                                     .memory_budget = 3_MiB,
+                                     .parallelism = ParallelMode::none};
+    for (const int steps : {0, 1}) check_steps_without_memory(model, strategy, steps, 10);
+  }
+}
+
+/// True if `f` throws that there is no memory when its first allocation fails.
+template <class F>
+bool is_refused(F f) {
+  bool refused = false;
+  fail_allocation(0);
+  try {
+    f();
+  } catch (const EnvironmentError&) {
+    refused = true;
+  }
+  CHECK(end_failing());
+  return refused;
+}
+
+TEST_CASE("pages that the system has not are the environment's error") {
+  const Meter meter;
+  release_spare(spare_bytes());
+  CHECK(is_refused([&] { meter.allocate(1_MiB); }));
+  CHECK(meter.reserved() == 0);
+  if (!is_mapped(1_MiB)) return;  // under AddressSanitizer
+  // Where the system has none, other pages that are kept do.
+  meter.allocate(1_MiB);
+  CHECK_FALSE(is_refused([&] { meter.allocate(2_MiB); }));
 }
 
 }  // namespace
