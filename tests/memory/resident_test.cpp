@@ -1,0 +1,76 @@
+#include <malloc.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "checkpoint/block.h"
+#include "tests/catch.h"
+#include "tests/memory/chain.h"
+#include "tests/memory/ways.h"
+
+namespace palimpsest::resident_test {
+namespace {
+
+constexpr int values = 40;
+
+/// Bytes of this process that lie in memory, page by page: /proc/self/statm adds up what each
+/// processor counts only now and then.
+Bytes exact_resident_size() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;) {
+    Bytes kilobytes = 0;
+    if (word == "Rss:" && file >> kilobytes) return kilobytes * 1024;
+  }
+  return resident_size();
+}
+
+/// The budget for chains of values of so many bytes.
+Bytes budget_for(Bytes bytes) { return 16 * bytes + 1024; }
+
+/// The most that the process has while a chain is recorded and differentiated, twice.
+Bytes peak_of(const Way& way, Bytes bytes) {
+  Bytes most = 0;
+  const Chain chain(bytes / 4, true, [&] { most = std::max(most, exact_resident_size()); });
+  const Bytes budget = budget_for(bytes);
+  Tape tape(way.evaluator(budget));
+  for (int k = 0; k < 2; ++k) {
+    tape.clear();
+    backward(chain.record(tape, values), way.options(budget));
+  }
+  return most;
+}
+
+TEST_CASE("a process grows by the budget and hardly more, in any mode and memory handling") {
+  for (const Way& way : ways()) {
+    for (const Bytes bytes : {64_KiB, 132_KiB + 4, 256_KiB, 1_MiB + 4}) {
+      CAPTURE(way.name, bytes);
+      // What was freed and lies in the heap yet would hide growth.
+      malloc_trim(0);
+      peak_of(way, 256);
+      release_spare(spare_bytes());
+      const Bytes before = exact_resident_size();
+      const Bytes budget = budget_for(bytes);
+      CHECK(peak_of(way, bytes) - before <= budget + 256_KiB + budget / 50);
+    }
+  }
+}
+
+TEST_CASE("an eager tape in a budget holds no more however much passes through it") {
+  const Way eager_way = ways()[2];
+  for (const Bytes bytes : {16_KiB, 1_MiB}) {
+    malloc_trim(0);
+    release_spare(spare_bytes());
+    const Bytes before = exact_resident_size();
+    Bytes most = 0;
+    const Chain chain(bytes / 4, true, [&] { most = std::max(most, exact_resident_size()); });
+    const Bytes budget = budget_for(bytes);
+    Tape tape(eager_way.evaluator(budget));
+    CHECK(chain.record(tape, 400).item() == 0);
+    // The nodes of the tape are no part of the budget.
+    CHECK(most - before <= budget + 1_MiB);
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::resident_test
