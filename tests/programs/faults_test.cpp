@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tests/catch.h"
+#include "tests/failing_memory.h"
+#include "tests/programs/composed_program.h"
+
+namespace palimpsest::faults_test {
+namespace {
+
+/// The loss and the gradients.
+using Results = std::vector<Tensor>;
+
+struct Way {
+  std::string name;
+  std::function<std::shared_ptr<Evaluator>()> evaluator;
+  RunOptions options = {};
+  /// A tape of the same evaluator ran the program before.
+  bool again = false;
+};
+
+/// A program on a tape, recorded and differentiated.
+class Subject {
+ public:
+  Subject(const ProgramText& text, const Way& way)
+      : text_(text), way_(way), tape_(way.evaluator()) {}
+
+  /// Goes on where a call before stopped: with what is recorded, if that is the whole program.
+  Results run() {
+    if (!program_) {
+      tape_.clear();
+      program_ = compose(tape_, text_);
+    }
+    const Gradients gradients = backward(program_->loss, way_.options);
+    Results results{gradients.loss()};
+    for (const Var& parameter : program_->parameters) results.push_back(gradients[parameter]);
+    return results;
+  }
+
+  void start_over() { program_.reset(); }
+
+ private:
+  const ProgramText& text_;
+  const Way& way_;
+  Tape tape_;
+  std::optional<ComposedProgram> program_;
+};
+
+/// Has allocation `n` of a run fail. Afterwards the run succeeds twice, once more on what is there,
+/// and nothing is left. True if there was such an allocation.
+bool goes_on(const ProgramText& text, const Way& way, const Results& expected, std::int64_t n) {
+  Subject subject(text, way);
+  if (way.again) {
+    subject.run();
+    subject.start_over();
+  }
+  fail_allocation(n);
+  try {
+    subject.run();
+  } catch (const std::bad_alloc&) {
+  } catch (const EnvironmentError&) {
+  }
+  const bool failed = end_failing();
+  for (int k = 0; k < 2; ++k) CHECK(std::ranges::equal(subject.run(), expected, same_bits));
+  return failed;
+}
+
+std::int64_t left_behind(const std::function<void()>& work) {
+  const std::int64_t before = allocations_held();
+  work();
+  return allocations_held() - before;
+}
+
+TEST_CASE("wherever a random program runs out of memory, it goes on when there is some again") {
+  const RunOptions options{.threads = 1};
+  RunOptions standard = options;
+  standard.memory = MemoryHandling::standard;
+  RunOptions pooled = options;
+  pooled.memory = MemoryHandling::pooled;
+  RunOptions cached = options;
+  cached.memory = MemoryHandling::cached;
+  const std::vector<Way> ways{
+      {"lazy", [] { return lazy(); }, options},
+      {"lazy, again", [] { return lazy(); }, options, true},
+      {"lazy, standard memory", [] { return lazy(); }, standard},
+      {"lazy, pooled, again", [] { return lazy(); }, pooled, true},
+      {"lazy, cached, again", [] { return lazy(); }, cached, true},
+      {"eager", [] { return eager({.threads = 1}); }, options},
+      {"eager in a budget, again", [] { return eager({.memory_budget = 1_GiB, .threads = 1}); },
+       options, true},
+      {"hybrid", [] { return hybrid({.threads = 1}, {.nodes = 7}); }, options},
+  };
+  const std::uint64_t programs = 8;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    const ProgramText text = program_of(seed);
+    for (std::size_t k = 0; k < 3; ++k) {
+      const Way& way = ways[(3 * seed + k) % ways.size()];
+      Results expected = Subject(text, way).run();
+      bool failed = true;
+      // Each of the first, then ever fewer: other programs begin elsewhere.
+      const auto stride = static_cast<std::int64_t>(7 + seed);
+      for (std::int64_t n = 0; failed; n += 1 + n / stride) {
+        INFO(to_string(text) << ", " << way.name << ", allocation " << n);
+        const auto work = [&] { failed = goes_on(text, way, expected, n); };
+        // What is made once a process is there the second time.
+        if (left_behind(work) != 0) CHECK(left_behind(work) == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace palimpsest::faults_test
