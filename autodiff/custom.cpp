@@ -64,6 +64,7 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   operation.summary = "a user's operation";
   operation.half = definition.half;
   operation.mixed = MixedPrecision::recorded;
+  operation.opaque = true;
   operation.compute = [](const KernelCall& call) {
     const std::vector<Tensor> inputs = tensors_of(call.inputs);
     const std::vector<Tensor> outputs = tensors_of(call.outputs);

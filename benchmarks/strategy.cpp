@@ -203,6 +203,7 @@ void claim(const Results& results, Claims& claims) {
   claim_accumulation(results, claims);
   claim_cached(results, claims);
   claim_choice(results, claims);
+  claim_branches(results, claims);
   claim_devices(results, claims);
   claim_ranks(results, claims);
   claim_rates(results, claims);
@@ -232,6 +233,7 @@ int main(int argc, char** argv) {
   register_accumulation();
   register_cached();
   register_choice();
+  register_branches();
   register_devices();
   register_ranks();
   register_rates();

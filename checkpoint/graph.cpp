@@ -64,7 +64,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
 
   total_bytes_ = total;
   nodes_.push_back({static_cast<std::uint32_t>(inputs_.size()), value_count(), traits.cost,
-                    traits.workspace, traits.source, traits.serial});
+                    traits.workspace, traits.source, traits.serial, traits.opaque});
   inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
   for (const Output& output : outputs) {
     const ValueId value = value_count();
@@ -184,8 +184,8 @@ std::uint64_t Graph::structure_hash() const {
   for (const Node& node : nodes_) {
     hash = mix(hash, std::uint64_t{node.first_input} << 32 | node.first_output);
     hash = mix(hash, std::bit_cast<std::uint64_t>(node.cost));
-    hash = mix(hash, static_cast<std::uint64_t>(node.workspace) << 2 | (node.serial ? 2 : 0) |
-                         (node.source ? 1 : 0));
+    hash = mix(hash, static_cast<std::uint64_t>(node.workspace) << 3 | (node.opaque ? 4 : 0) |
+                         (node.serial ? 2 : 0) | (node.source ? 1 : 0));
   }
   for (const ValueId input : inputs_) hash = mix(hash, input);
   for (const Value& value : values_) {
@@ -195,7 +195,7 @@ std::uint64_t Graph::structure_hash() const {
     if (value.elsewhere) hash = mix(hash, 1);
     if (value.takes_over >= 0) hash = mix(hash, static_cast<std::uint64_t>(value.takes_over));
   }
-  return mix(hash, backward_begins_.value_or(none));
+  return mix(hash, std::uint64_t{parallel_} << 32 | backward_begins_.value_or(none));
 }
 
 }  // namespace palimpsest

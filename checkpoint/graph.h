@@ -31,6 +31,8 @@ class Graph {
     Bytes workspace = 0;  ///< bytes live only while it runs
     bool source = false;  ///< supplied by the user: always live, never computed, outside the budget
     bool serial = false;  ///< runs for long on one thread, so that others like it may run beside it
+    /// Nothing is known of how it uses threads, or of its time where none is given.
+    bool opaque = false;
     std::string name = {};  ///< for messages and pictures; may be empty
   };
 
@@ -48,6 +50,9 @@ class Graph {
   /// Takes the node to run for so many seconds. Throws `ArgumentError` for a negative or an
   /// infinite number.
   void set_cost(NodeId node, double seconds);
+  /// Says that several threads run steps, so that those can run at once that do not depend on each
+  /// other.
+  void set_parallel() { parallel_ = true; }
   /// The first node of the backward part, for planners that tell the two apart.
   void set_backward_begins(NodeId node) { backward_begins_ = node; }
 
@@ -60,6 +65,7 @@ class Graph {
   Bytes workspace(NodeId node) const { return nodes_[node].workspace; }
   bool is_source(NodeId node) const { return nodes_[node].source; }
   bool is_serial(NodeId node) const { return nodes_[node].serial; }
+  bool is_opaque(NodeId node) const { return nodes_[node].opaque; }
   /// The node's name, empty when it has none.
   std::string_view name(NodeId node) const;
   /// The node's name, or `#id`.
@@ -90,6 +96,7 @@ class Graph {
 
   std::span<const ValueId> targets() const { return targets_; }
   std::optional<NodeId> backward_begins() const { return backward_begins_; }
+  bool is_parallel() const { return parallel_; }
 
   /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to what is
   /// present, in order.
@@ -109,6 +116,7 @@ class Graph {
     Bytes workspace;
     bool source;
     bool serial;
+    bool opaque;
     bool operator==(const Node&) const = default;
   };
   struct Value {
@@ -133,6 +141,7 @@ class Graph {
   std::vector<ValueId> targets_;
   std::vector<std::string> names_;  // empty, or one per node
   std::optional<NodeId> backward_begins_;
+  bool parallel_ = false;
   Bytes total_bytes_ = 0;  // of all values and workspaces
 };
 

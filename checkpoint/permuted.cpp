@@ -20,7 +20,7 @@ Permuted::Permuted(const Graph& graph, std::span<const NodeId> order) {
     nodes_.push_back(node);
     graph_.add_node(inputs, outputs,
                     {graph.cost(node), graph.workspace(node), graph.is_source(node),
-                     graph.is_serial(node), std::string(graph.name(node))});
+                     graph.is_serial(node), graph.is_opaque(node), std::string(graph.name(node))});
   };
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     if (graph.is_source(node)) add(node);

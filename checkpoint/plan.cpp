@@ -7,6 +7,7 @@
 #include "checkpoint/front.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/lowest.h"
+#include "checkpoint/roomy_layout.h"
 
 namespace palimpsest {
 
@@ -210,7 +211,8 @@ Attempt attempt_packed(const Graph& graph, const Planner& planner, Bytes budget,
   return {{}, limit, smallest, keep_all_peak, lowest.has_value()};
 }
 
-/// The same with serial nodes apart where there is room for that.
+/// The same with serial nodes apart, and with fewer waits for memory, where there is room for that.
+/// Within a limit that is as much as the limit allows, and no more than there would be without it.
 Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
                 std::span<const Proposal> known, bool hurried) {
   Attempt result = attempt_packed(graph, planner, budget, known, hurried);
@@ -219,6 +221,12 @@ Attempt attempt(const Graph& graph, const Planner& planner, Bytes budget,
   std::optional<Layout> apart =
       lay_out_apart(graph, result.plan->schedule, result.plan->layout.size, limit);
   if (apart) result.plan->layout = std::move(*apart);
+  Layout& layout = result.plan->layout;
+  const Bytes packed =
+      limit == unlimited ? layout.size : std::max(layout.size, result.plan->keep_all_peak);
+  std::optional<Layout> roomy =
+      roomy_layout(graph, result.plan->schedule, layout, std::min(limit, with_room(graph, packed)));
+  if (roomy) layout = std::move(*roomy);
   return result;
 }
 

@@ -55,6 +55,7 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
     traits.cost = seconds_of(view, machine);
     traits.workspace = workspace_of(view, threads);
     traits.serial = threads > 1 && operation.serial;
+    traits.opaque = threads > 1 && operation.opaque;
   }
   std::vector<Graph::Output> outputs(tape.output_count(node));
   for (std::uint32_t i = 0; i < outputs.size(); ++i) {
@@ -79,6 +80,7 @@ Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
     if (tape.has_value(value)) graph.set_present(value);
   }
   for (const ValueId target : targets) graph.add_target(target);
+  if (threads > 1) graph.set_parallel();
   if (backward_begins) graph.set_backward_begins(*backward_begins);
   return graph;
 }

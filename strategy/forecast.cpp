@@ -4,15 +4,16 @@
 #include <vector>
 
 #include "checkpoint/cache_seconds.h"
+#include "checkpoint/dependencies.h"
+#include "checkpoint/lanes.h"
 #include "strategy/cache_budget.h"
-#include "strategy/dependencies.h"
 
 namespace palimpsest {
 namespace {
 
 /// Of steps that wait for each other, each shared among threads unless it is serial or short.
 double longest_chain(const Graph& graph, const Plan& plan, int threads) {
-  const Dependencies dependencies(graph, plan);
+  const Dependencies dependencies(graph, plan.schedule, plan.layout);
   const std::vector<Step>& steps = plan.schedule.steps;
   std::vector<double> ready(steps.size());
   double longest = 0;
@@ -32,7 +33,6 @@ double longest_chain(const Graph& graph, const Plan& plan, int threads) {
 }  // namespace
 
 double seconds_of_step(double alone, bool serial, int threads) {
-  constexpr double shared_from = 20e-6;
   return alone > shared_from && !serial ? alone / threads : alone;
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "autodiff/operations/leaf.h"
+#include "checkpoint/lanes.h"
 
 namespace palimpsest {
 
@@ -78,8 +79,6 @@ class Instructions::Builder {
   }
 
   void compute(std::uint32_t step, NodeId unit) {
-    // Handing a step to another thread takes a microsecond or two.
-    constexpr double long_time = 5e-6;
     Instruction instruction;
     instruction.unit = unit;
     instruction.node = made_.lowered_->node(unit);
@@ -97,7 +96,7 @@ class Instructions::Builder {
       }
       instruction.accumulates = made_.lowered_->accumulates(unit);
       instruction.finishing = made_.lowered_->finishing(unit);
-      instruction.is_long = graph_.cost(unit) >= long_time;
+      instruction.is_long = graph_.cost(unit) >= handed_over_from || operation.opaque;
       made_.any_long_ = made_.any_long_ || instruction.is_long;
       for (const ValueId input : graph_.inputs(unit)) add_operand(input);
       instruction.inputs = static_cast<std::uint32_t>(graph_.inputs(unit).size());
@@ -128,7 +127,7 @@ class Instructions::Builder {
 Instructions::Instructions(const Tape& tape, std::shared_ptr<const Lowered> lowered,
                            const Plan& plan)
     : lowered_(std::move(lowered)),
-      dependencies_(lowered_->graph(), plan),
+      dependencies_(lowered_->graph(), plan.schedule, plan.layout),
       intervals_(plan.layout.intervals),
       arena_size_(plan.layout.size) {
   Builder(*this, tape).build(plan.schedule);

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "strategy/dependencies.h"
+#include "checkpoint/dependencies.h"
 #include "strategy/fusion/lowered.h"
 
 namespace palimpsest {
@@ -18,11 +18,11 @@ class Instructions {
 
   struct Instruction {
     const Operation* operation = nullptr;  ///< null where nothing is computed: a drop or a view
-    const Attributes* given = nullptr;     ///< to the operation; null: what the tape holds
-    const TileProgram* group = nullptr;    ///< what is computed instead, of a group
-    NodeId unit = none;                    ///< of the planned graph
-    NodeId node = none;                    ///< as `Lowered::node`
-    std::uint32_t first_operand = 0;       ///< inputs, then outputs
+    const Attributes* given = nullptr;   ///< to the operation; null: what the tape holds
+    const TileProgram* group = nullptr;  ///< what is computed instead, of a group
+    NodeId unit = none;                  ///< of the planned graph
+    NodeId node = none;                  ///< as `Lowered::node`
+    std::uint32_t first_operand = 0;     ///< inputs, then outputs
     std::uint32_t inputs = 0;
     std::uint32_t outputs = 0;
     std::uint32_t workspace = none;        ///< interval

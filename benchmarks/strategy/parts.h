@@ -23,6 +23,10 @@ void claim_cached(const Results& results, Claims& claims);
 void register_choice();
 void claim_choice(const Results& results, Claims& claims);
 
+/// Branches that do not depend on each other, on two threads against one.
+void register_branches();
+void claim_branches(const Results& results, Claims& claims);
+
 /// Branches of a model on devices of their own, against threads within operations.
 void register_devices();
 void claim_devices(const Results& results, Claims& claims);

@@ -51,6 +51,7 @@ class Lowered::Builder {
       if (present_[value] && place_[value] != none) lowered_.graph_.set_present(place_[value]);
     }
     for (const ValueId target : targets) lowered_.graph_.add_target(placed(target));
+    if (threads_ > 1) lowered_.graph_.set_parallel();
     if (!backward) lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
   }
 

@@ -1,4 +1,4 @@
-#include "strategy/dependencies.h"
+#include "checkpoint/dependencies.h"
 
 #include <algorithm>
 #include <map>
@@ -37,22 +37,24 @@ class AddressOwners {
 
 class Dependencies::Builder {
  public:
-  Builder(Dependencies& dependencies, const Graph& graph, const Plan& plan)
+  Builder(Dependencies& dependencies, const Graph& graph, const Schedule& schedule,
+          const Layout& layout)
       : dependencies_(dependencies),
         graph_(graph),
-        plan_(plan),
+        schedule_(schedule),
+        layout_(layout),
         storages_(graph.value_count()),
         live_(graph.value_count()),
-        closer_(plan.layout.intervals.size(), none),
-        taken_over_(plan.layout.intervals.size()) {}
+        closer_(layout.intervals.size(), none),
+        taken_over_(layout.intervals.size()) {}
 
   void build() {
-    const std::vector<Step>& steps = plan_.schedule.steps;
+    const std::vector<Step>& steps = schedule_.steps;
     dependencies_.steps_.resize(steps.size());
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
       if (graph_.is_present(value)) hold(value, none);
     }
-    while (next_ < plan_.layout.intervals.size() && opens_at_start(plan_.layout.intervals[next_])) {
+    while (next_ < layout_.intervals.size() && opens_at_start(layout_.intervals[next_])) {
       occupy(next_++, none);
     }
     for (std::uint32_t k = 0; k < steps.size(); ++k) {
@@ -99,7 +101,7 @@ class Dependencies::Builder {
 
   /// Interval `index` opens at `step`; it follows the last occupants of its addresses.
   void occupy(std::uint32_t index, std::uint32_t step) {
-    const Interval& interval = plan_.layout.intervals[index];
+    const Interval& interval = layout_.intervals[index];
     addresses_.take(interval.offset, interval.offset + interval.bytes, index,
                     [&](std::uint32_t before) {
                       if (before == interval.takes_over) return take_over(before, step);
@@ -117,7 +119,7 @@ class Dependencies::Builder {
 
   /// Whoever else reads what lies there has read it before.
   void take_over(std::uint32_t index, std::uint32_t step) {
-    const Storage& storage = storages_[plan_.layout.intervals[index].storage];
+    const Storage& storage = storages_[layout_.intervals[index].storage];
     for (const std::uint32_t reader : storage.readers) depend(step, reader);
     depend(step, storage.writer);
     taken_over_[index] = true;
@@ -142,7 +144,7 @@ class Dependencies::Builder {
       }
       hold(output, k);
     }
-    const std::vector<Interval>& intervals = plan_.layout.intervals;
+    const std::vector<Interval>& intervals = layout_.intervals;
     while (next_ < intervals.size() && intervals[next_].first == k) occupy(next_++, k);
   }
 
@@ -179,7 +181,8 @@ class Dependencies::Builder {
 
   Dependencies& dependencies_;
   const Graph& graph_;
-  const Plan& plan_;
+  const Schedule& schedule_;
+  const Layout& layout_;
   std::vector<Storage> storages_;
   std::vector<bool> live_;
   std::vector<std::uint32_t> closer_;  // of each interval, the step that ends it
@@ -189,8 +192,8 @@ class Dependencies::Builder {
   std::uint32_t next_ = 0;  // first interval not opened yet
 };
 
-Dependencies::Dependencies(const Graph& graph, const Plan& plan) {
-  Builder(*this, graph, plan).build();
+Dependencies::Dependencies(const Graph& graph, const Schedule& schedule, const Layout& layout) {
+  Builder(*this, graph, schedule, layout).build();
 }
 
 std::span<const std::uint32_t> Dependencies::successors(std::uint32_t step) const {

@@ -3,12 +3,12 @@
 #include <span>
 #include <vector>
 
-#include "checkpoint/plan.h"
+#include "checkpoint/layout.h"
 
 namespace palimpsest {
 
-/// What executing a plan takes beside the plan: for each step the interval it opens or closes, and
-/// which steps must have finished before it may start.
+/// What executing a schedule takes in addition to its layout: for each step the interval it opens
+/// or closes, and which steps must have finished before it may start.
 ///
 /// Edges are of two kinds. Data: a step that reads a storage follows the one that wrote it. Memory:
 /// a step that opens an interval follows whatever last occupied any of its addresses, or read what
@@ -16,7 +16,8 @@ namespace palimpsest {
 /// number of threads, computes the same bits and never occupies more than the layout.
 class Dependencies {
  public:
-  Dependencies(const Graph& graph, const Plan& plan);
+  /// `layout` is one of `schedule`.
+  Dependencies(const Graph& graph, const Schedule& schedule, const Layout& layout);
 
   std::uint32_t step_count() const { return static_cast<std::uint32_t>(steps_.size()); }
   /// Steps that wait for `step`.
