@@ -52,7 +52,8 @@ class ArgumentError : public UsageError {
   using UsageError::UsageError;
 };
 
-/// A handle used with a tape that it does not belong to, or after that tape was cleared.
+/// A handle used with a tape that it does not belong to, or after that tape was cleared; or a tape
+/// that two threads record on at the same time.
 class TapeError : public UsageError {
  public:
   using UsageError::UsageError;

@@ -1,6 +1,7 @@
 #include "autodiff/tape.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
@@ -45,6 +46,7 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
   }
   if (!value.defined()) throw ArgumentError(kind.name, "the tensor is empty", where);
   const ValueType type = value.type();
+  const Recording alone(*this, where);
   const Var var = append(kind, {}, {&type, 1}, {}, where);
   if (!name.empty()) nodes_.back().name = intern(name);
   buffers_.back() = value.buffer();
@@ -52,6 +54,7 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
 }
 
 Var Tape::placeholder(const ValueType& type, const Where& where) {
+  const Recording alone(*this, where);
   return append(constant_operation, {}, {&type, 1}, {}, where);
 }
 
@@ -73,12 +76,15 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
     throw ShapeError(operation.name,
                      "no memory could ever hold a result of shape " + to_string(type.shape), blame);
   }
-  const Var first = append(operation, inputs, outputs, std::move(attributes), blame);
+  const Var first = [&] {
+    const Recording alone(*this, blame);
+    return append(operation, inputs, outputs, std::move(attributes), blame);
+  }();
   if (evaluator_ != nullptr && !suspended_) {
     try {
       evaluator_->on_record(*this, first.node());
     } catch (...) {
-      truncate(node_count() - 1);
+      take_off(first.node());
       throw;
     }
   }
@@ -158,6 +164,12 @@ void Tape::truncate(NodeId node) {
   nodes_.erase(nodes_.begin() + node, nodes_.end());
 }
 
+void Tape::take_off(NodeId node) {
+  while (is_recording_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  if (node < node_count()) truncate(node);
+  is_recording_.clear(std::memory_order_release);
+}
+
 /// Of handles made until now, those of values from `first` on become invalid. `append` has left
 /// memory for the entry.
 void Tape::note_taken_off(ValueId first) {
@@ -173,7 +185,16 @@ bool Tape::has_kept(ValueId value, std::uint32_t epoch) const {
   return since == taken_off_.end() || value < since->first;
 }
 
-void Tape::clear() {
+void Tape::throw_recorded_twice(const Where& where) {
+  throw TapeError(
+      "tape",
+      "two threads record on one tape at the same time; a tape is recorded by one thread "
+      "at a time: give each thread a tape of its own",
+      where);
+}
+
+void Tape::clear(Where where) {
+  const Recording alone(*this, where);
   if (evaluator_ != nullptr) evaluator_->on_clear(*this);
   note_taken_off(0);
   nodes_.clear();

@@ -33,7 +33,7 @@ class Var;
 /// loop over ids, none recurses. The tape knows what was recorded and which values are present,
 /// never when or why they are computed; that is its evaluator's business. Not copyable, since
 /// `Var`s name it. Tapes on different threads are independent; one tape is for one thread at a
-/// time.
+/// time. Recording on it, or clearing it, while another thread does so throws `TapeError`.
 class Tape {
  public:
   /// A tape without an evaluator computes what is asked for, node after node, on one thread.
@@ -58,7 +58,7 @@ class Tape {
 
   /// Forgets every node and value; `Var`s made before become invalid. Keeps allocations and the
   /// evaluator, and moves on to fresh random streams.
-  void clear();
+  void clear(Where where = Where::current());
 
   /// Becomes a copy of what was recorded on `other`, without values. Its `Var`s stay there.
   void copy_nodes(const Tape& other);
@@ -141,7 +141,7 @@ class Tape {
       tape.suspended_ = true;
     }
     ~Temporary() {
-      if (tape_.node_count() > first_) tape_.truncate(first_);
+      tape_.take_off(first_);
       tape_.suspended_ = outer_;
     }
     Temporary(const Temporary&) = delete;
@@ -279,10 +279,27 @@ class Tape {
     return {sizes_.data() + value.first_size, value.rank};
   }
 
+  /// While it lives, no other thread changes what is recorded. Throws `TapeError` where one does.
+  class Recording {
+   public:
+    Recording(Tape& tape, const Where& where) : tape_(tape) {
+      if (tape.is_recording_.test_and_set(std::memory_order_acquire)) throw_recorded_twice(where);
+    }
+    ~Recording() { tape_.is_recording_.clear(std::memory_order_release); }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    Tape& tape_;
+  };
+  [[noreturn]] static void throw_recorded_twice(const Where& where);
+
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
   void truncate(NodeId node);
+  /// Takes off what was recorded from `node` on; waits while another thread records.
+  void take_off(NodeId node);
   void note_taken_off(ValueId first);
   /// The one for this tape that this thread made last, or null.
   const Within* within();
@@ -314,6 +331,7 @@ class Tape {
   bool blocked_ = false;
   bool suspended_ = false;  // a trace is being recorded: the evaluator is not told
   std::atomic<std::uint32_t> within_count_ = 0;
+  std::atomic_flag is_recording_;
   const Where* blame_ = nullptr;  // recorded in place of the caller's line while not null
 };
 

@@ -1,6 +1,8 @@
 #include "autodiff/tape.h"
 
+#include <atomic>
 #include <cmath>
+#include <mutex>
 #include <thread>
 
 #include "autodiff/gradient.h"
@@ -233,6 +235,38 @@ TEST_CASE("tapes on different threads are independent") {
   }
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < 8; ++i) CHECK(same_bits(alone[i], together[i]));
+}
+
+TEST_CASE("two threads that record on one tape get an error, not a broken tape") {
+  Tape tape;
+  constexpr std::uint32_t most = 2'000'000;
+  std::atomic<int> ready = 0;
+  std::atomic<bool> met = false;
+  std::atomic<std::uint32_t> recorded = 0;
+  std::string message;
+  std::mutex message_mutex;
+  const auto record = [&] {
+    ++ready;
+    while (ready < 2) std::this_thread::yield();
+    const Tensor one = Tensor::scalar(1);
+    try {
+      for (; !met && recorded < most; ++recorded) tape.constant(one, "one");
+    } catch (const TapeError& error) {
+      met = true;
+      const std::lock_guard lock(message_mutex);
+      message = error.what();
+    }
+  };
+  std::thread other(record);
+  record();
+  other.join();
+  REQUIRE(met);
+  CHECK_THAT(message, Contains("one thread at a time") && Contains("give each thread"));
+  // What was recorded is whole, and the tape goes on.
+  CHECK(tape.node_count() == recorded);
+  const Var x = tape.parameter(Tensor::scalar(3, DType::f64));
+  CHECK(gradient(x * x, x).item() == 6);
+  CHECK(tape.name(0) == "one");
 }
 
 TEST_CASE("a kernel that throws leaves nothing behind") {
