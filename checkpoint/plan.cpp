@@ -59,6 +59,13 @@ BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::strin
 
 Bytes Plan::bytes_saved() const { return std::max<Bytes>(keep_all_peak - predicted_peak(), 0); }
 
+Bytes Plan::metadata_bytes() const {
+  const std::size_t bytes =
+      schedule.steps.size() * sizeof(Step) + simulation.timeline.size() * sizeof(Bytes) +
+      layout.intervals.size() * sizeof(Interval) + runs.size() * sizeof(std::uint32_t);
+  return static_cast<Bytes>(bytes);
+}
+
 bool Plan::recomputes(NodeId node) const {
   if (!runs.empty()) return node < runs.size() && runs[node] > 1;
   return std::count(schedule.steps.begin(), schedule.steps.end(), Step::compute(node)) > 1;

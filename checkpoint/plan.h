@@ -62,6 +62,8 @@ struct Plan {
 
   /// Bytes the run will take at most: the arena.
   Bytes predicted_peak() const { return layout.size; }
+  /// Bytes that the plan itself takes, about.
+  Bytes metadata_bytes() const;
   /// Bytes saved against keeping everything; none where loops that run at once take more.
   Bytes bytes_saved() const;
   /// Work beyond that of a run without a budget, as a fraction of it: comparable between budgets.

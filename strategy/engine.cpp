@@ -259,6 +259,7 @@ Report Engine::State::run(Tape& tape, const Found& found, std::span<const ValueI
   report.predicted_peak = memory.predicted_peak();
   report.plan_reused = entry.reused;
   report.plan_improvements = entry.improvements;
+  report.plan_cache = lowered.bytes() + plans.bytes() + steps.bytes();
   report.planning_seconds = planning_seconds;
   report.run_seconds = run_seconds;
   return report;

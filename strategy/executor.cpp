@@ -42,6 +42,16 @@ Executor::Executor(std::shared_ptr<const Instructions> instructions)
   addresses_[instructions_->empty_place()] = nothing;
 }
 
+Bytes Executor::metadata_bytes() const {
+  // Successors and intervals that steps open, in addition to what is counted.
+  constexpr std::size_t bytes_of_step = 64;
+  const Instructions& made = *instructions_;
+  const std::size_t bytes = made.steps().size() * (sizeof(Instruction) + bytes_of_step) +
+                            2 * made.operands().size() * sizeof(Operand) +
+                            2 * made.place_count() * sizeof(Interval);
+  return static_cast<Bytes>(bytes);
+}
+
 Bytes Executor::pooled_bytes() {
   if (pooled_bytes_) return *pooled_bytes_;
   const std::span<const Interval> intervals = instructions_->intervals();
@@ -257,8 +267,10 @@ void Executor::compute(const Instruction& instruction) {
   } else {
     const Attributes& attributes =
         instruction.given != nullptr ? *instruction.given : tape_->attributes(instruction.node);
-    execute(*instruction.operation, {attributes, inputs, outputs, scratch, settings_.threads,
-                                     settings_.round, nullptr, &*scope_});
+    const Operation& operation =
+        instruction.is_opaque ? tape_->operation(instruction.node) : *instruction.operation;
+    execute(operation, {attributes, inputs, outputs, scratch, settings_.threads, settings_.round,
+                        nullptr, &*scope_});
   }
   if (settings_.anomaly) check_finite(*tape_, instruction.node, inputs, outputs);
 }

@@ -41,6 +41,8 @@ class Executor {
 
   const Instructions& instructions() const { return *instructions_; }
 
+  /// Bytes that this takes itself, with its instructions, about.
+  Bytes metadata_bytes() const;
   /// What a pool holds after a run in the order of the schedule, if it never gives anything back.
   Bytes pooled_bytes();
 

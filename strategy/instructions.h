@@ -17,7 +17,8 @@ class Instructions {
   using Place = std::uint32_t;
 
   struct Instruction {
-    const Operation* operation = nullptr;  ///< null where nothing is computed: a drop or a view
+    /// Null where nothing is computed: a drop or a view. A user's may be gone.
+    const Operation* operation = nullptr;
     const Attributes* given = nullptr;   ///< to the operation; null: what the tape holds
     const TileProgram* group = nullptr;  ///< what is computed instead, of a group
     NodeId unit = none;                  ///< of the planned graph
@@ -30,6 +31,7 @@ class Instructions {
     std::uint32_t first_number = 0;        ///< of the group's, among those of all
     bool accumulates = false;              ///< the last input is added to what the operation makes
     const Finishing* finishing = nullptr;  ///< what the operation carries out
+    bool is_opaque = false;                ///< a user's operation, which is that of the tape
     bool is_long = false;                  ///< worth handing to another thread
   };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategy/cache_limit.h"
 #include "strategy/present.h"
 
 namespace palimpsest {
@@ -9,6 +10,12 @@ namespace {
 
 /// A loop has a step or two; each takes as many bytes as its tape.
 constexpr std::size_t most_steps = 4;
+constexpr std::size_t least_steps = 2;
+
+Bytes bytes_of_step(const KnownSteps::Step& step) {
+  constexpr Bytes bytes_of_attributes = 64;
+  return step.tape.metadata_bytes() + bytes_of_attributes * step.tape.node_count();
+}
 
 /// Whether nothing is present but leaves and, from an earlier run, the loss.
 bool has_leaves_only(const Tape& tape, ValueId loss) {
@@ -18,6 +25,8 @@ bool has_leaves_only(const Tape& tape, ValueId loss) {
 }
 
 }  // namespace
+
+Bytes KnownSteps::bytes() const { return bytes_of_all(steps_, bytes_of_step); }
 
 KnownSteps::Step* KnownSteps::find(const Tape& tape, ValueId loss) {
   const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const Step& known) {
@@ -53,8 +62,8 @@ void KnownSteps::add(const Tape& tape, const Differentiated& recorded) {
       step.tape.set_buffer(value, tape.buffer(value));
     }
   }
-  if (steps_.size() == most_steps) steps_.pop_back();
   steps_.splice(steps_.begin(), made);
+  keep_within_limit(steps_, least_steps, most_steps, bytes_of_step);
 }
 
 }  // namespace palimpsest

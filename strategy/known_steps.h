@@ -10,7 +10,8 @@
 namespace palimpsest {
 
 /// Losses that were recorded, differentiated and run before. One that is recorded once more is run
-/// again as it is, without recording its gradients.
+/// again as it is, without recording its gradients. Kept are four at most, and `most_cached` bytes
+/// unless the last two take more.
 class KnownSteps {
  public:
   struct Step {
@@ -31,6 +32,8 @@ class KnownSteps {
   /// Copies `tape`, which holds both parts, unless it holds operations of users, whose attributes
   /// may not come again; ever more seldom while no step is found again.
   void add(const Tape& tape, const Differentiated& recorded);
+  /// Bytes that are kept, about; programs are counted where they were found.
+  Bytes bytes() const;
 
  private:
   std::list<Step> steps_;   // most recently used first

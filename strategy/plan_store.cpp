@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "strategy/cache_limit.h"
 #include "strategy/stopwatch.h"
 
 namespace palimpsest {
@@ -11,6 +12,8 @@ namespace {
 
 /// Enough for the handful of structures and budgets a program alternates between.
 constexpr std::size_t most_entries = 16;
+/// A program in each of its forms.
+constexpr std::size_t least_entries = 4;
 /// Of what a plan has run, spent on looking for a better one.
 constexpr double planning_share = 0.1;
 constexpr double longest_round = 2;
@@ -27,11 +30,29 @@ double whole_seconds(const Graph& graph) {
   return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
 }
 
+/// A graph may be nobody else's.
+Bytes bytes_of_graph(const Graph& graph) {
+  constexpr Bytes bytes_of_node = 128;
+  constexpr Bytes bytes_of_value = 48;
+  return bytes_of_node * graph.node_count() + bytes_of_value * graph.value_count();
+}
+
 Bytes limit_of(const PlanStore::Entry& entry) {
   return std::min(entry.budget, entry.planner->limit(entry.plan.keep_all_peak, entry.budget));
 }
 
 }  // namespace
+
+Bytes PlanStore::bytes_of_entry(const Entry& entry) {
+  const Bytes executor = entry.executor != nullptr ? entry.executor->metadata_bytes() : 0;
+  return bytes_of_graph(*entry.graph) + entry.plan.metadata_bytes() + executor;
+}
+
+Bytes PlanStore::bytes_of_refusal(const Refusal& refusal) { return bytes_of_graph(*refusal.graph); }
+
+Bytes PlanStore::bytes() const {
+  return bytes_of_all(entries_, bytes_of_entry) + bytes_of_all(refusals_, bytes_of_refusal);
+}
 
 PlanStore::Match PlanStore::match(const Request& request) {
   const std::string key = request.planner->key();
@@ -123,7 +144,7 @@ PlanStore::Entry& PlanStore::insert(const Request& request, Plan plan) {
   ++made_;
   entries_.push_front(
       {graph->structure_hash(), planner->key(), planner, budget, graph, std::move(plan)});
-  if (entries_.size() > most_entries) entries_.pop_back();
+  keep_within_limit(entries_, least_entries, most_entries, bytes_of_entry);
   return entries_.front();
 }
 
@@ -142,7 +163,7 @@ const PlanStore::Refusal* PlanStore::refusal(const Request& request, const std::
 
 void PlanStore::refuse(Refusal refusal) {
   refusals_.push_front(std::move(refusal));
-  if (refusals_.size() > most_entries) refusals_.pop_back();
+  keep_within_limit(refusals_, least_entries, most_entries, bytes_of_refusal);
 }
 
 double PlanStore::adopt(Entry& entry, Plan plan) {

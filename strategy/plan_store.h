@@ -19,7 +19,8 @@ namespace palimpsest {
 /// such round. Not where planning takes no longer than what the hurried plan recomputes; and for
 /// graphs of up to 83 nodes the planner itself is in a hurry, over layouts alone, so that a larger
 /// budget never costs more.
-/// A plan made for one budget is a candidate for every other budget.
+/// A plan made for one budget is a candidate for every other budget. Kept are 16 plans at most, and
+/// `most_cached` bytes unless the last four take more; and as many budgets that were refused.
 class PlanStore {
  public:
   struct Entry {
@@ -51,7 +52,7 @@ class PlanStore {
 
   /// The plan made before, soonest for the very graph that it was made for, and better by now where
   /// it has served for long enough; null when there is none. Like what the others
-  /// return, it is there until 16 plans have been made since.
+  /// return, it is there until four plans have been made since.
   Entry* find(const Request& request);
   /// True where planning in full would take too long for a first run.
   static bool is_in_a_hurry(const Request& request);
@@ -62,6 +63,8 @@ class PlanStore {
   /// Throws what `make_plan` throws, at once when it did so before and no plan made since fits.
   Entry& make(const Request& request);
 
+  /// Bytes that are kept, about.
+  Bytes bytes() const;
   /// Graphs planned so far.
   std::uint64_t made() const { return made_; }
 
@@ -79,6 +82,8 @@ class PlanStore {
     std::vector<const Entry*> others;
   };
 
+  static Bytes bytes_of_entry(const Entry& entry);
+  static Bytes bytes_of_refusal(const Refusal& refusal);
   Match match(const Request& request);
   static std::vector<Proposal> schedules_of(std::span<const Entry* const> entries);
   Entry& insert(const Request& request, Plan plan);

@@ -37,7 +37,7 @@ struct Report {
   Bytes measured_live_peak = 0;   ///< most bytes live at once
   Bytes resident = 0;             ///< of the process after the run, when profiled
   Bytes tape_metadata = 0;        ///< bytes of the tape itself, attributes not counted
-  Bytes plan_cache = 0;           ///< of programs kept to be run again, about: of stages, devices
+  Bytes plan_cache = 0;           ///< of programs and plans kept to be run again, about
   std::uint32_t computed = 0;     ///< nodes run
   std::uint32_t recomputed = 0;   ///< of those, not for the first time
   std::uint32_t merged = 0;       ///< nodes not run, since others make the same

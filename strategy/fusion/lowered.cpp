@@ -304,6 +304,15 @@ void Lowered::take_costs(const std::function<std::optional<double>(NodeId unit)>
   one_pass_cost_ = graph_.one_pass_cost();
 }
 
+Bytes Lowered::bytes() const {
+  // Edges and names among it; instructions, slots and numbers of a group.
+  constexpr Bytes bytes_of_unit = 256;
+  constexpr Bytes bytes_of_value = 64;
+  constexpr Bytes bytes_of_group = 2'048;
+  return bytes_of_unit * std::ssize(units_) + bytes_of_value * std::ssize(recorded_) +
+         bytes_of_group * std::ssize(programs_);
+}
+
 void Lowered::place_results_elsewhere() {
   for (const Result& result : results_) {
     const ValueId root = graph_.storage(result.value);

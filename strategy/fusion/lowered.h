@@ -45,6 +45,9 @@ class Lowered {
   /// of its own and no source: it is among the sources of the instructions then.
   void place_results_elsewhere();
 
+  /// Bytes that this takes itself, about.
+  Bytes bytes() const;
+
   const Graph& graph() const { return graph_; }
   /// Seconds of running each needed unit once.
   double one_pass_cost() const { return one_pass_cost_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategy/cache_limit.h"
 #include "strategy/fusion/signature.h"
 #include "strategy/fusion/work.h"
 #include "strategy/profile.h"
@@ -11,6 +12,8 @@ namespace {
 
 /// As many as plans are kept.
 constexpr std::size_t most_programs = 16;
+/// A step of training and one of evaluation.
+constexpr std::size_t least_programs = 2;
 
 }  // namespace
 
@@ -47,6 +50,20 @@ void LoweredStore::Program::simplify(const Tape& tape, const Request& request,
   for (auto& form : forms_) form[true] = nullptr;
 }
 
+Bytes LoweredStore::Program::bytes() const {
+  Bytes bytes = std::ssize(signature_) * Bytes{sizeof(std::uint64_t)} + simplification_.bytes();
+  for (const auto& simplified_or_not : forms_) {
+    for (const auto& lowered : simplified_or_not) {
+      if (lowered != nullptr) bytes += lowered->bytes();
+    }
+  }
+  return bytes;
+}
+
+Bytes LoweredStore::bytes() const {
+  return bytes_of_all(programs_, [](const auto& one) { return one->bytes(); });
+}
+
 const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const Tape& tape,
                                                                          const Request& request) {
   sign(tape, request.threads, signature_);
@@ -74,7 +91,8 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
     program->signature_ = signature_;
     program->simplify(tape, request, nullptr);
     programs_.push_front(program);
-    if (programs_.size() > most_programs) programs_.pop_back();
+    keep_within_limit(programs_, least_programs, most_programs,
+                      [](const auto& one) { return one->bytes(); });
   }
   return programs_.front();
 }

@@ -16,6 +16,7 @@ namespace palimpsest {
 class Profile;
 
 /// What an engine made of the tapes it ran, found again when the same program is recorded anew.
+/// Kept are 16 programs at most, and `most_cached` bytes unless the last two take more.
 class LoweredStore {
  public:
   /// What is asked of a tape.
@@ -41,6 +42,8 @@ class LoweredStore {
    public:
     /// `Lowered::fused` or, without `fuse`, `Lowered::unfused` of the tape that was looked up.
     const std::shared_ptr<const Lowered>& get(const Tape& tape, const Request& request, Form form);
+    /// Bytes that it takes itself, about.
+    Bytes bytes() const;
     /// True when something can be simplified.
     bool is_simplified() const { return !simplification_.empty(); }
     /// True when that may hold values for longer.
@@ -64,6 +67,8 @@ class LoweredStore {
   /// The program that the tape holds. Where its numbers are not those that it was simplified by,
   /// what depended on them is as recorded from now on.
   const std::shared_ptr<Program>& find_or_make(const Tape& tape, const Request& request);
+  /// Bytes that are kept, about.
+  Bytes bytes() const;
 
  private:
   std::list<std::shared_ptr<Program>> programs_;  // most recently used first

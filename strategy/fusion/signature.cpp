@@ -1,11 +1,18 @@
 #include "strategy/fusion/signature.h"
 
 #include <bit>
+#include <functional>
+#include <string_view>
 
 namespace palimpsest {
 namespace {
 
+/// Users' operations run by what their nodes hold: those made anew at every call are planned alike.
 std::uint64_t word(const Operation& operation) {
+  if (operation.opaque) {
+    return std::hash<std::string_view>()(operation.name) ^
+           static_cast<std::uint64_t>(operation.half);
+  }
   return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&operation));
 }
 

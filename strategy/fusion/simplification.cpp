@@ -255,6 +255,16 @@ Simplification::Simplification(const Tape& tape, const Needs& needs, NodeId back
   Finder(*this, tape, needs, backward_begins, before).find();
 }
 
+Bytes Simplification::bytes() const {
+  constexpr std::size_t bytes_of_attributes = 64;
+  const std::size_t bytes =
+      (stands_for_.size() + class_.size()) * sizeof(ValueId) +
+      numbers_.size() * sizeof(std::optional<double>) +
+      (literals_.size() + constant_.size()) * (sizeof(constant_[0]) + bytes_of_attributes) +
+      equal_.size() * sizeof(equal_[0]);
+  return static_cast<Bytes>(bytes);
+}
+
 bool Simplification::holds(const Tape& tape) const {
   return std::all_of(equal_.begin(), equal_.end(),
                      [&](const auto& pair) {

@@ -37,6 +37,9 @@ class Simplification {
   /// Takes as long as it says something that depends on attributes.
   bool holds(const Tape& tape) const;
 
+  /// Bytes that this takes itself, about.
+  Bytes bytes() const;
+
   bool empty() const { return merged_ == 0 && literals_.empty(); }
   /// Nodes that others stand for.
   std::uint32_t merged() const { return merged_; }

@@ -4,6 +4,7 @@
 
 #include "autodiff/gradient.h"
 #include "checkpoint/tape_graph.h"
+#include "strategy/cache_limit.h"
 #include "strategy/loops/loop_room.h"
 
 namespace palimpsest {
@@ -95,6 +96,11 @@ std::shared_ptr<const StepProgram> StepPrograms::get(int threads, Bytes budget) 
   const RunOptions options{.memory_budget = budget};
   LoopRoom().give(*tape_, request, options);
   auto program = std::make_shared<const StepProgram>(tape_, wanted_, options, threads);
+  bytes_ += program->bytes();
+  if (bytes_ > most_cached) {  // a search that asks for many budgets
+    programs_.clear();
+    bytes_ = program->bytes();
+  }
   return programs_.emplace(std::pair(threads, budget), std::move(program)).first->second;
 }
 

@@ -16,7 +16,8 @@
 
 namespace palimpsest {
 
-/// A step program for each number of threads and each budget.
+/// A step program for each number of threads and each budget. Those made so far are kept while they
+/// take no more than `most_cached` bytes.
 class StepPrograms {
  public:
   StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wanted);
@@ -35,6 +36,7 @@ class StepPrograms {
   mutable std::mutex mutex_;
   mutable std::map<std::pair<int, Bytes>, std::shared_ptr<const StepProgram>> programs_;
   mutable std::map<int, Bytes> smallest_;
+  mutable Bytes bytes_ = 0;  // of programs, about
 };
 
 /// The program of a recorded step: its next state and, if asked for, its outputs.

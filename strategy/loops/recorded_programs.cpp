@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategy/cache_limit.h"
 #include "strategy/fusion/signature.h"
 #include "strategy/loops/loop_room.h"
 
@@ -22,11 +23,12 @@ StepRunner& RecordedPrograms::find_or_plan(const std::shared_ptr<Tape>& tape,
     options.simplify = false;  // by numbers that the next step may not have
     const LoweredStore::Request request{wanted.results, wanted.backward_begins, {}, threads_};
     LoopRoom().give(*tape, request, options);
+    auto program = std::make_shared<const StepProgram>(tape, wanted, options, threads_);
+    const auto words = static_cast<Bytes>(signature_.size() * sizeof(std::uint64_t));
+    const Bytes bytes = program->bytes() + words;
     entries_.push_front(
-        {signature_, wanted,
-         std::make_unique<StepRunner>(
-             std::make_shared<const StepProgram>(tape, wanted, options, threads_), memory_)});
-    if (entries_.size() > most) entries_.pop_back();
+        {signature_, wanted, std::make_unique<StepRunner>(std::move(program), memory_), bytes});
+    keep_within_limit(entries_, 1, most, [](const Entry& entry) { return entry.bytes; });
   }
   return *entries_.front().runner;
 }

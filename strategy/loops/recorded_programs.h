@@ -9,7 +9,8 @@
 namespace palimpsest {
 
 /// Programs of steps that are recorded one by one: a step that records what one before it recorded,
-/// numbers aside, is run by the same program. For one thread at a time.
+/// numbers aside, is run by the same program. Kept are 32 programs at most, and `most_cached` bytes
+/// unless the last one takes more. For one thread at a time.
 class RecordedPrograms {
  public:
   /// The programs run in `memory`, one at a time.
@@ -24,6 +25,7 @@ class RecordedPrograms {
     std::vector<std::uint64_t> signature;
     StepProgram::Wanted wanted;
     std::unique_ptr<StepRunner> runner;
+    Bytes bytes;
   };
 
   std::span<std::byte> memory_;
