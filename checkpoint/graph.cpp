@@ -66,6 +66,8 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
   nodes_.push_back({static_cast<std::uint32_t>(inputs_.size()), value_count(), traits.cost,
                     traits.workspace, traits.source, traits.serial, traits.opaque});
   inputs_.insert(inputs_.end(), inputs.begin(), inputs.end());
+  origin_.first_nodes.push_back(static_cast<std::uint32_t>(origin_.nodes.size()));
+  origin_.nodes.insert(origin_.nodes.end(), traits.tape_nodes.begin(), traits.tape_nodes.end());
   for (const Output& output : outputs) {
     const ValueId value = value_count();
     const bool view = output.view_of >= 0;
@@ -142,6 +144,13 @@ std::uint32_t Graph::output_count(NodeId node) const {
   return end - nodes_[node].first_output;
 }
 
+std::span<const NodeId> Graph::tape_nodes(NodeId node) const {
+  const std::size_t first = origin_.first_nodes[node];
+  const std::size_t end =
+      node + 1 < nodes_.size() ? origin_.first_nodes[node + 1] : origin_.nodes.size();
+  return std::span(origin_.nodes).subspan(first, end - first);
+}
+
 std::string_view Graph::name(NodeId node) const {
   return node < names_.size() ? std::string_view(names_[node]) : std::string_view();
 }
@@ -196,6 +205,19 @@ std::uint64_t Graph::structure_hash() const {
     if (value.takes_over >= 0) hash = mix(hash, static_cast<std::uint64_t>(value.takes_over));
   }
   return mix(hash, std::uint64_t{parallel_} << 32 | backward_begins_.value_or(none));
+}
+
+std::uint64_t Graph::wiring_hash() const {
+  std::uint64_t hash = mix(nodes_.size(), values_.size());
+  for (const Node& node : nodes_) {
+    hash = mix(hash, std::uint64_t{node.first_input} << 32 | node.first_output);
+    hash = mix(hash, node.source ? 1 : 0);
+  }
+  for (const ValueId input : inputs_) hash = mix(hash, input);
+  for (const Value& value : values_) {
+    hash = mix(hash, std::uint64_t{value.storage} << 1 | (value.target ? 1 : 0));
+  }
+  return hash;
 }
 
 }  // namespace palimpsest

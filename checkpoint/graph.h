@@ -11,6 +11,14 @@
 
 namespace palimpsest {
 
+/// How the nodes of a tape became those of a graph.
+struct GraphForm {
+  bool fuse = false;  ///< a node may stand for a group that runs as one
+  /// What is computed twice is computed once, and what makes a constant not at all.
+  bool simplify = false;
+  bool operator==(const GraphForm&) const = default;
+};
+
 /// What a planner sees of a program: sizes, costs and dependencies, nothing of what is computed.
 ///
 /// Nodes and values are numbered as on a tape, and every node reads earlier values only. Each value
@@ -34,6 +42,8 @@ class Graph {
     /// Nothing is known of how it uses threads, or of its time where none is given.
     bool opaque = false;
     std::string name = {};  ///< for messages and pictures; may be empty
+    /// Nodes of the tape that it runs, for `tape_nodes`.
+    std::span<const NodeId> tape_nodes = {};
   };
 
   /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that
@@ -55,6 +65,8 @@ class Graph {
   void set_parallel() { parallel_ = true; }
   /// The first node of the backward part, for planners that tell the two apart.
   void set_backward_begins(NodeId node) { backward_begins_ = node; }
+  /// Says that the graph is made of a tape; its nodes then say what they run.
+  void set_form(GraphForm form) { origin_.form = form; }
 
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::uint32_t value_count() const { return static_cast<std::uint32_t>(values_.size()); }
@@ -97,6 +109,11 @@ class Graph {
   std::span<const ValueId> targets() const { return targets_; }
   std::optional<NodeId> backward_begins() const { return backward_begins_; }
   bool is_parallel() const { return parallel_; }
+  /// How it was made of a tape, where it was.
+  std::optional<GraphForm> form() const { return origin_.form; }
+  /// The nodes of the tape that a node runs. A group may run one of them more than once. Empty in a
+  /// graph that was not made of a tape.
+  std::span<const NodeId> tape_nodes(NodeId node) const;
 
   /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to what is
   /// present, in order.
@@ -106,6 +123,10 @@ class Graph {
   /// Changes whenever anything a planner or a layout could see does; equal for equal graphs. Names
   /// do not count.
   std::uint64_t structure_hash() const;
+  /// A hash of what nodes read and make, of sources, views and targets. Where it is the same, a
+  /// schedule of one graph is one of the other. Bytes, seconds and names do not count.
+  std::uint64_t wiring_hash() const;
+  /// Nodes of a tape and the form do not count.
   bool operator==(const Graph& other) const = default;
 
  private:
@@ -132,6 +153,14 @@ class Graph {
     bool operator==(const Value&) const = default;
   };
 
+  /// Two programs with equal graphs have the same plans, so it is the same as any other.
+  struct Origin {
+    std::optional<GraphForm> form;
+    std::vector<NodeId> nodes;               // of the tape, one node's after the other's
+    std::vector<std::uint32_t> first_nodes;  // by node
+    bool operator==(const Origin&) const { return true; }
+  };
+
   ValueId find_made_in(std::span<const ValueId> inputs, ValueId first_output,
                        const Output& output) const;
 
@@ -143,6 +172,7 @@ class Graph {
   std::optional<NodeId> backward_begins_;
   bool parallel_ = false;
   Bytes total_bytes_ = 0;  // of all values and workspaces
+  Origin origin_;
 };
 
 }  // namespace palimpsest

@@ -15,12 +15,20 @@ constexpr const char* graph_format = "palimpsest-graph";
 /// Turns the nodes of a file into a graph's.
 class Reader {
  public:
+  void set_form(const JsonValue& form) {
+    static constexpr const char* keys[] = {"fused", "simplified"};
+    form.require_members(keys);
+    graph_.set_form({form.at("fused").boolean(), form.at("simplified").boolean()});
+  }
+
   void add(const JsonValue& node) {
-    static constexpr const char* keys[] = {"name",    "inputs",     "outputs",
-                                           "view_of", "takes_over", "workspace",
-                                           "cost",    "source",     "serial"};
+    static constexpr const char* keys[] = {"name",       "inputs",    "outputs", "view_of",
+                                           "takes_over", "workspace", "cost",    "source",
+                                           "serial",     "tape_nodes"};
     node.require_members(keys);
     Graph::Traits traits;
+    read_tape_nodes(node);
+    traits.tape_nodes = tape_nodes_;
     traits.name = node.at("name").text();
     traits.source = node.has("source") && node.at("source").boolean();
     traits.serial = node.has("serial") && node.at("serial").boolean();
@@ -36,7 +44,11 @@ class Reader {
     traits.cost = cost.amount();
     cost_ += traits.cost;
     if (std::isinf(cost_)) cost.fail("all costs together are infinite");
-    graph_.add_node(inputs_, outputs_, std::move(traits));
+    try {
+      graph_.add_node(inputs_, outputs_, std::move(traits));
+    } catch (const ArgumentError& error) {
+      node.fail(error.what());
+    }
   }
 
   void add_target(const JsonValue& value) { graph_.add_target(existing(value)); }
@@ -54,6 +66,21 @@ class Reader {
   Graph take() { return std::move(graph_); }
 
  private:
+  /// A graph that says how it was made says of each node what that runs; others do not.
+  void read_tape_nodes(const JsonValue& node) {
+    tape_nodes_.clear();
+    if (!graph_.form()) {
+      if (node.has("tape_nodes")) node.at("tape_nodes").fail("the graph has no \"form\"");
+      return;
+    }
+    const JsonValue list = node.at("tape_nodes");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::int64_t id = list[i].natural();
+      if (id >= none) list[i].fail(std::to_string(id) + " is more than any node has");
+      tape_nodes_.push_back(static_cast<NodeId>(id));
+    }
+  }
+
   void read_inputs(const JsonValue& list) {
     inputs_.clear();
     for (std::size_t i = 0; i < list.size(); ++i) inputs_.push_back(existing(list[i]));
@@ -103,6 +130,7 @@ class Reader {
   double cost_ = 0;
   std::vector<ValueId> inputs_;
   std::vector<Graph::Output> outputs_;
+  std::vector<NodeId> tape_nodes_;
 };
 
 /// The file's line about a node.
@@ -128,17 +156,25 @@ Json to_json(const Graph& graph, NodeId node) {
   json["cost"] = graph.cost(node);
   if (graph.is_source(node)) json["source"] = true;
   if (graph.is_serial(node)) json["serial"] = true;
+  if (graph.form()) json["tape_nodes"] = graph.tape_nodes(node);
   return json;
+}
+
+std::string form_member(const Graph& graph) {
+  if (!graph.form()) return "";
+  const Json form{{"fused", graph.form()->fuse}, {"simplified", graph.form()->simplify}};
+  return ",\"form\":" + form.dump();
 }
 
 }  // namespace
 
 Graph read_graph(const std::string& path) {
   const JsonFile file(path, "read_graph", graph_format,
-                      {"name", "backward_begins", "nodes", "targets"});
+                      {"name", "form", "backward_begins", "nodes", "targets"});
   const JsonValue root = file.root();
   root.at("name").text();
   Reader reader;
+  if (root.has("form")) reader.set_form(root.at("form"));
   const JsonValue nodes = root.at("nodes");
   for (std::size_t i = 0; i < nodes.size(); ++i) reader.add(nodes[i]);
   reader.set_backward_begins(root.at("backward_begins"));
@@ -152,9 +188,10 @@ void write_graph(const Graph& graph, const std::string& path) {
   try {
     const Json name = std::filesystem::path(path).stem().string();
     const std::optional<NodeId> begins = graph.backward_begins();
-    std::string text =
-        "{\"format\":\"" + std::string(graph_format) + "\",\"version\":1,\"name\":" + name.dump() +
-        ",\"backward_begins\":" + (begins ? std::to_string(*begins) : "null") + ",\"nodes\":[";
+    std::string text = "{\"format\":\"" + std::string(graph_format) +
+                       "\",\"version\":1,\"name\":" + name.dump() + form_member(graph) +
+                       ",\"backward_begins\":" + (begins ? std::to_string(*begins) : "null") +
+                       ",\"nodes\":[";
     for (; node < graph.node_count(); ++node) {
       text += (node > 0 ? ",\n" : "\n") + to_json(graph, node).dump();
     }

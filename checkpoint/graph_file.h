@@ -13,10 +13,10 @@ namespace palimpsest {
 /// whatever the format does not allow, the byte where it ends too early among them.
 Graph read_graph(const std::string& path);
 
-/// Writes a graph such that `read_graph` gives an equal one, one node a line. The graph's name in
-/// the file is that of the file. Which values are present is the state of a run and not written.
-/// Throws `FileError` when the file cannot be written, `ArgumentError` for a name that is not
-/// UTF-8.
+/// Writes a graph such that `read_graph` gives an equal one, one node a line. A graph that was made
+/// of a tape keeps its form and what its nodes run. The graph's name in the file is that of the
+/// file. Which values are present is the state of a run and not written. Throws `FileError` when
+/// the file cannot be written, `ArgumentError` for a name that is not UTF-8.
 void write_graph(const Graph& graph, const std::string& path);
 
 /// Writes the graph a planner sees of `tape`, recorded so far and asked for `targets`: `graph_of`

@@ -252,12 +252,18 @@ Bytes smallest_that_works(const Graph& graph, const Planner& planner, const Atte
   return planner.accepts_keep_all() ? failed.keep_all_peak : smallest;
 }
 
+/// The plan, saying which graph its schedule is of.
+Plan labelled(Plan plan, const Graph& graph) {
+  plan.schedule.graph = ScheduledGraph::of(graph);
+  return plan;
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
                std::span<const Proposal> known) {
   Attempt result = attempt(graph, planner, budget, known, false);
-  if (result.plan) return std::move(*result.plan);
+  if (result.plan) return labelled(std::move(*result.plan), graph);
   const Bytes smallest = smallest_that_works(graph, planner, result);
   const Bytes allowed = planner.limit(result.keep_all_peak, smallest);
   const bool own_limit = allowed < smallest;
@@ -267,7 +273,9 @@ Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
 
 std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
                               std::span<const Proposal> known) {
-  return attempt(graph, planner, budget, known, true).plan;
+  std::optional<Plan> plan = attempt(graph, planner, budget, known, true).plan;
+  if (plan) plan = labelled(std::move(*plan), graph);
+  return plan;
 }
 
 Bytes smallest_budget(const Graph& graph, const Planner& planner) {

@@ -54,7 +54,7 @@ struct Plan {
   std::vector<Candidate> candidates =
       {};  ///< cheapest first; empty when keep-all was taken at once
   /// By node of the tape, how often the plan runs it, alone or as part of a group: 0 for leaves,
-  /// views and nodes that others stand for. Empty for a plan of a graph that comes from no tape.
+  /// views and nodes that others stand for. Empty for what `make_plan` makes.
   std::vector<std::uint32_t> runs = {};
   /// Seconds of a run without a budget; 0: those of one pass. A program that is fused or simplified
   /// differently within a budget has one pass of another cost.
@@ -70,8 +70,8 @@ struct Plan {
   double compute_overhead() const {
     return keep_all_cost > 0 ? simulation.cost / keep_all_cost - 1 : simulation.cost_ratio() - 1;
   }
-  /// True when the plan computes `node` again: a node of the tape or, for a plan of a graph that
-  /// comes from no tape, of the graph.
+  /// True when the plan computes `node` again: a node of the tape or, for what `make_plan`
+  /// makes, of the graph.
   bool recomputes(NodeId node) const;
   /// One line: planner, peak, share of keep-all, extra work.
   std::string summary() const;

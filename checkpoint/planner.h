@@ -52,6 +52,11 @@ class Planner {
   /// True for a planner whose settings name nodes by their place on the tape. An engine then plans
   /// the nodes as they were recorded, none of them in groups.
   virtual bool names_nodes() const { return false; }
+  /// The one form that the planner has schedules for; none for a planner of any graph. An engine
+  /// then plans the program in that form.
+  virtual std::optional<GraphForm> form() const {
+    return names_nodes() ? std::optional(GraphForm{}) : std::nullopt;
+  }
   /// True for a planner that looks for the cheapest plan: when keep-all fits it is taken, and
   /// nothing is proposed.
   virtual bool accepts_keep_all() const { return false; }

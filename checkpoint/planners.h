@@ -23,8 +23,10 @@ PlannerPtr keep_all();
 /// Computes each needed node once, like `keep_all`, in an order in which fewer bytes are live.
 PlannerPtr reordered();
 
-/// Follows a schedule that is there already, as one read from a file. Planning throws
-/// `ScheduleError` when it is not valid for the graph.
+/// Follows a schedule that is there already, as one read from a file or that of a plan. A program
+/// is planned in the form that the schedule was made for: one that says nothing of it names the
+/// nodes of the tape. Planning throws `ScheduleError` when it is not valid for the graph, was made
+/// for another one, which it then describes, or for a form that `RunOptions` forbid.
 PlannerPtr given(Schedule schedule);
 
 /// Cuts the forward part into equal segments and recomputes all but the last.

@@ -14,6 +14,15 @@ std::string describe(const Graph& graph, const Step& step) {
   return "compute " + id + " (" + graph.describe(step.id) + ")";
 }
 
+/// `12 nodes and 14 values (fused, simplified)`.
+std::string describe(const ScheduledGraph& graph) {
+  const std::string text =
+      std::to_string(graph.nodes) + " nodes and " + std::to_string(graph.values) + " values";
+  if (!graph.form) return text;
+  return text + (graph.form->fuse ? " (fused" : " (not fused") +
+         (graph.form->simplify ? ", simplified)" : ", not simplified)");
+}
+
 /// Plays a schedule, step by step.
 class Player {
  public:
@@ -145,6 +154,24 @@ bool is_given_up(const Graph& graph, std::span<const Step> steps, std::size_t at
     if (value < graph.value_count() && graph.storage(value) == root) ++dropped;
   }
   return dropped == live;
+}
+
+ScheduledGraph ScheduledGraph::of(const Graph& graph) {
+  return {graph.form(), graph.node_count(), graph.value_count(), graph.wiring_hash()};
+}
+
+void require_graph(const Schedule& schedule, const Graph& graph) {
+  if (!schedule.graph) return;
+  const ScheduledGraph here = ScheduledGraph::of(graph);
+  const ScheduledGraph& there = *schedule.graph;
+  if (there.wiring == here.wiring && there.nodes == here.nodes && there.values == here.values) {
+    return;
+  }
+  const bool same_size = there.nodes == here.nodes && there.values == here.values;
+  throw ScheduleError("[schedule] it was made for a graph of " + describe(there) +
+                      ", and this one has " + describe(here) +
+                      (same_size ? ", which read, make or are other ones" : "") +
+                      "; plan the graph that write_graph writes of this program");
 }
 
 Simulation simulate(const Graph& graph, const Schedule& schedule) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,10 +23,25 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
+/// Which graph a schedule is of, as far as that matters to it.
+struct ScheduledGraph {
+  std::optional<GraphForm> form = {};  ///< none: the graph was not made of a tape
+  std::uint32_t nodes = 0;
+  std::uint32_t values = 0;
+  std::uint64_t wiring = 0;  ///< `Graph::wiring_hash`
+
+  static ScheduledGraph of(const Graph& graph);
+  bool operator==(const ScheduledGraph&) const = default;
+};
+
 /// What to do, in order; the one thing every planner produces and the executor carries out.
 struct Schedule {
   std::vector<Step> steps;
-  bool operator==(const Schedule&) const = default;
+  /// Of a plan's schedule. Nothing in it for one that was put together by hand.
+  std::optional<ScheduledGraph> graph = {};
+
+  /// True for the same steps.
+  bool operator==(const Schedule& other) const { return steps == other.steps; }
 };
 
 /// What a schedule does to memory and time, exactly.
@@ -53,6 +69,9 @@ struct Simulation {
 /// where that is given up: from `compute n` on, the two count once. Throws `ScheduleError` naming
 /// the step that breaks a rule. Linear in steps and operands.
 Simulation simulate(const Graph& graph, const Schedule& schedule);
+
+/// Throws `ScheduleError` when the schedule says that it is of another graph, and what differs.
+void require_graph(const Schedule& schedule, const Graph& graph);
 
 /// True when all `live` values in the storage `root` are dropped behind the compute step `at`,
 /// before anything else is computed.

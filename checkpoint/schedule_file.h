@@ -10,11 +10,13 @@ namespace palimpsest {
 ///
 ///     {"format": "palimpsest-schedule", "version": 1, "steps": [["compute", 12], ["drop", 7]]}
 ///
-/// Whether a graph can be run by it is for `simulate` to say. Throws `FileError` naming the file
-/// and the place in it for whatever the format does not allow.
+/// The optional member `graph` says which graph it is of, as `ScheduledGraph` does. Whether a graph
+/// can be run by it is for `simulate` and `require_graph` to say. Throws `FileError` naming the
+/// file and the place in it for whatever the format does not allow.
 Schedule read_schedule(const std::string& path);
 
-/// Writes a schedule such that `read_schedule` gives an equal one. Throws `FileError`.
+/// Writes a schedule such that `read_schedule` gives an equal one, of the same graph. Throws
+/// `FileError`.
 void write_schedule(const Schedule& schedule, const std::string& path);
 
 }  // namespace palimpsest

@@ -65,18 +65,20 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
     }
   }
   if (operation.view && !source) outputs[0].view_of = 0;
+  traits.tape_nodes = {&node, 1};
   graph.add_node(source ? std::span<const ValueId>() : inputs, outputs, std::move(traits));
 }
 
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
                std::optional<NodeId> backward_begins, const Machine& machine,
-               std::span<const NodeId> supplied) {
+               std::span<const NodeId> supplied, bool afresh) {
   Graph graph;
+  graph.set_form({});
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     append_node(graph, tape, threads, machine,
                 std::binary_search(supplied.begin(), supplied.end(), node));
   }
-  for (ValueId value = 0; value < tape.value_count(); ++value) {
+  for (ValueId value = 0; !afresh && value < tape.value_count(); ++value) {
     if (tape.has_value(value)) graph.set_present(value);
   }
   for (const ValueId target : targets) graph.add_target(target);

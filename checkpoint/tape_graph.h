@@ -22,11 +22,11 @@ void append_node(Graph& graph, const Tape& tape, int threads, const Machine& mac
 /// node takes the seconds that the machine takes for it; its workspace is
 /// what it needs for `threads`; values of other nodes that the tape holds are present.
 /// `backward_begins` is the node the adjoints start at. The nodes `supplied`, in order, are sources
-/// as leaves are: all their values are present and not the run's to drop. Throws `ArgumentError`
-/// for a target that is no value.
+/// as leaves are: all their values are present and not the run's to drop. With `afresh` no other
+/// value is taken for present. Throws `ArgumentError` for a target that is no value.
 Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads = 1,
                std::optional<NodeId> backward_begins = {}, const Machine& machine = {},
-               std::span<const NodeId> supplied = {});
+               std::span<const NodeId> supplied = {}, bool afresh = false);
 
 /// The runs of nodes recorded under `scope`: whole components of the path, one or several, found
 /// anywhere in it, so that "attention" means "layer3/attention" and what is nested in it. Every

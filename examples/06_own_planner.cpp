@@ -62,13 +62,15 @@ int main(int argc, char** argv) {
   const Gradients mine =
       backward(loss, {.memory_budget = budget, .planner = std::make_shared<CheapestFirst>()});
   const Gradients best = backward(loss, {.memory_budget = budget});
-  for (const auto* gradients : {&all, &mine, &best}) {
+
+  const Plan plan = make_plan(read_graph(folder + "/step.json"), CheapestFirst(), budget);
+  write_schedule(plan.schedule, folder + "/cheapest_first.json");
+  const Gradients followed =
+      backward(loss, {.planner = given(read_schedule(folder + "/cheapest_first.json"))});
+  for (const auto* gradients : {&all, &mine, &best, &followed}) {
     std::cout << gradients->report().summary() << '\n';
     for (const auto& [parameter, gradient] : *gradients) {
       if (!same_bits(gradient, all[parameter])) return 1;
     }
   }
-
-  const Plan plan = make_plan(read_graph(folder + "/step.json"), CheapestFirst(), budget);
-  write_schedule(plan.schedule, folder + "/cheapest_first.json");
 }

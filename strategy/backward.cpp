@@ -6,7 +6,6 @@
 #include "checkpoint/dot.h"
 #include "checkpoint/graph_file.h"
 #include "strategy/evaluators.h"
-#include "strategy/fusion/lowered.h"
 #include "strategy/parameters.h"
 #include "strategy/present.h"
 
@@ -219,20 +218,17 @@ Forecast forecast_backward(const Var& loss, const RunOptions& options, const Rat
       });
 }
 
-void write_graph(const Var& loss, const std::string& path, Where where) {
+void write_graph(const Var& loss, const std::string& path, const RunOptions& options, Where where) {
   if (!loss.defined()) throw_foreign(loss, "write_graph", where);
   Tape& tape = loss.tape();
-  if (auto* const evaluator = dynamic_cast<EngineEvaluator*>(tape.evaluator().get())) {
-    const Var computed = computed_for(*evaluator, loss);
-    if (!computed.belongs_to(tape)) return write_graph(computed, path, where);
+  EngineEvaluator& evaluator = evaluator_of(tape, "write_graph", where);
+  if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
+    return write_graph(computed, path, options, where);
   }
+  const RunOptions run = evaluator.prepare(tape, options);
   const Recorded recorded(loss, where);
-  const NodeId backward_begins = recorded.backward_begins;
-  const Simplification simplification(tape, Needs(tape, recorded.targets, {}, true),
-                                      backward_begins);
-  const Lowered lowered =
-      Lowered::fused(tape, recorded.targets, 1, backward_begins, {}, simplification, true);
-  write_graph(lowered.graph(), path);
+  write_graph(evaluator.engine().graph(tape, recorded.targets, recorded.backward_begins, run),
+              path);
 }
 
 Report evaluate(std::span<const Var> values, const RunOptions& options, Where where) {

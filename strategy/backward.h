@@ -57,10 +57,13 @@ Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where 
 Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, const Rates& rates = {},
                            Where where = Where::current());
 
-/// Writes the graph that `backward` would plan, on a tape that has computed nothing, to a file for
-/// `palimpsest-plan` (see checkpoint/graph_file.h). Throws `FileError`, and `ShapeError` unless the
-/// loss has one element.
-void write_graph(const Var& loss, const std::string& path, Where where = Where::current());
+/// Writes the graph that `backward` with these options would plan, on a tape that has computed
+/// nothing, to a file for `palimpsest-plan` (see checkpoint/graph_file.h): where no plan fits the
+/// budget, that of a run without one. `backward` follows schedules of it, by `given`. The default
+/// of one thread makes the file the same on every machine. Throws `FileError`, and `ShapeError`
+/// unless the loss has one element.
+void write_graph(const Var& loss, const std::string& path,
+                 const RunOptions& options = {.threads = 1}, Where where = Where::current());
 
 /// Draws the loss and its gradients, coloured by what `backward` does to each node (see
 /// checkpoint/dot.h). Nodes of a group that runs twice are recomputed; a white node does not run

@@ -39,24 +39,6 @@ struct Found {
 
 double cost(const Found& found) { return found.entry->plan.simulation.cost; }
 
-/// While it lives, a known step has the leaves of a tape that records the same; then it holds
-/// nothing of theirs, nor of what was made of them.
-class Lent {
- public:
-  Lent(KnownSteps::Step& step, const Tape& tape) : step_(step) {
-    for (const ValueId leaf : step.leaves) step.tape.set_buffer(leaf, tape.buffer(leaf));
-  }
-  ~Lent() {
-    for (const ValueId leaf : step_.leaves) step_.tape.set_buffer(leaf, nullptr);
-    for (const ValueId target : step_.targets) step_.tape.drop(target);
-  }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-
- private:
-  KnownSteps::Step& step_;
-};
-
 }  // namespace
 
 struct Engine::State {
@@ -111,12 +93,13 @@ struct Engine::State {
   /// `use(planned, request)` of what a run would follow, while loops have their memory for it.
   template <class Use>
   auto plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-            const RunOptions& options, Use use) {
+            const RunOptions& options, Use use, bool afresh = false) {
     check(options);
-    const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-    const LoweredStore::Request request{
+    const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
+    LoweredStore::Request request{
         targets,         backward_begins,    held, checked_threads(options.threads),
         options.machine, options.costs.get()};
+    request.afresh = afresh;
     RunOptions limited = options;
     for (;;) {
       const Bytes budget = limited.memory_budget;
@@ -212,7 +195,8 @@ Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tap
     if (recorded && recorded->entry->hurried) return recorded;
     return {};
   };
-  std::optional<Found> found = soon_in_some_form();
+  std::optional<Found> found;
+  if (!only_form(options)) found = soon_in_some_form();
   if (!found) {
     found = plan_some_form(
         options, program, [&](LoweredStore::Form form) { return *attempt(form, false); },
@@ -367,6 +351,23 @@ Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_
                       [](const Planned& planned, const auto&) { return planned.plan; });
 }
 
+Graph Engine::graph(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                    const RunOptions& options) {
+  const auto graph_within = [&](const RunOptions& within) {
+    return state_->plan(
+        tape, targets, backward_begins, within,
+        [](const Planned& planned, const auto&) { return planned.lowered->graph(); }, true);
+  };
+  try {
+    return graph_within(options);
+  } catch (const BudgetError&) {
+    RunOptions without = options;
+    without.memory_budget = unlimited;
+    without.planner = nullptr;
+    return graph_within(without);
+  }
+}
+
 Forecast Engine::forecast(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                           const RunOptions& options, const Rates& rates) {
   const auto use = [&](const Planned& planned, LoweredStore::Request request) {
@@ -408,7 +409,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   state_->results.reset();
   Tape& known = step->tape;
   tape.drop(loss);  // which the run makes again
-  const Lent lent(*step, tape);
+  const LentToStep lent(*step, tape);
   const int threads = checked_threads(options.threads);
   const LoweredStore::Request request{
       step->targets,      step->recorded.backward_begins, {}, threads, options.machine,

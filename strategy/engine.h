@@ -59,6 +59,11 @@ class Engine {
   Plan plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
             const RunOptions& options);
 
+  /// The graph that `plan` plans where nothing but leaves is present; that of a run without a
+  /// budget where no plan fits.
+  Graph graph(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+              const RunOptions& options);
+
   /// What `evaluate` would take when it has run for a while, without running anything; of `cached`
   /// memory the first time. Throws as `evaluate` before any work.
   Forecast forecast(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,

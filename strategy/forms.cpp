@@ -40,12 +40,29 @@ bool takes_free_memory(const RunOptions& options) {
   return options.memory_budget == unlimited && options.planner == nullptr;
 }
 
+std::optional<GraphForm> only_form(const RunOptions& options) {
+  const std::optional<GraphForm> form = planner_of(options)->form();
+  const auto require = [&](bool wanted, bool allowed, const char* what, const char* option) {
+    if (!wanted || (allowed && !options.anomaly)) return;
+    throw ScheduleError("[given] the schedule was made for a " + std::string(what) +
+                        " graph, which RunOptions::" + (options.anomaly ? "anomaly" : option) +
+                        " forbids; plan a graph that write_graph writes with these options");
+  };
+  if (form) {
+    require(form->fuse, options.fuse, "fused", "fuse");
+    require(form->simplify, options.simplify, "simplified", "simplify");
+  }
+  return form;
+}
+
 bool may_fuse(const RunOptions& options) {
-  return options.fuse && !options.anomaly && !planner_of(options)->names_nodes();
+  if (const auto form = only_form(options)) return form->fuse;
+  return options.fuse && !options.anomaly;
 }
 
 bool may_simplify(const RunOptions& options) {
-  return options.simplify && !options.anomaly && !planner_of(options)->names_nodes();
+  if (const auto form = only_form(options)) return form->simplify;
+  return options.simplify && !options.anomaly;
 }
 
 double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost) {

@@ -17,6 +17,9 @@ int checked_threads(int threads);
 const PlannerPtr& planner_of(const RunOptions& options);
 /// True when a run is to take what memory there is.
 bool takes_free_memory(const RunOptions& options);
+/// The only form that the planner has schedules for; none: it plans any. Throws `ScheduleError`
+/// when the options forbid that form.
+std::optional<GraphForm> only_form(const RunOptions& options);
 /// True when elementwise nodes may run in groups.
 bool may_fuse(const RunOptions& options);
 /// True when what is computed may differ from what was recorded.
@@ -90,6 +93,7 @@ auto plan_either_form(const RunOptions& options, bool simplify, P plan,
 template <class P>
 auto plan_some_form(const RunOptions& options, const LoweredStore::Program& program, P plan,
                     const OnePassCost& one_pass_cost) {
+  if (const auto form = only_form(options)) return plan(*form);
   const bool simplify = may_simplify(options) && program.is_simplified();
   const auto once = [&] { return plan_either_form(options, simplify, plan, one_pass_cost); };
   if (!simplify || !program.holds_longer()) return once();

@@ -41,4 +41,22 @@ class KnownSteps {
   std::uint32_t passed_over_ = 0;
 };
 
+/// While it lives, a known step has the leaves of a tape that records the same; then it holds
+/// nothing of theirs, nor of what was made of them.
+class LentToStep {
+ public:
+  LentToStep(KnownSteps::Step& step, const Tape& tape) : step_(step) {
+    for (const ValueId leaf : step.leaves) step.tape.set_buffer(leaf, tape.buffer(leaf));
+  }
+  ~LentToStep() {
+    for (const ValueId leaf : step_.leaves) step_.tape.set_buffer(leaf, nullptr);
+    for (const ValueId target : step_.targets) step_.tape.drop(target);
+  }
+  LentToStep(const LentToStep&) = delete;
+  LentToStep& operator=(const LentToStep&) = delete;
+
+ private:
+  KnownSteps::Step& step_;
+};
+
 }  // namespace palimpsest

@@ -28,7 +28,8 @@ struct RunOptions {
   /// What is laid out or kept for later runs.
   MemoryHandling memory = MemoryHandling::minimal_peak;
   /// Runs elementwise operations in groups, each in one pass over tiles that stay in the cache: the
-  /// same bits, in less time and memory. Planners that name nodes, and anomaly mode, go without.
+  /// same bits, in less time and memory. Planners that name nodes, and anomaly mode, go without;
+  /// with `given`, the schedule says whether a program is fused and simplified.
   bool fuse = true;
   /// Computes once what was recorded more than once, leaves out what changes nothing, as x·1, and
   /// does not compute numbers made of numbers: the same bits. Planners that name nodes, and anomaly

@@ -14,10 +14,19 @@ class Given final : public Planner {
     for (const Step& step : schedule_.steps) {
       hash = (hash ^ (std::uint64_t{step.id} << 1 | std::uint64_t(step.kind))) * 0x100000001b3;
     }
-    return "given " + std::to_string(schedule_.steps.size()) + " " + std::to_string(hash);
+    const std::optional<GraphForm> of = form();
+    return "given " + std::to_string(schedule_.steps.size()) + " " + std::to_string(hash) + " " +
+           std::to_string(of->fuse) + std::to_string(of->simplify) +
+           (schedule_.graph ? " " + std::to_string(schedule_.graph->wiring) : "");
   }
   bool names_nodes() const override { return true; }
-  std::vector<Proposal> propose(const Graph&, Bytes) const override { return {schedule_}; }
+  std::optional<GraphForm> form() const override {
+    return schedule_.graph && schedule_.graph->form ? schedule_.graph->form : GraphForm{};
+  }
+  std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
+    require_graph(schedule_, graph);
+    return {schedule_};
+  }
 
  private:
   Schedule schedule_;

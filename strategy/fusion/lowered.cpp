@@ -118,7 +118,7 @@ class Lowered::Builder {
       for (const ValueId input : tape_.inputs(node)) inputs.push_back(placed(input));
     }
     append_node(lowered_.graph_, tape_, node, inputs, threads_, machine_, sources_[node]);
-    lowered_.add_unit({node}, {&node, 1});
+    lowered_.units_.push_back({node});
     for (ValueId i = 0; i < tape_.output_count(node); ++i) add_value(tape_.first_output(node) + i);
   }
 
@@ -137,13 +137,14 @@ class Lowered::Builder {
     traits.workspace = workspace_of(product, threads_);
     const NodeId members[] = {made.product, made.sum};
     traits.name = name_of_group(members);
+    traits.tape_nodes = members;
     const auto in_place = tape_.operation(made.product).accumulates_in_place;
     Graph::Output output{sum.output().bytes()};
     if (in_place != nullptr && in_place(product)) {
       output.takes_over = static_cast<int>(inputs.size()) - 1;
     }
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.add_unit({made.product, none, true, none, cost}, members);
+    lowered_.units_.push_back({made.product, none, true, none, cost});
     add_value(tape_.first_output(made.sum));
   }
 
@@ -164,11 +165,11 @@ class Lowered::Builder {
     traits.workspace = workspace_of(maker, threads_);
     const NodeId members[] = {finished.maker, finished.node};
     traits.name = name_of_group(members);
+    traits.tape_nodes = members;
     const Graph::Output output{node.output().bytes()};
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.add_unit({finished.maker, none, false,
-                       static_cast<std::uint32_t>(lowered_.finishings_.size()), cost},
-                      members);
+    lowered_.units_.push_back({finished.maker, none, false,
+                               static_cast<std::uint32_t>(lowered_.finishings_.size()), cost});
     lowered_.finishings_.push_back(finished);
     add_value(tape_.first_output(finished.node));
   }
@@ -222,10 +223,11 @@ class Lowered::Builder {
     traits.cost = seconds_of(tape_, group.computed, group.cost.bytes, machine_);
     traits.workspace = group.program.workspace(threads_);
     traits.name = name_of_group(unit.own);
+    traits.tape_nodes = group.computed;
     lowered_.graph_.add_node(inputs, outputs, std::move(traits));
-    lowered_.add_unit({unit.own.back(), static_cast<std::uint32_t>(lowered_.programs_.size()),
-                       false, none, group.cost},
-                      group.computed);
+    lowered_.units_.push_back({unit.own.back(),
+                               static_cast<std::uint32_t>(lowered_.programs_.size()), false, none,
+                               group.cost});
     group.program.give([&](NodeId node) { return lowered_.literal(node); });
     lowered_.programs_.push_back(std::move(group.program));
   }
@@ -277,6 +279,7 @@ Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int t
                        const Simplification& simplification, bool afresh, const Machine& machine) {
   const Input input(tape, targets, simplification);
   Lowered lowered(simplification);
+  lowered.graph_.set_form({true, !simplification.empty()});
   Builder builder(lowered, input.tape, input.targets, threads, backward_begins, supplied, afresh,
                   machine);
   builder.build(input.targets);
@@ -286,11 +289,14 @@ Lowered Lowered::fused(const Tape& tape, std::span<const ValueId> targets, int t
 
 Lowered Lowered::unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
                          NodeId backward_begins, std::span<const NodeId> supplied,
-                         const Simplification& simplification, const Machine& machine) {
+                         const Simplification& simplification, bool afresh,
+                         const Machine& machine) {
   const Input input(tape, targets, simplification);
   Lowered lowered(simplification);
-  lowered.graph_ = graph_of(input.tape, input.targets, threads, backward_begins, machine, supplied);
-  for (NodeId node = 0; node < tape.node_count(); ++node) lowered.add_unit({node}, {&node, 1});
+  lowered.graph_ =
+      graph_of(input.tape, input.targets, threads, backward_begins, machine, supplied, afresh);
+  lowered.graph_.set_form({false, !simplification.empty()});
+  for (NodeId node = 0; node < tape.node_count(); ++node) lowered.units_.push_back({node});
   for (ValueId value = 0; value < tape.value_count(); ++value) lowered.recorded_.push_back(value);
   lowered.finish(targets, [](ValueId target) { return target; }, simplification);
   return lowered;
@@ -322,19 +328,6 @@ void Lowered::place_results_elsewhere() {
 
 Lowered::Lowered(const Simplification& simplification)
     : literals_(simplification.literals()), merged_(simplification.merged()) {}
-
-void Lowered::add_unit(Entry entry, std::span<const NodeId> members) {
-  entry.first_member = static_cast<std::uint32_t>(members_.size());
-  units_.push_back(entry);
-  members_.insert(members_.end(), members.begin(), members.end());
-}
-
-std::span<const NodeId> Lowered::members(NodeId unit) const {
-  const std::size_t first = units_[unit].first_member;
-  const std::size_t end =
-      unit + 1 < units_.size() ? units_[unit + 1].first_member : members_.size();
-  return std::span(members_).subspan(first, end - first);
-}
 
 std::vector<std::uint32_t> Lowered::runs(const Schedule& schedule, std::uint32_t node_count) const {
   std::vector<std::uint32_t> runs(node_count);

@@ -24,7 +24,6 @@ class Lowered {
     bool accumulates = false;        ///< the last input is added to what the node makes
     std::uint32_t finishing = none;  ///< of a node that carries out another
     Cost cost = {};                  ///< of what is carried out together; none of a single node
-    std::uint32_t first_member = 0;  ///< among the recorded nodes that units run
   };
 
   /// Units for what `targets` need of a tape that is simplified, elementwise nodes in groups;
@@ -37,7 +36,8 @@ class Lowered {
   /// A unit for each node, numbered as on the tape.
   static Lowered unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
                          NodeId backward_begins, std::span<const NodeId> supplied,
-                         const Simplification& simplification = {}, const Machine& machine = {});
+                         const Simplification& simplification = {}, bool afresh = false,
+                         const Machine& machine = {});
   /// Takes units to run for as many seconds as are known of them.
   void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
@@ -56,7 +56,7 @@ class Lowered {
   /// The recorded node of an entry.
   NodeId node(NodeId unit) const { return units_[unit].node; }
   /// The recorded nodes that a unit runs; one that it runs more than once stands here as often.
-  std::span<const NodeId> members(NodeId unit) const;
+  std::span<const NodeId> members(NodeId unit) const { return graph_.tape_nodes(unit); }
   /// By node of a tape with so many, how often a schedule of the graph runs it.
   std::vector<std::uint32_t> runs(const Schedule& schedule, std::uint32_t node_count) const;
   /// The program of a group; null for a node that runs by itself.
@@ -92,7 +92,6 @@ class Lowered {
   class Builder;
 
   explicit Lowered(const Simplification& simplification);
-  void add_unit(Entry entry, std::span<const NodeId> members);
   /// Notes where the targets lie, once the graph is there.
   template <class Place>
   void finish(std::span<const ValueId> targets, Place place, const Simplification& simplification);
@@ -100,7 +99,6 @@ class Lowered {
   Graph graph_;
   double one_pass_cost_ = 0;
   std::vector<Entry> units_;       // by node of the graph
-  std::vector<NodeId> members_;    // of units, one unit's behind the other's
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;
   std::vector<Finishing> finishings_;

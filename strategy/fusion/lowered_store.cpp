@@ -23,13 +23,14 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
   const bool simplify = form.simplify && is_simplified();
   std::shared_ptr<const Lowered>& lowered = forms_[form.fuse][simplify];
   if (lowered == nullptr) {
-    const auto& [targets, backward_begins, supplied, threads, machine, costs, elsewhere] = request;
+    const auto& [targets, backward_begins, supplied, threads, machine, costs, elsewhere, afresh] =
+        request;
     const Simplification recorded;
     const Simplification& by = simplify ? simplification_ : recorded;
-    Lowered made =
-        form.fuse
-            ? Lowered::fused(tape, targets, threads, backward_begins, supplied, by, false, machine)
-            : Lowered::unfused(tape, targets, threads, backward_begins, supplied, by, machine);
+    Lowered made = form.fuse ? Lowered::fused(tape, targets, threads, backward_begins, supplied, by,
+                                              afresh, machine)
+                             : Lowered::unfused(tape, targets, threads, backward_begins, supplied,
+                                                by, afresh, machine);
     if (costs != nullptr) {
       made.take_costs([&](NodeId unit) -> std::optional<double> {
         const std::optional<double> seconds = costs->seconds(work_of(tape, made, unit));
@@ -45,7 +46,7 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
 
 void LoweredStore::Program::simplify(const Tape& tape, const Request& request,
                                      const Simplification* before) {
-  const Needs needs(tape, request.targets, request.supplied);
+  const Needs needs(tape, request.targets, request.supplied, request.afresh);
   simplification_ = Simplification(tape, needs, request.backward_begins, before);
   for (auto& form : forms_) form[true] = nullptr;
 }
@@ -80,6 +81,7 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
   const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
     return program->signature_ == signature_;
   });
+  put(request.afresh);
   if (same != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, same);
     Program& program = *programs_.front();

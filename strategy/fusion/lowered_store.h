@@ -28,14 +28,10 @@ class LoweredStore {
     Machine machine = {};
     const Profile* costs = nullptr;  ///< may be null
     bool results_elsewhere = false;  ///< as `Lowered::place_results_elsewhere`
+    bool afresh = false;             ///< what is present is taken for absent
   };
 
-  /// How a program is lowered: elementwise nodes in groups or each by itself, and simplified or as
-  /// it was recorded.
-  struct Form {
-    bool fuse;
-    bool simplify;
-  };
+  using Form = GraphForm;
 
   /// A program, in each form once that was asked for.
   class Program {

@@ -1,5 +1,7 @@
 #include "checkpoint/graph_file.h"
 
+#include <algorithm>
+
 #include "checkpoint/tape_graph.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
@@ -76,7 +78,29 @@ TEST_CASE("graph files: every member is read") {
   CHECK(std::vector(graph.targets().begin(), graph.targets().end()) == std::vector<ValueId>{3, 1});
 }
 
+TEST_CASE("graph files: a graph made of a tape says how, and which of its nodes run where") {
+  const TemporaryFile file;
+  Graph graph;
+  graph.set_form({true, false});
+  const NodeId first[] = {0};
+  const NodeId group[] = {2, 3, 2};
+  const Graph::Output output{8};
+  const ValueId input = 0;
+  graph.add_node({}, {&output, 1}, {.source = true, .tape_nodes = first});
+  graph.add_node({&input, 1}, {&output, 1}, {.cost = 1, .name = "a+b", .tape_nodes = group});
+  write_graph(graph, file.path());
+  const Graph read = read_graph(file.path());
+  CHECK(read.form() == GraphForm{true, false});
+  CHECK(std::ranges::equal(read.tape_nodes(0), first));
+  CHECK(std::ranges::equal(read.tape_nodes(1), group));
+  CHECK(ScheduledGraph::of(read) == ScheduledGraph::of(graph));
+}
+
 TEST_CASE("graph files: whatever is wrong is an error that names the place") {
+  const std::string both = R"({"fused":true,"simplified":true})";
+  const auto formed = [](const std::string& form, const std::string& nodes) {
+    return file_of(nodes, R"("form":)" + form + "," + ending("null", ""));
+  };
   const struct {
     std::string content;
     std::string words;
@@ -134,6 +158,15 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
       {file_of(second("[0]", "[8]", "1", R"(,"view_of":[-2])")),
        "view_of[0]: the node has no input -2"},
       {file_of(second("[0]", "[8]", "1", R"(,"view_of":[])")), "view_of: 0 entries for 1 outputs"},
+      {file_of(second("[0]", "[1152921504606846977]", "1")), "more bytes than any memory has"},
+      {file_of(second("[0]", "[8]", "1", R"(,"tape_nodes":[1])")),
+       "nodes[1] (add).tape_nodes: the graph has no \"form\""},
+      {formed("{}", ""), "form: \"fused\" is missing"},
+      {formed(R"({"fused":1,"simplified":true})", ""), "form.fused: 1 is not true or false"},
+      {formed(both, R"({"name":"a","inputs":[],"outputs":[],"cost":0})"),
+       "nodes[0] (a): \"tape_nodes\" is missing"},
+      {formed(both, R"({"name":"a","inputs":[],"outputs":[],"cost":0,"tape_nodes":[4294967295]})"),
+       "tape_nodes[0]: 4294967295 is more than any node has"},
   };
   const TemporaryFile file;
   for (const auto& row : rows) {

@@ -17,9 +17,27 @@ TEST_CASE("schedule files: a schedule survives being written and read") {
   CHECK(read_schedule(file.path()).steps.empty());
 }
 
+TEST_CASE("schedule files: a schedule says which graph it is of") {
+  const TemporaryFile file;
+  Schedule schedule{{Step::compute(1)}};
+  for (const auto& form : {std::optional<GraphForm>(), std::optional(GraphForm{true, false}),
+                           std::optional(GraphForm{false, true})}) {
+    schedule.graph = ScheduledGraph{form, 3, 4, 0xfedcba9876543210};
+    write_schedule(schedule, file.path());
+    CHECK(read_schedule(file.path()).graph == schedule.graph);
+    CHECK(file.read().find("\"wiring\":\"fedcba9876543210\"") != std::string::npos);
+  }
+  schedule.graph.reset();
+  write_schedule(schedule, file.path());
+  CHECK_FALSE(read_schedule(file.path()).graph.has_value());
+}
+
 TEST_CASE("schedule files: whatever is wrong is an error that names the place") {
   const auto steps = [](const std::string& list) {
     return R"({"format":"palimpsest-schedule","version":1,"steps":[)" + list + "]}";
+  };
+  const auto of_graph = [](const std::string& members) {
+    return R"({"format":"palimpsest-schedule","version":1,"steps":[],"graph":{)" + members + "}}";
   };
   const struct {
     std::string content;
@@ -39,7 +57,16 @@ TEST_CASE("schedule files: whatever is wrong is an error that names the place") 
       {steps(R"([1,1])"), "steps[0][0]: 1 is not a string"},
       {steps(R"(["compute",-1])"), "steps[0][1]: -1 is negative"},
       {steps(R"(["compute",4294967295])"), "steps[0][1]: 4294967295 is more than any node"},
+      {steps(R"(["compute",2147483648])"), "steps[0][1]: 2147483648 is more than any node"},
       {steps(R"(["keep",1])"), "steps[0][0]: \"keep\" is no step; steps are"},
+      {of_graph(R"("nodes":1,"values":2)"), "graph: \"wiring\" is missing"},
+      {of_graph(R"("nodes":1,"values":4294967296,"wiring":"0000000000000000")"),
+       "graph.values: 4294967296 is more than"},
+      {of_graph(R"("nodes":1,"values":2,"wiring":"12")"), "\"12\" is not 16 hexadecimal digits"},
+      {of_graph(R"("nodes":1,"values":2,"wiring":"000000000000000x")"), "is not 16 hexadecimal"},
+      {of_graph(R"("fused":true,"nodes":1,"values":2,"wiring":"0000000000000000")"),
+       "graph: \"simplified\" is missing"},
+      {of_graph(R"("x":1)"), "graph: \"x\" is unknown"},
   };
   const TemporaryFile file;
   for (const auto& row : rows) {

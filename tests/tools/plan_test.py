@@ -1,4 +1,5 @@
-"""plan_test.py PROGRAM: runs palimpsest-plan in all its options on a graph file made here."""
+"""plan_test.py PROGRAM FOLLOW: runs palimpsest-plan in all its options on a graph file made here, and
+has FOLLOW (follow_schedule.cpp) run backward by the schedules of a program of its own."""
 import json
 import os
 import pathlib
@@ -6,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM = sys.argv[1]
+PROGRAM, FOLLOW = sys.argv[1:3]
 MIB = 1 << 20
 STEPS = 16
 
@@ -154,6 +155,41 @@ def check_errors():
         refused(words, *arguments, code=2)
 
 
+def follow(*arguments):
+    return subprocess.run([FOLLOW, *map(str, arguments)], capture_output=True, text=True)
+
+
+def check_schedules_are_followed():
+    done = follow("step.json")
+    assert done.returncode == 0, done
+    graph = json.loads(pathlib.Path("step.json").read_text())
+    assert graph["form"] == {"fused": True, "simplified": True}, graph["form"]
+    groups = [node["tape_nodes"] for node in graph["nodes"]]
+    assert all(groups) and any(len(group) > 1 for group in groups), groups
+    for budget, planner in [("100%", "auto"), ("70%", "auto"), ("50%", "greedy"), ("100%", "square_root")]:
+        plan = read_json("step.json", "--budget", budget, "--planner", planner, "--schedule", "step_s.json")
+        described = json.loads(pathlib.Path("step_s.json").read_text())["graph"]
+        assert described["fused"] and described["nodes"] == len(graph["nodes"]), described
+        done = follow("step.json", "step_s.json", plan["budget"])
+        assert (done.returncode, done.stdout) == (0, f"{plan['recomputed']}\n"), (plan, done)
+    refused(["(fused, simplified), and this one has", f"has {2 * STEPS + 1} nodes and"],
+            "g.json", "--check", "step_s.json")
+    run("g.json", "--schedule", "s.json")
+    done = follow("step.json", "s.json", 1 << 30)
+    assert done.returncode == 1 and "[schedule] it was made for a graph of 33 nodes and 33 values," in done.stderr, done
+    # Files of earlier versions say nothing of graphs; their schedules name the tape's nodes.
+    del graph["form"]
+    for node in graph["nodes"]:
+        del node["tape_nodes"]
+    pathlib.Path("old.json").write_text(json.dumps(graph))
+    assert read_json("old.json", "--check", "step_s.json")["recomputed"] == plan["recomputed"]
+    old = json.loads(pathlib.Path("step_s.json").read_text())
+    del old["graph"]
+    pathlib.Path("old_s.json").write_text(json.dumps(old))
+    assert read_json("step.json", "--check", "old_s.json")["recomputed"] == plan["recomputed"]
+    assert follow("step.json", "old_s.json", 1 << 30).returncode == 1
+
+
 def main():
     os.chdir(folder)
     graph = chain(STEPS)
@@ -161,6 +197,7 @@ def main():
     check_plan(graph)
     check_sweep()
     check_errors()
+    check_schedules_are_followed()
     listed = run("--list")
     names = [line.split()[0] for line in listed.splitlines()]
     assert names[:2] == ["auto", "keep_all"] and "uniform:SEGMENTS" in names, listed
@@ -169,5 +206,5 @@ def main():
 
 
 with tempfile.TemporaryDirectory() as folder:
-    PROGRAM = os.path.abspath(PROGRAM)
+    PROGRAM, FOLLOW = os.path.abspath(PROGRAM), os.path.abspath(FOLLOW)
     main()

@@ -93,6 +93,7 @@ void plan(const Arguments& arguments) {
 void check(const Arguments& arguments) {
   const Subject subject = read_subject(arguments);
   const Schedule schedule = read_schedule(arguments.check);
+  require_graph(schedule, subject.graph);
   const Simulation simulation = simulate(subject.graph, schedule);
   Outcome outcome{arguments.check, arguments.budget.of(subject.keep_all_peak),
                   lay_out(subject.graph, schedule).size, simulation.cost_ratio(),
