@@ -4,6 +4,7 @@
 
 #include "autodiff/operations/leaf.h"
 #include "checkpoint/lanes.h"
+#include "strategy/verify_plan.h"
 
 namespace palimpsest {
 
@@ -132,6 +133,10 @@ Instructions::Instructions(const Tape& tape, std::shared_ptr<const Lowered> lowe
       intervals_(plan.layout.intervals),
       arena_size_(plan.layout.size) {
   Builder(*this, tape).build(plan.schedule);
+#ifndef NDEBUG
+  verify(lowered_->graph(), plan);
+  verify(*this, plan);
+#endif
 }
 
 }  // namespace palimpsest

@@ -348,6 +348,12 @@ void Lowered::finish(std::span<const ValueId> targets, Place place,
     results_.push_back({target, place(simplification.stands_for(target))});
   }
   one_pass_cost_ = graph_.one_pass_cost();
+  const bool complete =
+      units_.size() == graph_.node_count() && recorded_.size() == graph_.value_count() &&
+      std::ranges::all_of(results_, [&](const Result& result) {
+        return result.value < graph_.value_count() && graph_.is_target(result.value);
+      });
+  internal_check(complete, "a lowered graph has no place for what was asked for");
 }
 
 const Attributes* Lowered::literal(NodeId node) const {

@@ -4,6 +4,7 @@
 
 #include "strategy/cache_limit.h"
 #include "strategy/fusion/signature.h"
+#include "strategy/fusion/verify_lowered.h"
 #include "strategy/fusion/work.h"
 #include "strategy/profile.h"
 
@@ -39,6 +40,9 @@ const std::shared_ptr<const Lowered>& LoweredStore::Program::get(const Tape& tap
       });
     }
     if (elsewhere) made.place_results_elsewhere();
+#ifndef NDEBUG
+    verify(made, tape, targets, by);
+#endif
     lowered = std::make_shared<const Lowered>(std::move(made));
   }
   return lowered;
@@ -77,11 +81,11 @@ const std::shared_ptr<LoweredStore::Program>& LoweredStore::find_or_make(const T
   sign(request.machine, signature_);
   put(request.costs != nullptr ? request.costs->hash() : 0);
   put(request.results_elsewhere);
+  put(request.afresh);
 
   const auto same = std::find_if(programs_.begin(), programs_.end(), [&](const auto& program) {
     return program->signature_ == signature_;
   });
-  put(request.afresh);
   if (same != programs_.end()) {
     programs_.splice(programs_.begin(), programs_, same);
     Program& program = *programs_.front();

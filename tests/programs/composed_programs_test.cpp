@@ -4,7 +4,7 @@
 
 #include "tests/cases.h"
 #include "tests/catch.h"
-#include "tests/programs/program_checks.h"
+#include "tests/programs/program_passes.h"
 
 namespace composed_programs_test {
 
@@ -22,6 +22,27 @@ TEST_CASE("random programs of all operations have the bits of single operations 
     INFO("find_defects --repeat " << to_string(text) << " 0\n"
                                   << to_string(cell) << "\n"
                                   << problem.value_or(""));
+    CHECK_FALSE(problem.has_value());
+  }
+}
+
+TEST_CASE("what the passes make of random programs keeps to their specifications") {
+  constexpr std::uint64_t programs = 200;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    const ProgramText text = program_of(seed);
+    const auto problem = broken_pass_in(text);
+    INFO("program " << to_string(text) << "\n" << problem.value_or(""));
+    CHECK_FALSE(problem.has_value());
+  }
+}
+
+TEST_CASE("random programs have the same bits by schedules of their graphs, through files") {
+  const auto programs = static_cast<std::uint64_t>(cases(500));
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    const ProgramText text = program_of(seed);
+    const double share = seed % 2 == 0 ? 1 : 0.7;
+    const auto problem = problem_through_files(text, share, reference_of(text));
+    INFO("program " << to_string(text) << " at " << share << "\n" << problem.value_or(""));
     CHECK_FALSE(problem.has_value());
   }
 }

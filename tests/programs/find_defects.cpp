@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/programs/program_checks.h"
+#include "tests/programs/program_passes.h"
 
 namespace palimpsest {
 namespace {
@@ -47,6 +47,10 @@ std::optional<std::string> problem_here(const ProgramText& text, std::uint32_t c
     return {};  // no legal program: a decomposition of numbers that have none
   } catch (const std::exception& error) {
     return std::string("the reference: ") + error.what();
+  }
+  if (cell == 0) {
+    if (auto broken = broken_pass_in(text)) return broken;
+    if (auto problem = problem_through_files(text, 0.7, expected)) return problem;
   }
   return problem_in(text, cell_of(text.seed, cell), expected);
 }

@@ -22,18 +22,6 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-std::string difference(const Results& found, const Results& expected) {
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (same_numbers(found[i], expected[i])) continue;
-    std::ostringstream text;
-    text << (i == 0 ? "the loss" : "gradient " + std::to_string(i - 1)) << " is\n"
-         << found[i] << "\nnot\n"
-         << expected[i];
-    return text.str();
-  }
-  return {};
-}
-
 /// A promise of the library that does not hold.
 struct BrokenPromise : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -203,6 +191,18 @@ Results reference_of(const ProgramText& text) {
     results.push_back(each.value());
   }
   return results;
+}
+
+std::string difference(const Results& found, const Results& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (same_numbers(found[i], expected[i])) continue;
+    std::ostringstream text;
+    text << (i == 0 ? "the loss" : "gradient " + std::to_string(i - 1)) << " is\n"
+         << found[i] << "\nnot\n"
+         << expected[i];
+    return text.str();
+  }
+  return {};
 }
 
 std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,

@@ -28,6 +28,9 @@ using Results = std::vector<Tensor>;
 /// Computed node after node: nothing is planned, fused or simplified.
 Results reference_of(const ProgramText& text);
 
+/// What differs, where something does; else nothing.
+std::string difference(const Results& found, const Results& expected);
+
 /// Runs the program in a cell and returns what is wrong: other bits than `expected`, more bytes
 /// than predicted or allowed, a named budget that does not suffice, an error that should not be.
 std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,

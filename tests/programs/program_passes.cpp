@@ -1,0 +1,100 @@
+#include "tests/programs/program_passes.h"
+
+#include "strategy/fusion/lowered_store.h"
+#include "strategy/fusion/needs.h"
+#include "strategy/fusion/verify_lowered.h"
+#include "strategy/verify_plan.h"
+#include "tests/temporary_directory.h"
+
+namespace palimpsest {
+namespace {
+
+void verify_plan(const Tape& tape, const std::shared_ptr<const Lowered>& lowered,
+                 const Plan& plan) {
+  verify(lowered->graph(), plan);
+  verify(Instructions(tape, lowered, plan), plan);
+}
+
+void verify_form(const Tape& tape, const LoweredStore::Request& request,
+                 const std::shared_ptr<const Lowered>& lowered, bool simplify) {
+  const Simplification simplification =
+      simplify
+          ? Simplification(tape, Needs(tape, request.targets, {}, false), request.backward_begins)
+          : Simplification();
+  verify(*lowered, tape, request.targets, simplification);
+  const Graph& graph = lowered->graph();
+  const Plan everything = make_plan(graph, *keep_all());
+  verify_plan(tape, lowered, everything);
+  const auto budget = static_cast<Bytes>(0.6 * static_cast<double>(everything.predicted_peak()));
+  if (const auto plan = find_plan(graph, *quick(), budget)) verify_plan(tape, lowered, *plan);
+}
+
+}  // namespace
+
+std::optional<std::string> broken_pass_in(const ProgramText& text) {
+  try {
+    Tape tape;
+    const ComposedProgram program = compose(tape, text);
+    const NodeId backward_begins = tape.node_count();
+    std::vector<ValueId> targets{program.loss.id()};
+    for (const Var& each : gradient(program.loss, program.parameters)) targets.push_back(each.id());
+    const LoweredStore::Request request{targets, backward_begins, {}, 3};
+    LoweredStore store;
+    LoweredStore::Program& lowered = *store.find_or_make(tape, request);
+    for (const bool fuse : {false, true}) {
+      for (const bool simplify : {false, true}) {
+        if (simplify && !lowered.is_simplified()) continue;
+        verify_form(tape, request, lowered.get(tape, request, {fuse, simplify}), simplify);
+      }
+    }
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+std::optional<std::string> problem_through_files(const ProgramText& text, double share,
+                                                 const Results& expected) {
+  try {
+    const TemporaryDirectory folder;
+    const std::string graph_path = folder.path() + "/g.json";
+    const std::string schedule_path = folder.path() + "/s.json";
+    RunOptions options{.threads = 1};
+    if (share < 1) {
+      Tape tape;
+      const Bytes everything = plan_backward(compose(tape, text).loss, options).predicted_peak();
+      options.memory_budget = static_cast<Bytes>(share * static_cast<double>(everything));
+    }
+    bool has_loops = false;
+    {
+      Tape tape;
+      write_graph(compose(tape, text).loss, graph_path, options);
+      for (NodeId node = 0; node < tape.node_count(); ++node) {
+        has_loops = has_loops || tape.operation(node).has_room;
+      }
+    }
+    const Graph graph = read_graph(graph_path);
+    const std::optional<Plan> found = find_plan(graph, *quick(), options.memory_budget);
+    const Plan plan = found ? *found : make_plan(graph, *keep_all());
+    write_schedule(plan.schedule, schedule_path);
+    // Loops are given other memory where the planner is another one.
+    if (!found || has_loops) options.memory_budget = unlimited;
+    options.planner = given(read_schedule(schedule_path));
+    Tape tape;
+    const ComposedProgram program = compose(tape, text);
+    const Gradients gradients = backward(program.loss, options);
+    Results results{gradients.loss()};
+    for (const Var& parameter : program.parameters) results.push_back(gradients[parameter]);
+    const std::string different = difference(results, expected);
+    if (!different.empty()) return different;
+    if (gradients.report().recomputed != plan.simulation.recomputed) {
+      return "recomputed " + std::to_string(gradients.report().recomputed) + ", planned " +
+             std::to_string(plan.simulation.recomputed);
+    }
+    return {};
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace palimpsest
