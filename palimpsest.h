@@ -68,6 +68,7 @@
 #include "checkpoint/dot.h"
 #include "checkpoint/graph.h"
 #include "checkpoint/graph_file.h"
+#include "checkpoint/layer_sizes.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/machine.h"

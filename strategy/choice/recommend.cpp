@@ -29,16 +29,47 @@ std::vector<int> stages_for(int threads) {
   return stages;
 }
 
+ExecutionStrategy base_of(bool training, const RecommendOptions& options, Bytes memory) {
+  ExecutionStrategy base;
+  if (!training) base.gradient = GradientMode::none;
+  base.memory_budget = memory;
+  base.threads = options.threads;
+  return base;
+}
+
+/// What is computed again by a setting in place of the budget.
+void add_checkpointed(const ExecutionStrategy& base, std::vector<ExecutionStrategy>& list) {
+  ExecutionStrategy checkpointed = base;
+  checkpointed.gradient = GradientMode::checkpointed;
+  for (const double fraction : {0.5, 0.25}) {
+    list.emplace_back(checkpointed).checkpoint_fraction = fraction;
+  }
+  for (const std::uint32_t interval : {8u, 64u}) {
+    list.emplace_back(checkpointed).checkpoint_interval = interval;
+  }
+}
+
+/// Of the whole batch: ways that compute while they record, what is computed again by a setting in
+/// place of the budget, and devices that share the threads.
+void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
+                    std::vector<ExecutionStrategy>& list) {
+  if (training) add_checkpointed(base, list);
+  list.emplace_back(base).mode = ExecutionMode::hybrid;
+  list.emplace_back(base).mode = ExecutionMode::eager;
+  if (threads == 1) return;
+  ExecutionStrategy& apart = list.emplace_back(base);
+  apart.parallelism = ParallelMode::model_parallel;
+  apart.devices.resize(2);
+}
+
 /// All that are considered, simple ones first.
 std::vector<ExecutionStrategy> candidates(const Workload& workload, const RecommendOptions& options,
                                           Bytes memory) {
-  ExecutionStrategy base;
-  if (!workload.training) base.gradient = GradientMode::none;
-  base.memory_budget = memory;
+  ExecutionStrategy base = base_of(workload.training, options, memory);
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
   precisions.insert(precisions.end(), options.precisions.begin(), options.precisions.end());
-  const bool is_cut = workload.may_be_cut && workload.training && !workload.batch.empty();
+  const bool is_cut = workload.may_be_cut && !workload.batch.empty();
   const std::int64_t examples = is_cut ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
   const std::int64_t most = std::min<std::int64_t>(examples, options.most_micro_batches);
 
@@ -50,29 +81,45 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
       const auto add = [&](ParallelMode mode) -> ExecutionStrategy& {
         ExecutionStrategy& added = list.emplace_back(base);
         added.parallelism = mode;
-        if (mode != ParallelMode::none) added.threads = options.threads;
+        if (mode == ParallelMode::none) added.threads = 0;
         return added;
       };
-      add(ParallelMode::automatic);
+      // Values are cut into micro-batches by pipelines alone.
+      const bool is_run_in_turns = workload.training || micro_batches == 1;
+      if (is_run_in_turns) add(ParallelMode::automatic);
       if (threads == 1) continue;
-      add(ParallelMode::none);
-      if (examples >= threads * micro_batches) add(ParallelMode::data_parallel).workers = threads;
+      if (is_run_in_turns) {
+        add(ParallelMode::none);
+        if (examples >= threads * micro_batches) add(ParallelMode::data_parallel).workers = threads;
+      }
       for (const int stages : stages_for(threads)) {
         if (micro_batches >= 2 * stages) add(ParallelMode::pipeline).stages = stages;
       }
     }
+    base.accumulation = 1;
+    add_other_ways(base, workload.training, threads, list);
   }
   return list;
 }
 
-/// Whether micro-batches so small are not to be looked at, since larger ones fit, and are enough to
-/// keep the stages of a pipeline busy.
+/// Whether a strategy is not to be looked at. Of the whole batch: one that computes again by a
+/// setting where nothing need be computed again, and one that plans less than a lazy one where
+/// something must be. Micro-batches so small, since larger ones fit, and are enough to keep the
+/// stages of a pipeline busy.
 bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> considered) {
+  const auto is_like = [&](const Considered& other) {
+    return other.strategy.precision == strategy.precision &&
+           other.strategy.parallelism == strategy.parallelism;
+  };
+  const auto fits_easily = [](const Considered& other) {
+    return other.estimate && other.estimate->compute_overhead <= 0;
+  };
+  if (strategy.gradient == GradientMode::checkpointed || strategy.mode != ExecutionMode::lazy) {
+    const auto planned = std::ranges::find_if(considered, is_like);
+    return fits_easily(*planned) == (strategy.gradient == GradientMode::checkpointed);
+  }
   return std::ranges::any_of(considered, [&](const Considered& other) {
-    return other.estimate && other.estimate->compute_overhead <= 0 &&
-           other.strategy.precision == strategy.precision &&
-           other.strategy.parallelism == strategy.parallelism &&
-           other.strategy.stages == strategy.stages &&
+    return is_like(other) && fits_easily(other) && other.strategy.stages == strategy.stages &&
            other.strategy.accumulation < strategy.accumulation &&
            other.strategy.accumulation >= 4 * other.strategy.stages;
   });
@@ -88,8 +135,10 @@ std::optional<Considered> consider(const ExecutionStrategy& strategy, const Work
   } catch (const BudgetError& error) {
     considered.smallest = error.smallest_feasible();
   } catch (const ArgumentError&) {
-    const bool is_cut = strategy.accumulation > 1 || strategy.replicas() > 1;
-    if (!is_cut && strategy.parallelism != ParallelMode::pipeline) throw;
+    const bool is_cut = strategy.accumulation > 1 || strategy.replicas() > 1 ||
+                        strategy.parallelism == ParallelMode::pipeline ||
+                        strategy.parallelism == ParallelMode::model_parallel;
+    if (!is_cut) throw;
     return {};
   }
   return considered;
@@ -115,29 +164,40 @@ std::string reason_of(const Recommendation& made, Bytes memory) {
   return reason + text;
 }
 
-}  // namespace
-
-Recommendation recommend(const Workload& workload, const RecommendOptions& options) {
+Bytes memory_of(const RecommendOptions& options) {
   if (options.memory < 0 || options.most_micro_batches < 1) {
     throw ArgumentError("[recommend] memory is " + std::to_string(options.memory) +
                         " and most_micro_batches " + std::to_string(options.most_micro_batches) +
                         "; give bytes, or 0 for what is free, and 1 or more");
   }
-  const Bytes memory = options.memory > 0 ? options.memory : free_memory();
-  Recommendation made;
-  for (const ExecutionStrategy& strategy : candidates(workload, options, memory)) {
-    if (is_needless(strategy, made.considered)) continue;
-    if (const auto considered = consider(strategy, workload, options.rates)) {
-      made.considered.push_back(*considered);
+  return options.memory > 0 ? options.memory : free_memory();
+}
+
+/// The fastest of those whose peak is exact; others where none of these fits.
+const Considered* best_of(std::span<const Considered> considered) {
+  const Considered* best = nullptr;
+  for (const Considered& each : considered) {
+    if (!each.estimate) continue;
+    const bool is_exact = each.estimate->is_planned;
+    if (best != nullptr && best->estimate->is_planned && !is_exact) continue;
+    const bool is_first_exact = best != nullptr && is_exact && !best->estimate->is_planned;
+    if (best == nullptr || is_first_exact ||
+        each.estimate->seconds < worth * best->estimate->seconds) {
+      best = &each;
     }
   }
-  const Considered* best = nullptr;
-  for (const Considered& each : made.considered) {
-    if (!each.estimate) continue;
-    if (best == nullptr || each.estimate->seconds < worth * best->estimate->seconds) best = &each;
-  }
+  return best;
+}
+
+Recommendation choose(std::vector<Considered> considered, Bytes memory) {
+  Recommendation made;
+  made.considered = std::move(considered);
+  const Considered* const best = best_of(made.considered);
   if (best == nullptr) {
-    const auto least = std::ranges::min_element(made.considered, {}, &Considered::smallest);
+    // What computes while it records names what is too little, not what is enough.
+    const auto least = std::ranges::min_element(made.considered, {}, [](const Considered& each) {
+      return each.strategy.mode == ExecutionMode::lazy ? each.smallest : unlimited;
+    });
     throw BudgetError("[recommend] none of " + std::to_string(made.considered.size()) +
                           " strategies fits " + std::to_string(memory) +
                           " bytes; the smallest that would do is " +
@@ -152,6 +212,49 @@ Recommendation recommend(const Workload& workload, const RecommendOptions& optio
   });
   made.reason = reason_of(made, memory);
   return made;
+}
+
+}  // namespace
+
+Recommendation recommend(const Workload& workload, const RecommendOptions& options) {
+  const Bytes memory = memory_of(options);
+  std::vector<Considered> considered;
+  for (const ExecutionStrategy& strategy : candidates(workload, options, memory)) {
+    if (is_needless(strategy, considered)) continue;
+    if (const auto found = consider(strategy, workload, options.rates)) {
+      considered.push_back(*found);
+    }
+  }
+  return choose(std::move(considered), memory);
+}
+
+Recommendation recommend(const Graph& graph, const RecommendOptions& options) {
+  const Bytes memory = memory_of(options);
+  if (!options.precisions.empty()) {
+    throw ArgumentError(
+        "[recommend] a graph has its precision; leave precisions out, or give a workload");
+  }
+  const bool training = graph.backward_begins().has_value();
+  const ExecutionStrategy base = base_of(training, options, memory);
+  std::vector<ExecutionStrategy> list{base};
+  if (checked_threads(options.threads) > 1) {
+    ExecutionStrategy& alone = list.emplace_back(base);
+    alone.parallelism = ParallelMode::none;
+    alone.threads = 0;
+  }
+  if (training) add_checkpointed(base, list);
+  list.emplace_back(base).mode = ExecutionMode::eager;
+  std::vector<Considered> considered;
+  for (const ExecutionStrategy& strategy : list) {
+    if (is_needless(strategy, considered)) continue;
+    Considered& each = considered.emplace_back(strategy);
+    try {
+      each.estimate = estimate(strategy, graph, options.rates);
+    } catch (const BudgetError& error) {
+      each.smallest = error.smallest_feasible();
+    }
+  }
+  return choose(std::move(considered), memory);
 }
 
 std::ostream& operator<<(std::ostream& stream, const Recommendation& recommendation) {

@@ -94,6 +94,80 @@ TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed a
   CHECK_THROWS_WITH(recommend(workload, within(1_MiB)), Contains("[mean]"));  // the model's own
 }
 
+TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") {
+  const SmallModel model = perceptron();
+  RecommendOptions options = within(1_GiB);
+  options.precisions = {Precision{}};
+  const auto count = [](const Recommendation& found, auto is) {
+    return std::ranges::count_if(found.considered,
+                                 [&](const Considered& each) { return is(each.strategy); });
+  };
+  const auto is_eager = [](const auto& s) { return s.mode == ExecutionMode::eager; };
+  const auto is_hybrid = [](const auto& s) { return s.mode == ExecutionMode::hybrid; };
+  const auto has_devices = [](const auto& s) { return s.devices.size() == 2; };
+  const auto has_interval = [](const auto& s) { return s.checkpoint_interval.has_value(); };
+  const auto has_fraction = [](const auto& s) { return s.checkpoint_fraction.has_value(); };
+  const Recommendation training = recommend(workload_of(model), options);
+  CHECK(count(training, is_eager) == 2);  // in each precision
+  CHECK(count(training, is_hybrid) == 2);
+  CHECK(count(training, has_devices) == 2);
+  CHECK(count(training, has_interval) == 0);
+  CHECK(training.estimate.is_planned);
+
+  const Workload state = workload_of(heat());
+  const Bytes whole = estimate({}, state, {.machine = {}}).peak;
+  const Recommendation tight = recommend(state, within(whole * 6 / 10));
+  CHECK(count(tight, has_interval) == 2);
+  CHECK(count(tight, has_fraction) == 2);
+  CHECK(count(tight, is_eager) == 0);
+
+  Workload values{
+      .parameters = {Tensor::ones({8, 4})}, .batch = {Tensor::ones({32, 8})}, .training = false};
+  values.model = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
+    return tanh(sin(matmul(batch[0], p[0])) * 2.0);
+  };
+  const Recommendation inference = recommend(values, within(1_GiB));
+  CHECK(count(inference, is_eager) == 1);
+  CHECK(count(inference, has_devices) == 1);
+  CHECK(count(inference, has_interval) == 0);
+  CHECK(count(inference, [](const auto& s) {
+          return s.parallelism == ParallelMode::data_parallel && s.accumulation == 1;
+        }) == 1);
+  CHECK(count(inference, [](const auto& s) {
+          return s.parallelism == ParallelMode::pipeline && s.accumulation >= 4;
+        }) > 0);
+  for (const Considered& each : inference.considered) {
+    Execution execution(each.strategy);
+    CHECK(execution.value(values.model, values.parameters, values.batch).shape() == Shape{32, 4});
+    CHECK(execution.report().measured_peak <= each.estimate.value().peak);
+  }
+}
+
+TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
+  const Graph graph =
+      graph_of({.layers = 12, .parameters = 1_MiB, .activations = 4_MiB, .seconds = 1e-2});
+  const Recommendation ample = recommend(graph, within(1_GiB));
+  CHECK(ample.estimate.compute_overhead <= 0);
+  CHECK(ample.considered.size() == 3);  // nothing is computed again
+  const Bytes tight = ample.estimate.peak / 2;
+  const Recommendation found = recommend(graph, within(tight));
+  CHECK(found.estimate.peak <= tight);
+  CHECK(found.estimate.compute_overhead > 0);
+  CHECK(found.strategy.memory_budget == tight);
+  try {
+    recommend(graph, within(1));
+    FAIL("nothing fits a byte");
+  } catch (const BudgetError& error) {
+    const Bytes smallest = error.smallest_feasible();
+    CHECK(recommend(graph, within(smallest)).estimate.peak <= smallest);
+  }
+  RecommendOptions options = within(1_GiB);
+  options.precisions = {Precision{}};
+  CHECK_THROWS_WITH(recommend(graph, options), Contains("precision"));
+  const Graph values = graph_of({.layers = 3, .activations = 100, .training = false});
+  CHECK(recommend(values, within(1_MiB)).strategy.gradient == GradientMode::none);
+}
+
 /// Layers that are too small to be shared among threads.
 SmallModel narrow() {
   constexpr std::int64_t width = 64;
