@@ -56,7 +56,8 @@ int main(int argc, char** argv) {
     if (named.strategy.parallelism == ParallelMode::data_parallel) named.strategy.workers = 2;
     const Row row = run(named.strategy, layers, batch);
     if (named.name == "default") expected = row.loss;
-    agree = agree && std::abs(row.loss - expected) < 1e-6;
+    const double tolerance = named.strategy.precision ? 1e-2 * std::abs(expected) : 1e-6;
+    agree = agree && std::abs(row.loss - expected) < tolerance;
     std::cout << std::left << std::setw(18) << named.name << std::setw(10) << format_bytes(row.peak)
               << named.strategy.summary() << '\n';
     if (argc > 1) {

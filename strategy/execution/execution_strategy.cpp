@@ -288,7 +288,7 @@ std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy
 }
 
 std::span<const NamedStrategy> named_strategies() {
-  static const std::array<NamedStrategy, 6> strategies{{
+  static const std::array<NamedStrategy, 9> strategies{{
       {"default", "what `backward` does without options", {}},
       {"training",
        "steps that are run again and again with the memory of the step before: nothing computed "
@@ -302,6 +302,19 @@ std::span<const NamedStrategy> named_strategies() {
        "a replica on each thread, each on its shard of the batch, for layers that are too small to "
        "share and losses that are means over the examples",
        {.parallelism = ParallelMode::data_parallel}},
+      {"mixed-precision",
+       "products in bf16 and the rest in f32: half the bytes of what products make, and faster "
+       "where "
+       "the processor multiplies bf16",
+       {.precision = Precision{}}},
+      {"changing-sizes",
+       "programs whose sizes differ from step to step: what one step lets go of is handed on to "
+       "the "
+       "next by size, where one block would be laid out anew",
+       {.memory = MemoryHandling::pooled}},
+      {"profile",
+       "where time and bytes go: the report has the seconds of every operation",
+       {.profiling = true}},
       {"debug",
        "every operation as it is recorded, on one thread, in storage of its own that memory tools "
        "see; the first NaN is an error",

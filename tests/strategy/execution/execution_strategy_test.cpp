@@ -16,7 +16,7 @@ void check_refused(const ExecutionStrategy& strategy, const std::string& text) {
 
 TEST_CASE("strategies: named ones are valid, and no two are alike") {
   const auto all = named_strategies();
-  CHECK(all.size() == 6);
+  CHECK(all.size() == 9);
   for (const NamedStrategy& one : all) {
     for (const NamedStrategy& other : all) {
       CHECK((one.strategy == other.strategy) == (one.name == other.name));

@@ -239,9 +239,10 @@ TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strateg
   }
   strategies.push_back({.mode = ExecutionMode::eager, .gradient = GradientMode::full});
   for (const NamedStrategy& named : named_strategies()) {
-    if (named.strategy.gradient != GradientMode::none && named.name != "high-throughput") {
-      strategies.push_back(named.strategy);
-    }
+    const ExecutionStrategy& chosen = named.strategy;
+    const bool has_other_bits =
+        chosen.parallelism == ParallelMode::data_parallel || chosen.precision.has_value();
+    if (chosen.gradient != GradientMode::none && !has_other_bits) strategies.push_back(chosen);
   }
   for (const ExecutionStrategy& strategy : strategies) {
     CAPTURE(strategy.summary());
@@ -259,6 +260,9 @@ TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strateg
   const Found shards = run(network, strategy_named("high-throughput"));
   check_same(shards, run(network, {.accumulation = shards.report.replicas}));
   CHECK(shards.report.replicas == 4);
+  CHECK_FALSE(run(network, strategy_named("profile")).report.steps.empty());
+  check_same(run(network, strategy_named("mixed-precision")),
+             run(network, {.precision = Precision{PrecisionKind::mixed, DType::bf16}}));
 }
 
 TEST_CASE_METHOD(SomeThreads, "execution: threads are those that were asked for") {
