@@ -41,7 +41,8 @@ const CustomOperation& doubled() {
 
 class Composer {
  public:
-  Composer(Tape& tape, std::uint64_t seed) : tape_(tape), seed_(seed) {}
+  Composer(Tape& tape, std::uint64_t seed, std::span<const Var> parameters)
+      : tape_(tape), seed_(seed), given_(parameters) {}
 
   void step(std::uint32_t number) {
     draw_from(number);
@@ -66,6 +67,8 @@ class Composer {
     for (const Var& value : pool_) {
       if (below(3) == 0) made_.loss = made_.loss + term(value);
     }
+    made_.other_loss = term(any()) + term(any());
+    made_.last = pool_.back();
     return std::move(made_);
   }
 
@@ -89,7 +92,8 @@ class Composer {
   }
 
   Var parameter(const Tensor& tensor) {
-    made_.parameters.push_back(tape_.parameter(tensor));
+    const std::size_t number = made_.parameters.size();
+    made_.parameters.push_back(given_.empty() ? tape_.parameter(tensor) : given_[number]);
     return made_.parameters.back();
   }
 
@@ -175,7 +179,9 @@ class Composer {
   void combine() {
     const Var a = bounded();
     const Var b = like(bounded(a.dtype()), a);
-    switch (below(8)) {
+    switch (below(9)) {
+      case 8:
+        return multiply_matrices();
       case 0:
         return keep("add", a + b);
       case 1:
@@ -195,6 +201,23 @@ class Composer {
       default:
         return keep("exp", exp(-(a * a)));
     }
+  }
+
+  /// Of sizes at which products change their ways, none among them.
+  void multiply_matrices() {
+    constexpr std::int64_t sizes[] = {0, 1, 2, 5, 16, 33};
+    const auto any_size = [&] { return sizes[below(std::size(sizes))]; };
+    const std::int64_t rows = any_size();
+    const std::int64_t inner = any_size();
+    const std::int64_t columns = any_size();
+    const MatmulOptions options{.transpose_a = below(2) == 0, .transpose_b = below(2) == 0};
+    const auto matrix = [&](const Var& x, std::int64_t m, std::int64_t n, bool transposed) {
+      return reshaped(x, transposed ? Shape{n, m} : Shape{m, n});
+    };
+    const Var x = bounded();
+    const Var a = matrix(x, rows, inner, options.transpose_a);
+    const Var b = matrix(bounded(x.dtype()), inner, columns, options.transpose_b);
+    keep("product over " + std::to_string(inner), matmul(a, b, options));
   }
 
   void move() {
@@ -256,7 +279,7 @@ class Composer {
 
   /// Something inside a function that the library calls, or a derivative.
   void compose_inside() {
-    switch (below(6)) {
+    switch (below(8)) {
       case 0: {
         const Call call = draw_call();
         const auto f = [&row = call.row](std::span<const Var> xs) {
@@ -270,15 +293,12 @@ class Composer {
         const auto f = [&](const Var& a) { return tanh(a * captured) + roll_all(a); };
         return keep("checkpoint that captures", checkpoint(f, x));
       }
-      case 2: {
-        const Var x = bounded(DType::f64);
-        const Var speed = like(bounded(DType::f64), x);
-        const std::int64_t steps = below(std::int64_t{7});
-        return keep("scan of " + std::to_string(steps) + " steps",
-                    scan(x, steps, [speed](const Var& state, const StepNumber&) {
-                      return state + 0.1 * speed * (roll_all(state) - state);
-                    }));
-      }
+      case 2:
+        return advect();
+      case 5:
+        return accumulate();
+      case 6:
+        return shrink();
       case 3:
         return keep("custom", doubled()({bounded(DType::f64)}));
       case 4: {
@@ -290,6 +310,54 @@ class Composer {
       default:
         return keep("cast", cast(bounded(), any_dtype()));
     }
+  }
+
+  /// A loop, perhaps within a memory of its own, perhaps inside a checkpoint.
+  void advect() {
+    const Var x = bounded(DType::f64);
+    const Var speed = like(bounded(DType::f64), x);
+    const std::int64_t steps = below(std::int64_t{7});
+    LoopOptions options;
+    if (below(3) == 0) options.memory_budget = 16 * x.type().bytes() + 4096;
+    const auto loop = [&](const Var& state) {
+      return scan(
+          state, steps,
+          [speed](const Var& u, const StepNumber&) { return u + 0.1 * speed * (roll_all(u) - u); },
+          options);
+    };
+    const std::string line = "scan of " + std::to_string(steps) + " steps";
+    if (below(4) == 0) return keep("checkpoint of a " + line, checkpoint(loop, x));
+    keep(line, loop(x));
+  }
+
+  /// A loop with a state of two values, something given and something kept per step, the number of
+  /// the step, and a checkpoint in its body.
+  void accumulate() {
+    const Var x = bounded(DType::f64);
+    const std::int64_t steps = 1 + below(std::int64_t{5});
+    const Var given = reshaped(bounded(DType::f64), {steps, 3});
+    const Var total = sum(x);
+    const LoopBody body = [](std::span<const Var> state, std::span<const Var> inputs,
+                             const StepNumber& n) {
+      const auto twice = [](const Var& a) { return tanh(sin(a) * 1.5); };
+      const Var next = checkpoint(twice, state[0]) * mean(inputs[0]);
+      const Var sum_of_all = state[1] + sum(next) * (1 + n.as(DType::f64));
+      return LoopStep{{next, sum_of_all}, {roll_all(next), sum_of_all}};
+    };
+    const Var states[] = {x, total};
+    const LoopResult result = scan(states, steps, {&given, 1}, body);
+    keep("scan of two states, " + std::to_string(steps) + " steps",
+         below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
+  }
+
+  /// A loop as long as it has to be.
+  void shrink() {
+    const Var x = bounded(DType::f64);
+    const Var captured = like(bounded(DType::f64), x);
+    const auto goes_on = [](const Var& state) { return sum(square(state)) > 0.01; };
+    keep("while", while_loop(x, goes_on, [captured](const Var& state, const StepNumber&) {
+           return state * (0.6 + 0.1 * captured);
+         }));
   }
 
   static Var roll_all(const Var& x) { return x.rank() == 0 ? x : roll(x, 1, 0); }
@@ -316,6 +384,7 @@ class Composer {
 
   Tape& tape_;
   std::uint64_t seed_;
+  std::span<const Var> given_;
   std::mt19937_64 random_;
   std::vector<Var> pool_;
   ComposedProgram made_;
@@ -351,8 +420,8 @@ ProgramText text_of(const std::string& written) {
   return text;
 }
 
-ComposedProgram compose(Tape& tape, const ProgramText& text) {
-  Composer composer(tape, text.seed);
+ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters) {
+  Composer composer(tape, text.seed, parameters);
   for (const std::uint32_t step : text.steps) composer.step(step);
   return composer.finish();
 }

@@ -26,13 +26,16 @@ struct ComposedProgram {
   std::vector<Var> parameters;
   std::vector<std::string> lines;  ///< of each step, what it does
   Var loss;
+  Var other_loss;  ///< of some of the same values
+  Var last;        ///< that a step made
 };
 
 /// Records the program. A step applies one of the library's operations, with the inputs of one of
 /// its rows in tests/autodiff/operation_rows.h, each of them combined with what earlier steps made;
 /// moves, joins, reduces or casts what earlier steps made; or does so inside a checkpoint, a loop
 /// or an operation of the user's, or takes a derivative. The loss is a sum of terms that are
-/// linear, constant or quadratic in some of the values.
-ComposedProgram compose(Tape& tape, const ProgramText& text);
+/// linear, constant or quadratic in some of the values. Where `parameters` are given, these are its
+/// parameters: as many as it has, of the same types.
+ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters = {});
 
 }  // namespace palimpsest

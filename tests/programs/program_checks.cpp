@@ -1,5 +1,6 @@
 #include "tests/programs/program_checks.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <sstream>
@@ -7,7 +8,9 @@
 namespace palimpsest {
 namespace {
 
-constexpr const char* mode_names[] = {"lazy", "eager", "hybrid", "program", "evaluated"};
+constexpr const char* mode_names[] = {"lazy",          "eager",    "hybrid", "program", "evaluated",
+                                      "micro-batches", "replicas", "stages", "devices"};
+using Mode = Cell::Mode;
 
 /// The same bits, where NaN is NaN: which of two NaNs a sum keeps is left open.
 bool same_numbers(const Tensor& a, const Tensor& b) {
@@ -20,6 +23,52 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
     if (!same && !(std::isnan(a.at(i)) && std::isnan(b.at(i)))) return false;
   }
   return true;
+}
+
+/// Adds a loss and its gradients.
+void add(Results& results, const std::string& of, const Tensor& loss, auto&& gradients) {
+  results.push_back({"loss" + of, loss});
+  for (std::size_t i = 0; const Tensor& gradient : gradients) {
+    results.push_back({"gradient " + std::to_string(i++) + of, gradient});
+  }
+}
+constexpr const char* of_other = " of the other loss";
+
+/// A sum of losses may begin at 0, so that none is −0.
+Tensor with_positive_zero(const Tensor& loss) {
+  Tape tape;
+  return (tape.constant(loss) + 0.0).value();
+}
+
+/// What the results are when they are added to themselves.
+Results added_to_themselves(Results results) {
+  for (Result& result : results) {
+    if (!is_floating(result.tensor.dtype())) continue;  // no gradient
+    Tape tape;
+    const Var one = tape.constant(result.tensor);
+    result.tensor = (one + one).value();
+    if (result.name == "loss") result.tensor = with_positive_zero(result.tensor);
+  }
+  return results;
+}
+
+std::vector<Tensor> tensors_of(std::span<const Var> values) {
+  std::vector<Tensor> tensors;
+  for (const Var& value : values) tensors.push_back(value.value());
+  return tensors;
+}
+
+/// Whether a program can be a model: it has parameters and draws no random numbers, which are
+/// others in each part of a batch and in each run.
+bool is_model(const ProgramText& text) {
+  Tape tape;
+  const ComposedProgram program = compose(tape, text);
+  if (program.parameters.empty()) return false;
+  return std::ranges::none_of(operations(), [&](const Operation* operation) {
+    return operation->random && std::ranges::any_of(program.lines, [&](const std::string& line) {
+             return line.find(operation->name) != std::string::npos;
+           });
+  });
 }
 
 /// A promise of the library that does not hold.
@@ -62,11 +111,13 @@ class Runs {
     }
     // Where values are computed while they are recorded, what is named holds for what is recorded
     // so far.
-    const bool computes_early = cell_.mode == Cell::Mode::eager || cell_.mode == Cell::Mode::hybrid;
-    int refusals_left = computes_early ? 50 : 1;
+    const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
+    int refusals_left = computes_early ? 50 : 2;  // one for each loss
     for (Bytes named = 0;;) {
       try {
-        return run();
+        Results results = run();
+        if (cell_.mode == Mode::lazy) check_monotone();
+        return results;
       } catch (const BudgetError& error) {
         if (error.own_limit() && options_.planner != nullptr) {  // which no budget mends
           options_.planner = nullptr;
@@ -87,37 +138,75 @@ class Runs {
  private:
   Results run() {
     switch (cell_.mode) {
-      case Cell::Mode::lazy:
+      case Mode::lazy:
         return differentiate(lazy());
-      case Cell::Mode::eager:
+      case Mode::eager:
         return differentiate(
             eager({.memory_budget = options_.memory_budget, .threads = options_.threads}));
-      case Cell::Mode::hybrid:
+      case Mode::hybrid:
         return differentiate(hybrid(options_, {.nodes = 7}));
-      case Cell::Mode::program:
+      case Mode::program:
         return run_program();
-      case Cell::Mode::evaluated:
+      case Mode::evaluated:
         return evaluate_all();
+      case Mode::micro_batches:
+      case Mode::replicas:
+      case Mode::stages:
+      case Mode::devices:
+        return execute();
     }
     throw InternalError("unknown mode");
   }
 
-  /// Twice on one tape, the second time from what the evaluator knows of the first.
+  /// Within a larger budget the planner there is without one named plans for no more seconds. Not
+  /// of loops, which take a larger share for their states then.
+  void check_monotone() const {
+    if (options_.planner != nullptr || options_.memory_budget == unlimited) return;
+    Tape tape;
+    const ComposedProgram program = compose(tape, text_);
+    bool has_loops = false;
+    for (NodeId node = 0; node < tape.node_count(); ++node) {
+      has_loops = has_loops || tape.operation(node).has_room;
+    }
+    if (has_loops) return;
+    const Var& loss = program.loss;
+    RunOptions options = options_;
+    const double seconds = plan_backward(loss, options).simulation.cost;
+    options.memory_budget += options.memory_budget / 4;
+    require(plan_backward(loss, options).simulation.cost <= seconds * (1 + 1e-9),
+            "a plan within a larger budget costs more");
+  }
+
+  /// Twice on one tape, the second time from what the evaluator knows of the first; then the other
+  /// loss, and a value that nobody has kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
     Tape tape(evaluator);
     const ComposedProgram program = compose(tape, text_);
-    const Gradients gradients = backward(program.loss, options_);
-    check_bytes(gradients.report());
-    Results first = results_of(program, gradients);
-    const Gradients again = backward(program.loss, options_);
-    check_bytes(again.report());
-    require(difference(results_of(program, again), first).empty(), "a second backward differs");
-    return first;
+    Results results;
+    add_backward(results, "", program, program.loss);
+    Results again;
+    add_backward(again, "", program, program.loss);
+    require(difference(again, results).empty(), "a second backward differs");
+    add_backward(results, of_other, program, program.other_loss);
+    results.push_back({"last value", program.last.value()});
+    return results;
   }
 
-  static Results results_of(const ComposedProgram& program, const Gradients& gradients) {
-    Results results{gradients.loss()};
-    for (const Var& parameter : program.parameters) results.push_back(gradients[parameter]);
+  void add_backward(Results& results, const std::string& of, const ComposedProgram& program,
+                    const Var& loss) {
+    const Gradients gradients = backward(loss, options_);
+    check_bytes(gradients.report());
+    std::vector<Tensor> of_parameters;
+    for (const Var& each : program.parameters) of_parameters.push_back(gradients[each]);
+    add(results, of, gradients.loss(), of_parameters);
+  }
+
+  static Results results_of(const Gradients& gradients) {
+    check_bytes(gradients.report());
+    std::vector<Tensor> of_parameters;
+    for (const auto& [parameter, gradient] : gradients) of_parameters.push_back(gradient);
+    Results results;
+    add(results, "", gradients.loss(), of_parameters);
     return results;
   }
 
@@ -125,22 +214,73 @@ class Runs {
     Runner runner(
         Program::gradients([&](Tape& tape) { return compose(tape, text_).loss; }, options_));
     runner.run();
-    const Gradients gradients = runner.gradients();
-    check_bytes(gradients.report());
-    Results results{gradients.loss()};
-    for (const auto& [parameter, gradient] : gradients) results.push_back(gradient);
-    return results;
+    return results_of(runner.gradients());
   }
 
   /// Gradients that are values of the tape.
   Results evaluate_all() {
     Tape tape;
     const ComposedProgram program = compose(tape, text_);
-    std::vector<Var> values = gradient(program.loss, program.parameters);
-    values.insert(values.begin(), program.loss);
+    const std::vector<Var> gradients = gradient(program.loss, program.parameters);
+    const std::vector<Var> others = gradient(program.other_loss, program.parameters);
+    std::vector<Var> values{program.loss, program.other_loss, program.last};
+    values.insert(values.end(), gradients.begin(), gradients.end());
+    values.insert(values.end(), others.begin(), others.end());
     check_bytes(evaluate(values, options_));
     Results results;
-    for (const Var& value : values) results.push_back(value.value());
+    add(results, "", program.loss.value(), tensors_of(gradients));
+    add(results, of_other, program.other_loss.value(), tensors_of(others));
+    results.push_back({"last value", program.last.value()});
+    return results;
+  }
+
+  ExecutionStrategy strategy() const {
+    ExecutionStrategy strategy;
+    strategy.fusion = options_.fuse;
+    strategy.memory_budget = options_.memory_budget;
+    strategy.threads = options_.threads;
+    switch (cell_.mode) {
+      case Mode::replicas:
+        strategy.parallelism = ParallelMode::data_parallel;
+        strategy.workers = 2;
+        strategy.threads = std::max(options_.threads, 2);
+        break;
+      case Mode::stages:
+        strategy.parallelism = ParallelMode::pipeline;
+        strategy.stages = 2;
+        strategy.accumulation = 2;
+        break;
+      case Mode::devices:
+        strategy.parallelism = ParallelMode::model_parallel;
+        strategy.devices = {Device{}, Device{}};
+        strategy.accumulation = 2;
+        break;
+      default:
+        strategy.accumulation = 2;
+        strategy.memory = cell_.memory;
+    }
+    return strategy;
+  }
+
+  /// The sum of the losses of both parts of a batch, each that of the program, three times.
+  Results execute() {
+    Tape tape;
+    std::vector<Tensor> parameters;
+    for (const Var& each : compose(tape, text_).parameters) parameters.push_back(each.value());
+    const Tensor batch = Tensor::zeros({2, 3}, DType::f64);
+    Execution execution(strategy(), LossReduction::sum);
+    const ModelFunction model = [&](Tape& part, std::span<const Var> given,
+                                    std::span<const Var> of_batch) {
+      return compose(part, text_, given).loss - sum(of_batch[0]);
+    };
+    Results results;
+    for (int run = 0; run < 3; ++run) {
+      const Gradients gradients = execution.gradients(model, parameters, {&batch, 1});
+      Results found = results_of(gradients);
+      found.front().tensor = with_positive_zero(found.front().tensor);
+      require(run == 0 || difference(found, results).empty(), "a later run differs");
+      results = std::move(found);
+    }
     return results;
   }
 
@@ -150,6 +290,8 @@ class Runs {
 };
 
 }  // namespace
+
+bool is_executed(Cell::Mode mode) { return mode >= Mode::micro_batches; }
 
 Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   std::seed_seq sequence{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
@@ -162,11 +304,12 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   Cell cell;
   cell.mode = static_cast<Cell::Mode>(below(std::size(mode_names)));
   cell.fuse = below(4) != 0;
-  cell.simplify = below(4) != 0;
+  cell.simplify = below(4) != 0 || is_executed(cell.mode);
   cell.threads = 1 + static_cast<int>(below(4));
-  cell.memory = static_cast<MemoryHandling>(below(cell.mode == Cell::Mode::program ? 3 : 4));
-  const bool plans = cell.mode == Cell::Mode::lazy || cell.mode == Cell::Mode::program ||
-                     cell.mode == Cell::Mode::evaluated;
+  const bool can_keep_results = cell.mode != Mode::program && !is_executed(cell.mode);
+  cell.memory = static_cast<MemoryHandling>(below(can_keep_results ? 4 : 3));
+  const bool plans =
+      cell.mode == Mode::lazy || cell.mode == Mode::program || cell.mode == Mode::evaluated;
   if (plans && below(2) == 0) cell.planner = planners[below(std::size(planners))];
   if (below(4) != 0) cell.share = static_cast<double>(below(11)) / 10;
   return cell;
@@ -186,20 +329,29 @@ std::string to_string(const Cell& cell) {
 Results reference_of(const ProgramText& text) {
   Tape tape;
   const ComposedProgram program = compose(tape, text);
-  Results results{program.loss.value()};
-  for (const Var& each : gradient(program.loss, program.parameters)) {
-    results.push_back(each.value());
-  }
+  Results results;
+  add(results, "", program.loss.value(), tensors_of(gradient(program.loss, program.parameters)));
+  add(results, of_other, program.other_loss.value(),
+      tensors_of(gradient(program.other_loss, program.parameters)));
+  results.push_back({"last value", program.last.value()});
+  return results;
+}
+
+Results results_of(const Gradients& gradients, std::span<const Var> parameters) {
+  std::vector<Tensor> of_parameters;
+  for (const Var& each : parameters) of_parameters.push_back(gradients[each]);
+  Results results;
+  add(results, "", gradients.loss(), of_parameters);
   return results;
 }
 
 std::string difference(const Results& found, const Results& expected) {
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (same_numbers(found[i], expected[i])) continue;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (same_numbers(found[i].tensor, expected[i].tensor)) continue;
     std::ostringstream text;
-    text << (i == 0 ? "the loss" : "gradient " + std::to_string(i - 1)) << " is\n"
-         << found[i] << "\nnot\n"
-         << expected[i];
+    text << "the " << expected[i].name << " is\n"
+         << found[i].tensor << "\nnot\n"
+         << expected[i].tensor;
     return text.str();
   }
   return {};
@@ -208,8 +360,11 @@ std::string difference(const Results& found, const Results& expected) {
 std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
                                       const Results& expected) {
   try {
-    const std::string found = difference(Runs(text, cell).results(), expected);
-    return found.empty() ? std::nullopt : std::optional(found);
+    if (is_executed(cell.mode) && !is_model(text)) return {};
+    const Results results = Runs(text, cell).results();
+    const std::string problem =
+        difference(results, is_executed(cell.mode) ? added_to_themselves(expected) : expected);
+    return problem.empty() ? std::nullopt : std::optional(problem);
   } catch (const ArgumentError& error) {
     // Some planners are for gradients: of a loss that no parameter leads to there are none.
     if (std::string_view(error.what()).find("no backward part") != std::string_view::npos)

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/programs/composed_program.h"
 
@@ -9,7 +10,18 @@ namespace palimpsest {
 
 /// One way to run a program.
 struct Cell {
-  enum class Mode : std::uint8_t { lazy, eager, hybrid, program, evaluated };
+  enum class Mode : std::uint8_t {
+    lazy,
+    eager,
+    hybrid,
+    program,
+    evaluated,
+    // By an `Execution`, twice the program for a batch of two parts:
+    micro_batches,
+    replicas,
+    stages,
+    devices
+  };
   Mode mode = Mode::lazy;
   bool fuse = true;
   bool simplify = true;
@@ -19,16 +31,27 @@ struct Cell {
   /// Of the bytes that keeping everything takes; none: no budget.
   std::optional<double> share = {};
 };
+/// Whether an `Execution` runs the program.
+bool is_executed(Cell::Mode mode);
 /// Cell number `index` of a program, at random.
 Cell cell_of(std::uint64_t seed, std::uint32_t index);
 std::string to_string(const Cell& cell);
 
-/// The loss of a program and the gradients of its parameters.
-using Results = std::vector<Tensor>;
+/// Something that a program computes.
+struct Result {
+  std::string name;
+  Tensor tensor;
+};
+/// The loss of a program and the gradients of its parameters, the same of its other loss, and what
+/// its last step made. Some modes find the first of these only.
+using Results = std::vector<Result>;
 /// Computed node after node: nothing is planned, fused or simplified.
 Results reference_of(const ProgramText& text);
 
-/// What differs, where something does; else nothing.
+/// What `backward` found.
+Results results_of(const Gradients& gradients, std::span<const Var> parameters);
+
+/// The first of the results found that is not as expected, in words; empty when all are.
 std::string difference(const Results& found, const Results& expected);
 
 /// Runs the program in a cell and returns what is wrong: other bits than `expected`, more bytes

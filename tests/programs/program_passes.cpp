@@ -83,9 +83,7 @@ std::optional<std::string> problem_through_files(const ProgramText& text, double
     Tape tape;
     const ComposedProgram program = compose(tape, text);
     const Gradients gradients = backward(program.loss, options);
-    Results results{gradients.loss()};
-    for (const Var& parameter : program.parameters) results.push_back(gradients[parameter]);
-    const std::string different = difference(results, expected);
+    const std::string different = difference(results_of(gradients, program.parameters), expected);
     if (!different.empty()) return different;
     if (gradients.report().recomputed != plan.simulation.recomputed) {
       return "recomputed " + std::to_string(gradients.report().recomputed) + ", planned " +
