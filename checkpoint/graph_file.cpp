@@ -21,10 +21,12 @@ class Reader {
     graph_.set_form({form.at("fused").boolean(), form.at("simplified").boolean()});
   }
 
+  void set_parallel() { graph_.set_parallel(); }
+
   void add(const JsonValue& node) {
-    static constexpr const char* keys[] = {"name",       "inputs",    "outputs", "view_of",
-                                           "takes_over", "workspace", "cost",    "source",
-                                           "serial",     "tape_nodes"};
+    static constexpr const char* keys[] = {"name",       "inputs",    "outputs",   "view_of",
+                                           "takes_over", "workspace", "cost",      "source",
+                                           "serial",     "opaque",    "tape_nodes"};
     node.require_members(keys);
     Graph::Traits traits;
     read_tape_nodes(node);
@@ -32,6 +34,7 @@ class Reader {
     traits.name = node.at("name").text();
     traits.source = node.has("source") && node.at("source").boolean();
     traits.serial = node.has("serial") && node.at("serial").boolean();
+    traits.opaque = node.has("opaque") && node.at("opaque").boolean();
     read_inputs(node.at("inputs"));
     if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source reads nothing");
     read_outputs(node.at("outputs"));
@@ -156,6 +159,7 @@ Json to_json(const Graph& graph, NodeId node) {
   json["cost"] = graph.cost(node);
   if (graph.is_source(node)) json["source"] = true;
   if (graph.is_serial(node)) json["serial"] = true;
+  if (graph.is_opaque(node)) json["opaque"] = true;
   if (graph.form()) json["tape_nodes"] = graph.tape_nodes(node);
   return json;
 }
@@ -170,11 +174,12 @@ std::string form_member(const Graph& graph) {
 
 Graph read_graph(const std::string& path) {
   const JsonFile file(path, "read_graph", graph_format,
-                      {"name", "form", "backward_begins", "nodes", "targets"});
+                      {"name", "form", "parallel", "backward_begins", "nodes", "targets"});
   const JsonValue root = file.root();
   root.at("name").text();
   Reader reader;
   if (root.has("form")) reader.set_form(root.at("form"));
+  if (root.has("parallel") && root.at("parallel").boolean()) reader.set_parallel();
   const JsonValue nodes = root.at("nodes");
   for (std::size_t i = 0; i < nodes.size(); ++i) reader.add(nodes[i]);
   reader.set_backward_begins(root.at("backward_begins"));
@@ -188,10 +193,10 @@ void write_graph(const Graph& graph, const std::string& path) {
   try {
     const Json name = std::filesystem::path(path).stem().string();
     const std::optional<NodeId> begins = graph.backward_begins();
-    std::string text = "{\"format\":\"" + std::string(graph_format) +
-                       "\",\"version\":1,\"name\":" + name.dump() + form_member(graph) +
-                       ",\"backward_begins\":" + (begins ? std::to_string(*begins) : "null") +
-                       ",\"nodes\":[";
+    std::string text =
+        "{\"format\":\"" + std::string(graph_format) + "\",\"version\":1,\"name\":" + name.dump() +
+        form_member(graph) + (graph.is_parallel() ? ",\"parallel\":true" : "") +
+        ",\"backward_begins\":" + (begins ? std::to_string(*begins) : "null") + ",\"nodes\":[";
     for (; node < graph.node_count(); ++node) {
       text += (node > 0 ? ",\n" : "\n") + to_json(graph, node).dump();
     }

@@ -40,7 +40,9 @@ std::string second(const std::string& inputs, const std::string& outputs, const 
 TEST_CASE("graph files: a graph survives being written and read") {
   const TemporaryFile file;
   rc::prop("on random graphs", [&](std::uint32_t seed) {
-    const Graph graph = tests::taking_over(tests::random_graph(seed, 3 + seed % 20), seed);
+    Graph graph = tests::taking_over(tests::random_graph(seed, 3 + seed % 20), seed);
+    if (seed % 2 == 0) graph.set_parallel();
+    graph.add_node({}, {}, {.opaque = seed % 3 == 0});
     write_graph(graph, file.path());
     Graph read = read_graph(file.path());
     for (ValueId value = 0; value < graph.value_count(); ++value) {
