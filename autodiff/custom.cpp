@@ -64,7 +64,8 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
   operation.summary = "a user's operation";
   operation.half = definition.half;
   operation.mixed = MixedPrecision::recorded;
-  operation.opaque = true;
+  operation.opaque = !definition.shares_threads;
+  operation.of_user = true;
   operation.compute = [](const KernelCall& call) {
     const std::vector<Tensor> inputs = tensors_of(call.inputs);
     const std::vector<Tensor> outputs = tensors_of(call.outputs);

@@ -38,6 +38,9 @@ struct CustomDefinition {
   std::function<Bytes(const NodeView&, int threads)> workspace = nullptr;
   /// `widened`: 16-bit operands reach `forward` as f32.
   HalfSupport half = HalfSupport::widened;
+  /// True when `forward` shares its work among threads itself. Otherwise plans for several threads
+  /// take memory for running it beside others, up to 1 MiB.
+  bool shares_threads = false;
 };
 
 /// An operation made by the user, recorded, planned and run like those of the library. A handle to

@@ -298,7 +298,8 @@ struct Operation {
   /// last one, memory for what the plan has room for.
   bool has_room = false;
   bool serial = false;    ///< runs for long, most of it on one thread
-  bool opaque = false;    ///< a user's: how it uses threads is not known
+  bool opaque = false;    ///< how it uses threads is not known, nor for how long it runs
+  bool of_user = false;   ///< lives only as long as nodes that hold it
   bool random = false;    ///< draws numbers from streams that its attributes name
   bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output
   bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called

@@ -208,6 +208,7 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
       .cost = [body](const NodeView&) { return body->cost(); },
       .workspace = [body](const NodeView&, int threads) { return body->workspace(threads); },
       .half = HalfSupport::native,
+      .shares_threads = true,
   });
   const Var first = operation(arguments, where);
   std::vector<Var> outputs;

@@ -268,7 +268,7 @@ void Executor::compute(const Instruction& instruction) {
     const Attributes& attributes =
         instruction.given != nullptr ? *instruction.given : tape_->attributes(instruction.node);
     const Operation& operation =
-        instruction.is_opaque ? tape_->operation(instruction.node) : *instruction.operation;
+        instruction.is_of_user ? tape_->operation(instruction.node) : *instruction.operation;
     execute(operation, {attributes, inputs, outputs, scratch, settings_.threads, settings_.round,
                         nullptr, &*scope_});
   }

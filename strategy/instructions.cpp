@@ -97,7 +97,7 @@ class Instructions::Builder {
       }
       instruction.accumulates = made_.lowered_->accumulates(unit);
       instruction.finishing = made_.lowered_->finishing(unit);
-      instruction.is_opaque = operation.opaque;
+      instruction.is_of_user = operation.of_user;
       instruction.is_long = graph_.cost(unit) >= handed_over_from || operation.opaque;
       made_.any_long_ = made_.any_long_ || instruction.is_long;
       for (const ValueId input : graph_.inputs(unit)) add_operand(input);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoint/dependencies.h"
+#include "checkpoint/plan.h"
 #include "strategy/fusion/lowered.h"
 
 namespace palimpsest {
@@ -31,7 +32,7 @@ class Instructions {
     std::uint32_t first_number = 0;        ///< of the group's, among those of all
     bool accumulates = false;              ///< the last input is added to what the operation makes
     const Finishing* finishing = nullptr;  ///< what the operation carries out
-    bool is_opaque = false;                ///< a user's operation, which is that of the tape
+    bool is_of_user = false;               ///< a user's operation, which is that of the tape
     bool is_long = false;                  ///< worth handing to another thread
   };
 

@@ -9,7 +9,7 @@ namespace {
 
 /// Users' operations run by what their nodes hold: those made anew at every call are planned alike.
 std::uint64_t word(const Operation& operation) {
-  if (operation.opaque) {
+  if (operation.of_user) {
     return std::hash<std::string_view>()(operation.name) ^
            static_cast<std::uint64_t>(operation.half);
   }
