@@ -83,7 +83,9 @@ TEST_CASE("models of mixed precision have the bits of single operations on any t
       for (const int threads : {1, 2, 3, 4}) {
         const Run together = run(model, half, {.threads = threads});
         CHECK(equal(alone.tensors, together.tensors));
-        CHECK(together.report.measured_peak <= alone.report.measured_peak);
+        // Several threads take up to a tenth more, so that branches do not wait for memory.
+        const Bytes most = alone.report.measured_peak;
+        CHECK(together.report.measured_peak <= (threads == 1 ? most : most + most / 10));
       }
     }
   }
