@@ -33,7 +33,8 @@ class Var;
 /// loop over ids, none recurses. The tape knows what was recorded and which values are present,
 /// never when or why they are computed; that is its evaluator's business. Not copyable, since
 /// `Var`s name it. Tapes on different threads are independent; one tape is for one thread at a
-/// time. Recording on it, or clearing it, while another thread does so throws `TapeError`.
+/// time. Where two threads add to it or clear it at the same moment, one of them gets a
+/// `TapeError`; that is a help to find the mistake, not a way to share a tape.
 class Tape {
  public:
   /// A tape without an evaluator computes what is asked for, node after node, on one thread.

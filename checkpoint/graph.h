@@ -39,7 +39,8 @@ class Graph {
     Bytes workspace = 0;  ///< bytes live only while it runs
     bool source = false;  ///< supplied by the user: always live, never computed, outside the budget
     bool serial = false;  ///< runs for long on one thread, so that others like it may run beside it
-    /// Nothing is known of how it uses threads, or of its time where none is given.
+    /// How it uses threads is not known, nor for how long it runs: it may run beside others, and
+    /// counts as worth that whatever its cost is.
     bool opaque = false;
     std::string name = {};  ///< for messages and pictures; may be empty
     /// Nodes of the tape that it runs, for `tape_nodes`.
@@ -124,7 +125,8 @@ class Graph {
   /// do not count.
   std::uint64_t structure_hash() const;
   /// A hash of what nodes read and make, of sources, views and targets. Where it is the same, a
-  /// schedule of one graph is one of the other. Bytes, seconds and names do not count.
+  /// schedule of one graph is one of the other, if the same values are present. Bytes, seconds and
+  /// names do not count.
   std::uint64_t wiring_hash() const;
   /// Nodes of a tape and the form do not count.
   bool operator==(const Graph& other) const = default;

@@ -114,9 +114,10 @@ bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> 
   const auto fits_easily = [](const Considered& other) {
     return other.estimate && other.estimate->compute_overhead <= 0;
   };
-  if (strategy.gradient == GradientMode::checkpointed || strategy.mode != ExecutionMode::lazy) {
-    const auto planned = std::ranges::find_if(considered, is_like);
-    return fits_easily(*planned) == (strategy.gradient == GradientMode::checkpointed);
+  const auto planned = std::ranges::find_if(considered, is_like);
+  if (strategy.gradient == GradientMode::checkpointed) return fits_easily(*planned);
+  if (strategy.mode != ExecutionMode::lazy) {
+    return planned->estimate && planned->estimate->compute_overhead > 0;
   }
   return std::ranges::any_of(considered, [&](const Considered& other) {
     return is_like(other) && fits_easily(other) && other.strategy.stages == strategy.stages &&
@@ -145,17 +146,23 @@ std::optional<Considered> consider(const ExecutionStrategy& strategy, const Work
 }
 
 std::string reason_of(const Recommendation& made, Bytes memory) {
-  const auto fit = std::ranges::count_if(
-      made.considered, [](const Considered& each) { return each.estimate.has_value(); });
+  const auto was_in_question = [&](const Considered& each) {
+    return each.estimate && (each.estimate->is_planned || !made.estimate.is_planned);
+  };
+  const bool all_were = std::ranges::all_of(made.considered, [&](const Considered& each) {
+    return !each.estimate || was_in_question(each);
+  });
+  const auto fit = std::ranges::count_if(made.considered, was_in_question);
   std::string reason = made.strategy.summary() + ": ";
   if (fit == 1) {
-    reason += "the only one of " + std::to_string(made.considered.size()) + " that fits " +
-              format_bytes(memory);
+    reason += "the only one of " + std::to_string(made.considered.size()) +
+              (all_were ? " that fits " : " that is sure to fit ") + format_bytes(memory);
     return reason;
   }
-  reason += "the fastest of " + std::to_string(fit) + " that fit " + format_bytes(memory);
+  reason += "the fastest of " + std::to_string(fit) +
+            (all_were ? " that fit " : " that are sure to fit ") + format_bytes(memory);
   const auto next = std::ranges::find_if(made.considered, [&](const Considered& each) {
-    return each.estimate && each.strategy != made.strategy;
+    return was_in_question(each) && each.strategy != made.strategy;
   });
   const double gained = next->estimate->seconds / made.estimate.seconds;
   if (gained * worth < 1) return reason + ", or as fast as any and simpler";

@@ -49,7 +49,8 @@ struct Recommendation {
 Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
 
 /// The same for what is known of a program as a graph alone, as one from a file or from
-/// `graph_of(LayerSizes)`: among the strategies that neither cut it nor change its precision.
+/// `graph_of(LayerSizes)`: among the strategies that neither cut it nor change its precision. A
+/// graph without a backward part (`Graph::backward_begins`) is for inference.
 /// Throws `ArgumentError` where precisions are given.
 Recommendation recommend(const Graph& graph, const RecommendOptions& options = {});
 

@@ -304,13 +304,11 @@ std::span<const NamedStrategy> named_strategies() {
        {.parallelism = ParallelMode::data_parallel}},
       {"mixed-precision",
        "products in bf16 and the rest in f32: half the bytes of what products make, and faster "
-       "where "
-       "the processor multiplies bf16",
+       "where the processor multiplies bf16",
        {.precision = Precision{}}},
       {"changing-sizes",
        "programs whose sizes differ from step to step: what one step lets go of is handed on to "
-       "the "
-       "next by size, where one block would be laid out anew",
+       "the next by size, where one block would be laid out anew",
        {.memory = MemoryHandling::pooled}},
       {"profile",
        "where time and bytes go: the report has the seconds of every operation",

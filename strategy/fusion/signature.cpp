@@ -11,7 +11,7 @@ namespace {
 std::uint64_t word(const Operation& operation) {
   if (operation.of_user) {
     return std::hash<std::string_view>()(operation.name) ^
-           static_cast<std::uint64_t>(operation.half);
+           (static_cast<std::uint64_t>(operation.half) << 1 | (operation.opaque ? 1 : 0));
   }
   return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&operation));
 }

@@ -9,9 +9,8 @@ namespace palimpsest {
 /// The specification of a lowered graph, checked. `lowered` was made of `tape`, simplified so, for
 /// `targets`. Throws `InternalError`, which says what does not hold:
 ///
-/// - Each value of the graph stands for one value of the tape and has its bytes, unless it is a
-/// view
-///   or lies elsewhere; no two stand for the same one.
+/// - Each value of the graph stands for one value of the tape, no two for the same one. It has its
+///   bytes, unless it is a view or lies elsewhere.
 /// - What a unit reads is made by a unit before it, or is supplied.
 /// - A unit makes outputs of the nodes that it runs. Each value that these read is made by one of
 ///   them, is read by the unit, or is what nodes that only move elements make of such values and of
