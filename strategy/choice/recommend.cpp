@@ -69,7 +69,7 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
   precisions.insert(precisions.end(), options.precisions.begin(), options.precisions.end());
-  const bool is_cut = workload.may_be_cut && !workload.batch.empty();
+  const bool is_cut = workload.may_be_cut && workload.training && !workload.batch.empty();
   const std::int64_t examples = is_cut ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
   const std::int64_t most = std::min<std::int64_t>(examples, options.most_micro_batches);
 
@@ -84,14 +84,10 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
         if (mode == ParallelMode::none) added.threads = 0;
         return added;
       };
-      // Values are cut into micro-batches by pipelines alone.
-      const bool is_run_in_turns = workload.training || micro_batches == 1;
-      if (is_run_in_turns) add(ParallelMode::automatic);
+      add(ParallelMode::automatic);
       if (threads == 1) continue;
-      if (is_run_in_turns) {
-        add(ParallelMode::none);
-        if (examples >= threads * micro_batches) add(ParallelMode::data_parallel).workers = threads;
-      }
+      add(ParallelMode::none);
+      if (examples >= threads * micro_batches) add(ParallelMode::data_parallel).workers = threads;
       for (const int stages : stages_for(threads)) {
         if (micro_batches >= 2 * stages) add(ParallelMode::pipeline).stages = stages;
       }

@@ -34,18 +34,21 @@ struct Recommendation {
 };
 
 /// The strategy by which a workload takes least time within the memory there is, by estimates. It
-/// has that memory for its budget. What is considered: all threads within a program, one of them
-/// and, where the batch may be cut, a replica on each; the whole batch and, where it may be cut,
-/// micro-batches; with twice as many of these as stages, pipelines of two stages and of one on each
-/// thread, at most 16; for the whole batch also two devices and, where nothing must be computed
-/// again, the hybrid and the eager mode, else gradients checkpointed by a fraction or an interval;
-/// all in each of the precisions allowed. Values are cut into micro-batches by pipelines alone.
+/// has that memory for its budget. What is considered, in each of the precisions allowed:
+///
+/// - All threads within a program, one of them and, where the batch may be cut and gradients are
+///   wanted, a replica on each.
+/// - The whole batch and, there too, micro-batches; with twice as many of these as stages,
+///   pipelines of two stages and of one on each thread, at most 16.
+/// - For the whole batch two devices and, where nothing must be computed again, the hybrid and the
+///   eager mode, else gradients checkpointed by a fraction or an interval.
+///
 /// What the model cannot be cut into, as it looks at values or records parameters of its own, is
 /// left out. What is computed again within the budget is each one's planner's business. Of
-/// strategies within a hundredth of the fastest it is the simplest: the first in this order; one
-/// whose peak is not exact (`Estimate::is_planned`) where no other fits. Throws `BudgetError`,
-/// naming the smallest that would do, where none fits, `ArgumentError` for numbers out of range,
-/// and what the model throws.
+/// strategies within a hundredth of the fastest it is the simplest: the first in this order. One
+/// whose peak is not exact (`Estimate::is_planned`) is taken where no other fits. Throws
+/// `BudgetError`, naming the smallest that would do, where none fits, `ArgumentError` for numbers
+/// out of range, and what the model throws.
 Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
 
 /// The same for what is known of a program as a graph alone, as one from a file or from

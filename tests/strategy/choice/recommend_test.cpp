@@ -130,12 +130,10 @@ TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") 
   CHECK(count(inference, is_eager) == 1);
   CHECK(count(inference, has_devices) == 1);
   CHECK(count(inference, has_interval) == 0);
+  // What it makes of parts need not be parts of what it makes of the whole.
   CHECK(count(inference, [](const auto& s) {
-          return s.parallelism == ParallelMode::data_parallel && s.accumulation == 1;
-        }) == 1);
-  CHECK(count(inference, [](const auto& s) {
-          return s.parallelism == ParallelMode::pipeline && s.accumulation >= 4;
-        }) > 0);
+          return s.parallelism == ParallelMode::data_parallel || s.accumulation > 1;
+        }) == 0);
   for (const Considered& each : inference.considered) {
     Execution execution(each.strategy);
     CHECK(execution.value(values.model, values.parameters, values.batch).shape() == Shape{32, 4});
