@@ -112,7 +112,8 @@ class Runs {
     // Where values are computed while they are recorded, what is named holds for what is recorded
     // so far.
     const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
-    int refusals_left = computes_early ? 50 : 2;  // one for each loss
+    const int losses = cell_.mode == Mode::lazy ? 2 : 1;
+    int refusals_left = computes_early ? 50 : losses;
     for (Bytes named = 0;;) {
       try {
         Results results = run();
