@@ -16,6 +16,7 @@
 #include "autodiff/evaluator.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
+#include "autodiff/located.h"
 #include "autodiff/operation.h"
 #include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"

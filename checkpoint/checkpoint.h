@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autodiff/composition.h"
-#include "autodiff/operations/binary.h"
+#include "autodiff/located.h"
 #include "checkpoint/stores/codec.h"
 
 namespace palimpsest {

@@ -15,6 +15,7 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/binary_functions.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/softmax.h"

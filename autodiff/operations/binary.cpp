@@ -5,11 +5,14 @@
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/broadcasting.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

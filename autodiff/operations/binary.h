@@ -1,7 +1,7 @@
 #pragma once
 
+#include "autodiff/located.h"
 #include "autodiff/operations/binary_functions.h"
-#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 
@@ -40,14 +40,6 @@ template <class F>
 Var comparison(const Var& a, double b, const Where& where) {
   return comparison<F>(a, number_like(a, b, F::text.name, where), where);
 }
-
-/// An operand together with the line that names it: how an operator learns where it was written.
-struct Located {
-  // NOLINTNEXTLINE(google-explicit-constructor): the conversion captures the caller's line
-  Located(const Var& operand, Where line = Where::current()) : var(operand), where(line) {}
-  const Var& var;
-  Where where;
-};
 
 Var operator+(const Located& a, const Var& b);
 Var operator-(const Located& a, const Var& b);

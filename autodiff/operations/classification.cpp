@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/lines.h"
 #include "autodiff/operations/loss.h"
@@ -12,6 +13,7 @@
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/softmax.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "autodiff/composition.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"

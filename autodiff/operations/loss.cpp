@@ -1,7 +1,10 @@
 #include "autodiff/operations/loss.h"
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/loss.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

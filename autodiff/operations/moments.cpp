@@ -5,7 +5,9 @@
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/fold.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {
@@ -85,7 +87,7 @@ struct SumOfExponentials : Summing {
   }
   template <class T>
   void map_tile(T* x, std::int64_t n) const {
-    constexpr std::size_t exp = functions::position<functions::Exp, functions::Unary>;
+    static const std::size_t exp = unary_index(functions::place_of<functions::Exp>);
     kernels().unary<T>()[exp](x, x, n, nullptr);
   }
   template <class T>

@@ -4,7 +4,9 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/fold.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

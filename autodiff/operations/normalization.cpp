@@ -4,11 +4,13 @@
 
 #include "autodiff/composition.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/normalize.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/activation.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

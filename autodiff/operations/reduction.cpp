@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/strided.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

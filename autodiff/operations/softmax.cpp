@@ -3,9 +3,11 @@
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/lines.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/unary.h"
 
 namespace palimpsest {
 namespace {

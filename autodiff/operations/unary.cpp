@@ -1,6 +1,8 @@
 #include "autodiff/operations/unary.h"
 
 #include <memory>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/registry.h"
+#include "autodiff/operations/unary_functions.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
@@ -254,8 +257,17 @@ std::span<const Operation* const> unary_operations() {
   return pointers;
 }
 
-Var record_unary(std::size_t index, const Var& x, const Parameters* parameters,
+std::size_t unary_index(functions::Place function) {
+  using namespace functions;
+  static constexpr std::size_t sizes[] = {Arithmetic::size, Exponential::size, Trigonometric::size,
+                                          Activation::size, Loss::size};
+  const auto families = std::span(sizes).first(static_cast<std::size_t>(function.family));
+  return std::accumulate(families.begin(), families.end(), function.position);
+}
+
+Var record_unary(functions::Place function, const Var& x, const Parameters* parameters,
                  const Where& where) {
+  const std::size_t index = unary_index(function);
   const Operation& operation = table()[index].function;
   require_value(x, operation.name, where);
   if (is_integer(x.dtype())) {

@@ -5,8 +5,11 @@
 
 #include "autodiff/gradcheck.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/unary.h"
 #include "autodiff/trace.h"
 #include "checkpoint/planners.h"
 #include "strategy/backward.h"

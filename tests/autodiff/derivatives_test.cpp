@@ -3,9 +3,12 @@
 #include <cmath>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
 namespace palimpsest::derivatives_test {

@@ -6,6 +6,9 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/activation.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
@@ -15,6 +18,7 @@
 #include "autodiff/operations/pool.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
 namespace palimpsest::differences_from_pytorch_test {

@@ -8,6 +8,8 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/unary.h"
+#include "autodiff/operations/unary_functions.h"
 #include "tests/catch.h"
 
 namespace palimpsest::elementwise_test {

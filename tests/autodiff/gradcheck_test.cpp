@@ -5,8 +5,12 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
 namespace palimpsest::gradcheck_test {

@@ -4,10 +4,12 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
 namespace palimpsest::half_derivatives_test {

@@ -1,6 +1,8 @@
 #include "autodiff/operations/index.h"
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/unary.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {

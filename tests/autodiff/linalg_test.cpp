@@ -9,10 +9,13 @@
 #include "autodiff/eigen.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 

@@ -4,6 +4,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/loss.h"
@@ -12,6 +13,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/softmax.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 // What the rows of losses, normalisations, attention and recurrent cells do not say: identities,
 // what is kept and taken, and the words of errors.

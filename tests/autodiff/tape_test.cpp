@@ -7,10 +7,13 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
 namespace palimpsest::tape_test {

@@ -4,6 +4,7 @@
 
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/matmul.h"

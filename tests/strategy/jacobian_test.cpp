@@ -3,9 +3,11 @@
 #include <memory>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "strategy/evaluators.h"
 #include "tests/catch.h"
 

@@ -160,6 +160,8 @@ struct Mish {
 };
 
 using Activation = List<Relu, LeakyRelu, Elu, Sigmoid, Softplus, Gelu, GeluTanh, Silu, Mish>;
+template <IsIn<Activation> F>
+inline constexpr Place place_of<F>{Family::activation, position<F, Activation>};
 
 }  // namespace palimpsest::functions
 

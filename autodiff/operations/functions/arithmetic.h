@@ -129,6 +129,8 @@ struct Clamp {
 
 using Arithmetic = List<Negate, Shift, SubtractFrom, Scale, DivideBy, Reciprocal, Square, Sqrt,
                         Rsqrt, Power, Abs, Sign, Floor, Ceil, Round, Clamp>;
+template <IsIn<Arithmetic> F>
+inline constexpr Place place_of<F>{Family::arithmetic, position<F, Arithmetic>};
 
 }  // namespace palimpsest::functions
 

@@ -46,6 +46,8 @@ struct Erf {
 };
 
 using Exponential = List<Exp, Expm1, Log, Log1p, Erf>;
+template <IsIn<Exponential> F>
+inline constexpr Place place_of<F>{Family::exponential, position<F, Exponential>};
 
 }  // namespace palimpsest::functions
 

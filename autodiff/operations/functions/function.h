@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <source_location>
 
 #include "autodiff/arithmetic.h"
@@ -64,6 +65,25 @@ template <class F, class First, class... Rest>
 inline constexpr std::size_t position<F, List<First, Rest...>> = 1 + position<F, List<Rest...>>;
 template <class F, class... Rest>
 inline constexpr std::size_t position<F, List<F, Rest...>> = 0;
+
+/// The lists of functions of one variable, a header each, in the order of the documentation. Who
+/// includes some of them need not be compiled again when another one gains a function.
+enum class Family : std::uint8_t { arithmetic, exponential, trigonometric, activation, loss };
+
+/// A function's family and its position there.
+struct Place {
+  Family family;
+  std::size_t position;
+};
+
+template <class F, class L>
+concept IsIn = position<F, L> < L::size;
+
+/// Each family's header says it of its functions, once they are in its list.
+template <class F>
+struct FunctionOfNoFamily;
+template <class F>
+inline constexpr auto place_of = FunctionOfNoFamily<F>();
 
 /// What `F` says of itself as a step of arithmetic.
 template <class F>

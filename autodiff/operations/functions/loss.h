@@ -24,6 +24,8 @@ struct HuberLoss {
 };
 
 using Loss = List<HuberLoss>;
+template <IsIn<Loss> F>
+inline constexpr Place place_of<F>{Family::loss, position<F, Loss>};
 
 /// A function of two variables: logits a and targets b. For b = 0 and b = 1 nothing cancels.
 struct BceWithLogits {

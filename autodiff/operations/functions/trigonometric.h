@@ -83,6 +83,8 @@ struct Atanh {
 };
 
 using Trigonometric = List<Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh>;
+template <IsIn<Trigonometric> F>
+inline constexpr Place place_of<F>{Family::trigonometric, position<F, Trigonometric>};
 
 }  // namespace palimpsest::functions
 

@@ -6,10 +6,13 @@
 
 #include "autodiff/custom.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "strategy/backward.h"
 #include "strategy/evaluators.h"
 #include "strategy/fusion/lowered.h"

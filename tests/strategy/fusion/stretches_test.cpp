@@ -4,9 +4,11 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "strategy/backward.h"
 #include "strategy/program.h"
 #include "tests/catch.h"

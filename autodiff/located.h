@@ -1,0 +1,15 @@
+#pragma once
+
+#include "autodiff/var.h"
+
+namespace palimpsest {
+
+/// An operand together with the line that names it: how an operator learns where it was written.
+struct Located {
+  // NOLINTNEXTLINE(google-explicit-constructor): the conversion captures the caller's line
+  Located(const Var& operand, Where line = Where::current()) : var(operand), where(line) {}
+  const Var& var;
+  Where where;
+};
+
+}  // namespace palimpsest
