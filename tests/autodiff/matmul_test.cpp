@@ -8,6 +8,8 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operation.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/reduce.h"
 #include "tests/catch.h"
 
 namespace matmul_test {

@@ -4,6 +4,7 @@
 
 #include "checkpoint/dependencies.h"
 #include "checkpoint/lanes.h"
+#include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
