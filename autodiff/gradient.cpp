@@ -50,7 +50,7 @@ void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoint
 /// Arrays for one node's pullback, kept between nodes so that the walk does not allocate.
 struct Workbench {
   std::vector<Var> output_adjoints;
-  std::vector<Pullback::InputAdjoint> input_adjoints;
+  std::vector<Pullback::InputAdjoint> input_adjoints;  // of the node with most inputs
   std::array<bool, 64> few{};
   std::unique_ptr<bool[]> many;
   std::size_t many_size = 0;
@@ -62,6 +62,14 @@ struct Workbench {
       many_size = count;
     }
     return {many.get(), count};
+  }
+
+  /// Of so many inputs, none of which has one.
+  std::span<Pullback::InputAdjoint> no_adjoints(std::size_t count) {
+    if (count > input_adjoints.size()) input_adjoints.resize(count);
+    const auto first = std::span(input_adjoints).first(count);
+    for (Pullback::InputAdjoint& each : first) each = {};
+    return first;
   }
 };
 
@@ -101,25 +109,25 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
   }
   if (!needed) return;
 
-  bench.input_adjoints.assign(inputs, {});
+  const std::span<Pullback::InputAdjoint> input_adjoints = bench.no_adjoints(inputs);
   const Blame blame(tape, tape.where(node));
-  tape.operation(node).vjp(
-      Pullback(tape, node, bench.output_adjoints, bench.input_adjoints, wanted));
+  tape.operation(node).vjp(Pullback(tape, node, bench.output_adjoints, input_adjoints, wanted));
+  const auto require_here = [&](const Var& var) {
+    if (!var.belongs_to(tape)) throw_foreign(var, tape.operation(node).name, tape.where(node));
+  };
   for (std::size_t i = 0; i < inputs; ++i) {
-    const auto& [adjoint, left, is_none] = bench.input_adjoints[i];
+    const auto& [adjoint, left, is_none] = input_adjoints[i];
     if (!wanted[i] || is_none || !adjoint.defined()) continue;
-    for (const Var& each : {adjoint, left.defined() ? left : adjoint}) {
-      if (!each.belongs_to(tape)) {
-        throw_foreign(each, tape.operation(node).name, tape.where(node));
-      }
-    }
+    require_here(adjoint);
+    if (left.defined()) require_here(left);
     const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
     if (left.defined()) {
       require_product(tape, node, left, adjoint, tape.type(input));
       adjoints.add_product(input, left, adjoint);
       continue;
     }
-    if (adjoint.dtype() != tape.dtype(input) || !tape.have_one_shape(adjoint.id(), input)) {
+    if (tape.dtype(adjoint.id()) != tape.dtype(input) ||
+        !tape.have_one_shape(adjoint.id(), input)) {
       throw ShapeError(tape.operation(node).name,
                        "its derivative gave input " + std::to_string(i) + " " +
                            to_string(tape.type(input)) + " an adjoint " +

@@ -64,12 +64,11 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
     return tape.record(operation, inputs, outputs, std::move(attributes), where);
   }
   const Where& blame = blame_ != nullptr ? *blame_ : where;
-  std::vector<Var> own;  // when some input is not this tape's
-  for (const Var& input : inputs) {
-    if (input.belongs_to(*this)) continue;
-    for (const Var& each : inputs) own.push_back(here(each, operation.name, blame));
-    inputs = own;
-    break;
+  const auto is_here = [this](const Var& input) { return input.belongs_to(*this); };
+  if (!std::ranges::all_of(inputs, is_here)) {
+    std::vector<Var> own;
+    for (const Var& input : inputs) own.push_back(here(input, operation.name, blame));
+    return record(operation, own, outputs, std::move(attributes), where);
   }
   for (const ValueType& type : outputs) {
     if (type.shape.is_possible()) continue;
@@ -143,8 +142,8 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
       }
       const auto rank = static_cast<std::uint8_t>(type.shape.rank());
       values_.push_back({node, static_cast<std::uint32_t>(sizes_.size() - rank), rank, type.dtype});
+      buffers_.emplace_back();
     }
-    buffers_.resize(values_.size());
   } catch (...) {  // out of memory
     values_.resize(first);
     truncate(node);

@@ -50,10 +50,6 @@ void throw_foreign(const Var& var, std::string_view operation, const Where& wher
                   where);
 }
 
-void require_value(const Var& x, std::string_view operation, const Where& where) {
-  if (!x.defined() || !x.is_current()) throw_foreign(x, operation, where);
-}
-
 void require_floating(const Var& x, std::string_view operation, const Where& where) {
   require_value(x, operation, where);
   if (is_floating(x.dtype())) return;

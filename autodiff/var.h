@@ -65,7 +65,9 @@ class Var {
 [[noreturn]] void throw_foreign(const Var& var, std::string_view operation, const Where& where);
 
 /// Throws `TapeError` naming `operation` when x is empty or its tape was cleared since.
-void require_value(const Var& x, std::string_view operation, const Where& where);
+inline void require_value(const Var& x, std::string_view operation, const Where& where) {
+  if (!x.defined() || !x.is_current()) throw_foreign(x, operation, where);
+}
 /// The same, and `DTypeError` unless x is floating.
 void require_floating(const Var& x, std::string_view operation, const Where& where);
 

@@ -87,12 +87,18 @@ PointwiseKernel comparison_run_of(const NodeView& node) {
                        []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
 }
 
+/// What reaches operand `i`, which may have been broadcast.
+void set_operand(const Pullback& p, std::size_t i, const Var& operand, const Var& adjoint) {
+  const bool broadcast = !p.tape().have_one_shape(adjoint.id(), operand.id());
+  p.set(i, broadcast ? sum_to(adjoint, operand.shape()) : adjoint);
+}
+
 template <class F>
 void pull_back_binary(const Pullback& p) {
   const Var a = p.input(0);
   const Var b = p.input(1);
-  if (p.wants(0)) p.set(0, sum_to(F::da(p.adjoint(), a, b, p.output()), a.shape()));
-  if (p.wants(1)) p.set(1, sum_to(F::db(p.adjoint(), a, b, p.output()), b.shape()));
+  if (p.wants(0)) set_operand(p, 0, a, F::da(p.adjoint(), a, b, p.output()));
+  if (p.wants(1)) set_operand(p, 1, b, F::db(p.adjoint(), a, b, p.output()));
 }
 
 template <class F>
@@ -161,9 +167,14 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
                 const Where& where) {
   const Var pair[] = {given_a, given_b};
   Tape& tape = common_tape(pair, operation.name, where);
-  const Var a = tape.here(given_a, operation.name, where);
-  const Var b = tape.here(given_b, operation.name, where);
-  DType dtype = promote(a.dtype(), b.dtype());
+  const auto here = [&](const Var& given) {  // most are, and need no call
+    return given.belongs_to(tape) ? given : tape.here(given, operation.name, where);
+  };
+  const Var a = here(given_a);
+  const Var b = here(given_b);
+  const DType dtype_a = tape.dtype(a.id());
+  const DType dtype_b = tape.dtype(b.id());
+  DType dtype = promote(dtype_a, dtype_b);
   if (dtype == DType::boolean) {
     if (!to_bool) {
       throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
@@ -171,11 +182,11 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
     dtype = DType::i32;  // false is less than true
   }
   const ValueType type{tape.have_one_shape(a.id(), b.id())
-                           ? a.shape()
+                           ? tape.shape(a.id())
                            : broadcast(a.shape(), b.shape(), operation.name, where),
                        to_bool ? DType::boolean : dtype};
-  const Var operands[] = {a.dtype() == dtype ? a : cast(a, dtype, where),
-                          b.dtype() == dtype ? b : cast(b, dtype, where)};
+  const Var operands[] = {dtype_a == dtype ? a : cast(a, dtype, where),
+                          dtype_b == dtype ? b : cast(b, dtype, where)};
   return tape.record(operation, operands, {&type, 1}, {}, where);
 }
 
