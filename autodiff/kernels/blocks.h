@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 /// How the elementwise kernels of a level walk their arrays.
@@ -25,46 +26,66 @@ struct BlockOperand {
   std::int64_t step;
 };
 
-inline constexpr std::size_t most_operands = 4;
-
 /// Computes n elements of y, whole blocks. `from` points at the elements of each operand, or at a
 /// block of equal numbers.
 template <class T>
 using BlockLoop = void (*)(T* y, std::int64_t n, const T* const* from, const double* parameters);
 
+/// Copies less than a block. A call would take as long as the loops over few elements.
+template <class T>
+void copy_few(T* to, const T* from, std::int64_t n) {
+  const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
+  // The first and the last of the bytes, which may overlap.
+  const auto in_two = [&]<std::size_t size>(std::integral_constant<std::size_t, size>) {
+    std::byte first[size];
+    std::byte last[size];
+    std::memcpy(first, from, size);
+    std::memcpy(last, reinterpret_cast<const std::byte*>(from) + bytes - size, size);
+    std::memcpy(to, first, size);
+    std::memcpy(reinterpret_cast<std::byte*>(to) + bytes - size, last, size);
+  };
+  if (bytes >= 32) return in_two(std::integral_constant<std::size_t, 32>());
+  if (bytes >= 16) return in_two(std::integral_constant<std::size_t, 16>());
+  if (bytes >= 8) return in_two(std::integral_constant<std::size_t, 8>());
+  if constexpr (sizeof(T) <= 4) {
+    if (bytes >= 4) return in_two(std::integral_constant<std::size_t, 4>());
+  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+}
+
 /// `loop` over n elements. The elements after the last whole block are computed as part of a block
 /// too. So every element goes through the same instructions, and its bits depend on its operands
 /// alone, not on its place or on alignment.
-template <class T>
+template <class T, std::size_t count>
 [[gnu::noinline]] void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n,
-                                 std::initializer_list<BlockOperand<T>> operands,
+                                 const BlockOperand<T> (&operands)[count],
                                  const double* parameters = nullptr) {
   if (n == 0) return;
   constexpr std::int64_t size = block_size<T>;
   const std::int64_t whole = n / size * size;
-  Block<T> filled[most_operands];
-  const T* from[most_operands];
-  const T* last_from[most_operands];
-  std::size_t k = 0;
-  for (const BlockOperand<T>& operand : operands) {
+  Block<T> filled[count];
+  const T* from[count];
+  const T* last_from[count];
+  for (std::size_t k = 0; k < count; ++k) {
+    const BlockOperand<T>& operand = operands[k];
     from[k] = operand.data;
     if (operand.step == 0 || n == 1) {
       std::fill_n(filled[k].numbers, size, *operand.data);
       from[k] = last_from[k] = filled[k].numbers;
     } else if (n < size) {
-      std::fill_n(std::copy_n(operand.data, n, filled[k].numbers), size - n, *operand.data);
+      std::fill_n(filled[k].numbers, size, *operand.data);
+      copy_few(filled[k].numbers, operand.data, n);
       last_from[k] = filled[k].numbers;
     } else {
       last_from[k] = operand.data + n - size;
     }
-    ++k;
   }
   if (whole == n) return loop(y, n, from, parameters);
   // It shares elements with the block before: computed first, since y may be what is read.
   Block<T> last;
   loop(last.numbers, size, last_from, parameters);
   if (whole == 0) {
-    std::copy_n(last.numbers, n, y);
+    copy_few(y, last.numbers, n);
     return;
   }
   loop(y, whole, from, parameters);
