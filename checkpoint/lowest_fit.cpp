@@ -125,21 +125,31 @@ double LowestFit::by_index() const {
 
 double LowestFit::seconds() const { return std::min(by_scan(), by_index()); }
 
-Bytes LowestFit::place(std::span<const std::uint32_t> order) {
-  return by_scan() < by_index() ? place_by_scan(order) : place_by_index(order);
+LowestFit::Taken LowestFit::place(std::span<const std::uint32_t> order, const Stop& stop) {
+  return by_scan() < by_index() ? place_by_scan(order, stop) : place_by_index(order, stop);
+}
+
+/// Counts an interval that ends at `end`. False where that is reason to stop.
+bool LowestFit::take(Bytes end, const Stop& stop, Taken& taken) const {
+  taken.size = std::max(taken.size, end);
+  if (end <= bound_) return true;
+  taken.above += end - bound_;
+  return !stop || !stop(taken);
 }
 
 /// Looks at all intervals placed so far.
-Bytes LowestFit::place_by_scan(std::span<const std::uint32_t> order) {
+LowestFit::Taken LowestFit::place_by_scan(std::span<const std::uint32_t> order, const Stop& stop) {
   Row row(order.size());
-  Bytes size = 0;
-  for (const std::uint32_t i : order) size = std::max(size, row.put(intervals_[i]));
-  return size;
+  Taken taken;
+  for (const std::uint32_t i : order) {
+    if (!take(row.put(intervals_[i]), stop, taken)) break;
+  }
+  return taken;
 }
 
 /// Looks at those only that are there at the same time. Interval i occupies [i, end_[i]) of the row
 /// of intervals: two meet in time just when these do.
-Bytes LowestFit::place_by_index(std::span<const std::uint32_t> order) {
+LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order, const Stop& stop) {
   const std::size_t leaves = std::bit_ceil(intervals_.size());
   std::vector<std::vector<std::uint32_t>> covering(2 * leaves);  // nodes of a segment tree
   std::vector<bool> placed(intervals_.size());
@@ -147,7 +157,7 @@ Bytes LowestFit::place_by_index(std::span<const std::uint32_t> order) {
   const auto add = [&](std::uint32_t j) {
     blocks.push_back({intervals_[j].offset, intervals_[j].offset + laid_out(intervals_[j].bytes)});
   };
-  Bytes size = 0;
+  Taken taken;
   for (const std::uint32_t i : order) {
     blocks.clear();
     for (std::size_t node = i + leaves; node > 0; node >>= 1) {
@@ -163,7 +173,7 @@ Bytes LowestFit::place_by_index(std::span<const std::uint32_t> order) {
       if (gap.found_below(block)) break;
     }
     intervals_[i].offset = gap.offset();
-    size = std::max(size, gap.end());
+    if (!take(gap.end(), stop, taken)) break;
     placed[i] = true;
     std::size_t begin = i + leaves;
     for (std::size_t end = end_[i] + leaves; begin < end; begin >>= 1, end >>= 1) {
@@ -171,7 +181,7 @@ Bytes LowestFit::place_by_index(std::span<const std::uint32_t> order) {
       if (end & 1) covering[--end].push_back(i);
     }
   }
-  return size;
+  return taken;
 }
 
 }  // namespace palimpsest

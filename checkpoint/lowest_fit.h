@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,14 +20,22 @@ class LowestFit {
   /// Seconds that one placement takes, roughly.
   double seconds() const;
 
-  /// Places all intervals in an order given; the bytes they take.
-  Bytes place(std::span<const std::uint32_t> order);
+  struct Taken {
+    Bytes size = 0;   ///< that the intervals take
+    Bytes above = 0;  ///< by how much each of them sticks out of the bound, summed
+  };
+  using Stop = std::function<bool(const Taken&)>;
+
+  /// Places all intervals in an order given. `stop`, if any, is asked after each that sticks out of
+  /// the bound, of what those placed so far take: where it says so the others stay where they were.
+  Taken place(std::span<const std::uint32_t> order, const Stop& stop = {});
 
  private:
   double by_scan() const;
   double by_index() const;
-  Bytes place_by_scan(std::span<const std::uint32_t> order);
-  Bytes place_by_index(std::span<const std::uint32_t> order);
+  Taken place_by_scan(std::span<const std::uint32_t> order, const Stop& stop);
+  Taken place_by_index(std::span<const std::uint32_t> order, const Stop& stop);
+  bool take(Bytes end, const Stop& stop, Taken& taken) const;
 
   std::span<Interval> intervals_;
   std::vector<std::uint32_t> end_;  // by interval, the first later one that begins after its end

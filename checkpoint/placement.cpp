@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/first_fit.h"
@@ -27,6 +30,10 @@ bool is_good(Bytes best, Bytes bound, const Effort& effort) {
 class Orders {
  public:
   using Order = std::vector<std::uint32_t>;
+  /// An interval, and the one that it goes before.
+  using Move = std::pair<std::uint32_t, std::uint32_t>;
+  /// What placements are known to be at least as high as.
+  using Heights = std::map<Move, double>;
 
   /// `with_all` places the intervals in an order, and after them what else there is, and returns
   /// the bytes that all take.
@@ -71,12 +78,15 @@ class Orders {
                           [&](std::uint32_t i) { return above_bound(intervals_[i]) > 0; });
   }
 
-  void try_order() {
-    if (fit_.place(order_) >= best_) return;
+  /// `stop` is asked only where the order is no better than the best.
+  LowestFit::Taken try_order(const LowestFit::Stop& stop = {}) {
+    const LowestFit::Taken taken = fit_.place(order_, stop);
+    if (taken.size >= best_) return taken;
     const Bytes size = with_all_(order_);
-    if (size >= best_) return;
+    if (size >= best_) return taken;
     best_ = size;
     best_order_ = order_;
+    return taken;
   }
 
   /// The same beginning however many rounds the weight before had: what fits in one size is found
@@ -107,51 +117,58 @@ class Orders {
     if (best_order_.empty() || best_ - effort_.enough > effort_.enough / 10) return;
     std::mt19937 random;
     Order current = best_order_;
-    fit_.place(current);
+    double current_height = height(fit_.place(current));
     find_out();
-    double current_height = height();
+    Heights known;  // of moves from the current order
     for (int trial = 0; trial < trials && best_ > effort_.enough && !out_.empty(); ++trial) {
       order_ = current;
-      if (!advance(out_[random() % out_.size()], random)) continue;
-      try_order();
+      const std::optional<Move> move = advance(out_[random() % out_.size()], random);
+      if (!move) continue;
       const double left = static_cast<double>(trials - trial) / trials;
-      const double change = (height() - current_height) / static_cast<double>(fit_.bound());
-      const double chance = std::exp(-change / (hottest * left));
-      if (static_cast<double>(random()) * 0x1p-32 >= chance) continue;
+      const double luck = static_cast<double>(random()) * 0x1p-32;
+      const auto refused = [&](double height) {
+        const double change = (height - current_height) / static_cast<double>(fit_.bound());
+        return luck >= std::exp(-change / (hottest * left));
+      };
+      // Most moves are refused, and for what some of the intervals take already.
+      double& least = known.try_emplace(*move, 0.0).first->second;
+      if (refused(least)) continue;
+      const auto is_futile = [&](const LowestFit::Taken& taken) {
+        return taken.size >= best_ && refused(height(taken));
+      };
+      least = height(try_order(is_futile));
+      if (refused(least)) continue;
       current = order_;
-      current_height = height();
+      current_height = least;
+      known.clear();
       find_out();
     }
   }
 
-  /// Moves an interval before one of those that meet it and come before. False when there is none.
-  bool advance(std::uint32_t interval, std::mt19937& random) {
+  /// Moves an interval before one of those that meet it and come before, if there is one.
+  std::optional<Move> advance(std::uint32_t interval, std::mt19937& random) {
     const Interval& one = intervals_[interval];
     const auto from = std::find(order_.begin(), order_.end(), interval);
-    std::vector<Order::iterator> before;
+    before_.clear();
     for (auto other = order_.begin(); other != from; ++other) {
       const Interval& met = intervals_[*other];
-      if (met.first <= one.last && one.first <= met.last) before.push_back(other);
+      if (met.first <= one.last && one.first <= met.last) before_.push_back(other);
     }
-    if (before.empty()) return false;
-    std::rotate(before[random() % before.size()], from, from + 1);
-    return true;
+    if (before_.empty()) return {};
+    const Order::iterator to = before_[random() % before_.size()];
+    const Move move{interval, *to};
+    std::rotate(to, from, from + 1);
+    return move;
   }
 
   Bytes above_bound(const Interval& one) const {
     return std::max<Bytes>(one.offset + laid_out(one.bytes) - fit_.bound(), 0);
   }
   /// The bytes taken above the bound, and in part those of all that sticks out.
-  double height() const {
+  double height(const LowestFit::Taken& taken) const {
     constexpr double part = 0.3;
-    double most = 0;
-    double sum = 0;
-    for (const Interval& one : intervals_) {
-      const auto above = static_cast<double>(above_bound(one));
-      most = std::max(most, above);
-      sum += above;
-    }
-    return most + part * sum;
+    const Bytes most = std::max<Bytes>(taken.size - fit_.bound(), 0);
+    return static_cast<double>(most) + part * static_cast<double>(taken.above);
   }
   void find_out() {
     out_.clear();
@@ -166,7 +183,8 @@ class Orders {
   std::function<Bytes(const Order&)> with_all_;
   Bytes best_ = 0;
   Order order_, best_order_;
-  std::vector<std::uint32_t> out_;  // intervals that stick out of the bound
+  std::vector<Order::iterator> before_;  // in the way of an interval
+  std::vector<std::uint32_t> out_;       // intervals that stick out of the bound
 };
 
 /// The intervals but for the smallest, which together take no more than `bytes`.
@@ -217,7 +235,7 @@ Bytes place(std::span<Interval> intervals, const Effort& effort) {
     for (std::uint32_t i = 0; i < intervals.size(); ++i) {
       if (!taken[i]) order.push_back(i);
     }
-    return keep(fit.place(order));
+    return keep(fit.place(order).size);
   };
   Orders(std::move(of_size), effort, with_all).improve(best);
   return best;

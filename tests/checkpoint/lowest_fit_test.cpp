@@ -74,19 +74,53 @@ TEST_CASE("lowest fit: every interval lies as low as those before it allow") {
     std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), random);
     LowestFit fit(intervals, in_order_of_end(intervals));
-    const Bytes size = fit.place(order);
+    const LowestFit::Taken taken = fit.place(order);
 
     std::vector<bool> placed(intervals.size());
-    Bytes highest = 0;
+    LowestFit::Taken expected;
     std::size_t wrong = 0;
     for (const std::uint32_t i : order) {
       wrong += intervals[i].offset != naive_lowest(intervals, placed, intervals[i]);
       placed[i] = true;
-      highest = std::max(highest, intervals[i].offset + laid_out(intervals[i].bytes));
+      const Bytes end = intervals[i].offset + laid_out(intervals[i].bytes);
+      expected.size = std::max(expected.size, end);
+      expected.above += std::max<Bytes>(end - fit.bound(), 0);
     }
     CHECK(wrong == 0);
-    CHECK(size == highest);
+    CHECK(taken.size == expected.size);
+    CHECK(taken.above == expected.above);
     CHECK(fit.bound() == most_occupied(intervals));
+  }
+}
+
+TEST_CASE("lowest fit: a placement that is given up leaves the others where they were") {
+  for (const std::uint32_t count : {70u, 3000u}) {  // by scan, and by index
+    INFO(count);
+    std::mt19937 random(count);
+    std::vector<Interval> intervals = random_intervals(count, count == 70 ? 20 : 5, random);
+    std::vector<std::uint32_t> order(intervals.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), random);
+    LowestFit fit(intervals, in_order_of_end(intervals));
+    const LowestFit::Taken all = fit.place(order);
+    REQUIRE(all.above > 0);
+    const std::vector<Interval> placed = intervals;
+    constexpr Bytes nowhere = -1;
+    for (Interval& interval : intervals) interval.offset = nowhere;
+    LowestFit::Taken seen;
+    const LowestFit::Taken taken = fit.place(order, [&](const LowestFit::Taken& so_far) {
+      seen = so_far;
+      return so_far.above > all.above / 2;
+    });
+    CHECK(taken.above == seen.above);
+    CHECK(taken.above > all.above / 2);
+    CHECK(taken.size <= all.size);
+    const auto is_placed = [&](std::uint32_t i) { return intervals[i].offset != nowhere; };
+    const auto rest = std::ranges::find_if_not(order, is_placed);
+    CHECK(rest != order.end());
+    CHECK(std::none_of(rest, order.end(), is_placed));
+    CHECK(std::all_of(order.begin(), rest,
+                      [&](std::uint32_t i) { return intervals[i].offset == placed[i].offset; }));
   }
 }
 
