@@ -38,6 +38,9 @@ class Planner {
   /// of them and takes the cheapest that fits. Schedules that do not depend on `budget` make the
   /// choice monotone in it. Throws `ArgumentError` for settings that make no sense for the graph.
   virtual std::vector<Proposal> propose(const Graph& graph, Bytes budget) const = 0;
+  /// True for a planner that proposes the same whatever the budget is: it is then asked once for
+  /// several budgets.
+  virtual bool ignores_budget() const { return false; }
   /// Bytes the plan may take: the budget, unless the planner sets a limit of its own from what
   /// keeping everything takes.
   virtual Bytes limit(Bytes keep_all_peak, Bytes budget) const {

@@ -28,6 +28,7 @@ class Everyone final : public Planner {
   explicit Everyone(std::vector<Proposal> known) : known_(std::move(known)) {}
 
   std::string name() const override { return "everyone"; }
+  bool ignores_budget() const override { return true; }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     std::vector<Proposal> proposals = known_;
@@ -106,6 +107,7 @@ class Automatic final : public Planner {
   std::string name() const override { return search_->name(); }
   std::string key() const override { return search_->key(); }
   bool accepts_keep_all() const override { return true; }
+  bool ignores_budget() const override { return search_->ignores_budget(); }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->propose(graph, budget);

@@ -23,6 +23,7 @@ class ChainPlanner final : public Planner {
   }
 
   std::string name() const override { return "chain"; }
+  bool ignores_budget() const override { return true; }
   std::string key() const override {
     return name() + " " + std::to_string(settings_.stages) + " " +
            std::to_string(settings_.records) + " " + std::to_string(settings_.slots);

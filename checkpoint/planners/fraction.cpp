@@ -37,6 +37,7 @@ class Fraction final : public Planner {
     return std::string("give a fraction of at least ") + number;
   }
   bool accepts_keep_all() const override { return true; }
+  bool ignores_budget() const override { return cheapest_->ignores_budget(); }
   std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
     std::optional<Lowest> lowest = cheapest_->lowest(graph, budget);
     if (!lowest) return {};

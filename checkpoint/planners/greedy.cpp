@@ -88,6 +88,7 @@ class Greedy final : public Planner {
  public:
   std::string name() const override { return "greedy"; }
   bool accepts_keep_all() const override { return true; }
+  bool ignores_budget() const override { return true; }
 
   /// Plans for byte levels that depend on the graph alone, so that a larger budget has every choice
   /// a smaller one has.

@@ -50,6 +50,7 @@ std::vector<Choice> choices_of(const RecomputeNetwork& network) {
 class MinCut final : public Planner {
  public:
   std::string name() const override { return "min cut"; }
+  bool ignores_budget() const override { return true; }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     const NodeId backward = graph.backward_begins().value_or(graph.node_count());

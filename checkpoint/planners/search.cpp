@@ -53,6 +53,7 @@ class Searching final : public Planner {
            std::to_string(settings_.seed) + (settings_.lay_out ? "" : " live");
   }
   bool accepts_keep_all() const override { return true; }
+  bool ignores_budget() const override { return settings_.moves == 0 && first_->ignores_budget(); }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     const auto begin = Clock::now();

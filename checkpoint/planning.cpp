@@ -1,0 +1,262 @@
+#include "checkpoint/planning.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "checkpoint/planners.h"
+#include "checkpoint/planners/lowest.h"
+#include "checkpoint/roomy_layout.h"
+
+namespace palimpsest {
+
+namespace {
+
+/// The best of each planner, from schedules in order of cost.
+std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes limit,
+                                    double one_pass) {
+  std::vector<Candidate> best;
+  for (const auto& [proposal, peak, cost] : measured) {
+    const Candidate candidate{proposal.planner, peak, one_pass > 0 ? cost / one_pass : 1.0,
+                              peak <= limit};
+    const auto known = std::find_if(best.begin(), best.end(), [&](const Candidate& other) {
+      return other.planner == candidate.planner;
+    });
+    if (known == best.end()) {
+      best.push_back(candidate);
+    } else if (!known->fits && (candidate.fits || candidate.peak < known->peak)) {
+      *known = candidate;
+    }
+  }
+  std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
+    return a.fits != b.fits ? a.fits : a.cost_ratio < b.cost_ratio;
+  });
+  return best;
+}
+
+/// The cheapest schedule with a layout within a limit. Where a schedule fits one limit it is chosen
+/// from within every larger one too.
+class CheapestLaidOut {
+ public:
+  struct Found {
+    std::size_t at;
+    Layout layout;
+  };
+
+  /// Of schedules in order of cost.
+  CheapestLaidOut(const Graph& graph, std::span<const Measured> measured, Bytes limit)
+      : graph_(graph), measured_(measured), limit_(limit) {}
+
+  std::optional<Found> find(bool hurried) const {
+    std::optional<Found> found;
+    std::vector<std::pair<std::size_t, Bytes>> cheaper;  // and what a quick layout takes
+    for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
+      if (measured_[i].peak > limit_) continue;
+      Layout layout = lay_out_quickly(graph_, measured_[i].proposal.schedule, limit_);
+      if (layout.size <= limit_) {
+        found = {i, std::move(layout)};
+      } else {
+        cheaper.emplace_back(i, layout.size);
+      }
+    }
+    // Trouble is taken where it may help, and where a smaller limit may leave nothing else.
+    const Bytes near = hurried ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
+    std::optional<Bytes> easiest;  // found out when it is needed
+    for (const auto& [at, size] : cheaper) {
+      if (found && size - limit_ > near) {
+        if (measured_[at].peak >= found->layout.size) continue;
+        if (!easiest) easiest = smallest_quick_layout();
+        if (measured_[at].peak >= *easiest) continue;
+      }
+      Layout layout = lay_out(graph_, measured_[at].proposal.schedule, limit_);
+      if (layout.size <= limit_) return {{at, std::move(layout)}};
+    }
+    if (found && !hurried) {
+      Layout smaller = lay_out(graph_, measured_[found->at].proposal.schedule, limit_);
+      if (smaller.size < found->layout.size) found->layout = std::move(smaller);
+    }
+    return found;
+  }
+
+ private:
+  /// The smallest limit that some schedule fits without trouble: below it, trouble is taken over
+  /// all.
+  Bytes smallest_quick_layout() const {
+    std::vector<const Measured*> order;
+    for (const Measured& one : measured_) order.push_back(&one);
+    std::ranges::stable_sort(order, {}, [](const Measured* one) { return one->peak; });
+    Bytes smallest = unlimited;
+    for (const Measured* one : order) {
+      if (one->peak >= smallest) break;  // a layout is never smaller than the peak
+      smallest =
+          std::min(smallest, lay_out_quickly(graph_, one->proposal.schedule, one->peak).size);
+    }
+    return smallest;
+  }
+
+  const Graph& graph_;
+  std::span<const Measured> measured_;
+  Bytes limit_;
+};
+
+/// The plan, saying which graph its schedule is of.
+Plan labelled(Plan plan, const Graph& graph) {
+  plan.schedule.graph = ScheduledGraph::of(graph);
+  return plan;
+}
+
+}  // namespace
+
+Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposal> known,
+                                           bool hurried) {
+  if (graph_.node_count() == 0) {
+    throw ArgumentError("[plan] the graph is empty; record something first");
+  }
+  Schedule everything = std::move(keep_all()->propose(graph_, unlimited).front().schedule);
+  // Without a budget it is final.
+  const bool quickly = hurried && budget != unlimited;
+  Layout roomy = quickly ? lay_out_quickly(graph_, everything, unlimited)
+                         : lay_out(graph_, everything, unlimited);
+  const Bytes keep_all_peak = roomy.size;
+  const Bytes limit = std::min(budget, planner_.limit(keep_all_peak, budget));
+  if (planner_.accepts_keep_all()) {
+    Simulation simulation = simulate(graph_, everything);
+    if (roomy.size > limit && simulation.peak <= limit) roomy = lay_out(graph_, everything, limit);
+    if (roomy.size <= limit) {
+      return {Plan{std::move(everything), std::move(simulation), std::move(roomy), planner_.name(),
+                   keep_all_peak, budget}};
+    }
+  }
+  everything = {};  // planning can use the memory
+  roomy = {};
+
+  std::vector<Measured> measured = propose(limit, known);
+  const std::size_t proposed = measured.size();
+  Attempt made{{}, limit, 0, keep_all_peak};
+  made.plan = cheapest(measured, 0, limit, hurried);
+  if (!made.plan) {
+    made.smallest = planner_.accepts_keep_all() ? keep_all_peak : unlimited;
+    look_lower(measured, !known.empty(), hurried, made);
+  }
+  if (made.plan) {
+    made.plan->keep_all_peak = keep_all_peak;
+    made.plan->budget = budget;
+  }
+  if (planner_.ignores_budget() && known.empty() && measured.size() == proposed) {
+    proposed_ = std::move(measured);
+  }
+  return made;
+}
+
+/// What the planner proposes and what is known beside it.
+std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> known) {
+  std::vector<Measured> measured;
+  if (proposed_.empty()) {
+    std::vector<Proposal> proposals = planner_.propose(graph_, limit);
+    internal_check(!proposals.empty(), "a planner proposed nothing");
+    measured = measure(graph_, std::move(proposals), planner_.name());
+  } else if (known.empty()) {
+    measured = std::move(proposed_);
+    proposed_.clear();
+  } else {
+    measured = proposed_;
+  }
+  std::ranges::move(measure(graph_, {known.begin(), known.end()}, planner_.name()),
+                    std::back_inserter(measured));
+  return measured;
+}
+
+/// The plan of the cheapest that fits, of those from `first` on.
+std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::size_t first,
+                                       Bytes limit, bool hurried) const {
+  const std::span<Measured> rest = std::span(measured).subspan(first);
+  cheapest_first(rest);
+  auto found = CheapestLaidOut(graph_, rest, limit).find(hurried);
+  if (!found) return {};
+  const Proposal proposal = rest[found->at].proposal;
+  Simulation simulation = simulate(graph_, proposal.schedule);
+  cheapest_first(measured);
+  std::vector<Candidate> candidates = best_of_each(measured, limit, simulation.one_pass_cost);
+  Plan plan{proposal.schedule, std::move(simulation), std::move(found->layout), proposal.planner};
+  plan.candidates = std::move(candidates);
+  return plan;
+}
+
+/// Where nothing of what was proposed fits.
+void Planning::look_lower(std::vector<Measured>& measured, bool any_known, bool hurried,
+                          Attempt& made) {
+  if (std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit)) {
+    made.certain = true;
+    made.smallest = std::min(made.smallest, lowest->size);
+    const std::size_t proposed = measured.size();
+    std::ranges::move(measure(graph_, std::move(lowest->proposals), planner_.name()),
+                      std::back_inserter(measured));
+    made.plan = cheapest(measured, proposed, made.limit, hurried);
+    return;
+  }
+  if (hurried) return;
+  if (!planner_.ignores_budget() || any_known) {
+    made.smallest = std::min(made.smallest, smallest_layout(graph_, measured).size);
+    return;
+  }
+  if (!smallest_layout_) smallest_layout_ = smallest_layout(graph_, measured).size;
+  made.smallest = std::min(made.smallest, *smallest_layout_);
+}
+
+/// The same with serial nodes apart, and with fewer waits for memory, where there is room for that.
+/// Within a limit that is as much as the limit allows, and no more than there would be without it.
+Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool hurried) {
+  Attempt result = attempt_packed(budget, known, hurried);
+  if (!result.plan) return result;
+  const Bytes limit = std::min(budget, planner_.limit(result.plan->keep_all_peak, budget));
+  std::optional<Layout> apart =
+      lay_out_apart(graph_, result.plan->schedule, result.plan->layout.size, limit);
+  if (apart) result.plan->layout = std::move(*apart);
+  Layout& layout = result.plan->layout;
+  const Bytes packed =
+      limit == unlimited ? layout.size : std::max(layout.size, result.plan->keep_all_peak);
+  std::optional<Layout> roomy = roomy_layout(graph_, result.plan->schedule, layout,
+                                             std::min(limit, with_room(graph_, packed)));
+  if (roomy) layout = std::move(*roomy);
+  return result;
+}
+
+/// The smallest budget of an attempt that failed, such that planning for it succeeds: a planner
+/// that plans for its budget may not find again what it found for another one.
+Bytes Planning::smallest_that_works(const Attempt& failed) {
+  constexpr int most_tries = 6;
+  Bytes smallest = failed.smallest;
+  if (failed.certain) return smallest;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    if (planner_.limit(failed.keep_all_peak, smallest) < smallest) return smallest;
+    const Attempt again = attempt_packed(smallest, {}, false);
+    if (again.plan) return smallest;
+    smallest = std::max(again.smallest, smallest + 1);
+  }
+  return planner_.accepts_keep_all() ? failed.keep_all_peak : smallest;
+}
+
+Plan Planning::make(Bytes budget, std::span<const Proposal> known) {
+  Attempt result = attempt(budget, known, false);
+  if (result.plan) return labelled(std::move(*result.plan), graph_);
+  const Bytes smallest = smallest_that_works(result);
+  const Bytes allowed = planner_.limit(result.keep_all_peak, smallest);
+  const bool own_limit = allowed < smallest;
+  throw BudgetError(own_limit ? allowed : budget, smallest, planner_.name(),
+                    own_limit ? planner_.how_to_allow(smallest, result.keep_all_peak) : "");
+}
+
+std::optional<Plan> Planning::find(Bytes budget, std::span<const Proposal> known) {
+  std::optional<Plan> plan = attempt(budget, known, true).plan;
+  if (plan) plan = labelled(std::move(*plan), graph_);
+  return plan;
+}
+
+Bytes Planning::bytes() const {
+  std::size_t bytes = 0;
+  for (const Measured& one : proposed_) {
+    bytes += sizeof one + one.proposal.schedule.steps.size() * sizeof(Step);
+  }
+  return static_cast<Bytes>(bytes);
+}
+
+}  // namespace palimpsest

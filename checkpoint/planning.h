@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "checkpoint/front.h"
+#include "checkpoint/plan.h"
+
+namespace palimpsest {
+
+/// Plans one graph by one planner, for one budget after another. What a planner proposes that
+/// ignores the budget is asked for once.
+class Planning {
+ public:
+  /// Of a graph and a planner that outlive it.
+  Planning(const Graph& graph, const Planner& planner) : graph_(graph), planner_(planner) {}
+
+  /// What `make_plan` makes.
+  Plan make(Bytes budget, std::span<const Proposal> known = {});
+  /// What `find_plan` finds.
+  std::optional<Plan> find(Bytes budget, std::span<const Proposal> known = {});
+
+  /// Bytes that it keeps for other budgets, about.
+  Bytes bytes() const;
+
+ private:
+  /// A plan, or all that there is to say of why there is none.
+  struct Attempt {
+    std::optional<Plan> plan;
+    Bytes limit = 0;
+    Bytes smallest = 0;  ///< budget that was found, where it was looked for
+    Bytes keep_all_peak = 0;
+    bool certain = false;  ///< the planner has promised a plan for that budget
+  };
+
+  Attempt attempt(Bytes budget, std::span<const Proposal> known, bool hurried);
+  Attempt attempt_packed(Bytes budget, std::span<const Proposal> known, bool hurried);
+  Bytes smallest_that_works(const Attempt& failed);
+  std::vector<Measured> propose(Bytes limit, std::span<const Proposal> known);
+  std::optional<Plan> cheapest(std::vector<Measured>& measured, std::size_t first, Bytes limit,
+                               bool hurried) const;
+  void look_lower(std::vector<Measured>& measured, bool any_known, bool hurried, Attempt& made);
+
+  const Graph& graph_;
+  const Planner& planner_;
+  // Of a planner that ignores the budget, once it was asked.
+  std::vector<Measured> proposed_;
+  std::optional<Bytes> smallest_layout_;  // of these
+};
+
+}  // namespace palimpsest
