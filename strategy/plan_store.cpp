@@ -51,7 +51,40 @@ Bytes PlanStore::bytes_of_entry(const Entry& entry) {
 Bytes PlanStore::bytes_of_refusal(const Refusal& refusal) { return bytes_of_graph(*refusal.graph); }
 
 Bytes PlanStore::bytes() const {
-  return bytes_of_all(entries_, bytes_of_entry) + bytes_of_all(refusals_, bytes_of_refusal);
+  return bytes_of_all(entries_, bytes_of_entry) + bytes_of_all(refusals_, bytes_of_refusal) +
+         bytes_of_all(begun_, bytes_of_begun);
+}
+
+Bytes PlanStore::bytes_of_begun(const Begun& begun) {
+  return bytes_of_graph(*begun.graph) + begun.planning.bytes();
+}
+
+template <class P>
+auto PlanStore::go_on(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
+                      P plan) {
+  constexpr std::size_t most = 4;  // a program in each of its forms
+  constexpr Bytes most_bytes = 1_MiB;
+  const std::string key = planner->key();
+  const auto same = std::ranges::find_if(
+      begun_, [&](const Begun& one) { return one.graph == graph && one.key == key; });
+  if (same != begun_.end()) {
+    begun_.splice(begun_.begin(), begun_, same);
+  } else {
+    begun_.push_front({graph, planner, key, Planning(*graph, *planner)});
+  }
+  const auto let_go = [&] {
+    const Begun& last = begun_.front();
+    if (last.planning.bytes() == 0 || bytes_of_begun(last) > most_bytes) begun_.pop_front();
+    if (begun_.size() > most) begun_.pop_back();
+  };
+  try {
+    auto made = plan(begun_.front().planning);
+    let_go();
+    return made;
+  } catch (...) {
+    let_go();
+    throw;
+  }
 }
 
 PlanStore::Match PlanStore::match(const Request& request) {
@@ -99,7 +132,9 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
   const Stopwatch planning;
-  std::optional<Plan> plan = find_plan(graph, *planner, request.budget, schedules_of(others));
+  std::optional<Plan> plan = go_on(request.graph, planner, [&](Planning& planning) {
+    return planning.find(request.budget, schedules_of(others));
+  });
   if (!plan ||
       plan->predicted_peak() > request.planner->limit(plan->keep_all_peak, request.budget)) {
     refuse({request.graph, key, request.budget, {}});
@@ -121,8 +156,10 @@ PlanStore::Entry& PlanStore::make(const Request& request) {
   if (const Refusal* known = refusal(request, key, others)) throw *known->error;
   const Stopwatch planning;
   try {
-    Entry& entry = insert(
-        request, make_plan(*request.graph, *request.planner, request.budget, schedules_of(others)));
+    Plan plan = go_on(request.graph, request.planner, [&](Planning& planning) {
+      return planning.make(request.budget, schedules_of(others));
+    });
+    Entry& entry = insert(request, std::move(plan));
     entry.planning_seconds = planning.seconds();
     return entry;
   } catch (const BudgetError& error) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/plan.h"
+#include "checkpoint/planning.h"
 #include "strategy/executor.h"
 
 namespace palimpsest {
@@ -20,7 +20,8 @@ namespace palimpsest {
 /// graphs of up to 83 nodes the planner itself is in a hurry, over layouts alone, so that a larger
 /// budget never costs more.
 /// A plan made for one budget is a candidate for every other budget. Kept are 16 plans at most, and
-/// `most_cached` bytes unless the last four take more; and as many budgets that were refused.
+/// `most_cached` bytes unless the last four take more; and as many budgets that were refused. What
+/// planners proposed for the last few graphs is kept for other budgets where it takes little.
 class PlanStore {
  public:
   struct Entry {
@@ -76,6 +77,13 @@ class PlanStore {
     Bytes budget;
     std::optional<BudgetError> error;  ///< none in a hurry
   };
+  /// What was found out about a graph while it was planned.
+  struct Begun {
+    std::shared_ptr<const Graph> graph;
+    PlannerPtr planner;
+    std::string key;  ///< of the planner
+    Planning planning;
+  };
   /// The entry that a request asks for, and those for other budgets.
   struct Match {
     std::list<Entry>::iterator same;
@@ -84,7 +92,11 @@ class PlanStore {
 
   static Bytes bytes_of_entry(const Entry& entry);
   static Bytes bytes_of_refusal(const Refusal& refusal);
+  static Bytes bytes_of_begun(const Begun& begun);
   Match match(const Request& request);
+  /// What `plan` makes of the planning of a graph, which goes on where it was left.
+  template <class P>
+  auto go_on(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner, P plan);
   static std::vector<Proposal> schedules_of(std::span<const Entry* const> entries);
   Entry& insert(const Request& request, Plan plan);
   /// Null when something has been found since that fits.
@@ -101,6 +113,7 @@ class PlanStore {
 
   std::list<Entry> entries_;  // most recently used first
   std::list<Refusal> refusals_;
+  std::list<Begun> begun_;  // most recently used first
   std::uint64_t made_ = 0;
 };
 
