@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "tests/autodiff/operation_rows.h"
+
+namespace palimpsest::oracle {
+
+/// The same number as a row of PyTorch's would have: rows in addition to those of tests/autodiff,
+/// with special values of `dtype` and in several classes of shapes. Their inputs are of `dtype`.
+std::vector<OperationRow> rows_of(DType dtype);
+/// Rows of dtypes that have no derivatives, and of pairs of dtypes.
+std::vector<OperationRow> rows_of_other_dtypes();
+
+// Parts of `rows_of`.
+std::vector<OperationRow> function_rows(DType dtype);
+std::vector<OperationRow> line_rows(DType dtype);
+std::vector<OperationRow> layer_rows(DType dtype);
+
+/// Zeros, infinities, NaN, the ends of the ranges of normal and subnormal numbers, and numbers
+/// where functions bend or overflow.
+std::vector<double> special_numbers(DType dtype);
+/// A vector of `dtype`.
+Tensor numbers(const std::vector<double>& values, DType dtype);
+
+}  // namespace palimpsest::oracle
