@@ -113,7 +113,7 @@ def unit_of(exact, dtype):
 
 
 def as_doubles(tensor):
-    return tensor.to(torch.float64).numpy()
+    return tensor.to(torch.float64).numpy(force=True)
 
 
 class Measured:
@@ -230,7 +230,7 @@ class Comparison:
                               f"PyTorch's {NAMES[theirs.dtype]}{tuple(theirs.shape)}")
             return
         if not ours.is_floating_point():
-            differing = (ours != theirs).numpy()
+            differing = (ours != theirs).numpy(force=True)
             if (differing := self.unknown(row, quantity, inputs, differing)).any():
                 place = tuple(int(i) for i in np.argwhere(differing)[0])
                 self.complain(f"{where}, element {place}: {self.inputs_at(inputs, place, ours.shape)}: "
