@@ -30,12 +30,16 @@ using palimpsest::Tape;
 using palimpsest::Tensor;
 using palimpsest::Var;
 
-/// Numbers of both signs that every floating dtype holds.
-Tensor weights(const Shape& shape, std::size_t offset, DType dtype) {
+/// Numbers of both signs that every floating dtype holds, in an order without a period, which
+/// derivatives of normalisations would cancel.
+Tensor weights(const Shape& shape, std::uint64_t seed, DType dtype) {
   static constexpr double numbers[] = {1.25, -0.5, 0.75, -1.5, 1, 0.625, -0.875};
   const Tensor made = Tensor::zeros(shape, DType::f64);
-  std::size_t i = offset;
-  for (double& element : made.data<double>()) element = numbers[i++ % std::size(numbers)];
+  std::uint64_t state = seed;
+  for (double& element : made.data<double>()) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    element = numbers[(state >> 33) % std::size(numbers)];
+  }
   return made.to(dtype);
 }
 
@@ -72,9 +76,11 @@ class TensorFile {
 struct Outcome {
   std::vector<Tensor> inputs;
   std::optional<Tensor> value;
-  std::vector<Tensor> seeds, gradients;    ///< by every floating input
-  std::vector<Tensor> directions, second;  ///< derivatives of Σ direction·gradient
-  std::string error;                       ///< what was thrown in place of the rest
+  std::vector<Tensor> seeds, gradients;  ///< by every floating input
+  /// The derivatives of direction·gradient, for each gradient by every input: they are not added,
+  /// as the sum of two would hide the digits of either.
+  std::vector<Tensor> directions, second;
+  std::string error;  ///< what was thrown in place of the rest
 };
 
 std::vector<Tensor> values_of(const std::vector<Var>& vars) {
@@ -97,17 +103,19 @@ Outcome compute(const OperationRow& row, std::vector<Tensor> inputs,
     const Var y = row.call(xs);
     out.value = y.value();
     if (row.order > 0 && is_floating(y.dtype())) {
-      out.seeds = {weights(y.shape(), 0, y.dtype())};
+      out.seeds = {weights(y.shape(), 1, y.dtype())};
       const Var seed = tape.constant(out.seeds[0]);
       const std::vector<Var> slopes = vjp({&y, 1}, floating, {&seed, 1});
       out.gradients = values_of(slopes);
       if (row.order > 1) {
-        std::vector<Var> directions;
         for (const Var& slope : slopes) {
-          out.directions.push_back(weights(slope.shape(), 3 + directions.size(), slope.dtype()));
-          directions.push_back(tape.constant(out.directions.back()));
+          out.directions.push_back(
+              weights(slope.shape(), 3 + out.directions.size(), slope.dtype()));
+          const Var direction = tape.constant(out.directions.back());
+          for (const Tensor& part : values_of(vjp({&slope, 1}, floating, {&direction, 1}))) {
+            out.second.push_back(part);
+          }
         }
-        out.second = values_of(vjp(slopes, floating, directions));
       }
     }
   } catch (const palimpsest::Error& error) {
