@@ -101,7 +101,7 @@ std::vector<OperationRow> layer_rows(DType dtype) {
   if (is_half(dtype)) return rows;
   const Tensor singular = of({1, 2, 2, 4}, {2, 2});
   const std::vector<OperationRow> matrices = {
-      {"det", "singular", {singular}, [](auto xs) { return det(xs[0]); }},
+      {"det", "singular matrix", {singular}, [](auto xs) { return det(xs[0]); }},
       {"det", "of zeros", {Tensor::zeros({3, 3}, dtype)}, [](auto xs) { return det(xs[0]); }},
       {"det", "NaN", {of({1, nan, 2, 1}, {2, 2})}, [](auto xs) { return det(xs[0]); }, 0},
       {"det", "no rows", {Tensor::zeros({0, 0}, dtype)}, [](auto xs) { return det(xs[0]); }},

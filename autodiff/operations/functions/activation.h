@@ -16,7 +16,23 @@ auto logistic_of(const auto& x) {
   const auto quotient = choose(-x, e, 1) / sum;
   return quotient - quotient * (e - (sum - 1));
 }
-auto logistic_of(const IsVar auto& x) { return sigmoid(x); }
+
+/// The logistic function and its derivative. Of Vars they are made from the smaller one of
+/// 1/(1 + exp(±x)), as the larger one has no digits of the other.
+template <class V>
+struct Logistic {
+  V value, slope;
+};
+template <class V>
+Logistic<V> logistic_with_slope(const V& x) {
+  const V s = logistic_of(x);
+  return {s, s * (1 - s)};
+}
+template <IsVar V>
+Logistic<V> logistic_with_slope(const V& x) {
+  const V smaller = sigmoid(choose(x, -x, x));
+  return {choose(x, 1 - smaller, smaller), smaller * (1 - smaller)};
+}
 
 /// x/(1 + exp(-z)) of packs.
 auto gated(const auto& x, const auto& z) {
@@ -115,9 +131,9 @@ struct GeluTanh {
   }
   static auto from_x(const auto& dy, const auto& x) {
     const auto bounded = choose(x - 40, 40, at_least(-40, x));
-    const auto s = logistic_of(argument(bounded));
+    const auto s = logistic_with_slope(argument(bounded));
     const auto inner = bounded * bounded * (6 * 0.044715 * factor) + 2 * factor;
-    return dy * (s + bounded * inner * (s * (1 - s)));
+    return dy * (s.value + bounded * inner * s.slope);
   }
 };
 
@@ -129,8 +145,8 @@ struct Silu {
     return gated(bounded, bounded);
   }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto s = logistic_of(x);
-    return dy * (s * (x * (1 - s) + 1));
+    const auto s = logistic_with_slope(x);
+    return dy * (s.value + x * s.slope);
   }
 };
 
@@ -138,14 +154,6 @@ struct Mish {
   static constexpr Text text{"mish",
                              "y = x·t, t = tanh(softplus(x)), dy/dx = t + x·(1 - t²)·sigmoid(x)",
                              "self-regularised smooth rectifier", 20};
-  /// tanh(log(1 + e)) = n/(n + 2) with n = e·(e + 2) for e = exp(x), and 1 to the last bit
-  /// beyond 20.
-  static auto tanh_of_softplus(const auto& x) {
-    const auto bounded = choose(x - 20, 20, x);
-    const auto e = exponential(bounded);
-    const auto n = e * (e + 2);
-    return n / (n + 2);
-  }
   static auto value(const auto& x) {
     const auto bounded = choose(x - 20, 20, at_least(-800, x));
     const auto factors = exponential_factors(bounded);
@@ -153,9 +161,19 @@ struct Mish {
     const auto part = bounded * (e + 2) / (e * (e + 2) + 2);
     return choose(x - 20, x, factors.first * part * factors.second);
   }
+  // With e = exp(x) and n = e·(e + 2): t = n/(n + 2) and (1 - t²)·sigmoid(x) = 4·e·(e + 1)/(n +
+  // 2)².
   static auto from_x(const auto& dy, const auto& x) {
-    const auto t = tanh_of_softplus(x);
-    return dy * (t + x * (1 - t * t) * logistic_of(x));
+    const auto bounded = choose(x - 40, 40, at_least(-800, x));
+    const auto e = exponential(bounded);
+    const auto m = e * (e + 2) + 2;
+    return dy * (fraction_of(e, m) + bounded * 4 * (e * (e + 1) / m) / m);
+  }
+
+ private:
+  static auto fraction_of(const auto& e, const auto& m) { return e * (e + 2) / m; }
+  static auto fraction_of(const IsVar auto& e, const IsVar auto& m) {
+    return with_slope(e * (e + 2) / m, -2 / m);
   }
 };
 

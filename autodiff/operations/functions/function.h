@@ -117,6 +117,13 @@ auto adjoint_of(const X& dy, const X& z, const double* parameters) {
   }
 }
 
+/// `value` of a Var, with the derivative of `slope`: for formulas that have the digits of one, but
+/// lose those of the other.
+template <IsVar V>
+V with_slope(const V& value, const V& slope) {
+  return stop_gradient(value) + (slope - stop_gradient(slope));
+}
+
 // `choose(c, a, b)`, a where c > 0 and b elsewhere, `root`, `exponential` and `times_gaussian` are
 // defined in the headers kernels/pack*.h for packs and in unary.cpp for `Var`s.
 

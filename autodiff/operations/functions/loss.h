@@ -35,7 +35,7 @@ struct BceWithLogits {
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
-    return choose(a, a, 0) - a * b + log1p_of_fraction(decay(a));
+    return choose(a, a * (1 - b), -(a * b)) + log1p_of_fraction(decay(a));
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {

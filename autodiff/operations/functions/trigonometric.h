@@ -4,6 +4,13 @@
 
 namespace palimpsest::functions {
 
+/// 1 - x² of a pack or a Var, with the digits that matter near ±1.
+auto one_less_square(const auto& x) { return (1 - x) * (1 + x); }
+auto one_less_square(const IsVar auto& x) {
+  // The derivative of the product, (1 - x) - (1 + x), would lose the digits of x near 0.
+  return with_slope((1 - x) * (1 + x), -(x * x));
+}
+
 struct Sin {
   static constexpr Text text{"sin", "y = sin(x), dy/dx = cos(x)", "sine"};
   static auto value(const auto& x) { return sin(x); }
@@ -26,13 +33,13 @@ struct Tan {
 struct Asin {
   static constexpr Text text{"asin", "y = arcsin(x), dy/dx = 1/√(1 - x²)", "inverse sine", 20};
   static auto value(const auto& x) { return asin(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / root((1 - x) * (1 + x)); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / root(one_less_square(x)); }
 };
 
 struct Acos {
   static constexpr Text text{"acos", "y = arccos(x), dy/dx = -1/√(1 - x²)", "inverse cosine", 20};
   static auto value(const auto& x) { return acos(x); }
-  static auto from_x(const auto& dy, const auto& x) { return -dy / root((1 - x) * (1 + x)); }
+  static auto from_x(const auto& dy, const auto& x) { return -dy / root(one_less_square(x)); }
 };
 
 struct Atan {
@@ -72,14 +79,16 @@ struct Acosh {
   static constexpr Text text{"acosh", "y = arcosh(x), dy/dx = 1/√(x² - 1)",
                              "inverse hyperbolic cosine", 20};
   static auto value(const auto& x) { return acosh(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / root((x - 1) * (x + 1)); }
+  static auto from_x(const auto& dy, const auto& x) {
+    return dy / (root(x - 1) * root(x + 1));  // x² would overflow
+  }
 };
 
 struct Atanh {
   static constexpr Text text{"atanh", "y = artanh(x), dy/dx = 1/(1 - x²)",
                              "inverse hyperbolic tangent", 20};
   static auto value(const auto& x) { return atanh(x); }
-  static auto from_x(const auto& dy, const auto& x) { return dy / ((1 - x) * (1 + x)); }
+  static auto from_x(const auto& dy, const auto& x) { return dy / one_less_square(x); }
 };
 
 using Trigonometric = List<Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh>;
