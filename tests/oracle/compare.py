@@ -45,7 +45,7 @@ def read(tensors, place):
     dtype = DTYPES[place["dtype"]]
     count = math.prod(place["shape"])
     flat = torch.frombuffer(tensors, dtype=dtype, count=count, offset=place["offset"]) if count else torch.zeros(0, dtype=dtype)
-    return flat.reshape(place["shape"]).clone()
+    return flat.reshape(place["shape"])
 
 
 class Results:
@@ -53,7 +53,7 @@ class Results:
 
     def __init__(self, function, inputs, seeds, directions, second):
         self.value, self.gradients, self.second, self.error, self.second_error = None, [], [], None, None
-        xs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
+        xs = [x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs]
         floating = [x for x in xs if x.is_floating_point()]
         try:
             y = function(*xs)
@@ -93,7 +93,7 @@ def named(value, gradients, second):
 
 
 def converted(tensors, dtype):
-    return [x.to(dtype) if x.is_floating_point() else x.clone() for x in tensors]
+    return [x.to(dtype) if x.is_floating_point() else x for x in tensors]
 
 
 def theirs(function, dtype, inputs, seeds, directions, second):
@@ -279,7 +279,7 @@ class Comparison:
         if not by_element or row["family"] != "oracle":
             errors = errors.max(initial=0.0)
         elif row["label"] == ORDINARY:
-            errors = around(inputs[0], errors) if len(inputs) == 1 else np.quantile(errors, 0.99)
+            errors = around(inputs[0], errors) if len(inputs) == 1 else np.maximum(errors, np.quantile(errors, 0.99))
         if row["dtype"] == "f32":
             self.errors_of_f32[key] = errors
         if by_element and row["label"] != ORDINARY:

@@ -26,8 +26,9 @@ class Difference:
         """The elements it speaks of."""
         if self.when is None:
             return np.ones(shape, bool)
-        seen = [torch.broadcast_to(x.to(torch.float64), shape).numpy() for x in inputs]
-        return self.when(*seen)
+        if any(x.ndim > len(shape) or torch.broadcast_shapes(x.shape, shape) != shape for x in inputs):
+            return np.zeros(shape, bool)
+        return self.when(*(torch.broadcast_to(x.to(torch.float64), shape).numpy() for x in inputs))
 
     def is_documented(self, documentation):
         _, _, after = documentation.partition(f"## {self.heading}\n")
@@ -35,4 +36,88 @@ class Difference:
         return any(line.startswith(f"| {self.item} |") for line in section.splitlines())
 
 
-DIFFERENCES = []
+DTYPES = "Dtypes"
+DERIVATIVES = "Derivatives where there is no single one"
+VALUES = "Values"
+REFUSED = "What is refused"
+RANGE = "Range and accuracy"
+DERIVATIVE = "(gradient|second derivative).*"
+SECOND = "second derivative.*"
+GATED = "(gelu|gelu_tanh|silu|mish)"
+
+
+def any_nan(*xs):
+    return np.any([np.isnan(x) for x in xs], axis=0)
+
+
+def any_infinite(*xs):
+    return np.any([np.isinf(x) for x in xs], axis=0)
+
+
+def out_of_range(a, b):
+    """Whether a² + b² is 0, infinite or NaN in some dtype, or a number whose digits were lost."""
+    largest, smallest = np.maximum(np.abs(a), np.abs(b)), np.minimum(np.abs(a), np.abs(b))
+    return ~(largest < 1e2) | (largest < 1e-2) | (smallest == 0) | (smallest == largest)
+
+
+DIFFERENCES = [
+    Difference(DTYPES, "`i + 1.0` of integers", r"x \+ 1\.0"),
+    Difference(DTYPES, "`i / 2` of integers", "x / 2", "of i.*"),
+    Difference(DTYPES, "`sum`, `prod`, `cumsum` of i32", "sum|prod|cumsum", "of i32"),
+    Difference(DTYPES, "scalar of f64 with a tensor of f32", "batch_norm", "images|rows", dtype="b?f16"),
+    Difference(DTYPES, "`b + b` of bool", "add|multiply|minimum|maximum", "bool and bool"),
+    Difference(DTYPES, "`b + b` of bool", "max", "of bool"),
+    Difference(DTYPES, "`x - b` of numbers and bool", "subtract", "(?!bool and bool).*bool.*"),
+    Difference(DTYPES, "`exp(i)` and other functions of integers", "exp", "of i.*"),
+    Difference(DTYPES, "`cast` of NaN and large numbers to integers", "cast to i.*"),
+    Difference(DERIVATIVES, "`norm` with p = ∞, `max` and `min` over all axes, at equal elements",
+               r"max|min|norm\(inf\)", "(?!.*NaN).*", DERIVATIVE),
+    Difference(DERIVATIVES, "`norm` with p = ∞, `max` and `min` where an element is NaN",
+               r"max|min|norm\(inf\)", ".*NaN.*", DERIVATIVE),
+    Difference(DERIVATIVES, "`norm` with p = 1 at NaN", r"norm\(1\)", ".*NaN.*", DERIVATIVE),
+    Difference(DERIVATIVES, "second derivative of `norm` at 0", "norm.*", ".*zeros?", SECOND),
+    Difference(DERIVATIVES, "`prod` where a factor is not finite or the product leaves the range", "prod",
+               ".*(NaN|infinit|largest|subnormal|smallest).*", DERIVATIVE),
+    Difference(DERIVATIVES, "`maximum`, `minimum` where an operand is NaN", "(maximum|minimum).*", quantity="gradient.*",
+               when=any_nan),
+    Difference(DERIVATIVES, "`relu` at NaN", "relu", quantity="gradient.*", when=any_nan),
+    Difference(DERIVATIVES, "second derivative of `elu` at 0", "elu.*", quantity=SECOND, when=lambda x: x == 0),
+    Difference(DERIVATIVES, "`gelu`, `gelu_tanh`, `silu`, `mish` at ±∞", GATED, quantity=DERIVATIVE, when=any_infinite),
+    Difference(DERIVATIVES, "`acosh` below −1, where it is NaN", "acosh", quantity=DERIVATIVE, when=lambda x: x <= -1),
+    Difference(DERIVATIVES, "`pow(x, 0.5)` at −∞", r"pow\(x, 0\.5\)", quantity=DERIVATIVE, when=np.isneginf),
+    Difference(DERIVATIVES, "`clamp` at its bounds", "clamp.*", quantity="gradient.*", when=lambda x: (x == -1) | (x == 2)),
+    Difference(DERIVATIVES, "`atan2(0, 0)`", "atan2", quantity="gradient.*", when=lambda a, b: (a == 0) & (b == 0)),
+    Difference(DERIVATIVES, "second derivative of `huber` where u is NaN", "huber.*", quantity=SECOND,
+               when=lambda a, b: np.isnan(a - b)),
+    Difference(DERIVATIVES, "second derivative of `huber` at \\|u\\| = δ", "huber.*", quantity=SECOND,
+               when=lambda a, b: np.abs(a - b) == 0.75),
+    Difference(DERIVATIVES, "`det` of a singular matrix", "det", "of zeros", SECOND),
+    Difference(DERIVATIVES, "`cholesky`, `eigh`", "cholesky|eigh", ".*as (it is|they are)", DERIVATIVE),
+    Difference(VALUES, "`sign` of NaN", "sign", quantity="value", when=any_nan),
+    Difference(VALUES, "`softplus`", "softplus.*", dtype="f64", when=lambda x, *dy: x > 20),
+    Difference(VALUES, "`pow(x, 0.5)` of −∞", r"pow\(x, 0\.5\)", quantity="value", when=np.isneginf),
+    Difference(VALUES, "`gelu`, `gelu_tanh`, `silu`, `mish` of −∞", GATED, quantity="value", when=np.isneginf),
+    Difference(VALUES, "`bce_with_logits` of infinite logits and targets", "bce_with_logits", "special numbers", "value",
+               when=any_infinite),
+    Difference(VALUES, "linear `resize` next to NaN and infinities", "upsample", "special numbers"),
+    Difference(VALUES, "attention to masked keys and values that are not finite", "attention, masked"),
+    Difference(REFUSED, "`mean` of nothing", "mean", "nothing", "error"),
+    Difference(REFUSED, "`variance`, `standard_deviation` with correction ≥ count", "(variance|standard_deviation).*",
+               "nothing|one number|zero|only NaN", "error"),
+    Difference(REFUSED, "`batch_norm`, `instance_norm` of one element for each channel", "(batch|instance)_norm",
+               "nothing|one number|zero|only NaN", "error"),
+    Difference(REFUSED, "`i / 0` by `rounding_mode=\"trunc\"`", "divide, truncated", quantity="error"),
+    Difference(RANGE, "`variance`, `standard_deviation` where an element is infinite, or squares leave the range",
+               "(variance|standard_deviation).*", ".*(infinit|largest|smallest|subnormal).*"),
+    Difference(RANGE, "`norm` where powers leave the range", r"norm(\(3\.5\))?", ".*(largest|smallest|subnormal|far apart).*"),
+    Difference(RANGE, "normalisations of lines whose squares overflow", "(layer|rms|instance|batch)_norm", "largest numbers.*"),
+    Difference(RANGE, "`mean` over places, where all are ignored, of `cross_entropy`", "cross_entropy, ignoring",
+               "every place ignored", SECOND),
+    Difference(RANGE, "`pow(a, b)` at infinities, zeros and NaN, second derivatives", r"pow\(a, b\)", "special numbers", SECOND,
+               when=lambda a, b: (a == 0) | (b == 0) | ~np.isfinite(a) | ~np.isfinite(b)),
+    Difference(RANGE, "`atan2` where a² + b² leaves the range or is 0", "atan2", "special numbers", DERIVATIVE, when=out_of_range),
+    Difference(RANGE, "`erf` and `gelu` of f64 far from 0, derivatives", "erf|gelu", dtype="f64", quantity=DERIVATIVE,
+               when=lambda x: np.abs(x) > 4),
+    Difference(RANGE, "`gelu` near ±√2, where its second derivative is 0", "gelu", quantity=SECOND,
+               when=lambda x: np.abs(np.abs(x) - np.sqrt(2)) < 0.02),
+]
