@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/factor_batch.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/reduce.h"
@@ -104,25 +105,31 @@ void compute_eigh(const KernelCall& call) {
 /// Of eigenvalues that the operation at `where` made.
 Var inverse_gaps(const Var& w, const Where& where);
 
-// Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
+// Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable. In f32 of
+// 16-bit matrices, by factors that are computed again: those that are kept are rounded, and gaps of
+// eigenvalues magnify that.
 void pull_back_eigh(const Pullback& p) {
   const Where where = p.where();
-  const Var w = p.output(0);
-  const Var v = p.output(1);
+  const DType dtype = p.input().dtype();
+  const DType wide = compute_dtype(dtype);
+  const Eigh again =
+      wide == dtype ? Eigh{p.output(0), p.output(1)} : eigh(cast(p.input(), wide), where);
+  const Var w = again.values;
+  const Var v = again.vectors;
   Var inner;
   if (p.has_adjoint(1)) {
-    const Var turned = matmul(v, p.adjoint(1), {.transpose_a = true}, where);
+    const Var turned = matmul(v, cast(p.adjoint(1), wide), {.transpose_a = true}, where);
     inner = matmul(v, inverse_gaps(w, where) * turned, {}, where);
   }
   if (p.has_adjoint(0)) {
     const Shape shape = w.shape();
     Shape row = shape;
     row.insert(shape.rank() - 1, 1);
-    const Var scaled = v * reshape(p.adjoint(0), row, where);
+    const Var scaled = v * reshape(cast(p.adjoint(0), wide), row, where);
     inner = inner.defined() ? inner + scaled : scaled;
   }
   const Var s = matmul(inner, v, {.transpose_b = true}, where);
-  p.set(0, half_tril(s + transpose(s, -2, -1, where), where));
+  p.set(0, cast(half_tril(s + transpose(s, -2, -1, where), where), dtype));
 }
 
 const Operation eigh_operation{

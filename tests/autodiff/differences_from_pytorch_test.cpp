@@ -69,6 +69,7 @@ TEST_CASE("differences: dtypes") {
   CHECK((narrow + tape.constant(Tensor::scalar(1.0, DType::i64))).dtype() == DType::i64);
   const Var truth = i > 0;
   CHECK_THROWS_AS(truth + truth, DTypeError);
+  check_equal((i - truth).value(), {0, 0, 4});
   CHECK_THROWS_AS(exp(i), DTypeError);
   CHECK(one_hot(i, 6).dtype() == DType::f32);
   check_equal(cast(tape.constant(f64({nan, 1e20, -1e20})), DType::i32).value(),
@@ -78,20 +79,33 @@ TEST_CASE("differences: dtypes") {
 TEST_CASE("differences: derivatives where there is no single one") {
   check_equal(slope([](const Var& x) { return norm(x, infinity); }, {2, -2, 1}), {1, 0, 0});
   check_equal(slope([](const Var& x) { return max(x); }, {2, 2, 1}), {1, 0, 0});
+  check_equal(slope([](const Var& x) { return max(x); }, {1, nan, nan}), {0, 1, 0});
+  check_equal(slope([](const Var& x) { return norm(x, 1); }, {1, nan}), {1, nan});
+  check_equal(slope([](const Var& x) { return gradient(norm(x), x); }, {0, 0}), {0, 0});
+  check_equal(slope([](const Var& x) { return prod(x); }, {2, infinity, 3}),
+              {infinity, 6, infinity});
   check_equal(slope([](const Var& x) { return maximum(x, flip(x)); }, {nan, 1}), {1, 1});
   check_equal(slope([](const Var& x) { return maximum(x, nan); }, {1}), {0.5});
   check_equal(slope([](const Var& x) { return minimum(x, nan); }, {1}), {0.5});
   check_equal(slope([](const Var& x) { return relu(x); }, {nan, 0}), {0, 0});
   check_equal(slope([](const Var& x) { return elu(x); }, {nan}), {nan});
-  check_equal(slope([](const Var& x) { return clamp(x, -1, 1); }, {-1, 1, 2}), {1, 1, 0});
+  check_equal(slope([](const Var& x) { return gradient(elu(x, 1.5), x); }, {0}), {1.5});
+  for (const auto f :
+       {+[](const Var& x) { return gelu(x); }, +[](const Var& x) { return gelu_tanh(x); },
+        +[](const Var& x) { return mish(x); }}) {
+    check_equal(slope(f, {infinity, -infinity}), {1, 0});
+  }
+  check_equal(slope([](const Var& x) { return acosh(x); }, {-2}), {nan});
+  check_equal(slope([](const Var& x) { return pow(x, 0.5); }, {-infinity, -0.0}), {0, infinity});
+  check_equal(slope([](const Var& x) { return clamp(x, -1, 1); }, {-1, 1, 2, nan}), {1, 1, 0, 1});
   check_equal(slope([](const Var& x) { return atan2(x, x); }, {0}), {nan});
   check_equal(slope(
                   [](const Var& x) {
                     const Var y = huber(x, full_like(x, 0), 1, Reduction::sum);
                     return gradient(y, x);
                   },
-                  {1, -1, 0.5, 2}),
-              {1, 1, 1, 0});
+                  {1, -1, 0.5, 2, nan}),
+              {1, 1, 1, 0, 1});
   check_equal(
       slope([](const Var& x) { return det(reshape(x, {3, 3})); }, {2, 0, 0, 0, 0, 0, 0, 0, 3}),
       {0, 0, 0, 0, 6, 0, 0, 0, 0});
@@ -106,6 +120,16 @@ TEST_CASE("differences: derivatives where there is no single one") {
 TEST_CASE("differences: values") {
   Tape tape;
   check_equal(sign(tape.constant(f64({nan}))).value(), {nan});
+  CHECK(std::signbit(sign(tape.constant(f64({-0.0}))).value().at(0)));
+  check_equal(pow(tape.constant(f64({-infinity, -0.0})), 0.5).value(), {infinity, 0});
+  const Var least = tape.constant(f64({-infinity}));
+  check_equal(concat({gelu(least), gelu_tanh(least), silu(least), mish(least)}, 0).value(),
+              {0, 0, 0, 0});
+  const Var far = tape.constant(f64({-infinity, 1e300}));
+  check_equal(bce_with_logits(far, tape.constant(f64({1, 1e-300})), Reduction::none).value(),
+              {infinity, 1e300});
+  const Var spoiled = tape.constant(Tensor::from({1.0, nan}, {1, 1, 2}));
+  CHECK(upsample(spoiled, 2, {Interpolation::linear}).value().at(0) == 1);
   const Var line = tape.constant(Tensor::arange(14).to(DType::f32).reshape({1, 1, 14}));
   CHECK(resize(line, 46).value().at(23) == 7);
   CHECK(slope([](const Var& x) { return softplus(x); }, {25}).at(0) < 1);
@@ -136,6 +160,7 @@ TEST_CASE("differences: defaults and conventions") {
   CHECK_THAT(rms_norm(small).value().at(0), WithinRel(1e-4 / std::sqrt(1e-8 + 1e-6), 1e-12));
   const BatchNorm batch = batch_norm(tape.constant(Tensor::from({0.0, 2.0}, {2, 1})));
   CHECK(batch.variance.item() == 1);
+  CHECK(batch_norm(tape.constant(Tensor::from({3.0}, {1, 1}))).y.item() == 0);
 
   const Var x = tape.parameter(f64({1, 2}));
   check_equal(gradient(x * x, x).value(), {2, 4});

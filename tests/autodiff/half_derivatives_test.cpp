@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -96,6 +97,31 @@ TEST_CASE("gradients of QR in 16 bits are as accurate as their numbers", "[half_
   };
   const double unit = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
   CHECK(distance(gradient_in(dtype), gradient_in(DType::f64)) < unit);
+}
+
+TEST_CASE("derivatives of eigenvalues and eigenvectors in 16 bits are as accurate as their numbers",
+          "[half_derivatives]") {
+  const DType dtype = GENERATE(DType::bf16, DType::f16);
+  const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5, 6, 7, 8);
+  const Tensor a = Tensor::normal({4, 4}, seed, 0, 1).to(dtype);
+  const auto second_in = [&](DType wide, bool of_values) {
+    Tape tape;
+    const Var x = tape.parameter(a.to(wide));
+    const auto [w, v] = eigh(x);
+    const auto weigh = [&](const Var& y) {
+      const Tensor weight = Tensor::normal(y.shape(), 5, 0, 1).to(dtype).to(wide);
+      return sum(y * tape.constant(weight));
+    };
+    const Var first = gradient(of_values ? weigh(w) : weigh(v), x);
+    return std::array{first.value(), gradient(weigh(first), x).value()};
+  };
+  const double unit = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
+  for (const bool of_values : {true, false}) {
+    const auto narrow = second_in(dtype, of_values);
+    const auto exact = second_in(DType::f64, of_values);
+    CHECK(distance(narrow[0], exact[0]) < unit);
+    CHECK(distance(narrow[1], exact[1]) < 2 * unit);
+  }
 }
 
 }  // namespace

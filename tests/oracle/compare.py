@@ -7,10 +7,10 @@ The rules:
 - PyTorch in f64, at the same inputs, is the reference of f32 and 16-bit results. Our error may be 4 times PyTorch's in the
   same dtype. No error of PyTorch's counts as less than half a unit in the last place, which a correctly rounded value may
   have, so ours may always be 2 units. A gradient is a product at least, and has two roundings; a second derivative has
-  four. These may be 4 and 8 units. Elementwise functions are measured in units of each element, everything else in units
+  four. These may be 4 and 8 units, and twice that where they are sums: in all but elementwise functions. Elementwise functions are measured in units of each element, everything else in units
   of the largest element of the result.
 - f64 has no wider reference. There the difference from PyTorch's may be 8 times the error, in units, that PyTorch makes of
-  f32 in the same row: both may have such an error. Where PyTorch's f32 has no digit right, f64 is not compared.
+  f32 in the same row, and always 8 units: both may have an error. Where PyTorch's f32 has no digit right, f64 is not compared.
 - NaN, infinities and, in values of elementwise functions, the sign of zeros are PyTorch's in the same dtype or those of the
   f64 reference, rounded.
 - Integers and bools are equal.
@@ -35,7 +35,7 @@ DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf1
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 DIGITS = {"f64": (53, -1021), "f32": (24, -125), "f16": (11, -13), "bf16": (8, -125)}  # and the least exponent
 FACTOR = 4
-LEAST_ERROR = {"value": 0.5, "gradient": 1.0, "second": 2.0}  # of PyTorch's that counts, in units
+LEAST_ERROR = {"value": 0.5, "gradient": 1.0, "second": 2.0}  # of PyTorch's that counts, in units; doubled for sums
 SATURATED = 2.0 ** 22  # an error of f32, in units, that leaves no digit
 ORDINARY = "ordinary numbers"
 
@@ -271,20 +271,20 @@ class Comparison:
     def limit_of(self, row, quantity, measured, by_element, inputs):
         """The largest error ours may have, in units: a number, or one for each element."""
         key = (row["operation"], row["label"], quantity)
-        least = LEAST_ERROR[quantity.split()[0]]
+        least = LEAST_ERROR[quantity.split()[0]] * (1 if by_element or quantity == "value" else 2)
         if row["dtype"] == "f64":
-            errors = np.maximum(least, self.errors_of_f32.get(key, 0.0))
+            errors = np.maximum(2 * least, self.errors_of_f32.get(key, 0.0))
             return np.where(errors >= SATURATED, math.inf, 2 * FACTOR * errors)
         errors = measured.their_error
         if not by_element or row["family"] != "oracle":
             errors = errors.max(initial=0.0)
         elif row["label"] == ORDINARY:
             errors = around(inputs[0], errors) if len(inputs) == 1 else np.maximum(errors, np.quantile(errors, 0.99))
-        if row["dtype"] == "f32":
-            self.errors_of_f32[key] = errors
         if by_element and row["label"] != ORDINARY:
             ordinary = self.errors_of_f32.get((row["operation"], ORDINARY, quantity), 0.0)
-            errors = np.maximum(errors, np.median(ordinary))
+            errors = np.maximum(errors, np.quantile(ordinary, 0.75))
+        if row["dtype"] == "f32":
+            self.errors_of_f32[key] = errors
         return FACTOR * np.maximum(least, errors)
 
     @staticmethod

@@ -30,7 +30,7 @@ std::vector<double> special_numbers(DType dtype) {
   std::vector<double> all = {0, -0.0, std::numeric_limits<double>::quiet_NaN()};
   for (const double x : {std::numeric_limits<double>::infinity(), ends.least, ends.smallest,
                          ends.largest, 1.0, 1 + ends.epsilon, 1 - ends.epsilon / 2, 0.5, 1.5, 2.0,
-                         ends.epsilon, 1e-3, 3.0, 3.140625, 20.0, 88.0, 1000.0}) {
+                         ends.epsilon, 1e-3, 0.75, 3.0, 3.140625, 20.0, 88.0, 1000.0}) {
     all.push_back(x);
     all.push_back(-x);
   }

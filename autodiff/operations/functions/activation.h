@@ -145,8 +145,9 @@ struct Silu {
     return gated(bounded, bounded);
   }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto s = logistic_with_slope(x);
-    return dy * (s.value + x * s.slope);
+    const auto bounded = choose(x - 800, 800, at_least(-800, x));  // ∞·0 is no number
+    const auto s = logistic_with_slope(bounded);
+    return dy * (s.value + bounded * s.slope);
   }
 };
 
@@ -161,8 +162,8 @@ struct Mish {
     const auto part = bounded * (e + 2) / (e * (e + 2) + 2);
     return choose(x - 20, x, factors.first * part * factors.second);
   }
-  // With e = exp(x) and n = e·(e + 2): t = n/(n + 2) and (1 - t²)·sigmoid(x) = 4·e·(e + 1)/(n +
-  // 2)².
+  // With e = exp(x) and m = e·(e + 2) + 2, t = e·(e + 2)/m; the other product is 4·e·(e + 1)/m²
+  // times x.
   static auto from_x(const auto& dy, const auto& x) {
     const auto bounded = choose(x - 40, 40, at_least(-800, x));
     const auto e = exponential(bounded);

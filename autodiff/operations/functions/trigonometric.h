@@ -80,7 +80,7 @@ struct Acosh {
                              "inverse hyperbolic cosine", 20};
   static auto value(const auto& x) { return acosh(x); }
   static auto from_x(const auto& dy, const auto& x) {
-    return dy / (root(x - 1) * root(x + 1));  // x² would overflow
+    return dy / root(x - 1) / root(x + 1);  // x² would overflow
   }
 };
 
