@@ -114,15 +114,15 @@ struct Share {
 
 struct Pow {
   static constexpr Text text{
-      "pow", "y = aᵇ, ∂y/∂a = b·aᵇ⁻¹, 0 where b = 0; ∂y/∂b = y·log a, 0 where a = 0 ≤ b", "power",
+      "pow", "y = aᵇ, ∂y/∂a = b·aᵇ⁻¹, 0 at a = b = 0; ∂y/∂b = y·log a, 0 where a = 0 ≤ b", "power",
       30};
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) { return pow(a, b); }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
-    const V base = where(equal(b, 0), 1, a);  // 0·0⁻¹ is no number
-    return dy * (b * pow(base, b - 1));
+    const V empty = logical_and(equal(a, 0), equal(b, 0));  // there 0·0⁻¹ is no number
+    return dy * (b * pow(where(empty, 1, a), b - 1));
   }
   template <class V>
   static V db(const V& dy, const V& a, const V& b, const V& y) {

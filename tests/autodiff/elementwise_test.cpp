@@ -229,7 +229,6 @@ TEST_CASE("second derivatives of f32 keep their digits", "[elementwise]") {
       {"acosh", [](const Var& x) { return acosh(x); }, 1, -infinity},
       {"atanh", [](const Var& x) { return atanh(x); }, -1, -infinity},
       {"mish", [](const Var& x) { return mish(x); }, -30, -2.620134431e-12},
-      {"mish", [](const Var& x) { return mish(x); }, 1.5, -0.002150238583},
       {"mish", [](const Var& x) { return mish(x); }, 2.875, -0.03498626789},
       {"mish", [](const Var& x) { return mish(x); }, 17, -2.193802375e-13},
       {"gelu_tanh", [](const Var& x) { return gelu_tanh(x); }, 2.75, -0.0520660201},
@@ -257,7 +256,6 @@ TEST_CASE("powers, losses and acosh have the limits of their formulas", "[elemen
   CHECK(slopes(0, -2)[1] == -infinity);
   CHECK(slopes(0, 2)[1] == 0);
   CHECK(slopes(0, 0) == std::array{0.0, 0.0});
-  CHECK(slopes(nan, 0)[0] == 0);
   CHECK(slopes(infinity, 0)[0] == 0);
 
   const auto loss = [](double logit, double target) {
