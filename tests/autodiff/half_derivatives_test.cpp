@@ -109,7 +109,7 @@ TEST_CASE("derivatives of eigenvalues and eigenvectors in 16 bits are as accurat
     const Var x = tape.parameter(a.to(wide));
     const auto [w, v] = eigh(x);
     const auto weigh = [&](const Var& y) {
-      const Tensor weight = Tensor::normal(y.shape(), 5, 0, 1).to(dtype).to(wide);
+      const Tensor weight = Tensor::normal(y.shape(), 25, 0, 1).to(dtype).to(wide);
       return sum(y * tape.constant(weight));
     };
     const Var first = gradient(of_values ? weigh(w) : weigh(v), x);
