@@ -221,9 +221,9 @@ TEST_CASE("second derivatives of f32 keep their digits", "[elementwise]") {
     double x, second;
   };
   const Row row = GENERATE(values<Row>({
-      {"asin", [](const Var& x) { return asin(x); }, 0.00201416015625, 0.002014172413},
-      {"acos", [](const Var& x) { return acos(x); }, 0.00201416015625, -0.002014172413},
-      {"atanh", [](const Var& x) { return atanh(x); }, 0.00201416015625, 0.004028352997},
+      {"asin", [](const Var& x) { return asin(x); }, 0.00033, 0.0003300000638},
+      {"acos", [](const Var& x) { return acos(x); }, 0.00033, -0.0003300000638},
+      {"atanh", [](const Var& x) { return atanh(x); }, 0.00033, 0.0006600001635},
       {"asin", [](const Var& x) { return asin(x); }, 1, infinity},
       {"acos", [](const Var& x) { return acos(x); }, 1, -infinity},
       {"acosh", [](const Var& x) { return acosh(x); }, 1, -infinity},

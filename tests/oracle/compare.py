@@ -7,10 +7,12 @@ The rules:
 - PyTorch in f64, at the same inputs, is the reference of f32 and 16-bit results. Our error may be 4 times PyTorch's in the
   same dtype. No error of PyTorch's counts as less than half a unit in the last place, which a correctly rounded value may
   have, so ours may always be 2 units. A gradient is a product at least, and has two roundings; a second derivative has
-  four. These may be 4 and 8 units, and twice that where they are sums: in all but elementwise functions. Elementwise functions are measured in units of each element, everything else in units
-  of the largest element of the result.
+  four. These may be 4 and 8 units, and twice that where they are sums: in all but elementwise functions.
+- Elementwise functions are measured in units of each element, everything else in units of the largest element of the
+  result.
 - f64 has no wider reference. There the difference from PyTorch's may be 8 times the error, in units, that PyTorch makes of
-  f32 in the same row, and always 8 units: both may have an error. Where PyTorch's f32 has no digit right, f64 is not compared.
+  f32 in the same row, and always 4 times what f32 may have at least: both may have such an error. Where PyTorch's f32 has
+  no digit right, f64 is not compared.
 - NaN, infinities and, in values of elementwise functions, the sign of zeros are PyTorch's in the same dtype or those of the
   f64 reference, rounded.
 - Integers and bools are equal.

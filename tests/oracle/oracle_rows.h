@@ -6,8 +6,8 @@
 
 namespace palimpsest::oracle {
 
-/// The same number as a row of PyTorch's would have: rows in addition to those of tests/autodiff,
-/// with special values of `dtype` and in several classes of shapes. Their inputs are of `dtype`.
+/// Rows in addition to those of tests/autodiff: special values of `dtype`, and functions in several
+/// classes of shapes. The floating inputs are of `dtype`.
 std::vector<OperationRow> rows_of(DType dtype);
 /// Rows of dtypes that have no derivatives, and of pairs of dtypes.
 std::vector<OperationRow> rows_of_other_dtypes();

@@ -1,12 +1,11 @@
 // write_rows FOLDER: computes every row in every dtype, with first and second derivatives, and
 // writes rows.jsonl and tensors.bin there for compare.py.
-#include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
