@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "autodiff/operations/index.h"
+#include "autodiff/operations/binary.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
