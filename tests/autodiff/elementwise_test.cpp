@@ -213,7 +213,6 @@ TEST_CASE("second derivatives where a formula could be no number", "[elementwise
   CHECK(second(abs(zero), zero) == 0);
 }
 
-// The contract that lets an executor cut arrays anywhere.
 TEST_CASE("second derivatives of f32 keep their digits", "[elementwise]") {
   struct Row {
     const char* name;
@@ -273,6 +272,7 @@ TEST_CASE("powers, losses and acosh have the limits of their formulas", "[elemen
   CHECK(agree(slope_at(steep, 1e20, DType::f32), 1e-20, 1e-6));
 }
 
+// The contract that lets an executor cut arrays anywhere.
 TEST_CASE("an element's bits depend on its operands, not on its place", "[elementwise]") {
   const DType dtype = GENERATE(DType::f64, DType::f32);
   const Function f = GENERATE(values<Function>({
