@@ -29,8 +29,9 @@ import warnings
 import numpy as np
 import torch
 
-from counterparts import VIEWS, WITHOUT_COUNTERPART, WITHOUT_SECOND, counterpart, find
+from counterparts import WITHOUT_COUNTERPART, WITHOUT_SECOND, counterpart, find
 from differences import DIFFERENCES
+from function_counterparts import VIEWS
 
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
           "i64": torch.int64, "i32": torch.int32, "bool": torch.bool}
