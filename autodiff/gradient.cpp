@@ -50,7 +50,7 @@ void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoint
 /// Arrays for one node's pullback, kept between nodes so that the walk does not allocate.
 struct Workbench {
   std::vector<Var> output_adjoints;
-  std::vector<Pullback::InputAdjoint> input_adjoints;  // of the node with most inputs
+  std::vector<Pullback::InputAdjoint> input_adjoints;  // as many as any node had inputs
   std::array<bool, 64> few{};
   std::unique_ptr<bool[]> many;
   std::size_t many_size = 0;
@@ -64,7 +64,7 @@ struct Workbench {
     return {many.get(), count};
   }
 
-  /// Of so many inputs, none of which has one.
+  /// Room for the adjoints of so many inputs; none is there yet.
   std::span<Pullback::InputAdjoint> no_adjoints(std::size_t count) {
     if (count > input_adjoints.size()) input_adjoints.resize(count);
     const auto first = std::span(input_adjoints).first(count);

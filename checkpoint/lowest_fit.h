@@ -27,7 +27,7 @@ class LowestFit {
   using Stop = std::function<bool(const Taken&)>;
 
   /// Places all intervals in an order given. `stop`, if any, is asked after each that sticks out of
-  /// the bound, of what those placed so far take: where it says so the others stay where they were.
+  /// the bound, of what those placed so far take. When it is true the others stay where they were.
   Taken place(std::span<const std::uint32_t> order, const Stop& stop = {});
 
  private:

@@ -130,7 +130,6 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
   roomy = {};
 
   std::vector<Measured> measured = propose(limit, known);
-  const std::size_t proposed = measured.size();
   Attempt made{{}, limit, 0, keep_all_peak};
   made.plan = cheapest(measured, 0, limit, hurried);
   if (!made.plan) {
@@ -141,24 +140,17 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
     made.plan->keep_all_peak = keep_all_peak;
     made.plan->budget = budget;
   }
-  if (planner_.ignores_budget() && known.empty() && measured.size() == proposed) {
-    proposed_ = std::move(measured);
-  }
   return made;
 }
 
-/// What the planner proposes and what is known beside it.
+/// What the planner proposes, and what was known before.
 std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> known) {
-  std::vector<Measured> measured;
-  if (proposed_.empty()) {
+  std::vector<Measured> measured = proposed_;
+  if (measured.empty()) {
     std::vector<Proposal> proposals = planner_.propose(graph_, limit);
     internal_check(!proposals.empty(), "a planner proposed nothing");
     measured = measure(graph_, std::move(proposals), planner_.name());
-  } else if (known.empty()) {
-    measured = std::move(proposed_);
-    proposed_.clear();
-  } else {
-    measured = proposed_;
+    if (planner_.ignores_budget()) proposed_ = measured;
   }
   std::ranges::move(measure(graph_, {known.begin(), known.end()}, planner_.name()),
                     std::back_inserter(measured));

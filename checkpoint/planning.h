@@ -9,11 +9,11 @@
 
 namespace palimpsest {
 
-/// Plans one graph by one planner, for one budget after another. What a planner proposes that
-/// ignores the budget is asked for once.
+/// Plans one graph by one planner, for one budget after another. A planner that ignores the budget
+/// is asked once.
 class Planning {
  public:
-  /// Of a graph and a planner that outlive it.
+  /// The graph and the planner must outlive it.
   Planning(const Graph& graph, const Planner& planner) : graph_(graph), planner_(planner) {}
 
   /// What `make_plan` makes.
@@ -44,8 +44,7 @@ class Planning {
 
   const Graph& graph_;
   const Planner& planner_;
-  // Of a planner that ignores the budget, once it was asked.
-  std::vector<Measured> proposed_;
+  std::vector<Measured> proposed_;        // by a planner that ignores the budget, once it was asked
   std::optional<Bytes> smallest_layout_;  // of these
 };
 

@@ -73,8 +73,8 @@ auto PlanStore::go_on(const std::shared_ptr<const Graph>& graph, const PlannerPt
     begun_.push_front({graph, planner, key, Planning(*graph, *planner)});
   }
   const auto let_go = [&] {
-    const Begun& last = begun_.front();
-    if (last.planning.bytes() == 0 || bytes_of_begun(last) > most_bytes) begun_.pop_front();
+    const Begun& current = begun_.front();
+    if (current.planning.bytes() == 0 || bytes_of_begun(current) > most_bytes) begun_.pop_front();
     if (begun_.size() > most) begun_.pop_back();
   };
   try {

@@ -20,8 +20,8 @@ namespace palimpsest {
 /// graphs of up to 83 nodes the planner itself is in a hurry, over layouts alone, so that a larger
 /// budget never costs more.
 /// A plan made for one budget is a candidate for every other budget. Kept are 16 plans at most, and
-/// `most_cached` bytes unless the last four take more; and as many budgets that were refused. What
-/// planners proposed for the last few graphs is kept for other budgets where it takes little.
+/// `most_cached` bytes unless the last four take more; and as many budgets that were refused. The
+/// proposals for the last few graphs are kept for other budgets where they take little.
 class PlanStore {
  public:
   struct Entry {

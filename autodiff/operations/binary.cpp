@@ -167,7 +167,7 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
                 const Where& where) {
   const Var pair[] = {given_a, given_b};
   Tape& tape = common_tape(pair, operation.name, where);
-  const auto here = [&](const Var& given) {  // most are, and need no call
+  const auto here = [&](const Var& given) {  // mostly it is here, and nothing is called
     return given.belongs_to(tape) ? given : tape.here(given, operation.name, where);
   };
   const Var a = here(given_a);

@@ -105,9 +105,9 @@ void compute_eigh(const KernelCall& call) {
 /// Of eigenvalues that the operation at `where` made.
 Var inverse_gaps(const Var& w, const Where& where);
 
-// Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable. In f32 of
-// 16-bit matrices, by factors that are computed again: those that are kept are rounded, and gaps of
-// eigenvalues magnify that.
+// Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
+// Derivatives of 16-bit matrices are computed in f32. The factors are computed again for that:
+// those that are kept are rounded, and gaps of eigenvalues magnify the error.
 void pull_back_eigh(const Pullback& p) {
   const Where where = p.where();
   const DType dtype = p.input().dtype();

@@ -42,6 +42,14 @@ const double* parameters_of(const Attributes& attributes) {
   return attributes.empty() ? nullptr : attributes.as<Parameters>().data();
 }
 
+constexpr std::size_t index_of(functions::Place function) {
+  using namespace functions;
+  constexpr std::size_t sizes[] = {Arithmetic::size, Exponential::size, Trigonometric::size,
+                                   Activation::size, Loss::size};
+  const auto families = std::span(sizes).first(static_cast<std::size_t>(function.family));
+  return std::accumulate(families.begin(), families.end(), function.position);
+}
+
 // What follows is written for a function's position in the table, not as templates of it: there are
 // more than forty, and code for each would take its time to compile.
 
@@ -152,6 +160,7 @@ struct Entry {
 template <class F>
 void fill(Entry& entry) {
   constexpr std::size_t index = functions::position<F, Unary>;
+  static_assert(index == index_of(functions::place_of<F>), "Family and Unary list families alike");
   const auto cost = [](const NodeView& node) { return unary_cost(node, F::text.flops); };
   entry.function = {.name = F::text.name,
                     .formula = F::text.formula,
@@ -257,13 +266,7 @@ std::span<const Operation* const> unary_operations() {
   return pointers;
 }
 
-std::size_t unary_index(functions::Place function) {
-  using namespace functions;
-  static constexpr std::size_t sizes[] = {Arithmetic::size, Exponential::size, Trigonometric::size,
-                                          Activation::size, Loss::size};
-  const auto families = std::span(sizes).first(static_cast<std::size_t>(function.family));
-  return std::accumulate(families.begin(), families.end(), function.position);
-}
+std::size_t unary_index(functions::Place function) { return index_of(function); }
 
 Var record_unary(functions::Place function, const Var& x, const Parameters* parameters,
                  const Where& where) {

@@ -230,6 +230,8 @@ TEST_CASE("second derivatives of f32 keep their digits", "[elementwise]") {
       {"mish", [](const Var& x) { return mish(x); }, -30, -2.620134431e-12},
       {"mish", [](const Var& x) { return mish(x); }, 2.875, -0.03498626789},
       {"mish", [](const Var& x) { return mish(x); }, 17, -2.193802375e-13},
+      {"mish", [](const Var& x) { return mish(x); }, 28, -1.032672863e-22},
+      {"mish", [](const Var& x) { return mish(x); }, 35, -1.081321e-28},
       {"gelu_tanh", [](const Var& x) { return gelu_tanh(x); }, 2.75, -0.0520660201},
       {"gelu_tanh", [](const Var& x) { return gelu_tanh(x); }, 5, -9.934132225e-6},
       {"gelu_tanh", [](const Var& x) { return gelu_tanh(x); }, 7, -3.232258407e-13},
@@ -265,6 +267,11 @@ TEST_CASE("powers, losses and acosh have the limits of their formulas", "[elemen
   };
   CHECK(loss(infinity, 0) == infinity);
   CHECK(loss(-infinity, 1) == infinity);
+  CHECK(loss(infinity, 1) == 0);
+  CHECK(loss(-infinity, 0) == 0);
+  CHECK(std::isnan(loss(nan, 0)));
+  CHECK(std::isnan(loss(nan, 1)));
+  CHECK(std::isnan(loss(2, nan)));
   CHECK(loss(1e30, 1) == 0);
   CHECK(loss(-1e30, 0) == 0);
 

@@ -228,7 +228,7 @@ class Comparison:
                 converted(directions, torch.float64), second)
         if "error" in row or same.error:
             ours = row.get("error", "computed")
-            if not ("error" in row and same.error) and not self.is_known(row, "error", inputs, None, None):
+            if not ("error" in row and same.error) and not self.is_known(row, "error"):
                 self.complain(f"{self.name_of(row)}: ours: {ours}; PyTorch: {same.error or 'computed'}")
             return
         if same.second_error:
@@ -242,7 +242,7 @@ class Comparison:
     def compare_quantity(self, row, quantity, ours, theirs, exact, by_element, inputs):
         where = f"{self.name_of(row)}, {quantity}"
         if ours.shape != theirs.shape or (quantity == "value" and ours.dtype != theirs.dtype):
-            if not self.is_known(row, quantity, inputs, None, None):
+            if not self.is_known(row, "type"):
                 self.complain(f"{where}: ours is {NAMES[ours.dtype]}{tuple(ours.shape)}, "
                               f"PyTorch's {NAMES[theirs.dtype]}{tuple(theirs.shape)}")
             return
@@ -303,11 +303,11 @@ class Comparison:
     def matching(self, row, quantity):
         return [entry for entry in DIFFERENCES if entry.matches(row, quantity)]
 
-    def is_known(self, row, quantity, inputs, *_):
-        for entry in self.matching(row, quantity):
-            self.used.add(id(entry))
-            return True
-        return False
+    def is_known(self, row, quantity):
+        """Whether an entry speaks of just that, an error or a type, and not of some elements."""
+        known = [entry for entry in DIFFERENCES if entry.quantity == quantity and entry.matches(row, quantity)]
+        self.used.update(id(entry) for entry in known)
+        return bool(known)
 
     def unknown(self, row, quantity, inputs, differing):
         """`differing` without what is in the table of differences."""

@@ -8,7 +8,8 @@ import torch
 
 class Difference:
     """Where a result may differ: in rows whose operation, label, dtype and quantity match the patterns, at the elements
-    whose inputs `when` accepts. `heading` and `item` are a heading of the documentation and the first cell of a row under it."""
+    whose inputs `when` accepts. The quantity "error" stands for an error on one side, "type" for another dtype or shape.
+    `heading` and `item` are a heading of the documentation and the first cell of a row under it."""
 
     def __init__(self, heading, item, operation, label=".*", quantity=".*", dtype=".*", when=None):
         self.heading, self.item, self.when = heading, item, when
@@ -58,14 +59,14 @@ def out_of_range(a, b):
 
 
 DIFFERENCES = [
-    Difference(DTYPES, "`i + 1.0` of integers", r"x \+ 1\.0"),
-    Difference(DTYPES, "`i / 2` of integers", "x / 2", "of i.*"),
-    Difference(DTYPES, "`sum`, `prod`, `cumsum` of i32", "sum|prod|cumsum", "of i32"),
-    Difference(DTYPES, "scalar of f64 with a tensor of f32", "batch_norm", "images|rows", dtype="b?f16"),
-    Difference(DTYPES, "`b + b` of bool", "add|multiply|minimum|maximum", "bool and bool"),
-    Difference(DTYPES, "`b + b` of bool", "max", "of bool"),
-    Difference(DTYPES, "`x - b` of numbers and bool", "subtract", "(?!bool and bool).*bool.*"),
-    Difference(DTYPES, "`exp(i)` and other functions of integers", "exp", "of i.*"),
+    Difference(DTYPES, "`i + 1.0` of integers", r"x \+ 1\.0", quantity="type"),
+    Difference(DTYPES, "`i / 2` of integers", "x / 2", "of i.*", quantity="type"),
+    Difference(DTYPES, "`sum`, `prod`, `cumsum` of i32", "sum|prod|cumsum", "of i32", quantity="type"),
+    Difference(DTYPES, "scalar of f64 with a tensor of f32", "batch_norm", "images|rows", dtype="b?f16", quantity="type"),
+    Difference(DTYPES, "`b + b` of bool", "add|multiply|minimum|maximum", "bool and bool", quantity="error"),
+    Difference(DTYPES, "`b + b` of bool", "max", "of bool", quantity="error"),
+    Difference(DTYPES, "`x - b` of numbers and bool", "subtract", "(?!bool and bool).*bool.*", quantity="error"),
+    Difference(DTYPES, "`exp(i)` and other functions of integers", "exp", "of i.*", quantity="error"),
     Difference(DTYPES, "`cast` of NaN and large numbers to integers", "cast to i.*"),
     Difference(DERIVATIVES, "`norm` with p = ∞, `max` and `min` over all axes, at equal elements",
                r"max|min|norm\(inf\)", "(?!.*NaN).*", DERIVATIVE),

@@ -18,7 +18,7 @@ auto logistic_of(const auto& x) {
 }
 
 /// The logistic function and its derivative. Of Vars they are made from the smaller one of
-/// 1/(1 + exp(±x)), as the larger one has no digits of the other.
+/// 1/(1 + exp(±x)), as one less the larger one would have lost the digits of the smaller one.
 template <class V>
 struct Logistic {
   V value, slope;
@@ -162,19 +162,24 @@ struct Mish {
     const auto part = bounded * (e + 2) / (e * (e + 2) + 2);
     return choose(x - 20, x, factors.first * part * factors.second);
   }
+  static auto from_x(const auto& dy, const auto& x) { return dy * slope(x); }
+
+ private:
   // With e = exp(x) and m = e·(e + 2) + 2, t = e·(e + 2)/m; the other product is 4·e·(e + 1)/m²
   // times x.
-  static auto from_x(const auto& dy, const auto& x) {
+  static auto slope(const auto& x) {
     const auto bounded = choose(x - 40, 40, at_least(-800, x));
     const auto e = exponential(bounded);
     const auto m = e * (e + 2) + 2;
-    return dy * (fraction_of(e, m) + bounded * 4 * (e * (e + 1) / m) / m);
+    return e * (e + 2) / m + bounded * 4 * (e * (e + 1) / m) / m;
   }
-
- private:
-  static auto fraction_of(const auto& e, const auto& m) { return e * (e + 2) / m; }
-  static auto fraction_of(const IsVar auto& e, const IsVar auto& m) {
-    return with_slope(e * (e + 2) / m, -2 / m);
+  // The same in d = exp(-|x|), where nothing that is differentiated leaves the range of numbers.
+  static auto slope(const IsVar auto& x) {
+    const auto bounded = choose(x - 800, 800, at_least(-800, x));
+    const auto d = exponential(choose(bounded, -bounded, bounded));
+    const auto m = choose(x, d * (d * 2 + 2) + 1, d * (d + 2) + 2);
+    const auto t = with_slope(choose(x, d * 2 + 1, d * (d + 2)) / m, choose(x, d * d * -2, -2) / m);
+    return t + bounded * 4 * (choose(x, d * d, d) * (d + 1) / m) / m;
   }
 };
 

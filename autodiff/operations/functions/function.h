@@ -66,8 +66,8 @@ inline constexpr std::size_t position<F, List<First, Rest...>> = 1 + position<F,
 template <class F, class... Rest>
 inline constexpr std::size_t position<F, List<F, Rest...>> = 0;
 
-/// The lists of functions of one variable, a header each, in the order of the documentation. Who
-/// includes some of them need not be compiled again when another one gains a function.
+/// The lists of functions of one variable, a header each, in the order of the documentation. A
+/// source that includes some of them is not compiled again when another one gains a function.
 enum class Family : std::uint8_t { arithmetic, exponential, trigonometric, activation, loss };
 
 /// A function's family and its position there.

@@ -35,7 +35,9 @@ struct BceWithLogits {
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
-    return choose(a, a * (1 - b), -(a * b)) + log1p_of_fraction(decay(a));
+    const auto factor = choose(a, 1 - b, b);
+    const auto linear = choose(a, a, -a) * factor;  // ∞·0 is no number
+    return choose(factor, linear, choose(-factor, linear, factor)) + log1p_of_fraction(decay(a));
   }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
