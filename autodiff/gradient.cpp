@@ -50,7 +50,7 @@ void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoint
 /// Arrays for one node's pullback, kept between nodes so that the walk does not allocate.
 struct Workbench {
   std::vector<Var> output_adjoints;
-  std::vector<Pullback::InputAdjoint> input_adjoints;  // as many as any node had inputs
+  std::vector<Pullback::InputAdjoint> input_adjoints;  // those of a node are the first
   std::array<bool, 64> few{};
   std::unique_ptr<bool[]> many;
   std::size_t many_size = 0;

@@ -90,7 +90,7 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
   return first;
 }
 
-Var Tape::here(const Var& value, std::string_view operation, const Where& where) {
+Var Tape::stand_in_for(const Var& value, std::string_view operation, const Where& where) {
   Var standing = value;
   while (!standing.belongs_to(*this)) {
     require_value(standing, operation, where);

@@ -179,7 +179,7 @@ class Tape {
   Tape& recording() { return within_count_.load(std::memory_order_relaxed) == 0 ? *this : inner(); }
   /// `value`, or what stands in its place here. Throws `TapeError` naming `operation` when it
   /// belongs to a tape that has nothing to do with this one.
-  Var here(const Var& value, std::string_view operation, const Where& where);
+  inline Var here(const Var& value, std::string_view operation, const Where& where);
 
   // What was recorded ---------------------------------------------------------------------------
 
@@ -304,6 +304,8 @@ class Tape {
   void note_taken_off(ValueId first);
   /// The one for this tape that this thread made last, or null.
   const Within* within();
+  /// `here` for a value that is not this tape's.
+  Var stand_in_for(const Var& value, std::string_view operation, const Where& where);
   Tape& inner();
   std::uint32_t intern(std::string_view name);
 

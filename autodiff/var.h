@@ -61,6 +61,10 @@ class Var {
   std::uint32_t epoch_ = 0;
 };
 
+inline Var Tape::here(const Var& value, std::string_view operation, const Where& where) {
+  return value.belongs_to(*this) ? value : stand_in_for(value, operation, where);
+}
+
 /// Explains, by throwing a `TapeError`, why `var` cannot be used on the tape it was offered to.
 [[noreturn]] void throw_foreign(const Var& var, std::string_view operation, const Where& where);
 

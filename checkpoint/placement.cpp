@@ -32,7 +32,7 @@ class Orders {
   using Order = std::vector<std::uint32_t>;
   /// An interval, and the one that it goes before.
   using Move = std::pair<std::uint32_t, std::uint32_t>;
-  /// What placements are known to be at least as high as.
+  /// A height that the placement after a move has at least, as far as it was computed.
   using Heights = std::map<Move, double>;
 
   /// `with_all` places the intervals in an order, and after them what else there is, and returns

@@ -42,7 +42,7 @@ class CheapestLaidOut {
     Layout layout;
   };
 
-  /// Of schedules in order of cost.
+  /// The schedules must be in order of cost.
   CheapestLaidOut(const Graph& graph, std::span<const Measured> measured, Bytes limit)
       : graph_(graph), measured_(measured), limit_(limit) {}
 
@@ -143,7 +143,7 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
   return made;
 }
 
-/// What the planner proposes, and what was known before.
+/// The planner's proposals, then the known ones.
 std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> known) {
   std::vector<Measured> measured = proposed_;
   if (measured.empty()) {
@@ -173,7 +173,7 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
   return plan;
 }
 
-/// Where nothing of what was proposed fits.
+/// Looks for a plan and the smallest budget where no proposal fits.
 void Planning::look_lower(std::vector<Measured>& measured, bool any_known, bool hurried,
                           Attempt& made) {
   if (std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit)) {
@@ -194,8 +194,8 @@ void Planning::look_lower(std::vector<Measured>& measured, bool any_known, bool 
   made.smallest = std::min(made.smallest, *smallest_layout_);
 }
 
-/// The same with serial nodes apart, and with fewer waits for memory, where there is room for that.
-/// Within a limit that is as much as the limit allows, and no more than there would be without it.
+/// Makes the packed plan, then moves serial nodes apart and removes waits for memory, where there
+/// is room for that: as much as the limit allows, and no more than there would be without one.
 Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool hurried) {
   Attempt result = attempt_packed(budget, known, hurried);
   if (!result.plan) return result;
@@ -212,8 +212,8 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
   return result;
 }
 
-/// The smallest budget of an attempt that failed, such that planning for it succeeds: a planner
-/// that plans for its budget may not find again what it found for another one.
+/// The smallest budget of an attempt that failed for which planning succeeds. A planner that plans
+/// for its budget may not find again what it found for another one.
 Bytes Planning::smallest_that_works(const Attempt& failed) {
   constexpr int most_tries = 6;
   Bytes smallest = failed.smallest;

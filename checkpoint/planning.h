@@ -16,9 +16,9 @@ class Planning {
   /// The graph and the planner must outlive it.
   Planning(const Graph& graph, const Planner& planner) : graph_(graph), planner_(planner) {}
 
-  /// What `make_plan` makes.
+  /// Plans as `make_plan` does, with its errors.
   Plan make(Bytes budget, std::span<const Proposal> known = {});
-  /// What `find_plan` finds.
+  /// Plans in a hurry, as `find_plan` does.
   std::optional<Plan> find(Bytes budget, std::span<const Proposal> known = {});
 
   /// Bytes that it keeps for other budgets, about.

@@ -52,33 +52,33 @@ Bytes PlanStore::bytes_of_refusal(const Refusal& refusal) { return bytes_of_grap
 
 Bytes PlanStore::bytes() const {
   return bytes_of_all(entries_, bytes_of_entry) + bytes_of_all(refusals_, bytes_of_refusal) +
-         bytes_of_all(begun_, bytes_of_begun);
+         bytes_of_all(kept_, bytes_of_kept);
 }
 
-Bytes PlanStore::bytes_of_begun(const Begun& begun) {
-  return bytes_of_graph(*begun.graph) + begun.planning.bytes();
+Bytes PlanStore::bytes_of_kept(const KeptPlanning& kept) {
+  return bytes_of_graph(*kept.graph) + kept.planning.bytes();
 }
 
 template <class P>
-auto PlanStore::go_on(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
-                      P plan) {
+auto PlanStore::with_planning(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
+                              P plan) {
   constexpr std::size_t most = 4;  // a program in each of its forms
   constexpr Bytes most_bytes = 1_MiB;
   const std::string key = planner->key();
   const auto same = std::ranges::find_if(
-      begun_, [&](const Begun& one) { return one.graph == graph && one.key == key; });
-  if (same != begun_.end()) {
-    begun_.splice(begun_.begin(), begun_, same);
+      kept_, [&](const KeptPlanning& one) { return one.graph == graph && one.key == key; });
+  if (same != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, same);
   } else {
-    begun_.push_front({graph, planner, key, Planning(*graph, *planner)});
+    kept_.push_front({graph, planner, key, Planning(*graph, *planner)});
   }
   const auto let_go = [&] {
-    const Begun& current = begun_.front();
-    if (current.planning.bytes() == 0 || bytes_of_begun(current) > most_bytes) begun_.pop_front();
-    if (begun_.size() > most) begun_.pop_back();
+    const KeptPlanning& current = kept_.front();
+    if (current.planning.bytes() == 0 || bytes_of_kept(current) > most_bytes) kept_.pop_front();
+    if (kept_.size() > most) kept_.pop_back();
   };
   try {
-    auto made = plan(begun_.front().planning);
+    auto made = plan(kept_.front().planning);
     let_go();
     return made;
   } catch (...) {
@@ -132,7 +132,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
   const Stopwatch planning;
-  std::optional<Plan> plan = go_on(request.graph, planner, [&](Planning& planning) {
+  std::optional<Plan> plan = with_planning(request.graph, planner, [&](Planning& planning) {
     return planning.find(request.budget, schedules_of(others));
   });
   if (!plan ||
@@ -156,7 +156,7 @@ PlanStore::Entry& PlanStore::make(const Request& request) {
   if (const Refusal* known = refusal(request, key, others)) throw *known->error;
   const Stopwatch planning;
   try {
-    Plan plan = go_on(request.graph, request.planner, [&](Planning& planning) {
+    Plan plan = with_planning(request.graph, request.planner, [&](Planning& planning) {
       return planning.make(request.budget, schedules_of(others));
     });
     Entry& entry = insert(request, std::move(plan));

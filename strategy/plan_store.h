@@ -77,8 +77,8 @@ class PlanStore {
     Bytes budget;
     std::optional<BudgetError> error;  ///< none in a hurry
   };
-  /// What was found out about a graph while it was planned.
-  struct Begun {
+  /// The planning of a graph by a planner, and what it holds on to.
+  struct KeptPlanning {
     std::shared_ptr<const Graph> graph;
     PlannerPtr planner;
     std::string key;  ///< of the planner
@@ -92,11 +92,11 @@ class PlanStore {
 
   static Bytes bytes_of_entry(const Entry& entry);
   static Bytes bytes_of_refusal(const Refusal& refusal);
-  static Bytes bytes_of_begun(const Begun& begun);
+  static Bytes bytes_of_kept(const KeptPlanning& kept);
   Match match(const Request& request);
-  /// What `plan` makes of the planning of a graph, which goes on where it was left.
+  /// Calls `plan` with the planning of a graph, kept from the last call where there was one.
   template <class P>
-  auto go_on(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner, P plan);
+  auto with_planning(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner, P plan);
   static std::vector<Proposal> schedules_of(std::span<const Entry* const> entries);
   Entry& insert(const Request& request, Plan plan);
   /// Null when something has been found since that fits.
@@ -113,7 +113,7 @@ class PlanStore {
 
   std::list<Entry> entries_;  // most recently used first
   std::list<Refusal> refusals_;
-  std::list<Begun> begun_;  // most recently used first
+  std::list<KeptPlanning> kept_;  // most recently used first
   std::uint64_t made_ = 0;
 };
 

@@ -31,9 +31,11 @@ struct BlockOperand {
 template <class T>
 using BlockLoop = void (*)(T* y, std::int64_t n, const T* const* from, const double* parameters);
 
-/// Copies less than a block. A call would take as long as the loops over few elements.
+/// Copies fewer elements than a block has. A call would take as long as the loops over few
+/// elements.
 template <class T>
 void copy_few(T* to, const T* from, std::int64_t n) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
   // The first and the last of the bytes, which may overlap.
   const auto in_two = [&]<std::size_t size>(std::integral_constant<std::size_t, size>) {
@@ -47,10 +49,7 @@ void copy_few(T* to, const T* from, std::int64_t n) {
   if (bytes >= 32) return in_two(std::integral_constant<std::size_t, 32>());
   if (bytes >= 16) return in_two(std::integral_constant<std::size_t, 16>());
   if (bytes >= 8) return in_two(std::integral_constant<std::size_t, 8>());
-  if constexpr (sizeof(T) <= 4) {
-    if (bytes >= 4) return in_two(std::integral_constant<std::size_t, 4>());
-  }
-  for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+  if constexpr (sizeof(T) == 4) in_two(std::integral_constant<std::size_t, 4>());
 }
 
 /// `loop` over n elements. The elements after the last whole block are computed as part of a block

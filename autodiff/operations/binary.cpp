@@ -87,7 +87,7 @@ PointwiseKernel comparison_run_of(const NodeView& node) {
                        []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
 }
 
-/// What reaches operand `i`, which may have been broadcast.
+/// Sets the adjoint of operand `i`, summed over the axes along which it was broadcast.
 void set_operand(const Pullback& p, std::size_t i, const Var& operand, const Var& adjoint) {
   const bool broadcast = !p.tape().have_one_shape(adjoint.id(), operand.id());
   p.set(i, broadcast ? sum_to(adjoint, operand.shape()) : adjoint);
@@ -167,11 +167,8 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
                 const Where& where) {
   const Var pair[] = {given_a, given_b};
   Tape& tape = common_tape(pair, operation.name, where);
-  const auto here = [&](const Var& given) {  // mostly it is here, and nothing is called
-    return given.belongs_to(tape) ? given : tape.here(given, operation.name, where);
-  };
-  const Var a = here(given_a);
-  const Var b = here(given_b);
+  const Var a = tape.here(given_a, operation.name, where);
+  const Var b = tape.here(given_b, operation.name, where);
   const DType dtype_a = tape.dtype(a.id());
   const DType dtype_b = tape.dtype(b.id());
   DType dtype = promote(dtype_a, dtype_b);

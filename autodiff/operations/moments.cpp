@@ -87,7 +87,7 @@ struct SumOfExponentials : Summing {
   }
   template <class T>
   void map_tile(T* x, std::int64_t n) const {
-    static const std::size_t exp = unary_index(functions::place_of<functions::Exp>);
+    const std::size_t exp = unary_index(functions::place_of<functions::Exp>);
     kernels().unary<T>()[exp](x, x, n, nullptr);
   }
   template <class T>

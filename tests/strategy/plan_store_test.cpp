@@ -4,6 +4,7 @@
 
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
+#include "tests/checkpoint/counted_planner.h"
 #include "tests/checkpoint/graphs.h"
 
 namespace palimpsest::plan_store_test {
@@ -65,6 +66,20 @@ class Improving final : public Planner {
  private:
   std::vector<std::uint32_t> segments_;
 };
+
+TEST_CASE("a store asks a planner that ignores the budget once for a graph") {
+  const auto graph = shared(tests::chain(64));
+  const Bytes all = make_plan(*graph, *keep_all()).keep_all_peak;
+  for (const bool ignores : {true, false}) {
+    const auto planner = std::make_shared<const tests::CountedPlanner>(ignores);
+    PlanStore store;
+    for (const Bytes percent : {80, 60, 70}) {
+      const Bytes budget = all * percent / 100;
+      CHECK(find_or_make(store, graph, planner, budget).plan.predicted_peak() <= budget);
+    }
+    CHECK((planner->times == 1) == ignores);
+  }
+}
 
 TEST_CASE("a plan for one budget is a candidate for a larger one") {
   const Graph graph = tests::chain(64);

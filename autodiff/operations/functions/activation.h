@@ -17,8 +17,8 @@ auto logistic_of(const auto& x) {
   return quotient - quotient * (e - (sum - 1));
 }
 
-/// The logistic function and its derivative. Of Vars they are made from the smaller one of
-/// 1/(1 + exp(±x)), as one less the larger one would have lost the digits of the smaller one.
+/// The logistic function s and its derivative s·(1 - s). For Vars both are made from the smaller
+/// one of s and 1 - s: the larger one has lost its digits.
 template <class V>
 struct Logistic {
   V value, slope;
@@ -173,7 +173,7 @@ struct Mish {
     const auto m = e * (e + 2) + 2;
     return e * (e + 2) / m + bounded * 4 * (e * (e + 1) / m) / m;
   }
-  // The same in d = exp(-|x|), where nothing that is differentiated leaves the range of numbers.
+  // This is the same in d = exp(-|x|): derivatives of its steps stay in the range of numbers.
   static auto slope(const IsVar auto& x) {
     const auto bounded = choose(x - 800, 800, at_least(-800, x));
     const auto d = exponential(choose(bounded, -bounded, bounded));

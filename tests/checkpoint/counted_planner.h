@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/planners.h"
+
+namespace palimpsest::tests {
+
+/// Proposes what greedy does, and counts how often it is asked.
+class CountedPlanner final : public Planner {
+ public:
+  explicit CountedPlanner(bool ignores_budget) : ignores_budget_(ignores_budget) {}
+  std::string name() const override { return "counted"; }
+  bool ignores_budget() const override { return ignores_budget_; }
+  std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
+    ++times;
+    return greedy()->propose(graph, budget);
+  }
+
+  mutable int times = 0;
+
+ private:
+  bool ignores_budget_;
+};
+
+}  // namespace palimpsest::tests
