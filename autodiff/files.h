@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -8,7 +10,12 @@ namespace palimpsest {
 /// The whole content of a file. Throws `FileError` in the name of `operation`.
 std::string read_file(const std::string& path, std::string_view operation);
 
-/// Replaces the content of a file. Throws `FileError` in the name of `operation`.
+/// Replaces the content of a file by what `write` puts into the stream, when all of it is there:
+/// until then, and where that fails, the file stays as it was. What is no regular file, such as a
+/// pipe, is written directly. Throws `FileError` in the name of `operation`, and what `write`
+/// throws.
+void write_file(const std::string& path, const std::function<void(std::ostream& file)>& write,
+                std::string_view operation);
 void write_file(const std::string& path, std::string_view content, std::string_view operation);
 
 }  // namespace palimpsest

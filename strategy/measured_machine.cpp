@@ -1,10 +1,8 @@
 #include "strategy/measured_machine.h"
 
 #include <oneapi/tbb/task_arena.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <limits>
 #include <vector>
@@ -208,15 +206,6 @@ Machine measure() {
   return machine;
 }
 
-/// A file that is not left behind, unless it has got another name.
-struct Unfinished {
-  ~Unfinished() {
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
-  }
-  std::string path;
-};
-
 }  // namespace
 
 const Machine& measured_machine() {
@@ -227,16 +216,7 @@ const Machine& measured_machine() {
 Machine measured_machine(const std::string& path) {
   std::error_code unreadable;
   if (std::filesystem::exists(path, unreadable) || unreadable) return read_machine(path);
-  // Under its name it is whole, also for others that look at the same time.
-  static std::atomic<int> files = 0;
-  const Unfinished unfinished{path + "." + std::to_string(getpid()) + "." +
-                              std::to_string(files++)};
-  write_machine(measured_machine(), unfinished.path);
-  std::error_code failure;
-  std::filesystem::rename(unfinished.path, path, failure);
-  if (failure) {
-    throw FileError("[measured_machine] " + path + " cannot be written: " + failure.message());
-  }
+  write_machine(measured_machine(), path);
   return measured_machine();
 }
 

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include "autodiff/files.h"
 
 namespace palimpsest {
 namespace {
@@ -67,9 +69,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
-  const std::string unfinished = path + ".part";
-  {
-    std::ofstream file(unfinished, std::ios::binary);
+  const auto write = [&](std::ostream& file) {
     const std::uint64_t length = text.size();
     for (int byte = 0; byte < length_bytes; ++byte) {
       file.put(static_cast<char>((length >> (8 * byte)) & 0xff));
@@ -78,20 +78,8 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) {
       file.write(reinterpret_cast<const char*>(tensor.raw()), tensor.bytes());
     }
-    file.flush();
-    if (!file) {
-      file.close();
-      std::remove(unfinished.c_str());
-      throw FileError("[safetensors] writing " + path +
-                      " failed; is the folder there, the disk full?");
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(unfinished, path, error);
-  if (error) {
-    std::remove(unfinished.c_str());
-    throw FileError("[safetensors] cannot replace " + path + ": " + error.message());
-  }
+  };
+  write_file(path, write, "safetensors");
 }
 
 namespace {
@@ -202,7 +190,8 @@ NamedTensors load_safetensors(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw FileError("[safetensors] cannot open " + path + "; check the name and the rights");
-  if (std::filesystem::is_directory(path)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
     throw FileError("[safetensors] " + path + " is a folder; name a file");
   }
   const auto size = static_cast<std::int64_t>(file.tellg());
