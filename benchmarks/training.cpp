@@ -17,6 +17,7 @@ void claim(const Results& results, Claims& claims) {
 int main(int argc, char** argv) {
   register_steps();
   register_checkpointed();
+  register_calibration();
   register_extremes();
   return run_suite(argc, argv, claim);
 }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "benchmarks/calibration.h"
 #include "benchmarks/training/loop.h"
 #include "benchmarks/training/models.h"
 #include "benchmarks/training/parts.h"
@@ -121,10 +122,11 @@ void claim_extremes(const Results& results, Claims& claims) {
     }
   }
   // 0.03 of what libtorch took for the same, on the machine it was measured on.
-  claims.at_most("a node of four elements, recorded, differentiated, run and freed", 102,
-                 1e9 * results.seconds("tiny"), "ns");
-  claims.at_most("a node of four elements in a program that is run again, forward and backward", 25,
-                 1e9 * results.counter("tiny", "replayed"), "ns");
+  claims.at_most("a node of four elements, recorded, differentiated, run and freed", 0.42,
+                 in_calibration_objects(results.seconds("tiny"), results), calibration_unit);
+  claims.at_most("a node of four elements in a program that is run again, forward and backward",
+                 0.08, in_calibration_objects(results.counter("tiny", "replayed"), results),
+                 calibration_unit);
 }
 
 }  // namespace palimpsest::benchmarks
