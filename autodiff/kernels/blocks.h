@@ -19,6 +19,13 @@ struct alignas(64) Block {
   T numbers[block_size<T>];
 };
 
+template <class T>
+Block<T> block_of(T number) {
+  Block<T> block;
+  std::fill_n(block.numbers, block_size<T>, number);
+  return block;
+}
+
 /// An operand that a loop reads: as many numbers as it makes, or one (step 0).
 template <class T>
 struct BlockOperand {
@@ -26,10 +33,10 @@ struct BlockOperand {
   std::int64_t step;
 };
 
-/// Computes n elements of y, whole blocks. `from` points at the elements of each operand, or at a
-/// block of equal numbers.
+/// Computes n elements of y, a block of them at least.
 template <class T>
-using BlockLoop = void (*)(T* y, std::int64_t n, const T* const* from, const double* parameters);
+using BlockLoop = void (*)(T* y, std::int64_t n, const BlockOperand<T>* operands,
+                           const double* parameters);
 
 /// Copies fewer elements than a block has. A call would take as long as the loops over few
 /// elements.
@@ -52,59 +59,62 @@ void copy_few(T* to, const T* from, std::int64_t n) {
   if constexpr (sizeof(T) == 4) in_two(std::integral_constant<std::size_t, 4>());
 }
 
-/// `loop` over n elements. The elements after the last whole block are computed as part of a block
-/// too. So every element goes through the same instructions, and its bits depend on its operands
-/// alone, not on its place or on alignment.
+/// `loop` over fewer elements than a block has: computes a whole block.
 template <class T, std::size_t count>
-[[gnu::noinline]] void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n,
-                                 const BlockOperand<T> (&operands)[count],
-                                 const double* parameters = nullptr) {
+[[gnu::noinline]] void in_one_block(BlockLoop<T> loop, T* y, std::int64_t n,
+                                    const BlockOperand<T> (&operands)[count],
+                                    const double* parameters) {
   if (n == 0) return;
   constexpr std::int64_t size = block_size<T>;
-  const std::int64_t whole = n / size * size;
   Block<T> filled[count];
-  const T* from[count];
-  const T* last_from[count];
+  BlockOperand<T> whole[count];
   for (std::size_t k = 0; k < count; ++k) {
-    const BlockOperand<T>& operand = operands[k];
-    from[k] = operand.data;
-    if (operand.step == 0 || n == 1) {
-      std::fill_n(filled[k].numbers, size, *operand.data);
-      from[k] = last_from[k] = filled[k].numbers;
-    } else if (n < size) {
-      std::fill_n(filled[k].numbers, size, *operand.data);
-      copy_few(filled[k].numbers, operand.data, n);
-      last_from[k] = filled[k].numbers;
-    } else {
-      last_from[k] = operand.data + n - size;
-    }
+    whole[k] = operands[k];
+    if (operands[k].step == 0) continue;
+    filled[k] = block_of(*operands[k].data);
+    if (n > 1) copy_few(filled[k].numbers, operands[k].data, n);
+    whole[k].data = filled[k].numbers;
   }
-  if (whole == n) return loop(y, n, from, parameters);
-  // It shares elements with the block before: computed first, since y may be what is read.
-  Block<T> last;
-  loop(last.numbers, size, last_from, parameters);
-  if (whole == 0) {
-    copy_few(y, last.numbers, n);
-    return;
-  }
-  loop(y, whole, from, parameters);
-  std::copy_n(last.numbers, size, y + n - size);
+  Block<T> made;
+  loop(made.numbers, size, whole, parameters);
+  copy_few(y, made.numbers, n);
+}
+
+/// `loop` over n elements.
+template <class T, std::size_t count>
+void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n, const BlockOperand<T> (&operands)[count],
+               const double* parameters = nullptr) {
+  if (n >= block_size<T>) return loop(y, n, operands, parameters);
+  in_one_block(loop, y, n, operands, parameters);
 }
 
 /// Whether an operand of a loop is elements or one number, which stays in registers.
 enum class Reads : bool { number, elements };
 
-/// A `BlockLoop` of `F`, whose `compute(parameters, y, from...)` computes a block.
+/// A `BlockLoop` of `F`, whose `compute(parameters, y, from...)` computes a block. The elements
+/// after the last whole block are computed as part of a block too. So every element goes through
+/// the same instructions, and its bits depend on its operands alone, not on its place or on
+/// alignment.
 template <class T, class F, Reads... reads>
-void block_loop(T* y, std::int64_t n, const T* const* from, const double* parameters) {
+[[gnu::noinline]] void block_loop(T* y, std::int64_t n, const BlockOperand<T>* operands,
+                                  const double* parameters) {
+  constexpr std::int64_t size = block_size<T>;
   [&]<std::size_t... k>(std::index_sequence<k...>) {
     // Copies, since y could be any of these as far as the compiler knows.
-    const T* const data[] = {from[k]...};
-    const Block<T> held[] = {reads == Reads::number ? *reinterpret_cast<const Block<T>*>(from[k])
-                                                    : Block<T>{}...};
-    for (std::int64_t i = 0; i < n; i += block_size<T>) {
+    const T* const data[] = {operands[k].data...};
+    const Block<T> held[] = {reads == Reads::number ? block_of(*data[k]) : Block<T>{}...};
+    const std::int64_t whole = n / size * size;
+    Block<T> last;
+    // It shares elements with the block before: computed first, since y may be what is read.
+    if (whole != n) {
+      const BlockOperand<T> from[] = {
+          {reads == Reads::number ? data[k] : data[k] + n - size, operands[k].step}...};
+      block_loop<T, F, reads...>(last.numbers, size, from, parameters);
+    }
+    for (std::int64_t i = 0; i < whole; i += size) {
       F::compute(parameters, y + i, (reads == Reads::number ? held[k].numbers : data[k] + i)...);
     }
+    if (whole != n) std::copy_n(last.numbers, size, y + n - size);
   }(std::make_index_sequence<sizeof...(reads)>());
 }
 

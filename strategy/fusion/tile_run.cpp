@@ -121,7 +121,8 @@ class TileProgram::Run {
     }
   }
 
-  const std::byte* row_or_tile(const Load& load, std::int64_t first, std::int64_t n) const {
+  [[gnu::always_inline]] const std::byte* row_or_tile(const Load& load, std::int64_t first,
+                                                      std::int64_t n) const {
     const std::int64_t element_bytes = size_of(load.dtype);
     std::byte* const tile = place(load.tile);
     for (const Part& part : load.parts) {
