@@ -115,8 +115,11 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   for (NodeId node = first_node; node < tape.node_count(); ++node) {
     if (needed[node - first_node]) copier.copy(node);
   }
-  for (const Var& result : results) outputs_.push_back(copier[result.id()].id());
-  program_ = program;
+  InnerProgram inner{program, {}};
+  for (const Var& result : results) inner.values.push_back(copier[result.id()].id());
+  if (tape.evaluator() != nullptr) inner = tape.evaluator()->inner(std::move(inner));
+  program_ = std::move(inner.tape);
+  outputs_ = std::move(inner.values);
 }
 
 std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) const {
@@ -136,13 +139,12 @@ std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) cons
                        where);
     }
   }
-  return copy(*program_, places, arguments, outputs_, where);
+  return copy(*program_, common_tape(arguments, "replay", where), places, arguments, outputs_);
 }
 
-std::vector<Var> Trace::copy(const Tape& program, std::span<const ValueId> arguments,
-                             std::span<const Var> values, std::span<const ValueId> outputs,
-                             const Where& where) {
-  Copier copier(program, common_tape(values, "replay", where));
+std::vector<Var> Trace::copy(const Tape& program, Tape& to, std::span<const ValueId> arguments,
+                             std::span<const Var> values, std::span<const ValueId> outputs) {
+  Copier copier(program, to);
   for (std::size_t i = 0; i < values.size(); ++i) copier.map(arguments[i], values[i]);
   for (NodeId node = 0; node < program.node_count(); ++node) {
     if (!copier.knows(program.first_output(node))) copier.copy(node);

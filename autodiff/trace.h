@@ -12,7 +12,8 @@ class Trace {
   /// Calls `f` once with stand-ins for `inputs` and takes what it recorded off the tape again;
   /// nodes that the returned values do not need are forgotten. `Var`s that `f` recorded must not be
   /// used afterwards. Values may be asked for in `f`; the tape's evaluator computes them. Throws
-  /// `ArgumentError` when `f` returns nothing or records a parameter.
+  /// `ArgumentError` when `f` returns nothing or records a parameter. The program is the one that
+  /// the evaluator makes of it.
   Trace(const Composition& f, std::span<const Var> inputs, Where where = Where::current());
 
   /// Values from outside that `f` used without being given them, each once.
@@ -28,11 +29,10 @@ class Trace {
   /// captured, of the types they had. Returns the outputs. Throws `ArgumentError`, `ShapeError`.
   std::vector<Var> replay(std::span<const Var> arguments, Where where = Where::current()) const;
 
-  /// Records the nodes of `program` on the tape of `values`, which take the place of its leaves
+  /// Records the nodes of `program` on the tape `to`, where `values` take the place of its leaves
   /// `arguments`. Returns what `outputs` are there.
-  static std::vector<Var> copy(const Tape& program, std::span<const ValueId> arguments,
-                               std::span<const Var> values, std::span<const ValueId> outputs,
-                               const Where& where);
+  static std::vector<Var> copy(const Tape& program, Tape& to, std::span<const ValueId> arguments,
+                               std::span<const Var> values, std::span<const ValueId> outputs);
 
  private:
   class Copier;

@@ -7,11 +7,13 @@
 #include <optional>
 
 #include "autodiff/gradient.h"
+#include "autodiff/trace.h"
 #include "strategy/executor.h"
 #include "strategy/forms.h"
 #include "strategy/free_memory.h"
 #include "strategy/loops/loop_room.h"
 #include "strategy/parameters.h"
+#include "strategy/precision/translation.h"
 #include "strategy/present.h"
 #include "strategy/report_of.h"
 #include "strategy/run_memory.h"
@@ -40,6 +42,27 @@ struct Program::State {
           "RunOptions::memory");
     }
     threads = checked_threads(options.threads);
+  }
+
+  /// What `f` records; in a precision that is another program, on the same leaves. The evaluator
+  /// stays, for loops that record their steps when they run.
+  std::vector<Var> record(const Record& f, const Precision* precision, const Where& where) {
+    if (precision != nullptr) tape.set_evaluator(precise(*precision));
+    std::vector<Var> recorded = f(tape);
+    require_own(tape, recorded, where);
+    if (precision == nullptr) return recorded;
+    std::vector<ValueId> values;
+    std::vector<Var> leaves;
+    for (NodeId node = 0; node < tape.node_count(); ++node) {
+      if (!tape.is_leaf(node)) continue;
+      values.push_back(tape.first_output(node));
+      leaves.push_back(tape.var(values.back()));
+    }
+    for (const Var& value : recorded) values.push_back(value.id());
+    const InnerProgram made = in_precision(*precision, tape, values);
+    const std::span<const ValueId> all = made.values;
+    return Trace::copy(*made.tape, tape, all.first(leaves.size()), leaves,
+                       all.subspan(leaves.size()));
   }
 
   /// Plans what the outputs need.
@@ -89,18 +112,19 @@ struct Program::State {
   std::vector<Var> parameters;
 };
 
-Program Program::values(const Record& record, RunOptions options, Where where) {
+Program Program::of_values(const Record& record, const Precision* precision, RunOptions options,
+                           const Where& where) {
   const auto state = std::make_shared<State>(std::move(options));
-  state->outputs = record(state->tape);
-  require_own(state->tape, state->outputs, where);
+  state->outputs = state->record(record, precision, where);
   state->compile(state->tape.node_count());
   return Program(state);
 }
 
-Program Program::gradients(const RecordLoss& record, RunOptions options, Where where) {
+Program Program::of_gradients(const RecordLoss& record, const Precision* precision,
+                              RunOptions options, const Where& where) {
   const auto state = std::make_shared<State>(std::move(options));
-  const Var loss = record(state->tape);
-  require_own(state->tape, {&loss, 1}, where);
+  const auto record_loss = [&](Tape& tape) { return std::vector<Var>{record(tape)}; };
+  const Var loss = state->record(record_loss, precision, where).front();
   require_scalar(loss, where);
   const NodeId backward_begins = state->tape.node_count();
   state->differentiated = true;
@@ -109,6 +133,21 @@ Program Program::gradients(const RecordLoss& record, RunOptions options, Where w
   state->outputs.insert(state->outputs.begin(), loss);
   state->compile(backward_begins);
   return Program(state);
+}
+
+Program Program::values(const Record& record, RunOptions options, Where where) {
+  return of_values(record, nullptr, std::move(options), where);
+}
+Program Program::values(const Record& record, const Precision& precision, RunOptions options,
+                        Where where) {
+  return of_values(record, &precision, std::move(options), where);
+}
+Program Program::gradients(const RecordLoss& record, RunOptions options, Where where) {
+  return of_gradients(record, nullptr, std::move(options), where);
+}
+Program Program::gradients(const RecordLoss& record, const Precision& precision, RunOptions options,
+                           Where where) {
+  return of_gradients(record, &precision, std::move(options), where);
 }
 
 std::span<const Var> Program::outputs() const { return state_->outputs; }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "strategy/backward.h"
+#include "strategy/precision/precision.h"
 
 namespace palimpsest {
 
@@ -24,10 +25,17 @@ class Program {
   /// the budget is too small, `ArgumentError` when nothing is returned.
   static Program values(const Record& record, RunOptions options = {},
                         Where where = Where::current());
+  /// The same in another precision than it is recorded in (see `precise`).
+  static Program values(const Record& record, const Precision& precision, RunOptions options = {},
+                        Where where = Where::current());
   /// Computes a loss and its gradients with respect to all parameters, as `backward` does. Throws
   /// `ShapeError` too, unless the loss has one element.
   static Program gradients(const RecordLoss& record, RunOptions options = {},
                            Where where = Where::current());
+  /// The same in another precision than it is recorded in; parameters and their gradients have the
+  /// dtypes recorded.
+  static Program gradients(const RecordLoss& record, const Precision& precision,
+                           RunOptions options = {}, Where where = Where::current());
 
   /// What it computes: the values returned, or the loss and then the gradients of the parameters.
   std::span<const Var> outputs() const;
@@ -40,6 +48,10 @@ class Program {
   friend class Runner;
   struct State;
 
+  static Program of_values(const Record& record, const Precision* precision, RunOptions options,
+                           const Where& where);
+  static Program of_gradients(const RecordLoss& record, const Precision* precision,
+                              RunOptions options, const Where& where);
   explicit Program(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   std::shared_ptr<const State> state_;

@@ -109,7 +109,7 @@ class TangentStep {
     std::vector<ValueId> outputs = step.next;
     outputs.insert(outputs.end(), step.outputs.begin(), step.outputs.end());
     const std::vector<Var> made =
-        Trace::copy(*step.tape, step.arguments(), values, outputs, loop_->body().where);
+        Trace::copy(*step.tape, values.back().tape(), step.arguments(), values, outputs);
     const auto next = made.begin() + std::ssize(step.next);
     return {{made.begin(), next}, {next, made.end()}};
   }

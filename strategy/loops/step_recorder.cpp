@@ -10,7 +10,8 @@ namespace palimpsest {
 /// Gives values to a body that looks at them. They are the user's then, who may keep them.
 class StepRecorder::Looking final : public Evaluator {
  public:
-  Looking(RecordedStep& made, const Look& look) : made_(made), look_(look) {}
+  Looking(RecordedStep& made, const Look& look, std::shared_ptr<Evaluator> outer)
+      : made_(made), look_(look), outer_(std::move(outer)) {}
 
   void on_record(Tape&, std::uint32_t) override {}
   void on_clear(Tape&) noexcept override {}
@@ -18,8 +19,15 @@ class StepRecorder::Looking final : public Evaluator {
     made_.follows_values = true;
     const Tensor seen(tape.shape(value), tape.dtype(value));
     forget(tape);
-    look_(made_, value, seen.raw());
+    RecordedStep until = made_;
+    until.next.clear();
+    until.outputs = {value};
+    const RecordedStep run = until.as_run_by(outer_.get());
+    look_(run, run.outputs[0], seen.raw());
     tape.set_buffer(value, seen.buffer());
+  }
+  InnerProgram inner(InnerProgram recorded) override {
+    return outer_ == nullptr ? recorded : outer_->inner(std::move(recorded));
   }
   /// Nothing is present in a step that is planned but its constants. Looks at the tape, since ids
   /// in a checkpoint are soon those of other values.
@@ -31,6 +39,7 @@ class StepRecorder::Looking final : public Evaluator {
  private:
   RecordedStep& made_;
   const Look& look_;
+  std::shared_ptr<Evaluator> outer_;  // may be null
 };
 
 std::vector<ValueId> RecordedStep::arguments() const {
@@ -39,6 +48,25 @@ std::vector<ValueId> RecordedStep::arguments() const {
   all.insert(all.end(), captured.begin(), captured.end());
   all.push_back(number);
   return all;
+}
+
+RecordedStep RecordedStep::as_run_by(Evaluator* evaluator) const {
+  RecordedStep run = *this;
+  if (evaluator == nullptr) return run;
+  std::vector<std::vector<ValueId>*> lists{&run.state, &run.inputs, &run.captured, &run.next,
+                                           &run.outputs};
+  InnerProgram inner{tape, {number}};
+  for (const auto* list : lists) {
+    inner.values.insert(inner.values.end(), list->begin(), list->end());
+  }
+  inner = evaluator->inner(std::move(inner));
+  run.tape = inner.tape;
+  run.number = inner.values[0];
+  auto value = inner.values.begin() + 1;
+  for (auto* list : lists) {
+    for (ValueId& each : *list) each = *value++;
+  }
+  return run;
 }
 
 RecordedStep StepRecorder::record(const LoopBody& f, std::span<const ValueType> state,
@@ -73,7 +101,8 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   }
   made_.number = leaf({Shape{}, DType::i64});
   for (const Var& value : captured_) made_.captured.push_back(leaf(value.type()));
-  const auto looking = std::make_shared<Looking>(made_, look);
+  const std::shared_ptr<Evaluator>& outer = body_.outer->evaluator();
+  const auto looking = std::make_shared<Looking>(made_, look, outer);
   tape.set_evaluator(looking);
   LoopStep recorded;
   {
@@ -90,7 +119,8 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   tape.set_evaluator(nullptr);
   for (const Var& value : recorded.state) made_.next.push_back(value.id());
   for (const Var& value : recorded.outputs) made_.outputs.push_back(value.id());
-  return std::move(made_);
+  const RecordedStep made = std::move(made_);
+  return made.as_run_by(outer.get());
 }
 
 ValueId StepRecorder::leaf(const ValueType& type) {

@@ -23,6 +23,8 @@ struct RecordedStep {
 
   /// What it is given: state, inputs, captured values and the number.
   std::vector<ValueId> arguments() const;
+  /// The same step as the operations of a tape with that evaluator, which may be null, run it.
+  RecordedStep as_run_by(Evaluator* evaluator) const;
   /// True when another step may record something else.
   bool may_differ() const { return follows_number || follows_values; }
 };

@@ -24,8 +24,8 @@ std::string_view name_of(PrecisionKind kind);
 PrecisionKind precision_kind_named(std::string_view name);
 
 /// A precision to compute in (docs/precision.md says how exact each is). Operations say themselves
-/// what they do in a mixed one (see `MixedPrecision`); loops, checkpoints, users' operations, casts
-/// and random numbers stay as they were recorded in all of them.
+/// what they do in a mixed one (see `MixedPrecision`); users' operations, casts, random numbers and
+/// what loops and checkpoints are given and return stay as they were recorded in all of them.
 struct Precision {
   PrecisionKind kind = PrecisionKind::mixed;
   DType half = DType::bf16;  ///< bf16 or f16; of the kinds `half` and `mixed`

@@ -7,10 +7,12 @@
 namespace palimpsest {
 
 Translation::Translation(const Precision& precision, std::shared_ptr<Evaluator> evaluator)
-    : wide_(precision.wide()), narrow_(precision.narrow()), tape_(std::move(evaluator)) {}
+    : wide_(precision.wide()),
+      narrow_(precision.narrow()),
+      tape_(std::make_shared<Tape>(std::move(evaluator))) {}
 
 void Translation::follow(const Tape& from) {
-  if (nodes_.empty()) tape_.accompany(from);
+  if (nodes_.empty()) tape_->accompany(from);
   for (auto node = static_cast<NodeId>(nodes_.size()); node < from.node_count(); ++node) {
     record(from, node);
   }
@@ -18,25 +20,26 @@ void Translation::follow(const Tape& from) {
 
 void Translation::follow_names(const Tape& from) {
   for (NodeId node = 0; node < nodes_.size(); ++node) {
-    if (from.name(node) != tape_.name(nodes_[node])) tape_.set_name(nodes_[node], from.name(node));
+    if (from.name(node) != tape_->name(nodes_[node]))
+      tape_->set_name(nodes_[node], from.name(node));
   }
 }
 
-Var Translation::operator[](ValueId value) { return tape_.var(values_[value].value); }
+Var Translation::operator[](ValueId value) { return tape_->var(values_[value].value); }
 
 Var Translation::in_dtype(ValueId value, DType dtype) {
-  return cast(value, dtype, tape_.where(tape_.producer(values_[value].value)));
+  return cast(value, dtype, tape_->where(tape_->producer(values_[value].value)));
 }
 
 void Translation::clear() {
-  tape_.clear();
+  tape_->clear();
   nodes_.clear();
   values_.clear();
 }
 
 void Translation::record(const Tape& from, NodeId node) {
   std::optional<Tape::Scope> scope;
-  if (!from.scope_of(node).empty()) scope.emplace(tape_, from.scope_of(node));
+  if (!from.scope_of(node).empty()) scope.emplace(*tape_, from.scope_of(node));
   const Var first = from.is_leaf(node) ? leaf(from, node) : operation(from, node);
   nodes_.push_back(first.node());
   for (std::uint32_t i = 0; i < from.output_count(node); ++i) {
@@ -46,13 +49,14 @@ void Translation::record(const Tape& from, NodeId node) {
 
 Var Translation::leaf(const Tape& from, NodeId node) {
   const ValueId value = from.first_output(node);
+  if (from.buffer(value) == nullptr) return tape_->placeholder(from.type(value), from.where(node));
   const Tensor tensor(from.buffer(value), from.shape(value), from.dtype(value));
-  return from.is_parameter(node) ? tape_.parameter(tensor, from.name(node), from.where(node))
-                                 : tape_.constant(tensor, from.name(node), from.where(node));
+  return from.is_parameter(node) ? tape_->parameter(tensor, from.name(node), from.where(node))
+                                 : tape_->constant(tensor, from.name(node), from.where(node));
 }
 
 bool Translation::is_narrow(ValueId value) const {
-  return tape_.dtype(values_[value].value) == narrow_;
+  return tape_->dtype(values_[value].value) == narrow_;
 }
 
 /// The floating dtype of the operation's first output.
@@ -85,7 +89,7 @@ DType Translation::dtype_read(const Tape& from, NodeId node, std::size_t i, DTyp
   const ValueId input = from.inputs(node)[i];
   const DType recorded = from.dtype(input);
   const MixedPrecision mixed = from.operation(node).mixed;
-  if (&from.operation(node) == &cast_operation) return tape_.dtype(values_[input].value);
+  if (&from.operation(node) == &cast_operation) return tape_->dtype(values_[input].value);
   if (!is_floating(recorded) || mixed == MixedPrecision::recorded) return recorded;
   if (mixed == MixedPrecision::reads) return is_narrow(input) ? narrow_ : wide_;
   return mixed == MixedPrecision::first && i > 0 ? wide_ : made;
@@ -112,9 +116,10 @@ Var Translation::operation(const Tape& from, NodeId node) {
     dtype = beside ? compute_dtype(wide_) : made;
   }
   std::optional<Tape::NoGradient> blocked;
-  if (from.is_blocked(node)) blocked.emplace(tape_);
-  const Var first = tape_.record(operation, inputs, types, from.attributes(node), from.where(node));
-  if (!from.name(node).empty()) tape_.set_name(first.node(), from.name(node));
+  if (from.is_blocked(node)) blocked.emplace(*tape_);
+  const Var first =
+      tape_->record(operation, inputs, types, from.attributes(node), from.where(node));
+  if (!from.name(node).empty()) tape_->set_name(first.node(), from.name(node));
   return first;
 }
 
@@ -123,15 +128,15 @@ Var Translation::cast(ValueId value, DType dtype, const Where& where) {
   if (computed.dtype() == dtype) return computed;
   ValueId& form = values_[value].in[static_cast<std::size_t>(dtype)];
   if (form == none) form = palimpsest::cast(computed, dtype, where).id();
-  return tape_.var(form);
+  return tape_->var(form);
 }
 
 Translation::Temporary::Temporary(Translation& translation)
     : translation_(translation),
       nodes_(translation.nodes_.size()),
       values_(translation.values_.size()),
-      end_(translation.tape_.value_count()) {
-  temporary_.emplace(translation.tape_);
+      end_(translation.tape_->value_count()) {
+  temporary_.emplace(*translation.tape_);
 }
 
 Translation::Temporary::~Temporary() {
@@ -142,6 +147,18 @@ Translation::Temporary::~Temporary() {
       if (form != none && form >= end_) form = none;
     }
   }
+}
+
+InnerProgram in_precision(const Precision& precision, const Tape& program,
+                          std::span<const ValueId> values) {
+  Translation translation(precision, nullptr);
+  translation.follow(program);
+  translation.follow_names(program);
+  InnerProgram made{translation.shared_tape(), {}};
+  for (const ValueId value : values) {
+    made.values.push_back(translation.in_dtype(value, program.dtype(value)).id());
+  }
+  return made;
 }
 
 }  // namespace palimpsest

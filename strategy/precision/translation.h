@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "autodiff/tape.h"
@@ -18,7 +19,9 @@ class Translation {
   Translation(const Precision& precision, std::shared_ptr<Evaluator> evaluator);
 
   /// Where it is recorded.
-  Tape& tape() { return tape_; }
+  Tape& tape() { return *tape_; }
+  /// The same, for whom it is to outlive this.
+  const std::shared_ptr<Tape>& shared_tape() const { return tape_; }
 
   /// Records whatever was recorded on `from`, always the same tape until `clear`, since the last
   /// call. Throws what the evaluator throws; what was recorded until then stays.
@@ -64,9 +67,13 @@ class Translation {
 
   DType wide_;
   DType narrow_;
-  Tape tape_;
+  std::shared_ptr<Tape> tape_;
   std::vector<NodeId> nodes_;  // in place of each node of the other tape
   std::vector<Forms> values_;  // in place of each value
 };
+
+/// A program in some precision, on a tape of its own; its `values` have the dtypes they had.
+InnerProgram in_precision(const Precision& precision, const Tape& program,
+                          std::span<const ValueId> values);
 
 }  // namespace palimpsest

@@ -4,6 +4,7 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
+#include "tests/strategy/loops/loops.h"
 
 namespace palimpsest::precise_test {
 namespace {
@@ -253,31 +254,105 @@ TEST_CASE("an evaluator given to a tape with nodes computes these too") {
   CHECK(y.item() == plain);
 }
 
-TEST_CASE("checkpoints and loops run in what they were recorded in") {
-  for (const PrecisionKind kind :
-       {PrecisionKind::full, PrecisionKind::half, PrecisionKind::mixed}) {
-    const auto run = [](std::shared_ptr<Evaluator> evaluator) {
-      Tape tape(std::move(evaluator));
-      const Var x = tape.parameter(Tensor::normal({8, 8}, 1, 0, 0.3));
-      const Var once = checkpoint(
-          [](const Var& in) {
-            CHECK(std::isfinite(in.value().at(0)));  // a look while it is traced
-            return tanh(matmul(in, in));
-          },
-          x);
-      const Var last = scan(once, 5, [&](const Var& state, const StepNumber& step) {
-        return tanh(matmul(state, x)) * (step % 2 == 0 ? 1.0 : 0.5);  // recorded for every step
-      });
-      const Gradients gradients = backward(sum(square(last)));
-      std::vector<Tensor> tensors{gradients.loss(), gradients[x]};
-      return tensors;
+/// Two layers and five steps, as plain operations or as a checkpoint and a loop, whose steps are
+/// recorded once or each for itself.
+enum class Form { plain, once, each };
+
+Var record_layers(Tape& tape, Form form) {
+  const Var x = tape.parameter(Tensor::normal({8, 8}, 1, 0, 0.3), "x");
+  const auto layer = [](const Var& in) { return tanh(matmul(in, in)); };
+  const auto step = [x](const Var& state) { return tanh(matmul(state, x)) * 0.75; };
+  Var state;
+  if (form == Form::plain) {
+    state = layer(x);
+    for (int k = 0; k < 5; ++k) state = step(state);
+  } else {
+    const auto look = [&](const Var& in) {
+      CHECK(std::isfinite(in.value().at(0)));  // while it is traced
+      return layer(in);
     };
-    const std::vector<Tensor> exact = run(lazy());
-    const std::vector<Tensor> results = run(precise({kind}));
-    const double bound = kind == PrecisionKind::half ? 5e-2 : 1e-5;
-    INFO(name_of(kind));
-    CHECK(std::abs(exact[0].item() - results[0].item()) <= bound * exact[0].item());
+    state = scan(checkpoint(look, x), 5, [form, step](const Var& in, const StepNumber& number) {
+      return form == Form::each && std::int64_t{number} < 0 ? in : step(in);
+    });
   }
+  return sum(square(state));
+}
+
+TEST_CASE("checkpoints and loops compute in the precision of their tape") {
+  for (const Precision precision :
+       {Precision{PrecisionKind::full}, Precision{PrecisionKind::single},
+        Precision{PrecisionKind::mixed}, Precision{PrecisionKind::mixed, DType::f16},
+        Precision{PrecisionKind::half}}) {
+    const auto gradients = [](Form form, const std::shared_ptr<Evaluator>& evaluator) {
+      Tape tape(evaluator);
+      return backward(record_layers(tape, form));
+    };
+    const Gradients plain = gradients(Form::plain, precise(precision));
+    const Gradients single = gradients(Form::plain, lazy());
+    for (const Form form : {Form::once, Form::each}) {
+      INFO(precision.summary() << ", form " << static_cast<int>(form));
+      const Gradients found = gradients(form, precise(precision));
+      const bool rounds = precision.kind == PrecisionKind::full;
+      const double error = std::abs(found.loss().item() - plain.loss().item());
+      CHECK(error <= (rounds ? 1e-6 * plain.loss().item() : 0));
+      const bool as_recorded = precision.kind == PrecisionKind::single || rounds;
+      CHECK(std::abs(found.loss().item() - single.loss().item()) >= (as_recorded ? 0 : 1e-5));
+      const double unit = as_recorded ? 1e-6 : 0.03;
+      const Tensor expected = plain.begin()->gradient.to(DType::f64);
+      const double largest = largest_difference(expected, Tensor::zeros({8, 8}, DType::f64));
+      const Tensor gradient = found.begin()->gradient.to(DType::f64);
+      CHECK(largest_difference(gradient, expected) <= unit * largest);
+    }
+  }
+}
+
+TEST_CASE("a loop looks at values in the precision of its tape") {
+  const auto seen = [](const std::shared_ptr<Evaluator>& evaluator, bool in_loop) {
+    Tape tape(evaluator);
+    const Var x = tape.constant(Tensor::normal({8, 8}, 1, 0, 0.3));
+    const auto product = [](const Var& in) { return sum(matmul(in, in)).item(); };
+    double value = 0;
+    if (!in_loop) return product(x);
+    scan(x, 1, [&](const Var& in, const StepNumber&) {
+      value = product(in);
+      return in;
+    });
+    return value;
+  };
+  CHECK(seen(precise({}), true) == seen(precise({}), false));
+  CHECK(seen(lazy(), true) != seen(precise({}), true));
+}
+
+TEST_CASE("a program in a precision has the bits of a tape in it") {
+  for (const Precision precision : {Precision{PrecisionKind::full}, Precision{PrecisionKind::mixed},
+                                    Precision{PrecisionKind::half, DType::f16}}) {
+    for (const Form form : {Form::plain, Form::once, Form::each}) {
+      INFO(precision.summary() << ", form " << static_cast<int>(form));
+      Tape tape(precise(precision));
+      const Gradients expected = backward(record_layers(tape, form));
+      const auto record = [&](Tape& own) { return record_layers(own, form); };
+      Runner runner(Program::gradients(record, precision));
+      for (int round = 0; round < 2; ++round) {
+        runner.run();
+        const Gradients found = runner.gradients();
+        CHECK(same_bits(found.loss(), expected.loss()));
+        REQUIRE(found.begin() != found.end());
+        CHECK(same_bits(found.begin()->gradient, expected.begin()->gradient));
+      }
+    }
+  }
+  Var leaf;
+  const auto record = [&](Tape& tape) {
+    leaf = tape.constant(Tensor::full({2, 2}, 1));
+    return std::vector<Var>{matmul(leaf, leaf), leaf};
+  };
+  const Program program = Program::values(record, Precision{});
+  Runner runner(program);
+  runner.bind(leaf, Tensor::full({2, 2}, 1.01));
+  runner.run();
+  CHECK(runner.value(program.outputs()[0]).dtype() == DType::f32);
+  CHECK(runner.value(program.outputs()[0]).at(0) == 2.03125);  // of bf16 1.0078125
+  CHECK(runner.value(leaf).at(0) == Tensor::scalar(1.01).item());
 }
 
 TEST_CASE("a tape that is being traced is not run as a whole") {
