@@ -104,7 +104,7 @@ class Runs {
   /// Within the share, or if that is too small within the smallest budget that is named.
   Results results() {
     if (cell_.share) {
-      Tape tape;
+      Tape tape(in_precision(lazy()));
       const Plan plan = plan_backward(compose(tape, text_).loss, {.threads = cell_.threads});
       const auto most = static_cast<double>(plan.predicted_peak());
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
@@ -137,6 +137,10 @@ class Runs {
   }
 
  private:
+  std::shared_ptr<Evaluator> in_precision(std::shared_ptr<Evaluator> evaluator) const {
+    return cell_.precision ? precise(*cell_.precision, std::move(evaluator)) : evaluator;
+  }
+
   Results run() {
     switch (cell_.mode) {
       case Mode::lazy:
@@ -163,7 +167,7 @@ class Runs {
   /// of loops, which take a larger share for their states then.
   void check_monotone() const {
     if (options_.planner != nullptr || options_.memory_budget == unlimited) return;
-    Tape tape;
+    Tape tape(in_precision(lazy()));
     const ComposedProgram program = compose(tape, text_);
     bool has_loops = false;
     for (NodeId node = 0; node < tape.node_count(); ++node) {
@@ -181,7 +185,7 @@ class Runs {
   /// Twice on one tape, the second time from what the evaluator knows of the first; then the other
   /// loss, and a value that nobody has kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
-    Tape tape(evaluator);
+    Tape tape(in_precision(evaluator));
     const ComposedProgram program = compose(tape, text_);
     Results results;
     add_backward(results, "", program, program.loss);
@@ -212,8 +216,9 @@ class Runs {
   }
 
   Results run_program() {
-    Runner runner(
-        Program::gradients([&](Tape& tape) { return compose(tape, text_).loss; }, options_));
+    const auto record = [&](Tape& tape) { return compose(tape, text_).loss; };
+    Runner runner(cell_.precision ? Program::gradients(record, *cell_.precision, options_)
+                                  : Program::gradients(record, options_));
     runner.run();
     return results_of(runner.gradients());
   }
@@ -313,6 +318,10 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
       cell.mode == Mode::lazy || cell.mode == Mode::program || cell.mode == Mode::evaluated;
   if (plans && below(2) == 0) cell.planner = planners[below(std::size(planners))];
   if (below(4) != 0) cell.share = static_cast<double>(below(11)) / 10;
+  if (cell.mode < Cell::Mode::evaluated && below(4) == 0) {
+    cell.precision =
+        Precision{static_cast<PrecisionKind>(below(4)), below(2) == 0 ? DType::bf16 : DType::f16};
+  }
   return cell;
 }
 
@@ -324,6 +333,7 @@ std::string to_string(const Cell& cell) {
   if (!cell.simplify) text << ", not simplified";
   if (!cell.planner.empty()) text << ", planned by " << cell.planner;
   if (cell.share) text << ", in " << *cell.share << " of the bytes";
+  if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }
 
@@ -334,6 +344,21 @@ Results reference_of(const ProgramText& text) {
   add(results, "", program.loss.value(), tensors_of(gradient(program.loss, program.parameters)));
   add(results, of_other, program.other_loss.value(),
       tensors_of(gradient(program.other_loss, program.parameters)));
+  results.push_back({"last value", program.last.value()});
+  return results;
+}
+
+Results reference_of(const ProgramText& text, const Precision& precision) {
+  const RunOptions plain{.planner = keep_all(), .threads = 1, .fuse = false, .simplify = false};
+  Tape tape(precise(precision, lazy(plain)));
+  const ComposedProgram program = compose(tape, text);
+  const auto find = [&](const Var& loss) {
+    return results_of(backward(loss, plain), program.parameters);
+  };
+  Results results = find(program.loss);
+  for (Result& other : find(program.other_loss)) {
+    results.push_back({other.name + of_other, std::move(other.tensor)});
+  }
   results.push_back({"last value", program.last.value()});
   return results;
 }
@@ -364,7 +389,9 @@ std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
     if (is_executed(cell.mode) && !is_model(text)) return {};
     const Results results = Runs(text, cell).results();
     const std::string problem =
-        difference(results, is_executed(cell.mode) ? added_to_themselves(expected) : expected);
+        difference(results, cell.precision           ? reference_of(text, *cell.precision)
+                            : is_executed(cell.mode) ? added_to_themselves(expected)
+                                                     : expected);
     return problem.empty() ? std::nullopt : std::optional(problem);
   } catch (const ArgumentError& error) {
     // Some planners are for gradients: of a loss that no parameter leads to there are none.

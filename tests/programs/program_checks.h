@@ -30,6 +30,7 @@ struct Cell {
   std::string planner = {};  ///< as `planner_named` knows it; empty: the one there is without
   /// Of the bytes that keeping everything takes; none: no budget.
   std::optional<double> share = {};
+  std::optional<Precision> precision = {};  ///< other than recorded; not where gradients are values
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
@@ -47,6 +48,8 @@ struct Result {
 using Results = std::vector<Result>;
 /// Computed node after node: nothing is planned, fused or simplified.
 Results reference_of(const ProgramText& text);
+/// The same in another precision.
+Results reference_of(const ProgramText& text, const Precision& precision);
 
 /// What `backward` found.
 Results results_of(const Gradients& gradients, std::span<const Var> parameters);
@@ -54,8 +57,9 @@ Results results_of(const Gradients& gradients, std::span<const Var> parameters);
 /// The first of the results found that is not as expected, in words; empty when all are.
 std::string difference(const Results& found, const Results& expected);
 
-/// Runs the program in a cell and returns what is wrong: other bits than `expected`, more bytes
-/// than predicted or allowed, a named budget that does not suffice, an error that should not be.
+/// Runs the program in a cell and returns what is wrong: other bits than `expected`, or than the
+/// reference in the precision of the cell, more bytes than predicted or allowed, a named budget
+/// that does not suffice, an error that should not be.
 std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
                                       const Results& expected);
 
