@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "autodiff/gradient.h"
-#include "autodiff/trace.h"
 #include "strategy/executor.h"
 #include "strategy/forms.h"
 #include "strategy/free_memory.h"
@@ -51,18 +50,7 @@ struct Program::State {
     std::vector<Var> recorded = f(tape);
     require_own(tape, recorded, where);
     if (precision == nullptr) return recorded;
-    std::vector<ValueId> values;
-    std::vector<Var> leaves;
-    for (NodeId node = 0; node < tape.node_count(); ++node) {
-      if (!tape.is_leaf(node)) continue;
-      values.push_back(tape.first_output(node));
-      leaves.push_back(tape.var(values.back()));
-    }
-    for (const Var& value : recorded) values.push_back(value.id());
-    const InnerProgram made = in_precision(*precision, tape, values);
-    const std::span<const ValueId> all = made.values;
-    return Trace::copy(*made.tape, tape, all.first(leaves.size()), leaves,
-                       all.subspan(leaves.size()));
+    return record_again(*precision, tape, recorded);
   }
 
   /// Plans what the outputs need.

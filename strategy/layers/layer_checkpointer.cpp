@@ -51,11 +51,13 @@ std::vector<StageFunction> stages_of(const LayerModel& model) {
 }  // namespace
 
 struct LayerCheckpointer::State {
-  State(LayerModel given_model, LayerCheckpointing given, RunOptions options)
+  State(LayerModel given_model, LayerCheckpointing given, RunOptions options,
+        const LayerPrecision& given_precision)
       : model(std::move(given_model)),
         checkpointing(std::move(given)),
         stages(stages_of(model)),
-        evaluator(std::make_shared<LazyEvaluator>(std::move(options))) {
+        evaluator(std::make_shared<LazyEvaluator>(std::move(options))),
+        precision(given_precision) {
     evaluator->engine().share_arena();
     require_valid(checkpointing);
     fixed = fixed_segments(checkpointing, count());
@@ -92,6 +94,7 @@ struct LayerCheckpointer::State {
   LayerCheckpointing checkpointing;
   std::vector<StageFunction> stages;
   std::shared_ptr<EngineEvaluator> evaluator;
+  LayerPrecision precision;
   Meter meter;
   Tape parameters;
   std::vector<std::vector<Var>> names;  // of the parameters, by stage
@@ -126,7 +129,7 @@ void LayerCheckpointer::State::measure(const ValueType& input) {
   ValueType type = input;
   Streams streams;
   for (const StageFunction& stage : stages) {
-    StageTape tape(stage, type, streams);
+    StageTape tape(stage, type, streams, precision);
     tape.differentiate();
     found.push_back(tape.sizes(evaluator->options().machine));
     found.back().stored_input = stored_bytes(type.bytes(), type.dtype, checkpointing.codec);
@@ -151,9 +154,9 @@ LayerGradients LayerCheckpointer::State::backward(const Tensor& adjoint, Tensor 
 }
 
 LayerCheckpointer::LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing,
-                                     RunOptions options)
-    : state_(std::make_unique<State>(std::move(model), std::move(checkpointing),
-                                     std::move(options))) {}
+                                     RunOptions options, const LayerPrecision& precision)
+    : state_(std::make_unique<State>(std::move(model), std::move(checkpointing), std::move(options),
+                                     precision)) {}
 LayerCheckpointer::~LayerCheckpointer() = default;
 LayerCheckpointer::LayerCheckpointer(LayerCheckpointer&&) noexcept = default;
 LayerCheckpointer& LayerCheckpointer::operator=(LayerCheckpointer&&) noexcept = default;
@@ -186,7 +189,7 @@ Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
   state_->run.reset();
   if (state_->is_dynamic()) state_->measure(input.type());
   const LayerRun::Setting setting{state_->stages, state_->checkpointing.codec, state_->evaluator,
-                                  state_->meter};
+                                  state_->precision, state_->meter};
   state_->run.emplace(setting, state_->is_dynamic() ? state_->segments : state_->fixed, input,
                       seed);
   return state_->run->output();

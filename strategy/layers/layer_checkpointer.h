@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "checkpoint/meter.h"
 #include "strategy/backward.h"
 #include "strategy/layers/layer_checkpointing.h"
 #include "strategy/layers/layer_model.h"
 #include "strategy/layers/layer_use.h"
+#include "strategy/precision/precision.h"
 
 namespace palimpsest {
 
@@ -36,8 +38,10 @@ class LayerCheckpointer {
   /// fit throws `BudgetError` when its turn comes, behind others that did, and names its layer and
   /// the smallest budget for that run, which others may exceed. Throws `ArgumentError` for a
   /// configuration that is not valid or does not go with the model, and for a model without layers
-  /// or functions; `DTypeError` for a parameter that is not floating.
-  LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing, RunOptions options = {});
+  /// or functions; `DTypeError` for a parameter that is not floating. In a `precision` each layer
+  /// is computed as `precise` says; its input, output and parameters have the dtypes recorded.
+  LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing, RunOptions options = {},
+                    const std::optional<Precision>& precision = {});
   ~LayerCheckpointer();
   LayerCheckpointer(LayerCheckpointer&&) noexcept;
   LayerCheckpointer& operator=(LayerCheckpointer&&) noexcept;

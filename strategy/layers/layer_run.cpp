@@ -37,7 +37,8 @@ LayerRun::LayerRun(const Setting& setting, std::vector<LayerSegment> segments, c
 }
 
 std::unique_ptr<Tape> LayerRun::tape_behind() const {
-  return tape_from({seed_, first_stream_.back()}, setting_.evaluator);
+  return tape_from({seed_, first_stream_.back()},
+                   in_precision_of(setting_.evaluator, setting_.precision));
 }
 
 Allocate LayerRun::metered() const {
@@ -45,8 +46,8 @@ Allocate LayerRun::metered() const {
 }
 
 StageTape LayerRun::record(std::size_t stage, const Tensor& input) const {
-  return StageTape(setting_.stages[stage], input, {seed_, first_stream_[stage]},
-                   setting_.evaluator);
+  return StageTape(setting_.stages[stage], input, {seed_, first_stream_[stage]}, setting_.evaluator,
+                   setting_.precision);
 }
 
 LayerRun::Kept LayerRun::keep(const Tensor& x, const LayerSegment& segment) const {

@@ -14,6 +14,7 @@ class LayerRun {
     std::span<const StageFunction> stages;
     Codec codec;  ///< of activations that stages are computed again from
     std::shared_ptr<EngineEvaluator> evaluator;
+    LayerPrecision precision;
     const Meter& meter;  ///< of what is kept; its peaks begin with the run
   };
 

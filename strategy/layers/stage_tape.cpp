@@ -8,6 +8,7 @@
 #include "autodiff/operations/leaf.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/parameters.h"
+#include "strategy/precision/translation.h"
 #include "strategy/present.h"
 
 namespace palimpsest {
@@ -16,6 +17,8 @@ namespace {
 /// Of a tape whose input has no value.
 class NoValues : public Evaluator {
  public:
+  explicit NoValues(const LayerPrecision& precision) : precision_(precision) {}
+
   void on_record(Tape&, std::uint32_t) override {}
   void compute(Tape&, std::uint32_t) override {
     throw ArgumentError(
@@ -23,6 +26,12 @@ class NoValues : public Evaluator {
         "depend on shapes only, or neither ask for a forecast nor for mode dynamic");
   }
   void on_clear(Tape&) noexcept override {}
+  InnerProgram inner(InnerProgram recorded) override {
+    return precision_ ? in_precision(*precision_, *recorded.tape, recorded.values) : recorded;
+  }
+
+ private:
+  LayerPrecision precision_;
 };
 
 /// While it lives, a leaf has a value.
@@ -83,6 +92,11 @@ std::vector<ValueId> ids_of(std::span<const Var> values) {
 
 }  // namespace
 
+std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
+                                           const LayerPrecision& precision) {
+  return precision ? precise(*precision, evaluator) : evaluator;
+}
+
 std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator) {
   auto tape = std::make_unique<Tape>(std::move(evaluator));
   tape->set_seed(streams.seed);
@@ -120,17 +134,20 @@ Tensor copy_of(const Tensor& tensor, const Allocate& allocate) {
 }
 
 StageTape::StageTape(const StageFunction& stage, const Tensor& input, const Streams& streams,
-                     std::shared_ptr<EngineEvaluator> evaluator)
-    : stage_(stage), evaluator_(std::move(evaluator)), tape_(tape_from(streams, evaluator_)) {
-  record([&](Tape& tape) { return tape.constant(input, "input"); });
+                     std::shared_ptr<EngineEvaluator> evaluator, const LayerPrecision& precision)
+    : stage_(stage),
+      evaluator_(std::move(evaluator)),
+      tape_(tape_from(streams, in_precision_of(evaluator_, precision))) {
+  record([&](Tape& tape) { return tape.constant(input, "input"); }, precision);
 }
 
-StageTape::StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams)
-    : stage_(stage), tape_(tape_from(streams, std::make_shared<NoValues>())) {
-  record([&](Tape& tape) { return tape.placeholder(input, Where::current()); });
+StageTape::StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams,
+                     const LayerPrecision& precision)
+    : stage_(stage), tape_(tape_from(streams, std::make_shared<NoValues>(precision))) {
+  record([&](Tape& tape) { return tape.placeholder(input, Where::current()); }, precision);
 }
 
-void StageTape::record(const std::function<Var(Tape&)>& input) {
+void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecision& precision) {
   naming(stage_.describe(), [&] {
     Tape& tape = *tape_;
     input_ = input(tape);
@@ -154,6 +171,7 @@ void StageTape::record(const std::function<Var(Tape&)>& input) {
     }
     require_parameters(tape, parameters_.size());
     streams_ = tape.fresh_stream().node;
+    if (precision) output_ = record_again(*precision, tape, {&output_, 1})[0];
   });
 }
 

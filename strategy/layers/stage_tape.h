@@ -7,6 +7,7 @@
 #include "strategy/evaluators.h"
 #include "strategy/layers/layer_plan.h"
 #include "strategy/layers/stage_function.h"
+#include "strategy/precision/precision.h"
 
 namespace palimpsest {
 
@@ -16,6 +17,12 @@ struct Streams {
   std::uint64_t seed = 0;
   std::uint32_t first = 0;
 };
+
+/// The one that layers are computed in, if not in that which they are recorded in.
+using LayerPrecision = std::optional<Precision>;
+/// What tapes of layers in that precision are computed by.
+std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
+                                           const LayerPrecision& precision);
 
 /// A tape that begins there.
 std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator);
@@ -38,10 +45,11 @@ class StageTape {
   /// Records the stage of an input; nothing is computed. Throws what the stage's function throws,
   /// `ArgumentError` when it records a parameter, `DTypeError` when its output is not floating.
   StageTape(const StageFunction& stage, const Tensor& input, const Streams& streams,
-            std::shared_ptr<EngineEvaluator> evaluator);
+            std::shared_ptr<EngineEvaluator> evaluator, const LayerPrecision& precision);
   /// The same of an input of which only the type is known. Throws `ArgumentError` when the stage's
   /// function looks at a value.
-  StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams);
+  StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams,
+            const LayerPrecision& precision);
 
   /// Streams that this stage and those before it take.
   std::uint32_t streams() const { return streams_; }
@@ -82,7 +90,7 @@ class StageTape {
   Adjoints reverse(const Tensor& adjoint);
 
  private:
-  void record(const std::function<Var(Tape&)>& input);
+  void record(const std::function<Var(Tape&)>& input, const LayerPrecision& precision);
   Report run(std::span<const ValueId> targets);
   std::vector<ValueId> outputs_of_its_node(const Graph& graph) const;
   void settle(const Graph& graph, std::span<const ValueId> values, const Allocate& allocate);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/operations/leaf.h"
+#include "autodiff/trace.h"
 
 namespace palimpsest {
 
@@ -159,6 +160,21 @@ InnerProgram in_precision(const Precision& precision, const Tape& program,
     made.values.push_back(translation.in_dtype(value, program.dtype(value)).id());
   }
   return made;
+}
+
+std::vector<Var> record_again(const Precision& precision, Tape& tape, std::span<const Var> values) {
+  std::vector<ValueId> ids;
+  std::vector<Var> leaves;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.is_leaf(node)) continue;
+    ids.push_back(tape.first_output(node));
+    leaves.push_back(tape.var(ids.back()));
+  }
+  for (const Var& value : values) ids.push_back(value.id());
+  const InnerProgram made = in_precision(precision, tape, ids);
+  const std::span<const ValueId> all = made.values;
+  return Trace::copy(*made.tape, tape, all.first(leaves.size()), leaves,
+                     all.subspan(leaves.size()));
 }
 
 }  // namespace palimpsest

@@ -75,5 +75,8 @@ class Translation {
 /// A program in some precision, on a tape of its own; its `values` have the dtypes they had.
 InnerProgram in_precision(const Precision& precision, const Tape& program,
                           std::span<const ValueId> values);
+/// Records what `values` of a tape are made of behind it once more, in some precision and from the
+/// same leaves. Returns what is there in place of the values, of the dtypes they have.
+std::vector<Var> record_again(const Precision& precision, Tape& tape, std::span<const Var> values);
 
 }  // namespace palimpsest

@@ -33,6 +33,17 @@ void check_same(const LayerModel& model, const Tensor& input, const LayerCheckpo
   CHECK(same_bits(all(layers.backward(adjoint)), whole.gradients));
 }
 
+/// Within a share of the largest element.
+bool is_near(const Tensor& found, const Tensor& expected, double share) {
+  double largest = 0;
+  double error = 0;
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    largest = std::max(largest, std::abs(expected.at(i)));
+    error = std::max(error, std::abs(found.at(i) - expected.at(i)));
+  }
+  return found.type() == expected.type() && error <= share * largest;
+}
+
 TEST_CASE("layers of a perceptron have the gradients of the whole, whatever is kept") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   const LayerModel model = perceptron(6, 8, dtype);
@@ -73,6 +84,41 @@ TEST_CASE("layers are run as the options say") {
     CHECK_THROWS_AS(LayerCheckpointer(model, every, {.memory_budget = 1'000}).forward(input),
                     BudgetError);
   }
+}
+
+TEST_CASE("layers in another precision have the same bits, whatever is kept") {
+  const Precision precision = GENERATE(Precision{}, Precision{PrecisionKind::mixed, DType::f16},
+                                       Precision{PrecisionKind::full});
+  CAPTURE(precision.summary());
+  const auto check_all = [&](const LayerModel& model, const Tensor& input, bool sublayers) {
+    std::vector<Tensor> expected;
+    for (const LayerCheckpointing& given : configurations(sublayers)) {
+      if (given.codec != Codec::exact) continue;
+      LayerCheckpointer layers(model, given, {}, precision);
+      const Tensor output = layers.forward(input, 7);
+      const LayerGradients gradients = layers.backward(square_sum);
+      std::vector<Tensor> found = all(gradients);
+      found.push_back(output);
+      if (expected.empty()) expected = found;
+      CHECK(same_bits(found, expected));
+      CHECK(layers.use().peak <= layers.forecast(input.type()).use.peak);
+    }
+    return expected;
+  };
+  const LayerModel dense = perceptron(6, 8);
+  const Tensor input = Tensor::uniform({5, 8}, 1, -1, 1);
+  const std::vector<Tensor> found = check_all(dense, input, false);
+  const Whole whole = run_whole(dense, input, square_sum, 0, precise(precision));
+  const Whole single = run_whole(dense, input, square_sum);
+  CHECK(found.back().dtype() == DType::f32);
+  const bool rounds = precision.kind == PrecisionKind::full;  // to f32, between layers
+  if (!rounds) CHECK(same_bits(found.back(), whole.activations.back()));
+  CHECK(same_bits(found.back(), single.activations.back()) == false);
+  for (std::size_t i = 0; i < whole.gradients.size(); ++i) {
+    CHECK(is_near(found[i], whole.gradients[i], rounds ? 1e-5 : 0.05));
+  }
+  check_all(transformer(5, 8), Tensor::normal({2, 6, 8}, 1), true);
+  check_all(odd_layers(), Tensor::normal({6, 4}, 5), false);
 }
 
 TEST_CASE("layers of every kind") {

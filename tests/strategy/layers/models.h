@@ -103,8 +103,9 @@ struct Whole {
   std::vector<Tensor> gradients;    // of the parameters, then of the input where it is floating
 };
 inline Whole run_whole(const LayerModel& model, const Tensor& input,
-                       const std::function<Var(const Var&)>& loss_of, std::uint64_t seed = 0) {
-  Tape tape;
+                       const std::function<Var(const Var&)>& loss_of, std::uint64_t seed = 0,
+                       std::shared_ptr<Evaluator> evaluator = nullptr) {
+  Tape tape(std::move(evaluator));
   tape.set_seed(seed);
   const bool floating = is_floating(input.dtype());
   Var x = floating ? tape.parameter(input) : tape.constant(input);
