@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -8,11 +9,14 @@ namespace palimpsest {
 
 class Tape;
 
-/// A program that one operation of a tape runs, such as a step of a loop.
+/// A program that one operation of a tape runs, such as a step of a loop, and values of it.
 struct InnerProgram {
   std::shared_ptr<Tape> tape;
-  std::vector<std::uint32_t> values;  ///< that it is given or returns
+  std::vector<std::uint32_t> values;
 };
+/// Makes the program that an operation runs of the one that was recorded for it. Leaves at the
+/// beginning stay values 0, 1, … and the values have the types they had.
+using InnerRewrite = std::function<InnerProgram(InnerProgram recorded)>;
 
 /// Decides when values of a tape are computed. The tape calls it; `strategy/` implements it.
 class Evaluator {
@@ -26,9 +30,14 @@ class Evaluator {
   virtual void compute(Tape& tape, std::uint32_t value) = 0;
   /// The tape is about to forget its nodes and values, this evaluator, or both as it is destroyed.
   virtual void on_clear(Tape& tape) noexcept = 0;
-  /// The program that operations of this evaluator's tapes run in place of the one that was
-  /// recorded. Its leaves come first and in the same order; its values have the types they had.
-  virtual InnerProgram inner(InnerProgram recorded) { return recorded; }
+  /// What loops and checkpoints that are recorded on this evaluator's tapes run; null: what was
+  /// recorded.
+  virtual InnerRewrite inner() const { return nullptr; }
 };
+
+/// The same of an evaluator that may be null.
+inline InnerRewrite inner_of(const std::shared_ptr<Evaluator>& evaluator) {
+  return evaluator == nullptr ? nullptr : evaluator->inner();
+}
 
 }  // namespace palimpsest

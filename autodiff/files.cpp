@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <random>
 #include <system_error>
 
 #include "autodiff/error.h"
@@ -13,20 +14,22 @@
 namespace palimpsest {
 namespace {
 
+namespace fs = std::filesystem;
+
 [[noreturn]] void fail(std::string_view operation, const std::string& problem) {
   throw FileError("[" + std::string(operation) + "] " + problem);
 }
 
-/// A file beside the one that it is to replace. It goes, unless it does so.
+/// A file beside the one that it is to replace. It is removed, unless it did.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& path) {
-    static std::atomic<int> files = 0;
-    path_ = path + "." + std::to_string(getpid()) + "-" + std::to_string(files++) + ".part";
+    std::random_device random;
+    path_ = path + "." + std::to_string(random()) + std::to_string(random()) + ".part";
   }
   ~Unfinished() {
     std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+    if (!path_.empty()) fs::remove(path_, ignored);
   }
   Unfinished(const Unfinished&) = delete;
   Unfinished& operator=(const Unfinished&) = delete;
@@ -34,7 +37,7 @@ class Unfinished {
   const std::string& path() const { return path_; }
   std::error_code replace(const std::string& path) {
     std::error_code error;
-    std::filesystem::rename(path_, path, error);
+    fs::rename(path_, path, error);
     if (!error) path_.clear();
     return error;
   }
@@ -43,20 +46,36 @@ class Unfinished {
   std::string path_;
 };
 
-void write_directly(const std::string& path, const std::string& named,
-                    const std::function<void(std::ostream&)>& write, std::string_view operation) {
+/// Writes the file at `path`, called `named` in errors, with these rights where there are any.
+void write_to(const std::string& path, const std::string& named,
+              const std::function<void(std::ostream&)>& write, std::string_view operation,
+              const std::optional<fs::perms>& rights = {}) {
   std::ofstream file(path, std::ios::binary);
   if (!file) fail(operation, "cannot write " + named + "; check the folder and its rights");
+  std::error_code error;
+  if (rights) fs::permissions(path, *rights, error);
+  if (error) fail(operation, "cannot write " + named + ": " + error.message());
   write(file);
   file.close();
   if (!file) fail(operation, "writing " + named + " failed; is the disk full?");
 }
 
+/// Whether another file can take the place of this one: not of what is open elsewhere under a name
+/// of the system, nor of what a link names that is not there.
+bool is_replaceable(const std::string& path, const fs::file_status& status) {
+  if (path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
+  std::error_code ignored;
+  if (!fs::exists(status)) return !fs::is_symlink(fs::symlink_status(path, ignored));
+  return fs::is_regular_file(status);
+}
+
+bool may_be_written(const std::string& path) { return access(path.c_str(), W_OK) == 0; }
+
 }  // namespace
 
 std::string read_file(const std::string& path, std::string_view operation) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) fail(operation, path + " is a folder");
+  if (fs::is_directory(path, ignored)) fail(operation, path + " is a folder");
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(operation, "cannot open " + path + "; is the file there, and readable?");
   std::string content;
@@ -71,24 +90,25 @@ std::string read_file(const std::string& path, std::string_view operation) {
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write,
                 std::string_view operation) {
-  namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_status before = fs::status(path, error);
   if (!fs::status_known(before)) fail(operation, "cannot write " + path + ": " + error.message());
-  const bool is_there = fs::exists(before);
-  if (is_there && !fs::is_regular_file(before)) {
-    return write_directly(path, path, write, operation);
-  }
   error.clear();
-  // A link stays one, and what may not be written stays too.
+  const bool is_there = fs::exists(before);
+  if (!is_replaceable(path, before)) return write_to(path, path, write, operation);
   const std::string target = is_there ? fs::canonical(path, error).native() : path;
-  if (error || (is_there && access(target.c_str(), W_OK) != 0)) {
-    fail(operation, "cannot write " + path + "; check the folder and its rights");
+  if (error || (is_there && !may_be_written(target))) {
+    fail(operation, "cannot write " + path + "; check its rights");
+  }
+  const fs::path folder = fs::path(target).parent_path();
+  if (is_there && !may_be_written(folder.empty() ? "." : folder.native())) {
+    return write_to(path, path, write, operation);
   }
   Unfinished unfinished(target);
-  write_directly(unfinished.path(), path, write, operation);
-  if (is_there) fs::permissions(unfinished.path(), before.permissions(), error);
-  if (!error) error = unfinished.replace(target);
+  write_to(unfinished.path(), path, write, operation,
+           is_there ? std::optional(before.permissions()) : std::nullopt);
+  error = unfinished.replace(target);
+  if (error == std::errc::device_or_resource_busy) return write_to(path, path, write, operation);
   if (error) fail(operation, "cannot replace " + path + ": " + error.message());
 }
 

@@ -117,7 +117,8 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   }
   InnerProgram inner{program, {}};
   for (const Var& result : results) inner.values.push_back(copier[result.id()].id());
-  if (tape.evaluator() != nullptr) inner = tape.evaluator()->inner(std::move(inner));
+  const InnerRewrite rewrite = inner_of(tape.evaluator());
+  if (rewrite != nullptr) inner = rewrite(std::move(inner));
   program_ = std::move(inner.tape);
   outputs_ = std::move(inner.values);
 }

@@ -54,7 +54,7 @@ void register_calibration() {
 }
 
 double in_calibration_objects(double seconds, const Results& results) {
-  return seconds / results.cpu_seconds("calibration") * static_cast<double>(objects);
+  return seconds / results.seconds("calibration") * static_cast<double>(objects);
 }
 
 }  // namespace palimpsest::benchmarks

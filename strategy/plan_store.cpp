@@ -131,7 +131,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   const std::string key = request.planner->key() + " in a hurry";
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
-  const Stopwatch planning;
+  const Stopwatch stopwatch;
   std::optional<Plan> plan = with_planning(request.graph, planner, [&](Planning& planning) {
     return planning.find(request.budget, schedules_of(others));
   });
@@ -146,7 +146,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   if (plan->candidates.empty()) plan->planner = request.planner->name();  // keep-all, in no hurry
   Entry& entry = insert(request, std::move(*plan));
   entry.hurried = true;
-  entry.planning_seconds = planning.seconds();
+  entry.planning_seconds = stopwatch.seconds();
   return &entry;
 }
 
@@ -154,13 +154,13 @@ PlanStore::Entry& PlanStore::make(const Request& request) {
   const std::string key = request.planner->key();
   const std::vector<const Entry*> others = match(request).others;
   if (const Refusal* known = refusal(request, key, others)) throw *known->error;
-  const Stopwatch planning;
+  const Stopwatch stopwatch;
   try {
     Plan plan = with_planning(request.graph, request.planner, [&](Planning& planning) {
       return planning.make(request.budget, schedules_of(others));
     });
     Entry& entry = insert(request, std::move(plan));
-    entry.planning_seconds = planning.seconds();
+    entry.planning_seconds = stopwatch.seconds();
     return entry;
   } catch (const BudgetError& error) {
     refuse({request.graph, key, request.budget, error});
@@ -216,14 +216,14 @@ void PlanStore::improve(Entry& entry) {
   if (entry.vain >= most_vain || entry.plan.simulation.recomputed == 0) return;
   const double next = entry.hurried ? whole_seconds(*entry.graph) : entry.next_seconds;
   if (planning_share * entry.run_seconds < entry.planning_seconds + next) return;
-  const Stopwatch planning;
+  const Stopwatch stopwatch;
   if (entry.hurried) {
     entry.hurried = false;
     look(entry, *entry.planner);
   } else {
     continue_search(entry);
   }
-  entry.planning_seconds += planning.seconds();
+  entry.planning_seconds += stopwatch.seconds();
 }
 
 void PlanStore::continue_search(Entry& entry) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "autodiff/gradient.h"
+#include "strategy/evaluators.h"
 #include "strategy/executor.h"
 #include "strategy/forms.h"
 #include "strategy/free_memory.h"
@@ -43,13 +44,17 @@ struct Program::State {
     threads = checked_threads(options.threads);
   }
 
-  /// What `f` records; in a precision that is another program, on the same leaves. The evaluator
-  /// stays, for loops that record their steps when they run.
+  /// What `f` records; in a precision that is another program, on the same leaves.
   std::vector<Var> record(const Record& f, const Precision* precision, const Where& where) {
-    if (precision != nullptr) tape.set_evaluator(precise(*precision));
+    if (precision != nullptr) {
+      const RunOptions looking{.memory_budget = options.memory_budget, .threads = options.threads};
+      tape.set_evaluator(precise(*precision, lazy(looking)));
+    }
     std::vector<Var> recorded = f(tape);
     require_own(tape, recorded, where);
     if (precision == nullptr) return recorded;
+    tape.set_evaluator(nullptr);
+    names = recorded;
     return record_again(*precision, tape, recorded);
   }
 
@@ -96,6 +101,7 @@ struct Program::State {
   Bytes withheld = 0;  // as `LoopRoom::withheld`
   double planning_seconds = 0;
   std::vector<Var> outputs;
+  std::vector<Var> names;       // what was recorded in place of the first of these; none: these
   bool differentiated = false;  // the outputs are a loss and the gradients of these
   std::vector<Var> parameters;
 };
@@ -159,8 +165,12 @@ struct Runner::State {
     leaves[source] = std::move(buffer);
   }
 
-  Tensor value(const Var& output) {
+  Tensor value(Var output) {
     if (!ran) throw ArgumentError("[program] nothing has been run; call run() first");
+    const std::vector<Var>& names = program.state_->names;
+    const auto name = std::find(names.begin(), names.end(), output);
+    if (name != names.end())
+      output = program.outputs()[static_cast<std::size_t>(name - names.begin())];
     const Instructions& instructions = executor.instructions();
     const auto results = instructions.results();
     const auto result = std::find_if(results.begin(), results.end(), [&](const auto& held) {

@@ -25,7 +25,9 @@ class Program {
   /// the budget is too small, `ArgumentError` when nothing is returned.
   static Program values(const Record& record, RunOptions options = {},
                         Where where = Where::current());
-  /// The same in another precision than it is recorded in (see `precise`).
+  /// The same in another precision than it is recorded in (see `precise`). Its outputs are other
+  /// `Var`s than those returned, which name them too. Throws `ArgumentError` when the precision's
+  /// narrow dtype is not one of 16 bits.
   static Program values(const Record& record, const Precision& precision, RunOptions options = {},
                         Where where = Where::current());
   /// Computes a loss and its gradients with respect to all parameters, as `backward` does. Throws

@@ -80,7 +80,7 @@ template <class T, std::size_t count>
   copy_few(y, made.numbers, n);
 }
 
-/// `loop` over n elements.
+/// `loop` over n elements. It must read operands of step 0 as numbers.
 template <class T, std::size_t count>
 void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n, const BlockOperand<T> (&operands)[count],
                const double* parameters = nullptr) {

@@ -121,7 +121,7 @@ void claim_extremes(const Results& results, Claims& claims) {
                      "of the time of single operations");
     }
   }
-  // 0.03 of what libtorch took for the same, on the machine it was measured on.
+  // About 0.03 of what libtorch took for the same.
   claims.at_most("a node of four elements, recorded, differentiated, run and freed", 0.42,
                  in_calibration_objects(results.seconds("tiny"), results), calibration_unit);
   claims.at_most("a node of four elements in a program that is run again, forward and backward",

@@ -58,6 +58,7 @@ struct LayerCheckpointer::State {
         stages(stages_of(model)),
         evaluator(std::make_shared<LazyEvaluator>(std::move(options))),
         precision(given_precision) {
+    if (precision) require_valid(*precision, "layers");
     evaluator->engine().share_arena();
     require_valid(checkpointing);
     fixed = fixed_segments(checkpointing, count());

@@ -39,7 +39,8 @@ class LayerCheckpointer {
   /// the smallest budget for that run, which others may exceed. Throws `ArgumentError` for a
   /// configuration that is not valid or does not go with the model, and for a model without layers
   /// or functions; `DTypeError` for a parameter that is not floating. In a `precision` each layer
-  /// is computed as `precise` says; its input, output and parameters have the dtypes recorded.
+  /// is computed as `precise` says, and so is the loss behind them; inputs, outputs and parameters
+  /// of layers have the dtypes recorded.
   LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing, RunOptions options = {},
                     const std::optional<Precision>& precision = {});
   ~LayerCheckpointer();

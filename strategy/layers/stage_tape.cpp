@@ -26,9 +26,7 @@ class NoValues : public Evaluator {
         "depend on shapes only, or neither ask for a forecast nor for mode dynamic");
   }
   void on_clear(Tape&) noexcept override {}
-  InnerProgram inner(InnerProgram recorded) override {
-    return precision_ ? in_precision(*precision_, *recorded.tape, recorded.values) : recorded;
-  }
+  InnerRewrite inner() const override { return precision_ ? rewrite_in(*precision_) : nullptr; }
 
  private:
   LayerPrecision precision_;
@@ -171,7 +169,9 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
     }
     require_parameters(tape, parameters_.size());
     streams_ = tape.fresh_stream().node;
-    if (precision) output_ = record_again(*precision, tape, {&output_, 1})[0];
+    if (!precision) return;
+    if (evaluator_ != nullptr) tape.set_evaluator(evaluator_);
+    output_ = record_again(*precision, tape, {&output_, 1})[0];
   });
 }
 

@@ -152,6 +152,7 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
     body.aliases.emplace_back(loop->captured()[i], primal.values[place]);
   }
   if (body.outer != &p.tape()) body.origin = std::exchange(body.outer, &p.tape());
+  if (!loop->is_recorded_again()) body.rewrite = nullptr;  // of a step that was rewritten
   const TangentStep step(loop, gradient, primal);
   body.body = step;
   if (loop->has_condition()) {

@@ -8,7 +8,8 @@ LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const 
                 const LoopBody& body, const LoopOptions& options, Where where) {
   Tape& tape = common_tape(state, "scan", where);
   const std::uint64_t seed = seed_of(tape.fresh_stream());
-  return record_scan(tape, state, steps, inputs, {body, nullptr, &tape, seed, where, nullptr, {}},
+  return record_scan(tape, state, steps, inputs,
+                     {body, nullptr, &tape, seed, where, nullptr, {}, inner_of(tape.evaluator())},
                      options);
 }
 

@@ -10,8 +10,8 @@ namespace palimpsest {
 /// Gives values to a body that looks at them. They are the user's then, who may keep them.
 class StepRecorder::Looking final : public Evaluator {
  public:
-  Looking(RecordedStep& made, const Look& look, std::shared_ptr<Evaluator> outer)
-      : made_(made), look_(look), outer_(std::move(outer)) {}
+  Looking(RecordedStep& made, const Look& look, const InnerRewrite& rewrite)
+      : made_(made), look_(look), rewrite_(rewrite) {}
 
   void on_record(Tape&, std::uint32_t) override {}
   void on_clear(Tape&) noexcept override {}
@@ -22,13 +22,11 @@ class StepRecorder::Looking final : public Evaluator {
     RecordedStep until = made_;
     until.next.clear();
     until.outputs = {value};
-    const RecordedStep run = until.as_run_by(outer_.get());
+    const RecordedStep run = until.rewritten(rewrite_);
     look_(run, run.outputs[0], seen.raw());
     tape.set_buffer(value, seen.buffer());
   }
-  InnerProgram inner(InnerProgram recorded) override {
-    return outer_ == nullptr ? recorded : outer_->inner(std::move(recorded));
-  }
+  InnerRewrite inner() const override { return rewrite_; }
   /// Nothing is present in a step that is planned but its constants. Looks at the tape, since ids
   /// in a checkpoint are soon those of other values.
   void forget(Tape& tape) {
@@ -39,7 +37,7 @@ class StepRecorder::Looking final : public Evaluator {
  private:
   RecordedStep& made_;
   const Look& look_;
-  std::shared_ptr<Evaluator> outer_;  // may be null
+  const InnerRewrite& rewrite_;
 };
 
 std::vector<ValueId> RecordedStep::arguments() const {
@@ -50,16 +48,16 @@ std::vector<ValueId> RecordedStep::arguments() const {
   return all;
 }
 
-RecordedStep RecordedStep::as_run_by(Evaluator* evaluator) const {
+RecordedStep RecordedStep::rewritten(const InnerRewrite& rewrite) const {
   RecordedStep run = *this;
-  if (evaluator == nullptr) return run;
+  if (rewrite == nullptr) return run;
   std::vector<std::vector<ValueId>*> lists{&run.state, &run.inputs, &run.captured, &run.next,
                                            &run.outputs};
   InnerProgram inner{tape, {number}};
   for (const auto* list : lists) {
     inner.values.insert(inner.values.end(), list->begin(), list->end());
   }
-  inner = evaluator->inner(std::move(inner));
+  inner = rewrite(std::move(inner));
   run.tape = inner.tape;
   run.number = inner.values[0];
   auto value = inner.values.begin() + 1;
@@ -101,8 +99,7 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   }
   made_.number = leaf({Shape{}, DType::i64});
   for (const Var& value : captured_) made_.captured.push_back(leaf(value.type()));
-  const std::shared_ptr<Evaluator>& outer = body_.outer->evaluator();
-  const auto looking = std::make_shared<Looking>(made_, look, outer);
+  const auto looking = std::make_shared<Looking>(made_, look, body_.rewrite);
   tape.set_evaluator(looking);
   LoopStep recorded;
   {
@@ -120,7 +117,7 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   for (const Var& value : recorded.state) made_.next.push_back(value.id());
   for (const Var& value : recorded.outputs) made_.outputs.push_back(value.id());
   const RecordedStep made = std::move(made_);
-  return made.as_run_by(outer.get());
+  return made.rewritten(body_.rewrite);
 }
 
 ValueId StepRecorder::leaf(const ValueType& type) {

@@ -23,8 +23,8 @@ struct RecordedStep {
 
   /// What it is given: state, inputs, captured values and the number.
   std::vector<ValueId> arguments() const;
-  /// The same step as the operations of a tape with that evaluator, which may be null, run it.
-  RecordedStep as_run_by(Evaluator* evaluator) const;
+  /// The step that is run in its place.
+  RecordedStep rewritten(const InnerRewrite& rewrite) const;
   /// True when another step may record something else.
   bool may_differ() const { return follows_number || follows_values; }
 };
@@ -40,6 +40,7 @@ struct StepBody {
   /// Where the body finds values, if on another tape, and what is captured in place of these.
   Tape* origin = nullptr;
   std::vector<std::pair<Var, Var>> aliases = {};
+  InnerRewrite rewrite = nullptr;  ///< of every step
 
   /// What the user called.
   const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }

@@ -14,8 +14,9 @@ WhileResult while_loop(std::span<const Var> state, const LoopCondition& conditio
                                    const StepNumber& n) {
     return LoopStep{{xs.begin(), xs.end()}, {condition(xs, n)}};
   };
-  LoopResult made =
-      record_scan(tape, state, 0, {}, {step, goes_on, &tape, seed, where, nullptr, {}}, options);
+  LoopResult made = record_scan(
+      tape, state, 0, {},
+      {step, goes_on, &tape, seed, where, nullptr, {}, inner_of(tape.evaluator())}, options);
   return {std::move(made.state), made.outputs[0]};
 }
 

@@ -72,15 +72,8 @@ void PreciseEvaluator::on_clear(Tape& tape) noexcept {
   computed_.erase(found);
 }
 
-InnerProgram PreciseEvaluator::inner(InnerProgram recorded) {
-  return in_precision(precision_, *recorded.tape, recorded.values);
-}
-
 std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluator> inner) {
-  if (!is_half(precision.half)) {
-    throw ArgumentError("[precise] the narrow dtype is " + std::string(name_of(precision.half)) +
-                        "; give bf16 or f16");
-  }
+  require_valid(precision, "precise");
   if (inner == nullptr) inner = lazy();
   const auto engine = std::dynamic_pointer_cast<EngineEvaluator>(inner);
   if (engine == nullptr) {

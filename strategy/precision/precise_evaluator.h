@@ -18,7 +18,7 @@ class PreciseEvaluator final : public EngineEvaluator {
   void on_record(Tape& tape, std::uint32_t node) override;
   void compute(Tape& tape, std::uint32_t value) override;
   void on_clear(Tape& tape) noexcept override;
-  InnerProgram inner(InnerProgram recorded) override;
+  InnerRewrite inner() const override { return rewrite_in(precision_); }
   std::vector<Var> computed_for(Tape& tape, std::span<const Var> values) override;
   std::string precision() const override { return precision_.summary(); }
   void set_memory_budget(Bytes budget) override;

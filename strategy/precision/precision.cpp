@@ -49,4 +49,10 @@ std::string Precision::summary() const {
 
 DType Precision::narrow() const { return kind == PrecisionKind::mixed ? half : wide(); }
 
+void require_valid(const Precision& precision, std::string_view operation) {
+  if (is_half(precision.half)) return;
+  throw ArgumentError("[" + std::string(operation) + "] the narrow dtype is " +
+                      std::string(name_of(precision.half)) + "; give bf16 or f16");
+}
+
 }  // namespace palimpsest

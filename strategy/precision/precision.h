@@ -43,6 +43,9 @@ struct Precision {
   bool operator==(const Precision&) const = default;
 };
 
+/// Throws `ArgumentError` in the name of `operation` when `half` is no 16-bit floating dtype.
+void require_valid(const Precision& precision, std::string_view operation);
+
 /// An evaluator that computes tapes in another precision than they are recorded in: whatever is
 /// recorded is recorded again, with casts where they are needed, on a tape of its own that `inner`
 /// computes, `lazy()` when it is null. `backward`, `evaluate` and plans are of that tape, and so

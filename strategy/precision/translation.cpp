@@ -162,6 +162,19 @@ InnerProgram in_precision(const Precision& precision, const Tape& program,
   return made;
 }
 
+InnerRewrite rewrite_in(const Precision& precision) {
+  return [precision](const InnerProgram& recorded) {
+    struct Both {
+      std::shared_ptr<Tape> recorded;
+      std::shared_ptr<Tape> made;
+    };
+    InnerProgram made = in_precision(precision, *recorded.tape, recorded.values);
+    const auto both = std::make_shared<Both>(Both{recorded.tape, made.tape});
+    made.tape = {both, both->made.get()};
+    return made;
+  };
+}
+
 std::vector<Var> record_again(const Precision& precision, Tape& tape, std::span<const Var> values) {
   std::vector<ValueId> ids;
   std::vector<Var> leaves;

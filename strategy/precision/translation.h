@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,7 +21,7 @@ class Translation {
 
   /// Where it is recorded.
   Tape& tape() { return *tape_; }
-  /// The same, for whom it is to outlive this.
+  /// The same; it may outlive this.
   const std::shared_ptr<Tape>& shared_tape() const { return tape_; }
 
   /// Records whatever was recorded on `from`, always the same tape until `clear`, since the last
@@ -75,8 +76,10 @@ class Translation {
 /// A program in some precision, on a tape of its own; its `values` have the dtypes they had.
 InnerProgram in_precision(const Precision& precision, const Tape& program,
                           std::span<const ValueId> values);
-/// Records what `values` of a tape are made of behind it once more, in some precision and from the
-/// same leaves. Returns what is there in place of the values, of the dtypes they have.
+/// The same for loops and checkpoints. The program keeps the recorded one, which loops in it know.
+InnerRewrite rewrite_in(const Precision& precision);
+/// Appends a copy of the nodes of a tape in another precision; leaves are shared. Returns what
+/// stands there for `values`, of the dtypes they have.
 std::vector<Var> record_again(const Precision& precision, Tape& tape, std::span<const Var> values);
 
 }  // namespace palimpsest

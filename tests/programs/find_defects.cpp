@@ -183,9 +183,9 @@ struct Worker {
 };
 
 Child start(std::uint64_t first, std::uint32_t first_cell, std::uint64_t end,
-            const Settings& settings) {
+            const Settings& settings, Clock::time_point stop) {
   return Child([=](int to) {
-    for (std::uint64_t seed = first; seed < end; ++seed) {
+    for (std::uint64_t seed = first; seed < end && Clock::now() < stop; ++seed) {
       const ProgramText text = program_of(seed);
       for (std::uint32_t cell = seed == first ? first_cell : 0; cell < settings.cells; ++cell) {
         write_all(to, std::to_string(seed) + " " + std::to_string(cell) + "\n");
@@ -198,18 +198,19 @@ Child start(std::uint64_t first, std::uint32_t first_cell, std::uint64_t end,
 
 class Search {
  public:
-  explicit Search(const Settings& settings) : settings_(settings), next_(settings.from) {}
+  explicit Search(const Settings& settings)
+      : settings_(settings),
+        stop_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(settings.seconds))),
+        next_(settings.from) {}
 
   int run() {
-    const Clock::time_point begin = Clock::now();
-    const auto is_over = [&] {
-      return std::chrono::duration<double>(Clock::now() - begin).count() > settings_.seconds;
-    };
+    const auto is_over = [&] { return Clock::now() >= stop_; };
     std::vector<Worker> workers;
     while (true) {
       while (!is_over() && std::ssize(workers) < settings_.jobs && next_ < end()) {
         const std::uint64_t last = std::min(next_ + chunk, end());
-        workers.push_back({start(next_, 0, last, settings_), next_, last});
+        workers.push_back({start(next_, 0, last, settings_, stop_), next_, last});
         next_ = last;
       }
       if (workers.empty()) break;
@@ -222,7 +223,8 @@ class Search {
       }
     }
     for (const Finding& finding : raw_) print(smallest(finding));
-    std::cout << "programs " << settings_.from << " to " << next_ - 1 << ", " << runs_ << " runs, "
+    std::cout << "programs " << settings_.from << " to " << next_ - 1
+              << (is_over() ? ", as far as there was time, " : ", ") << runs_ << " runs, "
               << raw_.size() << " findings" << std::endl;
     return raw_.empty() ? 0 : 1;
   }
@@ -259,7 +261,7 @@ class Search {
       ++worker.next;
     }
     if (worker.next >= worker.end) return false;
-    worker.child = start(worker.next, worker.next_cell, worker.end, settings_);
+    worker.child = start(worker.next, worker.next_cell, worker.end, settings_, stop_);
     worker.text.clear();
     return true;
   }
@@ -271,6 +273,7 @@ class Search {
   }
 
   Settings settings_;
+  Clock::time_point stop_;
   std::uint64_t next_;
   std::uint64_t runs_ = 0;
   std::vector<Finding> raw_;

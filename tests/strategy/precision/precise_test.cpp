@@ -306,6 +306,54 @@ TEST_CASE("checkpoints and loops compute in the precision of their tape") {
   }
 }
 
+/// Loops in loops, in checkpoints, and one that looks at how far it is; with a second derivative of
+/// them in the loss.
+Var record_nested(Tape& tape, bool each) {
+  const Var x = tape.parameter(Tensor::normal({8, 8}, 1, 0, 0.3), "x");
+  const auto inner = [each](const Var& in, const StepNumber& number) {
+    if (each && std::int64_t{number} % 2 == 1) return tanh(in);
+    return tanh(matmul(in, in));
+  };
+  const auto outer = [inner](const Var& in, const StepNumber&) { return scan(in, 3, inner) + in; };
+  Var y = scan(x, 2, outer);
+  const auto step = [x](const Var& in, const StepNumber&) { return tanh(matmul(in, x)); };
+  y = checkpoint([step](const Var& in) { return scan(in, 2, step); }, y);
+  const auto is_small = [](const Var& in) { return sum(square(in)) < 50.0; };
+  const auto grow = [](const Var& in, const StepNumber&) { return in * 1.5 + matmul(in, in); };
+  const Var big = while_loop(y, is_small, grow);
+  const Var slope = gradient(sum(square(y)), x);
+  return sum(square(big)) + sum(square(slope));
+}
+
+TEST_CASE("nested loops and second derivatives of them compute in the precision of their tape") {
+  for (const Precision precision :
+       {Precision{PrecisionKind::full}, Precision{}, Precision{PrecisionKind::mixed, DType::f16}}) {
+    for (const bool each : {false, true}) {
+      INFO(precision.summary() << (each ? ", each step recorded" : ""));
+      Tape plain;
+      const double single = backward(record_nested(plain, each)).loss().item();
+      Tape tape(precise(precision));
+      const Gradients found = backward(record_nested(tape, each));
+      const bool is_full = precision.kind == PrecisionKind::full;
+      const double error = std::abs(found.loss().item() - single);
+      CHECK(error <= (is_full ? 1e-4 : 0.1) * single);
+      if (!is_full) CHECK(error > 1e-6 * single);
+      Runner runner(
+          Program::gradients([&](Tape& own) { return record_nested(own, each); }, precision));
+      runner.run();
+      const Tensor gradient = runner.gradients().begin()->gradient;
+      const Tensor expected = found.begin()->gradient;
+      double largest = 0;
+      double difference = 0;
+      for (std::int64_t i = 0; i < expected.elements(); ++i) {
+        largest = std::max(largest, std::abs(expected.at(i)));
+        difference = std::max(difference, std::abs(gradient.at(i) - expected.at(i)));
+      }
+      CHECK(difference <= (is_full ? 1e-5 : 0.1) * largest);
+    }
+  }
+}
+
 TEST_CASE("a loop looks at values in the precision of its tape") {
   const auto seen = [](const std::shared_ptr<Evaluator>& evaluator, bool in_loop) {
     Tape tape(evaluator);
