@@ -30,12 +30,12 @@ class Evaluator {
   virtual void compute(Tape& tape, std::uint32_t value) = 0;
   /// The tape is about to forget its nodes and values, this evaluator, or both as it is destroyed.
   virtual void on_clear(Tape& tape) noexcept = 0;
-  /// What loops and checkpoints that are recorded on this evaluator's tapes run; null: what was
-  /// recorded.
+  /// Makes the programs that loops and checkpoints run which are recorded on this evaluator's
+  /// tapes. Null: they run what was recorded.
   virtual InnerRewrite inner() const { return nullptr; }
 };
 
-/// The same of an evaluator that may be null.
+/// `inner` of an evaluator that may be null.
 inline InnerRewrite inner_of(const std::shared_ptr<Evaluator>& evaluator) {
   return evaluator == nullptr ? nullptr : evaluator->inner();
 }

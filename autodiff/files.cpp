@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
   throw FileError("[" + std::string(operation) + "] " + problem);
 }
 
-/// A file beside the one that it is to replace. It is removed, unless it did.
+/// A file that is to replace another one in its folder. It is removed, unless it did.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& path) {
@@ -60,8 +60,8 @@ void write_to(const std::string& path, const std::string& named,
   if (!file) fail(operation, "writing " + named + " failed; is the disk full?");
 }
 
-/// Whether another file can take the place of this one: not of what is open elsewhere under a name
-/// of the system, nor of what a link names that is not there.
+/// Whether another file can take the place of this one. The system's names of open files, and links
+/// to what is not there, are no such files.
 bool is_replaceable(const std::string& path, const fs::file_status& status) {
   if (path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
   std::error_code ignored;
