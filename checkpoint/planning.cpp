@@ -194,8 +194,8 @@ void Planning::look_lower(std::vector<Measured>& measured, bool any_known, bool 
   made.smallest = std::min(made.smallest, *smallest_layout_);
 }
 
-/// Makes the packed plan, then moves serial nodes apart and removes waits for memory, where there
-/// is room for that: as much as the limit allows, and no more than there would be without one.
+/// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It does so as
+/// far as the limit allows, and no further than without a limit.
 Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool hurried) {
   Attempt result = attempt_packed(budget, known, hurried);
   if (!result.plan) return result;
