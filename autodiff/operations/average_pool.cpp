@@ -63,7 +63,8 @@ const Operation average_pool_adjoint_operation{
     .vjp =
         [](const Pullback& p) {
           const auto pool = p.attributes().as<PoolAttributes>();
-          p.set(0, record_pool(average_pool_operation, p.adjoint(), pool, p.where()));
+          p.set(0,
+                record_pool(average_pool_operation, p.adjoint(), pool, Channels::first, p.where()));
         },
     .cost = pool_cost,
     .mixed = MixedPrecision::follows,
@@ -94,23 +95,27 @@ std::span<const Operation* const> average_pool_operations() {
 
 Var average_pool(const Var& x, const PerAxis& kernel, const AveragePoolOptions& options,
                  Where where) {
-  PoolAttributes pool = kernel_windows(
-      "average_pool", x, kernel,
-      {.stride = options.stride, .padding = options.padding, .ceil_mode = options.ceil_mode},
-      where);
+  PoolAttributes pool = kernel_windows("average_pool", x, kernel,
+                                       {.stride = options.stride,
+                                        .padding = options.padding,
+                                        .ceil_mode = options.ceil_mode,
+                                        .channels = options.channels},
+                                       where);
   pool.include_padding = options.count_include_pad;
-  return record_pool(average_pool_operation, x, pool, where);
+  return record_pool(average_pool_operation, x, pool, options.channels, where);
 }
 
-Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Where where) {
+Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Channels channels, Where where) {
   return record_pool(average_pool_operation, x,
-                     adaptive_windows("adaptive_average_pool", x, sizes, where), where);
+                     adaptive_windows("adaptive_average_pool", x, sizes, channels, where), channels,
+                     where);
 }
 
-Var global_average_pool(const Var& x, Where where) {
+Var global_average_pool(const Var& x, Channels channels, Where where) {
+  const int first = channels == Channels::first ? 2 : 1;
   Axes axes;
   for (int axis = 0; axis < spatial_axes("global_average_pool", x, where); ++axis) {
-    axes.push_back(axis + 2);
+    axes.push_back(axis + first);
   }
   return mean(x, axes, true, where);
 }

@@ -169,27 +169,30 @@ struct Call {
   const char* name;
   const Where& where;
   Var x, weight, bias;
-  Shape image, kernel;
+  Channels channels;
+  Shape given;          // of the input, for messages
+  Shape image, kernel;  // of the input with its channels first
   int axes = 0;
   Geometry g;
 
   Call(const char* operation, const Var& input, const Var& weights, const Var& offsets,
        const ConvolutionOptions& options, const Where& line)
-      : name(operation), where(line) {
+      : name(operation), where(line), channels(options.channels) {
     const Var pair[] = {input, weights};
     common_tape(pair, name, where);
-    image = input.shape();
+    given = input.shape();
     kernel = weights.shape();
     DType dtype = promote(input.dtype(), weights.dtype());
     if (offsets.defined()) dtype = promote(dtype, offsets.dtype());
-    axes = spatial_axes(name, {image, dtype}, where);
+    axes = spatial_axes(name, {given, dtype}, where);
+    image = with_channels_first(given, channels);
     x = cast(input, dtype, where);
     weight = cast(weights, dtype, where);
     if (offsets.defined()) bias = cast(offsets, dtype, where);
-    if (kernel.rank() != image.rank()) {
+    if (kernel.rank() != given.rank()) {
       throw ShapeError(name,
                        "weight " + to_string(kernel) + " has another number of axes than input " +
-                           to_string(image) + "; give one kernel size for each spatial axis",
+                           to_string(given) + "; give one kernel size for each spatial axis",
                        where);
     }
     g.batch = image[0];
@@ -204,7 +207,7 @@ struct Call {
     if (g.groups < 1 || image[1] % g.groups != 0 || kernel[0] % g.groups != 0) {
       throw ArgumentError(name,
                           std::to_string(g.groups) + " groups do not divide the " +
-                              std::to_string(image[1]) + " channels of input " + to_string(image) +
+                              std::to_string(image[1]) + " channels of input " + to_string(given) +
                               " and the first axis of weight " + to_string(kernel),
                           where);
     }
@@ -213,10 +216,16 @@ struct Call {
   void require_channels(std::int64_t taken) const {
     if (taken == image[1]) return;
     throw ShapeError(name,
-                     "input " + to_string(image) + " has " + std::to_string(image[1]) +
+                     "input " + to_string(given) + " has " + std::to_string(image[1]) +
                          " channels, weight " + to_string(kernel) + " with " +
                          std::to_string(g.groups) + " groups takes " + std::to_string(taken),
                      where);
+  }
+
+  template <class Record>
+  Var recorded(Record record) const {
+    const Var image_first = with_channels_first(x, channels, where);
+    return with_channels_at(record(image_first, weight, bias, g, where), channels, where);
   }
 
   void require_bias(std::int64_t results) const {
@@ -284,14 +293,14 @@ Var convolution(const Var& x, const Var& weight, const Var& bias, const Convolut
     if (reach > padded) {
       throw ShapeError("convolution",
                        "kernel " + to_string(call.kernel) + " reaches over " +
-                           std::to_string(reach) + " elements, input " + to_string(call.image) +
+                           std::to_string(reach) + " elements, input " + to_string(call.given) +
                            " padded has " + std::to_string(padded) +
                            "; pad more or use a smaller kernel",
                        where);
     }
     g.output[a] = (padded - reach) / g.stride[a] + 1;
   }
-  return record_y(call.x, call.weight, call.bias, g, where);
+  return call.recorded(record_y);
 }
 
 Var conv1d(const Var& x, const Var& weight, const Var& bias, const ConvolutionOptions& options,
@@ -323,7 +332,8 @@ Var transposed_convolution(const Var& y, const Var& weight, const Var& bias,
     });
   }
   Call call(name, y, weight, bias,
-            {options.stride, options.padding, options.dilation, options.groups}, where);
+            {options.stride, options.padding, options.dilation, options.groups, options.channels},
+            where);
   Geometry& g = call.g;
   g.results = call.image[1];
   g.channels = call.kernel[1] * g.groups;
@@ -343,12 +353,12 @@ Var transposed_convolution(const Var& y, const Var& weight, const Var& bias,
     if (g.input[a] < 1) {
       throw ShapeError(name,
                        "padding " + std::to_string(g.padding[a]) +
-                           " takes away the whole result of input " + to_string(call.image) +
+                           " takes away the whole result of input " + to_string(call.given) +
                            " and weight " + to_string(call.kernel) + "; pad less",
                        where);
     }
   }
-  return record_x(call.x, call.weight, call.bias, g, where);
+  return call.recorded(record_x);
 }
 
 }  // namespace palimpsest

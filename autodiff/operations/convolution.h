@@ -10,15 +10,16 @@ struct ConvolutionOptions {
   PerAxis padding = 0;  ///< zeros on either side
   PerAxis dilation = 1;
   std::int64_t groups = 1;
+  Channels channels = Channels::first;  ///< of x and y; weights keep their order
 };
 
 /// y(b, o, q) = bias(o) + Σ w(o, c, t)·x(b, c, q·stride − padding + t·dilation) over the channels c
 /// of o's group and the taps t: what deep learning calls convolution, without flipping the kernel.
 /// x is (batch, channels, 1 to 3 sizes), w (results, channels/groups, kernel), bias (results) or an
 /// empty `Var`; y is (batch, results, (size + 2·padding − dilation·(kernel − 1) − 1)/stride + 1
-/// rounded down). With as many groups as channels it is depthwise. Operands meet in their promoted
-/// floating dtype. An x without the axis of the batch, one axis fewer than w has, gives a y without
-/// it.
+/// rounded down). With `Channels::last` x is (batch, 1 to 3 sizes, channels), and y likewise. With
+/// as many groups as channels it is depthwise. Operands meet in their promoted floating dtype. An x
+/// without the axis of the batch, one axis fewer than w has, gives a y without it.
 ///
 /// Throws `ShapeError` when channels do not match, the kernel is larger than the padded input or
 /// the bias has another size; `ArgumentError` when groups divide neither channels nor results or a
@@ -43,6 +44,7 @@ struct TransposedConvolutionOptions {
   PerAxis output_padding = 0;  ///< added to the far side of the result; less than the stride
   PerAxis dilation = 1;
   std::int64_t groups = 1;
+  Channels channels = Channels::first;  ///< of x and y; weights keep their order
 };
 
 /// The adjoint of `convolution` with respect to its input, as a layer of its own: for y of shape

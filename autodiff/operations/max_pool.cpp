@@ -120,17 +120,18 @@ std::span<const Operation* const> max_pool_operations() {
 
 Var max_pool(const Var& x, const PerAxis& kernel, const PoolOptions& options, Where where) {
   return record_pool(max_pool_operation, x, kernel_windows("max_pool", x, kernel, options, where),
+                     options.channels, where);
+}
+
+Var adaptive_max_pool(const Var& x, const PerAxis& sizes, Channels channels, Where where) {
+  return record_pool(max_pool_operation, x,
+                     adaptive_windows("adaptive_max_pool", x, sizes, channels, where), channels,
                      where);
 }
 
-Var adaptive_max_pool(const Var& x, const PerAxis& sizes, Where where) {
-  return record_pool(max_pool_operation, x, adaptive_windows("adaptive_max_pool", x, sizes, where),
-                     where);
-}
-
-Var global_max_pool(const Var& x, Where where) {
-  return record_pool(max_pool_operation, x, adaptive_windows("global_max_pool", x, 1, where),
-                     where);
+Var global_max_pool(const Var& x, Channels channels, Where where) {
+  return record_pool(max_pool_operation, x,
+                     adaptive_windows("global_max_pool", x, 1, channels, where), channels, where);
 }
 
 }  // namespace palimpsest

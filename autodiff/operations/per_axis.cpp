@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+
+#include "autodiff/operations/shape.h"
 
 namespace palimpsest {
 
@@ -42,6 +45,30 @@ std::array<std::int64_t, 3> PerAxis::fill(int axes, std::int64_t missing, std::i
     result[static_cast<std::size_t>(3 - axes + axis)] = value;
   }
   return result;
+}
+
+Shape with_channels_first(Shape shape, Channels channels) {
+  if (channels == Channels::first) return shape;
+  const std::int64_t count = shape[-1];
+  shape.erase(shape.rank() - 1);
+  shape.insert(1, count);
+  return shape;
+}
+
+Var with_channels_first(const Var& x, Channels channels, const Where& where) {
+  if (channels == Channels::first) return x;
+  Axes axes(static_cast<std::size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::rotate(axes.begin() + 1, axes.end() - 1, axes.end());
+  return permute(x, axes, where);
+}
+
+Var with_channels_at(const Var& x, Channels channels, const Where& where) {
+  if (channels == Channels::first) return x;
+  Axes axes(static_cast<std::size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
+  return permute(x, axes, where);
 }
 
 int spatial_axes(const char* operation, const ValueType& input, const Where& where) {

@@ -30,6 +30,18 @@ class PerAxis {
   int count_;
 };
 
+/// Where the axis of an image's channels stands.
+enum class Channels : std::uint8_t {
+  first,  ///< (batch, channels, sizes)
+  last,   ///< (batch, sizes, channels): the axis is moved to the front for computing, and back
+};
+
+/// The shape of an image, or an image, with its channels behind the batch.
+Shape with_channels_first(Shape shape, Channels channels);
+Var with_channels_first(const Var& x, Channels channels, const Where& where);
+/// An image whose channels are behind the batch, with them where `channels` says.
+Var with_channels_at(const Var& x, Channels channels, const Where& where);
+
 /// The number of spatial axes of an operation's input. Throws `DTypeError` for dtypes that are not
 /// floating, `ShapeError` for shapes that are not (batch, channels, 1 to 3 sizes).
 int spatial_axes(const char* operation, const ValueType& input, const Where& where);

@@ -10,6 +10,7 @@ struct PoolOptions {
   PerAxis padding = 0;     ///< on either side; at most half of what the kernel spans
   PerAxis dilation = 1;    ///< from one element of a window to the next
   bool ceil_mode = false;  ///< also the windows that begin inside and end behind the padding
+  Channels channels = Channels::first;
 };
 
 struct AveragePoolOptions {
@@ -17,9 +18,11 @@ struct AveragePoolOptions {
   PerAxis padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;  ///< divide by the padding's elements too, which are zeros
+  Channels channels = Channels::first;
 };
 
-// Pooling takes (batch, channels, 1 to 3 sizes) and floating dtypes, and makes of every window one
+// Pooling takes (batch, channels, 1 to 3 sizes), with `Channels::last` (batch, 1 to 3 sizes,
+// channels), and floating dtypes, and makes of every window one
 // element: sizes become (size + 2·padding − span)/stride + 1, rounded down, or up with `ceil_mode`,
 // where a kernel spans (kernel − 1)·dilation + 1 elements. Throws `ShapeError` for other ranks, for
 // kernels that span more than the padded input and for windows that hold padding only,
@@ -37,11 +40,15 @@ Var average_pool(const Var& x, const PerAxis& kernel, const AveragePoolOptions& 
 
 /// Pooling to given sizes: window q of an axis is [q·in/out rounded down, (q + 1)·in/out rounded
 /// up), so windows differ by at most one element and may overlap.
-Var adaptive_max_pool(const Var& x, const PerAxis& sizes, Where where = Where::current());
-Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Where where = Where::current());
+Var adaptive_max_pool(const Var& x, const PerAxis& sizes, Channels channels = Channels::first,
+                      Where where = Where::current());
+Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Channels channels = Channels::first,
+                          Where where = Where::current());
 
 /// One window over all spatial axes, which keep size 1.
-Var global_max_pool(const Var& x, Where where = Where::current());
-Var global_average_pool(const Var& x, Where where = Where::current());
+Var global_max_pool(const Var& x, Channels channels = Channels::first,
+                    Where where = Where::current());
+Var global_average_pool(const Var& x, Channels channels = Channels::first,
+                        Where where = Where::current());
 
 }  // namespace palimpsest

@@ -54,7 +54,7 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
                               const PoolOptions& options, const Where& where) {
   const int axes = spatial_axes(name, x, where);
   const Shape shape = x.shape();
-  const auto input = spatial_sizes(shape, 2);
+  const auto input = spatial_sizes(with_channels_first(shape, options.channels), 2);
   const auto kernels = kernel.fill(axes, 1, 1, name, "kernel", where);
   const auto strides = options.stride.fill(axes, 1, 0, name, "stride", where);
   const auto paddings = options.padding.fill(axes, 0, 0, name, "padding", where);
@@ -99,9 +99,9 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
 }
 
 PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& sizes,
-                                const Where& where) {
+                                Channels channels, const Where& where) {
   const int axes = spatial_axes(name, x, where);
-  const auto input = spatial_sizes(x.shape(), 2);
+  const auto input = spatial_sizes(with_channels_first(x.shape(), channels), 2);
   const auto output = sizes.fill(axes, 1, 1, name, "size", where);
   PoolAttributes pool;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -124,10 +124,11 @@ Var record_pool(const Operation& operation, std::initializer_list<Var> inputs, c
 }
 
 Var record_pool(const Operation& operation, const Var& x, const PoolAttributes& pool,
-                const Where& where) {
+                Channels channels, const Where& where) {
+  const Var image = with_channels_first(x, channels, where);
   const Shape shape = with_spatial_sizes(
-      x.shape(), 2, {pool.axes[0].output, pool.axes[1].output, pool.axes[2].output});
-  return record_pool(operation, {x}, shape, pool, where);
+      image.shape(), 2, {pool.axes[0].output, pool.axes[1].output, pool.axes[2].output});
+  return with_channels_at(record_pool(operation, {image}, shape, pool, where), channels, where);
 }
 
 }  // namespace palimpsest

@@ -133,13 +133,13 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
                               const PoolOptions& options, const Where& where);
 /// As many windows as `sizes`; throws as pool.h says.
 PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& sizes,
-                                const Where& where);
+                                Channels channels, const Where& where);
 
 /// Records one output of the first input's dtype.
 Var record_pool(const Operation& operation, std::initializer_list<Var> inputs, const Shape& shape,
                 const PoolAttributes& pool, const Where& where);
 /// Records a pooling of x.
 Var record_pool(const Operation& operation, const Var& x, const PoolAttributes& pool,
-                const Where& where);
+                Channels channels, const Where& where);
 
 }  // namespace palimpsest

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "strategy/choice/record_part.h"
 #include "strategy/execution/batch_parts.h"
 #include "strategy/forms.h"
 #include "strategy/free_memory.h"
@@ -62,15 +63,31 @@ void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
   apart.devices.resize(2);
 }
 
-/// All that are considered, simple ones first.
+/// Whether parts of the batch may be computed apart: for a loss as the workload says. A value must
+/// have a row for each example besides, as all tensors of the batch.
+bool is_cut(const Workload& workload) {
+  if (!workload.may_be_cut || workload.batch.empty()) return false;
+  if (workload.training) return true;
+  const std::int64_t examples = examples_or_one(workload.batch);
+  const auto has_examples = [&](const Shape& shape) {
+    return shape.rank() > 0 && shape[0] == examples;
+  };
+  if (!std::ranges::all_of(workload.batch, has_examples, &Tensor::shape)) return false;
+  const ExecutionStrategy whole{.gradient = GradientMode::none, .parallelism = ParallelMode::none};
+  const BatchCut cut = cut_batch(whole, Wanted::values, workload.parameters, workload.batch, 1, 1);
+  Replica replica(whole, cut.options, 1, 0);
+  return has_examples(record_part(replica, whole, cut, 0, workload).shape());
+}
+
+/// All that are considered, simple ones first. Of values only a pipeline makes micro-batches.
 std::vector<ExecutionStrategy> candidates(const Workload& workload, const RecommendOptions& options,
                                           Bytes memory) {
   ExecutionStrategy base = base_of(workload.training, options, memory);
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
   precisions.insert(precisions.end(), options.precisions.begin(), options.precisions.end());
-  const bool is_cut = workload.may_be_cut && workload.training && !workload.batch.empty();
-  const std::int64_t examples = is_cut ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
+  const std::int64_t examples =
+      is_cut(workload) ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
   const std::int64_t most = std::min<std::int64_t>(examples, options.most_micro_batches);
 
   std::vector<ExecutionStrategy> list;
@@ -84,10 +101,13 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
         if (mode == ParallelMode::none) added.threads = 0;
         return added;
       };
-      add(ParallelMode::automatic);
+      const bool has_turns = workload.training || micro_batches == 1;
+      if (has_turns) add(ParallelMode::automatic);
       if (threads == 1) continue;
-      add(ParallelMode::none);
-      if (examples >= threads * micro_batches) add(ParallelMode::data_parallel).workers = threads;
+      if (has_turns) add(ParallelMode::none);
+      if (has_turns && examples >= threads * micro_batches) {
+        add(ParallelMode::data_parallel).workers = threads;
+      }
       for (const int stages : stages_for(threads)) {
         if (micro_batches >= 2 * stages) add(ParallelMode::pipeline).stages = stages;
       }

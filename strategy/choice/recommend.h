@@ -36,10 +36,10 @@ struct Recommendation {
 /// The strategy by which a workload takes least time within the memory there is, by estimates. It
 /// has that memory for its budget. What is considered, in each of the precisions allowed:
 ///
-/// - All threads within a program, one of them and, where the batch may be cut and gradients are
-///   wanted, a replica on each.
-/// - The whole batch and, there too, micro-batches; with twice as many of these as stages,
-///   pipelines of two stages and of one on each thread, at most 16.
+/// - All threads within a program, one of them and, where the batch may be cut, a replica on each.
+/// - The whole batch and, where it may be cut, micro-batches; with twice as many of these as
+///   stages, pipelines of two stages and of one on each thread, at most 16. Of values only
+///   pipelines make micro-batches.
 /// - For the whole batch two devices and, where nothing must be computed again, the hybrid and the
 ///   eager mode, else gradients checkpointed by a fraction or an interval.
 ///

@@ -14,7 +14,8 @@ struct Workload {
   std::vector<Tensor> batch = {};
   bool training = true;  ///< gradients are wanted
   /// Whether the loss is a mean or a sum over the examples of the batch, which may then be cut into
-  /// parts.
+  /// parts. Of values: whether each row is made of one example alone. A value that has not as many
+  /// rows as there are examples is not cut.
   bool may_be_cut = true;
 };
 

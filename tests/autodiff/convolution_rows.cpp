@@ -51,6 +51,20 @@ std::vector<OperationRow> convolution_rows() {
        "one image without a batch, bias",
        {normal_numbers({4, 6, 5}, 20), kernel, normal_numbers({6}, 7)},
        [](auto xs) { return conv2d(xs[0], xs[1], xs[2], {.padding = 1}); }},
+      {"convolution",
+       "channels last, stride, bias",
+       {normal_numbers({2, 6, 5, 4}, 22), kernel, normal_numbers({6}, 7)},
+       [](auto xs) {
+         return conv2d(xs[0], xs[1], xs[2],
+                       {.stride = {2, 1}, .padding = 1, .channels = Channels::last});
+       }},
+      {"transposed_convolution",
+       "channels last, groups",
+       {normal_numbers({2, 5, 4}, 23), normal_numbers({4, 3, 2}, 24)},
+       [](auto xs) {
+         return transposed_convolution(xs[0], xs[1], {},
+                                       {.stride = 2, .groups = 2, .channels = Channels::last});
+       }},
       {"transposed_convolution",
        "one sequence without a batch",
        {normal_numbers({3, 11}, 21), normal_numbers({3, 2, 4}, 13)},

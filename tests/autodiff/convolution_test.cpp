@@ -2,6 +2,9 @@
 
 #include "autodiff/error.h"
 #include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
 #include "tests/catch.h"
 
 namespace palimpsest::convolution_test {
@@ -28,6 +31,10 @@ TEST_CASE("convolution says what does not fit") {
   } cases[] = {
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 2, 3, 3})); },
        "input (2, 3, 8, 8) has 3 channels, weight (4, 2, 3, 3) with 1 groups takes 2"},
+      {[](Tape& t) {
+         conv2d(zeros(t, {2, 8, 9, 3}), zeros(t, {4, 2, 3, 3}), {}, {.channels = Channels::last});
+       },
+       "input (2, 8, 9, 3) has 3 channels, weight (4, 2, 3, 3) with 1 groups takes 2"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8}), zeros(t, {4, 3, 3})); },
        "input (2, 3, 8) must have 4 axes"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3})); },
@@ -81,6 +88,24 @@ TEST_CASE("a convolution without a batch is the one of a batch of one") {
   CHECK(z.shape() == Shape{3, 5, 4});
   CHECK(conv1d(zeros(tape, {3, 8}), zeros(tape, {4, 3, 3})).shape() == Shape{4, 6});
   CHECK(conv3d(zeros(tape, {3, 8, 8, 8}), zeros(tape, {4, 3, 3, 3, 3})).rank() == 4);
+}
+
+TEST_CASE("a convolution with channels last is the one with channels first") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({2, 5, 4, 3}, 1));
+  const Var first = tape.parameter(permute(x, {0, 3, 1, 2}).value());
+  const Var w = tape.parameter(Tensor::normal({6, 3, 3, 2}, 2));
+  const Var bias = tape.parameter(Tensor::normal({6}, 3));
+  const Var y = conv2d(x, w, bias, {.stride = {2, 1}, .padding = 1, .channels = Channels::last});
+  const Var y_first = conv2d(first, w, bias, {.stride = {2, 1}, .padding = 1});
+  REQUIRE(y.shape() == Shape{2, 3, 5, 6});
+  CHECK(same_bits(permute(y, {0, 3, 1, 2}).value(), y_first.value()));
+  const Var back = transposed_convolution(y, w, {}, {.channels = Channels::last});
+  CHECK(same_bits(permute(back, {0, 3, 1, 2}).value(), transposed_convolution(y_first, w).value()));
+  const Var alone = reshape(slice(x, 0, {.stop = 1}), {5, 4, 3});
+  CHECK(conv2d(alone, w, {}, {.channels = Channels::last}).shape() == Shape{3, 3, 6});
+  CHECK(same_bits(permute(gradient(sum(y * y), x), {0, 3, 1, 2}).value(),
+                  gradient(sum(y_first * y_first), first).value()));
 }
 
 TEST_CASE("gradients of one output do not depend on the stride, however large") {

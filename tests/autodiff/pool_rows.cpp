@@ -31,6 +31,12 @@ std::vector<OperationRow> pool_rows() {
        }},
       {"max_pool", "adaptive", {image}, [](auto xs) { return adaptive_max_pool(xs[0], {3, 4}); }},
       {"max_pool", "global", {volume}, [](auto xs) { return global_max_pool(xs[0]); }},
+      {"max_pool",
+       "channels last, overlapping",
+       {image},
+       [](auto xs) {
+         return max_pool(xs[0], {2, 3}, {.stride = 1, .padding = 1, .channels = Channels::last});
+       }},
       {"max_pool", "empty batch", {empty}, [](auto xs) { return max_pool(xs[0], 2); }},
       {"max_pool_pick",
        "by the derivative along a direction",
@@ -68,6 +74,10 @@ std::vector<OperationRow> pool_rows() {
        "adaptive, enlarging",
        {volume},
        [](auto xs) { return adaptive_average_pool(xs[0], {7, 1, 3}); }},
+      {"average_pool",
+       "channels last, adaptive",
+       {volume},
+       [](auto xs) { return adaptive_average_pool(xs[0], {3, 2, 5}, Channels::last); }},
       {"average_pool", "empty batch", {empty}, [](auto xs) { return average_pool(xs[0], 2); }},
       {"average_pool_adjoint",
        "overlapping",

@@ -15,6 +15,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/shape.h"
 #include "tests/error_of.h"
 
 namespace palimpsest::pool_test {
@@ -64,6 +65,25 @@ TEST_CASE("windows at the edges") {
   CHECK(elements(adaptive_max_pool(x, 2)) == Row{4, 7});
   CHECK(global_average_pool(x).shape() == Shape{1, 1, 1});
   CHECK(elements(global_max_pool(x)) == Row{7});
+}
+
+TEST_CASE("pooling with channels last is pooling with channels first") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::normal({2, 5, 6, 3}, 1));
+  const Var first = tape.parameter(permute(x, {0, 3, 1, 2}).value());
+  const auto check = [&](const Var& y, const Var& y_first) {
+    CHECK(same_bits(permute(y, {0, 3, 1, 2}).value(), y_first.value()));
+    CHECK(
+        same_bits(permute(gradient(y, x), {0, 3, 1, 2}).value(), gradient(y_first, first).value()));
+  };
+  constexpr Channels last = Channels::last;
+  check(max_pool(x, {2, 3}, {.padding = 1, .channels = last}),
+        max_pool(first, {2, 3}, {.padding = 1}));
+  check(average_pool(x, 2, {.stride = 1, .channels = last}), average_pool(first, 2, {.stride = 1}));
+  check(adaptive_max_pool(x, {2, 4}, last), adaptive_max_pool(first, {2, 4}));
+  check(adaptive_average_pool(x, {2, 4}, last), adaptive_average_pool(first, {2, 4}));
+  check(global_max_pool(x, last), global_max_pool(first));
+  CHECK(global_average_pool(x, last).shape() == Shape{2, 1, 1, 3});
 }
 
 TEST_CASE("max_pool takes the first of equal elements, and NaN before all") {
@@ -230,6 +250,8 @@ TEST_CASE("pooling says what does not fit") {
        "[adaptive_max_pool] input (2, 3, 0) has an axis without elements"},
       {[](const Var& x) { global_max_pool(x.tape().parameter(Tensor::zeros({2, 3}))); },
        "[global_max_pool] input (2, 3) is not (batch, channels, 1 to 3 sizes)"},
+      {[](const Var& x) { max_pool(x, {5, 2}, {.channels = Channels::last}); },
+       "kernel 5 is larger than an axis of input (2, 3, 4, 6)"},
       {[](const Var& x) { max_pool(cast(x, DType::i32), 2); }, "takes floating dtypes, not i32"},
   };
   for (const auto& [call, words] : cases) {

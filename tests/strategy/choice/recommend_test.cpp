@@ -3,6 +3,7 @@
 #include <oneapi/tbb/global_control.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "palimpsest.h"
@@ -130,15 +131,37 @@ TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") 
   CHECK(count(inference, is_eager) == 1);
   CHECK(count(inference, has_devices) == 1);
   CHECK(count(inference, has_interval) == 0);
-  // What it makes of parts need not be parts of what it makes of the whole.
-  CHECK(count(inference, [](const auto& s) {
-          return s.parallelism == ParallelMode::data_parallel || s.accumulation > 1;
-        }) == 0);
+  const auto cuts = [&](const Recommendation& found) {
+    return std::pair(count(found, [](const auto& s) { return s.replicas() > 1; }),
+                     count(found, [](const auto& s) { return s.accumulation > 1; }));
+  };
+  const auto [replicas, pipelines] = cuts(inference);
+  CHECK(replicas == 1);
+  CHECK(pipelines > 0);
+  const Tensor whole_value = Execution().value(values.model, values.parameters, values.batch);
   for (const Considered& each : inference.considered) {
+    CAPTURE(each.strategy.summary());
     Execution execution(each.strategy);
-    CHECK(execution.value(values.model, values.parameters, values.batch).shape() == Shape{32, 4});
+    const Tensor value = execution.value(values.model, values.parameters, values.batch);
+    REQUIRE(value.shape() == whole_value.shape());
+    for (std::int64_t i = 0; i < value.elements(); ++i) {
+      CHECK(std::abs(value.at(i) - whole_value.at(i)) <= 1e-6);
+    }
     CHECK(execution.report().measured_peak <= each.estimate.value().peak);
   }
+
+  // What it makes of parts is not parts of what it makes of the whole.
+  Workload uncut = values;
+  uncut.may_be_cut = false;
+  CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
+  uncut = values;
+  uncut.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    return mean(values.model(tape, p, batch), Axes{0});
+  };
+  CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
+  uncut = values;
+  uncut.batch.push_back(Tensor::ones({3, 3}));
+  CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
 }
 
 TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
