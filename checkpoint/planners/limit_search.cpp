@@ -42,13 +42,15 @@ std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, s
   std::vector<std::vector<NodeId>> lowered;
   timeline_.read(order);
   Bytes peak = timeline_.peak();
+  // No surrender takes it further down; of an order without steps the peak is 0.
+  const Bytes least = std::min(peak, timeline_.least_peak());
   noise_ = 0;
   for (std::size_t part = 0; part < parts.size() && left > 0;) {
     limit_ = peak - static_cast<Bytes>(parts[part] * static_cast<double>(peak));
     std::vector<NodeId> next = order;
     const std::size_t most = left / 4 + 1;
     left -= most;
-    if (!mend(next, static_cast<int>(most))) {
+    if (limit_ < least || !mend(next, static_cast<int>(most))) {
       ++part;
       continue;
     }

@@ -127,6 +127,35 @@ void Timeline::measure(std::span<const NodeId> order) {
   }
 }
 
+Bytes Timeline::least_peak() const {
+  std::vector<ValueId> roots;
+  const auto take = [&](ValueId value) {
+    const ValueId root = places_[value].root;
+    if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
+  };
+  const auto bytes_of_roots = [&] {
+    Bytes bytes = 0;
+    for (const ValueId root : roots) bytes += bytes_[root];
+    return bytes;
+  };
+  for (const ValueId target : graph_.targets()) {
+    if (!graph_.is_source_value(target)) take(target);
+  }
+  Bytes least = bytes_of_roots();
+  for (const NodeId node : graph_.needed_nodes()) {
+    const Outputs& outputs = outputs_[node];
+    roots.clear();
+    for (const ValueId input : inputs(node)) take(input);
+    // What outputs may take over takes no bytes beside them.
+    for (ValueId output = outputs.first; output < outputs.end; ++output) {
+      std::erase(roots, places_[output].may_be_made_in);
+    }
+    for (ValueId output = outputs.first; output < outputs.end; ++output) take(output);
+    least = std::max(least, bytes_of_roots() + outputs.workspace);
+  }
+  return least;
+}
+
 bool Timeline::is_live(ValueId value, Position position) const {
   std::uint32_t life = last_life_[value];
   while (life != none && lives_[life].begin >= position) life = lives_[life].earlier;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -38,12 +39,24 @@ class PlacementPlanner {
     }
   }
 
-  DevicePlan plan() {
+  /// Of a run without budgets, which is the fastest, about.
+  double least_seconds() {
     for (std::size_t d = 0; d < devices_; ++d) {
       keep_all_.push_back(*share(d, has_backward() && cut_.has_loop[d], unlimited, true));
-      budgets_.push_back(request_.devices[d].memory_budget);
     }
-    DevicePlan plan = fastest();
+    budgets_.assign(devices_, unlimited);
+    unlimited_ = fastest();
+    return unlimited_.seconds;
+  }
+
+  /// After `least_seconds`.
+  DevicePlan plan() {
+    const auto is_limited = [](const Device& device) { return device.memory_budget != unlimited; };
+    DevicePlan plan = std::move(unlimited_);
+    if (std::ranges::any_of(request_.devices, is_limited)) {
+      for (std::size_t d = 0; d < devices_; ++d) budgets_[d] = request_.devices[d].memory_budget;
+      plan = fastest();
+    }
     Bytes all = request_.pieces.run.memory_budget;
     if (takes_free_memory(request_.pieces.run)) {
       const auto free =
@@ -304,6 +317,7 @@ class PlacementPlanner {
   DeviceCut cut_;
   std::vector<Piece> pieces_[2];  // where no device computes again, and where all do
   std::vector<Share> keep_all_;   // by device
+  DevicePlan unlimited_;          // without budgets
   std::vector<Bytes> budgets_;    // by device
 };
 
@@ -339,12 +353,34 @@ std::vector<DeviceCut> possible_cuts(const DeviceRequest& request, const Element
 DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
   programs.begin_planning();
   const Elements elements(request.program);
-  std::vector<DevicePlan> plans;
+  constexpr double more = 1.05;
   std::optional<BudgetError> too_small;
   std::exception_ptr refusal;
+  /// A way to cut the program, and what it comes to.
+  struct Way {
+    std::unique_ptr<PlacementPlanner> planner;
+    double least_seconds = 0;
+    std::optional<DevicePlan> plan = {};
+  };
+  std::vector<Way> ways;
   for (DeviceCut& cut : possible_cuts(request, elements)) {
     try {
-      plans.push_back(PlacementPlanner(request, std::move(cut), programs).plan());
+      auto planner = std::make_unique<PlacementPlanner>(request, std::move(cut), programs);
+      const double least_seconds = planner->least_seconds();
+      ways.push_back({std::move(planner), least_seconds});
+    } catch (const ArgumentError&) {
+      refusal = std::current_exception();
+    }
+  }
+  std::vector<Way*> fastest_first;
+  for (Way& way : ways) fastest_first.push_back(&way);
+  std::ranges::stable_sort(fastest_first, {}, &Way::least_seconds);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (Way* const way : fastest_first) {
+    if (way->least_seconds > more * fastest) break;  // a budget makes none faster
+    try {
+      way->plan = way->planner->plan();
+      fastest = std::min(fastest, way->plan->seconds);
     } catch (const BudgetError& error) {
       if (!too_small || error.smallest_feasible() < too_small->smallest_feasible()) {
         too_small = error;
@@ -353,17 +389,14 @@ DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
       refusal = std::current_exception();
     }
   }
-  if (plans.empty() && too_small) throw *too_small;
-  if (plans.empty()) std::rethrow_exception(refusal);
-  constexpr double more = 1.05;
-  double fastest = plans[0].seconds;
-  for (const DevicePlan& plan : plans) fastest = std::min(fastest, plan.seconds);
-  const DevicePlan* best = nullptr;
-  for (const DevicePlan& plan : plans) {
-    if (plan.seconds > more * fastest) continue;
-    if (best == nullptr || fullest(plan) < fullest(*best)) best = &plan;
+  Way* best = nullptr;
+  for (Way& way : ways) {
+    if (!way.plan || way.plan->seconds > more * fastest) continue;
+    if (best == nullptr || fullest(*way.plan) < fullest(*best->plan)) best = &way;
   }
-  return *best;
+  if (best != nullptr) return std::move(*best->plan);
+  if (too_small) throw *too_small;
+  std::rethrow_exception(refusal);
 }
 
 }  // namespace palimpsest

@@ -86,34 +86,54 @@ std::shared_ptr<const StepProgram> PiecePrograms::find_or_plan(const Piece& piec
     ++made_;
     return std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
   }
-  constexpr std::size_t most = 1024;
-  constexpr Bytes most_bytes = 16_MiB;
   sign(*piece.tape, threads, signature_);
   const std::string planner = planner_of(options)->key();
   const auto same = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.budget == options.memory_budget && entry.threads == threads &&
            entry.planner == planner && entry.wanted == piece.wanted &&
-           entry.signature == signature_ &&
-           have_equal_attributes(entry.program->tape(), *piece.tape);
+           entry.signature == signature_ && have_equal_attributes(*entry.tape, *piece.tape);
   });
   if (same != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, same);
   } else {
-    auto program = std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
-    const auto words = static_cast<Bytes>(signature_.size() * sizeof(std::uint64_t));
-    const Bytes bytes = program->bytes() + words;
-    entries_.push_front({signature_, piece.wanted, options.memory_budget, planner, threads,
-                         std::move(program), bytes, may_come_again(*piece.tape)});
-    bytes_ += bytes;
-    ++made_;
-    const auto is_too_much = [&] {
-      return entries_.size() > most ||
-             (bytes_ > most_bytes && entries_.back().last_use < planned_ && entries_.size() > 1);
-    };
-    while (is_too_much()) erase(std::prev(entries_.end()));
+    add(piece, options, threads, planner);
   }
   entries_.front().last_use = planned_;
+  if (entries_.front().refusal) throw *entries_.front().refusal;
   return entries_.front().program;
+}
+
+void PiecePrograms::add(const Piece& piece, const RunOptions& options, int threads,
+                        std::string planner) {
+  constexpr std::size_t most = 1024;
+  constexpr Bytes most_bytes = 16_MiB;
+  Entry entry{signature_,
+              piece.wanted,
+              options.memory_budget,
+              std::move(planner),
+              threads,
+              piece.tape,
+              nullptr,
+              {},
+              0,
+              false};
+  entry.bytes = static_cast<Bytes>(signature_.size() * sizeof(std::uint64_t));
+  try {
+    entry.program = std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
+    entry.bytes += entry.program->bytes();
+    ++made_;
+  } catch (const BudgetError& error) {
+    entry.refusal = error;
+    entry.bytes += piece.tape->metadata_bytes();
+  }
+  entry.comes_again = may_come_again(*piece.tape);
+  bytes_ += entry.bytes;
+  entries_.push_front(std::move(entry));
+  const auto is_too_much = [&] {
+    return entries_.size() > most ||
+           (bytes_ > most_bytes && entries_.back().last_use < planned_ && entries_.size() > 1);
+  };
+  while (is_too_much()) erase(std::prev(entries_.end()));
 }
 
 }  // namespace palimpsest

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct PieceOptions {
   bool all_pieces = false;  ///< the planner is for forward pieces, too
 };
 
-/// Programs of pieces: pieces that do the same, random numbers aside, share one. Kept are 1024 at
-/// most, and 16 MiB unless the program that was planned last takes more. For one thread at a time.
+/// Programs of pieces: pieces that do the same, random numbers aside, share one, or the error of a
+/// budget that is too small for them. Kept are 1024 at most, and 16 MiB unless the program that was
+/// planned last takes more. For one thread at a time.
 class PiecePrograms {
  public:
   /// Before a program is planned. Pieces that hold operations of users, which may never come again,
@@ -45,12 +47,16 @@ class PiecePrograms {
     Bytes budget;
     std::string planner;
     int threads;
-    std::shared_ptr<const StepProgram> program;
-    Bytes bytes;                 ///< about
+    std::shared_ptr<const Tape> tape;            ///< of the piece
+    std::shared_ptr<const StepProgram> program;  ///< null where the budget is too small
+    std::optional<BudgetError> refusal;          ///< then
+    Bytes bytes;                                 ///< about
     bool comes_again;            ///< does what depends on nothing but what is recorded
     std::uint64_t last_use = 0;  ///< the number of the program that was planned then
   };
   void erase(std::list<Entry>::iterator entry);
+  /// Plans a piece that is signed, and puts the entry in front.
+  void add(const Piece& piece, const RunOptions& options, int threads, std::string planner);
 
   std::list<Entry> entries_;  // most recently used first
   std::vector<std::uint64_t> signature_;

@@ -53,7 +53,20 @@ TEST_CASE("timeline: as high as the simulation while each node runs") {
     Timeline timeline(one.graph);
     timeline.read(one.order);
     RC_ASSERT(std::ranges::equal(timeline.heights(), heights));
+    RC_ASSERT(timeline.least_peak() <= timeline.peak());
   });
+}
+
+TEST_CASE("timeline: no order is below what one node takes, or the targets together") {
+  tests::GraphBuilder b;
+  const ValueId source = b.source(6400);
+  const ValueId first = b.node({source}, 640);
+  const ValueId second = b.node({source}, 640);
+  const ValueId third = b.node({first, second, first}, 64, 1, 128);
+  b.graph.add_target(third);
+  CHECK(Timeline(b.graph).least_peak() == 2 * 640 + 64 + 128);
+  b.graph.add_target(b.node({source}, 6400));
+  CHECK(Timeline(b.graph).least_peak() == 6400 + 64);
 }
 
 TEST_CASE("hold_instead: what is held keeps to the level") {

@@ -110,10 +110,12 @@ class Runs {
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
     }
     // Where values are computed while they are recorded, what is named holds for what is recorded
-    // so far.
+    // so far. After a few refusals there is more, so that a program does not take minutes.
     const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
     const int losses = cell_.mode == Mode::lazy ? 2 : 1;
-    int refusals_left = computes_early ? 50 : losses;
+    constexpr int most_refusals = 50;
+    constexpr int few_refusals = 4;
+    int refusals_left = computes_early ? most_refusals : losses;
     for (Bytes named = 0;;) {
       try {
         Results results = run();
@@ -132,6 +134,9 @@ class Runs {
         require(refusals_left-- > 0,
                 "a smallest budget of " + std::to_string(named) + " was named, and then " + then);
         options_.memory_budget = named = error.smallest_feasible();
+        if (computes_early && most_refusals - refusals_left > few_refusals) {
+          options_.memory_budget += named / 4;
+        }
       }
     }
   }

@@ -1,0 +1,49 @@
+#include "strategy/pieces/piece_programs.h"
+
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/matmul.h"
+#include "tests/catch.h"
+#include "tests/checkpoint/counted_planner.h"
+
+namespace palimpsest::piece_programs_test {
+namespace {
+
+Piece six_products() {
+  Piece piece;
+  const Var x = piece.tape->constant(Tensor::ones({16, 16}));
+  Var y = x;
+  for (int k = 0; k < 6; ++k) y = matmul(exp(y), y);
+  piece.wanted = {{x.id()}, {y.id()}, piece.tape->node_count()};
+  return piece;
+}
+
+TEST_CASE("pieces: what a budget is too small for is looked for once") {
+  const auto planner = std::make_shared<tests::CountedPlanner>(false);
+  PieceOptions options{.run = {.planner = planner}, .threads = 1, .has_fraction = false};
+  options.all_pieces = true;
+  PiecePrograms programs;
+  programs.begin_planning();
+  const auto refusal = [&](Bytes budget) {
+    try {
+      programs.plan(six_products(), options, budget);
+    } catch (const BudgetError& error) {
+      return error.smallest_feasible();
+    }
+    return Bytes{0};
+  };
+  const Bytes smallest = refusal(64);
+  REQUIRE(smallest > 64);
+  const int times = planner->times;
+  REQUIRE(times > 0);
+  const Bytes kept = programs.bytes();
+  CHECK(refusal(64) == smallest);
+  CHECK(planner->times == times);
+  CHECK(programs.bytes() == kept);
+  CHECK(refusal(128) == smallest);
+  CHECK(planner->times > times);
+  CHECK(programs.least(six_products(), options) == smallest);
+  CHECK(programs.plan(six_products(), options, smallest)->workspace() <= smallest);
+}
+
+}  // namespace
+}  // namespace palimpsest::piece_programs_test
