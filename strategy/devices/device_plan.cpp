@@ -354,33 +354,16 @@ DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
   programs.begin_planning();
   const Elements elements(request.program);
   constexpr double more = 1.05;
+  double fastest = std::numeric_limits<double>::infinity();
+  std::vector<DevicePlan> plans;
   std::optional<BudgetError> too_small;
   std::exception_ptr refusal;
-  /// A way to cut the program, and what it comes to.
-  struct Way {
-    std::unique_ptr<PlacementPlanner> planner;
-    double least_seconds = 0;
-    std::optional<DevicePlan> plan = {};
-  };
-  std::vector<Way> ways;
   for (DeviceCut& cut : possible_cuts(request, elements)) {
     try {
-      auto planner = std::make_unique<PlacementPlanner>(request, std::move(cut), programs);
-      const double least_seconds = planner->least_seconds();
-      ways.push_back({std::move(planner), least_seconds});
-    } catch (const ArgumentError&) {
-      refusal = std::current_exception();
-    }
-  }
-  std::vector<Way*> fastest_first;
-  for (Way& way : ways) fastest_first.push_back(&way);
-  std::ranges::stable_sort(fastest_first, {}, &Way::least_seconds);
-  double fastest = std::numeric_limits<double>::infinity();
-  for (Way* const way : fastest_first) {
-    if (way->least_seconds > more * fastest) break;  // a budget makes none faster
-    try {
-      way->plan = way->planner->plan();
-      fastest = std::min(fastest, way->plan->seconds);
+      PlacementPlanner planner(request, std::move(cut), programs);
+      if (planner.least_seconds() > more * fastest) continue;
+      plans.push_back(planner.plan());
+      fastest = std::min(fastest, plans.back().seconds);
     } catch (const BudgetError& error) {
       if (!too_small || error.smallest_feasible() < too_small->smallest_feasible()) {
         too_small = error;
@@ -389,14 +372,14 @@ DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
       refusal = std::current_exception();
     }
   }
-  Way* best = nullptr;
-  for (Way& way : ways) {
-    if (!way.plan || way.plan->seconds > more * fastest) continue;
-    if (best == nullptr || fullest(*way.plan) < fullest(*best->plan)) best = &way;
+  if (plans.empty() && too_small) throw *too_small;
+  if (plans.empty()) std::rethrow_exception(refusal);
+  const DevicePlan* best = nullptr;
+  for (const DevicePlan& plan : plans) {
+    if (plan.seconds > more * fastest) continue;
+    if (best == nullptr || fullest(plan) < fullest(*best)) best = &plan;
   }
-  if (best != nullptr) return std::move(*best->plan);
-  if (too_small) throw *too_small;
-  std::rethrow_exception(refusal);
+  return *best;
 }
 
 }  // namespace palimpsest
