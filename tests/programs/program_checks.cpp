@@ -110,11 +110,14 @@ class Runs {
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
     }
     // Where values are computed while they are recorded, what is named holds for what is recorded
-    // so far. After a few refusals there is more, so that a program does not take minutes.
+    // so far, so that the next refusal comes later. In another precision one operation is several
+    // of the tape that computes. After a few refusals there is more, so that a program does not
+    // take minutes.
     const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
     const int losses = cell_.mode == Mode::lazy ? 2 : 1;
     constexpr int most_refusals = 50;
     constexpr int few_refusals = 4;
+    std::pair<int, NodeId> before{};
     int refusals_left = computes_early ? most_refusals : losses;
     for (Bytes named = 0;;) {
       try {
@@ -131,8 +134,10 @@ class Runs {
         require(error.smallest_feasible() > error.budget(),
                 "a budget of " + std::to_string(error.budget()) + " is refused, and " + then +
                     " is named");
-        require(refusals_left-- > 0,
+        const bool comes_later = !computes_early || cell_.precision || reached_ > before;
+        require(refusals_left-- > 0 && (named == 0 || comes_later),
                 "a smallest budget of " + std::to_string(named) + " was named, and then " + then);
+        before = reached_;
         options_.memory_budget = named = error.smallest_feasible();
         if (computes_early && most_refusals - refusals_left > few_refusals) {
           options_.memory_budget += named / 4;
@@ -191,15 +196,25 @@ class Runs {
   /// loss, and a value that nobody has kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
     Tape tape(in_precision(evaluator));
-    const ComposedProgram program = compose(tape, text_);
-    Results results;
-    add_backward(results, "", program, program.loss);
-    Results again;
-    add_backward(again, "", program, program.loss);
-    require(difference(again, results).empty(), "a second backward differs");
-    add_backward(results, of_other, program, program.other_loss);
-    results.push_back({"last value", program.last.value()});
-    return results;
+    int part = 0;
+    try {
+      const ComposedProgram program = compose(tape, text_);
+      Results results;
+      ++part;
+      add_backward(results, "", program, program.loss);
+      Results again;
+      ++part;
+      add_backward(again, "", program, program.loss);
+      require(difference(again, results).empty(), "a second backward differs");
+      ++part;
+      add_backward(results, of_other, program, program.other_loss);
+      ++part;
+      results.push_back({"last value", program.last.value()});
+      return results;
+    } catch (const BudgetError&) {
+      reached_ = {part, tape.node_count()};
+      throw;
+    }
   }
 
   void add_backward(Results& results, const std::string& of, const ComposedProgram& program,
@@ -298,6 +313,7 @@ class Runs {
   const ProgramText& text_;
   const Cell& cell_;
   RunOptions options_;
+  std::pair<int, NodeId> reached_{};  // part of `differentiate` that was refused, nodes before it
 };
 
 }  // namespace
