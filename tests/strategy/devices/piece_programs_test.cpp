@@ -2,6 +2,7 @@
 
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/matmul.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/counted_planner.h"
 
