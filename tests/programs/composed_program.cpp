@@ -46,7 +46,7 @@ class Composer {
 
   void step(std::uint32_t number) {
     draw_from(number);
-    const std::size_t kind = pool_.empty() ? 0 : below(16);
+    const std::size_t kind = pool_.empty() ? 0 : below(17);
     if (kind < 7) {
       apply_row();
     } else if (kind < 9) {
@@ -55,6 +55,8 @@ class Composer {
       move();
     } else if (kind < 14) {
       reduce();
+    } else if (kind < 15) {
+      multiply_matrices();
     } else {
       compose_inside();
     }
@@ -179,9 +181,7 @@ class Composer {
   void combine() {
     const Var a = bounded();
     const Var b = like(bounded(a.dtype()), a);
-    switch (below(9)) {
-      case 8:
-        return multiply_matrices();
+    switch (below(8)) {
       case 0:
         return keep("add", a + b);
       case 1:
@@ -208,7 +208,7 @@ class Composer {
     constexpr std::int64_t sizes[] = {0, 1, 2, 5, 16, 33};
     const auto any_size = [&] { return sizes[below(std::size(sizes))]; };
     const std::int64_t rows = any_size();
-    const std::int64_t inner = any_size();
+    const std::int64_t inner = below(3) == 0 ? 0 : any_size();
     const std::int64_t columns = any_size();
     const MatmulOptions options{.transpose_a = below(2) == 0, .transpose_b = below(2) == 0};
     const auto matrix = [&](const Var& x, std::int64_t m, std::int64_t n, bool transposed) {
