@@ -50,10 +50,11 @@ void HybridEvaluator::end_stage(Tape& tape, NodeId begin, NodeId end) {
   for (NodeId node = begin; node < end; ++node) {
     for (const ValueId input : tape.inputs(node)) is_read[input] = true;
   }
-  std::vector<ValueId> wanted;
+  std::vector<ValueId> read;
   for (ValueId value = 0; value < first; ++value) {
-    if (is_read[value] && !tape.has_value(value)) wanted.push_back(value);
+    if (is_read[value] && !tape.has_value(value)) read.push_back(value);
   }
+  std::vector<ValueId> ends;
   for (NodeId node = begin; node < end; ++node) {
     std::vector<ValueId> values;
     bool is_end = true;
@@ -63,20 +64,30 @@ void HybridEvaluator::end_stage(Tape& tape, NodeId begin, NodeId end) {
       // What a loop has for itself has no bytes either.
       if (tape.bytes(value) > 0 && !tape.has_value(value)) values.push_back(value);
     }
-    if (is_end) wanted.insert(wanted.end(), values.begin(), values.end());
+    if (is_end) ends.insert(ends.end(), values.begin(), values.end());
   }
-  if (!wanted.empty()) compute_beside_others(tape, wanted);
+  if (!read.empty() || !ends.empty()) compute_beside_others(tape, ends, read);
 }
 
-void HybridEvaluator::compute_beside_others(Tape& tape, std::span<const ValueId> values) {
-  if (options().memory_budget == unlimited) return compute(tape, values);
-  std::vector<ValueId> all(values.begin(), values.end());
+void HybridEvaluator::compute_beside_others(Tape& tape, std::span<const ValueId> ends,
+                                            std::span<const ValueId> read) {
+  std::vector<ValueId> wanted(read.begin(), read.end());
+  wanted.insert(wanted.end(), ends.begin(), ends.end());
+  if (options().memory_budget == unlimited) return compute(tape, wanted);
+  std::vector<ValueId> all = wanted;
   append_present(tape, all);
-  try {
-    compute(tape, all);
-  } catch (const BudgetError&) {
-    compute(tape, values);
-  }
+  const auto fits = [&](const std::vector<ValueId>& values) {
+    try {
+      compute(tape, values);
+    } catch (const BudgetError&) {
+      return false;
+    }
+    return true;
+  };
+  if (fits(all) || (all != wanted && fits(wanted))) return;
+  // Which values that are read are missing depends on how earlier stages fared. A budget that is
+  // named must not: it is that of the ends alone.
+  if (!ends.empty()) compute(tape, ends);
 }
 
 }  // namespace palimpsest

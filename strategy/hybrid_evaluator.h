@@ -18,10 +18,12 @@ class HybridEvaluator final : public EngineEvaluator {
  private:
   void begin_stage(const Tape& tape, NodeId first);
   /// Computes what the nodes from `begin` to `end` make if no other one of them reads any of it,
-  /// and what they read of earlier stages: what one stage reads, the next one may.
+  /// and, where the budget allows that, what they read of earlier stages: what one stage reads, the
+  /// next one may.
   void end_stage(Tape& tape, NodeId begin, NodeId end);
-  /// Other values stay present where the budget allows that.
-  void compute_beside_others(Tape& tape, std::span<const ValueId> values);
+  /// Computes both. Other values stay present where the budget allows that, too.
+  void compute_beside_others(Tape& tape, std::span<const ValueId> ends,
+                             std::span<const ValueId> read);
 
   StageLimits limits_;
   // Of the stage that is being recorded.
