@@ -29,6 +29,29 @@ void verify_form(const Tape& tape, const LoweredStore::Request& request,
   if (const auto plan = find_plan(graph, *quick(), budget)) verify_plan(tape, lowered, *plan);
 }
 
+/// Every other value of the forward part, computed, and planners that make again what of it does
+/// not fit a budget.
+void verify_present(Tape& tape, const LoweredStore::Request& request) {
+  std::vector<Var> computed;
+  for (NodeId node = 0; node < request.backward_begins; node += 2) {
+    if (tape.operation(node).has_room) continue;
+    for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
+      computed.emplace_back(tape, tape.first_output(node) + i);
+    }
+  }
+  evaluate(computed);
+  LoweredStore store;
+  const auto lowered = store.find_or_make(tape, request)->get(tape, request, {false, false});
+  const Graph& graph = lowered->graph();
+  const auto all = static_cast<double>(make_plan(graph, *keep_all()).predicted_peak());
+  for (const PlannerPtr& planner : {greedy(), quick(), search({.moves = 0}), min_cut()}) {
+    for (const double part : {0.3, 0.8}) {
+      const auto plan = find_plan(graph, *planner, static_cast<Bytes>(part * all));
+      if (plan) verify_plan(tape, lowered, *plan);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> broken_pass_in(const ProgramText& text) {
@@ -47,6 +70,7 @@ std::optional<std::string> broken_pass_in(const ProgramText& text) {
         verify_form(tape, request, lowered.get(tape, request, {fuse, simplify}), simplify);
       }
     }
+    verify_present(tape, request);
     return {};
   } catch (const std::exception& error) {
     return error.what();

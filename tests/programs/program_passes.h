@@ -8,8 +8,8 @@
 namespace palimpsest {
 
 /// Lowers the program in each form, plans it with and without a budget and makes instructions of
-/// the plans; returns what breaks the specification of a pass (strategy/fusion/verify_lowered.h,
-/// strategy/verify_plan.h).
+/// the plans; then plans it with half of its values present. Returns what breaks the specification
+/// of a pass (strategy/fusion/verify_lowered.h, strategy/verify_plan.h).
 std::optional<std::string> broken_pass_in(const ProgramText& text);
 
 /// Writes the graph of the program for a budget of this share, plans it as `palimpsest-plan` does,
