@@ -50,6 +50,7 @@ std::optional<std::string> problem_here(const ProgramText& text, std::uint32_t c
   }
   if (cell == 0) {
     if (auto broken = broken_pass_in(text)) return broken;
+    if (auto dearer = dearer_within_more(text)) return dearer;
     if (auto problem = problem_through_files(text, 0.7, expected)) return problem;
   }
   return problem_in(text, cell_of(text.seed, cell), expected);

@@ -1,5 +1,7 @@
 #include "tests/programs/program_passes.h"
 
+#include <limits>
+
 #include "strategy/fusion/lowered_store.h"
 #include "strategy/fusion/needs.h"
 #include "strategy/fusion/verify_lowered.h"
@@ -8,6 +10,21 @@
 
 namespace palimpsest {
 namespace {
+
+/// A program with its gradients.
+struct WithGradients {
+  explicit WithGradients(const ProgramText& text) {
+    const ComposedProgram program = compose(tape, text);
+    backward_begins = tape.node_count();
+    targets.push_back(program.loss.id());
+    for (const Var& each : gradient(program.loss, program.parameters)) targets.push_back(each.id());
+  }
+  LoweredStore::Request request() const { return {targets, backward_begins, {}, 3}; }
+
+  Tape tape;
+  std::vector<ValueId> targets;
+  NodeId backward_begins = 0;
+};
 
 void verify_plan(const Tape& tape, const std::shared_ptr<const Lowered>& lowered,
                  const Plan& plan) {
@@ -56,12 +73,9 @@ void verify_present(Tape& tape, const LoweredStore::Request& request) {
 
 std::optional<std::string> broken_pass_in(const ProgramText& text) {
   try {
-    Tape tape;
-    const ComposedProgram program = compose(tape, text);
-    const NodeId backward_begins = tape.node_count();
-    std::vector<ValueId> targets{program.loss.id()};
-    for (const Var& each : gradient(program.loss, program.parameters)) targets.push_back(each.id());
-    const LoweredStore::Request request{targets, backward_begins, {}, 3};
+    WithGradients program(text);
+    Tape& tape = program.tape;
+    const LoweredStore::Request request = program.request();
     LoweredStore store;
     LoweredStore::Program& lowered = *store.find_or_make(tape, request);
     for (const bool fuse : {false, true}) {
@@ -75,6 +89,31 @@ std::optional<std::string> broken_pass_in(const ProgramText& text) {
   } catch (const std::exception& error) {
     return error.what();
   }
+}
+
+std::optional<std::string> dearer_within_more(const ProgramText& text) {
+  const WithGradients program(text);
+  const LoweredStore::Request request = program.request();
+  LoweredStore store;
+  const auto lowered =
+      store.find_or_make(program.tape, request)->get(program.tape, request, {true, false});
+  const Graph& graph = lowered->graph();
+  const auto all = static_cast<double>(make_plan(graph, *keep_all()).predicted_peak());
+  for (const PlannerPtr& planner : {greedy(), automatic({.moves = 0})}) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double part : {0.3, 0.45, 0.5, 0.55, 0.6, 0.75, 0.9}) {
+      const auto budget = static_cast<Bytes>(part * all);
+      const auto plan = find_plan(graph, *planner, budget);
+      const double seconds = plan ? plan->simulation.cost : std::numeric_limits<double>::infinity();
+      if (seconds > least * (1 + 1e-9)) {
+        return "within " + std::to_string(budget) + " bytes '" + planner->name() +
+               (plan ? "' has a dearer plan than within less"
+                     : "' has no plan, and has within less");
+      }
+      least = seconds;
+    }
+  }
+  return {};
 }
 
 std::optional<std::string> problem_through_files(const ProgramText& text, double share,

@@ -12,6 +12,10 @@ namespace palimpsest {
 /// of a pass (strategy/fusion/verify_lowered.h, strategy/verify_plan.h).
 std::optional<std::string> broken_pass_in(const ProgramText& text);
 
+/// Plans the program within ever larger budgets by planners whose plans get no dearer then; returns
+/// which one does otherwise.
+std::optional<std::string> dearer_within_more(const ProgramText& text);
+
 /// Writes the graph of the program for a budget of this share, plans it as `palimpsest-plan` does,
 /// writes the schedule, and runs backward by what it reads; returns what is wrong.
 std::optional<std::string> problem_through_files(const ProgramText& text, double share,
