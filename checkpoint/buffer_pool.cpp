@@ -52,6 +52,8 @@ struct BufferPool::Return {
       state->kept_bytes += bytes;
     } catch (const std::bad_alloc&) {
       storage.reset();  // nowhere to note it
+      const auto empty = state->kept.find(bytes);
+      if (empty != state->kept.end() && empty->second.empty()) state->kept.erase(empty);
     }
   }
 };

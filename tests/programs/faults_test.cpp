@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/buffer_pool.h"
 #include "tests/catch.h"
 #include "tests/failing_memory.h"
 #include "tests/programs/composed_program.h"
@@ -108,6 +109,22 @@ TEST_CASE("wherever a random program runs out of memory, it goes on when there i
         if (left_behind(work) != 0) CHECK(left_behind(work) == 0);
       }
     }
+  }
+}
+
+TEST_CASE("a pool goes on where there was no memory to note what it keeps") {
+  for (std::int64_t n = 0; n < 3; ++n) {
+    CAPTURE(n);
+    BufferPool pool{Meter()};
+    pool.begin(1_MiB, 0);
+    Buffer buffer = pool.allocate(640);
+    fail_allocation(n);
+    buffer.reset();
+    const bool failed = end_failing();
+    CHECK(failed == (n < 2));  // the size, and the list of its buffers
+    CHECK(pool.kept() == (failed ? 0 : 640));
+    buffer = pool.allocate(640);
+    CHECK(buffer != nullptr);
   }
 }
 

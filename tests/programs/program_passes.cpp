@@ -1,5 +1,6 @@
 #include "tests/programs/program_passes.h"
 
+#include <cmath>
 #include <limits>
 
 #include "strategy/fusion/lowered_store.h"
@@ -25,6 +26,13 @@ struct WithGradients {
   std::vector<ValueId> targets;
   NodeId backward_begins = 0;
 };
+
+bool has_loops(const Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (tape.operation(node).has_room) return true;
+  }
+  return false;
+}
 
 void verify_plan(const Tape& tape, const std::shared_ptr<const Lowered>& lowered,
                  const Plan& plan) {
@@ -113,6 +121,25 @@ std::optional<std::string> dearer_within_more(const ProgramText& text) {
       least = seconds;
     }
   }
+  constexpr NodeId planned_at_once = 83;  // see PlanStore
+  if (program.tape.node_count() > planned_at_once || has_loops(program.tape)) return {};
+  double least = std::numeric_limits<double>::infinity();
+  for (int part = 4; part < 20; ++part) {
+    const auto budget = static_cast<Bytes>(part * all / 20);
+    Tape tape;
+    try {
+      const Gradients gradients =
+          backward(compose(tape, text).loss, {.memory_budget = budget, .threads = 1});
+      const double overhead = gradients.report().compute_overhead;
+      if (overhead > least + 1e-9) {
+        return "within " + std::to_string(budget) + " bytes backward computes " +
+               std::to_string(overhead) + " again, within less " + std::to_string(least);
+      }
+      least = overhead;
+    } catch (const BudgetError& error) {
+      if (std::isfinite(least)) return error.what();
+    }
+  }
   return {};
 }
 
@@ -128,20 +155,18 @@ std::optional<std::string> problem_through_files(const ProgramText& text, double
       const Bytes everything = plan_backward(compose(tape, text).loss, options).predicted_peak();
       options.memory_budget = static_cast<Bytes>(share * static_cast<double>(everything));
     }
-    bool has_loops = false;
+    bool loops = false;
     {
       Tape tape;
       write_graph(compose(tape, text).loss, graph_path, options);
-      for (NodeId node = 0; node < tape.node_count(); ++node) {
-        has_loops = has_loops || tape.operation(node).has_room;
-      }
+      loops = has_loops(tape);
     }
     const Graph graph = read_graph(graph_path);
     const std::optional<Plan> found = find_plan(graph, *quick(), options.memory_budget);
     const Plan plan = found ? *found : make_plan(graph, *keep_all());
     write_schedule(plan.schedule, schedule_path);
     // Loops are given other memory where the planner is another one.
-    if (!found || has_loops) options.memory_budget = unlimited;
+    if (!found || loops) options.memory_budget = unlimited;
     options.planner = given(read_schedule(schedule_path));
     Tape tape;
     const ComposedProgram program = compose(tape, text);

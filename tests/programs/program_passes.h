@@ -12,8 +12,8 @@ namespace palimpsest {
 /// of a pass (strategy/fusion/verify_lowered.h, strategy/verify_plan.h).
 std::optional<std::string> broken_pass_in(const ProgramText& text);
 
-/// Plans the program within ever larger budgets by planners whose plans get no dearer then; returns
-/// which one does otherwise.
+/// Plans the program within ever larger budgets by planners whose plans get no dearer then, and
+/// runs small ones by `backward`; returns what gets dearer.
 std::optional<std::string> dearer_within_more(const ProgramText& text);
 
 /// Writes the graph of the program for a budget of this share, plans it as `palimpsest-plan` does,
