@@ -84,9 +84,10 @@ void HybridEvaluator::compute_beside_others(Tape& tape, std::span<const ValueId>
     }
     return true;
   };
-  if (fits(all) || (all != wanted && fits(wanted))) return;
+  if (all.size() > ends.size() && fits(all)) return;
+  if (!read.empty() && all.size() > wanted.size() && fits(wanted)) return;
   // Which values that are read are missing depends on how earlier stages fared. A budget that is
-  // named must not: it is that of the ends alone.
+  // named must not: it is that of the ends alone. Without ends nothing has to be computed.
   if (!ends.empty()) compute(tape, ends);
 }
 

@@ -21,7 +21,8 @@ class HybridEvaluator final : public EngineEvaluator {
   /// and, where the budget allows that, what they read of earlier stages: what one stage reads, the
   /// next one may.
   void end_stage(Tape& tape, NodeId begin, NodeId end);
-  /// Computes both. Other values stay present where the budget allows that, too.
+  /// Computes both or, where the budget is too small for that, the ends alone. Other values stay
+  /// present where it allows that. Throws `BudgetError` where the ends do not fit.
   void compute_beside_others(Tape& tape, std::span<const ValueId> ends,
                              std::span<const ValueId> read);
 

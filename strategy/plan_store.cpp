@@ -18,7 +18,7 @@ constexpr std::size_t least_entries = 4;
 constexpr double planning_share = 0.1;
 constexpr double longest_round = 2;
 /// Up to so many seconds of planning, what a hurried planner saves is not worth what its plans
-/// cost: a hurry is only over layouts.
+/// cost: a hurry is only over layouts. tests/programs/program_passes.cpp knows for how many nodes.
 constexpr double short_planning = 0.01;
 constexpr int most_vain = 3;
 /// Of the cost of one pass, saved by a round that was not in vain.

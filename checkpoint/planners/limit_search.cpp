@@ -43,7 +43,8 @@ std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, s
   timeline_.read(order);
   Bytes peak = timeline_.peak();
   // No surrender takes it further down; of an order without steps the peak is 0.
-  const Bytes least = std::min(peak, timeline_.least_peak());
+  if (!least_peak_) least_peak_ = timeline_.least_peak();
+  const Bytes least = std::min(peak, *least_peak_);
   noise_ = 0;
   for (std::size_t part = 0; part < parts.size() && left > 0;) {
     limit_ = peak - static_cast<Bytes>(parts[part] * static_cast<double>(peak));

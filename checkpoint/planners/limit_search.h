@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -54,6 +55,7 @@ class LimitSearch {
   Bytes budget_;
   Bytes limit_;  // of live bytes; below the budget where layouts of a large graph take more
   Timeline timeline_;
+  std::optional<Bytes> least_peak_;  // known when it was asked for
   std::mt19937_64 random_;
   double noise_ = 0;
   std::vector<Timeline::Position> over_;  // positions above the limit

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "checkpoint/layout.h"
 
@@ -128,30 +129,29 @@ void Timeline::measure(std::span<const NodeId> order) {
 }
 
 Bytes Timeline::least_peak() const {
-  std::vector<ValueId> roots;
+  Bytes bytes = 0;
+  std::vector<std::uint32_t> counted(graph_.value_count());  // by root, the round that counted it
+  std::uint32_t round = 1;
   const auto take = [&](ValueId value) {
     const ValueId root = places_[value].root;
-    if (std::ranges::find(roots, root) == roots.end()) roots.push_back(root);
-  };
-  const auto bytes_of_roots = [&] {
-    Bytes bytes = 0;
-    for (const ValueId root : roots) bytes += bytes_[root];
-    return bytes;
+    if (std::exchange(counted[root], round) != round) bytes += bytes_[root];
   };
   for (const ValueId target : graph_.targets()) {
     if (!graph_.is_source_value(target)) take(target);
   }
-  Bytes least = bytes_of_roots();
+  Bytes least = bytes;
   for (const NodeId node : graph_.needed_nodes()) {
     const Outputs& outputs = outputs_[node];
-    roots.clear();
-    for (const ValueId input : inputs(node)) take(input);
+    bytes = outputs.workspace;
+    ++round;
     // What outputs may take over takes no bytes beside them.
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
-      std::erase(roots, places_[output].may_be_made_in);
+      const ValueId taken = places_[output].may_be_made_in;
+      if (taken != none) counted[taken] = round;
     }
+    for (const ValueId input : inputs(node)) take(input);
     for (ValueId output = outputs.first; output < outputs.end; ++output) take(output);
-    least = std::max(least, bytes_of_roots() + outputs.workspace);
+    least = std::max(least, bytes);
   }
   return least;
 }

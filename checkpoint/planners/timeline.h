@@ -25,8 +25,8 @@ class Timeline {
   Position highest() const { return highest_; }
   Bytes peak() const { return heights_.empty() ? 0 : heights_[index(highest_)]; }
 
-  /// Bytes that no order is below: those of the targets, or of what a node that has to run reads and
-  /// makes, whichever are most.
+  /// Bytes that no order is below: those of the targets, or of what a node that has to run reads
+  /// and makes, whichever are most.
   Bytes least_peak() const;
 
   /// True when `value` was made before `position` and is read there or later.

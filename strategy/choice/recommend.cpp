@@ -63,20 +63,40 @@ void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
   apart.devices.resize(2);
 }
 
+/// The shape of the value of the first of so many parts of a batch. Nothing where it cannot be
+/// recorded: the model is for the whole, or looks at values for which there is no memory.
+std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes memory) {
+  ExecutionStrategy strategy{.gradient = GradientMode::none, .memory_budget = memory};
+  strategy.parallelism = parts > 1 ? ParallelMode::data_parallel : ParallelMode::none;
+  strategy.workers = parts > 1 ? parts : 0;
+  const BatchCut cut =
+      cut_batch(strategy, Wanted::values, workload.parameters, workload.batch, 1, parts);
+  try {
+    Replica replica(strategy, cut.options, cut.replicas, 0);
+    return record_part(replica, strategy, cut, 0, workload).shape();
+  } catch (const UsageError&) {
+  } catch (const BudgetError&) {
+  }
+  return {};
+}
+
 /// Whether parts of the batch may be computed apart: for a loss as the workload says. A value must
-/// have a row for each example besides, as all tensors of the batch.
-bool is_cut(const Workload& workload) {
+/// have a row for each example besides, as a whole and in a half, and the same other axes.
+bool is_cut(const Workload& workload, int threads, Bytes memory) {
   if (!workload.may_be_cut || workload.batch.empty()) return false;
   if (workload.training) return true;
   const std::int64_t examples = examples_or_one(workload.batch);
-  const auto has_examples = [&](const Shape& shape) {
-    return shape.rank() > 0 && shape[0] == examples;
+  if (threads == 1 || examples < 2) return false;
+  const auto has_rows = [](const Shape& shape, std::int64_t rows) {
+    return shape.rank() > 0 && shape[0] == rows;
   };
-  if (!std::ranges::all_of(workload.batch, has_examples, &Tensor::shape)) return false;
-  const ExecutionStrategy whole{.gradient = GradientMode::none, .parallelism = ParallelMode::none};
-  const BatchCut cut = cut_batch(whole, Wanted::values, workload.parameters, workload.batch, 1, 1);
-  Replica replica(whole, cut.options, 1, 0);
-  return has_examples(record_part(replica, whole, cut, 0, workload).shape());
+  for (const Tensor& tensor : workload.batch) {
+    if (!has_rows(tensor.shape(), examples)) return false;
+  }
+  std::optional<Shape> whole = shape_of_part(workload, 1, memory);
+  if (!whole || !has_rows(*whole, examples)) return false;
+  (*whole)[0] = (examples + 1) / 2;  // the first part is the larger one
+  return shape_of_part(workload, 2, memory) == whole;
 }
 
 /// All that are considered, simple ones first. Of values only a pipeline makes micro-batches.
@@ -86,8 +106,9 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
   const int threads = checked_threads(options.threads);
   std::vector<std::optional<Precision>> precisions{std::nullopt};
   precisions.insert(precisions.end(), options.precisions.begin(), options.precisions.end());
-  const std::int64_t examples =
-      is_cut(workload) ? std::max<std::int64_t>(1, examples_of(workload.batch)) : 1;
+  const std::int64_t examples = is_cut(workload, threads, memory)
+                                    ? std::max<std::int64_t>(1, examples_of(workload.batch))
+                                    : 1;
   const std::int64_t most = std::min<std::int64_t>(examples, options.most_micro_batches);
 
   std::vector<ExecutionStrategy> list;

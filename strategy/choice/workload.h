@@ -14,8 +14,8 @@ struct Workload {
   std::vector<Tensor> batch = {};
   bool training = true;  ///< gradients are wanted
   /// Whether the loss is a mean or a sum over the examples of the batch, which may then be cut into
-  /// parts. Of values: whether each row is made of one example alone. A value that has not as many
-  /// rows as there are examples is not cut.
+  /// parts. Of values: whether each row is made of one example alone. A value is not cut that has
+  /// another number of rows than there are examples, as a whole or in a half.
   bool may_be_cut = true;
 };
 

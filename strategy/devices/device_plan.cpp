@@ -37,26 +37,21 @@ class PlacementPlanner {
     for (const bool again : {false, true}) {
       pieces_[again] = pieces_of(request.program, cut_, std::vector<bool>(devices_, again));
     }
-  }
-
-  /// Of a run without budgets, which is the fastest, about.
-  double least_seconds() {
     for (std::size_t d = 0; d < devices_; ++d) {
       keep_all_.push_back(*share(d, has_backward() && cut_.has_loop[d], unlimited, true));
     }
-    budgets_.assign(devices_, unlimited);
-    unlimited_ = fastest();
-    return unlimited_.seconds;
   }
 
-  /// After `least_seconds`.
+  /// Seconds without budgets, within which few ways to place a program are faster.
+  double seconds_without_budgets() {
+    budgets_.assign(devices_, unlimited);
+    return fastest().seconds;
+  }
+
   DevicePlan plan() {
-    const auto is_limited = [](const Device& device) { return device.memory_budget != unlimited; };
-    DevicePlan plan = std::move(unlimited_);
-    if (std::ranges::any_of(request_.devices, is_limited)) {
-      for (std::size_t d = 0; d < devices_; ++d) budgets_[d] = request_.devices[d].memory_budget;
-      plan = fastest();
-    }
+    budgets_.clear();
+    for (const Device& device : request_.devices) budgets_.push_back(device.memory_budget);
+    DevicePlan plan = fastest();
     Bytes all = request_.pieces.run.memory_budget;
     if (takes_free_memory(request_.pieces.run)) {
       const auto free =
@@ -317,7 +312,6 @@ class PlacementPlanner {
   DeviceCut cut_;
   std::vector<Piece> pieces_[2];  // where no device computes again, and where all do
   std::vector<Share> keep_all_;   // by device
-  DevicePlan unlimited_;          // without budgets
   std::vector<Bytes> budgets_;    // by device
 };
 
@@ -361,7 +355,7 @@ DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
   for (DeviceCut& cut : possible_cuts(request, elements)) {
     try {
       PlacementPlanner planner(request, std::move(cut), programs);
-      if (planner.least_seconds() > more * fastest) continue;
+      if (!plans.empty() && planner.seconds_without_budgets() > more * fastest) continue;
       plans.push_back(planner.plan());
       fastest = std::min(fastest, plans.back().seconds);
     } catch (const BudgetError& error) {

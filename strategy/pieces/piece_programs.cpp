@@ -41,7 +41,9 @@ void PiecePrograms::begin_planning() {
   ++planned_;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto next = std::next(entry);
-    if (!entry->comes_again && entry->last_use + longest_unused < planned_) erase(entry);
+    const bool is_unused = entry->last_use + longest_unused < planned_;
+    const bool is_old_refusal = entry->refusal && entry->last_use + 1 < planned_;
+    if ((!entry->comes_again && is_unused) || is_old_refusal) erase(entry);
     entry = next;
   }
 }

@@ -27,6 +27,16 @@ TEST_CASE("random programs of all operations have the bits of single operations 
   }
 }
 
+TEST_CASE("a hybrid tape gets further within a budget that it names") {
+  const ProgramText text = program_of(90);
+  Cell cell{.mode = Cell::Mode::hybrid, .simplify = false, .share = 0.8};
+  for (const int threads : {1, 2}) {
+    cell.threads = threads;
+    INFO(to_string(cell));
+    CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
+  }
+}
+
 TEST_CASE("what the passes make of random programs keeps to their specifications") {
   constexpr std::uint64_t programs = 200;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {

@@ -121,7 +121,7 @@ std::optional<std::string> dearer_within_more(const ProgramText& text) {
       least = seconds;
     }
   }
-  constexpr NodeId planned_at_once = 83;  // see PlanStore
+  constexpr NodeId planned_at_once = 83;  // nodes that take `short_planning` of plan_store.cpp
   if (program.tape.node_count() > planned_at_once || has_loops(program.tape)) return {};
   double least = std::numeric_limits<double>::infinity();
   for (int part = 4; part < 20; ++part) {

@@ -162,6 +162,16 @@ TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") 
   uncut = values;
   uncut.batch.push_back(Tensor::ones({3, 3}));
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
+  uncut = values;
+  uncut.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    const Var rows = values.model(tape, p, batch);
+    return matmul(rows, transpose(rows));
+  };
+  CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
+  uncut.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
+    return reshape(values.model(tape, p, batch), {32, 2, 2});
+  };
+  CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
 }
 
 TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
