@@ -8,6 +8,18 @@
 
 namespace palimpsest {
 
+namespace {
+
+Var move_axis(const Var& x, int from, int to, const Where& where) {
+  Axes axes(static_cast<std::size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  axes.erase(axes.begin() + from);
+  axes.insert(axes.begin() + to, from);
+  return permute(x, axes, where);
+}
+
+}  // namespace
+
 PerAxis::PerAxis(std::initializer_list<std::int64_t> each) : count_(static_cast<int>(each.size())) {
   if (each.size() == 0 || each.size() > values_.size()) {
     throw ArgumentError("[per_axis] " + std::to_string(each.size()) +
@@ -56,19 +68,11 @@ Shape with_channels_first(Shape shape, Channels channels) {
 }
 
 Var with_channels_first(const Var& x, Channels channels, const Where& where) {
-  if (channels == Channels::first) return x;
-  Axes axes(static_cast<std::size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
-  std::rotate(axes.begin() + 1, axes.end() - 1, axes.end());
-  return permute(x, axes, where);
+  return channels == Channels::first ? x : move_axis(x, x.rank() - 1, 1, where);
 }
 
 Var with_channels_at(const Var& x, Channels channels, const Where& where) {
-  if (channels == Channels::first) return x;
-  Axes axes(static_cast<std::size_t>(x.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
-  std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end());
-  return permute(x, axes, where);
+  return channels == Channels::first ? x : move_axis(x, 1, x.rank() - 1, where);
 }
 
 int spatial_axes(const char* operation, const ValueType& input, const Where& where) {

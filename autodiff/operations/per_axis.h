@@ -36,10 +36,10 @@ enum class Channels : std::uint8_t {
   last,   ///< (batch, sizes, channels): the axis is moved to the front for computing, and back
 };
 
-/// The shape of an image, or an image, with its channels behind the batch.
+/// An image, or the shape of one, as (batch, channels, sizes).
 Shape with_channels_first(Shape shape, Channels channels);
 Var with_channels_first(const Var& x, Channels channels, const Where& where);
-/// An image whose channels are behind the batch, with them where `channels` says.
+/// An image (batch, channels, sizes) with its channels where `channels` says.
 Var with_channels_at(const Var& x, Channels channels, const Where& where);
 
 /// The number of spatial axes of an operation's input. Throws `DTypeError` for dtypes that are not

@@ -21,8 +21,8 @@ struct AveragePoolOptions {
   Channels channels = Channels::first;
 };
 
-// Pooling takes (batch, channels, 1 to 3 sizes), with `Channels::last` (batch, 1 to 3 sizes,
-// channels), and floating dtypes, and makes of every window one
+// Pooling takes (batch, channels, 1 to 3 sizes) or, with `Channels::last`, (batch, 1 to 3 sizes,
+// channels), in floating dtypes. It makes of every window one
 // element: sizes become (size + 2·padding − span)/stride + 1, rounded down, or up with `ceil_mode`,
 // where a kernel spans (kernel − 1)·dilation + 1 elements. Throws `ShapeError` for other ranks, for
 // kernels that span more than the padded input and for windows that hold padding only,

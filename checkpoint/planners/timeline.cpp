@@ -144,7 +144,7 @@ Bytes Timeline::least_peak() const {
     const Outputs& outputs = outputs_[node];
     bytes = outputs.workspace;
     ++round;
-    // What outputs may take over takes no bytes beside them.
+    // An output and what it may take over are the same bytes.
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
       const ValueId taken = places_[output].may_be_made_in;
       if (taken != none) counted[taken] = round;

@@ -42,7 +42,7 @@ class PlacementPlanner {
     }
   }
 
-  /// Seconds without budgets, within which few ways to place a program are faster.
+  /// Seconds of the plan without budgets. A plan within budgets is hardly ever faster.
   double seconds_without_budgets() {
     budgets_.assign(devices_, unlimited);
     return fastest().seconds;
