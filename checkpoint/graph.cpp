@@ -134,16 +134,6 @@ void Graph::place_elsewhere(ValueId value) {
   }
 }
 
-std::span<const ValueId> Graph::inputs(NodeId node) const {
-  const std::size_t end = node + 1 < nodes_.size() ? nodes_[node + 1].first_input : inputs_.size();
-  return {inputs_.data() + nodes_[node].first_input, end - nodes_[node].first_input};
-}
-
-std::uint32_t Graph::output_count(NodeId node) const {
-  const ValueId end = node + 1 < nodes_.size() ? nodes_[node + 1].first_output : value_count();
-  return end - nodes_[node].first_output;
-}
-
 std::span<const NodeId> Graph::tape_nodes(NodeId node) const {
   const std::size_t first = origin_.first_nodes[node];
   const std::size_t end =

@@ -71,9 +71,16 @@ class Graph {
 
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::uint32_t value_count() const { return static_cast<std::uint32_t>(values_.size()); }
-  std::span<const ValueId> inputs(NodeId node) const;
+  std::span<const ValueId> inputs(NodeId node) const {
+    const std::size_t first = nodes_[node].first_input;
+    const bool last = node + 1 == nodes_.size();
+    return {inputs_.data() + first, (last ? inputs_.size() : nodes_[node + 1].first_input) - first};
+  }
   ValueId first_output(NodeId node) const { return nodes_[node].first_output; }
-  std::uint32_t output_count(NodeId node) const;
+  std::uint32_t output_count(NodeId node) const {
+    const bool last = node + 1 == nodes_.size();
+    return (last ? value_count() : nodes_[node + 1].first_output) - first_output(node);
+  }
   double cost(NodeId node) const { return nodes_[node].cost; }
   Bytes workspace(NodeId node) const { return nodes_[node].workspace; }
   bool is_source(NodeId node) const { return nodes_[node].source; }

@@ -147,39 +147,50 @@ LowestFit::Taken LowestFit::place_by_scan(std::span<const std::uint32_t> order, 
   return taken;
 }
 
+/// Notes which intervals are there at the start of each stretch of the row.
+void LowestFit::find_neighbours() {
+  if (!there_from_.empty()) return;
+  std::vector<std::uint32_t> there;
+  for (std::uint32_t i = 0; i < end_.size(); ++i) {
+    if (i % stretch == 0) {
+      std::erase_if(there, [&](std::uint32_t j) { return end_[j] <= i; });
+      there_from_.push_back(static_cast<std::uint32_t>(there_.size()));
+      there_.insert(there_.end(), there.begin(), there.end());
+    }
+    there.push_back(i);
+  }
+  there_from_.push_back(static_cast<std::uint32_t>(there_.size()));
+}
+
 /// Looks at those only that are there at the same time. Interval i occupies [i, end_[i]) of the row
 /// of intervals: two meet in time just when these do.
 LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order, const Stop& stop) {
-  const std::size_t leaves = std::bit_ceil(intervals_.size());
-  std::vector<std::vector<std::uint32_t>> covering(2 * leaves);  // nodes of a segment tree
-  std::vector<bool> placed(intervals_.size());
-  std::vector<Block> blocks;
-  const auto add = [&](std::uint32_t j) {
-    blocks.push_back({intervals_[j].offset, intervals_[j].offset + laid_out(intervals_[j].bytes)});
-  };
+  find_neighbours();
+  std::vector<Block> placed(intervals_.size());
+  std::vector<std::uint32_t> placed_end(intervals_.size());  // 0 for those without a place
+  std::vector<Block> met(intervals_.size());
   Taken taken;
   for (const std::uint32_t i : order) {
-    blocks.clear();
-    for (std::size_t node = i + leaves; node > 0; node >>= 1) {
-      for (const std::uint32_t j : covering[node]) add(j);
+    std::size_t count = 0;
+    const auto add = [&](std::uint32_t j, bool meets) {
+      met[count] = placed[j];
+      count += meets;
+    };
+    const std::uint32_t at = i / stretch;
+    for (std::uint32_t k = there_from_[at]; k < there_from_[at + 1]; ++k) {
+      add(there_[k], placed_end[there_[k]] > i);
     }
-    for (std::uint32_t j = i + 1; j < end_[i]; ++j) {
-      if (placed[j]) add(j);
-    }
-    std::sort(blocks.begin(), blocks.end(),
+    for (std::uint32_t j = at * stretch; j < i; ++j) add(j, placed_end[j] > i);
+    for (std::uint32_t j = i + 1; j < end_[i]; ++j) add(j, placed_end[j] != 0);
+    std::sort(met.begin(), met.begin() + static_cast<std::ptrdiff_t>(count),
               [](const Block& a, const Block& b) { return a.begin < b.begin; });
     Gap gap(laid_out(intervals_[i].bytes));
-    for (const Block& block : blocks) {
-      if (gap.found_below(block)) break;
+    for (std::size_t k = 0; k < count && !gap.found_below(met[k]); ++k) {
     }
     intervals_[i].offset = gap.offset();
     if (!take(gap.end(), stop, taken)) break;
-    placed[i] = true;
-    std::size_t begin = i + leaves;
-    for (std::size_t end = end_[i] + leaves; begin < end; begin >>= 1, end >>= 1) {
-      if (begin & 1) covering[begin++].push_back(i);
-      if (end & 1) covering[--end].push_back(i);
-    }
+    placed[i] = {gap.offset(), gap.end()};
+    placed_end[i] = end_[i];
   }
   return taken;
 }

@@ -35,12 +35,17 @@ class LowestFit {
   double by_index() const;
   Taken place_by_scan(std::span<const std::uint32_t> order, const Stop& stop);
   Taken place_by_index(std::span<const std::uint32_t> order, const Stop& stop);
+  void find_neighbours();
   bool take(Bytes end, const Stop& stop, Taken& taken) const;
 
   std::span<Interval> intervals_;
   std::vector<std::uint32_t> end_;  // by interval, the first later one that begins after its end
   std::uint64_t pairs_ = 0;         // of intervals that meet in time
   Bytes bound_ = 0;
+
+  static constexpr std::uint32_t stretch = 16;
+  std::vector<std::uint32_t> there_;       // intervals that are there when a stretch of them starts
+  std::vector<std::uint32_t> there_from_;  // by stretch, where its own are
 };
 
 }  // namespace palimpsest

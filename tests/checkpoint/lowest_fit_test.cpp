@@ -65,8 +65,9 @@ TEST_CASE("lowest fit: every interval lies as low as those before it allow") {
     const char* what;
     std::uint32_t count, longest;
   };
-  for (const Row& row : {Row{"one", 1, 1}, Row{"few", 70, 20}, Row{"all at once", 200, 1000},
-                         Row{"many that are short", 3000, 5}}) {
+  for (const Row& row :
+       {Row{"one", 1, 1}, Row{"few", 70, 20}, Row{"all at once", 200, 1000},
+        Row{"many that are short", 3000, 5}, Row{"many, some of them long", 2000, 50}}) {
     INFO(row.what);
     std::mt19937 random(row.count);
     std::vector<Interval> intervals = random_intervals(row.count, row.longest, random);
