@@ -134,6 +134,12 @@ void Graph::place_elsewhere(ValueId value) {
   }
 }
 
+Bytes Graph::metadata_bytes() const {
+  constexpr Bytes bytes_of_node = 128;
+  constexpr Bytes bytes_of_value = 48;
+  return bytes_of_node * node_count() + bytes_of_value * value_count();
+}
+
 std::span<const NodeId> Graph::tape_nodes(NodeId node) const {
   const std::size_t first = origin_.first_nodes[node];
   const std::size_t end =

@@ -108,6 +108,8 @@ class Graph {
   Bytes source_bytes(ValueId value) const {
     return values_[value].source ? values_[value].bytes : 0;
   }
+  /// Bytes that the graph itself takes, about.
+  Bytes metadata_bytes() const;
   /// Bytes of all sources: resident all the time.
   Bytes resident() const;
   bool is_present(ValueId value) const { return values_[value].present; }

@@ -134,7 +134,7 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
   made.plan = cheapest(measured, 0, limit, hurried);
   if (!made.plan) {
     made.smallest = planner_.accepts_keep_all() ? keep_all_peak : unlimited;
-    look_lower(measured, !known.empty(), hurried, made);
+    look_lower(std::move(measured), hurried, made);
   }
   if (made.plan) {
     made.plan->keep_all_peak = keep_all_peak;
@@ -173,25 +173,31 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
   return plan;
 }
 
-/// Looks for a plan and the smallest budget where no proposal fits.
-void Planning::look_lower(std::vector<Measured>& measured, bool any_known, bool hurried,
-                          Attempt& made) {
-  if (std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit)) {
-    made.certain = true;
-    made.smallest = std::min(made.smallest, lowest->size);
-    const std::size_t proposed = measured.size();
-    std::ranges::move(measure(graph_, std::move(lowest->proposals), planner_.name()),
-                      std::back_inserter(measured));
-    made.plan = cheapest(measured, proposed, made.limit, hurried);
+/// Looks for a plan where no proposal fits.
+void Planning::look_lower(std::vector<Measured> measured, bool hurried, Attempt& made) const {
+  std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit);
+  if (!lowest) {
+    made.measured = std::move(measured);
     return;
   }
-  if (hurried) return;
+  made.certain = true;
+  made.smallest = std::min(made.smallest, lowest->size);
+  const std::size_t proposed = measured.size();
+  std::ranges::move(measure(graph_, std::move(lowest->proposals), planner_.name()),
+                    std::back_inserter(measured));
+  made.plan = cheapest(measured, proposed, made.limit, hurried);
+}
+
+/// Finds the smallest budget of what was proposed.
+void Planning::name_smallest(Attempt& failed, bool any_known) {
+  if (failed.certain) return;
+  const auto smallest = [&] { return smallest_layout(graph_, failed.measured).size; };
   if (!planner_.ignores_budget() || any_known) {
-    made.smallest = std::min(made.smallest, smallest_layout(graph_, measured).size);
+    failed.smallest = std::min(failed.smallest, smallest());
     return;
   }
-  if (!smallest_layout_) smallest_layout_ = smallest_layout(graph_, measured).size;
-  made.smallest = std::min(made.smallest, *smallest_layout_);
+  if (!smallest_layout_) smallest_layout_ = smallest();
+  failed.smallest = std::min(failed.smallest, *smallest_layout_);
 }
 
 /// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It does so as
@@ -220,8 +226,9 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
   if (failed.certain) return smallest;
   for (int tries = 0; tries < most_tries; ++tries) {
     if (planner_.limit(failed.keep_all_peak, smallest) < smallest) return smallest;
-    const Attempt again = attempt_packed(smallest, {}, false);
+    Attempt again = attempt_packed(smallest, {}, false);
     if (again.plan) return smallest;
+    name_smallest(again, false);
     smallest = std::max(again.smallest, smallest + 1);
   }
   return planner_.accepts_keep_all() ? failed.keep_all_peak : smallest;
@@ -230,11 +237,18 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
 Plan Planning::make(Bytes budget, std::span<const Proposal> known) {
   Attempt result = attempt(budget, known, false);
   if (result.plan) return labelled(std::move(*result.plan), graph_);
+  name_smallest(result, !known.empty());
   const Bytes smallest = smallest_that_works(result);
   const Bytes allowed = planner_.limit(result.keep_all_peak, smallest);
   const bool own_limit = allowed < smallest;
   throw BudgetError(own_limit ? allowed : budget, smallest, planner_.name(),
                     own_limit ? planner_.how_to_allow(smallest, result.keep_all_peak) : "");
+}
+
+std::optional<Plan> Planning::look(Bytes budget) {
+  std::optional<Plan> plan = attempt(budget, {}, false).plan;
+  if (plan) plan = labelled(std::move(*plan), graph_);
+  return plan;
 }
 
 std::optional<Plan> Planning::find(Bytes budget, std::span<const Proposal> known) {

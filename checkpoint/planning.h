@@ -18,6 +18,8 @@ class Planning {
 
   /// Plans as `make_plan` does, with its errors.
   Plan make(Bytes budget, std::span<const Proposal> known = {});
+  /// The plan that `make` makes. Nothing where it names a smallest budget, which takes longer.
+  std::optional<Plan> look(Bytes budget);
   /// Plans in a hurry, as `find_plan` does.
   std::optional<Plan> find(Bytes budget, std::span<const Proposal> known = {});
 
@@ -29,9 +31,10 @@ class Planning {
   struct Attempt {
     std::optional<Plan> plan;
     Bytes limit = 0;
-    Bytes smallest = 0;  ///< budget that was found, where it was looked for
+    Bytes smallest = 0;  ///< budget that was found so far
     Bytes keep_all_peak = 0;
-    bool certain = false;  ///< the planner has promised a plan for that budget
+    bool certain = false;                 ///< the planner has promised a plan for that budget
+    std::vector<Measured> measured = {};  ///< what does not fit, where the planner promises nothing
   };
 
   Attempt attempt(Bytes budget, std::span<const Proposal> known, bool hurried);
@@ -40,7 +43,8 @@ class Planning {
   std::vector<Measured> propose(Bytes limit, std::span<const Proposal> known);
   std::optional<Plan> cheapest(std::vector<Measured>& measured, std::size_t first, Bytes limit,
                                bool hurried) const;
-  void look_lower(std::vector<Measured>& measured, bool any_known, bool hurried, Attempt& made);
+  void look_lower(std::vector<Measured> measured, bool hurried, Attempt& made) const;
+  void name_smallest(Attempt& failed, bool any_known);
 
   const Graph& graph_;
   const Planner& planner_;

@@ -27,10 +27,6 @@
 namespace palimpsest {
 namespace {
 
-std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowered) {
-  return {lowered, &lowered->graph()};
-}
-
 /// What a program is run by.
 struct Found {
   std::shared_ptr<const Lowered> lowered;

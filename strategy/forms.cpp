@@ -3,12 +3,23 @@
 #include <oneapi/tbb/global_control.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "checkpoint/cache_seconds.h"
+#include "checkpoint/lower_bound.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/planning.h"
 #include "strategy/cache_budget.h"
 
 namespace palimpsest {
+namespace {
+
+struct Seconds {
+  double cost;
+};
+double cost(const Seconds& seconds) { return seconds.cost; }
+
+}  // namespace
 
 void check(const RunOptions& options) {
   checked_threads(options.threads);
@@ -79,14 +90,18 @@ double keep_all_cost(const RunOptions& options, const LoweredStore::Program& pro
   return std::min(once, one_pass_cost({fuse, false}));
 }
 
-Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
-                  const RunOptions& options) {
+Planned plan_tape(const Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
+                  KeptPlannings* plannings) {
+  KeptPlannings own(0);
+  if (plannings == nullptr) plannings = &own;
   LoweredStore store;
   LoweredStore::Program& program = *store.find_or_make(tape, request);
   const auto plan = [&](LoweredStore::Form form) {
     const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
     return Planned{lowered, form,
-                   make_plan(lowered->graph(), *planner_of(options), options.memory_budget)};
+                   plannings->with(graph_in(lowered), planner_of(options), [&](Planning& planning) {
+                     return planning.make(options.memory_budget);
+                   })};
   };
   const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
     return program.get(tape, request, form)->one_pass_cost();
@@ -95,6 +110,25 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
   found.plan.keep_all_cost = keep_all_cost(options, program, one_pass_cost);
   found.plan.runs = found.lowered->runs(found.plan.schedule, tape.node_count());
   return found;
+}
+
+double planned_seconds(const Tape& tape, const LoweredStore::Request& request,
+                       const RunOptions& options, KeptPlannings& plannings) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  LoweredStore store;
+  LoweredStore::Program& program = *store.find_or_make(tape, request);
+  const auto plan = [&](LoweredStore::Form form) -> Seconds {
+    const std::shared_ptr<const Graph> graph = graph_in(program.get(tape, request, form));
+    if (lower_bound(*graph, options.memory_budget) == infinite) return {infinite};
+    const std::optional<Plan> found =
+        plannings.with(graph, planner_of(options),
+                       [&](Planning& planning) { return planning.look(options.memory_budget); });
+    return {found ? found->simulation.cost : infinite};
+  };
+  const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
+    return program.get(tape, request, form)->one_pass_cost();
+  };
+  return plan_some_form(options, program, plan, one_pass_cost).cost;
 }
 
 Bytes cache_budget(const Tape& tape, const LoweredStore::Request& request,

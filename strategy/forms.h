@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "strategy/fusion/lowered_store.h"
+#include "strategy/kept_plannings.h"
 #include "strategy/options.h"
 
 namespace palimpsest {
@@ -105,9 +106,15 @@ auto plan_some_form(const RunOptions& options, const LoweredStore::Program& prog
       [&] { return plan_either_form(options, false, plan, one_pass_cost); });
 }
 
-/// Plans what a tape holds. Throws `BudgetError`.
-Planned plan_tape(const Tape& tape, const LoweredStore::Request& request,
-                  const RunOptions& options);
+/// Plans what a tape holds. Throws `BudgetError`. Plannings, if any are given, are kept for other
+/// budgets.
+Planned plan_tape(const Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
+                  KeptPlannings* plannings = nullptr);
+
+/// Seconds of the plan that `plan_tape` makes, infinite where it throws `BudgetError`: takes less
+/// time, since no smallest budget is named.
+double planned_seconds(const Tape& tape, const LoweredStore::Request& request,
+                       const RunOptions& options, KeptPlannings& plannings);
 
 /// The budget within which the program runs fastest on the machine of the options, by
 /// `budget_for_caches`: their own on one without caches.

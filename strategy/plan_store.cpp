@@ -30,13 +30,6 @@ double whole_seconds(const Graph& graph) {
   return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
 }
 
-/// A graph may be nobody else's.
-Bytes bytes_of_graph(const Graph& graph) {
-  constexpr Bytes bytes_of_node = 128;
-  constexpr Bytes bytes_of_value = 48;
-  return bytes_of_node * graph.node_count() + bytes_of_value * graph.value_count();
-}
-
 Bytes limit_of(const PlanStore::Entry& entry) {
   return std::min(entry.budget, entry.planner->limit(entry.plan.keep_all_peak, entry.budget));
 }
@@ -45,46 +38,17 @@ Bytes limit_of(const PlanStore::Entry& entry) {
 
 Bytes PlanStore::bytes_of_entry(const Entry& entry) {
   const Bytes executor = entry.executor != nullptr ? entry.executor->metadata_bytes() : 0;
-  return bytes_of_graph(*entry.graph) + entry.plan.metadata_bytes() + executor;
+  // A graph may be nobody else's.
+  return entry.graph->metadata_bytes() + entry.plan.metadata_bytes() + executor;
 }
 
-Bytes PlanStore::bytes_of_refusal(const Refusal& refusal) { return bytes_of_graph(*refusal.graph); }
+Bytes PlanStore::bytes_of_refusal(const Refusal& refusal) {
+  return refusal.graph->metadata_bytes();
+}
 
 Bytes PlanStore::bytes() const {
   return bytes_of_all(entries_, bytes_of_entry) + bytes_of_all(refusals_, bytes_of_refusal) +
-         bytes_of_all(kept_, bytes_of_kept);
-}
-
-Bytes PlanStore::bytes_of_kept(const KeptPlanning& kept) {
-  return bytes_of_graph(*kept.graph) + kept.planning.bytes();
-}
-
-template <class P>
-auto PlanStore::with_planning(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner,
-                              P plan) {
-  constexpr std::size_t most = 4;  // a program in each of its forms
-  constexpr Bytes most_bytes = 1_MiB;
-  const std::string key = planner->key();
-  const auto same = std::ranges::find_if(
-      kept_, [&](const KeptPlanning& one) { return one.graph == graph && one.key == key; });
-  if (same != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, same);
-  } else {
-    kept_.push_front({graph, planner, key, Planning(*graph, *planner)});
-  }
-  const auto let_go = [&] {
-    const KeptPlanning& current = kept_.front();
-    if (current.planning.bytes() == 0 || bytes_of_kept(current) > most_bytes) kept_.pop_front();
-    if (kept_.size() > most) kept_.pop_back();
-  };
-  try {
-    auto made = plan(kept_.front().planning);
-    let_go();
-    return made;
-  } catch (...) {
-    let_go();
-    throw;
-  }
+         plannings_.bytes();
 }
 
 PlanStore::Match PlanStore::match(const Request& request) {
@@ -132,7 +96,7 @@ PlanStore::Entry* PlanStore::hurry(const Request& request) {
   const std::vector<const Entry*> others = match(request).others;
   if (refusal(request, key, others) != nullptr) return nullptr;
   const Stopwatch stopwatch;
-  std::optional<Plan> plan = with_planning(request.graph, planner, [&](Planning& planning) {
+  std::optional<Plan> plan = plannings_.with(request.graph, planner, [&](Planning& planning) {
     return planning.find(request.budget, schedules_of(others));
   });
   if (!plan ||
@@ -156,7 +120,7 @@ PlanStore::Entry& PlanStore::make(const Request& request) {
   if (const Refusal* known = refusal(request, key, others)) throw *known->error;
   const Stopwatch stopwatch;
   try {
-    Plan plan = with_planning(request.graph, request.planner, [&](Planning& planning) {
+    Plan plan = plannings_.with(request.graph, request.planner, [&](Planning& planning) {
       return planning.make(request.budget, schedules_of(others));
     });
     Entry& entry = insert(request, std::move(plan));

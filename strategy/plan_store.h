@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/planning.h"
 #include "strategy/executor.h"
+#include "strategy/kept_plannings.h"
 
 namespace palimpsest {
 
@@ -77,13 +77,6 @@ class PlanStore {
     Bytes budget;
     std::optional<BudgetError> error;  ///< none in a hurry
   };
-  /// The planning of a graph by a planner, and what it holds on to.
-  struct KeptPlanning {
-    std::shared_ptr<const Graph> graph;
-    PlannerPtr planner;
-    std::string key;  ///< of the planner
-    Planning planning;
-  };
   /// The entry that a request asks for, and those for other budgets.
   struct Match {
     std::list<Entry>::iterator same;
@@ -92,11 +85,7 @@ class PlanStore {
 
   static Bytes bytes_of_entry(const Entry& entry);
   static Bytes bytes_of_refusal(const Refusal& refusal);
-  static Bytes bytes_of_kept(const KeptPlanning& kept);
   Match match(const Request& request);
-  /// Calls `plan` with the planning of a graph, kept from the last call where there was one.
-  template <class P>
-  auto with_planning(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner, P plan);
   static std::vector<Proposal> schedules_of(std::span<const Entry* const> entries);
   Entry& insert(const Request& request, Plan plan);
   /// Null when something has been found since that fits.
@@ -113,7 +102,7 @@ class PlanStore {
 
   std::list<Entry> entries_;  // most recently used first
   std::list<Refusal> refusals_;
-  std::list<KeptPlanning> kept_;  // most recently used first
+  KeptPlannings plannings_{4};  // of a program in each of its forms
   std::uint64_t made_ = 0;
 };
 

@@ -345,7 +345,7 @@ std::vector<DeviceCut> possible_cuts(const DeviceRequest& request, const Element
 }  // namespace
 
 DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
-  programs.begin_planning();
+  const PiecePrograms::Session session(programs);
   const Elements elements(request.program);
   constexpr double more = 1.05;
   double fastest = std::numeric_limits<double>::infinity();

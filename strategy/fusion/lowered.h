@@ -107,4 +107,9 @@ class Lowered {
   std::uint32_t merged_ = 0;
 };
 
+/// The graph, which keeps what it is of alive.
+inline std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowered) {
+  return {lowered, &lowered->graph()};
+}
+
 }  // namespace palimpsest

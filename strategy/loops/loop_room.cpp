@@ -75,13 +75,14 @@ class Search {
  public:
   Search(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
          std::span<const RecordedLoop> loops, std::vector<LoopDivision>& divisions,
-         std::vector<std::size_t> flexible)
+         std::vector<std::size_t> flexible, KeptPlannings& plannings)
       : tape_(tape),
         request_(request),
         options_(options),
         loops_(loops),
         divisions_(divisions),
         flexible_(std::move(flexible)),
+        plannings_(plannings),
         ahead_(loops.size()) {}
 
   void run() {
@@ -178,11 +179,7 @@ class Search {
   /// Infinite where nothing fits the budget.
   double planned_cost(const LoopDivision& division) {
     set(division);
-    try {
-      return plan_tape(tape_, request_, options_).plan.simulation.cost;
-    } catch (const BudgetError&) {
-      return std::numeric_limits<double>::infinity();
-    }
+    return planned_seconds(tape_, request_, options_, plannings_);
   }
 
   Tape& tape_;
@@ -191,6 +188,7 @@ class Search {
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
+  KeptPlannings& plannings_;
   std::vector<std::uint32_t> ahead_;  // by loop
   Bytes state_bytes_ = 0;             // of one state of each of these
 };
@@ -241,7 +239,8 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
   return reports;
 }
 
-void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options) {
+void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
+                    KeptPlannings* plannings) {
   loops_.clear();
   withheld_ = 0;
   take_room_from_loops(tape);
@@ -268,7 +267,10 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
       give_room(tape, loops[i], divisions[i]);
     }
     if (!flexible.empty()) {
-      Search(tape, request, options, loops, divisions, std::move(flexible)).run();
+      KeptPlannings own(4);
+      Search(tape, request, options, loops, divisions, std::move(flexible),
+             plannings != nullptr ? *plannings : own)
+          .run();
     }
     divisions_ = divisions;
     signature_ = std::move(signature);

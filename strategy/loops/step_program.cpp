@@ -11,7 +11,7 @@
 namespace palimpsest {
 
 StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
-                         const RunOptions& options, int threads)
+                         const RunOptions& options, int threads, KeptPlannings* plannings)
     : tape_(std::move(tape)),
       threads_(threads),
       anomaly_(options.anomaly),
@@ -22,7 +22,7 @@ StepProgram::StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted,
   LoweredStore::Request request{targets, wanted.backward_begins, {},
                                 threads, options.machine,        options.costs.get()};
   request.results_elsewhere = true;
-  Planned planned = plan_tape(*tape_, request, options);
+  Planned planned = plan_tape(*tape_, request, options, plannings);
   const Plan& plan = planned.plan;
   seconds_ = plan.simulation.cost;
   computed_ = plan.simulation.computed;

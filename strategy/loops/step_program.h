@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "strategy/executor.h"
+#include "strategy/kept_plannings.h"
 #include "strategy/options.h"
 
 namespace palimpsest {
@@ -24,8 +25,9 @@ class StepProgram {
 
   /// Plans for `threads` threads and, beside arguments and results, `options.memory_budget` bytes.
   /// Runs look for anomalies, and are profiled, where the options say so. Throws `BudgetError`.
+  /// Plannings, if any are given, are kept for other budgets.
   StepProgram(std::shared_ptr<const Tape> tape, const Wanted& wanted, const RunOptions& options,
-              int threads);
+              int threads, KeptPlannings* plannings = nullptr);
 
   const Tape& tape() const { return *tape_; }
   /// Bytes that a run takes beside arguments and results.

@@ -81,34 +81,28 @@ Bytes PiecePrograms::least(const Piece& piece, const PieceOptions& options) {
 std::shared_ptr<const StepProgram> PiecePrograms::find_or_plan(const Piece& piece,
                                                                const RunOptions& options,
                                                                int threads) {
-  if (has_loops(*piece.tape)) {
-    const LoweredStore::Request request{
-        piece.wanted.results, piece.wanted.backward_begins, {}, threads};
-    LoopRoom().give(*piece.tape, request, options);
-    ++made_;
-    return std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
-  }
   sign(*piece.tape, threads, signature_);
   const std::string planner = planner_of(options)->key();
+  const bool loops = has_loops(*piece.tape);
   const auto same = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.budget == options.memory_budget && entry.threads == threads &&
            entry.planner == planner && entry.wanted == piece.wanted &&
-           entry.signature == signature_ && have_equal_attributes(*entry.tape, *piece.tape);
+           entry.signature == signature_ &&
+           (loops ? entry.tape == piece.tape : have_equal_attributes(*entry.tape, *piece.tape));
   });
   if (same != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, same);
-  } else {
-    add(piece, options, threads, planner);
+  } else if (auto program = plan_anew(piece, options, threads, planner)) {
+    return program;
   }
   entries_.front().last_use = planned_;
   if (entries_.front().refusal) throw *entries_.front().refusal;
   return entries_.front().program;
 }
 
-void PiecePrograms::add(const Piece& piece, const RunOptions& options, int threads,
-                        std::string planner) {
-  constexpr std::size_t most = 1024;
-  constexpr Bytes most_bytes = 16_MiB;
+std::shared_ptr<const StepProgram> PiecePrograms::plan_anew(const Piece& piece,
+                                                            const RunOptions& options, int threads,
+                                                            std::string planner) {
   Entry entry{signature_,
               piece.wanted,
               options.memory_budget,
@@ -120,15 +114,30 @@ void PiecePrograms::add(const Piece& piece, const RunOptions& options, int threa
               0,
               false};
   entry.bytes = static_cast<Bytes>(signature_.size() * sizeof(std::uint64_t));
+  const bool loops = has_loops(*piece.tape);
   try {
-    entry.program = std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads);
-    entry.bytes += entry.program->bytes();
+    if (loops) {
+      const LoweredStore::Request request{
+          piece.wanted.results, piece.wanted.backward_begins, {}, threads};
+      LoopRoom().give(*piece.tape, request, options, &plannings_);
+    }
+    entry.program = std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads,
+                                                        &plannings_);
     ++made_;
+    if (loops) return entry.program;
+    entry.bytes += entry.program->bytes();
   } catch (const BudgetError& error) {
     entry.refusal = error;
     entry.bytes += piece.tape->metadata_bytes();
   }
   entry.comes_again = may_come_again(*piece.tape);
+  keep(std::move(entry));
+  return nullptr;
+}
+
+void PiecePrograms::keep(Entry entry) {
+  constexpr std::size_t most = 1024;
+  constexpr Bytes most_bytes = 16_MiB;
   bytes_ += entry.bytes;
   entries_.push_front(std::move(entry));
   const auto is_too_much = [&] {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "strategy/kept_plannings.h"
 #include "strategy/pieces/piece.h"
 
 namespace palimpsest {
@@ -23,9 +24,18 @@ struct PieceOptions {
 /// planned last takes more. For one thread at a time.
 class PiecePrograms {
  public:
-  /// Before a program is planned. Pieces that hold operations of users, which may never come again,
-  /// are let go when the last few programs had none like them.
-  void begin_planning();
+  /// While a program is planned. Plannings of its pieces are kept for other budgets; at the end
+  /// they are let go of.
+  class Session {
+   public:
+    explicit Session(PiecePrograms& programs) : programs_(programs) { programs.begin_planning(); }
+    ~Session() { programs_.plannings_.clear(); }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+   private:
+    PiecePrograms& programs_;
+  };
   /// Bytes that are kept, about.
   Bytes bytes() const { return bytes_; }
   /// A program in a workspace of `budget` bytes; one that computes nothing again where the piece is
@@ -38,6 +48,9 @@ class PiecePrograms {
   std::uint64_t made() const { return made_; }
 
  private:
+  /// Pieces that hold operations of users, which may never come again, are let go when the last few
+  /// programs had none like them.
+  void begin_planning();
   std::shared_ptr<const StepProgram> find_or_plan(const Piece& piece, const RunOptions& options,
                                                   int threads);
 
@@ -55,10 +68,14 @@ class PiecePrograms {
     std::uint64_t last_use = 0;  ///< the number of the program that was planned then
   };
   void erase(std::list<Entry>::iterator entry);
-  /// Plans a piece that is signed, and puts the entry in front.
-  void add(const Piece& piece, const RunOptions& options, int threads, std::string planner);
+  /// Plans a piece that is signed, and keeps an entry in front. Only the program of a piece with
+  /// loops is not kept, since how these run is planned for each tape by itself, but returned.
+  std::shared_ptr<const StepProgram> plan_anew(const Piece& piece, const RunOptions& options,
+                                               int threads, std::string planner);
+  void keep(Entry entry);
 
   std::list<Entry> entries_;  // most recently used first
+  KeptPlannings plannings_{16};
   std::vector<std::uint64_t> signature_;
   std::uint64_t made_ = 0;
   std::uint64_t planned_ = 0;  // programs

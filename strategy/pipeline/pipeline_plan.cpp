@@ -261,7 +261,7 @@ class PipelinePlanner {
 }  // namespace
 
 PipelinePlan plan_pipeline(const PipelineRequest& request, PiecePrograms& programs) {
-  programs.begin_planning();
+  const PiecePrograms::Session session(programs);
   return PipelinePlanner(request, programs).plan();
 }
 

@@ -65,6 +65,10 @@ TEST_CASE("planning: what was planned before changes no plan") {
         const std::optional<Plan> alone = find_plan(graph, *planner, budget);
         REQUIRE(found.has_value() == alone.has_value());
         if (found) CHECK(outcome_of(*found) == outcome_of(*alone));
+        const std::optional<Plan> looked = planning.look(budget);
+        const Outcome made = outcome([&] { return planning.make(budget); });
+        CHECK(looked.has_value() == !made.offsets.empty());
+        if (looked) CHECK(outcome_of(*looked) == made);
         for (const std::size_t more : {0, 1}) {
           const std::span beside(&known, more);
           CHECK(outcome([&] { return planning.make(budget, beside); }) ==

@@ -3,6 +3,7 @@
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/matmul.h"
 #include "autodiff/operations/unary.h"
+#include "strategy/loops/scan.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/counted_planner.h"
 
@@ -23,7 +24,7 @@ TEST_CASE("pieces: what a budget is too small for is looked for once") {
   PieceOptions options{.run = {.planner = planner}, .threads = 1, .has_fraction = false};
   options.all_pieces = true;
   PiecePrograms programs;
-  programs.begin_planning();
+  const PiecePrograms::Session session(programs);
   const auto refusal = [&](Bytes budget) {
     try {
       programs.plan(six_products(), options, budget);
@@ -44,6 +45,30 @@ TEST_CASE("pieces: what a budget is too small for is looked for once") {
   CHECK(planner->times > times);
   CHECK(programs.least(six_products(), options) == smallest);
   CHECK(programs.plan(six_products(), options, smallest)->workspace() <= smallest);
+}
+
+TEST_CASE("pieces: refusals of a piece with a loop are for the tape that it is on") {
+  const auto planner = std::make_shared<tests::CountedPlanner>(false);
+  PieceOptions options{.run = {.planner = planner}, .threads = 1, .has_fraction = false};
+  options.all_pieces = true;
+  PiecePrograms programs;
+  const PiecePrograms::Session session(programs);
+  const auto with_loop = [] {
+    Piece piece = six_products();
+    const Var y(*piece.tape, piece.wanted.results[0]);
+    const Var z = scan(y, 3, [](const Var& x, const StepNumber&) { return exp(x); });
+    piece.wanted.results = {z.id()};
+    piece.wanted.backward_begins = piece.tape->node_count();
+    return piece;
+  };
+  const Piece piece = with_loop();
+  const Bytes smallest = programs.least(piece, options);
+  const int times = planner->times;
+  CHECK(programs.least(piece, options) == smallest);
+  CHECK(planner->times == times);
+  CHECK(programs.least(with_loop(), options) == smallest);
+  CHECK(planner->times > times);
+  CHECK(programs.plan(piece, options, smallest)->workspace() <= smallest);
 }
 
 }  // namespace
