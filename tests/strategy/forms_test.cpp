@@ -23,7 +23,8 @@ TEST_CASE("planned seconds are those of the plan, and infinite where there is no
       const RunOptions options{.memory_budget = all * percent / 100};
       const double seconds = planned_seconds(tape, request, options, plannings);
       try {
-        CHECK(seconds == plan_tape(tape, request, options).plan.simulation.cost);
+        const double planned = plan_tape(tape, request, options).plan.simulation.cost;
+        CHECK(seconds == planned);
       } catch (const BudgetError&) {
         CHECK(std::isinf(seconds));
         ++refused;
