@@ -1,4 +1,5 @@
-// Replaces `new` of the test program, to see what it is asked for.
+// Replaces `new` of the test program, to see what it is asked for. Sanitizers have one of their
+// own: there it is not seen.
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -10,7 +11,7 @@ namespace {
 
 std::atomic<std::size_t> largest = 0;
 
-void* take(std::size_t bytes, std::size_t alignment) {
+[[maybe_unused]] void* take(std::size_t bytes, std::size_t alignment) {
   std::size_t known = largest.load();
   while (bytes > known && !largest.compare_exchange_weak(known, bytes)) {
   }
@@ -31,19 +32,13 @@ void forget_allocations() { largest = 0; }
 
 }  // namespace palimpsest
 
+#ifndef HAS_SANITIZER
 void* operator new(std::size_t bytes) { return take(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return take(bytes, static_cast<std::size_t>(alignment));
-}
-// The library's own would call those above, but not a sanitizer's.
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(bytes, alignment);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif

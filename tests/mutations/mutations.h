@@ -29,7 +29,7 @@ class Mutations {
 /// `./dev check long`.
 int mutations_wanted();
 
-/// The largest allocation by `new` since `forget_allocations`, in bytes.
+/// The largest allocation by `new` since `forget_allocations`, in bytes; 0 under a sanitizer.
 std::size_t largest_allocation();
 void forget_allocations();
 
