@@ -108,7 +108,7 @@ class Search {
         sum_(graph) {}
 
   double run() {
-    if (!may_fit()) return std::numeric_limits<double>::infinity();
+    if (peak_lower_bound(graph_) > budget_) return std::numeric_limits<double>::infinity();
     constexpr std::size_t work = 6'000'000;  // vertices and edges of all cuts
     for (const NodeId node : candidates()) {
       if (work_ > work) break;
@@ -119,26 +119,6 @@ class Search {
   }
 
  private:
-  /// False when what is there at the start, at the end, or while some node runs is too much.
-  bool may_fit() {
-    Bytes most = 0;
-    const auto end = [&] { most = std::max(most, sum_.bytes()); };
-    sum_.begin(0);
-    for (ValueId value = 0; value < graph_.value_count(); ++value) {
-      if (graph_.is_present(value)) sum_.add(graph_.storage(value));
-    }
-    end();
-    sum_.begin(0);
-    for (const ValueId target : graph_.targets()) sum_.add(graph_.storage(target));
-    end();
-    for (const NodeId node : needed_) {
-      sum_.begin(graph_.workspace(node) - taken_over(graph_, node));
-      for_each_operand(graph_, node, [&](ValueId root) { sum_.add(root); });
-      end();
-    }
-    return most <= budget_;
-  }
-
   /// The needed nodes that do not fit when everything is kept, those that miss by most first: the
   /// bound tends to be highest where memory is shortest.
   std::vector<NodeId> candidates() const {
@@ -203,6 +183,26 @@ class Search {
 };
 
 }  // namespace
+
+Bytes peak_lower_bound(const Graph& graph) {
+  Sum sum(graph);
+  Bytes most = 0;
+  const auto end = [&] { most = std::max(most, sum.bytes()); };
+  sum.begin(0);
+  for (ValueId value = 0; value < graph.value_count(); ++value) {
+    if (graph.is_present(value)) sum.add(graph.storage(value));
+  }
+  end();
+  sum.begin(0);
+  for (const ValueId target : graph.targets()) sum.add(graph.storage(target));
+  end();
+  for (const NodeId node : graph.needed_nodes()) {
+    sum.begin(graph.workspace(node) - taken_over(graph, node));
+    for_each_operand(graph, node, [&](ValueId root) { sum.add(root); });
+    end();
+  }
+  return most;
+}
 
 double lower_bound(const Graph& graph, Bytes budget) { return Search(graph, budget).run(); }
 

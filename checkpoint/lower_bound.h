@@ -9,4 +9,8 @@ namespace palimpsest {
 /// certain that no schedule fits. The work is bounded: near-linear in the graph's size.
 double lower_bound(const Graph& graph, Bytes budget);
 
+/// Bytes that the peak of no valid schedule is below: the most that are live at the start, at the
+/// end, or while one node runs.
+Bytes peak_lower_bound(const Graph& graph);
+
 }  // namespace palimpsest

@@ -166,15 +166,17 @@ void LowestFit::find_neighbours() {
 /// of intervals: two meet in time just when these do.
 LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order, const Stop& stop) {
   find_neighbours();
-  std::vector<Block> placed(intervals_.size());
-  std::vector<std::uint32_t> placed_end(intervals_.size());  // 0 for those without a place
-  std::vector<Block> met(intervals_.size());
+  const std::size_t count = intervals_.size();
+  std::vector<Block> placed(count);
+  std::vector<std::uint32_t> placed_end(count);  // 0 for those without a place
+  std::vector<Block> met(count);
   Taken taken;
   for (const std::uint32_t i : order) {
-    std::size_t count = 0;
+    std::size_t met_count = 0;
+    // Which of them meet is hard to foresee, so each is written and only some are kept.
     const auto add = [&](std::uint32_t j, bool meets) {
-      met[count] = placed[j];
-      count += meets;
+      met[met_count] = placed[j];
+      met_count += meets;
     };
     const std::uint32_t at = i / stretch;
     for (std::uint32_t k = there_from_[at]; k < there_from_[at + 1]; ++k) {
@@ -182,10 +184,11 @@ LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order,
     }
     for (std::uint32_t j = at * stretch; j < i; ++j) add(j, placed_end[j] > i);
     for (std::uint32_t j = i + 1; j < end_[i]; ++j) add(j, placed_end[j] != 0);
-    std::sort(met.begin(), met.begin() + static_cast<std::ptrdiff_t>(count),
-              [](const Block& a, const Block& b) { return a.begin < b.begin; });
+    const std::span<Block> blocks(met.data(), met_count);
+    std::ranges::sort(blocks, {}, &Block::begin);
     Gap gap(laid_out(intervals_[i].bytes));
-    for (std::size_t k = 0; k < count && !gap.found_below(met[k]); ++k) {
+    for (const Block& block : blocks) {
+      if (gap.found_below(block)) break;
     }
     intervals_[i].offset = gap.offset();
     if (!take(gap.end(), stop, taken)) break;

@@ -17,7 +17,8 @@ class LowestFit {
 
   /// Most bytes occupied at once: no placement takes less.
   Bytes bound() const { return bound_; }
-  /// Seconds that one placement takes, roughly.
+  /// Seconds that one placement takes, at most, roughly. Plans depend on it: it says how many
+  /// placements are tried.
   double seconds() const;
 
   struct Taken {

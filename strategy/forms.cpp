@@ -92,7 +92,7 @@ double keep_all_cost(const RunOptions& options, const LoweredStore::Program& pro
 
 Planned plan_tape(const Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
                   KeptPlannings* plannings) {
-  KeptPlannings own(0);
+  KeptPlannings own(0);  // keeps none
   if (plannings == nullptr) plannings = &own;
   LoweredStore store;
   LoweredStore::Program& program = *store.find_or_make(tape, request);
@@ -113,16 +113,15 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request, const 
 }
 
 double planned_seconds(const Tape& tape, const LoweredStore::Request& request,
-                       const RunOptions& options, KeptPlannings& plannings) {
+                       const RunOptions& options) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   LoweredStore store;
   LoweredStore::Program& program = *store.find_or_make(tape, request);
   const auto plan = [&](LoweredStore::Form form) -> Seconds {
-    const std::shared_ptr<const Graph> graph = graph_in(program.get(tape, request, form));
-    if (lower_bound(*graph, options.memory_budget) == infinite) return {infinite};
+    const Graph& graph = program.get(tape, request, form)->graph();
+    if (peak_lower_bound(graph) > options.memory_budget) return {infinite};
     const std::optional<Plan> found =
-        plannings.with(graph, planner_of(options),
-                       [&](Planning& planning) { return planning.look(options.memory_budget); });
+        Planning(graph, *planner_of(options)).look(options.memory_budget);
     return {found ? found->simulation.cost : infinite};
   };
   const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {

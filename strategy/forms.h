@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <optional>
 
@@ -37,6 +38,7 @@ inline double cost(const Planned& planned) { return planned.plan.simulation.cost
 /// True when what costs at least `one_pass_cost()` cannot cost less than what was found.
 template <class T, class C>
 bool suffices(const T& found, const RunOptions& options, C one_pass_cost) {
+  if (std::isinf(cost(found))) return false;
   return options.memory_budget == unlimited || cost(found) <= one_pass_cost();
 }
 
@@ -114,7 +116,7 @@ Planned plan_tape(const Tape& tape, const LoweredStore::Request& request, const 
 /// Seconds of the plan that `plan_tape` makes, infinite where it throws `BudgetError`: takes less
 /// time, since no smallest budget is named.
 double planned_seconds(const Tape& tape, const LoweredStore::Request& request,
-                       const RunOptions& options, KeptPlannings& plannings);
+                       const RunOptions& options);
 
 /// The budget within which the program runs fastest on the machine of the options, by
 /// `budget_for_caches`: their own on one without caches.

@@ -17,7 +17,9 @@ Planning& KeptPlannings::find_or_add(const std::shared_ptr<const Graph>& graph,
   const std::string key = planner->key();
   const std::uint64_t hash = graph->structure_hash();
   const auto same = std::ranges::find_if(kept_, [&](const Kept& one) {
-    return one.key == key && one.hash == hash && (one.graph == graph || *one.graph == *graph);
+    if (one.key != key || one.hash != hash) return false;
+    // A plan says which form its graph has, though that makes no graphs differ.
+    return one.graph == graph || (*one.graph == *graph && one.graph->form() == graph->form());
   });
   if (same != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, same);
@@ -28,10 +30,8 @@ Planning& KeptPlannings::find_or_add(const std::shared_ptr<const Graph>& graph,
 }
 
 void KeptPlannings::let_go() {
-  constexpr Bytes most_bytes = 1_MiB;
-  const Kept& last = kept_.front();
-  if (last.planning.bytes() == 0 || bytes_of(last) > most_bytes) kept_.pop_front();
-  if (kept_.size() > most_) kept_.pop_back();
+  if (kept_.front().planning.bytes() == 0) kept_.pop_front();
+  while (bytes() > most_bytes_) kept_.pop_back();
 }
 
 }  // namespace palimpsest

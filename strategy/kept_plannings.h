@@ -10,10 +10,11 @@
 namespace palimpsest {
 
 /// Plannings of the graphs that were planned last, for when these are planned for other budgets: a
-/// planner that ignores the budget is then asked once. Each takes 1 MiB at most.
+/// planner that ignores the budget is then asked once.
 class KeptPlannings {
  public:
-  explicit KeptPlannings(std::size_t most) : most_(most) {}
+  /// Keeps what takes so many bytes, graphs and proposals counted, about.
+  explicit KeptPlannings(Bytes most_bytes) : most_bytes_(most_bytes) {}
 
   /// What `plan` returns for the planning of a graph, or one that is equal, by a planner.
   template <class P>
@@ -42,11 +43,11 @@ class KeptPlannings {
   static Bytes bytes_of(const Kept& kept);
   /// The planning that is then in front.
   Planning& find_or_add(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner);
-  /// Of the one in front, if nothing is gained by keeping it, and of the last that are too many.
+  /// Of the one in front, if nothing is gained by keeping it, and of the last that are too much.
   void let_go();
 
   std::list<Kept> kept_;  // most recently used first
-  std::size_t most_;
+  Bytes most_bytes_;
 };
 
 }  // namespace palimpsest

@@ -16,8 +16,9 @@ struct RunOptions {
   /// and the tape itself do not count. Exceeded never; `BudgetError` before any work when no plan
   /// fits. Without one, and without a planner, a run that would take more than the memory that is
   /// free, within the limits of control groups, has that for its budget, as its report says. A
-  /// larger budget never costs more, but for what is planned in a hurry: a first run of more than 83
-  /// nodes that takes less than ten times as long as planning would.
+  /// larger budget never costs more without a planner, and with those of which planners.h says so;
+  /// but a program of more than 83 nodes that runs for less than ten times as long as planning
+  /// takes may, as long as a plan in a hurry serves.
   Bytes memory_budget = unlimited;
   /// Who plans. Null keeps everything when that fits the budget. Otherwise it takes a plan that is
   /// soon found, `quick` where more would take longer than a tenth of the run, and has the engine

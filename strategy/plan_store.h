@@ -102,7 +102,7 @@ class PlanStore {
 
   std::list<Entry> entries_;  // most recently used first
   std::list<Refusal> refusals_;
-  KeptPlannings plannings_{4};  // of a program in each of its forms
+  KeptPlannings plannings_{4_MiB};
   std::uint64_t made_ = 0;
 };
 

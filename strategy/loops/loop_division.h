@@ -12,6 +12,7 @@ struct LoopDivision {
   std::uint32_t snapshots = 0;  ///< states held beside the first
   Bytes share = unlimited;      ///< the budget that a step is planned in
   std::uint32_t ahead = 0;      ///< states made while other steps are reversed, at most
+  bool operator==(const LoopDivision&) const = default;
 };
 
 /// Bytes that either part of a loop takes beside what states are held in.

@@ -75,14 +75,13 @@ class Search {
  public:
   Search(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
          std::span<const RecordedLoop> loops, std::vector<LoopDivision>& divisions,
-         std::vector<std::size_t> flexible, KeptPlannings& plannings)
+         std::vector<std::size_t> flexible)
       : tape_(tape),
         request_(request),
         options_(options),
         loops_(loops),
         divisions_(divisions),
         flexible_(std::move(flexible)),
-        plannings_(plannings),
         ahead_(loops.size()) {}
 
   void run() {
@@ -106,9 +105,10 @@ class Search {
     }
     LoopDivision best = choices.back();  // where nothing fits, what takes least
     double least_cost = std::numeric_limits<double>::infinity();
-    for (const LoopDivision& choice : choices) {
-      const double cost = planned_cost(choice);
-      if (cost < least_cost) best = choice;
+    for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
+      if (std::find(choices.begin(), choice, *choice) != choice) continue;
+      const double cost = planned_cost(*choice);
+      if (cost < least_cost) best = *choice;
       least_cost = std::min(least_cost, cost);
     }
     set(best);
@@ -179,7 +179,7 @@ class Search {
   /// Infinite where nothing fits the budget.
   double planned_cost(const LoopDivision& division) {
     set(division);
-    return planned_seconds(tape_, request_, options_, plannings_);
+    return planned_seconds(tape_, request_, options_);
   }
 
   Tape& tape_;
@@ -188,7 +188,6 @@ class Search {
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
-  KeptPlannings& plannings_;
   std::vector<std::uint32_t> ahead_;  // by loop
   Bytes state_bytes_ = 0;             // of one state of each of these
 };
@@ -239,8 +238,7 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
   return reports;
 }
 
-void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
-                    KeptPlannings* plannings) {
+void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options) {
   loops_.clear();
   withheld_ = 0;
   take_room_from_loops(tape);
@@ -267,10 +265,7 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
       give_room(tape, loops[i], divisions[i]);
     }
     if (!flexible.empty()) {
-      KeptPlannings own(4);
-      Search(tape, request, options, loops, divisions, std::move(flexible),
-             plannings != nullptr ? *plannings : own)
-          .run();
+      Search(tape, request, options, loops, divisions, std::move(flexible)).run();
     }
     divisions_ = divisions;
     signature_ = std::move(signature);

@@ -6,7 +6,6 @@
 
 #include "autodiff/run_scope.h"
 #include "strategy/fusion/lowered_store.h"
-#include "strategy/kept_plannings.h"
 #include "strategy/loops/loop_division.h"
 #include "strategy/options.h"
 #include "strategy/report.h"
@@ -29,9 +28,8 @@ class LoopRoom {
  public:
   /// Gives the loops whose backward part is run as much as the budget leaves beside everything
   /// else, or as their own options say, and the others none. Throws `BudgetError` when a loop's own
-  /// budget is too small. Plannings, if any are given, are kept for other budgets.
-  void give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
-            KeptPlannings* plannings = nullptr);
+  /// budget is too small.
+  void give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options);
   /// Bytes of states that the loops would hold beside what they were given last, if they held all.
   Bytes withheld() const { return withheld_; }
   /// What was decided last.

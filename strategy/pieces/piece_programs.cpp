@@ -81,28 +81,32 @@ Bytes PiecePrograms::least(const Piece& piece, const PieceOptions& options) {
 std::shared_ptr<const StepProgram> PiecePrograms::find_or_plan(const Piece& piece,
                                                                const RunOptions& options,
                                                                int threads) {
-  sign(*piece.tape, threads, signature_);
-  const std::string planner = planner_of(options)->key();
+  // How loops run is planned for each tape by itself, and changes what the tape is signed as.
   const bool loops = has_loops(*piece.tape);
+  signature_.clear();
+  if (!loops) sign(*piece.tape, threads, signature_);
+  const std::string planner = planner_of(options)->key();
   const auto same = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.budget == options.memory_budget && entry.threads == threads &&
            entry.planner == planner && entry.wanted == piece.wanted &&
-           entry.signature == signature_ &&
-           (loops ? entry.tape == piece.tape : have_equal_attributes(*entry.tape, *piece.tape));
+           (loops
+                ? entry.tape == piece.tape
+                : entry.signature == signature_ && have_equal_attributes(*entry.tape, *piece.tape));
   });
   if (same != entries_.end()) {
     entries_.splice(entries_.begin(), entries_, same);
-  } else if (auto program = plan_anew(piece, options, threads, planner)) {
-    return program;
+  } else {
+    Entry entry = plan_anew(piece, options, threads, planner);
+    if (loops && entry.program != nullptr) return entry.program;
+    keep(std::move(entry));
   }
   entries_.front().last_use = planned_;
   if (entries_.front().refusal) throw *entries_.front().refusal;
   return entries_.front().program;
 }
 
-std::shared_ptr<const StepProgram> PiecePrograms::plan_anew(const Piece& piece,
-                                                            const RunOptions& options, int threads,
-                                                            std::string planner) {
+PiecePrograms::Entry PiecePrograms::plan_anew(const Piece& piece, const RunOptions& options,
+                                              int threads, std::string planner) {
   Entry entry{signature_,
               piece.wanted,
               options.memory_budget,
@@ -114,25 +118,22 @@ std::shared_ptr<const StepProgram> PiecePrograms::plan_anew(const Piece& piece,
               0,
               false};
   entry.bytes = static_cast<Bytes>(signature_.size() * sizeof(std::uint64_t));
-  const bool loops = has_loops(*piece.tape);
   try {
-    if (loops) {
+    if (has_loops(*piece.tape)) {
       const LoweredStore::Request request{
           piece.wanted.results, piece.wanted.backward_begins, {}, threads};
-      LoopRoom().give(*piece.tape, request, options, &plannings_);
+      LoopRoom().give(*piece.tape, request, options);
     }
     entry.program = std::make_shared<const StepProgram>(piece.tape, piece.wanted, options, threads,
                                                         &plannings_);
-    ++made_;
-    if (loops) return entry.program;
     entry.bytes += entry.program->bytes();
+    ++made_;
   } catch (const BudgetError& error) {
     entry.refusal = error;
     entry.bytes += piece.tape->metadata_bytes();
   }
   entry.comes_again = may_come_again(*piece.tape);
-  keep(std::move(entry));
-  return nullptr;
+  return entry;
 }
 
 void PiecePrograms::keep(Entry entry) {

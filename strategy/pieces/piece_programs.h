@@ -68,14 +68,11 @@ class PiecePrograms {
     std::uint64_t last_use = 0;  ///< the number of the program that was planned then
   };
   void erase(std::list<Entry>::iterator entry);
-  /// Plans a piece that is signed, and keeps an entry in front. Only the program of a piece with
-  /// loops is not kept, since how these run is planned for each tape by itself, but returned.
-  std::shared_ptr<const StepProgram> plan_anew(const Piece& piece, const RunOptions& options,
-                                               int threads, std::string planner);
+  Entry plan_anew(const Piece& piece, const RunOptions& options, int threads, std::string planner);
   void keep(Entry entry);
 
   std::list<Entry> entries_;  // most recently used first
-  KeptPlannings plannings_{16};
+  KeptPlannings plannings_{16_MiB};
   std::vector<std::uint64_t> signature_;
   std::uint64_t made_ = 0;
   std::uint64_t planned_ = 0;  // programs

@@ -47,6 +47,25 @@ TEST_CASE("pieces: what a budget is too small for is looked for once") {
   CHECK(programs.plan(six_products(), options, smallest)->workspace() <= smallest);
 }
 
+TEST_CASE("pieces: a planner that ignores the budget is asked once in a session") {
+  const auto planner = std::make_shared<tests::CountedPlanner>(true);
+  PieceOptions options{.run = {.planner = planner}, .threads = 1, .has_fraction = false};
+  options.all_pieces = true;
+  PiecePrograms programs;
+  int times = 0;
+  {
+    const PiecePrograms::Session session(programs);
+    const Bytes least = programs.least(six_products(), options);
+    times = planner->times;
+    CHECK(times > 0);
+    for (const Bytes more : {0, 64, 128}) programs.plan(six_products(), options, least + more);
+    CHECK(planner->times == times);
+  }
+  const PiecePrograms::Session session(programs);
+  CHECK_THROWS_AS(programs.plan(six_products(), options, 32), BudgetError);
+  CHECK(planner->times > times);
+}
+
 TEST_CASE("pieces: refusals of a piece with a loop are for the tape that it is on") {
   const auto planner = std::make_shared<tests::CountedPlanner>(false);
   PieceOptions options{.run = {.planner = planner}, .threads = 1, .has_fraction = false};
