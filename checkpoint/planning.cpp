@@ -201,7 +201,8 @@ void Planning::name_smallest(Attempt& failed, bool any_known) {
 }
 
 /// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It does so as
-/// far as the limit allows, and no further than without a limit.
+/// far as the limit allows, and no further than without a limit; in a hurry, where that may pay in
+/// one run.
 Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool hurried) {
   Attempt result = attempt_packed(budget, known, hurried);
   if (!result.plan) return result;
@@ -210,6 +211,12 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
       lay_out_apart(graph_, result.plan->schedule, result.plan->layout.size, limit);
   if (apart) result.plan->layout = std::move(*apart);
   Layout& layout = result.plan->layout;
+  // What recomputes nothing is not planned again.
+  const bool is_final = !hurried || result.plan->simulation.recomputed == 0;
+  if (!is_final &&
+      !may_room_pay_at_once(graph_, result.plan->schedule, result.plan->simulation.cost)) {
+    return result;
+  }
   const Bytes packed =
       limit == unlimited ? layout.size : std::max(layout.size, result.plan->keep_all_peak);
   std::optional<Layout> roomy = roomy_layout(graph_, result.plan->schedule, layout,

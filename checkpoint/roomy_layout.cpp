@@ -34,6 +34,13 @@ bool may_gain(const Graph& graph, const Schedule& schedule) {
   return count > 1 && on_one_lane > noticeable * all;
 }
 
+bool has_operations_of_users(const Graph& graph) {
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    if (graph.is_opaque(node)) return true;
+  }
+  return false;
+}
+
 /// Each interval in a place of its own: only data makes steps wait.
 Layout without_reuse(Layout layout) {
   layout.size = 0;
@@ -245,12 +252,16 @@ std::optional<Layout> roomy_layout(const Graph& graph, const Schedule& schedule,
   return best;
 }
 
+bool may_room_pay_at_once(const Graph& graph, const Schedule& schedule, double seconds) {
+  constexpr double seconds_of_step = 1e-5;
+  return seconds > seconds_of_step * static_cast<double>(schedule.steps.size()) ||
+         has_operations_of_users(graph);
+}
+
 Bytes with_room(const Graph& graph, Bytes packed) {
   constexpr Bytes little = 1_MiB;
-  for (NodeId node = 0; node < graph.node_count(); ++node) {
-    if (graph.is_opaque(node)) return packed + std::max(packed / 10, little);
-  }
-  return packed + packed / 10;
+  const Bytes tenth = packed / 10;
+  return packed + (has_operations_of_users(graph) ? std::max(tenth, little) : tenth);
 }
 
 }  // namespace palimpsest

@@ -18,6 +18,10 @@ namespace palimpsest {
 std::optional<Layout> roomy_layout(const Graph& graph, const Schedule& schedule,
                                    const Layout& layout, Bytes most);
 
+/// False where looking for room takes longer than one run of so many `seconds`. True where there
+/// are operations of users, which may take any time.
+bool may_room_pay_at_once(const Graph& graph, const Schedule& schedule, double seconds);
+
 /// Bytes that a layout may take for steps to run at once where no limit is set: a tenth more than
 /// `packed`. Where there are operations of users, which may take any time, 1 MiB more if that is
 /// more.

@@ -167,9 +167,10 @@ void PlanStore::refuse(Refusal refusal) {
   keep_within_limit(refusals_, least_entries, most_entries, bytes_of_refusal);
 }
 
-double PlanStore::adopt(Entry& entry, Plan plan) {
+double PlanStore::adopt(Entry& entry, Plan plan, bool if_equal) {
   const double saved = entry.plan.simulation.cost - plan.simulation.cost;
-  if (saved <= 0 || plan.predicted_peak() > limit_of(entry)) return 0;
+  const bool is_taken = saved > 0 || (saved == 0 && if_equal);
+  if (!is_taken || plan.predicted_peak() > limit_of(entry)) return 0;
   plan.budget = entry.budget;
   entry.plan = std::move(plan);
   entry.executor = nullptr;
@@ -183,7 +184,8 @@ void PlanStore::improve(Entry& entry) {
   const Stopwatch stopwatch;
   if (entry.hurried) {
     entry.hurried = false;
-    look(entry, *entry.planner);
+    // What was not made in a hurry may have room for steps to run at once.
+    look(entry, *entry.planner, true);
   } else {
     continue_search(entry);
   }
@@ -203,10 +205,10 @@ void PlanStore::continue_search(Entry& entry) {
   entry.next_seconds = std::min(2 * entry.next_seconds, longest_round);
 }
 
-double PlanStore::look(Entry& entry, const Planner& planner) {
+double PlanStore::look(Entry& entry, const Planner& planner, bool if_equal) {
   const Proposal present(entry.plan.schedule, entry.plan.planner);
   const double saved =
-      adopt(entry, make_plan(*entry.graph, planner, limit_of(entry), {&present, 1}));
+      adopt(entry, make_plan(*entry.graph, planner, limit_of(entry), {&present, 1}), if_equal);
   if (saved > 0) ++entry.improvements;
   return saved;
 }

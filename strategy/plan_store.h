@@ -93,12 +93,12 @@ class PlanStore {
                          std::span<const Entry* const> others) const;
   void refuse(Refusal refusal);
 
-  /// Takes `plan` when it fits and costs less; returns the seconds saved.
-  static double adopt(Entry& entry, Plan plan);
+  /// Takes `plan` when it fits and costs less, or as much; returns the seconds saved.
+  static double adopt(Entry& entry, Plan plan, bool if_equal = false);
   static void improve(Entry& entry);
   static void continue_search(Entry& entry);
   /// Plans again and adopts the result; returns the seconds saved.
-  static double look(Entry& entry, const Planner& planner);
+  static double look(Entry& entry, const Planner& planner, bool if_equal = false);
 
   std::list<Entry> entries_;  // most recently used first
   std::list<Refusal> refusals_;

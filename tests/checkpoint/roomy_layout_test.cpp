@@ -111,6 +111,27 @@ TEST_CASE("within a budget bytes that are left serve branches, and no more") {
   CHECK(before < 1.1e-3);
 }
 
+TEST_CASE("in a hurry room is looked for where it may pay in one run") {
+  const auto shorter_in_full = [](double cost) {
+    int count = 0;
+    for (std::uint32_t seed = 0; seed < 10; ++seed) {
+      Graph graph = tests::random_graph(seed, 40);
+      for (NodeId node = 0; node < graph.node_count(); ++node) {
+        if (graph.cost(node) > 0) graph.set_cost(node, cost);
+      }
+      graph.set_parallel();
+      const Bytes budget = make_plan(graph, *keep_all()).keep_all_peak * 3 / 4;
+      const auto hurried = find_plan(graph, *automatic({.moves = 0}), budget);
+      const Plan full = make_plan(graph, *automatic({.moves = 0}), budget);
+      if (!hurried || !(hurried->schedule == full.schedule)) continue;
+      count += seconds_on(graph, full, 8) < 0.99 * seconds_on(graph, *hurried, 8);
+    }
+    return count;
+  };
+  CHECK(shorter_in_full(1e-6) >= 3);
+  CHECK(shorter_in_full(1e-4) == 0);
+}
+
 TEST_CASE("an output is made beside what another branch still reads") {
   GraphBuilder b;
   const ValueId x = b.source(4'096);

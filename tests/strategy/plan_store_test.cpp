@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/lanes.h"
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/counted_planner.h"
@@ -167,6 +168,37 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
   CHECK(slow.plan.planner == "thorough");
   const auto limited = std::make_shared<Thorough>(0.01);
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
+}
+
+TEST_CASE("a plan made in a hurry gets room for steps to run at once when it has served") {
+  const PlannerPtr planner = automatic({.moves = 0});
+  int shorter = 0;
+  for (std::uint32_t seed = 0; seed < 10; ++seed) {
+    Graph parallel = tests::random_graph(seed, 40);
+    for (NodeId node = 0; node < parallel.node_count(); ++node) {
+      if (parallel.cost(node) > 0) parallel.set_cost(node, 1e-6);
+    }
+    parallel.set_parallel();
+    const auto graph = shared(parallel);
+    const Bytes budget = make_plan(*graph, *keep_all()).keep_all_peak * 3 / 4;
+    PlanStore store;
+    const auto plan_after = [&](double seconds) {
+      PlanStore::Entry& entry = find_or_make(store, graph, planner, budget);
+      entry.run_seconds += seconds;
+      return entry.plan;
+    };
+    const auto seconds_of = [&](const Plan& plan) {
+      return times_on(*graph, plan.schedule, Dependencies(*graph, plan.schedule, plan.layout), 8)
+          .all;
+    };
+    const Plan first = plan_after(10);
+    const Plan later = plan_after(0);
+    CHECK(later.simulation.cost <= first.simulation.cost);
+    CHECK(later.predicted_peak() <= budget);
+    if (!(later.schedule == first.schedule)) continue;
+    shorter += seconds_of(later) < 0.99 * seconds_of(first);
+  }
+  CHECK(shorter >= 3);
 }
 
 TEST_CASE("nobody is in a hurry to keep everything") {
