@@ -16,7 +16,7 @@ class KeptPlannings {
   /// Keeps what takes so many bytes, graphs and proposals counted, about.
   explicit KeptPlannings(Bytes most_bytes) : most_bytes_(most_bytes) {}
 
-  /// What `plan` returns for the planning of a graph, or one that is equal, by a planner.
+  /// Calls `plan` with the planning of a graph, or of an equal one, and returns its result.
   template <class P>
   auto with(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner, P plan) {
     struct LetGo {
@@ -43,7 +43,7 @@ class KeptPlannings {
   static Bytes bytes_of(const Kept& kept);
   /// The planning that is then in front.
   Planning& find_or_add(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner);
-  /// Of the one in front, if nothing is gained by keeping it, and of the last that are too much.
+  /// Drops the one in front if nothing is gained by keeping it, and the last that take too much.
   void let_go();
 
   std::list<Kept> kept_;  // most recently used first

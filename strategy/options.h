@@ -15,10 +15,10 @@ struct RunOptions {
   /// Most bytes the run may take for values, adjoints, returned gradients and workspaces; leaves
   /// and the tape itself do not count. Exceeded never; `BudgetError` before any work when no plan
   /// fits. Without one, and without a planner, a run that would take more than the memory that is
-  /// free, within the limits of control groups, has that for its budget, as its report says. A
-  /// larger budget never costs more without a planner, and with those of which planners.h says so;
-  /// but a program of more than 83 nodes that runs for less than ten times as long as planning
-  /// takes may, as long as a plan in a hurry serves.
+  /// free, within the limits of control groups, has that for its budget, as its report says.
+  /// Without a planner a larger budget never costs more. A program of more than 83 nodes is an
+  /// exception while a plan made in a hurry serves: until its runs have taken ten times as long as
+  /// planning in full.
   Bytes memory_budget = unlimited;
   /// Who plans. Null keeps everything when that fits the budget. Otherwise it takes a plan that is
   /// soon found, `quick` where more would take longer than a tenth of the run, and has the engine
