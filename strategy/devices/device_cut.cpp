@@ -173,9 +173,18 @@ std::vector<Piece> pieces_of(const RecordedProgram& program, const DeviceCut& cu
     if (!parts.pieces[piece].is_backward || !computes_again[static_cast<std::size_t>(device)]) {
       continue;
     }
+    // What a checkpoint computes again is in the backward part, loops with states among it.
+    std::vector<bool> has_states(tape.node_count());
+    for (const NodeId node : parts.nodes[piece]) {
+      if (!reads_states(tape, node)) continue;
+      for (const ValueId input : tape.inputs(node)) {
+        const NodeId producer = tape.producer(input);
+        if (tape.operation(producer).has_room) has_states[producer] = true;
+      }
+    }
     add_computed_again(tape, parts.nodes[piece], [&](NodeId node) {
       const PieceId made_in = cut.piece_of[node];
-      return node < program.backward_begins && made_in < piece &&
+      return (node < program.backward_begins || has_states[node]) && made_in < piece &&
              cut.pieces[made_in].device == device;
     });
   }

@@ -37,6 +37,13 @@ TEST_CASE("a hybrid tape gets further within a budget that it names") {
   }
 }
 
+TEST_CASE("devices compute a loop in a checkpoint again where its states are read") {
+  const ProgramText text = text_of("20359:7,8,9,10,11");
+  const Cell cell = cell_of(text.seed, 0);
+  REQUIRE(cell.mode == Cell::Mode::devices);
+  CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
+}
+
 TEST_CASE("what the passes make of random programs keeps to their specifications") {
   constexpr std::uint64_t programs = 200;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
