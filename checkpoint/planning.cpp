@@ -211,7 +211,7 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
       lay_out_apart(graph_, result.plan->schedule, result.plan->layout.size, limit);
   if (apart) result.plan->layout = std::move(*apart);
   Layout& layout = result.plan->layout;
-  // What recomputes nothing is not planned again.
+  // A plan that recomputes nothing is never planned again.
   const bool is_final = !hurried || result.plan->simulation.recomputed == 0;
   if (!is_final &&
       !may_room_pay_at_once(graph_, result.plan->schedule, result.plan->simulation.cost)) {

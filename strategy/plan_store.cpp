@@ -184,7 +184,7 @@ void PlanStore::improve(Entry& entry) {
   const Stopwatch stopwatch;
   if (entry.hurried) {
     entry.hurried = false;
-    // What was not made in a hurry may have room for steps to run at once.
+    // A plan that is not made in a hurry may have room for steps to run at once.
     look(entry, *entry.planner, true);
   } else {
     continue_search(entry);

@@ -173,7 +173,7 @@ std::vector<Piece> pieces_of(const RecordedProgram& program, const DeviceCut& cu
     if (!parts.pieces[piece].is_backward || !computes_again[static_cast<std::size_t>(device)]) {
       continue;
     }
-    // What a checkpoint computes again is in the backward part, loops with states among it.
+    // A checkpoint computes its nodes again in the backward part, loops with states among them.
     std::vector<bool> has_states(tape.node_count());
     for (const NodeId node : parts.nodes[piece]) {
       if (!reads_states(tape, node)) continue;

@@ -24,8 +24,8 @@ struct PieceOptions {
 /// planned last takes more. For one thread at a time.
 class PiecePrograms {
  public:
-  /// While a program is planned. Plannings of its pieces are kept for other budgets; at the end
-  /// they are let go of.
+  /// While a program is planned. Plannings of its pieces are kept for other budgets until it
+  /// ends.
   class Session {
    public:
     explicit Session(PiecePrograms& programs) : programs_(programs) { programs.begin_planning(); }
