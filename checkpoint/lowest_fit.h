@@ -17,8 +17,8 @@ class LowestFit {
 
   /// Most bytes occupied at once: no placement takes less.
   Bytes bound() const { return bound_; }
-  /// Seconds that one placement takes, at most, roughly. Plans depend on it: it says how many
-  /// placements are tried.
+  /// Seconds that one placement takes, at most, roughly. Plans depend on it: the longer one takes,
+  /// the fewer are tried.
   double seconds() const;
 
   struct Taken {

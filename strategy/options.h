@@ -16,9 +16,9 @@ struct RunOptions {
   /// and the tape itself do not count. Exceeded never; `BudgetError` before any work when no plan
   /// fits. Without one, and without a planner, a run that would take more than the memory that is
   /// free, within the limits of control groups, has that for its budget, as its report says.
-  /// Without a planner a larger budget never costs more. A program of more than 83 nodes is an
-  /// exception while a plan made in a hurry serves: until its runs have taken ten times as long as
-  /// planning in full.
+  /// Without a planner a larger budget never costs more. One exception is a program of more than
+  /// 83 nodes while a plan made in a hurry serves. It serves until runs have taken ten times as
+  /// long as planning in full.
   Bytes memory_budget = unlimited;
   /// Who plans. Null keeps everything when that fits the budget. Otherwise it takes a plan that is
   /// soon found, `quick` where more would take longer than a tenth of the run, and has the engine

@@ -38,7 +38,7 @@ Bytes limit_of(const PlanStore::Entry& entry) {
 
 Bytes PlanStore::bytes_of_entry(const Entry& entry) {
   const Bytes executor = entry.executor != nullptr ? entry.executor->metadata_bytes() : 0;
-  // A graph may be nobody else's.
+  // The entry may be the only owner of the graph.
   return entry.graph->metadata_bytes() + entry.plan.metadata_bytes() + executor;
 }
 
