@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "docs/generated_document.h"
-#include "strategy/execution/execution_strategy.h"
+#include "strategy/base/execution_strategy.h"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include "autodiff/gradient.h"
 #include "checkpoint/dot.h"
 #include "checkpoint/graph_file.h"
-#include "strategy/evaluators.h"
-#include "strategy/parameters.h"
-#include "strategy/present.h"
+#include "strategy/base/parameters.h"
+#include "strategy/evaluators/evaluators.h"
+#include "strategy/run/present.h"
 
 namespace palimpsest {
 

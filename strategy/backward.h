@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "autodiff/var.h"
-#include "strategy/forecast.h"
-#include "strategy/options.h"
-#include "strategy/report.h"
+#include "strategy/base/options.h"
+#include "strategy/base/report.h"
+#include "strategy/compile/forecast.h"
+#include "strategy/evaluators/rates.h"
 
 namespace palimpsest {
 

@@ -7,17 +7,18 @@
 #include <optional>
 
 #include "autodiff/gradient.h"
-#include "strategy/evaluators.h"
-#include "strategy/executor.h"
-#include "strategy/forms.h"
-#include "strategy/free_memory.h"
+#include "strategy/base/free_memory.h"
+#include "strategy/base/parameters.h"
+#include "strategy/base/stopwatch.h"
+#include "strategy/compile/forms.h"
+#include "strategy/evaluators/evaluators.h"
+#include "strategy/execution/precision/precise.h"
+#include "strategy/execution/precision/translation.h"
 #include "strategy/loops/loop_room.h"
-#include "strategy/parameters.h"
-#include "strategy/precision/translation.h"
-#include "strategy/present.h"
-#include "strategy/report_of.h"
-#include "strategy/run_memory.h"
-#include "strategy/stopwatch.h"
+#include "strategy/run/executor.h"
+#include "strategy/run/present.h"
+#include "strategy/run/report_of.h"
+#include "strategy/run/run_memory.h"
 
 namespace palimpsest {
 namespace {

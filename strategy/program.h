@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "strategy/backward.h"
-#include "strategy/precision/precision.h"
+#include "strategy/base/precision.h"
 
 namespace palimpsest {
 

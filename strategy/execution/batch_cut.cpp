@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "strategy/execution/batch_parts.h"
-#include "strategy/gradient_sums.h"
+#include "strategy/base/batch_parts.h"
+#include "strategy/training/gradient_sums.h"
 
 namespace palimpsest {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "strategy/execution/execution_strategy.h"
+#include "strategy/base/execution_strategy.h"
 
 namespace palimpsest {
 

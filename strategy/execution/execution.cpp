@@ -8,15 +8,15 @@
 #include <mutex>
 #include <optional>
 
-#include "strategy/accumulator.h"
+#include "strategy/base/batch_parts.h"
+#include "strategy/base/parameters.h"
+#include "strategy/base/record_model.h"
 #include "strategy/execution/batch_cut.h"
-#include "strategy/execution/batch_parts.h"
-#include "strategy/execution/record_model.h"
 #include "strategy/execution/replica.h"
-#include "strategy/parameters.h"
-#include "strategy/pipeline/pipeline.h"
-#include "strategy/precision/loss_scaler.h"
-#include "strategy/report_of.h"
+#include "strategy/parallel/pipeline/pipeline.h"
+#include "strategy/run/report_of.h"
+#include "strategy/training/accumulator.h"
+#include "strategy/training/loss_scaler.h"
 
 namespace palimpsest {
 struct Execution::State {

@@ -6,21 +6,10 @@
 #include <vector>
 
 #include "strategy/backward.h"
-#include "strategy/execution/execution_strategy.h"
+#include "strategy/base/execution_strategy.h"
+#include "strategy/base/model.h"
 
 namespace palimpsest {
-
-/// Records what a model makes of parameters and a batch, whose tensors have the examples along
-/// their first axis. Called once for every part of a batch, for replicas that run at once by
-/// several threads at the same time.
-using ModelFunction =
-    std::function<Var(Tape& tape, std::span<const Var> parameters, std::span<const Var> batch)>;
-
-/// What the losses of the parts of a batch are to the loss of the whole.
-enum class LossReduction : std::uint8_t {
-  mean,  ///< each is the mean over its examples, and so is the whole
-  sum,   ///< each is a sum over its examples, and so is the whole
-};
 
 /// Runs a model as a strategy says. Keeps what the next run can use again: plans, and the memory
 /// that the strategy lets it keep. For one thread at a time.

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "strategy/free_memory.h"
-#include "strategy/parameters.h"
-#include "strategy/present.h"
-#include "strategy/report_of.h"
+#include "strategy/base/free_memory.h"
+#include "strategy/base/parameters.h"
+#include "strategy/execution/precision/precise.h"
+#include "strategy/run/present.h"
+#include "strategy/run/report_of.h"
 
 namespace palimpsest {
 namespace {

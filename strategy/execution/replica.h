@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "strategy/backward.h"
-#include "strategy/devices/model_parallel.h"
-#include "strategy/evaluators.h"
-#include "strategy/execution/execution_strategy.h"
+#include "strategy/base/execution_strategy.h"
+#include "strategy/evaluators/evaluators.h"
+#include "strategy/parallel/devices/model_parallel.h"
 
 namespace palimpsest {
 

@@ -4,7 +4,7 @@
 
 #include "autodiff/gradient.h"
 #include "checkpoint/tape_graph.h"
-#include "strategy/cache_limit.h"
+#include "strategy/base/cache_limit.h"
 #include "strategy/loops/loop_room.h"
 
 namespace palimpsest {

@@ -8,13 +8,13 @@
 
 #include "checkpoint/chains/binomial.h"
 #include "checkpoint/planners.h"
-#include "strategy/forms.h"
-#include "strategy/fusion/needs.h"
-#include "strategy/fusion/signature.h"
+#include "strategy/base/profile.h"
+#include "strategy/compile/forms.h"
+#include "strategy/compile/fusion/needs.h"
+#include "strategy/compile/fusion/signature.h"
 #include "strategy/loops/loop_ahead.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_run.h"
-#include "strategy/profile.h"
 
 namespace palimpsest {
 namespace {

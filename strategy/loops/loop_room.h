@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "autodiff/run_scope.h"
-#include "strategy/fusion/lowered_store.h"
+#include "strategy/base/options.h"
+#include "strategy/base/report.h"
+#include "strategy/compile/fusion/lowered_store.h"
 #include "strategy/loops/loop_division.h"
-#include "strategy/options.h"
-#include "strategy/report.h"
 
 namespace palimpsest {
 

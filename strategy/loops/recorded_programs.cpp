@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "strategy/cache_limit.h"
-#include "strategy/fusion/signature.h"
+#include "strategy/base/cache_limit.h"
+#include "strategy/compile/fusion/signature.h"
 #include "strategy/loops/loop_room.h"
 
 namespace palimpsest {

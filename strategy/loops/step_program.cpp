@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "strategy/forms.h"
+#include "strategy/compile/forms.h"
 
 namespace palimpsest {
 

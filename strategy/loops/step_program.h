@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "strategy/executor.h"
-#include "strategy/kept_plannings.h"
-#include "strategy/options.h"
+#include "strategy/base/options.h"
+#include "strategy/compile/kept_plannings.h"
+#include "strategy/run/executor.h"
 
 namespace palimpsest {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/parallel.h"
-#include "strategy/gradient_sums.h"
+#include "strategy/training/gradient_sums.h"
 
 namespace palimpsest {
 namespace {

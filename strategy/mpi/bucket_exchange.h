@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "strategy/base/stopwatch.h"
 #include "strategy/mpi/bucket_layout.h"
 #include "strategy/mpi/rank_link.h"
-#include "strategy/stopwatch.h"
 
 namespace palimpsest {
 

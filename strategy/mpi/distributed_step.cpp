@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "checkpoint/stores/hash.h"
-#include "strategy/execution/batch_parts.h"
-#include "strategy/execution/record_model.h"
+#include "strategy/base/batch_parts.h"
+#include "strategy/base/record_model.h"
 #include "strategy/mpi/rank_parameters.h"
 #include "strategy/mpi/step_options.h"
 

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "strategy/base/run_watch.h"
 #include "strategy/execution/replica.h"
 #include "strategy/mpi/distributed_execution.h"
 #include "strategy/mpi/rank_gradients.h"
 #include "strategy/mpi/tape_digest.h"
-#include "strategy/precision/loss_scaler.h"
-#include "strategy/run_watch.h"
+#include "strategy/training/loss_scaler.h"
 
 namespace palimpsest {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "strategy/gradient_sums.h"
+#include "strategy/training/gradient_sums.h"
 
 namespace palimpsest {
 

@@ -5,12 +5,12 @@
 #include <optional>
 
 #include "checkpoint/stores/hash.h"
-#include "strategy/execution/batch_parts.h"
+#include "strategy/base/batch_parts.h"
+#include "strategy/base/stopwatch.h"
 #include "strategy/mpi/rank_parameters.h"
 #include "strategy/mpi/step_options.h"
 #include "strategy/mpi/tape_digest.h"
-#include "strategy/pieces/pieces_evaluator.h"
-#include "strategy/stopwatch.h"
+#include "strategy/parallel/partition/pieces_evaluator.h"
 
 namespace palimpsest {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "strategy/mpi/distributed_execution.h"
 #include "strategy/mpi/stage_exchange.h"
-#include "strategy/pipeline/micro_batch_flow.h"
-#include "strategy/pipeline/micro_batch_sums.h"
-#include "strategy/pipeline/pipeline_runner.h"
-#include "strategy/precision/loss_scaler.h"
+#include "strategy/parallel/pipeline/micro_batch_flow.h"
+#include "strategy/parallel/pipeline/micro_batch_sums.h"
+#include "strategy/parallel/pipeline/pipeline_runner.h"
+#include "strategy/training/loss_scaler.h"
 
 namespace palimpsest {
 

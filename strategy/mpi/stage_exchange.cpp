@@ -5,7 +5,7 @@
 
 #include "autodiff/parallel.h"
 #include "autodiff/tensor.h"
-#include "strategy/stopwatch.h"
+#include "strategy/base/stopwatch.h"
 
 namespace palimpsest {
 namespace {

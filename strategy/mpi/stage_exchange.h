@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "strategy/mpi/rank_link.h"
-#include "strategy/pipeline/micro_batch.h"
-#include "strategy/pipeline/pipeline_plan.h"
-#include "strategy/pipeline/stage_messages.h"
+#include "strategy/parallel/pipeline/micro_batch.h"
+#include "strategy/parallel/pipeline/pipeline_plan.h"
+#include "strategy/parallel/pipeline/stage_messages.h"
 
 namespace palimpsest {
 

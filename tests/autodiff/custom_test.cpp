@@ -13,7 +13,7 @@
 #include "autodiff/trace.h"
 #include "checkpoint/planners.h"
 #include "strategy/backward.h"
-#include "strategy/evaluators.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 
 namespace palimpsest::custom_test {

@@ -15,7 +15,7 @@
 #include "autodiff/operations/unary.h"
 #include "checkpoint/planners.h"
 #include "strategy/backward.h"
-#include "strategy/evaluators.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 
 namespace palimpsest::checkpoint_test {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "strategy/fusion/lowered_store.h"
-#include "strategy/fusion/needs.h"
-#include "strategy/fusion/verify_lowered.h"
-#include "strategy/verify_plan.h"
+#include "strategy/compile/fusion/lowered_store.h"
+#include "strategy/compile/fusion/needs.h"
+#include "strategy/compile/fusion/verify_lowered.h"
+#include "strategy/compile/verify_plan.h"
 #include "tests/temporary_directory.h"
 
 namespace palimpsest {

@@ -9,7 +9,7 @@ namespace palimpsest {
 
 /// Lowers the program in each form, plans it with and without a budget and makes instructions of
 /// the plans; then plans it with half of its values present. Returns what breaks the specification
-/// of a pass (strategy/fusion/verify_lowered.h, strategy/verify_plan.h).
+/// of a pass (strategy/compile/fusion/verify_lowered.h, strategy/compile/verify_plan.h).
 std::optional<std::string> broken_pass_in(const ProgramText& text);
 
 /// Plans the program within ever larger budgets by planners whose plans get no dearer then, and

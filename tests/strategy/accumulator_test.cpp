@@ -1,4 +1,4 @@
-#include "strategy/accumulator.h"
+#include "strategy/training/accumulator.h"
 
 #include <algorithm>
 #include <cmath>

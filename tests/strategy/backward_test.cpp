@@ -8,7 +8,7 @@
 #include "checkpoint/dot.h"
 #include "checkpoint/graph_file.h"
 #include "checkpoint/planners.h"
-#include "strategy/evaluators.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 #include "tests/temporary_file.h"

@@ -1,4 +1,4 @@
-#include "strategy/cache_budget.h"
+#include "strategy/compile/cache_budget.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#include "strategy/cache_limit.h"
+#include "strategy/base/cache_limit.h"
 
 #include <list>
 
 #include "checkpoint/planners.h"
 #include "palimpsest.h"
-#include "strategy/plan_store.h"
+#include "strategy/compile/plan_store.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

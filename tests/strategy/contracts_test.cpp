@@ -10,7 +10,7 @@
 #include <cmath>
 #include <functional>
 
-#include "strategy/evaluators.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/strategy/random_program.h"
 
 namespace palimpsest::contracts_test {

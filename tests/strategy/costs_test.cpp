@@ -1,4 +1,4 @@
-#include "strategy/profile.h"
+#include "strategy/base/profile.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "strategy/backward.h"
-#include "strategy/evaluators.h"
-#include "strategy/measured_machine.h"
+#include "strategy/evaluators/evaluators.h"
+#include "strategy/evaluators/measured_machine.h"
 #include "strategy/program.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"

@@ -5,7 +5,7 @@
 
 #include "checkpoint/planners.h"
 #include "checkpoint/tape_graph.h"
-#include "strategy/fusion/lowered.h"
+#include "strategy/compile/fusion/lowered.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 #include "tests/strategy/random_program.h"

@@ -1,4 +1,4 @@
-#include "strategy/forms.h"
+#include "strategy/compile/forms.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "strategy/kept_plannings.h"
+#include "strategy/compile/kept_plannings.h"
 
 #include "tests/catch.h"
 #include "tests/checkpoint/counted_planner.h"

@@ -1,4 +1,4 @@
-#include "strategy/optimizer.h"
+#include "strategy/training/optimizer.h"
 
 #include <cmath>
 

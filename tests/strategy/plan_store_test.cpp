@@ -1,4 +1,4 @@
-#include "strategy/plan_store.h"
+#include "strategy/compile/plan_store.h"
 
 #include <algorithm>
 

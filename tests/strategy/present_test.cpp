@@ -1,5 +1,5 @@
 #include "strategy/backward.h"
-#include "strategy/evaluators.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 //

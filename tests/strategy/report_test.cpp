@@ -1,10 +1,10 @@
-#include "strategy/report.h"
+#include "strategy/base/report.h"
 
 #include <algorithm>
 #include <sstream>
 
 #include "autodiff/kernels/kernels.h"
-#include "strategy/svg.h"
+#include "strategy/base/svg.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 #include "tests/strategy/trace_events.h"

@@ -1,4 +1,4 @@
-#include "strategy/run_watch.h"
+#include "strategy/base/run_watch.h"
 
 #include "tests/catch.h"
 //
@@ -9,7 +9,7 @@
 #include <map>
 #include <mutex>
 
-#include "strategy/evaluators.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/strategy/random_program.h"
 
 namespace palimpsest::run_watch_test {

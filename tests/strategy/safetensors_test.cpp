@@ -1,4 +1,4 @@
-#include "strategy/safetensors.h"
+#include "strategy/training/safetensors.h"
 
 #include "tests/catch.h"
 #include "tests/temporary_file.h"

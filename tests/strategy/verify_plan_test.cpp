@@ -1,8 +1,8 @@
-#include "strategy/verify_plan.h"
+#include "strategy/compile/verify_plan.h"
 
 #include "palimpsest.h"
-#include "strategy/fusion/needs.h"
-#include "strategy/fusion/verify_lowered.h"
+#include "strategy/compile/fusion/needs.h"
+#include "strategy/compile/fusion/verify_lowered.h"
 #include "tests/catch.h"
 
 namespace verify_plan_test {

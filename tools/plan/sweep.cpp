@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "autodiff/files.h"
-#include "strategy/svg.h"
+#include "strategy/base/svg.h"
 #include "tools/plan/commands.h"
 #include "tools/plan/outcome.h"
 #include "tools/plan/progress.h"

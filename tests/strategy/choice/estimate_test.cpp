@@ -1,4 +1,4 @@
-#include "strategy/choice/estimate.h"
+#include "strategy/execution/choice/estimate.h"
 
 #include <algorithm>
 

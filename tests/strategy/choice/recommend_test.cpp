@@ -1,4 +1,4 @@
-#include "strategy/choice/recommend.h"
+#include "strategy/execution/choice/recommend.h"
 
 #include <oneapi/tbb/global_control.h>
 

@@ -1,9 +1,9 @@
-#include "strategy/devices/device_placement.h"
+#include "strategy/parallel/devices/device_placement.h"
 
 #include <algorithm>
 #include <set>
 
-#include "strategy/execution/record_model.h"
+#include "strategy/base/record_model.h"
 #include "tests/strategy/devices/devices.h"
 
 namespace palimpsest::device_placement_test {

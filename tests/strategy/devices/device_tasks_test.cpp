@@ -1,10 +1,10 @@
-#include "strategy/devices/device_tasks.h"
+#include "strategy/parallel/devices/device_tasks.h"
 
 #include <algorithm>
 
 #include <rapidcheck.h>
 
-#include "strategy/execution/record_model.h"
+#include "strategy/base/record_model.h"
 #include "tests/strategy/devices/devices.h"
 #include "tests/strategy/execution/random_model.h"
 

@@ -1,4 +1,4 @@
-#include "strategy/pieces/piece_programs.h"
+#include "strategy/parallel/partition/piece_programs.h"
 
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/matmul.h"

@@ -14,8 +14,8 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
 #include "strategy/backward.h"
-#include "strategy/evaluators.h"
-#include "strategy/fusion/lowered.h"
+#include "strategy/compile/fusion/lowered.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 

@@ -1,4 +1,4 @@
-#include "strategy/fusion/simplification.h"
+#include "strategy/compile/fusion/simplification.h"
 
 #include <cmath>
 #include <limits>

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "autodiff/error.h"
-#include "strategy/layers/layer_checkpointing.h"
+#include "strategy/execution/layer_checkpointing/layer_checkpointing.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/temporary_file.h"

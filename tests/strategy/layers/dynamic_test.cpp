@@ -1,4 +1,4 @@
-#include "strategy/layers/dynamic_segments.h"
+#include "strategy/execution/layer_checkpointing/dynamic_segments.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "strategy/layers/layer_plan.h"
+#include "strategy/execution/layer_checkpointing/layer_plan.h"
 
 #include "autodiff/error.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-#include "strategy/pipeline/division.h"
+#include "strategy/parallel/pipeline/division.h"
 
 #include <rapidcheck.h>
 

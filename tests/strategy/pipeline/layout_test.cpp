@@ -1,4 +1,4 @@
-#include "strategy/pipeline/pipeline_layout.h"
+#include "strategy/parallel/pipeline/pipeline_layout.h"
 
 #include <rapidcheck.h>
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "strategy/pipeline/pipeline_schedule.h"
+#include "strategy/parallel/pipeline/pipeline_schedule.h"
 #include "tests/catch.h"
 
 namespace palimpsest::schedule_test {

@@ -1,4 +1,4 @@
-#include "strategy/precision/loss_scaler.h"
+#include "strategy/training/loss_scaler.h"
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>

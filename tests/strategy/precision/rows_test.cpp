@@ -4,7 +4,7 @@
 #include <set>
 
 #include "palimpsest.h"
-#include "strategy/precision/translation.h"
+#include "strategy/execution/precision/translation.h"
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"

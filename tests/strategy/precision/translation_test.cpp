@@ -1,4 +1,4 @@
-#include "strategy/precision/translation.h"
+#include "strategy/execution/precision/translation.h"
 
 #include "palimpsest.h"
 #include "tests/catch.h"

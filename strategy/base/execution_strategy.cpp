@@ -1,0 +1,337 @@
+#include "strategy/base/execution_strategy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ostream>
+
+#include "checkpoint/planner_names.h"
+#include "checkpoint/planners.h"
+#include "strategy/base/options.h"
+
+namespace palimpsest {
+
+std::string_view name_of(ExecutionMode mode) {
+  static constexpr std::array<std::string_view, 3> names{"lazy", "eager", "hybrid"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+std::string_view name_of(GradientMode mode) {
+  static constexpr std::array<std::string_view, 4> names{"none", "automatic", "full",
+                                                         "checkpointed"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+std::string_view name_of(ParallelMode mode) {
+  static constexpr std::array<std::string_view, 5> names{"none", "automatic", "data_parallel",
+                                                         "pipeline", "model_parallel"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem) {
+  throw ArgumentError("[strategy] " + problem);
+}
+
+void require_numbers(const ExecutionStrategy& s) {
+  const auto at_least_one = [](auto number, const char* what) {
+    if (number >= 1) return;
+    refuse(std::string(what) + " is " + std::to_string(number) + "; give 1 or more");
+  };
+  at_least_one(s.accumulation, "accumulation");
+  at_least_one(s.stage.nodes, "stage.nodes");
+  at_least_one(s.stage.bytes, "stage.bytes");
+  for (const auto& [number, what] :
+       {std::pair(s.threads, "threads"), {s.workers, "workers"}, {s.stages, "stages"}}) {
+    if (number >= 0) continue;
+    refuse(std::string(what) + " is " + std::to_string(number) + "; give 0 or more");
+  }
+  constexpr int most_parts = 1 << 20;
+  if (s.workers > most_parts || s.accumulation > most_parts / std::max(1, s.workers)) {
+    refuse(std::to_string(s.workers) + " workers and " + std::to_string(s.accumulation) +
+           " micro-batches are more than a batch can be cut into");
+  }
+  if (s.memory_budget < 0) {
+    refuse("memory_budget is " + std::to_string(s.memory_budget) +
+           " bytes; give 0 or more, as in 256_MiB");
+  }
+}
+
+/// Whether a planner computes something again also where memory is unlimited.
+bool needs_no_budget(std::string_view planner) {
+  static constexpr std::array<std::string_view, 5> names{"square_root", "uniform", "every",
+                                                         "binomial", "fraction"};
+  return std::ranges::find(names, planner) != names.end();
+}
+
+void require_budget_for_planner(const ExecutionStrategy& s) {
+  planner_named(s.checkpoint_planner);
+  if (needs_no_budget(named_planner(s.checkpoint_planner).name)) return;
+  // The stages of a pipeline run forward again by any planner.
+  const bool limited =
+      s.memory_budget != unlimited || s.parallelism == ParallelMode::pipeline ||
+      std::ranges::any_of(s.devices, [](const Device& d) { return d.memory_budget != unlimited; });
+  if (limited) return;
+  refuse("checkpoint_planner = " + s.checkpoint_planner +
+         " computes again only what a budget demands, and there is none; add a memory_budget, give "
+         "a checkpoint_fraction in place of the planner, or choose a planner that divides what is "
+         "recorded, as square_root or uniform:8");
+}
+
+void require_checkpoints(const ExecutionStrategy& s) {
+  const int ways = (s.checkpoint_interval ? 1 : 0) + (s.checkpoint_fraction ? 1 : 0) +
+                   (s.checkpoint_planner.empty() ? 0 : 1);
+  if (s.gradient != GradientMode::checkpointed) {
+    if (ways == 0) return;
+    refuse("checkpoint settings need gradient = checkpointed, not " +
+           std::string(name_of(s.gradient)));
+  }
+  if (ways != 1) {
+    refuse(
+        "gradient = checkpointed needs one of checkpoint_interval, checkpoint_fraction and "
+        "checkpoint_planner; within a memory_budget alone it is automatic");
+  }
+  if (s.mode == ExecutionMode::eager) {
+    refuse(
+        "nothing is planned while an eager mode records; give it a memory_budget and gradient = "
+        "automatic, or use a lazy or hybrid mode");
+  }
+  if (s.checkpoint_interval && *s.checkpoint_interval < 1) {
+    refuse("checkpoint_interval is 0; give 1 or more");
+  }
+  if (s.checkpoint_fraction && !(*s.checkpoint_fraction >= 0 && *s.checkpoint_fraction <= 1)) {
+    refuse("checkpoint_fraction is " + std::to_string(*s.checkpoint_fraction) +
+           "; give one between 0 and 1");
+  }
+  if (!s.checkpoint_planner.empty()) require_budget_for_planner(s);
+}
+
+void require_precision(const ExecutionStrategy& s) {
+  if (!s.precision) return;
+  const Precision& precision = *s.precision;
+  if (!is_half(precision.half)) {
+    refuse("precision.half is " + std::string(name_of(precision.half)) + "; give bf16 or f16");
+  }
+  if (!is_half(precision.narrow()) && precision.half != Precision{}.half) {
+    refuse("precision.half has no use in " + precision.summary() + " precision; leave it out");
+  }
+  if (precision.needs_scaling() && s.anomaly && s.gradient != GradientMode::none) {
+    refuse("scaled losses overflow f16 now and then, which anomaly makes an error; choose bf16");
+  }
+}
+
+void require_pipeline(const ExecutionStrategy& s) {
+  if (s.parallelism != ParallelMode::pipeline) {
+    if (s.stages == 0) return;
+    refuse("stages need parallelism = pipeline, not " + std::string(name_of(s.parallelism)));
+  }
+  constexpr int most_stages = 64;
+  if (s.stages < 1 || s.stages > most_stages) {
+    refuse("parallelism = pipeline has " + std::to_string(s.stages) + " stages; give 1 to " +
+           std::to_string(most_stages));
+  }
+  constexpr int most_in_a_row = 4096;
+  if (s.accumulation > most_in_a_row) {
+    refuse("a pipeline records all its micro-batches first; give at most " +
+           std::to_string(most_in_a_row) + ", not " + std::to_string(s.accumulation));
+  }
+  if (s.mode != ExecutionMode::lazy) {
+    refuse("a pipeline is cut into stages when all is recorded; it needs mode = lazy, not " +
+           std::string(name_of(s.mode)));
+  }
+  if (s.memory != MemoryHandling::minimal_peak) {
+    refuse(
+        "the stages of a pipeline compute in memory that is laid out with their plans; it needs "
+        "memory = minimal_peak, not " +
+        std::string(name_of(s.memory)));
+  }
+}
+
+void require_devices(const ExecutionStrategy& s) {
+  if (s.parallelism != ParallelMode::model_parallel) {
+    if (s.devices.empty()) return;
+    refuse("devices need parallelism = model_parallel, not " + std::string(name_of(s.parallelism)));
+  }
+  constexpr std::size_t most_devices = 64;
+  if (s.devices.empty() || s.devices.size() > most_devices) {
+    refuse("parallelism = model_parallel has " + std::to_string(s.devices.size()) +
+           " devices; give 1 to " + std::to_string(most_devices));
+  }
+  for (std::size_t d = 0; d < s.devices.size(); ++d) {
+    const std::string name = "devices[" + std::to_string(d) + "]";
+    if (s.devices[d].memory_budget < 0) {
+      refuse(name + ".memory_budget is " + std::to_string(s.devices[d].memory_budget) +
+             "; give bytes, or leave it out");
+    }
+    if (std::ranges::any_of(s.devices[d].scopes, &std::string::empty)) {
+      refuse(name + " has a scope without a name; leave it out");
+    }
+  }
+  if (s.mode != ExecutionMode::lazy) {
+    refuse("nodes are placed on devices when all is recorded; it needs mode = lazy, not " +
+           std::string(name_of(s.mode)));
+  }
+  if (s.memory != MemoryHandling::minimal_peak) {
+    refuse(
+        "devices compute in memory that is laid out with their plans; it needs memory = "
+        "minimal_peak, not " +
+        std::string(name_of(s.memory)));
+  }
+}
+
+void require_modes(const ExecutionStrategy& s) {
+  if (s.gradient == GradientMode::none && s.accumulation > 1 &&
+      s.parallelism != ParallelMode::pipeline) {
+    refuse("accumulation has no use without gradients");
+  }
+  if (s.gradient == GradientMode::full && s.mode == ExecutionMode::hybrid) {
+    refuse("a hybrid mode computes again what lies inside a stage, gradient = full nothing");
+  }
+  if (s.gradient == GradientMode::full && s.mode == ExecutionMode::eager &&
+      s.memory_budget != unlimited) {
+    refuse(
+        "an eager mode computes again what does not fit its memory_budget, gradient = full "
+        "nothing");
+  }
+  if (s.memory == MemoryHandling::cached && s.mode != ExecutionMode::lazy) {
+    refuse(
+        "memory = cached compares a program with the one run before, as a whole; it needs mode = "
+        "lazy, not " +
+        std::string(name_of(s.mode)));
+  }
+  if (s.mode != ExecutionMode::hybrid && s.stage != StageLimits{}) {
+    refuse("stage needs mode = hybrid, not " + std::string(name_of(s.mode)));
+  }
+  if (s.parallelism != ParallelMode::data_parallel && s.workers > 0) {
+    refuse("workers need parallelism = data_parallel, not " + std::string(name_of(s.parallelism)));
+  }
+  if (s.parallelism == ParallelMode::none && s.threads > 1) {
+    refuse("parallelism = none runs on one thread, not on " + std::to_string(s.threads));
+  }
+}
+
+}  // namespace
+
+void require_valid(const ExecutionStrategy& strategy) {
+  require_numbers(strategy);
+  require_checkpoints(strategy);
+  require_precision(strategy);
+  require_pipeline(strategy);
+  require_devices(strategy);
+  require_modes(strategy);
+}
+
+int ExecutionStrategy::thread_count() const {
+  return parallelism == ParallelMode::none ? 1 : checked_threads(threads);
+}
+
+int ExecutionStrategy::replicas() const {
+  if (parallelism != ParallelMode::data_parallel) return 1;
+  return workers > 0 ? workers : thread_count();
+}
+
+RunOptions ExecutionStrategy::run_options() const {
+  require_valid(*this);
+  RunOptions options;
+  options.memory_budget = memory_budget;
+  options.threads = thread_count();
+  options.fuse = fusion;
+  options.profile = profiling;
+  options.anomaly = anomaly;
+  options.memory = memory;
+  if (gradient == GradientMode::full) options.planner = keep_all();
+  if (checkpoint_interval) options.planner = uniform({.every = *checkpoint_interval});
+  if (checkpoint_fraction) options.planner = fraction(*checkpoint_fraction);
+  if (!checkpoint_planner.empty()) options.planner = planner_named(checkpoint_planner);
+  return options;
+}
+
+std::string ExecutionStrategy::summary() const {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  add(std::string(name_of(mode)));
+  if (mode == ExecutionMode::hybrid && stage != StageLimits{}) {
+    add("stages of " + std::to_string(stage.nodes) + " nodes or " + format_bytes(stage.bytes));
+  }
+  if (precision) add("in " + precision->summary());
+  if (gradient == GradientMode::none) add("no gradients");
+  if (gradient == GradientMode::full) add("nothing computed again");
+  if (gradient == GradientMode::checkpointed) {
+    std::string how = "checkpointed gradients";
+    if (checkpoint_interval) how += " every " + std::to_string(*checkpoint_interval) + " nodes";
+    if (checkpoint_fraction) {
+      how += " in " + std::to_string(std::lround(*checkpoint_fraction * 100)) + " % of the memory";
+    }
+    if (!checkpoint_planner.empty()) how += " by " + checkpoint_planner;
+    add(how);
+  }
+  if (accumulation > 1) add(std::to_string(accumulation) + " micro-batches");
+  if (memory != MemoryHandling::minimal_peak) add(std::string(name_of(memory)) + " memory");
+  if (memory_budget != unlimited) add("within " + format_bytes(memory_budget));
+  if (parallelism == ParallelMode::none) add("one thread");
+  if (parallelism == ParallelMode::data_parallel)
+    add(workers > 0 ? std::to_string(workers) + " replicas" : "a replica on each thread");
+  if (parallelism == ParallelMode::pipeline)
+    add("a pipeline of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
+  if (parallelism == ParallelMode::model_parallel)
+    add("on " + std::to_string(devices.size()) + (devices.size() == 1 ? " device" : " devices"));
+  if (threads > 0) add(std::to_string(threads) + " threads");
+  if (!fusion) add("no fusion");
+  if (profiling) add("profiled");
+  if (anomaly) add("anomalies are errors");
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy) {
+  return stream << strategy.summary();
+}
+
+std::span<const NamedStrategy> named_strategies() {
+  static const std::array<NamedStrategy, 9> strategies{{
+      {"default", "what `backward` does without options", {}},
+      {"training",
+       "steps that are run again and again with the memory of the step before: nothing computed "
+       "again, and an error where that does not fit a memory_budget",
+       {.gradient = GradientMode::full}},
+      {"inference", "values only, in the memory that these take", {.gradient = GradientMode::none}},
+      {"memory-efficient",
+       "gradients in a third of the memory that keeping everything takes, or as little as is found",
+       {.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.0 / 3}},
+      {"high-throughput",
+       "a replica on each thread, each on its shard of the batch, for layers that are too small to "
+       "share and losses that are means over the examples",
+       {.parallelism = ParallelMode::data_parallel}},
+      {"mixed-precision",
+       "products in bf16 and the rest in f32: half the bytes of what products make, and faster "
+       "where the processor multiplies bf16",
+       {.precision = Precision{}}},
+      {"changing-sizes",
+       "programs whose sizes differ from step to step: what one step lets go of is handed on to "
+       "the next by size, where one block would be laid out anew",
+       {.memory = MemoryHandling::pooled}},
+      {"profile",
+       "where time and bytes go: the report has the seconds of every operation",
+       {.profiling = true}},
+      {"debug",
+       "every operation as it is recorded, on one thread, in storage of its own that memory tools "
+       "see; the first NaN is an error",
+       {.mode = ExecutionMode::eager,
+        .memory = MemoryHandling::standard,
+        .parallelism = ParallelMode::none,
+        .fusion = false,
+        .anomaly = true}},
+  }};
+  return strategies;
+}
+
+const ExecutionStrategy& strategy_named(std::string_view name) {
+  std::string known;
+  for (const NamedStrategy& each : named_strategies()) {
+    if (each.name == name) return each.strategy;
+    known += (known.empty() ? "" : ", ") + std::string(each.name);
+  }
+  refuse("no strategy is called " + std::string(name) + "; there are " + known);
+}
+
+}  // namespace palimpsest

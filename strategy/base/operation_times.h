@@ -1,0 +1,14 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "strategy/base/report.h"
+
+namespace palimpsest {
+
+/// Writes a row of a table: milliseconds, rates, the share of the machine's peak where there is
+/// one, operation, type unless it is f32, and calls.
+void write_row(std::ostream& stream, const Report::OperationTime& time,
+               const Machine* machine = nullptr);
+
+}  // namespace palimpsest

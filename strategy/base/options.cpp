@@ -1,0 +1,32 @@
+#include "strategy/base/options.h"
+
+#include <oneapi/tbb/global_control.h>
+
+#include <algorithm>
+#include <string>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+
+void check(const RunOptions& options) {
+  checked_threads(options.threads);
+  check(options.machine);
+  if (options.memory_budget < 0) {
+    throw ArgumentError("[run] a memory budget of " + std::to_string(options.memory_budget) +
+                        " bytes; give a positive number, as in 256_MiB");
+  }
+}
+
+int checked_threads(int threads) {
+  if (threads < 0) {
+    throw ArgumentError("[run] " + std::to_string(threads) +
+                        " threads; give a positive number, or 0 for one per core");
+  }
+  // oneTBB prints a warning when an arena is larger than its workers can ever fill.
+  const auto most = static_cast<int>(
+      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+  return threads > 0 ? std::min(threads, most) : most;
+}
+
+}  // namespace palimpsest

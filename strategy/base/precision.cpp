@@ -1,0 +1,58 @@
+#include "strategy/base/precision.h"
+
+#include <array>
+#include <string>
+
+namespace palimpsest {
+namespace {
+
+struct Named {
+  PrecisionKind kind;
+  std::string_view name;
+};
+
+constexpr std::array kinds{
+    Named{PrecisionKind::full, "full"}, Named{PrecisionKind::single, "single"},
+    Named{PrecisionKind::half, "half"}, Named{PrecisionKind::mixed, "mixed"}};
+
+}  // namespace
+
+std::string_view name_of(PrecisionKind kind) {
+  for (const Named& each : kinds) {
+    if (each.kind == kind) return each.name;
+  }
+  throw InternalError("unknown precision");
+}
+
+PrecisionKind precision_kind_named(std::string_view name) {
+  std::string names;
+  for (const Named& each : kinds) {
+    if (each.name == name) return each.kind;
+    names.append(names.empty() ? "" : ", ").append(each.name);
+  }
+  throw ArgumentError("[precision] there is none of the name " + std::string(name) + "; give " +
+                      names);
+}
+
+DType Precision::wide() const {
+  if (kind == PrecisionKind::full) return DType::f64;
+  return kind == PrecisionKind::half ? half : DType::f32;
+}
+
+bool Precision::needs_scaling() const { return kind == PrecisionKind::mixed && half == DType::f16; }
+
+std::string Precision::summary() const {
+  std::string text(name_of(kind));
+  if (is_half(narrow())) text.append(" ").append(name_of(half));
+  return text;
+}
+
+DType Precision::narrow() const { return kind == PrecisionKind::mixed ? half : wide(); }
+
+void require_valid(const Precision& precision, std::string_view operation) {
+  if (is_half(precision.half)) return;
+  throw ArgumentError("[" + std::string(operation) + "] the narrow dtype is " +
+                      std::string(name_of(precision.half)) + "; give bf16 or f16");
+}
+
+}  // namespace palimpsest

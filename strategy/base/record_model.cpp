@@ -1,0 +1,32 @@
+#include "strategy/base/record_model.h"
+
+#include <string>
+
+#include "strategy/base/parameters.h"
+
+namespace palimpsest {
+
+Var record_model(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
+                 std::span<const Tensor> batch) {
+  std::vector<Var> inputs;
+  for (const Tensor& parameter : parameters) inputs.push_back(tape.parameter(parameter));
+  std::vector<Var> examples;
+  for (const Tensor& tensor : batch) examples.push_back(tape.constant(tensor));
+  const Var made = model(tape, inputs, examples);
+  if (!made.defined() || !made.belongs_to(tape)) {
+    throw ArgumentError(
+        "[execution] the model returns no value of the tape it was given; "
+        "return the Var that it records there");
+  }
+  return made;
+}
+
+void require_all_given(Tape& tape, std::span<const Tensor> parameters) {
+  const std::size_t recorded = parameters_of(tape).size();
+  if (recorded == parameters.size()) return;
+  throw ArgumentError("[execution] the model records " + std::to_string(recorded) +
+                      " parameters and is given " + std::to_string(parameters.size()) +
+                      "; where a batch is cut into parts, give all of them");
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,130 @@
+#include "strategy/base/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iomanip>
+#include <ostream>
+
+#include "strategy/base/operation_times.h"
+
+namespace palimpsest {
+
+Bytes resident_size() {
+  std::ifstream file("/proc/self/statm");
+  Bytes total = 0;
+  Bytes resident = 0;
+  if (!(file >> total >> resident)) return 0;
+  return resident * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+}
+
+std::string Report::summary() const {
+  return summarize(planner, predicted_peak, keep_all_peak, computed, recomputed, compute_overhead);
+}
+
+double Report::idle() const {
+  if (timeline.empty()) return 0;
+  std::int64_t begin = timeline.front().start;
+  std::int64_t end = begin;
+  std::int64_t busy = 0;
+  for (const StageTask& task : timeline) {
+    begin = std::min(begin, task.start);
+    end = std::max(end, task.end);
+    busy += task.end - task.start;
+  }
+  const double all = static_cast<double>(end - begin) * static_cast<double>(stages.size());
+  return all > 0 ? 1 - static_cast<double>(busy) / all : 0;
+}
+
+std::ostream& operator<<(std::ostream& stream, const Report& report) {
+  const auto bytes = [](Bytes n) { return n == unlimited ? std::string("none") : format_bytes(n); };
+  const auto line = [&](const char* label) -> std::ostream& {
+    return stream << "  " << std::left << std::setw(18) << label << std::right;
+  };
+  const auto old_flags = stream.flags();
+  const auto old_precision = stream.precision(3);
+  stream << std::fixed << report.summary() << '\n';
+  line("budget") << bytes(report.budget) << ", keep-all would take " << bytes(report.keep_all_peak)
+                 << '\n';
+  line("peak") << "predicted " << bytes(report.predicted_peak) << ", measured "
+               << bytes(report.measured_peak);
+  if (report.memory == MemoryHandling::pooled || report.memory == MemoryHandling::standard) {
+    stream << ", " << name_of(report.memory) << " storage, " << report.allocations
+           << " times from the system";
+  }
+  stream << '\n';
+  if (report.memory == MemoryHandling::cached) {
+    line("cached") << report.cached << " values of the run before, " << bytes(report.cached_bytes)
+                   << " kept\n";
+  }
+  if (report.replicas > 1 || report.micro_batches > 1) {
+    line("parts") << report.replicas << " at once, " << report.micro_batches
+                  << " one after the other\n";
+  }
+  if (!report.precision.empty()) {
+    line("precision") << report.precision;
+    if (report.loss_scale != 1) stream << ", loss scaled by " << report.loss_scale;
+    if (report.overflowed) stream << ", overflowed";
+    stream << '\n';
+  }
+  line("live bytes") << "predicted " << bytes(report.predicted_live_peak) << ", measured "
+                     << bytes(report.measured_live_peak) << '\n';
+  line("tape") << bytes(report.tape_metadata);
+  if (report.resident > 0) stream << ", process " << bytes(report.resident) << " resident";
+  stream << '\n';
+  line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
+                << 100 * report.compute_overhead << " % extra work";
+  if (report.groups > 0) stream << "; " << report.groups << " groups of operations as one";
+  if (report.merged + report.folded > 0) {
+    stream << "; left out " << report.merged << " that others stand for, " << report.folded
+           << " that are numbers";
+  }
+  stream << '\n';
+  for (const Report::Loop& loop : report.loops) {
+    line("loop") << loop.name << ", ";
+    if (loop.steps > 0) {
+      stream << loop.steps << " steps, run " << static_cast<double>(loop.forward_steps) / loop.steps
+             << " times each, ";
+    }
+    stream << loop.states << " states held";
+    if (loop.disk_writes > 0) {
+      stream << ", " << loop.disk_writes << " written to disk and " << loop.disk_reads << " read";
+    }
+    if (loop.step_budget > 0) stream << ", a step within " << bytes(loop.step_budget);
+    if (loop.ahead > 0) stream << ", " << loop.ahead << " made ahead";
+    stream << (loop.recorded_again ? ", recorded one by one" : "") << '\n';
+  }
+  for (std::size_t s = 0; s < report.stages.size(); ++s) {
+    const Report::Stage& stage = report.stages[s];
+    line("stage") << s << ", " << bytes(stage.incoming) << " come in, " << stage.in_flight
+                  << " in flight, peak predicted " << bytes(stage.predicted_peak) << ", measured "
+                  << bytes(stage.measured_peak) << ", budget " << bytes(stage.budget)
+                  << (stage.computes_again ? ", runs forward again" : "") << '\n';
+  }
+  if (!report.stages.empty()) line("stages idle") << 100 * report.idle() << " % of the time\n";
+  for (std::size_t d = 0; d < report.devices.size(); ++d) {
+    const Report::Device& device = report.devices[d];
+    line("device") << d << ", " << bytes(device.incoming) << " come in, peak predicted "
+                   << bytes(device.predicted_peak) << ", measured " << bytes(device.measured_peak)
+                   << ", budget " << bytes(device.budget)
+                   << (device.computes_again ? ", runs forward again" : "") << '\n';
+  }
+  line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
+               << report.kernel_level << "), ";
+  if (!report.steps.empty()) stream << "in kernels " << 1e3 * report.kernel_seconds << " ms, ";
+  stream << "planning " << 1e3 * report.planning_seconds << " ms"
+         << (report.plan_reused ? " (plan reused)" : "")
+         << (report.plan_improvements > 0 ? " (and improved)" : "") << '\n';
+  constexpr std::size_t most_shown = 8;
+  auto times = report.by_operation();
+  times.resize(std::min(most_shown, times.size()));
+  for (const Report::OperationTime& time : times) {
+    write_row(line(&time == times.data() ? "by operation" : ""), time);
+  }
+  stream.flags(old_flags);
+  stream.precision(old_precision);
+  return stream;
+}
+
+}  // namespace palimpsest

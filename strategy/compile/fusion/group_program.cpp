@@ -1,0 +1,180 @@
+#include "strategy/compile/fusion/group_program.h"
+
+#include <algorithm>
+#include <array>
+
+namespace palimpsest {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Tape& tape, const Readings& readings, std::int64_t elements)
+      : tape_(tape),
+        readings_(readings),
+        elements_(elements),
+        group_{TileProgram(elements), {}, {}, {}, {}} {}
+
+  void add(NodeId node, bool written) {
+    const NodeView view(tape_, node);
+    const ValueId value = tape_.first_output(node);
+    std::array<TileProgram::Slot, 3> operands{};
+    for (std::size_t i = 0; i < view.input_count(); ++i) operands[i] = input_slot(node, i);
+    std::uint32_t output = none;
+    if (written) {
+      output = static_cast<std::uint32_t>(group_.outputs.size());
+      group_.outputs.push_back(value);
+      group_.cost.bytes += static_cast<double>(tape_.bytes(value));
+    }
+    slots_.emplace_back(value, compute(view, operands, output));
+  }
+
+  /// A reduction of a value of the group.
+  void fold(NodeId node) {
+    const NodeView view(tape_, node);
+    const ValueId input = readings_.links(node)[0].value;
+    const auto found = std::find_if(slots_.begin(), slots_.end(),
+                                    [&](const auto& entry) { return entry.first == input; });
+    internal_check(found != slots_.end(), "a group folds what it does not make");
+    group_.program.fold(node, tape_.operation(node).fold(view), found->second,
+                        static_cast<std::uint32_t>(group_.outputs.size()));
+    group_.outputs.push_back(tape_.first_output(node));
+    group_.cost.bytes += static_cast<double>(view.output().bytes());
+    note(view);
+  }
+
+  GroupProgram finish() {
+    group_.program.finish();
+    return std::move(group_);
+  }
+
+ private:
+  void note(const NodeView& node) {
+    group_.computed.push_back(node.id());
+    group_.cost.flops += cost_of(node).flops;
+  }
+
+  /// What a node reads as input `i`; as often as a value is read in its own shape, loaded once.
+  TileProgram::Slot input_slot(NodeId node, std::size_t i) {
+    const ValueId input = tape_.inputs(node)[i];
+    const bool whole = tape_.have_one_shape(input, tape_.first_output(node));
+    if (whole) {
+      const auto known = std::ranges::find(loaded_, input, &Loaded::first);
+      if (known != loaded_.end()) return known->second;
+    }
+    const Reading reading = readings_.of(node, i);
+    const Moved* const moved = readings_.moved(input);
+    const TileProgram::Slot slot =
+        moved != nullptr ? run_moved(*moved, reading) : slot_of(reading, tape_.dtype(input));
+    if (whole) loaded_.emplace_back(input, slot);
+    return slot;
+  }
+
+  /// Runs the nodes on what they read at the places of the reading.
+  TileProgram::Slot run_moved(const Moved& moved, const Reading& reading) {
+    std::vector<Loaded> made;
+    for (const NodeId node : moved.nodes) {
+      const NodeView view(tape_, node);
+      std::array<TileProgram::Slot, 3> operands{};
+      for (std::size_t i = 0; i < view.input_count(); ++i) {
+        Reading own = readings_.of(node, i);
+        const ValueId value = own.value();
+        const auto known = std::ranges::find(made, value, &Loaded::first);
+        if (known != made.end()) {
+          operands[i] = known->second;
+          continue;
+        }
+        if (own.in_order && !readings_.is_number(value)) {
+          own = reading;
+          for (ReadPart& part : own.parts) part.value = value;
+        }
+        operands[i] = slot_of(own, view.input(i).dtype);
+        made.emplace_back(value, operands[i]);
+      }
+      made.emplace_back(tape_.first_output(node), compute(view, operands, none));
+    }
+    return made.back().second;
+  }
+
+  TileProgram::Slot compute(const NodeView& node, const std::array<TileProgram::Slot, 3>& operands,
+                            std::uint32_t output) {
+    note(node);
+    return group_.program.compute(node.id(), node.operation().pointwise(node),
+                                  node.operation().half, node.output().dtype,
+                                  std::span(operands).first(node.input_count()), output);
+  }
+
+  TileProgram::Slot slot_of(const Reading& reading, DType dtype) {
+    const ValueId value = reading.value();
+    if (readings_.is_number(value)) return number_slot(value);
+    if (reading.in_order) {
+      const auto known = std::ranges::find(slots_, value, &Loaded::first);
+      if (known != slots_.end()) return known->second;
+    }
+    std::vector<TileProgram::Part> parts;
+    for (const ReadPart& part : reading.parts) parts.push_back(part_of(part));
+    const TileProgram::Slot slot = group_.program.load(std::move(parts), dtype);
+    if (reading.in_order) slots_.emplace_back(value, slot);
+    return slot;
+  }
+
+  /// The number in every place of a value that is one.
+  TileProgram::Slot number_slot(ValueId value) {
+    const auto known = std::ranges::find(slots_, value, &Loaded::first);
+    if (known != slots_.end()) return known->second;
+    const NodeView node(tape_, tape_.producer(value));
+    const TileProgram::Slot slot =
+        group_.program.compute(node.id(), node.operation().pointwise(node), node.operation().half,
+                               node.output().dtype, {}, none);
+    slots_.emplace_back(value, slot);
+    return slot;
+  }
+
+  TileProgram::Part part_of(const ReadPart& part) {
+    TileProgram::Part made{part.begin, part.end, none, part.from, part.number};
+    if (readings_.is_number(part.value)) {
+      made.made = number_slot(part.value);
+    } else if (part.value != none) {
+      made.input = input_of(part.value);
+    }
+    return made;
+  }
+
+  std::uint32_t input_of(ValueId value) {
+    const auto known = std::find(group_.inputs.begin(), group_.inputs.end(), value);
+    if (known == group_.inputs.end()) {
+      group_.inputs.push_back(value);
+      // As many elements as it makes, of what it reads a part of.
+      group_.cost.bytes += static_cast<double>(
+          std::min(tape_.bytes(value), elements_ * size_of(tape_.dtype(value))));
+      return static_cast<std::uint32_t>(group_.inputs.size() - 1);
+    }
+    return static_cast<std::uint32_t>(known - group_.inputs.begin());
+  }
+
+  const Tape& tape_;
+  const Readings& readings_;
+  std::int64_t elements_;
+  GroupProgram group_;
+  using Loaded = std::pair<ValueId, TileProgram::Slot>;
+  std::vector<Loaded> slots_;   // of values as they are, in order
+  std::vector<Loaded> loaded_;  // of what nodes read, in their shape
+};
+
+}  // namespace
+
+GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& unit,
+                        const std::vector<bool>& read) {
+  Builder builder(tape, readings, tape.shape(tape.first_output(unit.own[0])).elements());
+  for (const NodeId node : unit.nodes()) {
+    const bool is_read = read[tape.first_output(node)];
+    const bool own = std::binary_search(unit.own.begin(), unit.own.end(), node);
+    if (!readings.is_fold(node)) {
+      builder.add(node, own && is_read);
+    } else if (is_read) {
+      builder.fold(node);
+    }
+  }
+  return builder.finish();
+}
+
+}  // namespace palimpsest

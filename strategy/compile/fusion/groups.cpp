@@ -1,0 +1,152 @@
+#include "strategy/compile/fusion/groups.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace palimpsest {
+namespace {
+
+/// More would not fit the cache tile by tile.
+constexpr std::size_t most_members = 24;
+
+}  // namespace
+
+bool Unit::makes(NodeId node) const {
+  return std::binary_search(own.begin(), own.end(), node) ||
+         std::binary_search(clones.begin(), clones.end(), node);
+}
+
+std::vector<NodeId> Unit::nodes() const {
+  std::vector<NodeId> all;
+  std::merge(own.begin(), own.end(), clones.begin(), clones.end(), std::back_inserter(all));
+  return all;
+}
+
+Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
+    : tape_(tape), readings_(readings), boundary_(boundary), unit_of_(tape.node_count(), none) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!readings.is_needed(node)) continue;
+    const bool pointwise = readings.is_pointwise(node) && !tape.inputs(node).empty();
+    if ((pointwise || readings.is_fold(node)) && add_to_others(node)) continue;
+    settle(static_cast<UnitId>(units_.size()), node);
+  }
+}
+
+/// Over how many elements the node runs as part of a group.
+std::int64_t Groups::elements(NodeId node) const {
+  const ValueId value = readings_.is_fold(node) ? tape_.inputs(node)[0] : tape_.first_output(node);
+  return tape_.shape(value).elements();
+}
+
+/// How many of them make one result of a reduction; 0 for another node.
+std::int64_t Groups::folded(NodeId node) const {
+  if (!readings_.is_fold(node)) return 0;
+  return tape_.operation(node).fold(NodeView(tape_, node)).elements;
+}
+
+/// Makes the node a member of the unit, which may be a new one.
+void Groups::settle(UnitId unit, NodeId node) {
+  if (unit == units_.size()) {
+    units_.push_back({{}, next_place_++, none, 0, 0});
+    const bool group = readings_.is_pointwise(node) && !tape_.inputs(node).empty();
+    if (group) units_.back().elements = elements(node);
+  }
+  units_[unit].members.push_back(node);
+  unit_of_[node] = unit;
+  for (const NodeId member : units_[unit].members) {
+    for (const Link& link : readings_.links(member)) {
+      const UnitId read = unit_of_[tape_.producer(link.value)];
+      if (read == unit || read == none) continue;
+      units_[read].first_reader = std::min(units_[read].first_reader, units_[unit].place);
+    }
+  }
+}
+
+/// Units of elementwise nodes whose elements the node reads in order.
+std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
+  std::vector<UnitId> found;
+  for (const Link& link : readings_.links(node)) {
+    const UnitId unit = unit_of_[tape_.producer(link.value)];
+    if (!link.in_order || unit == none || units_[unit].elements != elements(node)) {
+      continue;
+    }
+    if ((units_[unit].members[0] < boundary_) != (node < boundary_)) continue;
+    if (std::find(found.begin(), found.end(), unit) == found.end()) found.push_back(unit);
+  }
+  return found;
+}
+
+/// Makes the node a member of groups whose elements it reads, all of them as one or else the last;
+/// false when none has a place for it.
+bool Groups::add_to_others(NodeId node) {
+  const std::vector<UnitId> units = candidates(node);
+  if (units.empty()) return false;
+  if (join(units, node)) return true;
+  if (units.size() == 1) return false;
+  return std::any_of(units.rbegin(), units.rend(),
+                     [&](const UnitId& unit) { return join({&unit, 1}, node); });
+}
+
+/// Makes one unit of some and the node; false, and nothing is changed, when it has no place.
+bool Groups::join(std::span<const UnitId> units, NodeId node) {
+  std::vector<NodeId> members{node};
+  std::uint32_t before = none;  // least place of a reader
+  std::int64_t together = folded(node);
+  for (const UnitId unit : units) {
+    const std::int64_t own = units_[unit].folded;
+    if (own != 0 && together != 0 && own != together) return false;
+    together = std::max(together, own);
+    members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
+    before = std::min(before, units_[unit].first_reader);
+  }
+  if (members.size() > most_members) return false;
+  std::int64_t behind = -1;  // largest place of what is read
+  const auto inside = [&](UnitId unit) {
+    return std::find(units.begin(), units.end(), unit) != units.end();
+  };
+  for (const NodeId member : members) {
+    for (const Link& link : readings_.links(member)) {
+      const UnitId unit = unit_of_[tape_.producer(link.value)];
+      if (unit == none) continue;
+      if (!inside(unit)) {
+        behind = std::max<std::int64_t>(behind, units_[unit].place);
+      } else if (!link.in_order) {
+        return false;  // its elements may lie in a tile that has not been made yet
+      }
+    }
+  }
+  std::int64_t place = before == none ? std::int64_t{next_place_} : -1;
+  for (const UnitId unit : units) {
+    const std::int64_t own = units_[unit].place;
+    if (own > behind && own < before) place = std::max(place, own);
+  }
+  if (place <= behind) return false;
+  if (place == next_place_) ++next_place_;
+
+  Growing& unit = units_[units[0]];
+  unit.place = static_cast<std::uint32_t>(place);
+  unit.first_reader = before;
+  unit.folded = together;
+  std::sort(members.begin(), members.end());
+  members.pop_back();  // the node, which is settled below
+  for (const NodeId member : members) unit_of_[member] = units[0];
+  unit.members = std::move(members);
+  for (const UnitId other : units.subspan(1)) units_[other].members.clear();
+  settle(units[0], node);
+  return true;
+}
+
+Units Groups::in_order() const {
+  std::vector<UnitId> order;
+  for (UnitId unit = 0; unit < units_.size(); ++unit) {
+    if (!units_[unit].members.empty()) order.push_back(unit);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](UnitId a, UnitId b) { return units_[a].place < units_[b].place; });
+  Units units;
+  units.reserve(order.size());
+  for (const UnitId unit : order) units.push_back({units_[unit].members});
+  return units;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,186 @@
+#include <algorithm>
+
+#include "strategy/compile/fusion/known_of_tape.h"
+#include "strategy/compile/fusion/readings.h"
+
+namespace palimpsest {
+namespace {
+
+/// More would be a group of their own.
+constexpr std::size_t most_moved_nodes = 8;
+/// What a node is made of in its group is looked for among so many.
+constexpr std::size_t most_looked_at = 16;
+
+}  // namespace
+
+/// The search for nodes that can be moved to where their result is read.
+class Readings::Moving {
+ public:
+  explicit Moving(Readings& readings)
+      : tape_(readings.tape_),
+        readings_(readings),
+        readers_(count_readers(tape_, {readings.needed_, readings.pointwise_, readings.present_,
+                                       readings.read_whole_})) {}
+
+  void find() {
+    // What others read too is moved only where that takes no more memory.
+    find(true);
+    find(false);
+  }
+
+ private:
+  void find(bool alone) {
+    for (NodeId node = 0; node < tape_.node_count(); ++node) {
+      if (!readings_.needed_[node] || !readings_.pointwise_[node]) continue;
+      for (const ValueId input : tape_.inputs(node)) {
+        if (!is_rolled_for_one(input)) continue;
+        if (!tape_.have_one_shape(input, tape_.first_output(node))) continue;
+        const ValueId value = tape_.inputs(tape_.producer(input))[0];
+        if ((readers_[value] == 1) != alone || readings_.moved(input) != nullptr) continue;
+        if (std::optional<Moved> moved = makers(value, node)) move(input, std::move(*moved));
+      }
+    }
+  }
+
+  /// An array that is not made yet, and whether only what is moved reads it.
+  struct Array {
+    ValueId value;
+    bool alone;
+  };
+
+  /// Whether one node reads `value`, which has all its elements, in stretches, from one that is
+  /// made element by element.
+  bool is_rolled_for_one(ValueId value) const {
+    const NodeId node = tape_.producer(value);
+    const auto stretches = tape_.operation(node).stretches;
+    if (stretches == nullptr || tape_.inputs(node).size() != 1 || readers_[value] != 1)
+      return false;
+    if (!readings_.is_transparent(value) || !is_elementwise(tape_.inputs(node)[0])) return false;
+    return std::ranges::none_of(stretches(NodeView(tape_, node)), [](const Stretch& part) {
+      return part.input < 0 && part.begin < part.end;
+    });
+  }
+
+  bool is_elementwise(ValueId value) const {
+    const NodeId node = tape_.producer(value);
+    return readings_.needed_[node] && readings_.pointwise_[node] && !tape_.inputs(node).empty() &&
+           !is_held(value) && !readings_.read_whole_[value];
+  }
+  bool is_held(ValueId value) const {
+    return readings_.present_[value] || tape_.is_leaf(tape_.producer(value));
+  }
+  bool may_be_made(const Array& array) const {
+    if (!is_elementwise(array.value)) return false;
+    // Others go on making it.
+    const NodeView node(tape_, tape_.producer(array.value));
+    const auto elements = static_cast<double>(node.output().shape.elements());
+    return array.alone || cost_of(node).flops <= elements;
+  }
+
+  /// The nodes that make a value of arrays that are held anyway, or of one that is in memory in its
+  /// place or is where `reader` runs; nothing where they read more, or not element by element.
+  std::optional<Moved> makers(ValueId value, NodeId reader) const {
+    const bool alone = readers_[value] == 1;
+    for (const std::size_t most : {0, 1}) {
+      Moved moved;
+      std::vector<Array> arrays{{value, alone}};
+      if (!make_all(arrays, most, moved)) continue;
+      const bool there = std::ranges::all_of(arrays, [&](const Array& array) {
+        if (is_held(array.value)) return true;
+        if (alone) return tape_.bytes(array.value) <= tape_.bytes(value);
+        return readings_.read_whole_[array.value] && reads(reader, array.value);
+      });
+      if (!there) continue;
+      for (const Array& array : arrays) moved.read.push_back(array.value);
+      std::ranges::sort(moved.nodes);
+      return moved;
+    }
+    return {};
+  }
+
+  /// Puts what they are made of in the place of arrays, the first of them in any case, until at
+  /// most so many are left that are not held.
+  bool make_all(std::vector<Array>& arrays, std::size_t most, Moved& moved) const {
+    while (true) {
+      std::size_t left = 0;
+      auto next = arrays.end();
+      for (auto array = arrays.begin(); array != arrays.end(); ++array) {
+        if (is_held(array->value)) continue;
+        ++left;
+        const bool later = next == arrays.end() || array->value > next->value;
+        if (later) next = array;
+      }
+      const auto alone = std::ranges::find_if(
+          arrays, [&](const Array& array) { return array.alone && is_elementwise(array.value); });
+      if (alone != arrays.end()) next = alone;
+      if (alone == arrays.end() && left <= most && !moved.nodes.empty()) return true;
+      if (moved.nodes.size() == most_moved_nodes || !may_be_made(*next)) return false;
+      const Array array = *next;
+      arrays.erase(next);
+      if (!make(array, arrays, moved)) return false;
+    }
+  }
+
+  /// Adds what the array is made of; false where that is not read element by element.
+  bool make(const Array& array, std::vector<Array>& arrays, Moved& moved) const {
+    const NodeId node = tape_.producer(array.value);
+    moved.nodes.push_back(node);
+    for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
+      const Reading reading = readings_.of(node, i);
+      const ValueId read = reading.value();
+      if (readings_.is_number(read)) continue;
+      if (reading.in_order && read == tape_.inputs(node)[i]) {
+        if (std::ranges::find(arrays, read, &Array::value) != arrays.end()) continue;
+        arrays.push_back({read, array.alone && readers_[read] == 1});
+        continue;
+      }
+      const bool one = read != none && tape_.shape(read).elements() == 1;
+      if (reading.in_order || !one || tape_.shape(array.value).elements() == 1) return false;
+      moved.read.push_back(read);
+    }
+    return true;
+  }
+
+  /// Whether the node, or what it is made of in its group, reads the array in order.
+  bool reads(NodeId node, ValueId array) const {
+    std::vector<NodeId> nodes{node};
+    for (std::size_t next = 0; next < nodes.size() && next < most_looked_at; ++next) {
+      for (std::size_t i = 0; i < tape_.inputs(nodes[next]).size(); ++i) {
+        const Reading reading = readings_.of(nodes[next], i);
+        if (!reading.in_order) continue;
+        const ValueId value = reading.value();
+        if (value == array) return true;
+        const NodeId producer = tape_.producer(value);
+        if (is_elementwise(value) && std::ranges::find(nodes, producer) == nodes.end()) {
+          nodes.push_back(producer);
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Takes away those nodes that are read by no others.
+  void move(ValueId rolled, Moved moved) {
+    const NodeId roll = tape_.producer(rolled);
+    std::vector<ValueId> read{tape_.inputs(roll)[0]};
+    for (auto node = moved.nodes.rbegin(); node != moved.nodes.rend(); ++node) {
+      const ValueId value = tape_.first_output(*node);
+      if (std::ranges::count(read, value) < readers_[value]) continue;
+      readings_.needed_[*node] = false;
+      const auto inputs = tape_.inputs(*node);
+      read.insert(read.end(), inputs.begin(), inputs.end());
+    }
+    for (const ValueId value : read) --readers_[value];
+    for (const ValueId value : moved.read) readings_.read_whole_[value] = true;
+    readings_.moved_of_[roll] = static_cast<std::uint32_t>(readings_.moved_.size());
+    readings_.moved_.push_back(std::move(moved));
+  }
+
+  const Tape& tape_;
+  Readings& readings_;
+  std::vector<std::uint32_t> readers_;  // by value
+};
+
+void Readings::find_moved() { Moving(*this).find(); }
+
+}  // namespace palimpsest

@@ -1,0 +1,209 @@
+#include "strategy/compile/fusion/readings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "autodiff/operations/shape.h"
+
+namespace palimpsest {
+namespace {
+
+bool takes_pointwise(const Tape& tape, NodeId node) {
+  const Operation& operation = tape.operation(node);
+  if (operation.pointwise == nullptr) return false;
+  const NodeView view(tape, node);
+  return view.output().shape.elements() > 0 && operation.pointwise(view).run != nullptr;
+}
+
+bool takes_pieces(const Tape& tape, NodeId node) {
+  const Operation& operation = tape.operation(node);
+  if (operation.fold == nullptr) return false;
+  const NodeView view(tape, node);
+  return view.input(0).shape.elements() > 0 && operation.fold(view).add != nullptr;
+}
+
+/// The elements of a row from one on, one after the other.
+Gather row(std::int64_t elements, std::int64_t from = 0) {
+  return Gather(Shape{elements}, Access{{1}, from});
+}
+
+}  // namespace
+
+Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
+                   std::vector<bool> present)
+    : tape_(tape),
+      needed_(std::move(needed)),
+      present_(std::move(present)),
+      pointwise_(tape.node_count()),
+      fold_(tape.node_count()),
+      accumulation_(tape.node_count(), none),
+      finishing_(tape.node_count(), none),
+      moved_of_(tape.node_count(), none),
+      read_whole_(wanted) {
+  for (NodeId node = tape.node_count(); node-- > 0;) {
+    if (!needed_[node]) continue;
+    const ValueId output = tape.first_output(node);
+    pointwise_[node] = !present_[output] && takes_pointwise(tape, node);
+    fold_[node] = !present_[output] && takes_pieces(tape, node);
+    if (pointwise_[node] || (only_moves(node) && !read_whole_[output])) continue;
+    for (const ValueId input : tape.inputs(node)) read_whole_[input] = true;
+  }
+  accumulate();
+  finish();
+  find_moved();
+  first_link_.reserve(tape.node_count() + 1);
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
+    if (needed_[node]) link(node);
+  }
+  first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
+}
+
+void Readings::accumulate() {
+  accumulations_ = find_accumulations(tape_, {needed_, pointwise_, present_, read_whole_});
+  for (std::uint32_t i = 0; i < accumulations_.size(); ++i) {
+    const auto& [sum, product, addend] = accumulations_[i];
+    accumulation_[sum] = i;
+    pointwise_[sum] = false;
+    for (ValueId value : tape_.inputs(sum)) {
+      if (value == addend) continue;
+      while (tape_.producer(value) != product) {
+        needed_[tape_.producer(value)] = false;
+        value = tape_.inputs(tape_.producer(value))[0];
+      }
+    }
+    needed_[product] = false;
+    read_from_memory(addend);
+  }
+}
+
+void Readings::finish() {
+  finishings_ = find_finishings(tape_, {needed_, pointwise_, present_, read_whole_});
+  for (std::uint32_t i = 0; i < finishings_.size(); ++i) {
+    const auto& [node, maker, made] = finishings_[i];
+    finishing_[node] = i;
+    pointwise_[node] = false;
+    needed_[maker] = false;
+    for (std::uint32_t k = 0; k < tape_.inputs(node).size(); ++k) {
+      if (k != made) read_from_memory(tape_.inputs(node)[k]);
+    }
+  }
+}
+
+void Readings::read_from_memory(ValueId value) {
+  const ValueId base = behind_views(value);
+  for (; value != base; value = tape_.inputs(tape_.producer(value))[0]) read_whole_[value] = true;
+  read_whole_[base] = true;
+}
+
+void Readings::link(NodeId node) {
+  if (const Accumulation* made = accumulation(node)) {
+    for (const ValueId input : tape_.inputs(made->product)) links_.push_back({input, false});
+    links_.push_back({made->addend, false});
+    return;
+  }
+  if (const Finishing* finished = finishing(node)) {
+    for (const ValueId input : tape_.inputs(finished->maker)) links_.push_back({input, false});
+    for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
+      if (i != finished->made) links_.push_back({tape_.inputs(node)[i], false});
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
+    if (fold_[node]) {
+      links_.push_back({tape_.inputs(node)[i], true});
+      continue;
+    }
+    if (!pointwise_[node]) {
+      links_.push_back({tape_.inputs(node)[i], false});
+      continue;
+    }
+    if (const Moved* made = moved(tape_.inputs(node)[i])) {
+      for (const ValueId read : made->read) links_.push_back({read, false});
+      continue;
+    }
+    const Reading reading = of(node, i);
+    for (const ReadPart& part : reading.parts) {
+      if (part.value == none || is_number(part.value)) continue;
+      links_.push_back({part.value, reading.in_order});
+    }
+  }
+}
+
+bool Readings::is_number(ValueId value) const {
+  if (value == none) return false;
+  const NodeId node = tape_.producer(value);
+  return pointwise_[node] && tape_.inputs(node).empty();
+}
+
+bool Readings::only_moves(NodeId node) const {
+  const Operation& operation = tape_.operation(node);
+  const ValueId output = tape_.first_output(node);
+  if (present_[output]) return false;
+  const NodeView view(tape_, node);
+  if (operation.access != nullptr) {
+    return Gather(view.output().shape, operation.access(view)).is_smooth();
+  }
+  return operation.view || (operation.stretches != nullptr && !operation.stretches(view).empty());
+}
+
+/// Whether a reader does better to take the elements from what the node itself reads.
+bool Readings::is_transparent(ValueId value) const {
+  const NodeId node = tape_.producer(value);
+  if (present_[value] || !needed_[node] || tape_.operation(node).view || !only_moves(node)) {
+    return false;
+  }
+  if (!read_whole_[value]) return true;
+  const auto inputs = tape_.inputs(node);
+  return inputs.size() == 1 && tape_.shape(inputs[0]).elements() < tape_.shape(value).elements() &&
+         tape_.operation(node).access != nullptr;
+}
+
+ValueId Readings::behind_views(ValueId value) const {
+  return palimpsest::behind_views(tape_, present_, value);
+}
+
+/// A stretch of a value's elements, in order from element `first` on; what the value itself takes
+/// from one place is read there where the stretch is all of it.
+ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value,
+                        std::int64_t first) const {
+  value = behind_views(value);
+  const NodeId node = tape_.producer(value);
+  const Operation& operation = tape_.operation(node);
+  const bool whole = end - begin == tape_.shape(value).elements();
+  if (!whole || operation.access == nullptr || !is_transparent(value)) {
+    return {begin, end, value, row(end - begin, first)};
+  }
+  const Gather from(tape_.shape(value), operation.access(NodeView(tape_, node)));
+  return {begin, end, behind_views(tape_.inputs(node)[0]), from};
+}
+
+Reading Readings::of(NodeId node, std::size_t i) const {
+  const Shape shape = tape_.shape(tape_.first_output(node));
+  const std::int64_t elements = shape.elements();
+  const ValueId value = tape_.inputs(node)[i];
+  const Shape own = tape_.shape(value);
+  if (own.elements() != elements) {
+    return {{{0, elements, behind_views(value), Gather(shape, broadcast_access(own, shape))}},
+            false};
+  }
+  const ValueId base = behind_views(value);
+  if (!is_transparent(base)) return {{{0, elements, base, row(elements)}}, true};
+  const NodeId mover = tape_.producer(base);
+  const Operation& operation = tape_.operation(mover);
+  if (operation.access != nullptr) return {{part(0, elements, base)}, false};
+  Reading reading{{}, false};
+  for (const Stretch& stretch : operation.stretches(NodeView(tape_, mover))) {
+    if (stretch.begin == stretch.end) continue;
+    if (stretch.input >= 0) {
+      const ValueId input = tape_.inputs(mover)[static_cast<std::size_t>(stretch.input)];
+      reading.parts.push_back(part(stretch.begin, stretch.end, input, stretch.from));
+    } else {
+      reading.parts.push_back(
+          {stretch.begin, stretch.end, none, row(stretch.end - stretch.begin), stretch.number});
+    }
+  }
+  return reading;
+}
+
+}  // namespace palimpsest

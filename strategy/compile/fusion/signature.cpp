@@ -1,0 +1,69 @@
+#include "strategy/compile/fusion/signature.h"
+
+#include <bit>
+#include <functional>
+#include <string_view>
+
+namespace palimpsest {
+namespace {
+
+/// Users' operations run by what their nodes hold: those made anew at every call are planned alike.
+std::uint64_t word(const Operation& operation) {
+  if (operation.of_user) {
+    return std::hash<std::string_view>()(operation.name) ^
+           (static_cast<std::uint64_t>(operation.half) << 1 | (operation.opaque ? 1 : 0));
+  }
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&operation));
+}
+
+std::uint64_t two(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
+
+}  // namespace
+
+void sign(const Tape& tape, int threads, std::vector<std::uint64_t>& signature) {
+  signature.clear();
+  const auto put = [&](std::uint64_t word) { signature.push_back(word); };
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const Operation& operation = tape.operation(node);
+    const auto inputs = tape.inputs(node);
+    const std::uint32_t outputs = tape.output_count(node);
+    put(word(operation));
+    put(two(static_cast<std::uint32_t>(inputs.size()), outputs));
+    for (const ValueId input : inputs) put(input);
+    for (std::uint32_t i = 0; i < outputs; ++i) {
+      const ValueId output = tape.first_output(node) + i;
+      const Shape shape = tape.shape(output);
+      const auto rank = static_cast<std::uint32_t>(shape.rank());
+      put(two(static_cast<std::uint32_t>(tape.dtype(output)) << 8 | rank, tape.has_value(output)));
+      for (const std::int64_t size : shape) put(static_cast<std::uint64_t>(size));
+    }
+    if (operation.leaf || operation.view || operation.pointwise != nullptr) continue;
+    const NodeView view(tape, node);
+    const Cost cost = cost_of(view);
+    put(std::bit_cast<std::uint64_t>(cost.flops));
+    put(std::bit_cast<std::uint64_t>(cost.bytes));
+    put(static_cast<std::uint64_t>(workspace_of(view, threads)));
+    if (operation.fold != nullptr) {
+      put(static_cast<std::uint64_t>(operation.fold(view).elements));
+    }
+    if (operation.access != nullptr) {
+      const Access access = operation.access(view);
+      put(static_cast<std::uint64_t>(access.offset));
+      for (int axis = 0; axis < view.output().shape.rank(); ++axis) {
+        put(static_cast<std::uint64_t>(access.strides[static_cast<std::size_t>(axis)]));
+      }
+    }
+    if (operation.stretches != nullptr) {
+      const std::vector<Stretch> stretches = operation.stretches(view);
+      put(stretches.size());
+      for (const Stretch& stretch : stretches) {
+        put(static_cast<std::uint64_t>(stretch.begin));
+        put(two(static_cast<std::uint32_t>(stretch.input), 0));
+        put(std::bit_cast<std::uint64_t>(stretch.number));
+        put(static_cast<std::uint64_t>(stretch.from));
+      }
+    }
+  }
+}
+
+}  // namespace palimpsest

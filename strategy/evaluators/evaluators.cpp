@@ -1,0 +1,90 @@
+#include "strategy/evaluators/evaluators.h"
+
+#include "strategy/evaluators/hybrid_evaluator.h"
+#include "strategy/evaluators/lazy_evaluator.h"
+#include "strategy/evaluators/online_evaluator.h"
+#include "strategy/run/present.h"
+
+namespace palimpsest {
+
+void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {&value, 1}); }
+
+void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
+  std::vector<ValueId> targets(values.begin(), values.end());
+  // Without a budget nothing forces out what was asked for before.
+  if (options_.memory_budget == unlimited) append_present(tape, targets);
+  engine_->add_collected(engine_->evaluate(tape, targets, options_));
+}
+
+RunOptions EngineEvaluator::prepare(Tape&, const RunOptions& asked) {
+  RunOptions options = asked;
+  if (asked.memory_budget == unlimited) options.memory_budget = options_.memory_budget;
+  return options;
+}
+
+std::vector<Var> EngineEvaluator::computed_for(Tape&, std::span<const Var> values) {
+  return {values.begin(), values.end()};
+}
+
+namespace {
+
+class EagerEvaluator : public EngineEvaluator {
+ public:
+  using EngineEvaluator::EngineEvaluator;
+
+  void on_record(Tape& tape, std::uint32_t node) override {
+    std::vector<ValueId> missing;  // dropped by a backward meanwhile
+    for (const ValueId input : tape.inputs(node)) {
+      if (!tape.has_value(input)) missing.push_back(input);
+    }
+    if (!missing.empty()) compute(tape, missing);
+    engine().compute_now(tape, node, options());
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Evaluator> lazy(RunOptions options) {
+  return std::make_shared<LazyEvaluator>(std::move(options));
+}
+
+std::shared_ptr<Evaluator> eager(RunOptions options) {
+  if (options.planner != nullptr) {
+    throw ArgumentError(
+        "[eager] nothing is planned while an eager tape is recorded; give the planner to "
+        "backward(), or use lazy()");
+  }
+  if (options.memory != MemoryHandling::minimal_peak) {
+    throw ArgumentError("[eager] memory = " + std::string(name_of(options.memory)) +
+                        " has no effect while an eager tape is recorded, where every value has "
+                        "storage of its own; give it to backward()");
+  }
+  if (options.profile) {
+    throw ArgumentError(
+        "[eager] what an eager tape computes while it is recorded is in no report; give profile to "
+        "backward(), or run an Execution in eager mode with profiling");
+  }
+  return eager_of_execution(std::move(options));
+}
+
+std::shared_ptr<Evaluator> eager_of_execution(RunOptions options) {
+  if (options.memory_budget < 0) {
+    throw ArgumentError("[eager] a memory budget of " + std::to_string(options.memory_budget) +
+                        " bytes; give a positive number, as in 256_MiB");
+  }
+  if (options.memory_budget == unlimited) {
+    return std::make_shared<EagerEvaluator>(std::move(options));
+  }
+  return std::make_shared<OnlineEvaluator>(std::move(options));
+}
+
+std::shared_ptr<Evaluator> hybrid(RunOptions options, StageLimits limits) {
+  if (limits.nodes < 1 || limits.bytes < 1) {
+    throw ArgumentError("[hybrid] a stage of at most " + std::to_string(limits.nodes) +
+                        " nodes and " + std::to_string(limits.bytes) +
+                        " bytes; give limits of one or more");
+  }
+  return std::make_shared<HybridEvaluator>(std::move(options), limits);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "checkpoint/online_budget.h"
+#include "checkpoint/online_eviction.h"
+#include "strategy/evaluators/evaluators.h"
+
+namespace palimpsest {
+
+/// Computes values as they are recorded and keeps what is present on the tape within a budget: what
+/// `eager` makes when it is given one.
+class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Host {
+ public:
+  using EngineEvaluator::EngineEvaluator;
+
+  void on_record(Tape& tape, std::uint32_t node) override;
+  void compute(Tape& tape, std::uint32_t value) override;
+  void on_clear(Tape& tape) noexcept override;
+  /// Puts back what was dropped while the user holds it; the run takes it for a leaf then.
+  RunOptions prepare(Tape& tape, const RunOptions& asked) override;
+
+ private:
+  void compute(NodeId node) override;
+  void drop(ValueId value) override;
+  bool is_held_elsewhere(ValueId value, std::uint32_t values) override;
+  bool recover(ValueId root) override;
+
+  template <class F>
+  void decide(Tape& tape, F f);
+  [[noreturn]] void refuse(const Tape& tape, const OnlineEviction::Shortage& shortage) const;
+  bool follows(const Tape& tape) const;
+  void start_over(Tape& tape);
+  void adopt();
+  bool adopt_storage(ValueId root, std::set<const std::byte*>& adopted);
+
+  Tape* tape_ = nullptr;       // null after anything that cannot be followed
+  std::uint64_t changes_ = 0;  // of the tape, when it was last looked at
+  Graph graph_;
+  std::optional<OnlineEviction> eviction_;
+  std::unordered_map<ValueId, std::weak_ptr<std::byte>> held_;  // by root: dropped, but the user's
+  std::vector<OnlineRead> reads_;  // of values that had been dropped, since the tape was empty
+};
+
+}  // namespace palimpsest

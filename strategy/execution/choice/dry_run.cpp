@@ -1,0 +1,61 @@
+#include "strategy/execution/choice/dry_run.h"
+
+#include <algorithm>
+
+#include "checkpoint/planners.h"
+#include "strategy/execution/choice/dry_engine.h"
+#include "strategy/execution/choice/record_again.h"
+
+namespace palimpsest {
+namespace {
+
+struct PlannedRun {
+  Forecast rest;  ///< of what is run when all is recorded
+  Bytes peak;
+  double seconds;
+  double cost;  ///< seconds on one thread, as planners have it
+};
+
+PlannedRun run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptions& options,
+                     const BatchCut& cut, bool training, const Rates& rates) {
+  const auto engine = std::make_shared<DryEngine>(rates);
+  Replica replica(strategy, options, cut.replicas, cut.sums, engine);
+  const Tape count;
+  Tape& tape = replica.tape(0, 0, count);
+  record_again(made.tape(), tape);
+  const Var again = tape.var(made.id());
+  PlannedRun run{training ? replica.forecast(again, rates) : replica.forecast_value(again, rates),
+                 engine->peak(), engine->seconds(), engine->cost()};
+  run.peak = std::max(run.peak, run.rest.peak);
+  run.seconds += run.rest.seconds;
+  run.cost += run.rest.plan.simulation.cost;
+  return run;
+}
+
+}  // namespace
+
+DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
+               const Workload& workload, const Rates& rates) {
+  ExecutionStrategy lazy = strategy;
+  lazy.mode = ExecutionMode::lazy;
+  lazy.stage = {};
+  Replica recorder(lazy, cut.options, cut.replicas, cut.sums);
+  const Var made = recorder.computed(record_part(recorder, strategy, cut, part, workload));
+
+  // What was made has its precision already.
+  ExecutionStrategy dry = strategy;
+  dry.precision.reset();
+  const PlannedRun run = run_again(made, dry, cut.options, cut, workload.training, rates);
+
+  // Everything once: eagerly without a budget, and since stages are computed again, lazily.
+  if (dry.mode == ExecutionMode::hybrid) dry = lazy;
+  dry.precision.reset();
+  RunOptions once = cut.options;
+  once.memory_budget = unlimited;
+  once.planner = keep_all();
+  const PlannedRun least = run_again(made, dry, once, cut, workload.training, rates);
+  return {run.peak, std::max(run.peak, run.rest.plan.keep_all_peak), run.seconds,
+          least.cost > 0 ? std::max(0.0, run.cost / least.cost - 1) : 0};
+}
+
+}  // namespace palimpsest

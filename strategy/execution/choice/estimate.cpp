@@ -1,0 +1,184 @@
+#include "strategy/execution/choice/estimate.h"
+
+#include <algorithm>
+
+#include "strategy/base/batch_parts.h"
+#include "strategy/base/record_model.h"
+#include "strategy/compile/forms.h"
+#include "strategy/execution/choice/dry_run.h"
+#include "strategy/parallel/devices/model_parallel.h"
+#include "strategy/parallel/pipeline/pipeline.h"
+#include "strategy/training/loss_scaler.h"
+
+namespace palimpsest {
+namespace {
+
+Estimate estimate_of(const Forecast& forecast) {
+  return {.peak = forecast.peak,
+          .keep_all_peak = std::max(forecast.plan.keep_all_peak, forecast.plan.predicted_peak()),
+          .seconds = forecast.seconds,
+          .compute_overhead = forecast.plan.compute_overhead()};
+}
+
+Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
+                       const Workload& workload, const Rates& rates) {
+  if (strategy.mode == ExecutionMode::lazy) {
+    return estimate_of(forecast_part(strategy, cut, part, workload, rates));
+  }
+  const DryRun run = run_dry(strategy, cut, part, workload, rates);
+  return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
+}
+
+Wanted wanted_of(const Workload& workload) {
+  return workload.training ? Wanted::gradients : Wanted::values;
+}
+
+/// How many replicas have no part that is larger by an example.
+int smaller_replicas(const BatchCut& cut, const Workload& workload) {
+  if (cut.replicas == 1) return 0;
+  const std::int64_t larger = examples_of(workload.batch) % cut.parts();
+  return larger == 0 ? 0 : std::max(0, cut.replicas - static_cast<int>(larger));
+}
+
+/// Each part's gradients are read, and their sum read and written.
+double seconds_of_sums(const BatchCut& cut, const Rates& rates) {
+  return 3 * static_cast<double>(cut.sums) / rates.machine.bytes_per_second * cut.parts();
+}
+
+/// By how much a micro-batch in one piece takes longer by the rates given than by the machine that
+/// planners go by.
+double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int micro_batches,
+                const Rates& rates) {
+  ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
+  alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
+  alone.fusion = strategy.fusion;
+  const BatchCut cut =
+      cut_batch(alone, wanted_of(workload), workload.parameters, workload.batch, micro_batches, 1);
+  return forecast_part(alone, cut, 0, workload, rates).seconds /
+         forecast_part(alone, cut, 0, workload, {.machine = {}}).seconds;
+}
+
+/// Stages are planned by the machine that planners go by.
+Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& workload,
+                           const Rates& rates) {
+  Pipeline pipeline(strategy, LossReduction::mean);
+  const bool is_scaled =
+      workload.training && strategy.precision && strategy.precision->needs_scaling();
+  const auto scale = [&](const Var& loss) { return is_scaled ? LossScaler().scale(loss) : loss; };
+  const PiecesForecast forecast = pipeline.forecast(workload.model, workload.parameters,
+                                                    workload.batch, scale, workload.training);
+  const ExecutionStrategy usual{.gradient = workload.training ? GradientMode::automatic
+                                                              : GradientMode::none};
+  const BatchCut cut = cut_batch(usual, wanted_of(workload), workload.parameters, workload.batch,
+                                 strategy.accumulation, 1);
+  return {
+      .peak = forecast.peak,
+      .keep_all_peak = forecast.keep_all_peak,
+      .seconds = forecast.seconds * by_rates(strategy, workload, strategy.accumulation, rates) +
+                 seconds_of_sums(cut, rates) / std::min(strategy.stages, strategy.thread_count()),
+      .compute_overhead = forecast.compute_overhead,
+      .micro_batches = strategy.accumulation};
+}
+
+/// So are devices.
+Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
+                          const Rates& rates) {
+  const int parts = workload.training ? strategy.accumulation : 1;
+  const BatchCut cut = cut_batch(strategy, wanted_of(workload), workload.parameters, workload.batch,
+                                 parts, strategy.thread_count());
+  const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
+  ModelParallel devices(strategy);
+  Tape tape(devices.evaluator());
+  Var outcome = record_model(workload.model, tape, workload.parameters, part);
+  if (parts > 1) require_all_given(tape, workload.parameters);
+  const bool is_scaled =
+      workload.training && strategy.precision && strategy.precision->needs_scaling();
+  if (is_scaled) outcome = LossScaler().scale(outcome);
+  const PiecesForecast forecast = devices.forecast(outcome, workload.training);
+  return {.peak = forecast.peak + cut.sums,
+          .keep_all_peak = forecast.keep_all_peak + cut.sums,
+          .seconds = forecast.seconds * parts * by_rates(strategy, workload, parts, rates) +
+                     seconds_of_sums(cut, rates),
+          .compute_overhead = forecast.compute_overhead,
+          .micro_batches = parts};
+}
+
+}  // namespace
+
+Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, const Rates& rates) {
+  require_valid(strategy);
+  if (workload.training && strategy.gradient == GradientMode::none) {
+    throw ArgumentError(
+        "[estimate] the strategy has gradient = none, and the workload trains; give it another "
+        "gradient, or the workload training = false");
+  }
+  if (strategy.parallelism == ParallelMode::pipeline) {
+    return estimate_pipeline(strategy, workload, rates);
+  }
+  if (strategy.parallelism == ParallelMode::model_parallel) {
+    return estimate_devices(strategy, workload, rates);
+  }
+  const int threads = strategy.thread_count();
+  const BatchCut cut = cut_batch(strategy, wanted_of(workload), workload.parameters, workload.batch,
+                                 workload.training ? strategy.accumulation : 1, threads);
+  const int smaller = smaller_replicas(cut, workload);
+  Estimate made;
+  Estimate small;
+  try {
+    made = estimate_part(strategy, cut, 0, workload, rates);
+    if (smaller > 0) small = estimate_part(strategy, cut, cut.parts() - 1, workload, rates);
+  } catch (const BudgetError& error) {
+    const bool has_share_alone = cut.parts() == 1 && cut.sums == 0;
+    if (has_share_alone || strategy.memory_budget == unlimited) throw;
+    throw refusal_of_all(cut, strategy.memory_budget, error);
+  }
+  for (Bytes Estimate::* const peak : {&Estimate::peak, &Estimate::keep_all_peak}) {
+    made.*peak = made.*peak * (cut.replicas - smaller) + small.*peak * smaller;
+    if (workload.training) made.*peak += cut.sums;
+  }
+  const int in_turns = (cut.replicas + threads - 1) / threads;
+  made.seconds *= cut.micro_batches * in_turns;
+  if (workload.training) made.seconds += seconds_of_sums(cut, rates);
+  made.replicas = cut.replicas;
+  made.micro_batches = cut.micro_batches;
+  made.is_planned =
+      strategy.mode == ExecutionMode::lazy && strategy.memory != MemoryHandling::cached;
+  return made;
+}
+
+Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const Rates& rates) {
+  require_valid(strategy);
+  if (strategy.parallelism == ParallelMode::pipeline ||
+      strategy.parallelism == ParallelMode::model_parallel || strategy.precision ||
+      strategy.accumulation > 1 || strategy.replicas() > 1) {
+    throw ArgumentError(
+        "[estimate] a graph has its precision and its batch; ask of a workload what a strategy "
+        "takes that changes or cuts them");
+  }
+  ExecutionStrategy planned = strategy;
+  planned.mode = ExecutionMode::lazy;
+  planned.stage = {};
+  if (strategy.mode == ExecutionMode::eager && strategy.memory_budget == unlimited) {
+    planned.gradient = GradientMode::full;
+  }
+  const RunOptions options = planned.run_options();
+  const auto forecast = [&](const Planner& planner, Bytes budget) {
+    Plan plan = make_plan(graph, planner, budget);
+    const double seconds = seconds_of_run(graph, plan, planned.thread_count(), rates.machine, true);
+    const Bytes peak = plan.predicted_peak();
+    return estimate_of({std::move(plan), peak, seconds});
+  };
+  Estimate made;
+  try {
+    made = forecast(*planner_of(options), options.memory_budget);
+  } catch (const BudgetError& error) {
+    if (!planned.checkpoint_fraction) throw;
+    made = forecast(*planner_of({}), std::min(error.smallest_feasible(), options.memory_budget));
+  }
+  made.is_planned =
+      strategy.mode == ExecutionMode::lazy && (strategy.memory == MemoryHandling::minimal_peak ||
+                                               strategy.memory == MemoryHandling::standard);
+  return made;
+}
+
+}  // namespace palimpsest

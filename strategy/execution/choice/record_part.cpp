@@ -1,0 +1,38 @@
+#include "strategy/execution/choice/record_part.h"
+
+#include "strategy/base/batch_parts.h"
+#include "strategy/base/record_model.h"
+#include "strategy/training/loss_scaler.h"
+
+namespace palimpsest {
+
+Var record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut, int part,
+                const Workload& workload) {
+  const std::vector<Tensor> batch =
+      cut.parts() > 1 ? part_of(workload.batch, part, cut.parts()) : workload.batch;
+  const Tape count;
+  if (!workload.training) {
+    Tape& tape = replica.tape_for_values(0, count);
+    const Var value = record_model(workload.model, tape, workload.parameters, batch);
+    if (cut.replicas > 1 && value.shape().rank() == 0) {
+      throw ArgumentError(
+          "[estimate] values of replicas are put together along their first axis, and this one has "
+          "none; give a strategy without replicas, or a model whose value has its examples there");
+    }
+    return value;
+  }
+  const Var loss =
+      record_model(workload.model, replica.tape(0, 0, count), workload.parameters, batch);
+  if (cut.parts() > 1) require_all_given(loss.tape(), workload.parameters);
+  const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
+  return is_scaled ? LossScaler().scale(loss) : loss;
+}
+
+Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
+                       const Workload& workload, const Rates& rates) {
+  Replica replica(strategy, cut.options, cut.replicas, cut.sums);
+  const Var made = record_part(replica, strategy, cut, part, workload);
+  return workload.training ? replica.forecast(made, rates) : replica.forecast_value(made, rates);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,264 @@
+#include "strategy/execution/layer_checkpointing/layer_checkpointer.h"
+
+#include <optional>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "strategy/base/parameters.h"
+#include "strategy/evaluators/lazy_evaluator.h"
+#include "strategy/execution/layer_checkpointing/dynamic_segments.h"
+#include "strategy/execution/layer_checkpointing/layer_run.h"
+
+namespace palimpsest {
+namespace {
+
+bool is_given(const LayerFunction& function) {
+  return function.forward != nullptr || !function.parameters.empty();
+}
+
+void require_function(const LayerFunction& function, std::size_t layers) {
+  if (function.forward == nullptr) {
+    throw ArgumentError(
+        "[layers] a function is missing; give layer, or attention and feed_forward");
+  }
+  if (function.parameters.size() != layers) {
+    throw ArgumentError("[layers] attention has parameters of " + std::to_string(layers) +
+                        " layers and feed_forward of " +
+                        std::to_string(function.parameters.size()) + "; give as many each");
+  }
+}
+
+std::vector<StageFunction> stages_of(const LayerModel& model) {
+  const bool whole = is_given(model.layer);
+  if (whole && (is_given(model.attention) || is_given(model.feed_forward))) {
+    throw ArgumentError("[layers] layers are given whole and in sublayers; give either");
+  }
+  const LayerFunction& first = whole ? model.layer : model.attention;
+  const std::size_t layers = first.parameters.size();
+  require_function(first, layers);
+  if (!whole) require_function(model.feed_forward, layers);
+  if (layers == 0) {
+    throw ArgumentError("[layers] there are no layers; give the parameters of one at least");
+  }
+  std::vector<StageFunction> stages;
+  for (int layer = 0; layer < static_cast<int>(layers); ++layer) {
+    stages.push_back({&first, layer, whole ? nullptr : "attention"});
+    if (!whole) stages.push_back({&model.feed_forward, layer, "feed_forward"});
+  }
+  return stages;
+}
+
+}  // namespace
+
+struct LayerCheckpointer::State {
+  State(LayerModel given_model, LayerCheckpointing given, RunOptions options,
+        const LayerPrecision& given_precision)
+      : model(std::move(given_model)),
+        checkpointing(std::move(given)),
+        stages(stages_of(model)),
+        evaluator(std::make_shared<LazyEvaluator>(std::move(options))),
+        precision(given_precision) {
+    if (precision) require_valid(*precision, "layers");
+    evaluator->engine().share_arena();
+    require_valid(checkpointing);
+    fixed = fixed_segments(checkpointing, count());
+    for (const StageFunction& stage : stages) {
+      names.emplace_back();
+      naming(stage.describe(), [&] {
+        for (const Tensor& parameter : stage.parameters()) {
+          if (!is_floating(parameter.dtype())) {
+            throw DTypeError("a parameter is " + to_string(parameter.type()) +
+                             "; capture in the function what is not floating");
+          }
+          names.back().push_back(parameters.parameter(parameter));
+        }
+      });
+    }
+  }
+
+  int sublayers() const { return is_given(model.layer) ? 1 : 2; }
+  LayerCount count() const { return {static_cast<int>(stages.size()) / sublayers(), sublayers()}; }
+  bool is_dynamic() const { return checkpointing.mode == LayerCheckpointing::Mode::dynamic; }
+
+  /// The stage of a sublayer; of `layers()` the number of stages, where there may be an `end`.
+  std::size_t stage_of(int layer, Sublayer sublayer, bool end) const;
+  /// Finds sizes and segments for an input of this type.
+  void measure(const ValueType& input);
+
+  LayerRun& last_run() {
+    if (!run) throw ArgumentError("[layers] nothing is kept; call forward() first");
+    return *run;
+  }
+  LayerGradients backward(const Tensor& adjoint, Tensor loss);
+
+  LayerModel model;
+  LayerCheckpointing checkpointing;
+  std::vector<StageFunction> stages;
+  std::shared_ptr<EngineEvaluator> evaluator;
+  LayerPrecision precision;
+  Meter meter;
+  Tape parameters;
+  std::vector<std::vector<Var>> names;  // of the parameters, by stage
+  std::vector<LayerSegment> fixed;      // of all modes but `dynamic`
+
+  // For inputs of the type last measured.
+  std::optional<ValueType> measured;
+  std::vector<LayerStage> sizes;
+  std::vector<LayerSegment> segments;
+
+  std::optional<LayerRun> run;
+};
+
+std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, bool end) const {
+  const auto [layers, parts] = count();
+  const bool first = sublayer == Sublayer::attention;
+  if (layer < 0 || layer > layers || (layer == layers && !(end && first))) {
+    throw ArgumentError("[layers] there is no layer " + std::to_string(layer) +
+                        "; layers are numbered from 0 to " + std::to_string(layers - 1) +
+                        (end ? ", and " + std::to_string(layers) + " stands for the output" : ""));
+  }
+  if (!first && parts == 1) {
+    throw ArgumentError(
+        "[layers] the layers have no feed-forward sublayers; leave the sublayer out");
+  }
+  return static_cast<std::size_t>(layer * parts + (first ? 0 : 1));
+}
+
+void LayerCheckpointer::State::measure(const ValueType& input) {
+  if (measured == input) return;
+  std::vector<LayerStage> found;
+  ValueType type = input;
+  Streams streams;
+  for (const StageFunction& stage : stages) {
+    StageTape tape(stage, type, streams, precision);
+    tape.differentiate();
+    found.push_back(tape.sizes(evaluator->options().machine));
+    found.back().stored_input = stored_bytes(type.bytes(), type.dtype, checkpointing.codec);
+    streams.first = tape.streams();
+    type = tape.output_type();
+  }
+  segments = is_dynamic() ? dynamic_segments(checkpointing, count(), found) : fixed;
+  sizes = std::move(found);
+  measured = input;
+}
+
+LayerGradients LayerCheckpointer::State::backward(const Tensor& adjoint, Tensor loss) {
+  LayerRun::Adjoints found = last_run().backward(adjoint);
+  std::vector<Gradients::Entry> entries;
+  for (std::size_t k = 0; k < stages.size(); ++k) {
+    for (std::size_t i = 0; i < names[k].size(); ++i) {
+      entries.push_back({names[k][i], std::move(found.parameters[k][i])});
+    }
+  }
+  return {Gradients(std::move(loss), std::move(entries), std::move(found.report)),
+          std::move(found.input)};
+}
+
+LayerCheckpointer::LayerCheckpointer(LayerModel model, LayerCheckpointing checkpointing,
+                                     RunOptions options, const LayerPrecision& precision)
+    : state_(std::make_unique<State>(std::move(model), std::move(checkpointing), std::move(options),
+                                     precision)) {}
+LayerCheckpointer::~LayerCheckpointer() = default;
+LayerCheckpointer::LayerCheckpointer(LayerCheckpointer&&) noexcept = default;
+LayerCheckpointer& LayerCheckpointer::operator=(LayerCheckpointer&&) noexcept = default;
+
+int LayerCheckpointer::layers() const { return state_->count().layers; }
+const LayerCheckpointing& LayerCheckpointer::checkpointing() const { return state_->checkpointing; }
+const Meter& LayerCheckpointer::meter() const { return state_->meter; }
+LayerUse LayerCheckpointer::use() const { return state_->last_run().use(); }
+
+void LayerCheckpointer::release() {
+  state_->run.reset();
+  state_->evaluator->engine().release_arena();
+}
+
+Var LayerCheckpointer::parameter(int layer, int index, Sublayer sublayer) const {
+  const std::size_t stage = state_->stage_of(layer, sublayer, false);
+  const std::vector<Var>& names = state_->names[stage];
+  if (index < 0 || index >= std::ssize(names)) {
+    throw ArgumentError(
+        "[layers] " + state_->stages[stage].describe() + " has no parameter " +
+        std::to_string(index) +
+        (names.empty() ? "; it has none"
+                       : "; they are numbered from 0 to " + std::to_string(names.size() - 1)));
+  }
+  return names[static_cast<std::size_t>(index)];
+}
+
+Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
+  if (!input.defined()) throw ArgumentError("[layers] the input is empty; give a tensor");
+  state_->run.reset();
+  if (state_->is_dynamic()) state_->measure(input.type());
+  const LayerRun::Setting setting{state_->stages, state_->checkpointing.codec, state_->evaluator,
+                                  state_->precision, state_->meter};
+  state_->run.emplace(setting, state_->is_dynamic() ? state_->segments : state_->fixed, input,
+                      seed);
+  return state_->run->output();
+}
+
+Tensor LayerCheckpointer::activation(int layer, Sublayer sublayer) {
+  LayerRun& run = state_->last_run();
+  return run.activation(state_->stage_of(layer, sublayer, true));
+}
+
+bool LayerCheckpointer::is_kept(int layer, Sublayer sublayer) const {
+  return state_->last_run().is_kept(state_->stage_of(layer, sublayer, true));
+}
+
+void LayerCheckpointer::save(int layer, Sublayer sublayer) {
+  LayerRun& run = state_->last_run();
+  const std::size_t stage = state_->stage_of(layer, sublayer, false);
+  const std::optional<int> most = state_->checkpointing.max_kept;
+  if (most && run.use().kept_activations >= *most && !run.is_kept(stage)) {
+    throw ArgumentError("[layers] " + std::to_string(run.use().kept_activations) +
+                        " activations are kept, of at most " + std::to_string(*most) +
+                        "; raise max_kept");
+  }
+  run.save(stage);
+}
+
+LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
+  const ValueType& type = state_->last_run().output().type();
+  if (!adjoint.defined() || adjoint.shape() != type.shape) {
+    throw ShapeError("[layers] the output is " + to_string(type) +
+                     "; give an adjoint of the same shape" +
+                     (adjoint.defined() ? ", not " + to_string(adjoint.type()) : ""));
+  }
+  if (adjoint.dtype() != type.dtype) {
+    throw DTypeError("[layers] the output is " + to_string(type) + ", the adjoint " +
+                     to_string(adjoint.type()) + "; convert it with to()");
+  }
+  return state_->backward(adjoint, {});
+}
+
+LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>& loss,
+                                           Where where) {
+  const LayerRun& run = state_->last_run();
+  if (loss == nullptr) {
+    throw ArgumentError(
+        "[layers] the loss is no function; give one that records a loss of the output");
+  }
+  std::unique_ptr<Tape> tape = run.tape_behind();
+  const auto [value, adjoint] = naming("the loss", [&] {
+    const Var output = tape->constant(run.output(), "output");
+    const Var scalar = loss(output);
+    require_value(scalar, "layers", where);
+    require_scalar(scalar, where_recorded(scalar));
+    require_parameters(*tape, 0);
+    const Var one = full_like(scalar, 1);
+    const Var both[] = {scalar, vjp({&scalar, 1}, {&output, 1}, {&one, 1})[0]};
+    evaluate(both, state_->evaluator->options());
+    const bool flows = depends_on(*tape, both[1].id(), one.id());
+    return std::pair(copy_of(both[0].value(), allocate_buffer),
+                     flows ? copy_of(both[1].value(), allocate_buffer) : Tensor());
+  });
+  tape.reset();  // so that the runs to come may have its memory
+  return state_->backward(adjoint, value);
+}
+
+LayerForecast LayerCheckpointer::forecast(const ValueType& input) {
+  state_->measure(input);
+  return simulate(state_->sizes, state_->segments);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,312 @@
+#include "strategy/execution/layer_checkpointing/stage_tape.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/leaf.h"
+#include "checkpoint/tape_graph.h"
+#include "strategy/base/parameters.h"
+#include "strategy/execution/precision/precise.h"
+#include "strategy/execution/precision/translation.h"
+#include "strategy/run/present.h"
+
+namespace palimpsest {
+namespace {
+
+/// Of a tape whose input has no value.
+class NoValues : public Evaluator {
+ public:
+  explicit NoValues(const LayerPrecision& precision) : precision_(precision) {}
+
+  void on_record(Tape&, std::uint32_t) override {}
+  void compute(Tape&, std::uint32_t) override {
+    throw ArgumentError(
+        "the function looks at a value, and layers are measured without values; have it "
+        "depend on shapes only, or neither ask for a forecast nor for mode dynamic");
+  }
+  void on_clear(Tape&) noexcept override {}
+  InnerRewrite inner() const override { return precision_ ? rewrite_in(*precision_) : nullptr; }
+
+ private:
+  LayerPrecision precision_;
+};
+
+/// While it lives, a leaf has a value.
+class Lent {
+ public:
+  Lent(Tape& tape, ValueId leaf, const Buffer& buffer) : tape_(tape), leaf_(leaf) {
+    tape_.set_buffer(leaf_, buffer);
+  }
+  ~Lent() { tape_.set_buffer(leaf_, nullptr); }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+
+ private:
+  Tape& tape_;
+  ValueId leaf_;
+};
+
+/// Drops values of a tape when it goes. Adjoints that stayed would be taken for those of the next
+/// seed, after an exception too.
+class Passing {
+ public:
+  Passing(Tape& tape, std::span<const ValueId> values) : tape_(tape), values_(values) {}
+  ~Passing() {
+    for (const ValueId value : values_) tape_.drop(value);
+  }
+  Passing(const Passing&) = delete;
+  Passing& operator=(const Passing&) = delete;
+
+ private:
+  Tape& tape_;
+  std::span<const ValueId> values_;
+};
+
+/// Whether a value lies in storage that its own node, or one it is a view of, makes.
+bool is_made(const Graph& graph, ValueId value) {
+  return !graph.is_source_value(graph.storage(value));
+}
+
+std::set<ValueId> storages_of(const Graph& graph, std::span<const ValueId> values) {
+  std::set<ValueId> storages;
+  for (const ValueId value : values) storages.insert(graph.storage(value));
+  return storages;
+}
+
+double cost_from(const Graph& graph, NodeId first) {
+  double seconds = 0;
+  for (const NodeId node : graph.needed_nodes()) {
+    if (node >= first) seconds += graph.cost(node);
+  }
+  return seconds;
+}
+
+std::vector<ValueId> ids_of(std::span<const Var> values) {
+  std::vector<ValueId> ids;
+  for (const Var& value : values) ids.push_back(value.id());
+  return ids;
+}
+
+}  // namespace
+
+std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator>& evaluator,
+                                           const LayerPrecision& precision) {
+  return precision ? precise(*precision, evaluator) : evaluator;
+}
+
+std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator) {
+  auto tape = std::make_unique<Tape>(std::move(evaluator));
+  tape->set_seed(streams.seed);
+  for (std::uint32_t i = 0; i < streams.first; ++i) tape->fresh_stream();
+  return tape;
+}
+
+void require_parameters(const Tape& tape, std::size_t count) {
+  std::size_t found = 0;
+  for (NodeId node = 0; node < tape.node_count(); ++node) found += tape.is_parameter(node);
+  if (found == count) return;
+  throw ArgumentError(
+      "the function records a parameter, whose gradient nobody could ask for; list it "
+      "among the parameters of the layer, or record a constant");
+}
+
+bool depends_on(const Tape& tape, ValueId value, ValueId source) {
+  std::vector<bool> depends(tape.value_count());
+  depends[source] = true;
+  for (NodeId node = tape.producer(source) + 1; node < tape.node_count(); ++node) {
+    const auto inputs = tape.inputs(node);
+    if (std::none_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends[input]; })) {
+      continue;
+    }
+    const ValueId first = tape.first_output(node);
+    for (ValueId i = 0; i < tape.output_count(node); ++i) depends[first + i] = true;
+  }
+  return depends[value];
+}
+
+Tensor copy_of(const Tensor& tensor, const Allocate& allocate) {
+  const Buffer copy = allocate(tensor.bytes());
+  std::copy_n(tensor.raw(), tensor.bytes(), copy.get());
+  return Tensor(copy, tensor.shape(), tensor.dtype());
+}
+
+StageTape::StageTape(const StageFunction& stage, const Tensor& input, const Streams& streams,
+                     std::shared_ptr<EngineEvaluator> evaluator, const LayerPrecision& precision)
+    : stage_(stage),
+      evaluator_(std::move(evaluator)),
+      tape_(tape_from(streams, in_precision_of(evaluator_, precision))) {
+  record([&](Tape& tape) { return tape.constant(input, "input"); }, precision);
+}
+
+StageTape::StageTape(const StageFunction& stage, const ValueType& input, const Streams& streams,
+                     const LayerPrecision& precision)
+    : stage_(stage), tape_(tape_from(streams, std::make_shared<NoValues>(precision))) {
+  record([&](Tape& tape) { return tape.placeholder(input, Where::current()); }, precision);
+}
+
+void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecision& precision) {
+  naming(stage_.describe(), [&] {
+    Tape& tape = *tape_;
+    input_ = input(tape);
+    for (const Tensor& parameter : stage_.parameters()) {
+      parameters_.push_back(tape.parameter(parameter));
+    }
+    {
+      const std::string sublayer = stage_.sublayer != nullptr ? stage_.sublayer : "";
+      const auto scope = tape.scope("layer" + std::to_string(stage_.layer) +
+                                    (sublayer.empty() ? "" : "/" + sublayer));
+      output_ = stage_.function->forward(input_, parameters_, stage_.layer);
+    }
+    if (!output_.defined() || !output_.belongs_to(tape)) {
+      throw TapeError(
+          "the function returned no value of the tape of its input; return the layer's "
+          "output");
+    }
+    if (!is_floating(output_.dtype())) {
+      throw DTypeError("the function returned " + to_string(output_.type()) +
+                       "; the output of a layer is to be floating");
+    }
+    require_parameters(tape, parameters_.size());
+    streams_ = tape.fresh_stream().node;
+    if (!precision) return;
+    if (evaluator_ != nullptr) tape.set_evaluator(evaluator_);
+    output_ = record_again(*precision, tape, {&output_, 1})[0];
+  });
+}
+
+Report StageTape::run(std::span<const ValueId> targets) {
+  return naming(stage_.describe(), [&] {
+    const RunOptions& options = evaluator_->options();
+    return evaluator_->engine().evaluate(*tape_, targets, backward_begins_, options);
+  });
+}
+
+Tensor StageTape::output(const Allocate& allocate) {
+  backward_begins_ = tape_->node_count();
+  const ValueId target = output_.id();
+  run({&target, 1});
+  return copy_of(output_.value(), allocate);
+}
+
+void StageTape::differentiate() {
+  naming(stage_.describe(), [&] {
+    Tape& tape = *tape_;
+    backward_begins_ = tape.node_count();
+    std::vector<Var> variables = parameters_;
+    if (is_floating(input_.dtype())) variables.push_back(input_);
+    seed_ = tape.placeholder(output_.type(), Where::current());
+    gradients_ = vjp({&output_, 1}, variables, {&seed_, 1});
+    if (flows() && !depends_on(tape, gradients_.back().id(), seed_.id())) gradients_.pop_back();
+
+    const Graph graph = graph_of(tape, ids_of(gradients_), 1, backward_begins_);
+    std::vector<bool> read(tape.value_count());
+    for (const NodeId node : graph.needed_nodes()) {
+      if (node < backward_begins_) continue;
+      for (const ValueId value : tape.inputs(node)) read[value] = true;
+    }
+    for (NodeId node = 0; node < backward_begins_; ++node) {
+      const ValueId first = tape.first_output(node);
+      const ValueId last = first + tape.output_count(node);
+      // Numbers in every place are made where they are read.
+      if (tape.is_leaf(node) || &tape.operation(node) == &full_operation) continue;
+      // The outputs of a node are saved together: a run makes all of them, or none.
+      if (std::find(read.begin() + first, read.begin() + last, true) == read.begin() + last)
+        continue;
+      for (ValueId value = first; value < last; ++value) {
+        if (is_made(graph, value)) saved_.push_back(value);
+      }
+    }
+  });
+}
+
+LayerStage StageTape::sizes(const Machine& machine) const {
+  const Graph graph = graph_of(*tape_, ids_of(gradients_), 1, backward_begins_, machine);
+  LayerStage stage{.input = input_.type().bytes(), .saves = saves(), .flows = flows()};
+  const std::set<ValueId> saved = storages_of(graph, saved_);
+  for (const ValueId storage : saved) stage.saved += graph.bytes(storage);
+  for (const ValueId storage : storages_of(graph, outputs_of_its_node(graph))) {
+    if (!saved.contains(storage)) stage.output += graph.bytes(storage);
+  }
+  const auto seconds = [&](std::span<const ValueId> targets) {
+    return graph_of(*tape_, targets, 1, backward_begins_, machine).one_pass_cost();
+  };
+  std::vector<ValueId> targets = saved_;
+  stage.save = seconds(targets);
+  targets.push_back(output_.id());
+  stage.record = seconds(targets);
+  stage.pass = seconds({&targets.back(), 1});
+  stage.backward = cost_from(graph, backward_begins_);
+  return stage;
+}
+
+/// The output with those that its node makes beside it, as a run makes all of them, or none.
+std::vector<ValueId> StageTape::outputs_of_its_node(const Graph& graph) const {
+  std::vector<ValueId> values;
+  const ValueId first = tape_->first_output(output_.node());
+  for (ValueId value = first; value < first + tape_->output_count(output_.node()); ++value) {
+    if (value == output_.id() || is_made(graph, value)) values.push_back(value);
+  }
+  return values;
+}
+
+StageTape::Held StageTape::hold(const Allocate& allocate, Output output) {
+  const Graph graph = graph_of(*tape_, {}, 1, backward_begins_);
+  std::vector<ValueId> values = saved_;
+  if (output == Output::held) {
+    const std::vector<ValueId> outputs = outputs_of_its_node(graph);
+    values.insert(values.end(), outputs.begin(), outputs.end());
+  }
+  std::vector<ValueId> targets = values;
+  if (output == Output::returned) targets.push_back(output_.id());
+  Held held;
+  if (!targets.empty()) held.run = run(targets);
+  if (output == Output::returned) held.output = copy_of(output_.value(), allocate_buffer);
+  settle(graph, values, allocate);
+  return held;
+}
+
+/// Moves values that a run made into storage that is held, and lets go of all others.
+void StageTape::settle(const Graph& graph, std::span<const ValueId> values,
+                       const Allocate& allocate) {
+  std::map<ValueId, Buffer> own;  // by storage
+  for (const ValueId value : values) {
+    if (!is_made(graph, value)) continue;
+    Buffer& storage = own[graph.storage(value)];
+    if (storage == nullptr) {
+      storage = copy_of(tape_->value(value), allocate).buffer();
+      held_.push_back(storage);
+    }
+    tape_->set_buffer(value, storage);
+  }
+  std::vector<ValueId> present;
+  append_present(*tape_, present);
+  for (const ValueId value : present) {
+    if (std::find(values.begin(), values.end(), value) == values.end()) tape_->drop(value);
+  }
+}
+
+StageTape::Adjoints StageTape::reverse(const Tensor& adjoint) {
+  if (adjoint.type() != output_.type()) {
+    throw ArgumentError("[layers] " + stage_.describe() + ": the output is " +
+                        to_string(output_.type()) + " when it is computed again, and was " +
+                        to_string(adjoint.type()) +
+                        "; have the function record the same for the same input");
+  }
+  Adjoints adjoints;
+  const Lent lent(*tape_, seed_.id(), adjoint.buffer());
+  const std::vector<ValueId> targets = ids_of(gradients_);
+  const Passing passing(*tape_, targets);
+  if (!targets.empty()) adjoints.run = run(targets);
+  for (const Var& gradient : gradients_) {
+    adjoints.parameters.push_back(copy_of(gradient.value(), allocate_buffer));
+  }
+  if (flows()) {
+    adjoints.input = std::move(adjoints.parameters.back());
+    adjoints.parameters.pop_back();
+  }
+  return adjoints;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,193 @@
+#include "strategy/execution/precision/translation.h"
+
+#include <algorithm>
+
+#include "autodiff/operations/leaf.h"
+#include "autodiff/trace.h"
+
+namespace palimpsest {
+
+Translation::Translation(const Precision& precision, std::shared_ptr<Evaluator> evaluator)
+    : wide_(precision.wide()),
+      narrow_(precision.narrow()),
+      tape_(std::make_shared<Tape>(std::move(evaluator))) {}
+
+void Translation::follow(const Tape& from) {
+  if (nodes_.empty()) tape_->accompany(from);
+  for (auto node = static_cast<NodeId>(nodes_.size()); node < from.node_count(); ++node) {
+    record(from, node);
+  }
+}
+
+void Translation::follow_names(const Tape& from) {
+  for (NodeId node = 0; node < nodes_.size(); ++node) {
+    if (from.name(node) != tape_->name(nodes_[node]))
+      tape_->set_name(nodes_[node], from.name(node));
+  }
+}
+
+Var Translation::operator[](ValueId value) { return tape_->var(values_[value].value); }
+
+Var Translation::in_dtype(ValueId value, DType dtype) {
+  return cast(value, dtype, tape_->where(tape_->producer(values_[value].value)));
+}
+
+void Translation::clear() {
+  tape_->clear();
+  nodes_.clear();
+  values_.clear();
+}
+
+void Translation::record(const Tape& from, NodeId node) {
+  std::optional<Tape::Scope> scope;
+  if (!from.scope_of(node).empty()) scope.emplace(*tape_, from.scope_of(node));
+  const Var first = from.is_leaf(node) ? leaf(from, node) : operation(from, node);
+  nodes_.push_back(first.node());
+  for (std::uint32_t i = 0; i < from.output_count(node); ++i) {
+    values_.push_back({first.id() + i});
+  }
+}
+
+Var Translation::leaf(const Tape& from, NodeId node) {
+  const ValueId value = from.first_output(node);
+  if (from.buffer(value) == nullptr) return tape_->placeholder(from.type(value), from.where(node));
+  const Tensor tensor(from.buffer(value), from.shape(value), from.dtype(value));
+  return from.is_parameter(node) ? tape_->parameter(tensor, from.name(node), from.where(node))
+                                 : tape_->constant(tensor, from.name(node), from.where(node));
+}
+
+bool Translation::is_narrow(ValueId value) const {
+  return tape_->dtype(values_[value].value) == narrow_;
+}
+
+/// The floating dtype of the operation's first output.
+DType Translation::dtype_made(const Tape& from, NodeId node) const {
+  const auto inputs = from.inputs(node);
+  const auto narrow = [&](ValueId input) { return is_narrow(input); };
+  switch (from.operation(node).mixed) {
+    case MixedPrecision::wide:
+    case MixedPrecision::reads:
+    case MixedPrecision::recorded:
+      return wide_;
+    case MixedPrecision::narrow:
+      return narrow_;
+    case MixedPrecision::first:
+      return is_narrow(inputs[0]) ? narrow_ : wide_;
+    case MixedPrecision::follows: {
+      const auto other = [&](ValueId input) {
+        return is_floating(from.dtype(input)) && !is_narrow(input);
+      };
+      const bool one = from.shape(from.first_output(node)).elements() == 1;
+      const bool none_is = std::ranges::none_of(inputs, narrow);
+      return none_is || (one && std::ranges::any_of(inputs, other)) ? wide_ : narrow_;
+    }
+  }
+  throw InternalError("unknown place in mixed precision");
+}
+
+/// The dtype that the operation reads input `i` in, when `made` is that of its first output.
+DType Translation::dtype_read(const Tape& from, NodeId node, std::size_t i, DType made) const {
+  const ValueId input = from.inputs(node)[i];
+  const DType recorded = from.dtype(input);
+  const MixedPrecision mixed = from.operation(node).mixed;
+  if (&from.operation(node) == &cast_operation) return tape_->dtype(values_[input].value);
+  if (!is_floating(recorded) || mixed == MixedPrecision::recorded) return recorded;
+  if (mixed == MixedPrecision::reads) return is_narrow(input) ? narrow_ : wide_;
+  return mixed == MixedPrecision::first && i > 0 ? wide_ : made;
+}
+
+Var Translation::operation(const Tape& from, NodeId node) {
+  const Operation& operation = from.operation(node);
+  const DType made = dtype_made(from, node);
+  std::vector<Var> inputs;
+  for (std::size_t i = 0; i < from.inputs(node).size(); ++i) {
+    const DType read = dtype_read(from, node, i, made);
+    inputs.push_back(cast(from.inputs(node)[i], read, from.where(node)));
+  }
+  std::vector<ValueType> types;
+  for (ValueId i = 0; i < from.output_count(node); ++i) {
+    types.push_back(from.type(from.first_output(node) + i));
+    DType& dtype = types.back().dtype;
+    // A whole number is cast only to be a floating one.
+    const bool number =
+        &operation == &cast_operation && !is_floating(from.dtype(from.inputs(node)[0]));
+    const bool as_recorded = operation.mixed == MixedPrecision::recorded && !number;
+    if (!is_floating(dtype) || as_recorded) continue;
+    const bool beside = operation.mixed == MixedPrecision::first && i > 0;
+    dtype = beside ? compute_dtype(wide_) : made;
+  }
+  std::optional<Tape::NoGradient> blocked;
+  if (from.is_blocked(node)) blocked.emplace(*tape_);
+  const Var first =
+      tape_->record(operation, inputs, types, from.attributes(node), from.where(node));
+  if (!from.name(node).empty()) tape_->set_name(first.node(), from.name(node));
+  return first;
+}
+
+Var Translation::cast(ValueId value, DType dtype, const Where& where) {
+  const Var computed = (*this)[value];
+  if (computed.dtype() == dtype) return computed;
+  ValueId& form = values_[value].in[static_cast<std::size_t>(dtype)];
+  if (form == none) form = palimpsest::cast(computed, dtype, where).id();
+  return tape_->var(form);
+}
+
+Translation::Temporary::Temporary(Translation& translation)
+    : translation_(translation),
+      nodes_(translation.nodes_.size()),
+      values_(translation.values_.size()),
+      end_(translation.tape_->value_count()) {
+  temporary_.emplace(*translation.tape_);
+}
+
+Translation::Temporary::~Temporary() {
+  translation_.nodes_.resize(nodes_);
+  translation_.values_.resize(values_);
+  for (Forms& forms : translation_.values_) {
+    for (ValueId& form : forms.in) {
+      if (form != none && form >= end_) form = none;
+    }
+  }
+}
+
+InnerProgram in_precision(const Precision& precision, const Tape& program,
+                          std::span<const ValueId> values) {
+  Translation translation(precision, nullptr);
+  translation.follow(program);
+  translation.follow_names(program);
+  InnerProgram made{translation.shared_tape(), {}};
+  for (const ValueId value : values) {
+    made.values.push_back(translation.in_dtype(value, program.dtype(value)).id());
+  }
+  return made;
+}
+
+InnerRewrite rewrite_in(const Precision& precision) {
+  return [precision](const InnerProgram& recorded) {
+    struct Both {
+      std::shared_ptr<Tape> recorded;
+      std::shared_ptr<Tape> made;
+    };
+    InnerProgram made = in_precision(precision, *recorded.tape, recorded.values);
+    const auto both = std::make_shared<Both>(Both{recorded.tape, made.tape});
+    made.tape = {both, both->made.get()};
+    return made;
+  };
+}
+
+std::vector<Var> record_again(const Precision& precision, Tape& tape, std::span<const Var> values) {
+  std::vector<ValueId> ids;
+  std::vector<Var> leaves;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.is_leaf(node)) continue;
+    ids.push_back(tape.first_output(node));
+    leaves.push_back(tape.var(ids.back()));
+  }
+  for (const Var& value : values) ids.push_back(value.id());
+  const InnerProgram made = in_precision(precision, tape, ids);
+  const std::span<const ValueId> all = made.values;
+  return Trace::copy(*made.tape, tape, all.first(leaves.size()), leaves,
+                     all.subspan(leaves.size()));
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,379 @@
+#include "strategy/parallel/devices/device_plan.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "strategy/base/free_memory.h"
+#include "strategy/compile/forms.h"
+#include "strategy/training/gradient_sums.h"
+
+namespace palimpsest {
+namespace {
+
+/// One device's share of a program, planned.
+struct Share {
+  bool computes_again = false;
+  DeviceMemory memory;
+  std::vector<std::shared_ptr<const StepProgram>> programs = {};  // by piece, null of other devices
+  std::vector<Workspace> workspaces = {};                         // by piece
+  Bytes block = 0;
+  Bytes beside = 0;  // gradients and the outcome
+  double seconds = 0;
+
+  Bytes peak() const { return block + beside; }
+};
+
+/// Plans a program for one placement, cut in one way.
+class PlacementPlanner {
+ public:
+  PlacementPlanner(const DeviceRequest& request, DeviceCut cut, PiecePrograms& programs)
+      : request_(request),
+        programs_(programs),
+        devices_(request.devices.size()),
+        cut_(std::move(cut)) {
+    for (const bool again : {false, true}) {
+      pieces_[again] = pieces_of(request.program, cut_, std::vector<bool>(devices_, again));
+    }
+    for (std::size_t d = 0; d < devices_; ++d) {
+      keep_all_.push_back(*share(d, has_backward() && cut_.has_loop[d], unlimited, true));
+    }
+  }
+
+  /// Seconds of the plan without budgets. A plan within budgets is hardly ever faster.
+  double seconds_without_budgets() {
+    budgets_.assign(devices_, unlimited);
+    return fastest().seconds;
+  }
+
+  DevicePlan plan() {
+    budgets_.clear();
+    for (const Device& device : request_.devices) budgets_.push_back(device.memory_budget);
+    DevicePlan plan = fastest();
+    Bytes all = request_.pieces.run.memory_budget;
+    if (takes_free_memory(request_.pieces.run)) {
+      const auto free =
+          budget_of_free_memory(plan.predicted_peak, request_.kept, [] { return free_memory(); });
+      all = free.value_or(unlimited);
+    }
+    Bytes taken = 0;
+    for (const Report::Device& device : plan.devices) taken += device.predicted_peak;
+    if (taken > all) {
+      share_out(all, plan);
+      plan = fastest();
+    }
+    plan.budget = all;
+    return plan;
+  }
+
+ private:
+  bool has_backward() const { return !request_.program.gradients.empty(); }
+
+  /// Whether a device may keep all that its adjoints read, and whether it may compute that again:
+  /// false, true, or both.
+  std::vector<bool> ways(std::size_t device) const {
+    if (!has_backward()) return {false};
+    if (request_.gradient == GradientMode::full) {
+      if (!cut_.has_loop[device]) return {false};
+      throw ArgumentError(
+          "[devices] device " + std::to_string(device) +
+          " computes a loop again for adjoints that wait for another device, gradient = full "
+          "nothing; choose automatic");
+    }
+    if (cut_.has_loop[device] || request_.gradient == GradientMode::checkpointed) return {true};
+    return {false, true};
+  }
+
+  bool is_of(PieceId piece, std::size_t device) const {
+    return cut_.pieces[piece].device == static_cast<int>(device);
+  }
+
+  /// Bytes beside the memory of a device: what its pieces make for whoever asked.
+  Bytes beside(std::span<const Piece> pieces, std::size_t device) const {
+    Bytes bytes = 0;
+    for (PieceId p = 0; p < pieces.size(); ++p) {
+      if (!is_of(p, device)) continue;
+      for (const Piece::Result& result : pieces[p].results) {
+        if (result.use == Piece::Result::Use::other_pieces) continue;
+        const ValueType type = request_.program.tape.type(result.value);
+        bytes += type.bytes();
+        const bool is_summed = result.use == Piece::Result::Use::gradient;
+        if (is_summed && request_.sums_gradients) bytes += sum_bytes(type);
+      }
+    }
+    return bytes;
+  }
+
+  /// A device's share within a budget, or nothing where a piece does not fit.
+  std::optional<Share> share(std::size_t device, bool again, Bytes budget, bool keep) {
+    const std::vector<Piece>& pieces = pieces_[again];
+    Share made{.computes_again = again,
+               .memory = lay_out_device(request_.program, cut_, pieces, static_cast<int>(device))};
+    made.beside = beside(pieces, device);
+    for (const Interval& group : made.memory.groups) {
+      made.block = std::max(made.block, group.offset + group.bytes);
+    }
+    made.programs.resize(pieces.size());
+    made.workspaces.resize(pieces.size());
+    if (made.peak() > budget) return {};
+    for (PieceId p = 0; p < pieces.size(); ++p) {
+      if (!is_of(p, device) || pieces[p].wanted.results.empty()) continue;
+      const Bytes top = made.memory.top(DeviceTime::of_piece(cut_.pieces[p].level));
+      const Bytes most = budget == unlimited ? unlimited : budget - made.beside - top;
+      try {
+        made.programs[p] = programs_.plan(pieces[p], request_.pieces, most, keep);
+      } catch (const BudgetError&) {
+        return {};
+      }
+      made.workspaces[p] = {top, laid_out(made.programs[p]->workspace())};
+      made.block = std::max(made.block, top + made.workspaces[p].bytes);
+      made.seconds += made.programs[p]->seconds();
+    }
+    return made;
+  }
+
+  /// The smallest budget that a device can do with.
+  Bytes smallest(std::size_t device) {
+    Bytes best = unlimited;
+    for (const bool again : ways(device)) {
+      const std::vector<Piece>& pieces = pieces_[again];
+      const DeviceMemory memory =
+          lay_out_device(request_.program, cut_, pieces, static_cast<int>(device));
+      Bytes most = 0;
+      for (const Interval& group : memory.groups) most = std::max(most, group.offset + group.bytes);
+      for (PieceId p = 0; p < pieces.size(); ++p) {
+        if (!is_of(p, device) || pieces[p].wanted.results.empty()) continue;
+        const Bytes least = laid_out(programs_.least(pieces[p], request_.pieces));
+        most = std::max(most, memory.top(DeviceTime::of_piece(cut_.pieces[p].level)) + least);
+      }
+      best = std::min(best, most + beside(pieces, device));
+    }
+    return best;
+  }
+
+  /// Gives each device what it cannot do without and, of the rest, as much of what it took before
+  /// as the others.
+  void share_out(Bytes all, const DevicePlan& before) {
+    std::vector<Bytes> least;
+    Bytes least_of_all = 0;
+    Bytes more_of_all = 0;
+    const auto more = [&](std::size_t d) {
+      return std::max<Bytes>(before.devices[d].predicted_peak - least[d], 0);
+    };
+    for (std::size_t d = 0; d < devices_; ++d) {
+      least.push_back(smallest(d));
+      least_of_all += least[d];
+      more_of_all += more(d);
+    }
+    if (all < least_of_all) {
+      throw BudgetError("[devices] " + std::to_string(devices_) + " devices need a budget of " +
+                            std::to_string(least_of_all) + " bytes together, not " +
+                            std::to_string(all) + "; give more, or smaller micro-batches",
+                        all, least_of_all);
+    }
+    const double part = more_of_all == 0 ? 0
+                                         : static_cast<double>(all - least_of_all) /
+                                               static_cast<double>(more_of_all);
+    for (std::size_t d = 0; d < devices_; ++d) {
+      const auto share = least[d] + static_cast<Bytes>(static_cast<double>(more(d)) * part);
+      budgets_[d] = std::min(budgets_[d], share);
+    }
+  }
+
+  /// What of each device fits its budget, and is the fastest together: all keep what they can,
+  /// unless it takes less time that one does not.
+  DevicePlan fastest() {
+    std::vector<std::vector<Share>> fitting(devices_);
+    std::vector<std::size_t> chosen(devices_, 0);
+    for (std::size_t d = 0; d < devices_; ++d) {
+      for (const bool again : ways(d)) {
+        std::optional<Share> found = share(d, again, budgets_[d], false);
+        if (found) fitting[d].push_back(std::move(*found));
+      }
+      if (fitting[d].empty()) refuse(d);
+    }
+    const auto together = [&] {
+      std::vector<Share> shares;
+      for (std::size_t d = 0; d < devices_; ++d) shares.push_back(fitting[d][chosen[d]]);
+      return put_together(std::move(shares));
+    };
+    DevicePlan best = together();
+    for (std::size_t d = 0; d < devices_; ++d) {
+      if (fitting[d].size() < 2) continue;
+      chosen[d] = 1;
+      DevicePlan other = together();
+      if (other.seconds < best.seconds) {
+        best = std::move(other);
+      } else {
+        chosen[d] = 0;
+      }
+    }
+    return best;
+  }
+
+  [[noreturn]] void refuse(std::size_t device) {
+    const Bytes least = smallest(device);
+    throw BudgetError("[devices] device " + std::to_string(device) + " needs a budget of " +
+                          std::to_string(least) + " bytes, not " +
+                          std::to_string(budgets_[device]) + "; give it more, or place less on it",
+                      budgets_[device], least);
+  }
+
+  DevicePlan put_together(std::vector<Share> shares) const {
+    std::vector<bool> again;
+    for (const Share& share : shares) again.push_back(share.computes_again);
+    std::vector<Piece> pieces = pieces_of(request_.program, cut_, again);
+    std::vector<DeviceMemory> memories;
+    DevicePlan plan;
+    std::vector<Workspace> workspaces(pieces.size());
+    std::vector<std::shared_ptr<const StepProgram>> programs(pieces.size());
+    for (std::size_t d = 0; d < devices_; ++d) {
+      Share& share = shares[d];
+      std::uint32_t computed = 0;
+      std::uint32_t computed_once = 0;
+      for (PieceId p = 0; p < pieces.size(); ++p) {
+        if (!is_of(p, d)) continue;
+        workspaces[p] = share.workspaces[p];
+        programs[p] = share.programs[p];
+        if (programs[p] != nullptr) computed += programs[p]->computed();
+        const auto& keeps_all = keep_all_[d].programs[p];
+        // Where a loop is run again for its adjoints whatever is kept, pieces with adjoints do all.
+        if (keeps_all == nullptr || (keep_all_[d].computes_again && !pieces[p].is_backward)) {
+          continue;
+        }
+        computed_once += keeps_all->computed();
+        plan.keep_all_work_seconds += keeps_all->seconds();
+      }
+      plan.keep_all_computed += computed_once;
+      memories.push_back(std::move(share.memory));
+      plan.blocks.push_back(share.block);
+      plan.predicted_peak += share.peak();
+      plan.keep_all_peak += std::max(keep_all_[d].peak(), share.peak());
+      plan.work_seconds += share.seconds;
+      plan.devices.push_back({.seconds = share.seconds,
+                              .computes_again = share.computes_again && computed > computed_once,
+                              .budget = budgets_[d],
+                              .predicted_peak = share.peak()});
+    }
+    plan.tasks = tasks_of(request_.program, cut_, pieces, memories, workspaces);
+    for (std::size_t p = 0; p < pieces.size(); ++p) {
+      const auto device = static_cast<std::size_t>(cut_.pieces[p].device);
+      plan.pieces.push_back(
+          placed(std::move(pieces[p]), programs[p], workspaces[p], memories[device]));
+    }
+    if (request_.sums_gradients) {
+      for (const ValueId gradient : request_.program.gradients) {
+        plan.predicted_peak -= sum_bytes(request_.program.tape.type(gradient));
+        plan.keep_all_peak -= sum_bytes(request_.program.tape.type(gradient));
+      }
+    }
+    find_seconds(plan);
+    return plan;
+  }
+
+  static DevicePiece placed(Piece piece, std::shared_ptr<const StepProgram> program,
+                            const Workspace& workspace, const DeviceMemory& memory) {
+    DevicePiece made{std::move(piece), std::move(program), workspace, {}, {}};
+    for (const ValueId value : made.piece.arguments) {
+      made.arguments.push_back(memory.places.at(value).offset);
+    }
+    for (const Piece::Result& result : made.piece.results) {
+      const bool stays = result.use == Piece::Result::Use::other_pieces;
+      made.results.push_back(stays ? memory.places.at(result.value).offset : DevicePiece::nowhere);
+    }
+    return made;
+  }
+
+  void find_seconds(DevicePlan& plan) const {
+    const DeviceTasks& tasks = plan.tasks;
+    std::vector<double> start(tasks.tasks.size());
+    for (std::uint32_t t = 0; t < tasks.tasks.size(); ++t) {
+      const DeviceTask& task = tasks.tasks[t];
+      double end = start[t];
+      if (task.piece == none) {
+        end += seconds_of_transfer(task.bytes());
+        plan.devices[static_cast<std::size_t>(task.device)].incoming += task.bytes();
+      } else if (const auto& program = plan.pieces[task.piece].program; program != nullptr) {
+        end += program->seconds() / request_.pieces.threads;
+      }
+      plan.seconds = std::max(plan.seconds, end);
+      for (const std::uint32_t next : tasks.edges.successors(t)) {
+        start[next] = std::max(start[next], end);
+      }
+    }
+    plan.seconds = std::max(plan.seconds, plan.work_seconds / request_.threads);
+  }
+
+  const DeviceRequest& request_;
+  PiecePrograms& programs_;
+  std::size_t devices_;
+  DeviceCut cut_;
+  std::vector<Piece> pieces_[2];  // where no device computes again, and where all do
+  std::vector<Share> keep_all_;   // by device
+  std::vector<Bytes> budgets_;    // by device
+};
+
+/// How full the fullest device is: of its budget or, where some have none, in bytes.
+double fullest(const DevicePlan& plan) {
+  const bool all_limited = std::ranges::none_of(
+      plan.devices, [](const Report::Device& device) { return device.budget == unlimited; });
+  double most = 0;
+  for (const Report::Device& device : plan.devices) {
+    const auto peak = static_cast<double>(device.predicted_peak);
+    most = std::max(most, all_limited ? peak / static_cast<double>(device.budget) : peak);
+  }
+  return most;
+}
+
+std::vector<DeviceCut> possible_cuts(const DeviceRequest& request, const Elements& elements) {
+  const bool has_budget = request.pieces.run.memory_budget != unlimited;
+  std::vector<DeviceCut> cuts;
+  for (const DevicePlacement& placement :
+       possible_placements(request.program, elements, request.devices, has_budget)) {
+    const auto cut = [&](Sending sending) {
+      return cut_for_devices(request.program, elements, placement, request.devices.size(), sending);
+    };
+    cuts.push_back(cut(Sending::late));
+    DeviceCut early = cut(Sending::early);
+    if (early.pieces.size() > cuts.back().pieces.size()) cuts.push_back(std::move(early));
+  }
+  return cuts;
+}
+
+}  // namespace
+
+DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs) {
+  const PiecePrograms::Session session(programs);
+  const Elements elements(request.program);
+  constexpr double more = 1.05;
+  double fastest = std::numeric_limits<double>::infinity();
+  std::vector<DevicePlan> plans;
+  std::optional<BudgetError> too_small;
+  std::exception_ptr refusal;
+  for (DeviceCut& cut : possible_cuts(request, elements)) {
+    try {
+      PlacementPlanner planner(request, std::move(cut), programs);
+      if (!plans.empty() && planner.seconds_without_budgets() > more * fastest) continue;
+      plans.push_back(planner.plan());
+      fastest = std::min(fastest, plans.back().seconds);
+    } catch (const BudgetError& error) {
+      if (!too_small || error.smallest_feasible() < too_small->smallest_feasible()) {
+        too_small = error;
+      }
+    } catch (const ArgumentError&) {
+      refusal = std::current_exception();
+    }
+  }
+  if (plans.empty() && too_small) throw *too_small;
+  if (plans.empty()) std::rethrow_exception(refusal);
+  const DevicePlan* best = nullptr;
+  for (const DevicePlan& plan : plans) {
+    if (plan.seconds > more * fastest) continue;
+    if (best == nullptr || fullest(plan) < fullest(*best)) best = &plan;
+  }
+  return *best;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <list>
+#include <memory>
+
+#include "strategy/backward.h"
+#include "strategy/evaluators/evaluators.h"
+#include "strategy/parallel/devices/device_runner.h"
+#include "strategy/parallel/partition/pieces_forecast.h"
+
+namespace palimpsest {
+
+/// Runs programs on devices, as `Execution` does with `ParallelMode::model_parallel`. What was
+/// recorded before is neither differentiated nor planned again, but for programs that hold users'
+/// operations or loops.
+class ModelParallel {
+ public:
+  explicit ModelParallel(const ExecutionStrategy& strategy);
+
+  /// Of tapes that losses and values are recorded on.
+  const std::shared_ptr<EngineEvaluator>& evaluator() const { return evaluator_; }
+
+  /// The gradients of a loss, with the bits that they have on one device; nothing stays present.
+  /// Throws as `Execution::gradients`, and `ArgumentError` for a model that looks at values while
+  /// it records.
+  Gradients gradients(const Var& loss);
+  /// Throws the same.
+  Tensor value(const Var& value, Report& report);
+  /// What `gradients`, or `value`, would take, without computing anything. Throws the same.
+  PiecesForecast forecast(const Var& outcome, bool with_gradients);
+
+ private:
+  struct Known {
+    RecordedProgram program;
+    bool with_gradients = false;
+    std::shared_ptr<const DevicePlan> plan;
+    bool reused = false;
+    double planning_seconds = 0;
+  };
+
+  /// The program of what is computed in place of what was recorded, planned.
+  Known& find_or_plan(const Var& outcome, const Var& computed, bool with_gradients);
+  Report run(const Known& known, const Var& computed, const DeviceOutputs& outputs,
+             const Meter& meter);
+
+  ExecutionStrategy strategy_;
+  int threads_;
+  int threads_of_device_;
+  std::shared_ptr<EngineEvaluator> evaluator_;
+  PiecePrograms programs_;
+  DeviceRunner runner_;
+  std::list<Known> known_;  // most recently used first
+};
+
+}  // namespace palimpsest

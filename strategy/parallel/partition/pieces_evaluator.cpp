@@ -1,0 +1,37 @@
+#include "strategy/parallel/partition/pieces_evaluator.h"
+
+#include "strategy/execution/precision/precise.h"
+#include "strategy/run/present.h"
+
+namespace palimpsest {
+
+std::shared_ptr<EngineEvaluator> evaluator_for_pieces(const ExecutionStrategy& strategy) {
+  RunOptions options = strategy.run_options();
+  options.planner = nullptr;  // which is for gradients
+  std::shared_ptr<Evaluator> evaluator = lazy(std::move(options));
+  if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
+  return std::static_pointer_cast<EngineEvaluator>(evaluator);
+}
+
+void require_nothing_computed(const Tape& tape, const std::string& mode) {
+  std::vector<ValueId> present;
+  append_present(tape, present);
+  if (present.empty()) return;
+  throw ArgumentError("[" + mode + "] the model looks at the value of " +
+                      tape.describe(tape.producer(present[0])) +
+                      " while it records; it is cut into pieces only when all is recorded: leave "
+                      "that out, or choose another parallelism");
+}
+
+void require_nothing_left(Tape& tape, const std::string& mode) {
+  try {
+    require_nothing_computed(tape, mode);
+  } catch (...) {
+    std::vector<ValueId> present;
+    append_present(tape, present);
+    for (const ValueId value : present) tape.drop(value);
+    throw;
+  }
+}
+
+}  // namespace palimpsest

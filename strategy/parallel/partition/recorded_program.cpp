@@ -1,0 +1,88 @@
+#include "strategy/parallel/partition/recorded_program.h"
+
+#include <algorithm>
+
+#include "autodiff/adjoint_origins.h"
+#include "autodiff/operations/leaf.h"
+#include "strategy/base/parameters.h"
+
+namespace palimpsest {
+namespace {
+
+void copy(RecordedProgram& program, Tape& tape, const Var& outcome, NodeId backward_begins) {
+  program.tape.copy_nodes(tape);
+  program.outcome = outcome.id();
+  program.backward_begins = backward_begins;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const ValueId value = tape.first_output(node);
+    if (node >= backward_begins && tape.is_leaf(node)) {
+      program.tape.set_buffer(value, tape.buffer(value));
+    }
+    if (!tape.attributes(node).may_come_again()) program.comes_again = false;
+  }
+}
+
+/// `origins`: by node of the backward part, the one that it is an adjoint of.
+void find_homes(RecordedProgram& program, std::span<const NodeId> origins) {
+  const Tape& tape = program.tape;
+  const NodeId backward_begins = program.backward_begins;
+  std::vector<NodeId>& homes = program.homes;
+  for (NodeId node = 0; node < backward_begins; ++node) homes.push_back(node);
+  for (NodeId node = backward_begins; node < tape.node_count(); ++node) {
+    const NodeId origin = origins[node - backward_begins];
+    NodeId home = tape.is_leaf(origin) ? none : origin;
+    for (const ValueId input : tape.inputs(node)) {
+      const NodeId producer = tape.producer(input);
+      if (producer >= backward_begins) home = std::min(home, homes[producer]);
+    }
+    homes.push_back(home);
+  }
+  std::vector<NodeId> of_readers(homes.size(), 0);
+  for (NodeId node = tape.node_count(); node-- > backward_begins;) {
+    if (homes[node] == none) homes[node] = of_readers[node];
+    for (const ValueId input : tape.inputs(node)) {
+      NodeId& reader = of_readers[tape.producer(input)];
+      reader = std::max(reader, homes[node]);
+    }
+  }
+}
+
+}  // namespace
+
+void record_loss(RecordedProgram& program, const Var& loss) {
+  Tape& tape = loss.tape();
+  const Tape::Temporary temporary(tape);
+  const NodeId backward_begins = tape.node_count();
+  require_scalar(loss, where_recorded(loss));
+  std::vector<NodeId> origins;
+  const std::vector<Var> gradients = vjp_with_origins({&loss, 1}, parameters_of(tape), origins);
+  copy(program, tape, loss, backward_begins);
+  for (const Var& gradient : gradients) program.gradients.push_back(gradient.id());
+  find_homes(program, origins);
+}
+
+void record_value(RecordedProgram& program, const Var& value) {
+  copy(program, value.tape(), value, value.tape().node_count());
+  find_homes(program, {});
+}
+
+bool is_recorded_again(const RecordedProgram& program, const Var& outcome) {
+  const Tape& tape = outcome.tape();
+  return program.comes_again && program.outcome == outcome.id() &&
+         program.backward_begins == tape.node_count() && tape.begins(program.tape);
+}
+
+bool is_free(const Tape& tape, NodeId node) {
+  return tape.is_leaf(node) || tape.operation(node).view ||
+         &tape.operation(node) == &full_operation;
+}
+
+bool reads_states(const Tape& tape, NodeId node) {
+  return std::ranges::any_of(tape.inputs(node), [&](ValueId input) {
+    const NodeId producer = tape.producer(input);
+    return tape.operation(producer).has_room &&
+           input + 1 == tape.first_output(producer) + tape.output_count(producer);
+  });
+}
+
+}  // namespace palimpsest

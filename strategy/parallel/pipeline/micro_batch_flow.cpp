@@ -1,0 +1,156 @@
+#include "strategy/parallel/pipeline/micro_batch_flow.h"
+
+#include <algorithm>
+
+#include "strategy/base/batch_parts.h"
+#include "strategy/base/free_memory.h"
+#include "strategy/base/parameters.h"
+#include "strategy/base/record_model.h"
+#include "strategy/base/stopwatch.h"
+#include "strategy/compile/forms.h"
+#include "strategy/parallel/partition/pieces_evaluator.h"
+#include "strategy/run/report_of.h"
+
+namespace palimpsest {
+
+MicroBatchFlow::MicroBatchFlow(const ExecutionStrategy& strategy,
+                               std::shared_ptr<EngineEvaluator> evaluator, bool with_gradients)
+    : strategy_(strategy), evaluator_(std::move(evaluator)), with_gradients_(with_gradients) {
+  const int parts = strategy.accumulation;
+  order_ = std::make_unique<PipelineOrder>(with_gradients
+                                               ? one_forward_one_backward(strategy.stages, parts)
+                                               : forward_only(strategy.stages, parts));
+}
+
+Tape& MicroBatchFlow::cleared(int part, const Tape& count) {
+  const auto index = static_cast<std::size_t>(part);
+  if (tapes_.size() <= index) tapes_.resize(index + 1);
+  std::unique_ptr<Tape>& tape = tapes_[index];
+  if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
+  tape->clear();
+  tape->accompany(count);
+  tape->set_seed(count.seed() + static_cast<std::uint64_t>(part));
+  return *tape;
+}
+
+void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> parameters,
+                            std::span<const Tensor> batch, const Scale& scale, const Tape& count) {
+  const int parts = strategy_.accumulation;
+  outcomes_.clear();
+  examples_.clear();
+  for (int m = 0; m < parts; ++m) {
+    const std::vector<Tensor> tensors = part_of(batch, m, parts);
+    examples_.push_back(parts > 1 ? examples_of(tensors) : 1);
+    Tape& tape = cleared(m, count);
+    const Var made = record_model(model, tape, parameters, tensors);
+    if (parts > 1 && with_gradients_) require_all_given(tape, parameters);
+    const Var outcome = scale(made);
+    require_nothing_computed(tape, "pipeline");
+    const Var computed = evaluator_->computed_for(tape, {&outcome, 1})[0];
+    require_nothing_computed(computed.tape(), "pipeline");
+    outcomes_.push_back(computed);
+  }
+}
+
+std::shared_ptr<CutProgram> MicroBatchFlow::find_or_cut(
+    std::size_t micro_batch, std::span<const std::shared_ptr<CutProgram>> found) const {
+  const Var& outcome = outcomes_[micro_batch];
+  const auto is_same = [&](const auto& program) { return is_recorded_again(*program, outcome); };
+  // What it was in the batch before it mostly is again.
+  if (micro_batch < program_of_.size()) {
+    const std::shared_ptr<CutProgram>& before = programs_[program_of_[micro_batch]];
+    if (is_same(before)) return before;
+  }
+  for (const auto& known : {found, std::span<const std::shared_ptr<CutProgram>>(programs_)}) {
+    const auto same = std::ranges::find_if(known, is_same);
+    if (same != known.end()) return *same;
+  }
+  auto program =
+      with_gradients_ ? cut_loss(outcome, strategy_.stages) : cut_value(outcome, strategy_.stages);
+  require_nothing_left(outcome.tape(), "pipeline");
+  return program;
+}
+
+void MicroBatchFlow::find_programs() {
+  std::vector<std::shared_ptr<CutProgram>> found;
+  std::vector<std::size_t> program_of;
+  for (std::size_t m = 0; m < outcomes_.size(); ++m) {
+    const std::shared_ptr<CutProgram> program = find_or_cut(m, found);
+    const auto same = std::ranges::find(found, program);
+    program_of.push_back(static_cast<std::size_t>(same - found.begin()));
+    if (same == found.end()) found.push_back(program);
+  }
+  if (found != programs_) plan_ = nullptr;
+  programs_ = std::move(found);
+  program_of_ = std::move(program_of);
+}
+
+void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
+  const Stopwatch watch;
+  find_programs();
+  RunOptions options = strategy_.run_options();
+  if (!with_gradients_) options.planner = nullptr;
+  if (plan_ != nullptr && takes_free_memory(options) &&
+      budget_of_free_memory(plan_->predicted_peak, planning.kept, planning.free)) {
+    plan_ = nullptr;  // made when there was more
+  }
+  plan_reused_ = plan_ != nullptr;
+  if (!plan_reused_) {
+    Bytes bytes = 0;
+    for (const Var& outcome : outcomes_) bytes += outcome.type().bytes();
+    // Values are put together once more.
+    if (!with_gradients_ && outcomes_.size() > 1) bytes *= 2;
+    std::vector<const CutProgram*> cut;
+    for (const auto& program : programs_) cut.push_back(program.get());
+    const PipelineRequest request{
+        .programs = cut,
+        .order = *order_,
+        .gradient = with_gradients_ ? strategy_.gradient : GradientMode::none,
+        .pieces = {std::move(options), planning.threads, strategy_.checkpoint_fraction.has_value(),
+                   strategy_.gradient == GradientMode::full},
+        .sums_gradients = with_gradients_ && strategy_.accumulation > 1,
+        .outcomes = bytes,
+        .kept = planning.kept,
+        .free = planning.free,
+        .stage = planning.stage};
+    plan_ = std::make_shared<const PipelinePlan>(plan_pipeline(request, programs));
+  }
+  planning_seconds_ = watch.seconds();
+}
+
+std::vector<ValueType> MicroBatchFlow::gradient_types() const {
+  const CutProgram& program = *programs_[0];
+  std::vector<ValueType> types;
+  for (const ValueId gradient : program.gradients) types.push_back(program.tape.type(gradient));
+  return types;
+}
+
+std::vector<Var> MicroBatchFlow::parameters() const { return parameters_of(*tapes_.back()); }
+
+std::vector<MicroBatch> MicroBatchFlow::micro_batches() const {
+  std::vector<MicroBatch> batches;
+  for (std::size_t m = 0; m < outcomes_.size(); ++m) {
+    const std::size_t program = program_of_[m];
+    const Tape& tape = outcomes_[m].tape();
+    const std::uint32_t round = tape.generation() - programs_[program]->tape.generation();
+    batches.push_back({program, &tape, round, nullptr, {}});
+  }
+  return batches;
+}
+
+void MicroBatchFlow::describe(Report& report) const {
+  report.planner = "pipeline";
+  report.kernel_level = kernel_level();
+  report.precision = evaluator_->precision();
+  report.micro_batches = strategy_.accumulation;
+  report.budget = plan_->budget;
+  report.keep_all_peak = plan_->keep_all_peak;
+  report.predicted_peak = plan_->predicted_peak;
+  report.plan_reused = plan_reused_;
+  report.planning_seconds = planning_seconds_;
+  report.compute_overhead = plan_->compute_overhead();
+  for (const Var& outcome : outcomes_) report.tape_metadata += outcome.tape().metadata_bytes();
+  if (strategy_.profiling) report.resident = resident_size();
+}
+
+}  // namespace palimpsest

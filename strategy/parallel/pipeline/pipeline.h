@@ -1,0 +1,60 @@
+#pragma once
+
+#include <vector>
+
+#include "strategy/backward.h"
+#include "strategy/base/execution_strategy.h"
+#include "strategy/base/model.h"
+#include "strategy/parallel/partition/pieces_forecast.h"
+#include "strategy/parallel/pipeline/micro_batch_flow.h"
+#include "strategy/parallel/pipeline/pipeline_runner.h"
+
+namespace palimpsest {
+
+/// Runs a model in stages, through which micro-batches flow, as `Execution` does with
+/// `ParallelMode::pipeline`. Every micro-batch is recorded before any is computed; what was
+/// recorded before is neither differentiated nor planned again.
+class Pipeline {
+ public:
+  Pipeline(const ExecutionStrategy& strategy, LossReduction reduction);
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  using Scale = MicroBatchFlow::Scale;
+  /// With the bits of as many micro-batches one after the other. Throws as `Execution::gradients`,
+  /// and `ArgumentError` for a model that looks at values while it records.
+  Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
+                      std::span<const Tensor> batch, const Scale& scale);
+  /// One micro-batch behind the other along the first axis. Throws the same.
+  Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
+               std::span<const Tensor> batch, Report& report);
+  /// What `gradients`, or `value`, would take, without computing anything. Throws the same.
+  PiecesForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
+                          std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
+
+ private:
+  /// Of gradients, or values.
+  struct Batches {
+    MicroBatchFlow flow;
+    Tape count{};  // cleared as often as there were any
+  };
+
+  /// Records micro-batches and plans how they run.
+  void prepare(Batches& batches, const ModelFunction& model, std::span<const Tensor> parameters,
+               std::span<const Tensor> batch, const Scale& scale);
+  /// `outputs` counts what the run makes its results in.
+  Report run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
+             const PipelineRunner::TakeGradient& take, const Meter& outputs);
+
+  ExecutionStrategy strategy_;
+  LossReduction reduction_;
+  int threads_;
+  int threads_of_stage_;
+  std::shared_ptr<EngineEvaluator> evaluator_;
+  PiecePrograms programs_;
+  PipelineRunner runner_;
+  Batches gradients_;
+  Batches values_;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autodiff/run_scope.h"
+#include "checkpoint/arena.h"
+#include "checkpoint/buffer_pool.h"
+#include "strategy/base/event.h"
+#include "strategy/compile/instructions.h"
+
+namespace palimpsest {
+
+/// Carries out instructions: the only place where planned values are computed. Keeps what the next
+/// run can use again, so that a run in an arena takes no memory but that; for one thread at a time.
+class Executor {
+ public:
+  struct Settings {
+    int threads = 1;          ///< at most; 1 goes in the order of the schedule
+    bool anomaly = false;     ///< stops where a kernel makes a NaN or an infinity
+    bool profile = false;     ///< makes events
+    std::uint32_t round = 0;  ///< as in `KernelCall`
+    bool same_tape = false;   ///< the nodes are those of the run before, attributes included
+    /// Called when a step has ended, by the thread that ran it; null: nobody.
+    const std::function<void(std::uint32_t step)>* after_step = nullptr;
+  };
+
+  /// Where values lie: in `arena`, where what is open from the start must lie already, or each in
+  /// storage of its own from `pool`, or from `meter` without that.
+  struct Memory {
+    const Meter& meter;
+    const Arena* arena = nullptr;
+    BufferPool* pool = nullptr;
+  };
+
+  explicit Executor(std::shared_ptr<const Instructions> instructions);
+
+  const Instructions& instructions() const { return *instructions_; }
+
+  /// Bytes that this takes itself, with its instructions, about.
+  Bytes metadata_bytes() const;
+  /// What a pool holds after a run in the order of the schedule, if it never gives anything back.
+  Bytes pooled_bytes();
+
+  /// Before a run: where source `source` of the instructions lies.
+  void set_source(std::size_t source, std::byte* data) {
+    addresses_[instructions_->source_place(source)] = data;
+  }
+  void set_source(std::size_t source, const Buffer& buffer) { set_source(source, buffer.get()); }
+  /// Before a run without an arena: the storage of an interval that is open from the start.
+  void set_present(std::uint32_t interval, Buffer buffer);
+
+  /// Runs every step; `tape` holds the attributes. When a kernel throws, or an anomaly is found,
+  /// the run stops and the exception is passed on.
+  void run(const Tape& tape, const Memory& memory, const Settings& settings);
+
+  /// Storage of a place that holds a value after a run. Not for a source.
+  Buffer storage(Instructions::Place place) const;
+  /// Where that lies during a run, once a step has opened it.
+  std::byte* address(Instructions::Place place) const { return addresses_[place]; }
+  /// After a run without an arena: lets go of what it left there.
+  void forget();
+  /// After a run that stopped: true while an interval that was open from the start has been neither
+  /// closed nor written nor taken over.
+  bool is_intact(std::uint32_t interval) const { return touched_[interval] == 0; }
+
+  /// Of the last run: the end of the highest byte occupied in the arena, or most bytes held by the
+  /// pool, or most bytes live without either.
+  Bytes peak() const { return arena_ != nullptr ? highest_.load() : held_peak_; }
+  /// How often storage was taken from the system, the arena not counted.
+  std::uint64_t allocations() const { return allocations_; }
+  Bytes peak_live() const { return peak_live_.load(); }
+  /// What kernels noted in it.
+  const RunScope::Notes& notes() const { return notes_; }
+  /// With `profile`, of each computed step in order.
+  const std::vector<Event>& events() const { return events_; }
+
+ private:
+  using Instruction = Instructions::Instruction;
+
+  void begin();
+  void lay_out(std::byte* start);
+  void make_numbers();
+  void run_serially();
+  void run_in_parallel();
+  void run_step(std::uint32_t step);
+  void compute(const Instruction& instruction);
+  void finish(const Instruction& instruction, std::span<const Operand> inputs,
+              std::span<const Operand> outputs, std::span<std::byte> scratch);
+  void profiled(const Instruction& instruction, Event& event);
+  void open(std::uint32_t interval);
+  void take_over(std::uint32_t interval);
+  void close(std::uint32_t interval);
+
+  std::shared_ptr<const Instructions> instructions_;
+  std::vector<Operand> operands_;
+  std::vector<TileProgram::Number> numbers_;  // of groups
+  std::vector<std::byte*> addresses_;         // by place
+  std::byte* laid_out_at_ = nullptr;          // start of the arena that the addresses are of
+  std::vector<Buffer> buffers_;               // by interval, without an arena
+  std::vector<char> touched_;                 // by interval that is open from the start
+  std::optional<Bytes> pooled_bytes_;
+  std::vector<char> outside_;  // by interval, with a pool: its buffer is not of that
+  std::vector<std::atomic<std::uint32_t>> waiting_;
+  std::vector<std::uint32_t> event_;  // by step
+  std::vector<Event> events_;
+  std::chrono::steady_clock::time_point start_;
+
+  // Of the run.
+  const Tape* tape_ = nullptr;
+  const Meter* meter_ = nullptr;
+  const Arena* arena_ = nullptr;
+  BufferPool* pool_ = nullptr;
+  Settings settings_;
+  bool alone_ = true;  // no other thread runs steps
+  std::optional<RunScope> scope_;
+  RunScope::Notes notes_;
+  std::atomic<Bytes> live_ = 0;
+  std::atomic<Bytes> peak_live_ = 0;
+  std::atomic<Bytes> highest_ = 0;
+  Bytes held_peak_ = 0;
+  std::atomic<std::uint64_t> opened_ = 0;  // without an arena
+  std::uint64_t allocations_ = 0;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,106 @@
+#include "strategy/run/present.h"
+
+#include <algorithm>
+#include <map>
+
+#include "strategy/run/tape_reading.h"
+
+namespace palimpsest {
+
+void append_present(const Tape& tape, std::vector<ValueId>& values) {
+  for (ValueId value = 0; value < tape.value_count(); ++value) {
+    const Operation& operation = tape.operation(tape.producer(value));
+    if (!tape.has_value(value) || operation.leaf) continue;
+    const bool is_room = operation.has_room && tape.bytes(value) == 0;
+    if (!is_room) values.push_back(value);
+  }
+}
+
+namespace {
+
+/// Calls `f` with the values of each storage that is present and no leaf's.
+template <class F>
+void for_each_storage(const Tape& tape, F f) {
+  std::vector<ValueId> present;
+  append_present(tape, present);
+  const auto address = [&](ValueId value) { return tape.buffer(value).get(); };
+  std::stable_sort(present.begin(), present.end(),
+                   [&](ValueId a, ValueId b) { return address(a) < address(b); });
+  std::vector<const std::byte*> leaves;
+  for (ValueId value = 0; value < tape.value_count() && !present.empty(); ++value) {
+    if (tape.has_value(value) && tape.is_leaf(tape.producer(value)))
+      leaves.push_back(address(value));
+  }
+  std::sort(leaves.begin(), leaves.end());
+  for (auto first = present.begin(); first != present.end();) {
+    const auto last = std::find_if(
+        first, present.end(), [&](ValueId value) { return address(value) != address(*first); });
+    if (!std::binary_search(leaves.begin(), leaves.end(), address(*first))) {
+      f(std::span<const ValueId>(first, last));
+    }
+    first = last;
+  }
+}
+
+/// True when somebody besides these values of the tape holds their storage.
+bool held_elsewhere(const Tape& tape, std::span<const ValueId> values) {
+  return tape.buffer(values.front()).use_count() > static_cast<long>(values.size());
+}
+
+}  // namespace
+
+std::vector<NodeId> nodes_held_elsewhere(const Tape& tape) {
+  std::vector<bool> held(tape.value_count());
+  for_each_storage(tape, [&](std::span<const ValueId> values) {
+    if (!held_elsewhere(tape, values)) return;
+    for (const ValueId value : values) held[value] = true;
+  });
+  std::vector<NodeId> nodes;
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const auto first = held.begin() + tape.first_output(node);
+    const auto count = static_cast<std::ptrdiff_t>(tape.output_count(node));
+    if (count > 0 && std::all_of(first, first + count, [](bool each) { return each; })) {
+      nodes.push_back(node);
+    }
+  }
+  return nodes;
+}
+
+bool let_go_of_present(Tape& tape) {
+  std::vector<ValueId> present;
+  append_present(tape, present);
+  for (const ValueId value : present) tape.drop(value);
+  return !present.empty();
+}
+
+void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted) {
+  for_each_storage(tape, [&](std::span<const ValueId> values) {
+    const ValueId first = values.front();
+    const Bytes bytes = tape.type(first).bytes();
+    // Empty values may share an address and free nothing.
+    if (bytes == 0 || std::binary_search(held.begin(), held.end(), tape.producer(first))) return;
+    const bool elsewhere = held_elsewhere(tape, values);
+    const Buffer buffer = tape.buffer(first);
+    const ValueId base = behind_views(tape, first);
+    const bool one = std::all_of(values.begin(), values.end(),
+                                 [&](ValueId value) { return behind_views(tape, value) == base; });
+    if (one && meter.allocated(buffer) && !elsewhere) return;
+    std::map<ValueId, Buffer> own;  // by what is behind views: what was merged is apart again
+    if (meter.allocated(buffer) && !elsewhere) own[base] = buffer;
+    for (const ValueId value : values) {
+      const ValueId behind = behind_views(tape, value);
+      if (budgeted && !own.empty() && !own.contains(behind)) {
+        tape.drop(value);
+        continue;
+      }
+      Buffer& copy = own[behind];
+      if (copy == nullptr) {
+        copy = meter.allocate(bytes);
+        std::copy_n(buffer.get(), bytes, copy.get());
+      }
+      tape.set_buffer(value, copy);
+    }
+  });
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,97 @@
+#include "strategy/run/report_of.h"
+
+#include <algorithm>
+
+#include "autodiff/kernels/kernels.h"
+#include "checkpoint/node_seconds.h"
+#include "strategy/compile/fusion/work.h"
+#include "strategy/run/tape_reading.h"
+
+namespace palimpsest {
+namespace {
+
+std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+}  // namespace
+
+void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live) {
+  const Event event{.node = node, .end = nanoseconds(report.run_seconds), .live = live};
+  report.steps.push_back({std::string(tape.operation(node).name), scoped_name(tape, node),
+                          work_of(tape, node), event, again, cost_of(NodeView(tape, node)),
+                          computed_in(NodeView(tape, node))});
+  report.kernel_seconds += report.run_seconds;
+}
+
+void append_run(Report& report, const Report& run) {
+  const std::int64_t end = report.steps.empty() ? 0 : report.steps.back().event.end;
+  const std::int64_t begin = std::max(nanoseconds(report.run_seconds), end);
+  for (Report::Step step : run.steps) {
+    step.event.start += begin;
+    step.event.end += begin;
+    report.steps.push_back(std::move(step));
+  }
+  report.planning_seconds += run.planning_seconds;
+  report.run_seconds += run.run_seconds;
+  add_counts(report, run);
+}
+
+void append_steps(Report& report, const Tape& tape, const Executor& executor) {
+  const Lowered& lowered = executor.instructions().lowered();
+  std::vector<bool> seen(lowered.graph().node_count());
+  report.steps.reserve(report.steps.size() + executor.events().size());
+  for (const Event& event : executor.events()) {
+    const NodeId node = lowered.node(event.node);
+    report.steps.push_back({operation_of(tape, lowered, event.node), scoped_name(tape, node),
+                            work_of(tape, lowered, event.node), event, seen[event.node],
+                            cost_of_unit(tape, lowered, event.node),
+                            computed_in(NodeView(tape, node))});
+    report.kernel_seconds += static_cast<double>(event.end - event.start) * 1e-9;
+    seen[event.node] = true;
+  }
+}
+
+std::string kernel_level() {
+  std::string level = kernels().level;
+  if (const char* library = kernels().product_library) level += std::string("+") + library;
+  return level;
+}
+
+Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
+                 bool profile) {
+  Report report;
+  report.planner = plan.planner;
+  report.kernel_level = kernel_level();
+  report.threads = threads;
+  report.budget = plan.budget;
+  report.keep_all_peak = std::max(plan.keep_all_peak, plan.predicted_peak());
+  report.predicted_peak = plan.predicted_peak();
+  report.predicted_live_peak = plan.simulation.peak;
+  report.measured_peak = executor.peak();
+  report.measured_live_peak = executor.peak_live();
+  report.allocations = executor.allocations();
+  report.tape_metadata = tape.metadata_bytes();
+  report.merged = executor.instructions().lowered().merged();
+  report.folded = executor.instructions().lowered().folded();
+  report.groups = executor.instructions().lowered().groups();
+  report.computed = plan.simulation.computed;
+  report.recomputed = plan.simulation.recomputed;
+  report.compute_overhead = plan.compute_overhead();
+  if (profile) {
+    report.resident = resident_size();
+    append_steps(report, tape, executor);
+  }
+  return report;
+}
+
+void add_counts(Report& sum, const Report& other) {
+  sum.allocations += other.allocations;
+  sum.cached += other.cached;
+  sum.computed += other.computed;
+  sum.recomputed += other.recomputed;
+  sum.merged += other.merged;
+  sum.folded += other.folded;
+  sum.groups += other.groups;
+  sum.kernel_seconds += other.kernel_seconds;
+}
+
+}  // namespace palimpsest

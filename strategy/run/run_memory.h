@@ -1,0 +1,34 @@
+#pragma once
+
+#include "checkpoint/buffer_pool.h"
+#include "strategy/base/options.h"
+#include "strategy/run/executor.h"
+#include "strategy/run/kept_arena.h"
+
+namespace palimpsest {
+
+/// Where the values of one engine's or runner's runs lie, and what of it is kept for the next run.
+class RunMemory {
+ public:
+  const Meter& meter() const { return meter_; }
+  /// For a run by `executor`; valid until the next call.
+  Executor::Memory get(Executor& executor, const RunOptions& options);
+  /// The most that a run by `executor` takes.
+  static Bytes peak_of(Executor& executor, const RunOptions& options);
+  /// The most that this run takes.
+  Bytes predicted_peak() const { return predicted_peak_; }
+  /// Bytes that are kept for the next run.
+  Bytes kept() const { return arena_.size() + (pool_ != nullptr ? pool_->kept() : 0); }
+  /// Gives back what is kept, but for what is still held.
+  void give_up();
+  /// See `KeptArena::let_larger_do`.
+  void share_arena() { arena_.let_larger_do(); }
+
+ private:
+  Meter meter_;
+  KeptArena arena_;
+  std::unique_ptr<BufferPool> pool_;
+  Bytes predicted_peak_ = 0;
+};
+
+}  // namespace palimpsest

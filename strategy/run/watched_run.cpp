@@ -1,0 +1,40 @@
+#include "strategy/run/watched_run.h"
+
+namespace palimpsest {
+
+WatchedRun::WatchedRun(RunWatch& watch, const Tape& tape, const Executor& executor,
+                       std::span<const ValueId> targets)
+    : watch_(watch), executor_(executor) {
+  const Instructions& instructions = executor.instructions();
+  // A value that is dropped and computed again lies where it was computed last. It is final once
+  // the step has ended that opened the place; where its node has other outputs, and is run again
+  // for these, the same bits are written there again.
+  std::vector<std::uint32_t> opener(instructions.intervals().size(), none);
+  for (std::uint32_t step = 0; step < instructions.steps().size(); ++step) {
+    for (const std::uint32_t interval : instructions.dependencies().opened(step)) {
+      opener[interval] = step;
+    }
+  }
+  std::map<ValueId, Instructions::Place> places;
+  for (const Instructions::Held& result : instructions.results()) {
+    places.emplace(result.value, result.place);
+  }
+  for (std::size_t target = 0; target < targets.size(); ++target) {
+    const auto found = places.find(targets[target]);
+    if (found == places.end()) continue;
+    const Instructions::Place place = found->second;
+    if (place >= opener.size() || opener[place] == none) continue;
+    finals_.emplace(opener[place], Final{target, place, tape.type(targets[target])});
+  }
+}
+
+void WatchedRun::operator()(std::uint32_t step) const {
+  const auto [first, last] = finals_.equal_range(step);
+  for (auto made = first; made != last; ++made) {
+    const auto& [target, place, type] = made->second;
+    watch_.made(target, {executor_.address(place), type});
+  }
+  watch_.stepped();
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,432 @@
+#include "strategy/training/accumulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "autodiff/parallel.h"
+#include "strategy/run/tape_reading.h"
+#include "strategy/training/gradient_sums.h"
+
+namespace palimpsest {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw ArgumentError("[accumulator] " + message);
+}
+
+std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+
+std::string counted(std::int64_t n, const std::string& what, const char* plural = "s") {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : plural);
+}
+
+template <class Parameters, class F>
+void in_parallel(Parameters& parameters, F f) {
+  parallel_chunks(std::ssize(parameters), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) f(parameters[static_cast<std::size_t>(i)]);
+  });
+}
+
+[[noreturn]] void refuse_missing(const std::string& name) {
+  refuse("the micro-batch has no gradient of " + quoted(name) +
+         "; give one, of zeros where the loss does not depend on the parameter");
+}
+
+/// True when `name` is what a leaf is called, with its scopes; makes no string.
+bool is_called(const Tape& tape, NodeId leaf, std::string_view name) {
+  const std::string_view scope = tape.scope_of(leaf);
+  if (scope.empty()) return name == tape.name(leaf);
+  return name.size() == scope.size() + 1 + tape.name(leaf).size() && name.starts_with(scope) &&
+         name[scope.size()] == '/' && name.ends_with(tape.name(leaf));
+}
+
+}  // namespace
+
+GradientAccumulator::GradientAccumulator(AccumulatorOptions options) : options_(options) {
+  if (options.steps < 1) {
+    refuse("an update takes at least one micro-batch, not " + std::to_string(options.steps));
+  }
+  if (!(options.clip_norm > 0)) {
+    refuse("the norm to clip to must be positive, not " + std::to_string(options.clip_norm) +
+           "; leave clip_norm out to clip nothing");
+  }
+}
+
+// Parameters --------------------------------------------------------------------------------------
+
+GradientAccumulator::Parameter::Parameter(std::string own_name, const ValueType& own_type)
+    : name(std::move(own_name)), type(own_type) {
+  if (!is_floating(type.dtype)) {
+    throw DTypeError("[accumulator] parameter " + quoted(name) + " is " + to_string(type) +
+                     "; gradients are of floating dtypes");
+  }
+  sum = Tensor(type.shape, compute_dtype(type.dtype));
+  if (is_half(type.dtype)) rounded = Tensor(type.shape, type.dtype);
+}
+
+void GradientAccumulator::register_parameter(std::string name, const ValueType& type) {
+  if (name.empty()) refuse("a parameter needs a name");
+  if (index_.contains(name)) refuse("there are two parameters " + quoted(name) + "; rename one");
+  require_nothing_given();
+  if (count_ > 0) {
+    refuse("parameter " + quoted(name) + " comes after the first micro-batch of an update; " +
+           "register all before it, or call reset()");
+  }
+  Parameter parameter(name, type);
+  parameters_.reserve(parameters_.size() + 1);
+  index_.emplace(std::move(name), parameters_.size());
+  parameters_.push_back(std::move(parameter));
+}
+
+void GradientAccumulator::register_all(const Gradients& gradients) {
+  std::vector<Parameter> parameters;
+  std::map<std::string, std::size_t, std::less<>> index;
+  for (const auto& [var, gradient] : gradients) {
+    const std::size_t position = parameters.size();
+    const bool named = !var.tape().name(var.node()).empty();
+    const std::string own =
+        named ? scoped_name(var.tape(), var.node()) : "parameter " + std::to_string(position);
+    std::string name = own;
+    for (int copy = 2; index.contains(name); ++copy) name = own + " " + std::to_string(copy);
+    // A name given twice says no more than the position does.
+    parameters.emplace_back(name, gradient.type());
+    parameters.back().named = named && name == own;
+    index.emplace(std::move(name), position);
+  }
+  parameters_ = std::move(parameters);
+  index_ = std::move(index);
+}
+
+std::size_t GradientAccumulator::index_of(std::string_view name) const {
+  const auto found = index_.find(name);
+  if (found != index_.end()) return found->second;
+  std::string known;
+  constexpr std::size_t most = 8;
+  for (std::size_t i = 0; i < std::min(most, parameters_.size()); ++i) {
+    known += (i > 0 ? ", " : "") + quoted(parameters_[i].name);
+  }
+  if (parameters_.size() > most) known += ", …";
+  refuse("no parameter is called " + quoted(name) + "; " +
+         (known.empty() ? "register_parameter() names them" : "registered are " + known));
+}
+
+// What a micro-batch must be ----------------------------------------------------------------------
+
+void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor& gradient) {
+  if (!gradient.defined()) refuse("the gradient of " + quoted(parameter.name) + " holds nothing");
+  if (gradient.type() == parameter.type) return;
+  const std::string message = "[accumulator] parameter " + quoted(parameter.name) + " is " +
+                              to_string(parameter.type) + ", its gradient " +
+                              to_string(gradient.type());
+  if (gradient.shape() != parameter.type.shape) {
+    throw ShapeError(message + "; give one of the parameter's shape");
+  }
+  throw DTypeError(message + "; convert it with to()");
+}
+
+void GradientAccumulator::require_open() const {
+  if (taken_ || (divided_ && count_ < options_.steps)) {
+    refuse("the gradients of this update were taken; reset() begins the next");
+  }
+  if (count_ == options_.steps) {
+    refuse("the update has all of its " + counted(count_, "micro-batch", "es") +
+           "; take its gradients() and call reset()");
+  }
+}
+
+void GradientAccumulator::require_nothing_given() const {
+  const auto given = std::count_if(parameters_.begin(), parameters_.end(),
+                                   [](const Parameter& p) { return p.given.defined(); });
+  if (given == 0) return;
+  refuse("accumulate() was given " + std::to_string(given) + " of " +
+         counted(std::ssize(parameters_), "parameter") +
+         " of a micro-batch; end it with step(), or discard() it");
+}
+
+void GradientAccumulator::require_examples(std::int64_t examples) const {
+  if (examples < 1) {
+    refuse("a micro-batch has at least one example, not " + std::to_string(examples));
+  }
+  if (options_.normalization == GradientNormalization::mean && count_ > 0 &&
+      examples != first_examples_) {
+    refuse("a micro-batch of " + counted(examples, "example") + " after one of " +
+           std::to_string(first_examples_) +
+           ": the mean of their means is not that of all examples; use "
+           "GradientNormalization::weighted");
+  }
+  if (examples > std::numeric_limits<std::int64_t>::max() - examples_) {
+    refuse("a micro-batch of " + counted(examples, "example") + " after " +
+           std::to_string(examples_) +
+           " in the update: their sum is too large to count; take the update in fewer steps");
+  }
+}
+
+void GradientAccumulator::require_same_parameters(const Gradients& gradients) const {
+  const auto entries = gradients.entries();
+  if (entries.size() != parameters_.size()) {
+    refuse("a micro-batch with gradients of " + counted(std::ssize(entries), "parameter") +
+           " where " + std::to_string(parameters_.size()) +
+           " are registered; use one accumulator for one model");
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Parameter& parameter = parameters_[i];
+    const Tape& tape = entries[i].parameter.tape();
+    const NodeId leaf = entries[i].parameter.node();
+    if (parameter.named && !tape.name(leaf).empty() && !is_called(tape, leaf, parameter.name)) {
+      refuse("parameter " + std::to_string(i) + " of the tape is " +
+             quoted(scoped_name(tape, leaf)) + ", registered is " + quoted(parameter.name) +
+             "; record parameters in one order");
+    }
+    require_fits(parameter, entries[i].gradient);
+  }
+}
+
+// Micro-batches -----------------------------------------------------------------------------------
+
+void GradientAccumulator::accumulate(std::string_view name, const Tensor& gradient) {
+  require_open();
+  Parameter& parameter = parameters_[index_of(name)];
+  require_fits(parameter, gradient);
+  if (parameter.given.defined()) {
+    refuse("the gradient of " + quoted(name) +
+           " was given before in this micro-batch; end it with step(), or discard() it");
+  }
+  parameter.given = gradient;
+}
+
+void GradientAccumulator::discard() {
+  for (Parameter& parameter : parameters_) parameter.given = {};
+}
+
+bool GradientAccumulator::step(std::int64_t examples) {
+  require_open();
+  require_examples(examples);
+  for (const Parameter& parameter : parameters_) {
+    if (!parameter.given.defined()) refuse_missing(parameter.name);
+  }
+  prepare_sums();
+  return add_given(examples, Taking::copies);
+}
+
+bool GradientAccumulator::step(const NamedTensors& gradients, std::int64_t examples) {
+  require_open();
+  require_nothing_given();
+  require_examples(examples);
+  for (const auto& [name, gradient] : gradients) {
+    require_fits(parameters_[index_of(name)], gradient);
+  }
+  for (const Parameter& parameter : parameters_) {
+    if (!gradients.contains(parameter.name)) refuse_missing(parameter.name);
+  }
+  prepare_sums();
+  for (Parameter& parameter : parameters_) {
+    parameter.given = gradients.find(parameter.name)->second;
+  }
+  return add_given(examples, Taking::copies);
+}
+
+bool GradientAccumulator::step(const Gradients& gradients, std::int64_t examples) {
+  give(gradients, examples);
+  return add_given(examples, Taking::copies);
+}
+
+bool GradientAccumulator::step_taking(Gradients gradients, std::int64_t examples) {
+  give(gradients, examples);
+  {
+    const Gradients dropped = std::move(gradients);
+  }
+  return add_given(examples, Taking::memory);
+}
+
+void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples) {
+  require_open();
+  require_nothing_given();
+  require_examples(examples);
+  const bool has_loss = gradients.loss().defined();
+  const double loss = has_loss ? gradients.loss().item() : 0;
+  if (parameters_.empty()) register_all(gradients);
+  require_same_parameters(gradients);
+  prepare_sums();
+  const Report& report = gradients.report();
+  const bool overflowed = report.overflowed || (report_ && report_->overflowed);
+  if (!report_ || report.measured_peak > report_->measured_peak) report_ = Report(report);
+  report_->overflowed = overflowed;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i].given = gradients.entries()[i].gradient;
+    parameters_[i].var = gradients.entries()[i].parameter;
+  }
+  if (has_loss) {
+    loss_ += weight_of(examples) * loss;
+    loss_type_ = gradients.loss().type();
+    ++losses_;
+  }
+}
+
+double GradientAccumulator::weight_of(std::int64_t examples) const {
+  // In terms of the first micro-batch, so that equal ones have the bits that `mean` gives them.
+  const bool differs = options_.normalization == GradientNormalization::weighted && count_ > 0;
+  return differs ? static_cast<double>(examples) / static_cast<double>(first_examples_) : 1;
+}
+
+double GradientAccumulator::divisor() const {
+  switch (options_.normalization) {
+    case GradientNormalization::sum:
+      return 1;
+    case GradientNormalization::mean:
+      return count_;
+    case GradientNormalization::weighted:
+      return static_cast<double>(examples_) / static_cast<double>(first_examples_);
+  }
+  throw InternalError("unknown normalisation of gradients");
+}
+
+void GradientAccumulator::prepare_sums() {
+  if (parameters_.empty()) refuse("there are no parameters; register_parameter() names them");
+  if (count_ > 0) return;  // nobody was given one since the update began
+  for (Parameter& parameter : parameters_) {
+    if (parameter.sum.buffer().use_count() > 1) {
+      parameter.sum = Tensor(parameter.sum.shape(), parameter.sum.dtype());
+    }
+  }
+}
+
+bool GradientAccumulator::add_given(std::int64_t examples, Taking taking) {
+  const double weight = weight_of(examples);
+  const bool is_first = count_ == 0;
+  if (is_first) first_examples_ = examples;
+  ++count_;
+  examples_ += examples;
+  ++totals_.micro_batches;
+  totals_.effective_batch = examples_;
+  const bool is_due = count_ == options_.steps;
+  const double by = is_due ? divisor() : 1;
+  in_parallel(parameters_, [&](Parameter& parameter) {
+    Tensor& given = parameter.given;
+    if (!is_first) {
+      add_to_sum(parameter.sum, given, weight, by);
+    } else if (taking == Taking::memory && given.type() == parameter.sum.type() &&
+               given.buffer().use_count() == 1) {
+      parameter.sum = std::move(given);
+    } else {
+      begin_sum(parameter.sum, given);
+    }
+  });
+  divided_ = is_due;
+  discard();
+  return is_due;
+}
+
+// Updates -----------------------------------------------------------------------------------------
+
+void GradientAccumulator::require_accumulated() const {
+  require_nothing_given();
+  if (count_ == 0) refuse("nothing was accumulated; step() adds a micro-batch");
+}
+
+Tensor GradientAccumulator::normalised_copy(const Parameter& parameter) const {
+  const Tensor copy = parameter.sum.clone();
+  if (!divided_) divide(copy, divisor());
+  return copy;
+}
+
+double GradientAccumulator::norm_midway() const {
+  double square = 0;
+  for (const Parameter& parameter : parameters_) {
+    square += sum_of_squares(normalised_copy(parameter));
+  }
+  return std::sqrt(square);
+}
+
+void GradientAccumulator::finish() {
+  if (taken_) return;
+  require_accumulated();
+  for (Parameter& parameter : parameters_) {
+    if (parameter.rounded.buffer().use_count() > 1) {
+      parameter.rounded = Tensor(parameter.type.shape, parameter.type.dtype);
+    }
+  }
+  if (!divided_) {
+    in_parallel(parameters_, [&](const Parameter& parameter) { divide(parameter.sum, divisor()); });
+    divided_ = true;
+  }
+  // The steps of `clip_by_norm`, of which none behind the norm takes memory.
+  double square = 0;
+  for (const Parameter& parameter : parameters_) square += sum_of_squares(parameter.sum);
+  norm_ = std::sqrt(square);
+  if (norm_ > options_.clip_norm) {
+    for (const Parameter& parameter : parameters_) {
+      divide(parameter.sum, norm_ / options_.clip_norm);
+    }
+  }
+  in_parallel(parameters_, [&](const Parameter& parameter) {
+    if (parameter.rounded.defined()) begin_sum(parameter.rounded, parameter.sum);
+  });
+  taken_ = true;
+  ++totals_.updates;
+}
+
+Gradients GradientAccumulator::gradients() {
+  if (count_ > 0 && !report_) {
+    refuse(
+        "no micro-batch was given as Gradients, so there are no parameters to update; ask for "
+        "gradient(name)");
+  }
+  finish();
+  std::vector<Gradients::Entry> entries;
+  for (const Parameter& parameter : parameters_) {
+    entries.push_back({parameter.var, parameter.gradient()});
+  }
+  Tensor loss;
+  if (losses_ == count_) loss = Tensor::full(loss_type_.shape, loss_ / divisor(), loss_type_.dtype);
+  return Gradients(std::move(loss), std::move(entries), *report_);
+}
+
+Tensor GradientAccumulator::gradient(std::string_view name) {
+  const Parameter& parameter = parameters_[index_of(name)];
+  if (!is_midway()) {
+    finish();
+    return parameter.gradient();
+  }
+  require_accumulated();
+  const Tensor copy = normalised_copy(parameter);
+  if (options_.clip_norm < std::numeric_limits<double>::infinity()) {
+    const double norm = norm_midway();
+    if (norm > options_.clip_norm) divide(copy, norm / options_.clip_norm);
+  }
+  return copy.to(parameter.type.dtype);
+}
+
+double GradientAccumulator::norm() {
+  if (is_midway()) {
+    require_accumulated();
+    return norm_midway();
+  }
+  finish();
+  return norm_;
+}
+
+void GradientAccumulator::reset() {
+  discard();
+  for (Parameter& parameter : parameters_) parameter.var = {};
+  count_ = 0;
+  examples_ = 0;
+  divided_ = false;
+  taken_ = false;
+  losses_ = 0;
+  loss_ = 0;
+  report_.reset();
+}
+
+AccumulatorStatistics GradientAccumulator::statistics() const {
+  AccumulatorStatistics statistics = totals_;
+  statistics.accumulation_steps = options_.steps;
+  statistics.parameters = std::ssize(parameters_);
+  for (const Parameter& parameter : parameters_) {
+    statistics.elements += parameter.sum.elements();
+    statistics.buffers += parameter.sum.bytes();
+    if (parameter.rounded.defined()) statistics.buffers += parameter.rounded.bytes();
+  }
+  return statistics;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,117 @@
+#include "strategy/training/gradient_sums.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "autodiff/convert.h"
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+template <class T>
+void divide_run(T* x, std::int64_t n, double divisor) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[i] = static_cast<T>(static_cast<double>(x[i]) / divisor);
+  }
+}
+
+/// What is added to lies in the nearest cache when it is divided.
+template <class T>
+void add_run(T* sum, const T* x, std::int64_t n, double weight, double divisor) {
+  constexpr std::int64_t block = 1024;
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    const std::int64_t end = std::min(begin + block, n);
+    for (std::int64_t i = begin; i < end; ++i) {
+      sum[i] = static_cast<T>(static_cast<double>(sum[i]) + weight * static_cast<double>(x[i]));
+    }
+    if (divisor != 1) divide_run(sum + begin, end - begin, divisor);
+  }
+}
+
+/// 16-bit numbers become f32 a few at a time: a copy of the whole gradient would take memory.
+void add_half(float* sum, const std::byte* x, DType dtype, std::int64_t n, double weight,
+              double divisor) {
+  std::array<float, 1024> wide;
+  constexpr auto most = static_cast<std::int64_t>(wide.size());
+  for (std::int64_t i = 0; i < n; i += most) {
+    const Shape shape{std::min(most, n - i)};
+    convert({const_cast<std::byte*>(x) + i * size_of(dtype), {shape, dtype}},
+            {reinterpret_cast<std::byte*>(wide.data()), {shape, DType::f32}});
+    add_run(sum + i, wide.data(), shape[0], weight, divisor);
+  }
+}
+
+constexpr std::int64_t chunk = grain_for(1);
+
+}  // namespace
+
+Bytes sum_bytes(const ValueType& type) {
+  const Bytes sum = ValueType{type.shape, compute_dtype(type.dtype)}.bytes();
+  return is_half(type.dtype) ? sum + type.bytes() : sum;
+}
+
+void begin_sum(const Tensor& sum, const Tensor& gradient) {
+  convert({gradient.raw(), gradient.type()}, {sum.raw(), sum.type()});
+}
+
+void add_to_sum(const Tensor& sum, const Tensor& gradient, double weight, double divisor) {
+  visit_floating(sum.dtype(), [&]<class T>(T) {
+    T* to = sum.data<T>().data();
+    parallel_chunks(sum.elements(), chunk, [&](std::int64_t begin, std::int64_t end) {
+      const std::byte* from = gradient.raw() + begin * size_of(gradient.dtype());
+      if constexpr (std::is_same_v<T, float>) {
+        if (is_half(gradient.dtype())) {
+          add_half(to + begin, from, gradient.dtype(), end - begin, weight, divisor);
+          return;
+        }
+      }
+      add_run(to + begin, reinterpret_cast<const T*>(from), end - begin, weight, divisor);
+    });
+  });
+}
+
+void divide(const Tensor& x, double divisor) {
+  if (divisor == 1) return;
+  visit_floating(x.dtype(), [&]<class T>(T) {
+    T* to = x.data<T>().data();
+    parallel_chunks(x.elements(), chunk, [&](std::int64_t begin, std::int64_t end) {
+      divide_run(to + begin, end - begin, divisor);
+    });
+  });
+}
+
+namespace {
+
+/// Eight sums side by side fill vector registers and do not wait for each other.
+template <class T>
+double sum_of_squares(const T* x, std::int64_t n) {
+  std::array<double, 8> lanes{};
+  constexpr auto width = static_cast<std::int64_t>(lanes.size());
+  for (std::int64_t i = 0; i < n; i += width) {
+    const std::int64_t many = std::min(width, n - i);
+    for (std::int64_t lane = 0; lane < many; ++lane) {
+      const auto value = static_cast<double>(x[i + lane]);
+      lanes[static_cast<std::size_t>(lane)] += value * value;
+    }
+  }
+  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
+}
+
+}  // namespace
+
+double sum_of_squares(const Tensor& x) {
+  std::vector<double> sums(static_cast<std::size_t>(divide_up(x.elements(), chunk)));
+  visit_floating(x.dtype(), [&]<class T>(T) {
+    const T* data = x.data<T>().data();
+    parallel_chunks(x.elements(), chunk, [&](std::int64_t begin, std::int64_t end) {
+      sums[static_cast<std::size_t>(begin / chunk)] = sum_of_squares(data + begin, end - begin);
+    });
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,110 @@
+#include "strategy/training/loss_scaler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <string>
+
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/parallel.h"
+
+namespace palimpsest {
+namespace {
+
+/// Takes no memory where it holds.
+void require(bool holds, const char* message) {
+  if (!holds) throw ArgumentError(std::string("[loss scaler] ") + message);
+}
+
+void require_power_of_two(double factor, const char* name) {
+  int exponent = 0;
+  if (std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5) return;
+  const std::string message = "the " + std::string(name) + " is " + std::to_string(factor) +
+                              "; give a power of two, as 65536, that scaling rounds nothing";
+  require(false, message.c_str());
+}
+
+/// Multiplies in place; false where an element is no finite number.
+bool multiply_finite(const Tensor& tensor, double factor) {
+  std::atomic<bool> finite = true;
+  visit(tensor.dtype(), [&]<class T>(T) {
+    using Number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    T* const data = tensor.data<T>().data();
+    parallel_chunks(tensor.elements(), grain_for(2), [&](std::int64_t begin, std::int64_t end) {
+      bool all = true;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto number = static_cast<Number>(data[i]);
+        all &= std::isfinite(number);
+        data[i] = static_cast<T>(number * static_cast<Number>(factor));
+      }
+      if (!all) finite.store(false, std::memory_order_relaxed);
+    });
+  });
+  return finite;
+}
+
+}  // namespace
+
+LossScaler::LossScaler(const LossScalerOptions& options)
+    : options_(options), scale_(options.scale) {
+  require_power_of_two(options.scale, "scale");
+  require_power_of_two(options.growth, "growth");
+  require_power_of_two(options.backoff, "backoff");
+  require_power_of_two(options.smallest, "smallest scale");
+  require_power_of_two(options.largest, "largest scale");
+  require(options.growth >= 1, "the growth is below 1; give 2, or 1 to keep the scale");
+  require(options.backoff < 1, "the backoff is not below 1; give 0.5");
+  require(options.interval >= 1,
+          "the interval is below 1; give the steps without overflow before the scale grows");
+  require(options.smallest <= options.scale && options.scale <= options.largest,
+          "the scale lies outside of its bounds; let smallest ≤ scale ≤ largest");
+}
+
+Var LossScaler::scale(const Var& loss, Where where) {
+  require_floating(loss, "loss scaler", where);
+  used_ = scale_;
+  // f16 has no number for most scales.
+  const Var wide = cast(loss, compute_dtype(loss.dtype()), where);
+  return multiply(wide, loss.tape().constant(Tensor::scalar(scale_, wide.dtype()), "scale", where),
+                  where);
+}
+
+bool LossScaler::unscale(const Gradients& gradients) {
+  return unscale(gradients.entries(), gradients.loss().item());
+}
+
+Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report) {
+  report.loss_scale = scale_;
+  report.overflowed = !unscale(entries, loss.item());
+  visit(loss.dtype(), [&]<class T>(T) { loss.data<T>()[0] = convert_element<T>(loss_); });
+  return Gradients(std::move(loss), std::move(entries), std::move(report));
+}
+
+bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss) {
+  require(used_ > 0, "no loss was scaled; call backward(scaler.scale(loss))");
+  bool finite = true;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Tensor& gradient = entries[i].gradient;
+    // Parameters with one adjoint share its storage.
+    const bool is_done = std::ranges::any_of(entries.first(i), [&](const auto& before) {
+      return before.gradient.raw() == gradient.raw();
+    });
+    if (is_floating(gradient.dtype()) && !is_done) finite &= multiply_finite(gradient, 1 / used_);
+  }
+  loss_ = loss / used_;
+  ++steps_;
+  if (!finite) {
+    ++skipped_;
+    in_a_row_ = 0;
+    scale_ = std::max(options_.smallest, scale_ * options_.backoff);
+  } else if (++in_a_row_ >= options_.interval) {
+    in_a_row_ = 0;
+    const double grown = std::min(options_.largest, scale_ * options_.growth);
+    if (grown > scale_) ++growths_;
+    scale_ = grown;
+  }
+  return finite;
+}
+
+}  // namespace palimpsest
