@@ -11,8 +11,8 @@
 namespace palimpsest {
 namespace {
 
-/// Most rows that products of (k, m) and (k, n) have together: stacked, they take no more memory
-/// than the result, and more would gain nothing.
+/// Most rows to collect from products of (k, m) and (k, n). Up to this number, the stacked operands
+/// take no more memory than the result; beyond 256 rows there is no further gain.
 std::int64_t most_rows(std::int64_t m, std::int64_t n) {
   constexpr std::int64_t enough = 256;
   return std::min(enough, m * n / std::max<std::int64_t>(m + n, 1));
@@ -39,7 +39,7 @@ void Adjoints::leave(NodeId node) {
   if (slices_.empty() && products_.empty()) return;
   const std::size_t count = tape_.inputs(node).size();
   for (std::size_t i = 0; i < count; ++i) {
-    const ValueId input = tape_.inputs(node)[i];  // the tape grows
+    const ValueId input = tape_.inputs(node)[i];  // the tape grows, so no span survives
     if (inside(input) && first_readers_[input - begin_] == node) sum(input);
   }
 }

@@ -7,40 +7,40 @@
 
 namespace palimpsest {
 
-/// The adjoints of the values in [begin, end), summed up while nodes are walked downwards. What is
-/// done better together is put together before it is added:
+/// Accumulates the adjoints of the values in [begin, end) while nodes are visited from last to
+/// first. Two kinds of contributions are merged before they are added:
 ///
-/// - slices, which are zero elsewhere: a value that is read slice by slice takes as much work as it
-///   has elements;
-/// - products of few rows: what a loop multiplies by the same matrix at every step is added to the
-///   matrix's adjoint by one product for many steps.
+/// - Slices, which are zero elsewhere. A value that is read slice by slice then costs work linear
+///   in its elements.
+/// - Products with few rows. If a loop multiplies by one matrix at every step, the matrix's adjoint
+///   gets one product for many steps.
 ///
-/// It is added at the latest where the walk comes to the node that read the value first, after
-/// which nothing more comes: gradients are complete one after the other, not all at the end.
+/// They are added no later than at the first node that reads the value, since nothing is added
+/// after that. Gradients are thus completed one by one, not all at the end.
 class Adjoints {
  public:
   Adjoints(Tape& tape, ValueId begin, ValueId end);
 
   bool reached(ValueId value) const { return inside(value) && reached_[value - begin_]; }
   void mark_reached(ValueId value) { reached_[value - begin_] = true; }
-  /// Told of all that a node reads, from the first node to the last.
+  /// Registers the inputs of a node. Call it for all nodes, from the first to the last.
   void note_reader(NodeId node, std::span<const ValueId> inputs);
-  /// To be called when the walk is done with a node.
+  /// Call this when the walk has finished with a node.
   void leave(NodeId node);
 
-  /// The sum of what was added, recorded; an undefined Var when nothing was.
+  /// The recorded sum of all contributions; an undefined `Var` if there were none.
   Var sum(ValueId value);
   void add(ValueId value, const Var& contribution);
   /// Adds aᵀ·b of matrices a (k, m) and b (k, n).
   void add_product(ValueId value, const Var& a, const Var& b);
 
  private:
-  /// Products that have not been added yet.
+  /// Products that were not added yet.
   struct Products {
     std::vector<Var> a;
     std::vector<Var> b;
     std::int64_t rows = 0;
-    Where where;  ///< of the first
+    Where where;  ///< of the first product
   };
 
   bool inside(ValueId value) const {

@@ -16,9 +16,9 @@ void pull_back_through(const Pullback& p, const Composition& f, std::span<const 
   std::vector<Var> inputs;
   std::vector<Var> xs;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    // A name of its own keeps the walk back among the nodes recorded here. Outside of a gradient it
-    // is blocked, and with it every path through this composition. It also keeps what is recorded
-    // here from being merged with what is computed elsewhere.
+    // The identity stops the backward walk at the nodes recorded here. Outside of a gradient it is
+    // blocked, and with it every path through this composition. It also prevents merging with
+    // common subexpressions recorded elsewhere.
     inputs.push_back(identity(at[i], where));
     if (p.wants(i)) xs.push_back(inputs.back());
   }

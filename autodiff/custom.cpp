@@ -11,10 +11,10 @@ struct CustomOperation::State {
 
 namespace {
 
-/// Lives as long as the node: its attributes own the operation they belong to.
+/// Attributes that own the operation of their node; both live as long as the node.
 template <class State>
 struct Owner {
-  using IsOfOneTape = void;  // functions of users may keep counts of rounds themselves
+  using IsOfOneTape = void;  // user functions may count rounds themselves
 
   std::shared_ptr<const State> state;
 
@@ -73,7 +73,7 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
         .forward({inputs, outputs, call.workspace, call.threads, call.round});
   };
   operation.vjp = [](const Pullback& p) {
-    const Attributes attributes = p.attributes();  // the tape grows meanwhile
+    const Attributes attributes = p.attributes();  // a copy, because the tape grows meanwhile
     pull_back(definition_of<State>(attributes), p);
   };
   if (definition.cost != nullptr) {

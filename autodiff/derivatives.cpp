@@ -7,7 +7,7 @@
 namespace palimpsest {
 namespace {
 
-/// What `f` records, to be differentiated here, whether or not the caller wants gradients of it.
+/// Calls `f` with gradients enabled, whether or not the caller has disabled them.
 template <class F>
 auto differentiable(Tape& tape, F f) {
   const Tape::WithGradient guard(tape);
@@ -60,7 +60,7 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
   Tensor result(shape, x.dtype());
   const std::int64_t rows = type.shape.elements();
   if (rows == 0) return result;
-  // One gradient is recorded, and computed anew for each seed.
+  // One gradient is recorded, and recomputed for each seed.
   const Tape::Temporary region = tape.temporary();
   const Tensor unit = Tensor::zeros(type.shape, type.dtype);
   const Var seed = tape.constant(unit, {}, where);

@@ -46,7 +46,7 @@ Float16::Float16(float value) {
   } else if (magnitude >= 0x477ff000u) {  // rounds to 65536 or more
     bits = static_cast<std::uint16_t>(sign | 0x7c00u);
   } else if (magnitude < 0x38800000u) {
-    // Subnormal: adding 0.5 aligns the significand so that the hardware rounds it to even for us.
+    // Subnormal: adding 0.5 aligns the significand, so the hardware rounds it to nearest even.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     bits = static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   } else {

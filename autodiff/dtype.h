@@ -11,10 +11,10 @@
 
 namespace palimpsest {
 
-/// Element types. The 16-bit ones are for storage: arithmetic on them is done in f32.
+/// Element types. The 16-bit types are storage formats: arithmetic on them is done in f32.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, boolean };
 
-/// The upper half of an f32, rounded to nearest even.
+/// bfloat16: the upper half of an f32, rounded to nearest even.
 struct BFloat16 {
   std::uint16_t bits = 0;
   BFloat16() = default;
@@ -57,11 +57,11 @@ constexpr bool is_floating(DType d) { return d <= DType::f16; }
 constexpr bool is_half(DType d) { return d == DType::bf16 || d == DType::f16; }
 constexpr bool is_integer(DType d) { return d == DType::i64 || d == DType::i32; }
 
-/// The dtype arithmetic on `dtype` is done in: f32 for the 16-bit types, else itself.
+/// The dtype in which arithmetic on `dtype` is done: f32 for the 16-bit types, else `dtype` itself.
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
-/// The dtype two operands meet in: floating before integer before bool, then the wider one; bf16
-/// with f16 gives f32.
+/// The promoted dtype of two operands. Floating beats integer, integer beats bool; then the wider
+/// one wins. bf16 with f16 gives f32.
 DType promote(DType a, DType b);
 
 template <class T>
@@ -104,8 +104,12 @@ decltype(auto) visit(DType dtype, F&& f) {
   throw InternalError("unknown dtype");
 }
 
-/// One element as another type: floating numbers beyond an integer type become its nearest end and
-/// NaN 0, others are truncated; anything is true unless it is 0; f64 to 16 bits rounds through f32.
+/// Converts one element.
+///
+/// - Floating to integer truncates. Values out of range are clamped to the nearest limit; NaN
+///   becomes 0.
+/// - Any value except 0 converts to true.
+/// - f64 is rounded to f32 before it is rounded to 16 bits.
 template <class To, class From>
 To convert_element(From value) {
   if constexpr (std::is_same_v<To, From>) {
@@ -117,7 +121,8 @@ To convert_element(From value) {
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From{};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    // Its least value is a power of two, or 0, and so is one more than its largest.
+    // The lowest value is a power of two or 0, so it is exact, and so is the highest value plus
+    // one.
     constexpr auto low = static_cast<From>(std::numeric_limits<To>::min());
     constexpr auto end = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
     if (value >= low && value < end) return static_cast<To>(value);
@@ -128,7 +133,7 @@ To convert_element(From value) {
   }
 }
 
-/// Calls `f(double{})` or `f(float{})`; other dtypes never reach a floating kernel.
+/// Calls `f(double{})` or `f(float{})`. Throws `InternalError` for other dtypes.
 template <class F>
 decltype(auto) visit_floating(DType dtype, F&& f) {
   if (dtype == DType::f64) return f(double{});
@@ -136,7 +141,7 @@ decltype(auto) visit_floating(DType dtype, F&& f) {
   throw InternalError("a floating kernel was called with another dtype");
 }
 
-/// Calls `f(T{})` for the dtypes numbers are computed in: f64, f32, i64, i32.
+/// Calls `f(T{})` for f64, f32, i64 and i32, the dtypes that numbers are computed in.
 template <class F>
 decltype(auto) visit_numeric(DType dtype, F&& f) {
   if (dtype == DType::i64) return f(std::int64_t{});

@@ -7,12 +7,11 @@
 
 #include "autodiff/tensor.h"
 
-/// Tensors made from Eigen's dense objects, and tensors seen as such, without copying wherever the
-/// layout allows it. Tensors are row-major; Eigen's matrices are column-major unless they say
-/// otherwise.
+/// Conversions between tensors and Eigen's dense objects, without copying where the layout allows
+/// it. Tensors are row-major; Eigen's matrices are column-major by default.
 namespace palimpsest {
 
-/// The DType of an Eigen scalar; its own 16-bit types have the layout of ours.
+/// The DType of an Eigen scalar. Eigen's 16-bit types have the same layout as ours.
 template <class T>
 constexpr DType eigen_dtype() {
   using Scalar = std::remove_const_t<T>;
@@ -27,8 +26,8 @@ constexpr DType eigen_dtype() {
 
 namespace detail {
 
-/// The elements of `tensor` as Ts. Throws `DTypeError` when they are something else, `ShapeError`
-/// unless it has `rank` axes (any number for −1).
+/// The elements of `tensor` as `T`. Throws `DTypeError` for another dtype, `ShapeError` unless the
+/// tensor has `rank` axes; −1 accepts any rank.
 template <class T>
 T* eigen_elements(const Tensor& tensor, int rank, const char* operation) {
   if (!tensor.defined())
@@ -46,7 +45,7 @@ T* eigen_elements(const Tensor& tensor, int rank, const char* operation) {
   return reinterpret_cast<T*>(tensor.raw());
 }
 
-/// `Matrix` with the constness of `T` on it.
+/// `Matrix`, const if `T` is const.
 template <class T, class Matrix>
 using LikeConst = std::conditional_t<std::is_const_v<T>, const Matrix, Matrix>;
 
@@ -56,17 +55,17 @@ Shape eigen_shape(const Eigen::DenseBase<Derived>& dense) {
   return Shape{dense.rows(), dense.cols()};
 }
 
-/// A tensor over the elements of `dense`, which it keeps alive.
+/// A tensor over the elements of `dense`. The tensor owns the object.
 template <class Dense>
 Tensor adopt(Dense&& dense, const Shape& shape) {
   const auto owner = std::make_shared<std::remove_cvref_t<Dense>>(std::forward<Dense>(dense));
   auto* data = reinterpret_cast<std::byte*>(owner->data());
-  // Without elements there may be no memory, and a tensor without memory is none at all.
+  // An empty object may have no memory, and a tensor over a null pointer would count as undefined.
   if (data == nullptr) return Tensor(shape, eigen_dtype<typename Dense::Scalar>());
   return Tensor(Buffer(owner, data), shape, eigen_dtype<typename Dense::Scalar>());
 }
 
-/// An Eigen matrix or array, with memory of its own, that the caller does not need any more.
+/// An rvalue Eigen matrix or array that owns its memory.
 template <class Dense>
 concept GivenUp = !std::is_reference_v<Dense> && !std::is_const_v<Dense> &&
                   std::is_base_of_v<Eigen::PlainObjectBase<Dense>, Dense>;
@@ -75,8 +74,9 @@ concept GivenUp = !std::is_reference_v<Dense> && !std::is_const_v<Dense> &&
 
 // Tensors as Eigen objects ------------------------------------------------------------------------
 
-/// A tensor of two axes as a row-major matrix that shares its elements; `as_matrix<const float>` to
-/// read only. Valid while the tensor's storage is. Throws `DTypeError` and `ShapeError`.
+/// A row-major matrix map over a tensor with two axes; it shares the elements. Use
+/// `as_matrix<const float>` for read-only access. Valid as long as the tensor's storage. Throws
+/// `DTypeError` and `ShapeError`.
 template <class T>
 auto as_matrix(const Tensor& tensor) {
   using Matrix =
@@ -85,7 +85,7 @@ auto as_matrix(const Tensor& tensor) {
   return Eigen::Map<detail::LikeConst<T, Matrix>>(data, tensor.shape()[0], tensor.shape()[1]);
 }
 
-/// A tensor of one axis as a column vector that shares its elements.
+/// A column vector map over a tensor with one axis; it shares the elements.
 template <class T>
 auto as_vector(const Tensor& tensor) {
   using Vector = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, 1>;
@@ -93,7 +93,7 @@ auto as_vector(const Tensor& tensor) {
   return Eigen::Map<detail::LikeConst<T, Vector>>(data, tensor.elements());
 }
 
-/// All elements of a tensor of any shape, in row-major order, as an array that shares them.
+/// An array map over all elements of a tensor of any shape, in row-major order; it shares them.
 template <class T>
 auto as_array(const Tensor& tensor) {
   using Array = Eigen::Array<std::remove_const_t<T>, Eigen::Dynamic, 1>;
@@ -103,8 +103,8 @@ auto as_array(const Tensor& tensor) {
 
 // Eigen objects as tensors ------------------------------------------------------------------------
 
-/// A copy of the elements of any dense expression: two axes, or one where the type says that it is
-/// a vector.
+/// A copy of any dense expression. The result has two axes, or one if the expression's type is a
+/// vector.
 template <class Derived>
 Tensor to_tensor(const Eigen::DenseBase<Derived>& dense) {
   using Scalar = typename Derived::Scalar;
@@ -115,8 +115,8 @@ Tensor to_tensor(const Eigen::DenseBase<Derived>& dense) {
   return result;
 }
 
-/// The same for a matrix or an array given up: where its memory is row-major, the tensor takes it
-/// over and nothing is copied; a column-major one is copied (see `to_tensor_transposed`).
+/// Converts an rvalue matrix or array. The tensor takes over its memory if it is row-major; a
+/// column-major matrix is copied (see `to_tensor_transposed`).
 template <detail::GivenUp Dense>
 Tensor to_tensor(Dense&& dense) {
   if (Dense::IsRowMajor || dense.rows() <= 1 || dense.cols() <= 1) {
@@ -126,8 +126,8 @@ Tensor to_tensor(Dense&& dense) {
   return to_tensor(std::as_const(dense));
 }
 
-/// A column-major matrix given up, as the row-major tensor (columns, rows) that its memory is: its
-/// transpose, without copying. `matmul` reads it back with a transpose flag.
+/// Takes over the memory of an rvalue column-major matrix without copying. Interpreted as row-major
+/// it is the transpose, of shape (columns, rows); `matmul` undoes that with a transpose flag.
 template <detail::GivenUp Dense>
   requires(!Dense::IsRowMajor && !Dense::IsVectorAtCompileTime)
 Tensor to_tensor_transposed(Dense&& dense) {
@@ -135,15 +135,15 @@ Tensor to_tensor_transposed(Dense&& dense) {
   return detail::adopt(std::forward<Dense>(dense), shape);
 }
 
-/// A tensor over memory that a map, or a matrix with a name, refers to and that the caller keeps
-/// alive for as long as a copy of the tensor, or a tape that holds it, is. Nothing is copied.
-/// Throws `ArgumentError` unless the elements lie densely row by row.
+/// A tensor over the memory of an Eigen map or an lvalue matrix, without copying. The caller must
+/// keep the memory alive as long as any copy of the tensor, or a tape that holds it. Throws
+/// `ArgumentError` unless the elements are dense and row-major.
 template <class Dense>
   requires(!detail::GivenUp<Dense>)
 Tensor borrow_tensor(Dense&& dense) {
   using Object = std::remove_cvref_t<Dense>;
   using Scalar = typename Object::Scalar;
-  // The steps from row to row and along a row, which matter where there are several of either.
+  // The stride between rows and within a row; each matters only if there are several of them.
   const auto row_step = Object::IsRowMajor ? dense.outerStride() : dense.innerStride();
   const auto column_step = Object::IsRowMajor ? dense.innerStride() : dense.outerStride();
   if ((dense.cols() > 1 && column_step != 1) || (dense.rows() > 1 && row_step != dense.cols())) {

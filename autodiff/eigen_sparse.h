@@ -6,16 +6,17 @@
 
 #include "autodiff/operations/sparse.h"
 
-/// Eigen's sparse matrices on a tape.
+/// Eigen's sparse matrices on a tape: conversion and products.
 namespace palimpsest {
 
-/// An Eigen sparse matrix in two parts: where its entries are, and their values in that order.
+/// An Eigen sparse matrix in two parts: the positions of its entries, and their values in that
+/// order.
 struct SparseTensor {
   SparsePattern pattern;
   Tensor values;
 };
 
-/// A copy of the entries of a sparse matrix or expression, row by row.
+/// Copies the entries of a sparse matrix or expression, row by row.
 template <class Derived>
 SparseTensor to_sparse(const Eigen::SparseMatrixBase<Derived>& matrix) {
   using Scalar = typename Derived::Scalar;
@@ -31,9 +32,9 @@ SparseTensor to_sparse(const Eigen::SparseMatrixBase<Derived>& matrix) {
                        Shape{static_cast<std::int64_t>(entries)})};
 }
 
-/// The product of a constant sparse matrix with x, whose gradient flows to x alone. Converts the
-/// matrix on every call: to use one often, or to differentiate its values, call `to_sparse` once
-/// and the `sparse_matmul` that takes its parts.
+/// The product of a constant sparse matrix with x; the gradient flows to x only. Converts the
+/// matrix on every call. To reuse a matrix, or to differentiate its values, call `to_sparse` once
+/// and use the `sparse_matmul` overload that takes its parts.
 template <class Derived>
 Var sparse_matmul(const Eigen::SparseMatrixBase<Derived>& matrix, const Var& x,
                   const SparseMatmulOptions& options = {}, Where where = Where::current()) {

@@ -7,26 +7,26 @@
 
 namespace palimpsest {
 
-/// Where in the user's program something was recorded; defaulted parameters of this type capture
-/// it.
+/// Source line in the user's program that recorded something. Defaulted parameters of this type
+/// capture it.
 using Where = std::source_location;
 
-/// `file:line` of a source location, as every message writes it.
+/// `file:line` of a source location, the form used in all messages.
 std::string to_string(const Where& where);
 
-/// True for places in the same line.
+/// True for locations on the same line.
 inline bool same_line(const Where& a, const Where& b) {
   return a.line() == b.line() && a.file_name() == b.file_name();
 }
 
-/// Every failure this library reports. Three kinds of blame derive from it: `UsageError`,
+/// Base class of every error this library reports. Three kinds derive from it: `UsageError`,
 /// `EnvironmentError` and `InternalError`. A message reads `[operation] what is wrong; what to do`.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The caller's mistake: a wrong shape, dtype, argument or setting.
+/// A mistake of the caller: a wrong shape, dtype, argument or setting.
 class UsageError : public Error {
  public:
   using Error::Error;
@@ -40,33 +40,33 @@ class ShapeError : public UsageError {
   using UsageError::UsageError;
 };
 
-/// A dtype the operation does not take, or two that do not go together.
+/// A dtype that the operation does not support, or two dtypes that cannot be combined.
 class DTypeError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-/// An argument, option or setting out of its range.
+/// An argument, option or setting that is out of range.
 class ArgumentError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-/// A handle used with a tape that it does not belong to, or after that tape was cleared; or a tape
-/// that two threads record on at the same time.
+/// A handle is used with a tape that it does not belong to, or after that tape was cleared. Also
+/// thrown when two threads record on one tape at the same time.
 class TapeError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-/// Anomaly mode met the first NaN or infinity; the message names operation, node, source line,
-/// shapes and the range of each input.
+/// Anomaly mode found the first NaN or infinity. The message names the operation, node, source
+/// line, shapes and the range of each input.
 class AnomalyError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-/// The surroundings' limit: memory, budget, disk, files.
+/// A limit of the environment: memory, budget, disk or files.
 class EnvironmentError : public Error {
  public:
   using Error::Error;
@@ -78,7 +78,7 @@ class FileError : public EnvironmentError {
   using EnvironmentError::EnvironmentError;
 };
 
-/// A mistake of this library. The message asks for a report.
+/// A bug in this library. The message asks for a report.
 class InternalError : public Error {
  public:
   explicit InternalError(std::string_view message);

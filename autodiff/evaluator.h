@@ -9,29 +9,30 @@ namespace palimpsest {
 
 class Tape;
 
-/// A program that one operation of a tape runs, such as a step of a loop, and values of it.
+/// A program that one operation of a tape runs, such as the body of a loop, and some of its values.
 struct InnerProgram {
   std::shared_ptr<Tape> tape;
   std::vector<std::uint32_t> values;
 };
-/// Makes the program that an operation runs of the one that was recorded for it. Leaves at the
-/// beginning stay values 0, 1, … and the values have the types they had.
+/// Rewrites the program recorded for an operation into the one that it runs. Leaves at the
+/// beginning keep the ids 0, 1, … and the values keep their types.
 using InnerRewrite = std::function<InnerProgram(InnerProgram recorded)>;
 
-/// Decides when values of a tape are computed. The tape calls it; `strategy/` implements it.
+/// Decides when the values of a tape are computed. The tape calls it; `strategy/` implements it.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
 
-  /// A node was appended; an eager evaluator computes it now. When this throws, the node is taken
-  /// off the tape again.
+  /// A node was appended; an eager evaluator computes it now. If this throws, the node is removed
+  /// from the tape again.
   virtual void on_record(Tape& tape, std::uint32_t node) = 0;
   /// Makes `value` present on the tape.
   virtual void compute(Tape& tape, std::uint32_t value) = 0;
-  /// The tape is about to forget its nodes and values, this evaluator, or both as it is destroyed.
+  /// The tape is about to clear its nodes and values, to replace this evaluator, or to be
+  /// destroyed.
   virtual void on_clear(Tape& tape) noexcept = 0;
-  /// Makes the programs that loops and checkpoints run which are recorded on this evaluator's
-  /// tapes. Null: they run what was recorded.
+  /// Rewrites the programs of loops and checkpoints recorded on this evaluator's tapes. Null: they
+  /// run as recorded.
   virtual InnerRewrite inner() const { return nullptr; }
 };
 

@@ -121,7 +121,7 @@ Range range_of(const Operand& operand) {
   return range;
 }
 
-/// The bits that are all set in what is no finite number.
+/// The exponent bits; they are all set in infinities and NaNs.
 template <class T>
 constexpr auto exponent_bits() {
   if constexpr (std::is_same_v<T, double>) {
@@ -133,7 +133,7 @@ constexpr auto exponent_bits() {
   }
 }
 
-/// Goes on behind the first one found: compilers make vectors of that.
+/// Does not stop at the first one found, so that compilers vectorize the loop.
 template <class T>
 bool all_finite(const T* data, std::int64_t count) {
   constexpr auto exponent = exponent_bits<T>();

@@ -7,31 +7,30 @@
 
 namespace palimpsest {
 
-/// Runs one kernel. 16-bit operands of a kernel that does not know them are widened to f32 before
-/// and narrowed after, in the call's workspace, which holds at least `workspace_of(node, threads)`
-/// bytes.
+/// Runs one kernel. If the kernel does not support 16-bit types, such operands are widened to f32
+/// before the call and narrowed after it. The copies are in the call's workspace, which must hold
+/// at least `workspace_of(node, threads)` bytes.
 void execute(const Operation& operation, const KernelCall& call);
 
-/// Calls `compute` with f32 in place of every 16-bit operand, for a kernel that takes some of these
-/// as they are: what it needs for that, `widening_bytes(node)`, is taken from the end of the call's
-/// workspace.
+/// Calls `compute` with f32 copies of all 16-bit operands, for a kernel that supports only some of
+/// them natively. The copies take `widening_bytes(node)` from the end of the call's workspace.
 void compute_widened(void (*compute)(const KernelCall&), const KernelCall& call);
 Bytes widening_bytes(const NodeView& node);
 
-/// Where `execute_on_tape` gets storage.
+/// Allocates the storage for `execute_on_tape`.
 using Allocate = std::function<Buffer(Bytes)>;
 
-/// Computes the outputs of `node` from inputs that are present on the tape into fresh buffers;
-/// those present already stay as they are. With `anomaly`, checks them by `check_finite`.
+/// Computes the outputs of `node` into fresh buffers, from inputs that are present on the tape.
+/// Outputs that are already present are kept. With `anomaly`, calls `check_finite`.
 void execute_on_tape(Tape& tape, NodeId node, const Allocate& allocate = allocate_buffer,
                      bool anomaly = false);
 
-/// Throws `AnomalyError` when an output of `node` holds a NaN or an infinity. The message names the
-/// node, its line, all shapes and the range of each input.
+/// Throws `AnomalyError` if an output of `node` contains a NaN or an infinity. The message names
+/// the node, its line, all shapes and the range of each input.
 void check_finite(const Tape& tape, NodeId node, std::span<const Operand> inputs,
                   std::span<const Operand> outputs);
 
-/// Bytes rounded up to the alignment of buffers.
+/// `bytes` rounded up to the alignment of buffers.
 constexpr Bytes aligned(Bytes bytes) {
   constexpr Bytes step = static_cast<Bytes>(buffer_alignment);
   return (bytes + step - 1) / step * step;

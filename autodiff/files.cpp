@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
   throw FileError("[" + std::string(operation) + "] " + problem);
 }
 
-/// A file that is to replace another one in its folder. It is removed, unless it did.
+/// A temporary file that will replace another file in its folder. The destructor removes it
+/// otherwise.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& path) {
@@ -46,7 +47,7 @@ class Unfinished {
   std::string path_;
 };
 
-/// Writes the file at `path`, called `named` in errors, with these rights where there are any.
+/// Writes the file at `path`, which errors call `named`. Sets its permissions to `rights` if given.
 void write_to(const std::string& path, const std::string& named,
               const std::function<void(std::ostream&)>& write, std::string_view operation,
               const std::optional<fs::perms>& rights = {}) {
@@ -60,8 +61,8 @@ void write_to(const std::string& path, const std::string& named,
   if (!file) fail(operation, "writing " + named + " failed; is the disk full?");
 }
 
-/// Whether another file can take the place of this one. The system's names of open files, and links
-/// to what is not there, are no such files.
+/// True if the file can be replaced by renaming another file. This is not so for the system's names
+/// of open files and for dangling links.
 bool is_replaceable(const std::string& path, const fs::file_status& status) {
   if (path.starts_with("/dev/") || path.starts_with("/proc/")) return false;
   std::error_code ignored;

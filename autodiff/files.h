@@ -7,16 +7,15 @@
 
 namespace palimpsest {
 
-/// The whole content of a file. Throws `FileError` in the name of `operation`.
+/// The whole content of a file. Throws `FileError` naming `operation`.
 std::string read_file(const std::string& path, std::string_view operation);
 
-/// Replaces the content of a file by what `write` puts into the stream, when all of it is written.
-/// Until then, and where that fails, the file stays as it was. It keeps its rights, and a link
-/// stays one. A process that is killed meanwhile leaves a file behind whose name ends in `.part`.
+/// Replaces the content of a file by the data that `write` puts into the stream, once all of it is
+/// written. If that fails, the file stays unchanged. The file keeps its permissions, and a symbolic
+/// link stays a link. If the process is killed, a file whose name ends in `.part` remains.
 ///
-/// The content is written directly where no other file can take the place: in a folder that may not
-/// be written, and for pipes and devices. Throws `FileError` in the name of `operation`, and what
-/// `write` throws.
+/// The file is written directly if it cannot be replaced: in a folder that is not writable, and for
+/// pipes and devices. Throws `FileError` naming `operation`, and any exception of `write`.
 void write_file(const std::string& path, const std::function<void(std::ostream& file)>& write,
                 std::string_view operation);
 void write_file(const std::string& path, std::string_view content, std::string_view operation);

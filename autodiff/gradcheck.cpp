@@ -12,12 +12,12 @@ namespace {
 /// A function of the inputs with several results.
 using Function = std::function<std::vector<Var>(std::span<const Var>)>;
 
-/// Random numbers of y's shape; different for every `seed`.
+/// A random tensor of y's shape, different for every `seed`.
 Tensor direction(const ValueType& type, std::uint64_t seed) {
   return Tensor::normal(type.shape, seed, 0, 1, DType::f64);
 }
 
-/// Weights of the results of a function: one fixed random tensor each.
+/// Weights for the results of a function: one fixed random tensor each.
 std::vector<Tensor> weights_of(std::span<const Var> ys, std::uint64_t seed) {
   std::vector<Tensor> weights;
   for (const Var& y : ys) {
@@ -63,7 +63,7 @@ struct Products {
   }
 };
 
-/// Records `f` on a fresh tape with the seed of every other one, so that random operations repeat.
+/// Records `f` on a new tape, always with the same seed, so that random operations repeat.
 std::vector<Tensor> evaluate(const Function& f, std::span<const Tensor> inputs,
                              const GradcheckOptions& options) {
   Tape tape;
@@ -82,7 +82,8 @@ class Checker {
   Checker(std::span<const Tensor> inputs, const GradcheckOptions& options)
       : inputs_(inputs.begin(), inputs.end()), options_(options) {}
 
-  /// Compares the recorded gradients of the weighted sum of f's results with differences of it.
+  /// Compares the recorded gradients of the weighted sum of f's results with its central
+  /// differences.
   void check(const Function& f, int order) {
     const std::uint64_t weight_seed = options_.seed + 1000 * static_cast<std::uint64_t>(order);
     const std::vector<Tensor> gradients = evaluate(gradients_of(f, weight_seed), inputs_, options_);
@@ -97,8 +98,8 @@ class Checker {
         const Products above = shifted(f, i, v, options_.step, weight_seed);
         const Products below = shifted(f, i, v, -options_.step, weight_seed);
         const double numeric = (above.sum - below.sum) / (2 * options_.step);
-        // Rounding of the values limits what the differences can tell: small derivatives of large
-        // values, and zeros, are compared on the values' scale.
+        // Rounding limits the accuracy of differences. Small derivatives of large values, and
+        // zeros, are therefore compared relative to the values.
         const double scale =
             std::max({analytic.magnitude, std::abs(numeric), 1e-3 * above.magnitude, 1e-3});
         judge(order, i, d, analytic.sum, numeric, scale);

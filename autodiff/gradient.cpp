@@ -29,8 +29,8 @@ Var Pullback::adjoint(std::size_t i) const {
 
 namespace {
 
-/// Marks every value in nodes [first, last] through which a derivative flows from an x, and notes
-/// who reads what.
+/// Marks every value in nodes [first, last] through which a derivative flows from an x, and
+/// registers the readers of all values.
 void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoints) {
   for (NodeId node = first; node <= last; ++node) {
     adjoints.note_reader(node, tape.inputs(node));
@@ -47,10 +47,10 @@ void mark_reached(const Tape& tape, NodeId first, NodeId last, Adjoints& adjoint
   }
 }
 
-/// Arrays for one node's pullback, kept between nodes so that the walk does not allocate.
+/// Arrays for one node's pullback, reused so that the walk does not allocate.
 struct Workbench {
   std::vector<Var> output_adjoints;
-  std::vector<Pullback::InputAdjoint> input_adjoints;  // those of a node are the first
+  std::vector<Pullback::InputAdjoint> input_adjoints;  // the first ones belong to the current node
   std::array<bool, 64> few{};
   std::unique_ptr<bool[]> many;
   std::size_t many_size = 0;
@@ -64,7 +64,7 @@ struct Workbench {
     return {many.get(), count};
   }
 
-  /// Room for the adjoints of so many inputs; none is there yet.
+  /// Empty adjoints for `count` inputs.
   std::span<Pullback::InputAdjoint> no_adjoints(std::size_t count) {
     if (count > input_adjoints.size()) input_adjoints.resize(count);
     const auto first = std::span(input_adjoints).first(count);
@@ -120,7 +120,7 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
     if (!wanted[i] || is_none || !adjoint.defined()) continue;
     require_here(adjoint);
     if (left.defined()) require_here(left);
-    const ValueId input = tape.inputs(node)[i];  // the tape has grown: no span survives
+    const ValueId input = tape.inputs(node)[i];  // no span survives, as the tape has grown
     if (left.defined()) {
       require_product(tape, node, left, adjoint, tape.type(input));
       adjoints.add_product(input, left, adjoint);
@@ -163,7 +163,7 @@ Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Wher
                    where);
 }
 
-/// `vjp`; calls `recorded(node)` when what there is to record for a node is there.
+/// Implements `vjp`. Calls `recorded(node)` when everything has been recorded for a node.
 template <class F>
 std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Var> given_xs,
                                std::span<const Var> seeds, const Where& where, F recorded) {

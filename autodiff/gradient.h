@@ -7,10 +7,10 @@
 
 namespace palimpsest {
 
-/// One operation's view of its node while adjoints are recorded.
+/// The node that an operation's VJP differentiates, its adjoints, and where to put the results.
 class Pullback {
  public:
-  /// The adjoint of an input, or where `left` is there, `left`ᵀ·`value` is.
+  /// The adjoint of an input: `value`, or the product `left`ᵀ·`value` if `left` is defined.
   struct InputAdjoint {
     Var value;
     Var left = {};
@@ -25,23 +25,24 @@ class Pullback {
   Var input(std::size_t i = 0) const;
   Var output(std::size_t i = 0) const;
   const Attributes& attributes() const { return tape_->attributes(node_); }
-  /// True when output `i` has an adjoint; `adjoint(i)` gives zeros otherwise.
+  /// True when output `i` has an adjoint. If not, `adjoint(i)` returns zeros.
   bool has_adjoint(std::size_t i = 0) const { return output_adjoints_[i].defined(); }
   Var adjoint(std::size_t i = 0) const;
-  /// True when somebody asked for the adjoint of input `i`; do not record it otherwise.
+  /// True when the adjoint of input `i` is needed. Do not record it otherwise.
   bool wants(std::size_t i = 0) const { return wanted_[i]; }
-  /// Gives the adjoint of input `i`: its shape and dtype must be the input's.
+  /// Sets the adjoint of input `i`, which must have the input's shape and dtype.
   void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = {adjoint}; }
-  /// Says that no derivative flows through input `i`, as zeros would, without recording them.
+  /// Declares that no derivative flows through input `i`. Equals setting zeros, but records
+  /// nothing.
   void set_none(std::size_t i) const { input_adjoints_[i] = {.value = {}, .is_none = true}; }
-  /// Gives it as the product aᵀ·b of matrices a (k, m) and b (k, n), which is recorded later, as
-  /// one with others that are added to it.
+  /// Sets the adjoint as the product aᵀ·b of matrices a (k, m) and b (k, n). It is recorded later,
+  /// possibly merged with other products that are added to it.
   void set_product(std::size_t i, const Var& a, const Var& b) const { input_adjoints_[i] = {b, a}; }
   bool is_set(std::size_t i = 0) const {
     return input_adjoints_[i].value.defined() || input_adjoints_[i].is_none;
   }
-  /// The line that recorded the forward node, for the nodes recorded now; a copy, because the tape
-  /// moves what it holds as it grows.
+  /// The line that recorded the forward node, for the nodes recorded now. A copy, because the tape
+  /// reallocates as it grows.
   Where where() const { return tape_->where(node_); }
 
  private:
@@ -52,14 +53,14 @@ class Pullback {
   std::span<const bool> wanted_;
 };
 
-/// Reverse-mode differentiation as a function from tape to tape: records the nodes that compute
-/// Σᵢ seedᵢᵀ ∂yᵢ/∂x for every x and returns them, so gradients can be differentiated again.
+/// Reverse-mode differentiation as a function from tape to tape. Records the nodes that compute
+/// Σᵢ seedᵢᵀ ∂yᵢ/∂x for every x and returns them. Gradients can be differentiated again.
 ///
-/// `seeds` holds one Var per y of its shape, or is empty for ones (then every y must be a scalar or
-/// the sum over its elements is meant). An x that no y depends on gets zeros. Where several paths
-/// meet, contributions are added in the order of the node ids, from high to low. Throws `TapeError`
-/// for handles of different tapes, `ShapeError` for a seed of another shape, `DTypeError` when a y
-/// or x is not floating. Iterative; cost is linear in the nodes between xs and ys.
+/// `seeds` holds one `Var` of each y's type, or is empty for ones. Ones give the gradient of the
+/// sum over the elements of all ys. An x that no y depends on gets zeros. Where several paths meet,
+/// contributions are added in the order of node ids, from high to low. Throws `TapeError` for
+/// handles of different tapes, `ShapeError` for a seed of another type, `DTypeError` when a y or x
+/// is not floating. Iterative; the cost is linear in the number of nodes between xs and ys.
 std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span<const Var> seeds,
                      Where where = Where::current());
 

@@ -13,11 +13,12 @@
 
 namespace palimpsest {
 
-/// A tape as Boost.Graph sees one: vertices are nodes, an edge runs from the producer of a value to
-/// every node that reads it, once for each operand. Models VertexListGraph, EdgeListGraph and
-/// BidirectionalGraph.
-/// In-edges are the tape's own rows; out-edges need one index, built here in O(nodes + edges), so a
-/// view is of the tape as it was then. The tape must outlive it.
+/// Adaptor that presents a tape to Boost.Graph. Vertices are nodes. An edge runs from the producer
+/// of a value to every node that reads it, one edge per operand. Models VertexListGraph,
+/// EdgeListGraph and BidirectionalGraph.
+///
+/// In-edges are read from the tape. Out-edges need an index, built by the constructor in
+/// O(nodes + edges); a view does not see nodes recorded later. The tape must outlive it.
 class TapeView {
  public:
   struct Edge {
@@ -52,7 +53,7 @@ class TapeView {
   Edge in_edge(NodeId node, std::uint32_t operand) const {
     return {tape_->producer(inputs(node)[operand]), node, operand};
   }
-  /// Edges are numbered by source; those out of `node` have the numbers [first_out(node),
+  /// Edges are numbered by source. The out-edges of `node` have the numbers [first_out(node),
   /// first_out(node + 1)).
   Edge edge(std::uint32_t number) const {
     const Reader& reader = readers_[number];
@@ -67,7 +68,7 @@ class TapeView {
     std::uint32_t operand;
   };
   const Tape* tape_;
-  std::vector<std::uint32_t> first_reader_;  // by node, where its row of `readers_` begins
+  std::vector<std::uint32_t> first_reader_;  // by node: where its row of `readers_` begins
   std::vector<Reader> readers_;
 };
 
@@ -97,7 +98,7 @@ std::pair<EdgeIterator<Function>, EdgeIterator<Function>> edge_range(Function fu
 
 }  // namespace detail
 
-// The functions of Boost.Graph's concepts, found by argument-dependent lookup.
+// Functions required by Boost.Graph's concepts, found by argument-dependent lookup.
 
 inline std::pair<detail::Counter, detail::Counter> vertices(const TapeView& view) {
   return {detail::Counter(0), detail::Counter(view.node_count())};

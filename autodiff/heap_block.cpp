@@ -26,7 +26,7 @@ HeapBlock allocate_heap(Bytes bytes) {
     if (data == nullptr) throw_no_memory(bytes);
     return {static_cast<std::byte*>(data), data};
   }
-  // Asked for aligned blocks, glibc before 2.38 never uses the place of a freed one again.
+  // glibc before 2.38 never reuses the memory of freed aligned blocks, so alignment is done here.
   std::size_t space = size + buffer_alignment - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
   void* const block = ::operator new(space, std::nothrow);
   if (block == nullptr) throw_no_memory(bytes);

@@ -6,17 +6,17 @@
 
 namespace palimpsest {
 
-/// A block of the heap. Its data is aligned to `buffer_alignment`.
+/// A block of heap memory. Its data is aligned to `buffer_alignment`.
 struct HeapBlock {
   std::byte* data;
-  void* block;  ///< what the heap has given for it
+  void* block;  ///< address to free, as returned by the heap
 };
 
-/// Throws `EnvironmentError` when there is no memory for so many bytes.
+/// Throws `EnvironmentError` when out of memory.
 HeapBlock allocate_heap(Bytes bytes);
 void free_heap(const HeapBlock& block) noexcept;
 
-/// Throws `EnvironmentError`: there is no memory for so many bytes.
+/// Throws the `EnvironmentError` for a failed allocation of `bytes`.
 [[noreturn]] void throw_no_memory(Bytes bytes);
 
 }  // namespace palimpsest

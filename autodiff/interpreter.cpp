@@ -7,10 +7,11 @@
 namespace palimpsest {
 namespace {
 
-/// How many reads each value will see when `target` is made from what is present; 0 for the rest.
+/// Counts the reads of each value while `target` is computed from the values present; 0 for the
+/// rest.
 std::vector<std::uint32_t> count_reads(const Tape& tape, ValueId target) {
   std::vector<std::uint32_t> reads(tape.value_count());
-  reads[target] = 1;  // the caller's
+  reads[target] = 1;  // the caller's read
   for (NodeId node = tape.producer(target) + 1; node-- > 0;) {
     const ValueId first = tape.first_output(node);
     bool needed = false;
@@ -25,8 +26,7 @@ std::vector<std::uint32_t> count_reads(const Tape& tape, ValueId target) {
 
 }  // namespace
 
-/// The values that were made on the way. Those left when it goes, even by an exception, are
-/// dropped.
+/// The values computed so far. The destructor drops the remaining ones, also after an exception.
 class Made {
  public:
   explicit Made(Tape& tape) : tape_(tape), made_(tape.value_count()) {}

@@ -4,8 +4,9 @@
 
 namespace palimpsest {
 
-/// Makes `value` present on the tape: runs what it needs in the order of recording and drops each
-/// intermediate after its last use. Without a plan and a budget; the executor's oracle in tests.
+/// Makes `value` present on the tape. Runs the nodes it needs in recording order and drops each
+/// intermediate value after its last use. It uses neither plan nor budget, and is the reference for
+/// tests of the executor.
 void interpret(Tape& tape, ValueId value);
 
 }  // namespace palimpsest

@@ -4,7 +4,8 @@
 
 namespace palimpsest {
 
-/// An operand together with the line that names it: how an operator learns where it was written.
+/// An operand together with its source line. This is how operators such as `+` learn where they are
+/// used.
 struct Located {
   // NOLINTNEXTLINE(google-explicit-constructor): the conversion captures the caller's line
   Located(const Var& operand, Where line = Where::current()) : var(operand), where(line) {}

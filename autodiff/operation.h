@@ -27,12 +27,13 @@ inline bool same_number(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// Attributes with which a node does what depends on more than them.
+/// Attributes that do not fully determine what their node computes, such as those that hold a
+/// user's function.
 template <class T>
 concept OfOneTape = requires { typename T::IsOfOneTape; };
 
-/// What one node was given beside its inputs (axes, strides, a random key): any value type,
-/// immutable once recorded, shared between copies of the node.
+/// The parameters of one node apart from its inputs, such as axes, strides or a random key. Holds
+/// any value type. Immutable once recorded, and shared between copies of the node.
 class Attributes {
  public:
   Attributes() = default;
@@ -48,20 +49,20 @@ class Attributes {
   }
   bool empty() const { return value_ == nullptr; }
 
-  /// True only if a node does the same with either. Types whose
-  /// bytes are their value are compared by them, others by `==`, which must tell any two numbers
-  /// apart that `same_number` does; without one, only what is shared is equal.
+  /// True only if a node computes the same with either. Types without padding or alternative
+  /// representations are compared bytewise, others by `==`, which must distinguish all numbers that
+  /// `same_number` does. Without `==`, only copies that share the value are equal.
   bool operator==(const Attributes& other) const {
     if (value_ == other.value_) return true;
     return kind_ == other.kind_ && kind_->equal(value_.get(), other.value_.get());
   }
-  /// True only if a node does with `other` what it does with these when its tape has been cleared
-  /// `round` times more and records the same.
+  /// True only if a node does with `other` what it does with these attributes, after its tape was
+  /// cleared `round` more times and recorded the same program.
   bool are_in_round(std::uint32_t round, const Attributes& other) const {
     if (empty() || kind_ != other.kind_) return *this == other;
     return kind_->are_in_round(value_.get(), round, other.value_.get());
   }
-  /// False for types with a member `IsOfOneTape`: what a node does with them depends on more.
+  /// False for types with a member `IsOfOneTape`, which do not determine what a node computes.
   bool may_come_again() const { return empty() || kind_->may_come_again; }
 
  private:
@@ -112,8 +113,8 @@ struct Operand {
   }
 };
 
-/// Elements [0, n) of an elementwise operation's output, from as many elements of each input, or
-/// from its first alone where its step is 0. The output may be one of those whose step is 1.
+/// Elements [0, n) of an elementwise operation's output. Each input has as many elements, or one
+/// repeated element if its step is 0. The output may alias an input whose step is 1.
 struct PointwiseCall {
   const Attributes& attributes;
   std::array<const std::byte*, 3> inputs;
@@ -130,44 +131,46 @@ struct PointwiseCall {
     return reinterpret_cast<T*>(output);
   }
 };
-/// A kernel that takes such calls; without `steps` only those whose steps are all 1. Null when
-/// there is none.
+/// A kernel for `PointwiseCall`. Without `steps`, all steps must be 1. A null `run` means that
+/// there is no such kernel.
 struct PointwiseKernel {
   void (*run)(const PointwiseCall&) = nullptr;
   bool steps = false;
-  /// What it does, where that is no more than this, to inputs 0 and 1 or to input 0 and `number`.
+  /// The arithmetic that the kernel does, if it is no more than one step on inputs 0 and 1, or on
+  /// input 0 and `number`.
   ArithmeticStep arithmetic = ArithmeticStep::none;
-  /// Writes the number that the node was given, in the dtype of its input.
+  /// Writes the constant stored in the node's attributes, in the dtype of its input.
   void (*number)(const Attributes& attributes, std::byte* to) = nullptr;
 };
 
-/// A reduction whose results are each made of `elements` elements side by side, one result's behind
-/// the other's: carried out piece by piece, with the bits of `compute`. Null when there is none.
+/// A streaming reduction with the same bits as `compute`. Each result is made of `elements`
+/// contiguous elements, and the results' elements follow each other. Null functions mean that there
+/// is none.
 ///
-/// A result is made of segments of `segment` elements, the last one's excepted, which may be folded
-/// at the same time. Between `begin` and `end` a segment is given in pieces, in order; each is a
-/// multiple of `piece` elements or ends the segment.
+/// A result is split into segments of `segment` elements (the last may be shorter), which may be
+/// folded concurrently. Between `begin` and `end` a segment is passed in pieces, in order. Each
+/// piece is a multiple of `piece` elements or ends the segment.
 struct FoldKernel {
   static constexpr std::int64_t piece = 256;
   static constexpr std::int64_t state_bytes = 640;  ///< of a segment being folded, aligned to 64
-  static constexpr std::int64_t total_bytes = 8;    ///< from one segment's total to the next one's
+  static constexpr std::int64_t total_bytes = 8;    ///< distance between the totals of two segments
 
   std::int64_t elements = 0;
   std::int64_t segment = 0;
   void (*begin)(std::byte* state, std::int64_t elements) = nullptr;
   void (*add)(std::byte* state, const std::byte* x, std::int64_t n) = nullptr;
   void (*end)(std::byte* state, std::byte* total) = nullptr;
-  /// The result from the totals of its segments, which it may change.
+  /// Computes the result from the totals of its segments, which it may overwrite.
   void (*finish)(const Attributes& attributes, std::byte* totals, std::int64_t segments,
                  std::byte* to) = nullptr;
 };
 
-/// An elementwise operation that is carried out, in place, on what a kernel makes while that is in
-/// the cache.
+/// An epilogue: an elementwise operation applied in place to a kernel's output while that is still
+/// in the cache.
 struct Finish {
   void (*run)(const PointwiseCall&);
-  PointwiseCall whole;                ///< inputs and output from their first elements on
-  std::array<std::int64_t, 3> bytes;  ///< of an element of each input
+  PointwiseCall whole;                ///< inputs and output, pointing at their first elements
+  std::array<std::int64_t, 3> bytes;  ///< per element of each input
   std::int64_t output_bytes;
 
   void operator()(std::int64_t first, std::int64_t n) const {
@@ -181,24 +184,24 @@ struct Finish {
 
 class RunScope;
 
-/// Everything a kernel may touch: inputs to read, outputs to fill, scratch it asked for.
+/// Everything a kernel may touch: inputs to read, outputs to fill and the scratch it asked for.
 struct KernelCall {
   const Attributes& attributes;
   std::span<const Operand> inputs;
   std::span<const Operand> outputs;
-  /// As many bytes as the operation's `workspace` named for `threads`, aligned to 64.
+  /// As many bytes as the operation's `workspace` returned for `threads`, aligned to 64.
   std::span<std::byte> workspace;
-  /// Most threads that run at once in the arena the kernel is called in.
+  /// Upper bound on threads that run at once in the arena in which the kernel is called.
   int threads = 1;
-  /// Counts the runs of a program that is recorded once and run many times. Kernels that draw
-  /// random numbers take another stream in each; see `in_round`.
+  /// The number of the current run of a program that is recorded once and run many times. Kernels
+  /// that draw random numbers use another stream in each run; see `in_round`.
   std::uint32_t round = 0;
-  /// For operations that finish: what to do with the elements of the output, or null.
+  /// Epilogue for the elements of the output, or null. Only for operations with `finishes`.
   const Finish* finish = nullptr;
-  /// For what is left to kernels of the same run; null outside planned runs and in checkpoints.
+  /// State shared by kernels of one run; null outside planned runs and in checkpoints.
   RunScope* scope = nullptr;
 
-  /// To be called for every element once, when its value will not change any more.
+  /// Kernels with `finishes` call this once for every element, when its value is final.
   void finished(std::int64_t first, std::int64_t n) const {
     if (finish != nullptr) (*finish)(first, n);
   }
@@ -206,107 +209,107 @@ struct KernelCall {
   const Operand& output(std::size_t i = 0) const { return outputs[i]; }
 };
 
-/// Where an operation that only moves elements finds them: place i of the output is place
+/// The access pattern of an operation that only moves elements. Element i of the output is element
 /// `offset` + Σ iₐ·`strides`ₐ of the input.
 struct Access {
   Strides strides{};
   std::int64_t offset = 0;
 };
 
-/// Elements [begin, end) of the output of an operation that only moves elements: those of an input,
-/// from element `from` on in order, or one number.
+/// Elements [begin, end) of the output of an operation that only moves elements. They are
+/// consecutive elements of an input, starting at `from`, or all the same number.
 struct Stretch {
   std::int64_t begin;
   std::int64_t end;
-  int input;  ///< −1: `number` in every place
+  int input;  ///< −1: every element is `number`
   double number = 0;
   std::int64_t from = 0;
 };
 
-/// What running a node takes, for the planners.
+/// Cost estimate of running a node, for the planners.
 struct Cost {
   double flops = 0;  ///< floating-point operations; a transcendental function counts as 10
   double bytes = 0;  ///< bytes read and written
 };
 
-/// What the kernels do with 16-bit floating types.
+/// How kernels handle 16-bit floating types.
 enum class HalfSupport : std::uint8_t {
-  widened,  ///< kernels know f32 and f64; 16-bit operands are widened around them
-  native,   ///< kernels take every dtype themselves, as one that only moves elements does
+  widened,  ///< kernels support f32 and f64; 16-bit operands are converted before and after
+  native,   ///< kernels support every dtype, for example because they only move elements
 };
 
-/// In which of the two floating dtypes of a mixed precision, the wide one and the narrow one of
-/// half width, an operation is computed. Other dtypes stay what they are.
+/// Which dtype of a mixed precision an operation is computed in: the wide one or the narrow one,
+/// which has half its width. Other dtypes are not changed.
 enum class MixedPrecision : std::uint8_t {
-  wide,      ///< the wide one: reductions, losses, functions that magnify errors or overflow early
-  narrow,    ///< the narrow one: products, which sum in f32 inside
-  follows,   ///< the narrow one where an input has it, unless it makes but one number: what moves
+  wide,      ///< wide: reductions, losses, functions that magnify errors or overflow early
+  narrow,    ///< narrow: matrix products, which accumulate in f32
+  follows,   ///< narrow if an input is, unless the result is a single number: operations that move
              ///< elements, and most elementwise operations
-  reads,     ///< wide results of what it reads as that comes
-  first,     ///< that of input 0, which output 0 has too; inputs beside it are wide, other outputs
-             ///< what the wide one is computed in
-  recorded,  ///< as it was recorded, also in a precision of one dtype: programs, users' operations
+  reads,     ///< reads inputs in their own dtype; results are wide
+  first,     ///< the dtype of input 0 for output 0 too; other inputs are wide, other outputs have
+             ///< the compute dtype of the wide one
+  recorded,  ///< as recorded, also in a precision of one dtype: programs, custom operations
 };
 
-/// One kind of operation, defined in one place: a file of `autodiff/operations/` holds the record,
+/// One kind of operation, defined in one place. A file of `autodiff/operations/` holds this record,
 /// the public function that checks shapes and records nodes, and the kernel.
 struct Operation {
   std::string_view name;
-  std::string_view formula;  ///< value and derivative in mathematics
+  std::string_view formula;  ///< mathematical definition of value and derivative
   std::string_view summary;  ///< one line for the documentation
 
-  /// Fills the outputs. Deterministic: bits depend on inputs and attributes, never on threads.
+  /// Fills the outputs. Deterministic: the bits depend on inputs and attributes, never on threads.
   void (*compute)(const KernelCall&) = nullptr;
-  /// Null, or as `compute` of one output that is not widened, with one more input behind the
-  /// others, of as many elements and of its dtype, that is added to it: the bits are those of
-  /// computing and then adding, except that of two NaNs either may come out.
+  /// Computes the single output and adds one more input to it. That input comes last and has the
+  /// output's dtype and as many elements. The bits equal computing and then adding, except that
+  /// either of two NaNs may result. Not widened. Null: not supported.
   void (*accumulate)(const KernelCall&) = nullptr;
-  /// Whether `accumulate` may write its output where the input lies that is added. Null: never.
+  /// Whether `accumulate` may write its output over the added input. Null: never.
   bool (*accumulates_in_place)(const NodeView&) = nullptr;
-  /// Records the adjoints of the inputs; null when no derivative flows (comparisons, argmax, sign).
+  /// Records the adjoints of the inputs. Null when no derivative flows (comparisons, argmax, sign).
   void (*vjp)(const Pullback&) = nullptr;
-  /// Null: one operation per output element and every operand moved once.
+  /// Null: one operation per output element, and each operand is moved once.
   Cost (*cost)(const NodeView&) = nullptr;
-  /// Bytes of scratch needed when `threads` may run; null: none.
+  /// Bytes of scratch needed with up to `threads` threads. Null: none.
   Bytes (*workspace)(const NodeView&, int threads) = nullptr;
 
-  /// For elementwise operations, whose inputs broadcast: the kernel of a run of elements, which has
-  /// the bits of `compute`; a null one for operands it does not take.
+  /// For elementwise operations with broadcasting inputs: the kernel for a run of elements, with
+  /// the same bits as `compute`. A null kernel for unsupported operands.
   PointwiseKernel (*pointwise)(const NodeView&) = nullptr;
-  /// For reductions; a null kernel where elements do not lie side by side.
+  /// For reductions; a null kernel if the reduced elements are not contiguous.
   FoldKernel (*fold)(const NodeView&) = nullptr;
-  /// For operations of one input that take each element from one place of it.
+  /// For operations of one input that read each output element from one position of it.
   Access (*access)(const NodeView&) = nullptr;
-  /// For operations that put stretches of inputs one behind the other: those of the output, in
-  /// order; none where they do not lie so in memory.
+  /// For operations that concatenate stretches of their inputs: the stretches of the output, in
+  /// order. Empty if they are not contiguous in memory.
   std::vector<Stretch> (*stretches)(const NodeView&) = nullptr;
 
-  /// True for a node whose numbers make its output its input, bit for bit. Null: never. Here, as
-  /// below, a signalling NaN may stay one.
+  /// True for a node whose attributes make its output equal its input, bit for bit. Null: never.
+  /// Here and below, a signalling NaN may stay signalling.
   bool (*is_identity)(const NodeView&) = nullptr;
-  /// For operations of two inputs: the number that, as input i, makes the output the other input,
-  /// bit for bit.
+  /// For operations of two inputs: the neutral element. If input i is this number, the output
+  /// equals the other input, bit for bit.
   std::array<std::optional<double>, 2> neutral{};
 
-  /// Position of the input in whose place an output may be made, where nothing reads that any more,
-  /// or −1: the two take as many bytes. Null: never.
+  /// Position of the input whose buffer the output may reuse (in-place), provided that it is not
+  /// read again; −1 if none. Both take as many bytes. Null: never.
   int (*overwrites)(const NodeView&, std::size_t output) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
   MixedPrecision mixed = MixedPrecision::wide;
-  /// True when there are outputs that no user sees, whose shapes are decided with the plan: the
-  /// last one, memory for what the plan has room for.
+  /// True when the last output is memory that no user sees. The planner chooses its shape: as large
+  /// as the plan has room for.
   bool has_room = false;
-  bool serial = false;    ///< runs for long, most of it on one thread
-  bool opaque = false;    ///< how it uses threads is not known, nor for how long it runs
-  bool of_user = false;   ///< lives only as long as nodes that hold it
-  bool random = false;    ///< draws numbers from streams that its attributes name
-  bool finishes = false;  ///< `compute` obeys `finish`; of operations of one output
+  bool serial = false;    ///< long-running, mostly on one thread
+  bool opaque = false;    ///< neither its use of threads nor its run time is known
+  bool of_user = false;   ///< custom operation: lives only as long as the nodes that hold it
+  bool random = false;    ///< draws random numbers from streams that its attributes name
+  bool finishes = false;  ///< `compute` applies `finish`; only for operations of one output
   bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called
   bool leaf = false;      ///< supplied by the user: no inputs, nothing to compute
 };
 
-/// Every operation of the library, in the order of the documentation.
+/// Every built-in operation, in the order of the documentation.
 std::span<const Operation* const> operations();
 
 }  // namespace palimpsest

@@ -16,8 +16,8 @@ void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) run(chunk);
     return;
   }
-  // Without isolation a thread waiting here could take up another node of the tape and, waiting for
-  // that one, hold this one back.
+  // Without isolation, a thread waiting here could steal another node of the tape. If it then waits
+  // for that node, it delays this one.
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, chunks), [&](const auto& range) {
       for (std::int64_t chunk = range.begin(); chunk < range.end(); ++chunk) run(chunk);

@@ -5,7 +5,8 @@
 
 namespace palimpsest {
 
-/// A reference to a callable taking a half-open range; valid while the callable is.
+/// A non-owning reference to a callable that takes a half-open range. Valid as long as the
+/// callable.
 class RangeFunction {
  public:
   template <class F>
@@ -23,13 +24,12 @@ class RangeFunction {
   void (*call_)(void*, std::int64_t, std::int64_t);
 };
 
-/// Calls `f` on the chunks [0, grain), [grain, 2·grain) … of [0, n), in parallel in the caller's
-/// TBB arena and isolated from its other tasks. Chunks depend on n and grain only, so a kernel
-/// whose elements depend on their chunk gives the same bits at any number of threads.
+/// Calls `f` on the chunks [0, grain), [grain, 2·grain) … of [0, n) in parallel. Runs in the
+/// caller's TBB arena, isolated from its other tasks. Chunks depend on n and grain only, so kernels
+/// whose results depend on the chunks give the same bits with any number of threads.
 void parallel_chunks(std::int64_t n, std::int64_t grain, RangeFunction f);
 
-/// A grain for which a chunk is some 32 Ki simple operations when one item costs `item_cost` of
-/// them.
+/// A grain for chunks of about 32 Ki simple operations, when one item costs `item_cost` operations.
 constexpr std::int64_t grain_for(double item_cost) {
   const double items = 32768.0 / (item_cost > 1 ? item_cost : 1);
   return items < 1 ? 1 : static_cast<std::int64_t>(items);
@@ -37,15 +37,16 @@ constexpr std::int64_t grain_for(double item_cost) {
 
 /// a/b rounded up.
 constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-/// The next multiple of `step` from a on.
+/// The smallest multiple of `step` that is at least a.
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t step) {
   return divide_up(a, step) * step;
 }
 
-/// Most threads that can run at once in the caller's arena.
+/// Upper bound on threads that run at once in the caller's arena.
 int max_threads();
 
-/// Index of the calling thread in its arena, in [0, max_threads()): names its share of a workspace.
+/// Index of the calling thread in its arena, in [0, max_threads()). Selects its share of a
+/// workspace.
 int thread_index();
 
 }  // namespace palimpsest

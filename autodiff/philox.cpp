@@ -23,7 +23,7 @@ Generator::ctr_type block(const RandomStream& stream, std::uint64_t index) {
   return Generator()(counter, key);
 }
 
-/// Numbers one block of 128 bits gives.
+/// How many numbers one block of 128 bits provides.
 template <class T>
 constexpr std::int64_t per_block = sizeof(T) == 8 ? 2 : 4;
 
@@ -89,7 +89,7 @@ double last_of(double low, double high, DType dtype) {
       if constexpr (std::is_floating_point_v<E>) {
         last = std::nextafter(last, -std::numeric_limits<E>::infinity());
       } else if constexpr (std::is_class_v<E>) {
-        const std::uint16_t bits = last.bits;  // a sign, then numbers in the order of their size
+        const std::uint16_t bits = last.bits;  // a sign, then ordered magnitudes
         last.bits = (bits & 0x7fff) == 0 ? 0x8001 : bits < 0x8000 ? bits - 1 : bits + 1;
       }
     }

@@ -6,9 +6,9 @@
 
 namespace palimpsest {
 
-/// One stream of random numbers: Philox 4×32 (Salmon et al., 2011) keyed by a seed, a tape's
-/// generation and a node. Number i depends on the key and i only, so any part can be made again, by
-/// any thread, with the same bits.
+/// One stream of random numbers: Philox 4×32 (Salmon et al., 2011), keyed by a seed, a tape's
+/// generation and a node. Number i depends on the key and i only. Any thread can therefore
+/// regenerate any part with the same bits.
 struct RandomStream {
   std::uint64_t seed = 0;
   std::uint32_t generation = 0;
@@ -17,31 +17,31 @@ struct RandomStream {
   bool operator==(const RandomStream&) const = default;
 };
 
-/// The stream that takes this one's place when the tape has been cleared `round` times more.
+/// The stream that replaces this one after the tape was cleared `round` more times.
 constexpr RandomStream in_round(const RandomStream& stream, std::uint32_t round) {
   return {stream.seed, stream.generation + round, stream.node};
 }
 
-/// 64 bits of the stream, to seed others with.
+/// 64 bits of the stream, for seeding other generators.
 std::uint64_t seed_of(const RandomStream& stream);
 
-/// Fills with numbers `first` … `first` + n − 1 of the stream, uniform in [0, 1): 24 random bits
-/// for f32, 53 for f64. `first` is a multiple of 4.
+/// Fills `out` with the numbers `first` … `first` + n − 1 of the stream, uniform in [0, 1). f32
+/// uses 24 random bits, f64 53. `first` must be a multiple of 4.
 void fill_uniform(const RandomStream& stream, float* out, std::int64_t n, std::int64_t first = 0);
 void fill_uniform(const RandomStream& stream, double* out, std::int64_t n, std::int64_t first = 0);
 
-/// True when uniform numbers can be drawn from [low, high): low < high, and both, and their
-/// difference, are finite.
+/// True when uniform numbers can be drawn from [low, high): low < high, and both and their
+/// difference are finite.
 bool is_interval(double low, double high);
 
-/// Fills with numbers uniform in [low, high). None is `high` when rounded to `dtype`, if that has
-/// any number in between.
+/// Fills `out` with numbers uniform in [low, high). None rounds to `high` in `dtype`, if `dtype`
+/// has a number in the interval.
 void fill_between(const RandomStream& stream, float* out, std::int64_t n, double low, double high,
                   DType dtype);
 void fill_between(const RandomStream& stream, double* out, std::int64_t n, double low, double high,
                   DType dtype);
 
-/// Fills with normal numbers (Box and Muller, 1958).
+/// Fills `out` with normally distributed numbers (Box and Muller, 1958).
 void fill_normal(const RandomStream& stream, float* out, std::int64_t n, double mean = 0,
                  double deviation = 1);
 void fill_normal(const RandomStream& stream, double* out, std::int64_t n, double mean = 0,

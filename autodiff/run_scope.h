@@ -9,15 +9,16 @@
 
 namespace palimpsest {
 
-/// What kernels of a run leave for later ones of the same run beside their outputs, such as a file.
-/// It goes when the run ends, however that does. Any thread may call any member.
+/// State that kernels of a run leave for later kernels of the same run, apart from their outputs;
+/// for example a file. It is destroyed when the run ends, also by an exception. Members are
+/// thread-safe.
 class RunScope {
  public:
   struct Item {
     virtual ~Item() = default;
   };
 
-  /// Keeps an item. Returns the number to find it by, which no other item of the process has.
+  /// Keeps an item. Returns its key, a number unique in the process.
   std::uint64_t keep(std::shared_ptr<Item> item) {
     static std::atomic<std::uint64_t> last = 0;
     const std::uint64_t number = ++last;
@@ -31,17 +32,17 @@ class RunScope {
     items_.erase(number);
   }
 
-  /// Null when no such item was left in this run.
+  /// Null when this run has no such item.
   std::shared_ptr<Item> find(std::uint64_t number) const {
     const std::lock_guard lock(mutex_);
     const auto item = items_.find(number);
     return item != items_.end() ? item->second : nullptr;
   }
 
-  /// What a run tells about itself, by what it is about: read after the run.
+  /// The reports of a run about itself, by subject; read after the run.
   using Notes = std::map<const void*, std::shared_ptr<Item>>;
 
-  /// The note about `subject`, made on first use.
+  /// The note about `subject`, created on first use.
   template <class T>
   T& note(const void* subject) {
     const std::lock_guard lock(mutex_);
@@ -50,7 +51,7 @@ class RunScope {
     return static_cast<T&>(*item);
   }
 
-  /// All notes; none are left.
+  /// Moves all notes out.
   Notes take_notes() {
     const std::lock_guard lock(mutex_);
     return std::exchange(notes_, {});

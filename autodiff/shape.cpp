@@ -7,7 +7,7 @@ namespace palimpsest {
 
 namespace {
 
-// More than any machine addresses, and little enough that sums over a tape cannot overflow.
+// More than any machine addresses, and so small that sums over a tape cannot overflow.
 constexpr std::int64_t most = std::int64_t{1} << 44;
 
 }  // namespace
@@ -27,7 +27,7 @@ std::int64_t Shape::elements() const {
 }
 
 bool Shape::is_possible() const {
-  // In f64, which is exact as far as it matters and cannot overflow.
+  // In f64, which cannot overflow and is exact enough here.
   double product = 1;
   for (const std::int64_t size : *this) {
     if (size < 0 || size > most) return false;
@@ -121,7 +121,7 @@ std::string to_string(const Shape& shape) {
 
 Strides strides_of(const Shape& shape) {
   Strides strides{};
-  std::uint64_t stride = 1;  // a shape without elements may have sizes whose product overflows
+  std::uint64_t stride = 1;  // unsigned: an empty shape may have sizes whose product overflows
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(stride);
     stride *= static_cast<std::uint64_t>(shape[axis]);

@@ -12,15 +12,15 @@
 
 namespace palimpsest {
 
-/// Largest number of axes a tensor can have.
+/// Largest number of axes of a tensor.
 inline constexpr int max_rank = 8;
 
-/// Sizes of a tensor's axes, outermost first; a scalar has none. A value type without allocation.
+/// Sizes of a tensor's axes, outermost first; a scalar has none. A value type that does not
+/// allocate.
 class Shape {
  public:
   Shape() = default;
-  /// Throws `ShapeError` for a negative size or more than `max_rank` axes; the error names the
-  /// line.
+  /// Throws `ShapeError`, naming the line, for a negative size or more than `max_rank` axes.
   Shape(std::initializer_list<std::int64_t> sizes, const Where& where = Where::current())
       : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size()), where) {}
   explicit Shape(std::span<const std::int64_t> sizes, const Where& where = Where::current()) {
@@ -31,18 +31,18 @@ class Shape {
   }
 
   int rank() const { return rank_; }
-  /// Size of axis `axis`; negative counts from the end. Throws `ShapeError` when out of range, as
-  /// `[]` does.
+  /// Size of axis `axis`; negative axes count from the end. Throws `ShapeError` when out of range,
+  /// as `[]` does.
   std::int64_t size(int axis) const { return sizes_[index(axis)]; }
   std::int64_t operator[](int axis) const { return sizes_[index(axis)]; }
   std::int64_t& operator[](int axis) { return sizes_[index(axis)]; }
   /// Number of elements: the product of the sizes, 1 for a scalar.
   std::int64_t elements() const;
-  /// True when a tensor could have this shape: no size negative or beyond what memory could hold.
+  /// True when a tensor can have this shape: no size is negative, and memory can hold the elements.
   bool is_possible() const;
-  /// `axis` as a number in [0, rank); negative counts from the end. Throws `ShapeError`.
+  /// `axis` as a number in [0, rank); negative axes count from the end. Throws `ShapeError`.
   int wrap(int axis) const;
-  /// The same; the error names `operation`.
+  /// Like the overload above; the error names `operation`.
   int wrap(int axis, std::string_view operation, const Where& where) const;
 
   const std::int64_t* begin() const { return sizes_.data(); }
@@ -80,7 +80,7 @@ class Shape {
 /// `(2, 3)`; `()` for a scalar.
 std::string to_string(const Shape& shape);
 
-/// Axes named by the user; negative ones count from the end.
+/// Axes given by the user; negative ones count from the end.
 using Axes = std::vector<int>;
 
 /// One number for each axis.
@@ -89,12 +89,12 @@ using Strides = std::array<std::int64_t, max_rank>;
 /// Row-major strides, in elements.
 Strides strides_of(const Shape& shape);
 
-/// a + b and a·b of sizes, the largest number where that is less.
+/// a + b and a·b of sizes, saturated at the largest number.
 std::int64_t add_sizes(std::int64_t a, std::int64_t b);
 std::int64_t multiply_sizes(std::int64_t a, std::int64_t b);
 
-/// The shape two operands meet in by NumPy's rule: aligned at the last axis, equal sizes or one of
-/// them 1. Throws `ShapeError` naming `operation` and both shapes.
+/// The broadcast shape of two operands by NumPy's rule: aligned at the last axis, sizes equal or
+/// one of them 1. Throws `ShapeError` naming `operation` and both shapes.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view operation, const Where& where);
 
 }  // namespace palimpsest

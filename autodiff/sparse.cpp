@@ -31,7 +31,7 @@ void check(const SparsePattern::Lines& rows, std::int64_t columns) {
   }
 }
 
-/// The same entries by column: a counting sort, so those of a column come by row.
+/// The same entries by column. A counting sort, so the entries of a column are ordered by row.
 SparsePattern::Lines turned(const SparsePattern::Lines& rows, std::int64_t columns) {
   SparsePattern::Lines result{columns, {}, {}, {}};
   result.starts.resize(static_cast<std::size_t>(columns) + 1);

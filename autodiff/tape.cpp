@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-/// The one of this thread that was made last, or null.
+/// The innermost `Within` of this thread, or null.
 thread_local const Tape::Within* innermost = nullptr;
 
 }  // namespace
@@ -127,14 +127,15 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
                  std::span<const ValueType> outputs, Attributes attributes, const Where& where) {
   const NodeId node = node_count();
   const ValueId first = value_count();
-  // Taking values off must not need memory.
+  // Reserved now, because `note_taken_off` must not allocate.
   if (taken_off_.size() == taken_off_.capacity()) taken_off_.reserve(2 * taken_off_.size() + 1);
   nodes_.push_back({&operation, std::move(attributes), where,
                     static_cast<std::uint32_t>(inputs_.size()), first, 0, scope_, blocked_});
   try {
     for (const Var& input : inputs) inputs_.push_back(input.id());
     for (const ValueType& type : outputs) {
-      // Mostly the shape of the value before, whose sizes then serve again, unless they may change.
+      // Most values have the shape of the previous one; they share its sizes unless those may
+      // change.
       const bool alone =
           values_.empty() || nodes_[values_.back().node].operation->has_room || operation.has_room;
       if (alone || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
@@ -169,8 +170,8 @@ void Tape::take_off(NodeId node) {
   is_recording_.clear(std::memory_order_release);
 }
 
-/// Of handles made until now, those of values from `first` on become invalid. `append` has left
-/// memory for the entry.
+/// Invalidates existing handles of values from `first` on. `append` has reserved memory for the
+/// entry.
 void Tape::note_taken_off(ValueId first) {
   while (!taken_off_.empty() && taken_off_.back().first >= first) taken_off_.pop_back();
   taken_off_.push_back({identity_->epoch(), first});
@@ -178,8 +179,8 @@ void Tape::note_taken_off(ValueId first) {
 }
 
 bool Tape::has_kept(ValueId value, std::uint32_t epoch) const {
-  if (epoch < first_epoch_) return false;  // of an earlier tape with this identity
-  // Entries take off ever fewer values: the first since then takes off the most.
+  if (epoch < first_epoch_) return false;  // the handle is of an earlier tape with this identity
+  // Later entries remove fewer values, so the first one since `epoch` removes the most.
   const auto since = std::ranges::lower_bound(taken_off_, epoch, {}, &TakenOff::epoch);
   return since == taken_off_.end() || value < since->first;
 }
@@ -243,7 +244,7 @@ bool Tape::begins(const Tape& other) const {
   for (NodeId node = 0; node < node_count(); ++node) {
     if (!other.nodes_[node].comes_again(nodes_[node], round)) return false;
   }
-  if (!nodes_.empty()) {  // the node after it says where its inputs and outputs end
+  if (!nodes_.empty()) {  // the next node determines where its inputs and outputs end
     const NodeId last = node_count() - 1;
     if (inputs(last).size() != other.inputs(last).size()) return false;
     if (output_count(last) != other.output_count(last)) return false;

@@ -20,7 +20,7 @@ namespace palimpsest {
 
 /// Position of a node on its tape.
 using NodeId = std::uint32_t;
-/// Position of a value on its tape; values are numbered over the outputs of the nodes in order.
+/// Position of a value on its tape. Values are numbered over the outputs of all nodes, in order.
 using ValueId = std::uint32_t;
 inline constexpr std::uint32_t none = 0xffffffffu;
 
@@ -29,65 +29,66 @@ class Var;
 /// An append-only program in single-assignment form, recorded while ordinary C++ runs.
 ///
 /// A node is an operation, the values it reads and the types of the values it makes. Nodes only
-/// read earlier values, so the order of recording is a topological order: every algorithm here is a
-/// loop over ids, none recurses. The tape knows what was recorded and which values are present,
-/// never when or why they are computed; that is its evaluator's business. Not copyable, since
-/// `Var`s name it. Tapes on different threads are independent; one tape is for one thread at a
-/// time. Where two threads add to it or clear it at the same moment, one of them gets a
-/// `TapeError`; that is a help to find the mistake, not a way to share a tape.
+/// read earlier values, so the recording order is a topological order. Every algorithm here is a
+/// loop over ids; none recurses. The tape knows what was recorded and which values are present. Its
+/// evaluator decides when values are computed.
+///
+/// Not copyable, since `Var`s refer to it. Tapes on different threads are independent; a tape may
+/// be used by one thread at a time. If two threads add to it or clear it at the same moment, one of
+/// them gets a `TapeError`. This helps to find the mistake; it does not make sharing safe.
 class Tape {
  public:
-  /// A tape without an evaluator computes what is asked for, node after node, on one thread.
+  /// Without an evaluator, requested values are computed node by node on one thread.
   explicit Tape(std::shared_ptr<Evaluator> evaluator = nullptr);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// A leaf that `backward` returns a gradient for. Shares the tensor's storage.
+  /// A leaf for which `backward` returns a gradient. Shares the tensor's storage.
   Var parameter(Tensor value, std::string_view name = {}, Where where = Where::current());
-  /// A leaf that it does not.
+  /// A leaf without a gradient. Shares the tensor's storage.
   Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());
 
-  /// A leaf without a value, which somebody else supplies when the tape is run; on this tape even
-  /// where there is a `Within`.
+  /// A leaf without a value; the caller supplies it when the tape is run. It is recorded on this
+  /// tape even inside a `Within`.
   Var placeholder(const ValueType& type, const Where& where);
 
-  /// Appends a node and returns its first output; output i is `output(i)` of its node. Throws
+  /// Appends a node and returns its first output; call `output(i)` on it for output i. Throws
   /// `TapeError` when an input belongs to another tape.
   Var record(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
 
-  /// Forgets every node and value; `Var`s made before become invalid. Keeps allocations and the
-  /// evaluator, and moves on to fresh random streams.
+  /// Removes all nodes and values; earlier `Var`s become invalid. Keeps allocations and the
+  /// evaluator. Random operations recorded from now on use fresh streams.
   void clear(Where where = Where::current());
 
-  /// Becomes a copy of what was recorded on `other`, without values. Its `Var`s stay there.
+  /// Replaces the content by a copy of the nodes of `other`, without values. `Var`s still refer to
+  /// `other`.
   void copy_nodes(const Tape& other);
-  /// Takes over the seed, and the count of calls of `clear`, of a tape whose nodes will be recorded
-  /// here too. This one is empty.
+  /// Copies the seed and generation of a tape whose nodes will be recorded here too. This tape must
+  /// be empty.
   void accompany(const Tape& other);
-  /// True only if the nodes of this tape are the first ones of `other`: with the same names, of the
-  /// same lines, and with the attributes that they have there when both are cleared equally often.
+  /// True only if the nodes of this tape are a prefix of those of `other`. Names and source lines
+  /// must match. Attributes must match as if both tapes had been cleared equally often.
   bool begins(const Tape& other) const;
 
-  /// Seed of the random operations recorded from here on.
+  /// Seed of the random operations recorded from now on.
   void set_seed(std::uint64_t seed) { seed_ = seed; }
   std::uint64_t seed() const { return seed_; }
-  /// What handles of this tape look at.
+  /// Handles use this to check whether they are still valid.
   const TapeIdentity& identity() const { return *identity_; }
-  /// True when a value that was there in `epoch` of the tape's identity has not been taken off
-  /// since.
+  /// True when the value existed in `epoch` of the tape's identity and was not removed since.
   bool has_kept(ValueId value, std::uint32_t epoch) const;
-  /// Counts the calls of `clear`; part of the key of every random stream.
+  /// Number of calls of `clear`; part of the key of every random stream.
   std::uint32_t generation() const { return generation_; }
-  /// A stream of random numbers that no node of this tape has: the next one. Recording the same
-  /// program again, checkpointed or not, gives its nodes the same streams.
+  /// The next unused random stream of this tape. Recording the same program again, checkpointed or
+  /// not, assigns the same streams to its nodes.
   RandomStream fresh_stream() {
     Tape& tape = recording();
     return {tape.seed_, tape.generation_, tape.streams_++};
   }
 
-  /// While it lives, nodes are recorded under `name`, nested as in "layer3/attention".
+  /// While it exists, nodes are recorded under `name`. Scopes nest, as in "layer3/attention".
   class [[nodiscard]] Scope {
    public:
     Scope(Tape& tape, std::string_view name);
@@ -101,7 +102,7 @@ class Tape {
   };
   Scope scope(std::string_view name) { return Scope(*this, name); }
 
-  /// While it lives, no derivative flows through the nodes recorded.
+  /// While it exists, no derivative flows through the nodes recorded.
   class [[nodiscard]] NoGradient {
    public:
     explicit NoGradient(Tape& tape) : tape_(tape.recording()), outer_(tape_.blocked_) {
@@ -117,8 +118,8 @@ class Tape {
   };
   NoGradient no_gradient() { return NoGradient(*this); }
 
-  /// While it lives, derivatives flow through the nodes recorded even if `no_gradient` is on: for
-  /// what records nodes in order to differentiate them itself.
+  /// While it exists, derivatives flow through the nodes recorded, even inside `no_gradient`. For
+  /// code that records nodes in order to differentiate them itself.
   class [[nodiscard]] WithGradient {
    public:
     explicit WithGradient(Tape& tape) : tape_(tape.recording()), outer_(tape_.blocked_) {
@@ -133,8 +134,8 @@ class Tape {
     bool outer_;
   };
 
-  /// While it lives, the evaluator is not told of what is recorded; when it goes, those nodes are
-  /// taken off the tape again. `Var`s recorded meanwhile must not be used afterwards.
+  /// While it exists, the evaluator is not notified of new nodes. Its destructor removes these
+  /// nodes from the tape; their `Var`s become invalid.
   class [[nodiscard]] Temporary {
    public:
     explicit Temporary(Tape& tape)
@@ -154,12 +155,13 @@ class Tape {
     bool outer_;
   };
   Temporary temporary() { return Temporary(*this); }
-  /// True while there is a `Temporary`.
+  /// True while a `Temporary` exists.
   bool is_temporary() const { return suspended_; }
 
-  /// While it lives, what its thread records with values of `outer` is recorded on `inner`, and
-  /// leaves and scopes go there: for what calls a user's function to record a program of its own,
-  /// in which values from outside are used. In their place stands what `stand_in` gives for them.
+  /// Redirects recording. While it exists, nodes that its thread records on values of `outer`, and
+  /// leaves and scopes, go to `inner`. It is used when a user's function records an inner program,
+  /// such as a loop body, that reads values from outside. `stand_in` maps each of these to a value
+  /// of `inner`.
   class [[nodiscard]] Within {
    public:
     using StandIn = std::function<Var(const Var&)>;
@@ -175,13 +177,14 @@ class Tape {
     StandIn stand_in_;
     const Within* before_;  // on this thread
   };
-  /// Where what is recorded with values of this tape is recorded: here, unless there is a `Within`.
+  /// The tape on which operations on this tape's values are recorded: this one, unless there is a
+  /// `Within`.
   Tape& recording() { return within_count_.load(std::memory_order_relaxed) == 0 ? *this : inner(); }
-  /// `value`, or what stands in its place here. Throws `TapeError` naming `operation` when it
-  /// belongs to a tape that has nothing to do with this one.
+  /// `value`, or its replacement on this tape. Throws `TapeError` naming `operation` when it
+  /// belongs to an unrelated tape.
   inline Var here(const Var& value, std::string_view operation, const Where& where);
 
-  // What was recorded ---------------------------------------------------------------------------
+  // Recorded nodes and values ---------------------------------------------------------------------
 
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::uint32_t value_count() const { return static_cast<std::uint32_t>(values_.size()); }
@@ -203,11 +206,11 @@ class Tape {
   bool is_blocked(NodeId node) const { return nodes_[node].blocked; }
   bool is_leaf(NodeId node) const { return operation(node).leaf; }
   bool is_parameter(NodeId node) const;
-  /// The name the user gave, else empty.
+  /// The name that the user gave, or empty.
   std::string_view name(NodeId node) const { return names_[nodes_[node].name]; }
-  /// The scopes around the node, outermost first, joined by '/'.
+  /// The scopes of the node, outermost first, joined by '/'.
   std::string_view scope_of(NodeId node) const { return names_[nodes_[node].scope]; }
-  /// Scope, name or operation, and id, for messages: `layer3/attention matmul #17`.
+  /// Text for messages: scope, name, operation and id, as in `layer3/attention matmul #17`.
   std::string describe(NodeId node) const;
   void set_name(NodeId node, std::string_view name);
 
@@ -217,34 +220,35 @@ class Tape {
     const Value& entry = values_[value];
     return Shape(std::span(sizes_.data() + entry.first_size, entry.rank));
   }
-  /// True when both have the same sizes.
+  /// True when both have the same shape.
   bool have_one_shape(ValueId a, ValueId b) const;
   ValueType type(ValueId value) const { return {shape(value), dtype(value)}; }
   Bytes bytes(ValueId value) const { return type(value).bytes(); }
   Var var(ValueId value);
 
-  /// Bytes the tape itself holds, attributes and values not counted.
+  /// Bytes of the tape itself, without attributes and values.
   Bytes metadata_bytes() const;
 
   // Which values are present --------------------------------------------------------------------
 
   bool has_value(ValueId value) const { return buffers_[value] != nullptr; }
-  /// The value's storage, null when it is not present.
+  /// The value's storage; null when it is not present.
   const Buffer& buffer(ValueId value) const { return buffers_[value]; }
   void set_buffer(ValueId value, Buffer buffer) {
     buffers_[value] = std::move(buffer);
     ++changes_;
   }
-  /// Lets go of a value that can be computed again; a leaf's stays.
+  /// Releases a value that can be recomputed; has no effect on leaves.
   void drop(ValueId value);
-  /// Gives an output of a node whose operation has room another shape of the same rank; it is
-  /// dropped.
+  /// Drops the output and changes its shape to another one of the same rank. The node's operation
+  /// must have `has_room`.
   void resize(ValueId value, const Shape& shape);
-  /// Counts the changes of what is present, leaves aside: who counts his own sees those of others.
+  /// Counts changes to the set of present values, except leaves. A caller that counts its own
+  /// changes can detect those of others.
   std::uint64_t changes() const { return changes_; }
-  /// The value, computed through the evaluator when it is not present.
+  /// The value. Computed by the evaluator if it is not present.
   Tensor value(ValueId value);
-  /// The value, or where there is a `Within` that of what stands in its place.
+  /// The value, or inside a `Within` the value of its replacement.
   Tensor look(ValueId value);
 
   const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
@@ -261,7 +265,7 @@ class Tape {
     std::uint32_t scope;
     bool blocked;
 
-    /// True when `later` does the same on a tape that was cleared `round` times more.
+    /// True when `later` does the same on a tape that was cleared `round` more times.
     bool comes_again(const Node& later, std::uint32_t round) const;
   };
   struct Value {
@@ -280,7 +284,8 @@ class Tape {
     return {sizes_.data() + value.first_size, value.rank};
   }
 
-  /// While it lives, no other thread changes what is recorded. Throws `TapeError` where one does.
+  /// While it exists, no other thread can change the tape's nodes. Throws `TapeError` if one is
+  /// doing so.
   class Recording {
    public:
     Recording(Tape& tape, const Where& where) : tape_(tape) {
@@ -299,17 +304,17 @@ class Tape {
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
   void truncate(NodeId node);
-  /// Takes off what was recorded from `node` on; waits while another thread records.
+  /// Removes the nodes from `node` on; waits while another thread records.
   void take_off(NodeId node);
   void note_taken_off(ValueId first);
-  /// The one for this tape that this thread made last, or null.
+  /// The innermost `Within` for this tape on this thread, or null.
   const Within* within();
-  /// `here` for a value that is not this tape's.
+  /// `here` for a value of another tape.
   Var stand_in_for(const Var& value, std::string_view operation, const Where& where);
   Tape& inner();
   std::uint32_t intern(std::string_view name);
 
-  /// Values from `first` on were taken off the tape when its epoch was `epoch`.
+  /// Values from `first` on were removed from the tape when its epoch was `epoch`.
   struct TakenOff {
     std::uint32_t epoch;
     ValueId first;
@@ -317,7 +322,7 @@ class Tape {
 
   TapeIdentity* identity_;
   std::uint32_t first_epoch_;
-  std::vector<TakenOff> taken_off_;  // in order; no later one takes off all that this one does
+  std::vector<TakenOff> taken_off_;  // in order; each removes fewer values than those before
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_;
   std::vector<Value> values_;
@@ -332,14 +337,14 @@ class Tape {
   std::uint64_t changes_ = 0;
   std::uint32_t scope_ = 0;
   bool blocked_ = false;
-  bool suspended_ = false;  // a trace is being recorded: the evaluator is not told
+  bool suspended_ = false;  // a trace is being recorded; the evaluator is not notified
   std::atomic<std::uint32_t> within_count_ = 0;
   std::atomic_flag is_recording_;
-  const Where* blame_ = nullptr;  // recorded in place of the caller's line while not null
+  const Where* blame_ = nullptr;  // recorded instead of the caller's line while not null
 };
 
-/// While it lives, nodes are recorded as coming from the line `where`: adjoint nodes carry the line
-/// of the forward node that they differentiate.
+/// While it exists, nodes are recorded with the source line `where`. Adjoint nodes thus carry the
+/// line of the forward node that they differentiate.
 class [[nodiscard]] Blame {
  public:
   Blame(Tape& tape, const Where& where) : tape_(tape), outer_(tape.blame_), where_(where) {
@@ -355,7 +360,7 @@ class [[nodiscard]] Blame {
   Where where_;
 };
 
-/// One node of a tape, seen as its operation's cost, workspace and message functions see it.
+/// One node of a tape, as passed to the cost, workspace and message functions of its operation.
 class NodeView {
  public:
   NodeView(const Tape& tape, NodeId node) : tape_(&tape), node_(node) {}
@@ -379,10 +384,10 @@ class NodeView {
 /// Bytes of all inputs and outputs.
 double bytes_moved(const NodeView& node);
 
-/// What running the node takes, by its operation's cost function.
+/// Cost estimate of the node, by its operation's cost function.
 Cost cost_of(const NodeView& node);
 
-/// Bytes of scratch running the node takes with at most `threads` threads, widened copies included.
+/// Bytes of scratch for running the node with up to `threads` threads, including widened copies.
 Bytes workspace_of(const NodeView& node, int threads);
 
 }  // namespace palimpsest

@@ -5,7 +5,7 @@
 namespace palimpsest {
 namespace {
 
-/// The identities that serve no tape. The one thing that tapes share: nothing that is computed
+/// The identities that no tape uses. This is the only state that tapes share; no computed result
 /// depends on it.
 struct Unused {
   std::mutex mutex;
@@ -13,7 +13,7 @@ struct Unused {
 };
 
 Unused& unused() {
-  // Never destroyed: tapes may go while the process ends.
+  // Never destroyed, because tapes may be destroyed while the process exits.
   static Unused& all = *new Unused;
   return all;
 }

@@ -7,19 +7,20 @@ namespace palimpsest {
 
 class Tape;
 
-/// What a `Var` looks at to learn whether its tape still holds what it names.
+/// Tells a `Var` whether its value is still on its tape.
 ///
-/// An identity outlives its tape: it is never freed, but serves a later tape, so that the process
-/// has as many as there were tapes at once. Its epoch only grows: it moves on whenever values are
-/// taken off the tape and when the tape goes, so a handle made earlier is looked into.
+/// An identity outlives its tape. It is never freed, but reused by a later tape, so a process has
+/// as many as tapes existed at once. The epoch only grows. It increases when values are removed
+/// from the tape and when the tape is destroyed; a handle from an earlier epoch must then check
+/// whether its value remains.
 class TapeIdentity {
  public:
-  /// One that serves no other tape.
+  /// An identity that no other tape uses.
   static TapeIdentity& take(Tape& tape);
-  /// The tape is gone.
+  /// The tape is destroyed.
   void give_back() noexcept;
 
-  /// The tape, null when it is gone.
+  /// The tape; null after it was destroyed.
   Tape* tape() const { return tape_.load(std::memory_order_relaxed); }
   std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
   void move_on() { epoch_.fetch_add(1, std::memory_order_relaxed); }

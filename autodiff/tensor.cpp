@@ -50,10 +50,11 @@ Tensor Tensor::arange(std::int64_t n, DType dtype) {
 
 namespace {
 
-// A generation that no tape reaches, so that weights and a tape's first mask are not one sequence.
+// A generation that no tape reaches, so that initial weights and a tape's first mask use different
+// streams.
 constexpr std::uint32_t tensor_generation = 0xffffffff;
 
-/// In the precision of the compute dtype, then in `dtype`.
+/// Fills in the compute dtype, then converts to `dtype`.
 template <class Fill>
 Tensor random(const Shape& shape, DType dtype, Fill fill) {
   if (!is_floating(dtype)) {

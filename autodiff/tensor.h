@@ -19,16 +19,16 @@ using Buffer = std::shared_ptr<std::byte>;
 /// Alignment of every buffer, in bytes: a cache line and the widest vector register.
 inline constexpr std::size_t buffer_alignment = 64;
 
-/// Fresh uninitialised storage aligned to `buffer_alignment`. Throws `EnvironmentError` when there
-/// is no memory for it.
+/// Uninitialised storage aligned to `buffer_alignment`. Throws `EnvironmentError` when out of
+/// memory.
 Buffer allocate_buffer(Bytes bytes);
 
-/// What is known of a value before it is computed.
+/// Shape and dtype of a value; known before the value is computed.
 struct ValueType {
   Shape shape;
   DType dtype = DType::f32;
 
-  /// Bytes its elements take. Throws `ShapeError` when no memory could hold them.
+  /// Bytes of the elements. Throws `ShapeError` when no memory could hold them.
   Bytes bytes() const;
   bool operator==(const ValueType&) const = default;
 };
@@ -36,14 +36,16 @@ struct ValueType {
 /// `f32 (2, 3)`.
 std::string to_string(const ValueType& type);
 
-/// A dense, row-major, contiguous array. A handle: copies share their storage, `clone` does not.
+/// A dense, row-major, contiguous array. A handle: copies share the storage; use `clone` for a deep
+/// copy.
 class Tensor {
  public:
-  /// No tensor at all; `defined()` is false.
+  /// An undefined tensor; `defined()` is false.
   Tensor() = default;
   /// Uninitialised elements.
   explicit Tensor(Shape shape, DType dtype = DType::f32);
-  /// A view of storage that somebody else laid out; `buffer` must hold the elements.
+  /// A tensor over existing storage, without copying; `buffer` must hold the elements in row-major
+  /// order.
   Tensor(Buffer buffer, Shape shape, DType dtype);
 
   static Tensor zeros(Shape shape, DType dtype = DType::f32);
@@ -51,12 +53,12 @@ class Tensor {
   static Tensor full(Shape shape, double value, DType dtype = DType::f32);
   /// 0, 1, … n−1.
   static Tensor arange(std::int64_t n, DType dtype = DType::i64);
-  /// Uniform on [low, high), Philox 4×32 keyed by `seed`, in a stream that no tape has; the same
-  /// at any thread count. Floating dtypes. Throws `ArgumentError` unless low < high and both are
-  /// finite, as is their difference.
+  /// Uniform on [low, high), for floating dtypes. Uses Philox 4×32 keyed by `seed`, in a stream
+  /// that no tape uses. The result does not depend on the number of threads. Throws `ArgumentError`
+  /// unless low < high and both and their difference are finite.
   static Tensor uniform(Shape shape, std::uint64_t seed, double low = 0, double high = 1,
                         DType dtype = DType::f32);
-  /// Normal with the given mean and standard deviation, likewise.
+  /// Normal with the given mean and standard deviation; otherwise like `uniform`.
   static Tensor normal(Shape shape, std::uint64_t seed, double mean = 0, double deviation = 1,
                        DType dtype = DType::f32);
   static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
@@ -74,11 +76,11 @@ class Tensor {
   static Tensor from(std::initializer_list<T> values, Shape shape) {
     return from(std::span<const T>(values.begin(), values.size()), shape);
   }
-  /// A one-axis f32 tensor from a list.
+  /// A one-axis f32 tensor.
   static Tensor vector(std::initializer_list<float> values) {
     return from(values, Shape{static_cast<std::int64_t>(values.size())});
   }
-  /// A two-axis f32 tensor from rows. Throws `ShapeError` when the rows differ in length.
+  /// A two-axis f32 tensor. Throws `ShapeError` when the rows differ in length.
   static Tensor matrix(std::initializer_list<std::initializer_list<float>> rows);
 
   bool defined() const { return buffer_ != nullptr; }
@@ -94,18 +96,18 @@ class Tensor {
   /// type.
   template <Element T>
   std::span<T> data() const;
-  /// The only element, converted as by `to`. Throws `ShapeError` when there are several.
+  /// The only element, converted as by `to`. Throws `ShapeError` unless there is exactly one.
   template <class T = double>
   T item() const;
   /// Element `index` in row-major order, converted to f64.
   double at(std::int64_t index) const;
 
-  /// The same storage under another shape; one size may be −1 and is inferred. Throws `ShapeError`.
+  /// The same storage with another shape; one size may be −1 and is inferred. Throws `ShapeError`.
   Tensor reshape(Shape shape) const;
   Tensor reshape(std::initializer_list<std::int64_t> sizes) const;
-  /// Own storage with the same elements.
+  /// A copy with its own storage.
   Tensor clone() const;
-  /// The elements converted; shares storage when `dtype` is already the tensor's.
+  /// The elements converted to `dtype`. Shares the storage if they already have that dtype.
   Tensor to(DType dtype) const;
 
  private:
@@ -117,14 +119,14 @@ class Tensor {
   ValueType type_;
 };
 
-/// True when type and every bit of every element agree, or neither is defined.
+/// True when types and all bits of all elements agree, or neither tensor is defined.
 bool same_bits(const Tensor& a, const Tensor& b);
 
-/// Short however large the tensor is: type, then elements, the middle of long axes elided.
+/// Prints the type, then the elements; the middle of long axes is elided, so the text is short.
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 std::string to_string(const Tensor& tensor);
 
-/// `sizes` with a −1 replaced by what `elements` leaves for it. Throws `ShapeError`.
+/// `sizes` with a −1 replaced by the size that gives `elements` elements. Throws `ShapeError`.
 Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements);
 
 // Definitions of templates ------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 namespace palimpsest {
 namespace {
 
-/// Elements printed at either end of a long axis: few where there are many axes.
+/// Elements printed at each end of a long axis; fewer for high ranks.
 std::int64_t edge_items(const Shape& shape) { return shape.rank() <= 4 ? 3 : 1; }
 
 std::string element_text(const Tensor& tensor, std::int64_t index) {
@@ -24,7 +24,7 @@ std::string element_text(const Tensor& tensor, std::int64_t index) {
   });
 }
 
-/// Appends the block of axes from `axis` on; the depth is bounded by `max_rank`.
+/// Appends the sub-array of the axes from `axis` on. The recursion depth is at most `max_rank`.
 void append(std::string& text, const Tensor& tensor, int axis, std::int64_t offset) {
   const Shape& shape = tensor.shape();
   if (axis == shape.rank()) {

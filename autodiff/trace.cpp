@@ -7,8 +7,8 @@
 
 namespace palimpsest {
 
-/// Copies nodes from one tape to another as they were recorded: scope, name, line and whether
-/// derivatives flow included.
+/// Copies nodes from one tape to another, including scope, name, line and whether derivatives are
+/// blocked.
 class Trace::Copier {
  public:
   Copier(const Tape& from, Tape& to)
@@ -56,7 +56,7 @@ class Trace::Copier {
 
 namespace {
 
-/// Which nodes from `first` on the values need.
+/// Marks the nodes from `first` on that `values` depend on.
 std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const Var> values) {
   std::vector<bool> needed(tape.node_count() - first);
   for (const Var& value : values) {

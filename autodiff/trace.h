@@ -4,33 +4,33 @@
 
 namespace palimpsest {
 
-/// The nodes a function records, cut off their tape into a program of their own that can be
-/// recorded again with other inputs. Operations and attributes are copied, random streams included,
-/// so every replay draws the same numbers. Immutable; copies share the program.
+/// The nodes that a function records, extracted into a program that can be recorded again with
+/// other inputs. Operations and attributes are copied, including random streams, so every replay
+/// draws the same numbers. Immutable; copies share the program.
 class Trace {
  public:
-  /// Calls `f` once with stand-ins for `inputs` and takes what it recorded off the tape again;
-  /// nodes that the returned values do not need are forgotten. `Var`s that `f` recorded must not be
-  /// used afterwards. Values may be asked for in `f`; the tape's evaluator computes them. Throws
-  /// `ArgumentError` when `f` returns nothing or records a parameter. The program is the one that
-  /// the evaluator makes of it.
+  /// Calls `f` once with placeholders for `inputs` and removes the nodes it recorded from the tape
+  /// again. Nodes that the results do not need are discarded. `Var`s that `f` recorded become
+  /// invalid. `f` may ask for values; the tape's evaluator computes them. The evaluator may rewrite
+  /// the program (see `Evaluator::inner`). Throws `ArgumentError` when `f` returns nothing or
+  /// records a parameter.
   Trace(const Composition& f, std::span<const Var> inputs, Where where = Where::current());
 
-  /// Values from outside that `f` used without being given them, each once.
+  /// Outside values that `f` used without receiving them as inputs, each once.
   std::span<const Var> captured() const { return captured_; }
-  /// The nodes. Its first values are leaves without a buffer that stand for the arguments: the
-  /// inputs, then what was captured.
+  /// The nodes. The first values are leaves without a buffer that represent the arguments: the
+  /// inputs, then the captured values.
   const Tape& program() const { return *program_; }
   std::uint32_t argument_count() const { return arguments_; }
-  /// What `f` returned, on the program; may repeat, and may be arguments.
+  /// The results of `f` as values of the program. They may repeat, and may be arguments.
   std::span<const ValueId> outputs() const { return outputs_; }
 
-  /// Records the program on the tape of `arguments`: one for each input, then one for each value
-  /// captured, of the types they had. Returns the outputs. Throws `ArgumentError`, `ShapeError`.
+  /// Records the program on the tape of `arguments`: one for each input, then one for each captured
+  /// value, each of the original type. Returns the outputs. Throws `ArgumentError`, `ShapeError`.
   std::vector<Var> replay(std::span<const Var> arguments, Where where = Where::current()) const;
 
-  /// Records the nodes of `program` on the tape `to`, where `values` take the place of its leaves
-  /// `arguments`. Returns what `outputs` are there.
+  /// Records the nodes of `program` on the tape `to`, with `values` in place of the leaves
+  /// `arguments`. Returns the copies of `outputs`.
   static std::vector<Var> copy(const Tape& program, Tape& to, std::span<const ValueId> arguments,
                                std::span<const Var> values, std::span<const ValueId> outputs);
 

@@ -4,19 +4,19 @@
 
 namespace palimpsest {
 
-/// A handle to one value of a tape: 16 bytes, cheap to copy. Using it together with a handle of
-/// another tape throws `TapeError`, and so does using it when the value is no longer on its tape:
-/// the tape was cleared or destroyed, or the value was recorded by a function whose nodes were
-/// taken off the tape again, as those of `checkpoint` and `scan` are.
+/// A handle to one value of a tape: 16 bytes, cheap to copy. Throws `TapeError` when used with a
+/// handle of another tape, or when the value is no longer on its tape. A value leaves its tape when
+/// the tape is cleared or destroyed. Values recorded in the body of a `checkpoint` or `scan`, for
+/// example, leave it when their nodes are removed again.
 class Var {
  public:
-  /// No value; `defined()` is false.
+  /// An empty handle; `defined()` is false.
   Var() = default;
   Var(Tape& tape, ValueId id)
       : identity_(&tape.identity()), id_(id), epoch_(tape.identity().epoch()) {}
 
   bool defined() const { return identity_ != nullptr; }
-  /// The tape. Throws `TapeError` when the handle is empty or the value is no longer there.
+  /// The tape. Throws `TapeError` when the handle is empty or its value is no longer on the tape.
   Tape& tape() const {
     if (!defined() || !is_current()) throw_unusable();
     return *identity_->tape();
@@ -26,7 +26,7 @@ class Var {
   bool belongs_to(const Tape& tape) const { return identity_ == &tape.identity() && is_current(); }
   ValueId id() const { return id_; }
   NodeId node() const { return tape().producer(id_); }
-  /// Output `index` of the same node.
+  /// Output `index` of the node that makes this value.
   Var output(std::uint32_t index) const;
 
   Shape shape() const { return tape().shape(id_); }
@@ -34,18 +34,18 @@ class Var {
   ValueType type() const { return tape().type(id_); }
   int rank() const { return shape().rank(); }
 
-  /// The value; computed, or computed again after it was dropped, when it is not present.
+  /// The value. Computed if it is not present, also again after it was dropped.
   Tensor value() const { return tape().look(id_); }
-  /// The only element of the value. Throws `ShapeError` when there are several.
+  /// The only element of the value. Throws `ShapeError` unless there is exactly one.
   template <class T = double>
   T item() const {
     return value().template item<T>();
   }
 
-  /// Names the node that makes this value, for messages, reports and DOT; returns the same handle.
+  /// Names the node that makes this value, for messages, reports and DOT. Returns this handle.
   const Var& named(std::string_view name) const;
 
-  /// True for handles of one value of one tape.
+  /// True for handles of the same value of the same tape.
   bool operator==(const Var& other) const {
     return identity_ == other.identity_ && id_ == other.id_ &&
            (epoch_ == other.epoch_ || !defined() || is_current() == other.is_current());
@@ -53,7 +53,7 @@ class Var {
 
  private:
   [[noreturn]] void throw_unusable() const;
-  /// True when the value was left where others were taken off its tape.
+  /// True when the value survived while others were removed from its tape.
   bool was_kept() const;
 
   const TapeIdentity* identity_ = nullptr;
@@ -65,19 +65,18 @@ inline Var Tape::here(const Var& value, std::string_view operation, const Where&
   return value.belongs_to(*this) ? value : stand_in_for(value, operation, where);
 }
 
-/// Explains, by throwing a `TapeError`, why `var` cannot be used on the tape it was offered to.
+/// Throws a `TapeError` that explains why `var` cannot be used on the current tape.
 [[noreturn]] void throw_foreign(const Var& var, std::string_view operation, const Where& where);
 
-/// Throws `TapeError` naming `operation` when x is empty or its tape was cleared since.
+/// Throws `TapeError` naming `operation` when x is empty or no longer on its tape.
 inline void require_value(const Var& x, std::string_view operation, const Where& where) {
   if (!x.defined() || !x.is_current()) throw_foreign(x, operation, where);
 }
-/// The same, and `DTypeError` unless x is floating.
+/// Like `require_value`, and throws `DTypeError` unless x is floating.
 void require_floating(const Var& x, std::string_view operation, const Where& where);
 
-/// The tape that every one of `vars` lives on, or that stands in its place (see `Tape::Within`).
-/// Throws `TapeError` naming `operation` when there are
-/// two, or when a handle is empty or stale.
+/// The tape that all `vars` belong to, or its replacement (see `Tape::Within`). Throws `TapeError`
+/// naming `operation` when there are two tapes, or when a handle is empty or stale.
 Tape& common_tape(std::span<const Var> vars, std::string_view operation, const Where& where);
 
 }  // namespace palimpsest

@@ -18,7 +18,7 @@ void apply(Pack<T>& x, const Pack<T>& y) {
   if constexpr (step == ArithmeticStep::multiply) x = x * y;
 }
 
-/// The steps on a block of numbers that are rounded to what they are computed in.
+/// Applies the operations to a block, in the type in which they are computed and rounded.
 template <class Number, ArithmeticStep... steps>
 struct ArithmeticBlock {
   using T = Number;
@@ -32,7 +32,7 @@ struct ArithmeticBlock {
   }
 };
 
-/// The same on f32, each step rounded to 16 bits.
+/// Applies the operations in f32 and rounds each to 16 bits.
 template <class Half, ArithmeticStep... steps>
   requires std::is_class_v<Half>
 struct ArithmeticBlock<Half, steps...> {
@@ -84,7 +84,7 @@ void two_steps(const std::byte* const* inputs, const std::int64_t* steps, std::b
                 operand<T>(inputs[2], steps[2])});
 }
 
-/// How the second operand of `step` can be read where there are three: a number is multiplied by.
+/// How the second operand of `step` is read in a three-step kernel: a number only for products.
 constexpr Reads reads_of(ArithmeticStep step, bool number) {
   return step == ArithmeticStep::multiply && number ? Reads::number : Reads::elements;
 }
@@ -108,7 +108,7 @@ void three_steps(const std::byte* const* inputs, const std::int64_t* steps, std:
 template <ArithmeticStep step>
 using Constant = std::integral_constant<ArithmeticStep, step>;
 
-/// `f` of the step as a constant; null where there is none.
+/// Calls `f` with the step as a compile-time constant; null for `none`.
 template <class F>
 ArithmeticKernel with_step(ArithmeticStep step, F f) {
   switch (step) {

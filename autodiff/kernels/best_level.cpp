@@ -2,7 +2,7 @@
 
 #include "autodiff/kernels/processor.h"
 
-// Run by the build: prints the last level that this processor has.
+// Run by the build: prints the best level that this processor supports.
 int main() {
   const char* best = "";
   for (const char* level : palimpsest::kernel_level_names) {

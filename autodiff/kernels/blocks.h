@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <utility>
 
-/// How the elementwise kernels of a level walk their arrays.
+/// Loops of the elementwise kernels of one level.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// A cache line of numbers.
+/// Elements in a cache line.
 template <class T>
 inline constexpr std::int64_t block_size = 64 / std::int64_t{sizeof(T)};
 
@@ -26,25 +26,24 @@ Block<T> block_of(T number) {
   return block;
 }
 
-/// An operand that a loop reads: as many numbers as it makes, or one (step 0).
+/// An input of a loop: one element per output element, or a single number (step 0).
 template <class T>
 struct BlockOperand {
   const T* data;
   std::int64_t step;
 };
 
-/// Computes n elements of y, a block of them at least.
+/// Computes n elements of y; n is at least a block.
 template <class T>
 using BlockLoop = void (*)(T* y, std::int64_t n, const BlockOperand<T>* operands,
                            const double* parameters);
 
-/// Copies fewer elements than a block has. A call would take as long as the loops over few
-/// elements.
+/// Copies less than a block. A call of memcpy would take as long as a loop over few elements.
 template <class T>
 void copy_few(T* to, const T* from, std::int64_t n) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
-  // The first and the last of the bytes, which may overlap.
+  // Copies the first and the last bytes, which may overlap.
   const auto in_two = [&]<std::size_t size>(std::integral_constant<std::size_t, size>) {
     std::byte first[size];
     std::byte last[size];
@@ -59,7 +58,7 @@ void copy_few(T* to, const T* from, std::int64_t n) {
   if constexpr (sizeof(T) == 4) in_two(std::integral_constant<std::size_t, 4>());
 }
 
-/// `loop` over fewer elements than a block has: computes a whole block.
+/// Runs `loop` for less than a block of elements by computing a whole block.
 template <class T, std::size_t count>
 [[gnu::noinline]] void in_one_block(BlockLoop<T> loop, T* y, std::int64_t n,
                                     const BlockOperand<T> (&operands)[count],
@@ -80,7 +79,7 @@ template <class T, std::size_t count>
   copy_few(y, made.numbers, n);
 }
 
-/// `loop` over n elements. It must read operands of step 0 as numbers.
+/// Runs `loop` for n elements. It must read operands of step 0 as single numbers.
 template <class T, std::size_t count>
 void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n, const BlockOperand<T> (&operands)[count],
                const double* parameters = nullptr) {
@@ -88,24 +87,23 @@ void in_blocks(BlockLoop<T> loop, T* y, std::int64_t n, const BlockOperand<T> (&
   in_one_block(loop, y, n, operands, parameters);
 }
 
-/// Whether an operand of a loop is elements or one number, which stays in registers.
+/// Whether an operand of a loop is an array, or a single number that stays in registers.
 enum class Reads : bool { number, elements };
 
 /// A `BlockLoop` of `F`, whose `compute(parameters, y, from...)` computes a block. The elements
-/// after the last whole block are computed as part of a block too. So every element goes through
-/// the same instructions, and its bits depend on its operands alone, not on its place or on
-/// alignment.
+/// after the last whole block are computed as part of a block, too. Every element thus goes through
+/// the same instructions: its bits depend on its operands only, not on its position or alignment.
 template <class T, class F, Reads... reads>
 [[gnu::noinline]] void block_loop(T* y, std::int64_t n, const BlockOperand<T>* operands,
                                   const double* parameters) {
   constexpr std::int64_t size = block_size<T>;
   [&]<std::size_t... k>(std::index_sequence<k...>) {
-    // Copies, since y could be any of these as far as the compiler knows.
+    // Copies, because the compiler must assume that y aliases them.
     const T* const data[] = {operands[k].data...};
     const Block<T> held[] = {reads == Reads::number ? block_of(*data[k]) : Block<T>{}...};
     const std::int64_t whole = n / size * size;
     Block<T> last;
-    // It shares elements with the block before: computed first, since y may be what is read.
+    // The last block overlaps the one before. It is computed first, since y may alias an input.
     if (whole != n) {
       const BlockOperand<T> from[] = {
           {reads == Reads::number ? data[k] : data[k] + n - size, operands[k].step}...};

@@ -15,23 +15,23 @@ constexpr std::int64_t most_patches = 512;
 constexpr Bytes most_beside = Bytes{128} << 10;
 constexpr double chunk_flops = 1 << 21;
 
-/// A result on a regular subgrid of its image, made from a source by products with the weights:
-/// convolution is one, transposed convolution one for each residue modulo the strides.
+/// Products of a source with the weights, on a regular subgrid of the result's image. A convolution
+/// is one correlation. A transposed convolution is one for each residue modulo the strides.
 struct Correlation {
   std::int64_t groups;
-  std::int64_t sources, results;                      // channels in each group
+  std::int64_t sources, results;                      // channels per group
   std::int64_t source_step, result_step, group_step;  // of the weights, in elements
   Windows windows;
-  std::array<std::int64_t, 3> first_tap{};  // of the kernel's taps that the windows use
+  std::array<std::int64_t, 3> first_tap{};  // first kernel tap that the windows use
   std::array<std::int64_t, 3> tap_stride{1, 1, 1};
   std::array<std::int64_t, 3> kernel;
-  std::array<std::int64_t, 3> first{};  // element of the image that position 0 is
+  std::array<std::int64_t, 3> first{};  // image element of position 0
   std::array<std::int64_t, 3> stride{1, 1, 1};
   std::array<std::int64_t, 3> image;  // sizes of the result
 
   std::int64_t image_size() const { return image[0] * image[1] * image[2]; }
 
-  /// Where the weights of window tap `tap` start.
+  /// Offset of the weights of window tap `tap`.
   std::int64_t weight_offset(std::int64_t tap) const {
     std::array<std::int64_t, 3> at{};
     for (std::size_t axis = 3; axis-- > 0; tap /= windows[axis].taps) {
@@ -56,8 +56,8 @@ Correlation forward_correlation(const ConvolutionGeometry& g) {
   return c;
 }
 
-/// Elements first, first + stride, … of one axis of an input, reached by tap `tap` and those that
-/// follow it in steps of the geometry's tap stride.
+/// Elements first, first + stride, … of one axis of an input. They are reached by tap `tap` and
+/// every tap that follows in steps of the geometry's tap stride.
 struct Residue {
   std::int64_t first, tap;
 };
@@ -66,7 +66,7 @@ std::int64_t tap_stride(const ConvolutionGeometry& g, std::size_t axis) {
   return g.stride[axis] / std::gcd(g.stride[axis], g.dilation[axis]);
 }
 
-/// Those that any tap reaches; there are at most as many as taps.
+/// The residues that any tap reaches; at most as many as taps.
 std::vector<Residue> residues(const ConvolutionGeometry& g, std::size_t axis) {
   const std::int64_t stride = g.stride[axis];
   std::vector<Residue> reached;
@@ -78,8 +78,8 @@ std::vector<Residue> residues(const ConvolutionGeometry& g, std::size_t axis) {
   return reached;
 }
 
-/// Input h = first + stride·q reads output (h + padding − tap·dilation)/stride wherever that is
-/// whole.
+/// Input h = first + stride·q reads output (h + padding − tap·dilation)/stride where that is an
+/// integer.
 Correlation transposed_correlation(const ConvolutionGeometry& g,
                                    const std::array<Residue, 3>& residues) {
   Correlation c = forward_correlation(g);
@@ -104,7 +104,7 @@ Correlation transposed_correlation(const ConvolutionGeometry& g,
   return c;
 }
 
-/// One correlation, with everything laid out that depends on its sizes alone.
+/// One correlation with its work partition, which depends on the sizes only.
 template <class T>
 class Plan {
  public:
@@ -120,7 +120,7 @@ class Plan {
 
   Bytes bytes() const { return table_bytes() + shares_.bytes(); }
 
-  /// True when `run` can carry out a finish on blocks while they are in the cache.
+  /// True when `run` can apply the epilogue to blocks that are still in the cache.
   bool finishes() const { return in_place_; }
 
   void run(const T* source, const T* weight, const T* bias, T* result,
@@ -159,7 +159,7 @@ class Plan {
                   patches_.bytes() + round_up(beside, 16) * static_cast<Bytes>(sizeof(T)), threads);
   }
 
-  /// Depths of the weights, of the patches, rows of the weights.
+  /// Three tables: depth offsets of the weights, of the patches, and row offsets of the weights.
   void fill_table(std::int64_t* table) const {
     const std::int64_t taps = taps_of(c_.windows);
     for (std::int64_t i = 0; i < depth_; ++i) {
@@ -212,7 +212,7 @@ class Plan {
     }
   }
 
-  /// Puts one channel's results where their positions lie in its images.
+  /// Writes one channel's results to their positions in its images.
   void place(const Patches::Block& block, const T* from, T* image, bool add) const {
     const std::int64_t width = c_.windows[2].grid.positions;
     const std::int64_t height = c_.windows[1].grid.positions;
@@ -238,14 +238,14 @@ class Plan {
   Correlation c_;
   std::int64_t batch_;
   Patches patches_;
-  bool in_place_;  // products go to the result itself
+  bool in_place_;  // products are written to the result itself
   std::int64_t depth_;
   std::int64_t rows_at_once_;
   Shares shares_;
 };
 
-/// Calls `f` with the correlations that make up a transposed convolution. Returns whether they
-/// reach all of the input.
+/// Calls `f` with the correlations of a transposed convolution. Returns whether they cover the
+/// whole input.
 template <class F>
 bool for_transposed(const ConvolutionGeometry& g, F f) {
   const std::vector<Residue> axes[] = {residues(g, 0), residues(g, 1), residues(g, 2)};
@@ -261,7 +261,7 @@ bool for_transposed(const ConvolutionGeometry& g, F f) {
   return all;
 }
 
-/// A result that no tap reaches is the bias alone.
+/// Results that no tap reaches are the bias.
 template <class T>
 void fill_with_bias(std::int64_t batch, std::int64_t channels, std::int64_t size, const T* bias,
                     T* result) {
@@ -274,7 +274,7 @@ void fill_with_bias(std::int64_t batch, std::int64_t channels, std::int64_t size
       });
 }
 
-/// Carries out a finish on all n elements of a result.
+/// Applies the epilogue to all n elements of a result.
 void finish_all(const Finish& finish, std::int64_t n) {
   parallel_chunks(n, grain_for(1),
                   [&](std::int64_t begin, std::int64_t end) { finish(begin, end - begin); });

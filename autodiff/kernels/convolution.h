@@ -10,10 +10,10 @@ namespace palimpsest {
 
 struct Finish;
 
-/// Sizes of the trilinear form Σ y·(w ∗ x) that convolution and its two adjoints are the partial
-/// derivatives of: x is batch × channels × input, y is batch × results × output, w is
-/// results × channels/groups × kernel. There are always three spatial axes; missing ones stand in
-/// front with size 1, stride 1, no padding. Output q reads input q·stride − padding + tap·dilation.
+/// Sizes of the trilinear form Σ y·(w ∗ x), whose partial derivatives are the convolution and its
+/// two adjoints. x is batch × channels × input, y is batch × results × output, w is
+/// results × channels/groups × kernel. There are always three spatial axes; missing leading ones
+/// have size 1, stride 1 and no padding. Output q reads input q·stride − padding + tap·dilation.
 struct ConvolutionGeometry {
   using Sizes = std::array<std::int64_t, 3>;
 
@@ -33,20 +33,22 @@ struct ConvolutionGeometry {
   std::int64_t output_size() const { return output[0] * output[1] * output[2]; }
 };
 
-// The kernels run in parallel in the caller's arena. What is computed together depends on the
-// geometry alone. T is float or double; `workspace` holds as many bytes as the function's
-// `…_workspace` says for the same number of threads, aligned to 64: per thread some 256 KiB of
-// window values and 128 KiB of results, whatever the sizes, as long as a row of windows fits.
+// The kernels run in parallel in the caller's arena. The partition of the work depends on the
+// geometry only. T is float or double. `workspace` holds as many bytes as the function's
+// `…_workspace` returns for the same number of threads, aligned to 64. That is some 256 KiB of
+// window values and 128 KiB of results per thread for any sizes, provided that a row of windows
+// fits.
 
-/// y = w ∗ x + bias; `bias` holds `results` numbers or is null. `finish` is carried out on y.
+/// y = w ∗ x + bias; `bias` holds `results` numbers or is null. `finish` is applied to y.
 template <class T>
 void convolve(const ConvolutionGeometry& geometry, const T* x, const T* weight, const T* bias, T* y,
               std::span<std::byte> workspace, int threads, const Finish* finish = nullptr);
 template <class T>
 Bytes convolve_workspace(const ConvolutionGeometry& geometry, int threads);
 
-/// x = the adjoint of x ↦ w ∗ x at y, + bias; `bias` holds `channels` numbers or is null. A product
-/// for every residue of the input's positions modulo the strides: nothing is added twice.
+/// x = adjoint of x ↦ w ∗ x applied to y, + bias; `bias` holds `channels` numbers or is null.
+/// Computes one product for each residue of the input positions modulo the strides, so no element
+/// is accumulated repeatedly.
 template <class T>
 void convolve_transposed(const ConvolutionGeometry& geometry, const T* y, const T* weight,
                          const T* bias, T* x, std::span<std::byte> workspace, int threads,
@@ -54,8 +56,8 @@ void convolve_transposed(const ConvolutionGeometry& geometry, const T* y, const 
 template <class T>
 Bytes convolve_transposed_workspace(const ConvolutionGeometry& geometry, int threads);
 
-/// w = the adjoint of w ↦ w ∗ x at y. The batch is cut into a fixed number of slices, whose sums
-/// (at most 1 MiB of them, or one) are added in order.
+/// w = adjoint of w ↦ w ∗ x applied to y. The batch is cut into a fixed number of slices. Their
+/// sums, at most 1 MiB or a single one, are added in order.
 template <class T>
 void convolve_weight(const ConvolutionGeometry& geometry, const T* x, const T* y, T* weight,
                      std::span<std::byte> workspace, int threads);

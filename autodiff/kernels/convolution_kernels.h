@@ -4,11 +4,11 @@
 
 namespace palimpsest {
 
-/// C = start + A·B, or C += A·B, for operands that are found by tables instead of strides, so that
-/// overlapping windows of an image are the rows of B without being copied out:
-/// A(i, l) = a[a_row[i] + a_depth[l]] and B(l, j) = b[b_depth[l] + j]. A is m×k, B k×n, C m×n with
-/// `c_row` elements from row to row. Rows of B are readable up to the larger of n elements and 64
-/// bytes.
+/// C = start + A·B, or C += A·B, with operands addressed by offset tables instead of strides.
+/// Overlapping windows of an image can thus be the rows of B without a copy.
+/// A(i, l) = a[a_row[i] + a_depth[l]] and B(l, j) = b[b_depth[l] + j]. A is m×k, B k×n, and C m×n
+/// with row stride `c_row`. Rows of B must be readable up to n elements or 64 bytes, whichever is
+/// more.
 template <class T>
 struct OffsetProduct {
   std::int64_t m, n, k;
@@ -19,11 +19,11 @@ struct OffsetProduct {
   const std::int64_t* b_depth;
   T* c;
   std::int64_t c_row;
-  const T* start;  ///< what each row of C starts from; null: zero
+  const T* start;  ///< initial value of each row of C; null: zero
   bool accumulate;
 };
 
-/// c[i] = Σⱼ a[a_row[i] + j]·b[j], or c[i] += it, for i in [0, m) and j in [0, n).
+/// c[i] = Σⱼ a[a_row[i] + j]·b[j], or c[i] += …, for i in [0, m) and j in [0, n).
 template <class T>
 struct RowDots {
   std::int64_t m, n;
@@ -34,8 +34,8 @@ struct RowDots {
   bool accumulate;
 };
 
-/// How one axis of a grid reads an axis of `source` elements: position q reads element
-/// q·step + base, which counts as 0 where there is none.
+/// How one axis of a grid reads an axis of `source` elements. Position q reads element
+/// q·step + base; out of range it reads 0.
 struct GridAxis {
   std::int64_t positions = 1;
   std::int64_t source = 1;
@@ -43,8 +43,8 @@ struct GridAxis {
   std::int64_t base = 0;
 };
 
-/// What reading flat positions [first, last) of a grid of three axes takes. Up to 64 bytes behind
-/// the last position are overwritten.
+/// Arguments for reading the flat positions [first, last) of a grid with three axes. Up to 64 bytes
+/// after the last position may be overwritten.
 template <class T>
 struct GridRead {
   GridAxis axes[3];

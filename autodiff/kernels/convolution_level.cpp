@@ -14,11 +14,12 @@ using PlanePacket = typename simd::packet_traits<T>::type;
 template <class T>
 constexpr int plane_lanes = simd::packet_traits<T>::size;
 
-// A tile of C is held in registers: six rows times as many vectors as leave room for B and A.
+// A tile of C is held in registers: six rows, and as many vectors as leave room for B and A.
 constexpr int plane_rows = 6;
 constexpr int plane_vectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
 
-/// Calls f(0) … f(count − 1) with constants, so that arrays indexed by them become registers.
+/// Calls f(0) … f(count − 1) with compile-time constants, so that arrays they index become
+/// registers.
 template <int count, class F>
 void unroll(F f) {
   [&]<int... i>(std::integer_sequence<int, i...>) {
@@ -26,7 +27,7 @@ void unroll(F f) {
   }(std::make_integer_sequence<int, count>());
 }
 
-/// A tile of rows × vectors of the product, written to `c`.
+/// Computes a tile of rows × vectors of the product and writes it to `c`.
 template <class T, int rows, int vectors>
 void tile(const OffsetProduct<T>& p, std::int64_t first_row, std::int64_t first_column, T* c,
           std::int64_t c_row, bool accumulate) {
@@ -55,9 +56,9 @@ void tile(const OffsetProduct<T>& p, std::int64_t first_row, std::int64_t first_
   });
 }
 
-/// The last `width` < plane_lanes columns. They are the end of a whole vector, or its beginning
-/// when there are no more columns. It is computed outside of C: stored there, the rest would be
-/// added twice.
+/// The last `width` < plane_lanes columns. They are computed as the end of a whole vector, or as
+/// its beginning if there are no more columns. The vector is computed outside of C: written there,
+/// its other columns would be added twice.
 template <class T, int rows>
 void narrow_tile(OffsetProduct<T> p, std::int64_t first_row, std::int64_t width) {
   const std::int64_t first = std::max<std::int64_t>(p.n - plane_lanes<T>, 0);
@@ -84,7 +85,7 @@ void row_of_tiles(const OffsetProduct<T>& p, std::int64_t first_row) {
   if (j < p.n) narrow_tile<T, rows>(p, first_row, p.n - j);
 }
 
-/// Rows are shared out evenly: a tile of few rows would spend its time on fetching B.
+/// Rows are distributed evenly: a tile of few rows would spend its time loading B.
 template <class T>
 void product(const OffsetProduct<T>& p) {
   for (std::int64_t i = 0; i < p.m;) {
@@ -126,14 +127,14 @@ void dots(const RowDots<T>& p) {
   for (; i < p.m; ++i) dot_tile<T, 1>(p, i);
 }
 
-/// Writes n zeros and what is left of the last vector.
+/// Writes at least n zeros, in whole vectors.
 template <class T>
 void clear(std::int64_t n, T* to) {
   const PlanePacket<T> zeros = simd::pset1<PlanePacket<T>>(T(0));
   for (std::int64_t i = 0; i < n; i += plane_lanes<T>) simd::pstoreu(to + i, zeros);
 }
 
-/// Copies n elements `step` apart; with `overrun`, whole vectors are read and written.
+/// Copies n elements `step` apart. With `overrun`, reads and writes whole vectors.
 template <class T>
 void copy(const T* from, std::int64_t step, std::int64_t n, bool overrun, T* to) {
   if (step == 1 && overrun) {
@@ -142,22 +143,22 @@ void copy(const T* from, std::int64_t step, std::int64_t n, bool overrun, T* to)
     }
   } else if (step == 1) {
     std::copy(from, from + n, to);
-  } else if (step == 2) {  // a constant the compiler makes shuffles of
+  } else if (step == 2) {  // a constant, from which the compiler makes shuffles
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[step * i];
   }
 }
 
-/// True where the rows of the grid are those of the source, shifted, as under all taps of a
-/// convolution that keeps the size: what is read lies in the source as in the target.
+/// True if the rows of the grid are shifted rows of the source, as for all taps of a convolution
+/// that keeps the size. Source and target then have the same layout.
 template <class T>
 bool is_shift(const GridRead<T>& r) {
   return r.axes[1].step == 1 && r.axes[2].step == 1 && r.axes[2].positions == r.axes[2].source;
 }
 
-/// Such a read: whole planes of rows are copied at a time, then the columns that the shift carried
-/// over from the next row are cleared.
+/// Reads a shifted grid. It copies whole planes of rows, then clears the columns that the shift has
+/// carried over from the next row.
 template <class T>
 void read_shifted(const GridRead<T>& r) {
   const GridAxis outer = r.axes[0];
@@ -181,7 +182,7 @@ void read_shifted(const GridRead<T>& r) {
     const std::int64_t begin = at - outer_position * plane;
     const std::int64_t end = std::min(plane, begin + last - at);
     const std::int64_t i = outer_position * outer.step + outer.base;
-    T* const row = target - begin;  // where the plane's position 0 would be
+    T* const row = target - begin;  // address of the plane's position 0
     target += end - begin;
     at += end - begin;
     if (i < 0 || i >= outer.source) {
@@ -207,12 +208,13 @@ void read_shifted(const GridRead<T>& r) {
 template <class T>
 void read(const GridRead<T>& r) {
   if (is_shift(r)) return read_shifted(r);
-  // Copies, since stores of whole vectors might change what `r` refers to.
+  // Copies, because the compiler must assume that vector stores alias `r`.
   const GridAxis outer = r.axes[0];
   const GridAxis middle = r.axes[1];
   const GridAxis inner = r.axes[2];
   const T* const source = r.source;
-  const auto reaching = [&](std::int64_t index) {  // the first position at or past `index`
+  // The first position that reads at or after `index`.
+  const auto reaching = [&](std::int64_t index) {
     const std::int64_t ahead = index - inner.base;
     return ahead <= 0 ? 0 : std::min((ahead + inner.step - 1) / inner.step, inner.positions);
   };

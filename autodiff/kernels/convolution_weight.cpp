@@ -9,18 +9,18 @@ namespace {
 
 constexpr Bytes most_turned = Bytes{128} << 10;
 constexpr Bytes most_partial = Bytes{1} << 20;
-// Tasks that suffice to keep many threads busy.
+// Number of tasks that keeps many threads busy.
 constexpr std::int64_t enough_tasks = 16;
 constexpr std::int64_t most_slices = 16;
-// Fewer rows of patches would not make up for turning y.
+// With fewer rows of patches, transposing y does not pay.
 constexpr std::int64_t least_rows = 64;
-// Up to so many results of a group, products along positions beat those along results.
+// Up to this many results per group, products along positions are faster than along results.
 constexpr std::int64_t few_results = 4;
 
-/// w(o, c, tap) = Σ y(o, position)·patch(c, tap, position) over the positions of the batch, cut
-/// into slices of the batch × groups × ranges of channels, which are tasks. With many results the
-/// sum is a product of patches with y turned to position × result, so that a vector holds results;
-/// with few it is dot products along positions.
+/// w(o, c, tap) = Σ y(o, position)·patch(c, tap, position) over the positions of the batch. Tasks
+/// are slices of the batch × groups × ranges of channels. With many results, the sum is a product
+/// of patches with y transposed to position × result, so that vectors hold results. With few, it
+/// consists of dot products along positions.
 template <class T>
 class WeightPlan {
  public:
@@ -86,7 +86,7 @@ class WeightPlan {
     const Bytes row = width_ * static_cast<Bytes>(sizeof(T));
     return turned_ ? std::clamp<std::int64_t>(most_turned / row, vector, 512) : 512;
   }
-  /// Positions, positions of turned results, rows of patches.
+  /// Offset tables: positions, positions of transposed results, rows of patches.
   Bytes table_bytes() const {
     const std::int64_t rows = patches_.channels() * g_.taps();
     return round_up((2 * patches_.most_columns() + rows) * static_cast<Bytes>(sizeof(std::int64_t)),
@@ -190,7 +190,7 @@ class WeightPlan {
     }
   }
 
-  /// Adds up the slices in order and turns their sums to the order of the weights.
+  /// Adds the slices in order and transposes the sums to the layout of the weights.
   void combine(const T* partial, T* weight) const {
     const std::int64_t slice_size = g_.groups * group_size();
     const std::int64_t depth_step = turned_ ? width_ : 1;
@@ -215,11 +215,11 @@ class WeightPlan {
   }
 
   ConvolutionGeometry g_;
-  std::int64_t channels_, results_;  // in each group
+  std::int64_t channels_, results_;  // per group
   bool turned_;
-  std::int64_t width_;   // results of a group, padded to whole vectors when they are turned
+  std::int64_t width_;   // results per group, padded to whole vectors if transposed
   std::int64_t slices_;  // of the batch
-  std::int64_t range_;   // channels of a task
+  std::int64_t range_;   // channels per task
   Patches patches_;
 };
 

@@ -41,7 +41,7 @@ Kernels make_v4_bf16() {
 }
 #endif
 
-/// The levels of this build, the best one last.
+/// The levels of this build, in ascending order.
 constexpr Level levels[] = {
 #ifdef PALIMPSEST_LEVEL_BASE
     {"base", base::make_kernels},
@@ -63,7 +63,7 @@ std::string list(const auto& levels, auto name_of) {
   return text;
 }
 
-/// Where `name` stands among all levels.
+/// Position of `name` among all levels.
 std::size_t rank_of(std::string_view name) {
   std::size_t rank = 0;
   for (const std::string_view level : kernel_level_names) {

@@ -9,13 +9,13 @@
 namespace palimpsest {
 namespace {
 
-// Up to this size the elimination is written out; above it, matrices are halved and the halves
-// meet in a product.
+// Up to this size the elimination is done directly. Larger matrices are halved, and the halves are
+// connected by a matrix product.
 constexpr std::int64_t smallest = 16;
-// A symmetric update writes whole blocks of this many rows.
+// A symmetric update writes whole blocks with this many rows.
 constexpr std::int64_t symmetric_block = 128;
 
-/// The first half of n, a multiple of `smallest`.
+/// Size of the first half of n, a multiple of `smallest`.
 std::int64_t half_of(std::int64_t n) { return (n / 2 + smallest - 1) / smallest * smallest; }
 
 template <class T>
@@ -23,7 +23,7 @@ auto row_of(View<T> m, std::int64_t i) {
   return Eigen::Map<Eigen::Array<T, 1, -1>>(&m(i, 0), m.columns);
 }
 
-/// Substitution for few unknowns, where the rows of x are contiguous.
+/// Substitution for few unknowns, for contiguous rows of x.
 template <class T>
 void substitute_rows(View<T> m, Triangle triangle, View<T> x) {
   for (std::int64_t step = 0; step < m.rows; ++step) {
@@ -37,7 +37,7 @@ void substitute_rows(View<T> m, Triangle triangle, View<T> x) {
   }
 }
 
-/// The same where the columns of x are: one after the other, with m gathered first.
+/// Substitution for contiguous columns of x, one by one; m is gathered first.
 template <class T>
 void substitute_columns(View<T> m, Triangle triangle, View<T> x) {
   T local[smallest * smallest];
@@ -175,7 +175,7 @@ void exchange_rows(View<T> a, const std::int64_t* exchanges, std::int64_t count)
   }
 }
 
-/// Elimination in a panel of few columns.
+/// Elimination in a panel with few columns.
 template <class T>
 std::int64_t eliminate(View<T> a, std::int64_t* exchanges) {
   std::int64_t failed = -1;
@@ -199,7 +199,7 @@ std::int64_t eliminate(View<T> a, std::int64_t* exchanges) {
   return failed;
 }
 
-/// A panel with no fewer rows than columns.
+/// Factors a panel with at least as many rows as columns.
 template <class T>
 std::int64_t factor_panel(View<T> a, std::int64_t* exchanges, Products<T>& products) {
   const std::int64_t n = a.columns;

@@ -7,8 +7,8 @@
 
 namespace palimpsest {
 
-/// A matrix in somebody's memory: element (i, j) lies at `data[i·row_step + j·column_step]`, and
-/// one of the steps is 1.
+/// A non-owning view of a matrix. Element (i, j) is at `data[i·row_step + j·column_step]`; one of
+/// the steps is 1.
 template <class T>
 struct View {
   T* data;
@@ -27,13 +27,13 @@ struct View {
   View transposed() const { return {data, columns, rows, column_step, row_step}; }
 };
 
-/// The products a factorisation spends its time in: on the calling thread, or each split over the
-/// arena. Either knows the workspace, or measures what it would take while nothing is touched.
+/// The matrix products of a factorization, either on the calling thread or each split over the
+/// arena. In measuring mode it computes nothing and only determines the workspace needed.
 template <class T>
 class Products {
  public:
   Products(bool split, std::span<std::byte> workspace) : split_(split), workspace_(workspace) {}
-  /// Measures, for `threads` threads.
+  /// Measuring mode, for `threads` threads.
   Products(bool split, int threads) : split_(split), threads_(threads) {}
 
   bool measures() const { return threads_ > 0; }
@@ -49,24 +49,25 @@ class Products {
   std::span<std::byte> workspace_;
 };
 
-/// Which half of a matrix is read, and whether its diagonal is taken for ones.
+/// Which triangle of a matrix is read, and whether its diagonal is taken as ones.
 struct Triangle {
   bool upper = false;
   bool unit = false;
 };
 
-/// X ← M⁻¹·X for the triangular matrix M. A zero on the diagonal gives infinities; look before.
+/// X ← M⁻¹·X for a triangular matrix M. A zero on the diagonal gives infinities; check before.
 template <class T>
 void solve_triangular(View<T> m, Triangle triangle, View<T> x, Products<T>& products);
 
-/// The lower triangle of a becomes L with L·Lᵀ = a; what is above the diagonal is not read and is
-/// overwritten with anything. Returns the first pivot that is not positive, or −1.
+/// Replaces the lower triangle of a by L with L·Lᵀ = a. The elements above the diagonal are not
+/// read and their values afterwards are unspecified. Returns the first pivot that is not positive,
+/// or −1.
 template <class T>
 std::int64_t factor_cholesky(View<T> a, Products<T>& products);
 
-/// a becomes L (below the diagonal, which is 1) and U of a with its rows exchanged: row i with row
-/// `exchanges[i]` for i = 0, 1, … Partial pivoting. Returns the first pivot that is zero, after
-/// factoring the rest as far as it goes, or −1.
+/// Replaces a by L (below the diagonal of ones) and U of a with exchanged rows: row i is exchanged
+/// with row `exchanges[i]` for i = 0, 1, … Uses partial pivoting. Returns the first pivot that is
+/// zero, or −1. After a zero pivot it factors the rest as far as possible.
 template <class T>
 std::int64_t factor_lu(View<T> a, std::int64_t* exchanges, Products<T>& products);
 

@@ -16,23 +16,23 @@ bool has_own_products() {
 
 namespace {
 
-// A packed block of B stays in L2 while the rows of A go by.
+// A packed block of B stays in L2 during the loop over the rows of A.
 template <class T>
 constexpr std::int64_t most_depth = sizeof(T) == 8 ? 256 : 1536 / sizeof(T);
 template <class T>
 constexpr std::int64_t most_columns = sizeof(T) == 8 ? 336 : 480;
-// bf16 is multiplied two at a time, and packed to whole pairs.
+// bf16 is multiplied in pairs along the depth, and packed to whole pairs.
 template <class T>
 constexpr std::int64_t depth_step = sizeof(T) == 2 ? 2 : 1;
-// Of any level: whole tiles have a divisor of so many columns, and no more rows; vectors have a
-// divisor of so many elements.
+// Bounds for all levels: the columns of a whole tile divide `tile_columns`, its rows are at most
+// `tile_rows`, and the elements of a vector divide `vector_size`.
 constexpr std::int64_t tile_columns = 48;
 constexpr std::int64_t tile_rows = 8;
 constexpr std::int64_t vector_size = 16;
-// With fewer rows or columns, the long operand is better not packed.
+// With at most this many rows or columns, the long operand is better not packed.
 constexpr std::int64_t narrow = 32;
 constexpr std::int64_t narrow_columns = 3 * tile_columns;
-// Below this, a tile is more trouble than a plain loop.
+// Below this sum of sizes a plain loop is faster than a tile.
 constexpr std::int64_t unpacked_sizes = 20;
 
 template <class T>
@@ -41,22 +41,22 @@ bool is_packed(std::int64_t m, std::int64_t n, std::int64_t k) {
   return has_own_products<T>() && m > 1 && n > 1 && k > 0 && m + n + k >= unpacked_sizes;
 }
 
-/// The depth of a block: blocks of a product are as good as equal.
+/// The depth of a block. All blocks of a product have nearly the same depth.
 template <class T>
 std::int64_t depth_at_once(std::int64_t k) {
   return k <= most_depth<T> ? k : round_up(divide_up(k, divide_up(k, most_depth<T>)), vector_size);
 }
 
-/// Whether Cᵀ = op(B)ᵀ·op(A)ᵀ reads the long operand as it lies: by rows where they are the
-/// columns of op(A)ᵀ, and one number at a time where its rows lie along the depth.
+/// True if computing Cᵀ = op(B)ᵀ·op(A)ᵀ avoids packing the long operand. A transposed A is then the
+/// right operand and is read by rows. A transposed B is then the left operand, whose rows run along
+/// the depth, and is read element by element.
 template <class T>
 bool is_better_transposed(const Gemm<T>& p) {
   return (p.transpose_a && p.n <= narrow && p.n < p.m) ||
          (p.transpose_b && p.m <= narrow && p.m < p.n);
 }
 
-/// The columns there is room for at once, of op(B) or of a long op(A)ᵀ: few where few rows use
-/// them.
+/// Columns packed at once, of op(B) or of a long op(A)ᵀ. Few if only few rows use them.
 template <class T>
 std::int64_t columns_at_once(std::int64_t m, std::int64_t n) {
   const std::int64_t most = std::min(m, n) <= narrow ? narrow_columns : most_columns<T>;

@@ -9,15 +9,16 @@
 
 namespace palimpsest {
 
-/// What products of T are added up in: f32 for bf16, else T.
+/// The type in which products of T are accumulated: f32 for bf16, else T.
 template <class T>
 using SumOf = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
 
-/// C = α·op(A)·op(B), or C += α·op(A)·op(B): op(A) is m×k, op(B) k×n, C m×n, all row-major with the
-/// given leading dimensions (elements from row to row as stored). An addend D, whose rows lie as
-/// far apart as those of C, is added to each element once that is complete; then α is 1, and D is
-/// C only where `gemm_batch_adds_in_place`. T is float, double or, where `multiplies_bf16`,
-/// BFloat16: then subnormal operands and sums count as 0.
+/// C = α·op(A)·op(B), or C += α·op(A)·op(B), where op(A) is m×k, op(B) k×n and C m×n. All are
+/// row-major with the given leading dimensions (elements from row to row as stored).
+///
+/// An addend D has the row stride of C. It is added to each element when the product is complete; α
+/// must then be 1. D may alias C only if `gemm_batch_adds_in_place`. T is float, double or, if
+/// `multiplies_bf16`, BFloat16. For BFloat16, subnormal operands and sums count as 0.
 template <class T>
 struct Gemm {
   using Sum = SumOf<T>;
@@ -38,40 +39,40 @@ struct Gemm {
   const Sum* addend = nullptr;
 };
 
-/// True where the kernels of this level multiply bf16 as it is stored.
+/// True if the kernels of this level multiply bf16 natively.
 bool multiplies_bf16();
 
-/// True where the kernels make the products of T themselves, and not another library, whose bits
-/// depend on the sizes of a product in ways of its own and which takes memory of its own.
+/// True if this library's kernels compute the products of T. An external library allocates its own
+/// memory, and its bits depend on the sizes of a product in unspecified ways.
 template <class T>
 bool has_own_products();
 
-/// One product on the calling thread. Of our own products, the bits of an element come from its row
-/// of op(A), its column of op(B) and what it is added to, whichever others are computed with it,
-/// except that those of f32 and f64 with m or n = 1 and with m + n + k < 20 have bits of their own.
-/// `workspace` holds at least `gemm_workspace<T>(m, n, k)` bytes aligned to 64.
+/// Computes one product on the calling thread. With our own kernels, the bits of an element depend
+/// only on its row of op(A), its column of op(B) and what it is added to; the rest of the product
+/// has no influence. Exception: f32 and f64 products with m or n = 1, and those with
+/// m + n + k < 20, have bits of their own. `workspace` holds at least `gemm_workspace<T>(m, n, k)`
+/// bytes, aligned to 64.
 template <class T>
 void gemm_serial(const Gemm<T>& product, std::span<std::byte> workspace);
 
-/// True where the product, and any part of it with rows and columns no fewer than 2, writes each
-/// element once.
+/// True if the product writes each element once, as does any part of it with at least two rows and
+/// columns.
 template <class T>
 bool gemm_writes_once(std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// Bytes of packing space one thread needs; no fewer for larger sizes.
+/// Bytes of packing space per thread; monotone in the sizes.
 template <class T>
 Bytes gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k);
 
-/// One product in parallel in the caller's arena, with the same bits at any number of threads.
-/// `workspace` holds `parallel_gemm_workspace<T>(m, n, k, threads)` bytes aligned to 64, where
-/// `threads` ≥ `max_threads()` of that arena.
+/// Computes one product in parallel in the caller's arena, with the same bits for any number of
+/// threads. `workspace` holds `parallel_gemm_workspace<T>(m, n, k, threads)` bytes, aligned to 64,
+/// where `threads` ≥ `max_threads()` of that arena.
 template <class T>
 void gemm(const Gemm<T>& product, std::span<std::byte> workspace);
 template <class T>
 Bytes parallel_gemm_workspace(std::int64_t m, std::int64_t n, std::int64_t k, int threads);
 
-/// One axis of a batch: how many products lie along it and the elements from each operand to the
-/// next.
+/// One axis of a batch: its size, and each operand's stride along it in elements.
 struct BatchAxis {
   std::int64_t size = 1;
   std::int64_t a = 0;
@@ -79,16 +80,17 @@ struct BatchAxis {
   std::int64_t c = 0;
 };
 
-/// Products of one shape; `first` is the one at index 0 of every axis. Each index along `outputs`
-/// makes a matrix of its own, over `terms` the products are added up in order (their `c` is 0). An
-/// addend is one array as C is, and is added to the sum.
-/// Parallel over matrices and their panels, with the same bits at any number of threads.
-/// `workspace` holds `gemm_batch_workspace<T>` bytes, where `outputs` and `terms` are the counts of
+/// Computes products of one shape; `first` is the one at index 0 of every axis. Each index along
+/// `outputs` is a separate matrix. Along `terms` the products are summed in order (their `c` stride
+/// is 0). An addend has the layout of C and is added to the sum.
+///
+/// Parallel over matrices and their panels, with the same bits for any number of threads.
+/// `workspace` holds `gemm_batch_workspace<T>` bytes; there, `outputs` and `terms` are numbers of
 /// products.
 template <class T>
 void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
                 std::span<const BatchAxis> terms, std::span<std::byte> workspace);
-/// True where no element of C is written before it is complete.
+/// True if no element of C is written before it is complete.
 template <class T>
 bool gemm_batch_adds_in_place(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
                               std::int64_t terms);

@@ -7,32 +7,32 @@
 namespace palimpsest {
 namespace {
 
-// Below this many multiplications, a second thread costs more than it saves.
+// Below this many multiplications a second thread costs more than it saves.
 constexpr double serial_volume = 1 << 19;
-// With as many matrices as this, cutting them up only means packing more.
+// With at least this many matrices, splitting them only increases the packing.
 constexpr std::int64_t many_outputs = 16;
-// Threads that are held up leave panels to others; each panel is packed anew.
+// Several panels per thread balance the load, but each panel packs again.
 constexpr std::int64_t panels_per_thread = 2;
 constexpr std::int64_t least_panel = 128;
-// Where bits depend on panels these depend on the shape alone: large enough for a library's packing
-// to pay, and enough of them for any number of threads.
+// If the bits depend on the panels, these depend on the shape only. They are large enough for a
+// library's packing to pay, and there are enough for any number of threads.
 constexpr std::int64_t library_panel = 256;
 constexpr std::int64_t panel_step = 16;
-// A sum worth cutting is at least this long in each part.
+// A sum is split only if each part has at least this length.
 constexpr std::int64_t slice_depth = 1024;
 constexpr std::int64_t most_tasks_by_slices = 16;
 constexpr std::int64_t most_sliced_elements = 1 << 16;
 
-/// How a batch is cut into tasks: every matrix into panels along its longer side, a few for each
-/// thread, and, where that leaves few tasks for long sums, every sum into slices that are added up
-/// afterwards. Slices depend on the shape alone, as the bits do, and so do panels unless products
-/// are our `own`.
+/// Partition of a batch into tasks. Each matrix is split into panels along its longer side, a few
+/// per thread. If that gives few tasks for long sums, each sum is split into slices that are added
+/// afterwards. Slices depend on the shape only, because the bits depend on them. Panels do as well,
+/// unless the kernels are our `own`.
 struct Split {
   std::int64_t m, n, k, outputs, terms;
   bool along_rows;
-  std::int64_t size = 0;    // of a panel along the longer side
-  std::int64_t panels = 0;  // of one matrix
-  std::int64_t slices = 1;  // of one sum
+  std::int64_t size = 0;    // size of a panel along the longer side
+  std::int64_t panels = 0;  // per matrix
+  std::int64_t slices = 1;  // per sum
   std::int64_t tasks = 0;
   std::int64_t grain = 1;
 
@@ -57,11 +57,11 @@ struct Split {
       slices = std::max(slices, one);
     }
     std::int64_t wanted = most;
-    if (own && !is_vector) {  // else bits may depend on panels
+    if (own && !is_vector) {  // otherwise bits may depend on panels
       wanted = threads == 1 ? 1 : divide_up(panels_per_thread * threads, outputs * slices);
     }
     size = round_up(divide_up(longer, std::min(most, wanted)), panel_step);
-    while (longer > 1 && longer % size == 1) size += panel_step;  // nor is a vector to be left over
+    while (longer > 1 && longer % size == 1) size += panel_step;  // no panel may be a single vector
     panels = divide_up(longer, size);
     tasks = panels * slices * outputs;
     const double each = matrix / static_cast<double>(panels * slices);
@@ -69,7 +69,7 @@ struct Split {
   }
 
   bool is_serial() const { return tasks <= grain; }
-  /// What slices are cut from: the terms, or the depth of a single product.
+  /// Length of the sums that are sliced: the terms, or the depth of a single product.
   std::int64_t sum_length() const { return terms > 1 ? terms : k; }
 
   /// Bytes of packing space for one thread.
@@ -82,7 +82,7 @@ struct Split {
   Bytes shares(int threads) const {
     return tasks == 0 ? 0 : share<T>() * (is_serial() ? 1 : threads);
   }
-  /// Bytes of all slices but the first, which goes to the result itself.
+  /// Bytes of all slices except the first, which is written to the result.
   template <class T>
   Bytes partial_bytes() const {
     return aligned(outputs * (slices - 1) * m * n * static_cast<Bytes>(sizeof(SumOf<T>)));
@@ -98,14 +98,14 @@ std::int64_t count_of(std::span<const BatchAxis> axes) {
   return count;
 }
 
-/// Moves C, and the addend with it, by so many elements.
+/// Advances C and the addend by `elements`.
 template <class T>
 void move_result(Gemm<T>& product, std::int64_t elements) {
   product.c += elements;
   if (product.addend != nullptr) product.addend += elements;
 }
 
-/// Moves the operands from index 0 of every axis to number `index`.
+/// Advances the operands from index 0 of every axis to product number `index`.
 template <class T>
 void move_to(Gemm<T>& product, std::span<const BatchAxis> axes, std::int64_t index) {
   for (std::size_t i = axes.size(); i-- > 0;) {
@@ -137,7 +137,7 @@ void cut_depth(Gemm<T>& product, std::int64_t begin, std::int64_t end) {
   product.k = end - begin;
 }
 
-/// Adds slices 1, 2, … of every sum to slice 0, in this order, and the addend to that.
+/// Adds slices 1, 2, … of every sum to slice 0 in this order, then the addend.
 template <class T>
 void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const Split& split,
                 const SumOf<T>* partial) {
@@ -162,7 +162,8 @@ void add_slices(const Gemm<T>& first, std::span<const BatchAxis> outputs, const 
                   });
 }
 
-/// One task: a panel of one slice of one sum, written to the result or to the slice's own space.
+/// One task: a panel of one slice of one sum. It is written to the result or to the slice's own
+/// memory.
 template <class T>
 void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const BatchAxis> terms,
               const Split& split, std::int64_t task, SumOf<T>* partial,
@@ -181,7 +182,7 @@ void run_task(Gemm<T> panel, std::span<const BatchAxis> outputs, std::span<const
   const std::int64_t end = (slice + 1) * split.sum_length() / split.slices;
   if (split.terms <= 1) {
     if (split.terms == 1) cut_depth(panel, begin, end);
-    if (split.terms == 0) panel.k = 0;  // an empty sum still has to be written
+    if (split.terms == 0) panel.k = 0;  // an empty sum must still be written
     gemm_serial(panel, scratch);
     return;
   }
@@ -217,7 +218,7 @@ void gemm_batch(const Gemm<T>& first, std::span<const BatchAxis> outputs,
 template <class T>
 Bytes gemm_batch_workspace(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t outputs,
                            std::int64_t terms, int threads) {
-  Bytes most = 0;  // of any number of threads that may be there when it runs
+  Bytes most = 0;  // for any number of threads that may exist at run time
   for (int some = 1; some <= threads; ++some) {
     const Split split(m, n, k, outputs, terms, some, has_own_products<T>());
     most = std::max(most, split.partial_bytes<T>() + split.shares<T>(some));

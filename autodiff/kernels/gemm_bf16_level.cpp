@@ -8,8 +8,9 @@
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// Pairs along the depth: each lane's sum gains two products at once. The instruction takes
-/// subnormal numbers for 0 and rounds to nearest, whatever the thread's modes are.
+/// Multiplies pairs along the depth: one instruction adds two products to each lane's sum. It
+/// treats subnormal numbers as 0 and rounds to nearest, regardless of the thread's floating-point
+/// modes.
 template <>
 struct Multiplier<BFloat16> {
   static constexpr int step = 2;

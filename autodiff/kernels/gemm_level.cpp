@@ -35,15 +35,15 @@ void with_operands(const Gemm<T>& p, F f) {
   }
 }
 
-/// A vector of which every `step`-th number is taken.
+/// A strided vector.
 template <class T>
 struct Strided {
   T* data;
   std::int64_t step;
 };
 
-/// y += α·M·x for an Eigen matrix M, in pieces for which x and y, where they are strided, are
-/// copied to the stack: Eigen would allocate.
+/// y += α·M·x for an Eigen matrix M. Works in pieces; strided x and y are copied to the stack,
+/// because Eigen would allocate.
 template <class T, class M>
 void matrix_vector(T alpha, const M& matrix, Strided<const T> x, Strided<T> y) {
   constexpr std::int64_t most = 512;
@@ -72,7 +72,7 @@ void matrix_vector(T alpha, const M& matrix, Strided<const T> x, Strided<T> y) {
   }
 }
 
-/// y += α·M·x, where `lines` of `length` numbers each are M's columns, or its rows.
+/// y += α·M·x. M's columns, or else its rows, are `lines` of `length` numbers.
 template <class T>
 void add_product(T alpha, const T* m, std::int64_t lines, std::int64_t length, std::int64_t stride,
                  bool columns, Strided<const T> x, Strided<T> y) {
@@ -84,7 +84,7 @@ void add_product(T alpha, const T* m, std::int64_t lines, std::int64_t length, s
   }
 }
 
-/// Products too small, or too narrow, for tiles.
+/// Products that are too small or too narrow for tiles.
 template <class T>
 void multiply_unpacked(const Gemm<T>& p) {
   Result<T> c(p.c, p.m, p.n, Eigen::OuterStride<>(p.ldc));
@@ -94,7 +94,7 @@ void multiply_unpacked(const Gemm<T>& p) {
     add_product<T>(p.alpha, p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda,
                    p.transpose_a, {p.b, p.transpose_b ? 1 : p.ldb}, {p.c, p.ldc});
   } else if (p.m == 1) {
-    // The transposed product is computed: B's rows are columns there.
+    // Computes the transposed product, in which B's rows are columns.
     add_product<T>(p.alpha, p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb,
                    !p.transpose_b, {p.a, p.transpose_a ? p.lda : 1}, {p.c, 1});
   } else {

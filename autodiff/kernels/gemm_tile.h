@@ -8,24 +8,24 @@
 
 #include "autodiff/kernels/gemm.h"
 
-/// The inner loop of matrix products: a tile of the result that stays in vector registers while the
-/// depth goes by.
+/// The inner loop of matrix products. It computes a tile of the result that stays in vector
+/// registers during the loop over the depth.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// Of sums.
+/// A vector register of sums.
 template <class T>
 using Packet = typename Eigen::internal::packet_traits<SumOf<T>>::type;
 template <class T>
 inline constexpr int lanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
 
-/// How factors are loaded and multiplied: `step` of them at once along the depth, side by side in
-/// memory and in a lane.
+/// Loads and multiplies factors. A lane holds `step` factors along the depth, adjacent in memory.
 template <class T>
 struct Multiplier {
   static constexpr int step = 1;
   static Packet<T> load(const T* x) { return Eigen::internal::ploadu<Packet<T>>(x); }
   static void store(T* to, const Packet<T>& x) { Eigen::internal::pstore(to, x); }
-  /// `count` numbers side by side at each depth of a step; the next depth lies `next` further on.
+  /// Packs `count` adjacent numbers at each depth of a step; the next depth is `next` elements
+  /// further.
   static void pack(const T* x, std::int64_t /*next*/, std::int64_t count, T* to) {
     std::copy_n(x, count, to);
   }
@@ -35,31 +35,30 @@ struct Multiplier {
   }
 };
 
-/// Of a whole tile, in vectors of columns and in rows: what the registers hold.
+/// Size of a whole tile, in vectors of columns and in rows; it fits the registers.
 inline constexpr int tile_vectors = 3;
 inline constexpr int tile_rows = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 8 : 4;
 
-/// A tile of C += α·A·B, or C = α·A·B, to which D may be added then.
+/// A tile of C += α·A·B, or C = α·A·B, to which D is then added if given.
 template <class T>
 struct Tile {
   using Sum = SumOf<T>;
   std::int64_t depth;  ///< in steps of the multiplier
   Sum alpha;
   bool accumulate;
-  const T* a;  ///< of row i and depth l at i·a_row + l·a_step
+  const T* a;  ///< row i, depth l at i·a_row + l·a_step
   std::int64_t a_row, a_step;
-  const T* b;  ///< of depth l at l·b_step, its vectors one after the other
+  const T* b;  ///< depth l at l·b_step, its vectors adjacent
   std::int64_t b_step;
   Sum* c = nullptr;
   std::int64_t c_row = 0;
-  const Sum* addend = nullptr;  ///< D, in rows as C
-  T* kept = nullptr;            ///< where B goes, depth after depth, aligned
-  const T* next =
-      nullptr;  ///< what to fetch: B of the tile that follows the first rows, A of other tiles
+  const Sum* addend = nullptr;  ///< D, with the row stride of C
+  T* kept = nullptr;            ///< destination for packing B, by depth; aligned
+  const T* next = nullptr;      ///< prefetch address: B of the next tile for the first rows, else A
 };
 
-/// First: the tile belongs to the first rows, whose B comes from memory and is kept for the others.
-/// An element is the same chain of multiply-adds over the depth in a tile of any size.
+/// `First`: the tile belongs to the first rows; B is read from memory and packed for the other
+/// rows. Each element is the same chain of multiply-adds over the depth in tiles of any size.
 template <class T, int Rows, int Vectors, bool First>
 void multiply_tile(const Tile<T>& tile) {
   using Eigen::internal::padd, Eigen::internal::pmul, Eigen::internal::pmadd;
@@ -74,7 +73,7 @@ void multiply_tile(const Tile<T>& tile) {
 #pragma GCC unroll 3
     for (int j = 0; j < Vectors; ++j) {
       sum[i][j] = pset1<P>(Sum(0));
-      // Not both: rows of one size are all in one part of the cache.
+      // Only one of them: rows of equal size would compete for the same cache sets.
       prefetch((tile.addend != nullptr ? tile.addend : tile.c) + i * tile.c_row + j * lanes<T>);
     }
   }
@@ -93,7 +92,7 @@ void multiply_tile(const Tile<T>& tile) {
         prefetch(next + j * lanes<T>);
       }
     }
-    // A vector's worth of loads more would be felt where there is only one to hide it behind.
+    // With a single vector the additional loads would not be hidden.
     if constexpr (!First && Rows == tile_rows && Vectors > 1) {
       prefetch(next + l % Rows * a_row + l / Rows * Rows * step);
     }
@@ -129,8 +128,8 @@ void multiply_tile(const Tile<T>& tile) {
 template <class T>
 using TileKernel = void (*)(const Tile<T>&);
 
-/// The kernel for a tile of `rows` ≤ tile_rows (where `first`, exactly so many) and of `vectors`.
-/// Only where factors are multiplied one at a time is there a first.
+/// The kernel for a tile of `rows` ≤ tile_rows and `vectors`. With `first`, rows must equal
+/// tile_rows. A first kernel exists only if the multiplier's step is 1.
 template <class T>
 TileKernel<T> tile_kernel(std::int64_t rows, std::int64_t vectors, bool first) {
   constexpr auto others = []<int... I>(std::integer_sequence<int, I...>) {

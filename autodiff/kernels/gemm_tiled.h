@@ -9,15 +9,15 @@
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// One product, tile by tile: blocks of B are packed while the first rows are at work on them and
-/// stay in L2, A is read where it lies or, when its columns lie in rows or its depth ends within a
-/// step of the multiplier, tile by tile from a copy.
+/// One product, computed tile by tile. Blocks of B are packed while the first rows are computed,
+/// and stay in L2. A is read in place. It is packed tile by tile if it is transposed or its depth
+/// is not a multiple of the multiplier's step.
 template <class T>
 class TiledGemm {
  public:
   using Sum = SumOf<T>;
   explicit TiledGemm(const BlockedGemm<T>& call) : call_(call), p_(call.product) {
-    // B packed to its whole depth lets each row of A be read to its end.
+    // If B is packed for the whole depth, each row of A can be read to its end.
     const bool whole = !p_.transpose_a && call.columns_block >= p_.n &&
                        round_up(p_.k, step) * round_up(p_.n, lanes<T>) <= call.packed_size;
     group_ = whole ? p_.k : call.depth_block;
@@ -41,7 +41,7 @@ class TiledGemm {
  private:
   static constexpr std::int64_t step = Multiplier<T>::step;
 
-  /// All tiles of the rows and columns in hand, at one block of the depth.
+  /// All tiles of the current rows and columns, for one block of the depth.
   void run_rows() {
     depth_ = std::min(call_.depth_block, p_.k - depth_at_);
     steps_ = divide_up(depth_, step);
@@ -94,8 +94,8 @@ class TiledGemm {
     finish_tile(tile, tile_kernel<T>(rows_, vectors, first), j, columns);
   }
 
-  /// Runs the kernel on C where the tile lies there whole, else on a copy of its part of C. A copy
-  /// that is all of the rows stays until their depth has gone by.
+  /// Runs the kernel on C in place if C holds the whole tile, else on a copy of the tile. If the
+  /// copy covers all columns, it is kept until the rows' depth is complete.
   void finish_tile(Tile<T>& tile, TileKernel<T> kernel, std::int64_t j, std::int64_t columns) {
     const std::int64_t row_step = call_.transpose_c ? 1 : p_.ldc;
     const std::int64_t column_step = call_.transpose_c ? p_.ldc : 1;
@@ -131,19 +131,19 @@ class TiledGemm {
     for_elements([&](std::int64_t mine, std::int64_t theirs) { c[theirs] = copy[mine]; });
   }
 
-  /// The rows in hand, depth after depth, filled up with zeros to whole steps.
+  /// Packs the current rows by depth, padded with zeros to whole steps.
   void pack_rows() const {
     const std::int64_t a_row = p_.transpose_a ? 1 : p_.lda;
     const std::int64_t a_step = p_.transpose_a ? p_.lda : 1;
     const T* from = p_.a + depth_at_ * a_step + row_ * a_row;
-    // The numbers known to the compiler are those of most calls.
+    // Constants that most calls use, for the optimizer.
     if (rows_ == tile_rows && p_.transpose_a)
       pack_side_by_side(from, tile_rows, 1, a_step, tile_rows, call_.packed_a);
     else
       pack_side_by_side(from, rows_, a_row, a_step, rows_, call_.packed_a);
   }
 
-  /// `count` numbers at each depth, and zeros up to `width` and to whole steps.
+  /// Packs `count` numbers per depth, padded with zeros to `width` and to whole steps.
   [[gnu::always_inline]] void pack_side_by_side(const T* from, std::int64_t count,
                                                 std::int64_t number_step, std::int64_t depth_step,
                                                 std::int64_t width, T* to) const {
@@ -160,12 +160,12 @@ class TiledGemm {
       }
       std::fill(to + count * step, to + width * step, T());
     }
-    if (l == depth_) return;  // a step takes no more than two
+    if (l == depth_) return;  // a step has at most two depths
     std::fill_n(to, width * step, T());
     for (std::int64_t s = 0; s < count; ++s) to[s * step] = from[s * number_step];
   }
 
-  /// Columns of op(B), depth after depth, filled up with zeros to whole vectors and steps.
+  /// Packs columns of op(B) by depth, padded with zeros to whole vectors and steps.
   void pack_columns(const T* from, std::int64_t columns, std::int64_t width, T* to) const {
     if (!p_.transpose_b) {
       pack_side_by_side(from, columns, 1, p_.ldb, width, to);
@@ -194,9 +194,9 @@ class TiledGemm {
 
   const BlockedGemm<T>& call_;
   const Gemm<T>& p_;
-  std::int64_t group_;  // the depth to which B is packed at a time
+  std::int64_t group_;  // depth for which B is packed at a time
   std::int64_t first_depth_, first_column_, columns_, row_, rows_, depth_at_, depth_;
-  std::int64_t steps_;  // of the multiplier in depth_
+  std::int64_t steps_;  // multiplier steps in depth_
   bool packs_rows_;
   std::array<Sum, tile_rows * tile_vectors * lanes<T>> copy_;  // of a tile
 };

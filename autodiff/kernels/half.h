@@ -10,8 +10,8 @@
 
 #include "autodiff/dtype.h"
 
-/// f32 to 16 bits and back, with the bits that the types' own conversions give, but in a form that
-/// compilers make vectors of.
+/// Conversion between f32 and 16-bit types, with the same bits as the types' own conversions, but
+/// written so that compilers vectorize it.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 inline std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
@@ -24,13 +24,13 @@ inline float widened(BFloat16 x) { return std::bit_cast<float>(std::uint32_t{x.b
 inline float widened(Float16 x) {
   const std::uint32_t word = x.bits;
   const std::uint32_t magnitude = (word & 0x7fffu) << 13;
-  // The exponent is 112 short; the product is exact.
+  // Adds the missing 112 to the exponent; the product is exact.
   const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f);
   const std::uint32_t bits = select(magnitude >= 0x7c00u << 13, magnitude | 0x7f800000u, scaled);
   return std::bit_cast<float>(((word & 0x8000u) << 16) | bits);
 }
 
-/// An f32 whose upper half is the number in 16 bits.
+/// An f32 whose upper half is the rounded 16-bit number.
 inline std::uint32_t rounded_word(float x) {
   const auto word = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = word + 0x7fffu + ((word >> 16) & 1u);
@@ -58,7 +58,7 @@ Float16 narrowed(float x) {
   const std::uint32_t magnitude = word & 0x7fffffffu;
   const std::uint32_t tie = (magnitude >> 13) & 1u;
   const std::uint32_t normal = (magnitude + 0xfffu + tie - 0x38000000u) >> 13;
-  // Subnormal: in 0.5 and more the last place is theirs.
+  // Subnormal: from 0.5 on, the last place of an f32 equals that of a subnormal f16.
   const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
   const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u;
   std::uint32_t bits = select(magnitude < 0x38800000u, subnormal, normal);
@@ -83,7 +83,7 @@ float rounded(float x) {
   return std::bit_cast<float>((word & 0x80000000u) | bits);
 }
 
-/// Numbers that are converted at once.
+/// Numbers converted at a time.
 inline constexpr int half_block = 16;
 
 template <class Half>
@@ -99,7 +99,7 @@ void round_block(float* x) {
   for (int i = 0; i < half_block; ++i) x[i] = rounded<Half>(x[i]);
 }
 
-// The processor's own conversions of f16 keep other bits of a NaN.
+// The processor's f16 conversions return other NaN bits.
 #ifdef __AVX512F__
 
 inline __m512i rounded_words(const float* x) {
@@ -167,7 +167,7 @@ template <>
 inline void narrow_block(const float* x, BFloat16* y) {
   const __m256i low = _mm256_srli_epi32(rounded_words(x), 16);
   const __m256i high = _mm256_srli_epi32(rounded_words(x + 8), 16);
-  // Packing puts quarters of the two in turn.
+  // Packing interleaves quarters of the two.
   const __m256i half = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), half);
 }

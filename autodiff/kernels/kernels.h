@@ -17,49 +17,49 @@ namespace palimpsest {
 template <class T>
 using UnaryKernel = void (*)(const T* x, T* y, std::int64_t n, const double* parameters);
 
-/// dx[i] = dy[i]·f'(z[i]; parameters) for i in [0, n), z being x or y.
+/// dx[i] = dy[i]·f'(z[i]; parameters) for i in [0, n); z is x or y.
 template <class T>
 using AdjointKernel = void (*)(const T* dy, const T* z, T* dx, std::int64_t n,
                                const double* parameters);
 
-/// y[i] = f(a[i·a_step], b[i·b_step]) for i in [0, n), steps 0 or 1.
+/// y[i] = f(a[i·a_step], b[i·b_step]) for i in [0, n); steps are 0 or 1.
 template <class T, class Y>
 using BinaryKernel = void (*)(const T* a, std::int64_t a_step, const T* b, std::int64_t b_step,
                               Y* y, std::int64_t n);
 
-/// Two or three steps of arithmetic, each rounded: y[i] = second(first(a[i·steps[0]],
-/// b[i·steps[1]]), c[i·steps[2]]), or third of that and d[i·steps[3]], for i in [0, n), steps 0 or
-/// 1. `inputs` are a, b, c and d. Of two steps, one of the first two is 1; of three, all are but
-/// those of what is multiplied by.
+/// Two or three fused arithmetic operations, each rounded: y[i] = second(first(a[i·steps[0]],
+/// b[i·steps[1]]), c[i·steps[2]]), and optionally third of that and d[i·steps[3]], for i in [0, n).
+/// `inputs` are a, b, c and d; steps are 0 or 1. With two operations, one of the first two steps
+/// must be 1. With three, all steps must be 1 except those of multipliers.
 using ArithmeticKernel = void (*)(const std::byte* const* inputs, const std::int64_t* steps,
                                   std::byte* y, std::int64_t n);
 
-/// Numbers as f32 and as a 16-bit type, each converted as `Half` converts it by itself.
+/// Conversions between f32 and a 16-bit type, with the same results as `Half`'s own conversions.
 template <class Half>
 struct HalfKernels {
   void (*widen)(const Half* x, float* y, std::int64_t n) = nullptr;
   void (*narrow)(const float* x, Half* y, std::int64_t n) = nullptr;
-  /// In place: what narrowing and widening again makes of a number.
+  /// Narrows and widens again, in place.
   void (*round)(float* x, std::int64_t n) = nullptr;
 };
 
-/// One matrix product with the blocking and workspace given; see kernels/gemm.cpp.
+/// One matrix product with given blocking and workspace; see kernels/gemm.cpp.
 template <class T>
 struct BlockedGemm {
   Gemm<T> product;
-  bool transpose_c = false;  ///< what is computed is the transpose of what c holds
+  bool transpose_c = false;  ///< c holds the transpose of the result
   std::int64_t columns_block = 0;
   std::int64_t depth_block = 0;
-  T* packed_a = nullptr;         ///< of as many rows as a tile has, depth_block each
-  T* packed_b = nullptr;         ///< null where nothing is to be packed
+  T* packed_a = nullptr;         ///< tile_rows rows of depth_block elements
+  T* packed_b = nullptr;         ///< null if nothing is packed
   std::int64_t packed_size = 0;  ///< elements at packed_b
 };
 
-/// The inner loops compiled for one instruction-set level; arrays are indexed by the position of a
-/// function in its list.
+/// The inner loops compiled for one instruction-set level. Arrays are indexed by a function's
+/// position in its list.
 struct Kernels {
   const char* level = nullptr;
-  /// Another library that makes the products of f32 in place of these kernels, or null.
+  /// External library that computes the f32 products instead of these kernels, or null.
   const char* product_library = nullptr;
   const UnaryKernel<float>* unary_f32;
   const UnaryKernel<double>* unary_f64;
@@ -73,13 +73,14 @@ struct Kernels {
   const BinaryKernel<double, bool>* compare_f64;
   const BinaryKernel<std::int64_t, bool>* compare_i64;
   const BinaryKernel<std::int32_t, bool>* compare_i32;
-  /// Two steps where the third is `none`; null where one before it is, or the first is
-  /// `subtract_from`.
+  /// Two operations if the third is `none`. Returns null if the first or second is `none`, or the
+  /// first is `subtract_from`.
   ArithmeticKernel (*arithmetic_f32)(ArithmeticStep first, ArithmeticStep second,
                                      ArithmeticStep third);
   ArithmeticKernel (*arithmetic_f64)(ArithmeticStep first, ArithmeticStep second,
                                      ArithmeticStep third);
-  /// The same of f32, each step rounded to the 16-bit type; null for three, which saves little.
+  /// For f32 arrays, with each operation rounded to the 16-bit type. Null for three operations,
+  /// which would save little.
   ArithmeticKernel (*arithmetic_bf16)(ArithmeticStep first, ArithmeticStep second,
                                       ArithmeticStep third);
   ArithmeticKernel (*arithmetic_f16)(ArithmeticStep first, ArithmeticStep second,
@@ -88,7 +89,7 @@ struct Kernels {
   HalfKernels<Float16> f16;
   void (*gemm_f32)(const BlockedGemm<float>&);
   void (*gemm_f64)(const BlockedGemm<double>&);
-  void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null where the level has none
+  void (*gemm_bf16)(const BlockedGemm<BFloat16>&);  ///< null if the level has none
   SoftmaxKernels<float> softmax_f32;
   SoftmaxKernels<double> softmax_f64;
   ConvolutionKernels<float> convolution_f32;
@@ -149,9 +150,9 @@ struct Kernels {
   }
 };
 
-/// The kernels of the best level that this build and this processor have. The environment variable
-/// PALIMPSEST_KERNELS (base, v3, v4, v4_bf16) sets the highest level allowed. Throws
-/// `ArgumentError` where it is something else, `EnvironmentError` where no level is left.
+/// The kernels of the best level that this build and this processor support. The environment
+/// variable PALIMPSEST_KERNELS (base, v3, v4, v4_bf16) sets the highest level allowed. Throws
+/// `ArgumentError` for another value, `EnvironmentError` if no level remains.
 const Kernels& kernels();
 
 }  // namespace palimpsest

@@ -2,8 +2,8 @@
 
 #include "autodiff/kernels/kernels.h"
 
-/// What the files compiled once per instruction-set level share; PALIMPSEST_LEVEL is the level's
-/// name.
+/// Shared by the files that are compiled once per instruction-set level. PALIMPSEST_LEVEL is the
+/// level's name.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 /// All kernels of this level.
@@ -15,7 +15,7 @@ void add_binary(Kernels& kernels);
 void add_arithmetic(Kernels& kernels);
 void add_half(Kernels& kernels);
 void add_gemm(Kernels& kernels);
-void add_gemm_bf16(Kernels& kernels);  ///< of level v4_bf16, which has this alone
+void add_gemm_bf16(Kernels& kernels);  ///< for level v4_bf16, whose only kernel it is
 void add_softmax(Kernels& kernels);
 void add_convolution(Kernels& kernels);
 void add_normalize(Kernels& kernels);

@@ -4,9 +4,9 @@
 
 namespace palimpsest {
 
-/// A run of adjacent elements with one mean and one scale; x̂ = (x − mean)·scale + offset, where the
-/// offset makes up for the rounding of the mean. Weight and bias are read at i·step, step 0 or 1,
-/// and may be null.
+/// A run of adjacent elements with a common mean and scale. x̂ = (x − mean)·scale + offset, where
+/// the offset corrects the rounding of the mean. Weight and bias are read at i·step with step 0 or
+/// 1; they may be null.
 template <class T>
 struct NormalizeRun {
   std::int64_t n = 0;
@@ -21,10 +21,10 @@ struct NormalizeRun {
   std::int64_t step = 1;
 };
 
-/// The inner loops of normalisation. Sums are carried in f64.
+/// The inner loops of normalization. Sums are accumulated in f64.
 template <class T>
 struct NormalizeKernels {
-  /// Σ (x − pivot): what is near the pivot loses nothing to rounding.
+  /// Σ (x − pivot): no rounding error for elements near the pivot.
   double (*deviations)(const T* x, std::int64_t n, T pivot);
   /// Σ (x − mean)²
   double (*squares)(const T* x, std::int64_t n, T mean);
@@ -34,7 +34,7 @@ struct NormalizeKernels {
   void (*adjoint_sums)(const NormalizeRun<T>&, double* sums);
   /// out = scale·(dy·weight − a − x̂·b)
   void (*adjoint)(const NormalizeRun<T>&, T a, T b);
-  /// Adds dy·x̂ and dy to what is at i·step of `dweight` and `dbias`.
+  /// Adds dy·x̂ and dy to the elements i·step of `dweight` and `dbias`.
   void (*channel_sums)(const NormalizeRun<T>&, double* dweight, double* dbias);
 };
 

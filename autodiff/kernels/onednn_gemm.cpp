@@ -8,8 +8,8 @@
 namespace palimpsest {
 namespace {
 
-/// While it lives, what the calling thread asks oneDNN for is done by this thread alone: products
-/// are shared out before.
+/// While it exists, oneDNN uses only the calling thread. Work has already been distributed over
+/// threads.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -32,7 +32,7 @@ void multiply(const Gemm<float>& p) {
   internal_check(status == dnnl_success, "oneDNN refuses a product");
 }
 
-/// The addend is added to the product that was rounded, as it is when they are two operations.
+/// The addend is added to the rounded product, with the same bits as two separate operations.
 void gemm(const BlockedGemm<float>& call) {
   const Gemm<float>& p = call.product;
   if (p.k > 0) multiply(p);

@@ -14,17 +14,17 @@ constexpr int vector_bytes = 32;
 constexpr int vector_bytes = 16;
 #endif
 
-/// A register of numbers, which formulas are computed on. Compilers' own vectors, since they cost
-/// far less to compile than Eigen's arrays. A number stands for a pack of equal ones. Each operator
-/// is one instruction: only where several are compiled as one expression do flags decide whether
-/// they are contracted.
+/// A vector register of numbers, the operand of formulas. It uses the compilers' vector extensions,
+/// which compile much faster than Eigen's arrays. A scalar converts to a pack of equal numbers.
+/// Each operator is one instruction. Whether several of them in one expression are contracted
+/// depends on compiler flags.
 template <class T>
 class Pack {
  public:
   using Vector [[gnu::vector_size(vector_bytes)]] = T;
   static constexpr int size = vector_bytes / int{sizeof(T)};
 
-  Pack(T number) : lanes_(number - Vector{}) {}  // of −0 too: −0 − 0 = −0
+  Pack(T number) : lanes_(number - Vector{}) {}  // keeps −0: −0 − 0 = −0
   explicit Pack(const Vector& lanes) : lanes_(lanes) {}
 
   static Pack load(const T* from) {
@@ -51,7 +51,7 @@ class Pack {
   Vector lanes_;
 };
 
-/// `formula`, of packs, on a block of numbers.
+/// Applies `formula`, a function of packs, to a block of numbers.
 template <class T, class Formula, class... From>
 void compute_block(Formula formula, T* y, const From*... from) {
   for (int i = 0; i < block_size<T>; i += Pack<T>::size) {

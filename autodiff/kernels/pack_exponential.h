@@ -8,16 +8,16 @@
 
 #include "autodiff/kernels/pack.h"
 
-/// Exponentials, logarithms and what is made of them, on packs. Every lane is computed by the same
-/// formula over the whole range: NaN, infinities, signed zeros and subnormal numbers included. The
-/// polynomials are minimax fits; docs/accuracy.md states the errors. Nothing relies on a product
-/// and a sum being contracted, or on their not being: what must be exact is so either way.
+/// Exponentials, logarithms and related functions on packs. Every lane uses the same formula over
+/// the whole range, including NaN, infinities, signed zeros and subnormal numbers. The polynomials
+/// are minimax fits; docs/accuracy.md states the errors. Correctness does not depend on whether
+/// products and sums are contracted: exact intermediate results are exact either way.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 template <class T>
 using PackBits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-/// The format of T, and its bits in the lanes of a pack.
+/// The floating-point format of T, and access to the bits of a pack's lanes.
 template <class T>
 struct Format {
   using Bits = PackBits<T>;
@@ -28,7 +28,7 @@ struct Format {
   static constexpr Bits bias = std::numeric_limits<T>::max_exponent - 1;
   static constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
   static constexpr T infinity = std::numeric_limits<T>::infinity();
-  /// Added to a small number, it leaves that rounded in the last bits.
+  /// Added to a small number, it leaves its rounded integer part in the last bits.
   static constexpr T rounder = T(3) * T(Bits{1} << (fraction_bits - 1));
 
   static Integers bits(const Vector& x) { return std::bit_cast<Integers>(x); }
@@ -38,10 +38,10 @@ struct Format {
   }
 };
 
-// What follows is always inlined: packs that are passed in memory take half of the time.
+// The following functions are always inlined: passing packs in memory takes half of the run time.
 
-/// coefficients[0] + coefficients[1]·x + …, by Horner's rule; for the long polynomials of f64 by
-/// even and odd powers apart, which halves the chain of operations.
+/// coefficients[0] + coefficients[1]·x + …, by Horner's rule. The long polynomials of f64 evaluate
+/// even and odd powers separately, which halves the dependency chain.
 template <class Vector, class T, int n>
 [[gnu::always_inline]] inline Vector polynomial(const Vector& x, const T (&coefficients)[n]) {
   Vector first = coefficients[n - 1] - Vector{};
@@ -60,14 +60,14 @@ template <class Vector, class T, int n>
   }
 }
 
-/// exp(x) for x between the bounds, and beyond them too small or too large a number by far.
+/// Arguments are clamped to these bounds, beyond which exp(x) underflows or overflows by far.
 template <class T>
 struct ExponentialRange;
 
 template <>
 struct ExponentialRange<float> {
   static constexpr float least = -130, most = 89;
-  // log 2 in two parts; the first has few enough bits for its products with exponents to be exact.
+  // log 2 in two parts; the first has so few bits that its products with exponents are exact.
   static constexpr float high = 0x1.62e4p-1F, low = 0x1.7f7d1cp-20F;
   /// (exp(r) − 1 − r)/r² for |r| ≤ log(2)/2
   static constexpr float rest[] = {0x1p-1F, 0x1.55548ep-3F, 0x1.55545cp-5F, 0x1.123bdep-7F,
@@ -88,7 +88,7 @@ struct ExponentialRange<double> {
 template <class T>
 struct Reduced {
   typename Format<T>::Vector r;
-  typename Format<T>::Vector rounding;  ///< what r lacks
+  typename Format<T>::Vector rounding;  ///< correction to r
   typename Format<T>::Integers exponent;
   typename Format<T>::Vector square_rest;  ///< exp(r) − 1 − r
 };
@@ -106,8 +106,8 @@ template <class T>
           r * r * polynomial(r, Range::rest)};
 }
 
-/// exp(x) as a product of two numbers, of which neither overflows nor is subnormal. A factor that
-/// keeps the product in range belongs between them.
+/// exp(x) as a product of two numbers, neither of which overflows or is subnormal. Multiply a
+/// factor that keeps the product in range between the two.
 template <class T>
 struct ExponentialFactors {
   Pack<T> first;
@@ -121,14 +121,14 @@ template <class T>
   using Vector = typename F::Vector;
   const Vector low = x.lanes() < Range::least ? Range::least - Vector{} : x.lanes();
   const Reduced<T> at = reduce<T>(low > Range::most ? Range::most - Vector{} : low);
-  // Half of the exponent each. It is shifted as a positive number.
+  // Half of the exponent each. The offset makes the shifted number positive.
   constexpr typename F::Bits positive = 1 << 12;
   const auto half = ((at.exponent + positive) >> 1) - positive / 2;
   return {Pack<T>((at.r + at.square_rest + T(1)) * F::number((half + F::bias) << F::fraction_bits)),
           Pack<T>(F::number((at.exponent - half + F::bias) << F::fraction_bits))};
 }
 
-/// The same for x from `least` to 0, in less time.
+/// Like `exponential_factors`, but faster; for x from `least` to 0.
 template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> falling_factors(
     const typename Format<T>::Vector& x) {
@@ -140,7 +140,7 @@ template <class T>
   return {Pack<T>((at.r + at.square_rest + T(1)) * scale), Pack<T>(second)};
 }
 
-/// exp(−|x|) as such a product.
+/// exp(−|x|) as a product of two factors.
 template <class T>
 [[gnu::always_inline]] inline ExponentialFactors<T> decay_factors(const Pack<T>& x) {
   using F = Format<T>;
@@ -163,7 +163,7 @@ template <class T>
   return factors.first * factors.second;
 }
 
-/// exp(scale·x²) as such a product, and |x|, bounded where it is 0.
+/// exp(scale·x²) as a product of two factors, and |x|, clamped where the exponential is 0.
 template <class T>
 struct Gaussian {
   Pack<T> distance;
@@ -191,7 +191,7 @@ template <class T>
   return {Pack<T>(distance), factors.first + factors.first * Pack<T>(lost), factors.second};
 }
 
-/// factor·exp(scale·x²), also where the exponential is subnormal or 0 and the product is not.
+/// factor·exp(scale·x²), also accurate where the exponential underflows but the product does not.
 template <class T>
 [[gnu::always_inline]] inline Pack<T> times_gaussian(const Pack<T>& factor, const Pack<T>& x,
                                                      double scale) {
@@ -205,13 +205,13 @@ template <class T>
   using F = Format<T>;
   using Vector = typename F::Vector;
   using Range = ExponentialRange<T>;
-  constexpr T least = sizeof(T) == 4 ? T(-20) : T(-40);  // −1 to the last bit
+  constexpr T least = sizeof(T) == 4 ? T(-20) : T(-40);  // expm1 is −1 to the last bit
   constexpr T tiny = std::numeric_limits<T>::epsilon() / 4;
   const Vector lanes = x.lanes();
   Vector bounded = lanes < least ? least - Vector{} : lanes;
   bounded = bounded > Range::most ? Range::most - Vector{} : bounded;
   const Reduced<T> at = reduce<T>(bounded);
-  // Half of 2^exponent, which does not overflow.
+  // Half of 2^exponent, because 2^exponent may overflow.
   const Vector half = F::number((at.exponent + (F::bias - 1)) << F::fraction_bits);
   const Vector y = ((half - T(0.5)) + half * at.r) + half * (at.square_rest + at.rounding);
   const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
@@ -278,7 +278,8 @@ template <class T>
   return sum + (rest + (exponent * Range::low + lost));
 }
 
-/// The logarithm `y` of a positive number; what it is of another.
+/// `y`, the logarithm of x, if x is positive and finite; otherwise the result for the special
+/// values.
 template <class T>
 [[gnu::always_inline]] inline Pack<T> logarithm_of(const typename Format<T>::Vector& x,
                                                    const typename Format<T>::Vector& y) {
@@ -308,7 +309,7 @@ template <class T>
   constexpr T large = T(std::int64_t{1} << 60);
   const Vector lanes = x.lanes();
   const Vector sum = lanes + T(1);
-  // What was lost when the sum was rounded, scaled as f is.
+  // The rounding error of the sum, scaled like f.
   const Vector back = sum - T(1);
   const Vector lost = (T(1) - (sum - back)) + (lanes - back);
   const Split<T> parts = split<T>(sum);
@@ -335,7 +336,7 @@ struct FractionRange<double> {
       0x1.559ce99e0261bp-4, 0x1.5c89cf020a1fdp-3};
 };
 
-/// log(1 + x) for x from 0 to 1, in less time.
+/// log(1 + x) for x from 0 to 1; faster than `log1p`.
 template <class T>
 [[gnu::always_inline]] inline Pack<T> log1p_of_fraction(const Pack<T>& x) {
   using Vector = typename Format<T>::Vector;
@@ -364,12 +365,12 @@ struct TanhRange<double> {
       -0x1.df7a9f042b165p-13, 0x1.43e1a515258aap-14, -0x1.0e3db944c2e96p-16};
 };
 
-/// Below 0.625 in magnitude x + x³·P(x²), beyond 1 − 2e/(1 + e) with e = exp(−2|x|).
+/// x + x³·P(x²) for |x| below 0.625, else 1 − 2e/(1 + e) with e = exp(−2|x|).
 template <class T>
 [[gnu::always_inline]] inline Pack<T> tanh(const Pack<T>& x) {
   using F = Format<T>;
   using Vector = typename F::Vector;
-  constexpr T most = sizeof(T) == 4 ? T(10) : T(20);  // 1 to the last bit
+  constexpr T most = sizeof(T) == 4 ? T(10) : T(20);  // tanh is 1 to the last bit
   const Vector lanes = x.lanes();
   const Vector magnitude = F::number(F::bits(lanes) & ~F::sign);
   const Vector square = magnitude * magnitude;
@@ -381,7 +382,7 @@ template <class T>
   return Pack<T>(F::with_sign_of(lanes, magnitude > T(0.625) ? far : near));
 }
 
-/// Φ(−x)·exp(x²/2) for x from 0 to 40, Φ the normal distribution.
+/// Φ(−x)·exp(x²/2) for x from 0 to 40, where Φ is the normal distribution function.
 template <class T>
 struct MillsRatio;
 
@@ -426,7 +427,7 @@ template <class T>
                  polynomial(x.lanes(), MillsRatio<T>::below));
 }
 
-/// The error function. Below 1 in magnitude x + x·P(x²), beyond 1 − 2^P(|x|).
+/// The error function: x + x·P(x²) for |x| up to 1, else 1 − 2^P(|x|).
 inline Pack<float> erf(const Pack<float>& x) {
   using F = Format<float>;
   using Vector = F::Vector;

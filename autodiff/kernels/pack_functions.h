@@ -9,11 +9,11 @@
 #include "autodiff/kernels/pack.h"
 #include "autodiff/kernels/pack_exponential.h"
 
-/// The formulas call these functions and those of pack_exponential.h on packs. Most of these are
+/// Functions of packs that the formulas call, in addition to those of pack_exponential.h. Most are
 /// Eigen's, the others the C library's.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// `f` of the numbers one by one, in a loop that compilers may vectorise.
+/// Applies `f` lane by lane, in a loop that compilers may vectorize.
 template <class T, class F, class... X>
 Pack<T> by_lanes(F f, const Pack<T>& first, const X&... rest) {
   alignas(vector_bytes) T y[Pack<T>::size];
@@ -25,13 +25,13 @@ Pack<T> by_lanes(F f, const Pack<T>& first, const X&... rest) {
   return Pack<T>::load(y);
 }
 
-/// The type of a register of T in Eigen; T itself where Eigen knows no such registers.
+/// Eigen's type for a register of T; T itself if Eigen has none.
 template <class T>
 using EigenPacket = typename Eigen::internal::packet_traits<T>::type;
 template <class T>
 inline constexpr bool has_eigen_packets = sizeof(EigenPacket<T>) == vector_bytes;
 
-/// One of Eigen's functions of a number or two.
+/// Applies one of Eigen's functions of one or two numbers.
 template <class Function, class T, class... X>
 Pack<T> by_eigen(const Pack<T>& first, const X&... rest) {
   if constexpr (has_eigen_packets<T> && Eigen::internal::functor_traits<Function>::PacketAccess) {
@@ -106,8 +106,8 @@ template <class T>
 Pack<T> atanh(const Pack<T>& x) {
   return by_eigen<Eigen::internal::scalar_atanh_op<T>>(x);
 }
-/// Eigen's is off by up to 40 units of the last place in f64 and loses signs of zeros and
-/// infinities, in more time.
+/// Uses the C library: Eigen's pow is slower, off by up to 40 units of the last place in f64, and
+/// loses the signs of zeros and infinities.
 template <class T>
 Pack<T> pow(const Pack<T>& x, const std::type_identity_t<Pack<T>>& exponent) {
   return by_lanes([](T base, T power) { return std::pow(base, power); }, x, exponent);
@@ -128,18 +128,18 @@ T sum_lanes(const Pack<T>& x) {
   }
 }
 
-/// √x, correctly rounded. Eigen's psqrt is an estimate improved once: not the nearest number, not
-/// the same one on all processors, NaN at ∞.
+/// √x, correctly rounded. Eigen's psqrt refines an estimate once: it is not correctly rounded,
+/// differs between processors and gives NaN at ∞.
 template <class T>
 Pack<T> root(const Pack<T>& x) {
   return by_lanes([](T number) { return std::sqrt(number); }, x);
 }
 
-/// How minima and maxima treat NaN, which integers do not have.
+/// NaN handling of minima and maxima; integers have no NaN.
 template <class T>
 inline constexpr int nan_rule = std::is_integral_v<T> ? Eigen::PropagateFast : Eigen::PropagateNaN;
 
-/// The larger and the smaller one; NaN where either is.
+/// The larger and the smaller of two numbers; NaN if either is NaN.
 template <class T>
 Pack<T> larger(const Pack<T>& a, const Pack<T>& b) {
   return by_eigen<Eigen::internal::scalar_max_op<T, T, nan_rule<T>>>(a, b);
@@ -149,7 +149,7 @@ Pack<T> smaller(const Pack<T>& a, const Pack<T>& b) {
   return by_eigen<Eigen::internal::scalar_min_op<T, T, nan_rule<T>>>(a, b);
 }
 
-/// a/b; of integers 0 where b is 0, and the least one where it does not fit.
+/// a/b. For integers: 0 if b is 0, and the lowest integer on overflow.
 template <class T>
 Pack<T> quotient(const Pack<T>& a, const Pack<T>& b) {
   if constexpr (std::is_integral_v<T>) {

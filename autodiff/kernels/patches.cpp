@@ -10,12 +10,12 @@
 namespace palimpsest {
 namespace {
 
-// What one thread lays out at a time stays in its L2 cache.
+// The memory that one thread fills at a time; it stays in L2.
 constexpr Bytes most_bytes = Bytes{256} << 10;
-// Images with fewer positions are put together in blocks of about as many columns.
+// Images with fewer positions are combined into blocks with about `gathered_columns` columns.
 constexpr std::int64_t few_positions = 96;
 constexpr std::int64_t gathered_columns = 192;
-// Depth below which a product spends its time on loading and storing the result.
+// Below this depth, a product spends its time loading and storing the result.
 constexpr std::int64_t least_depth = 128;
 
 bool reads_source_as_it_lies(const Windows& windows) {
@@ -56,7 +56,7 @@ Patches::Patches(const Windows& windows, std::int64_t batch, std::int64_t channe
   std::int64_t halo = 0;
   direct_ = reads_source_as_it_lies(windows) && positions >= vector;
   if (!direct_) {
-    // Rows are no longer than lets enough channels fit for a product of useful depth.
+    // Limits the row length, so that enough channels fit for a product of useful depth.
     const std::int64_t wanted = std::min(channels, divide_up(least_depth, taps));
     longest = std::clamp(room / (wanted * taps), vector, most_positions);
     if (positions < few_positions) {
@@ -83,7 +83,7 @@ Patches::Patches(const Windows& windows, std::int64_t batch, std::int64_t channe
   if (images_ == 1 && positions > longest) {
     const std::int64_t step = longest < 4 * vector ? vector : 4 * vector;
     positions_ = round_up(divide_up(positions, divide_up(positions, longest)), step);
-    // Every block has a vector's worth of columns, so that products never read past a source.
+    // Every block has at least a vector of columns, so products never read past a source.
     while (positions % positions_ != 0 && positions % positions_ < vector) positions_ += vector;
     positions_ = std::min(positions_, positions);
   }
@@ -105,14 +105,14 @@ Patches::Block Patches::block(std::int64_t index) const {
 }
 
 Bytes Patches::bytes() const {
-  // A read overwrites up to 64 bytes behind its end.
+  // Reading a grid may overwrite up to 64 bytes after its end.
   return direct_ ? 0 : channels_ * stored_taps() * row_ * element_size_ + 64;
 }
 
 std::int64_t Patches::offset(std::int64_t channel, std::int64_t tap) const {
   std::int64_t shift = 0;
   if (shifts_ > 1) {
-    // Only axes of one tap stand in front of the shifted one.
+    // The axes before the shifted one have a single tap.
     const std::int64_t place = tap / stored_taps();
     shift = (shift_ < 0 ? place - (shifts_ - 1) : place) * shift_;
     tap %= stored_taps();

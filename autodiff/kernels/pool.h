@@ -5,9 +5,8 @@
 
 namespace palimpsest {
 
-/// Windows in a row over an image x of `size` elements, all of the same form: window k starts at
-/// element first + k·stride and has along each of three axes taps[a] elements that lie step[a]
-/// apart.
+/// Consecutive windows of equal form over an image x with `size` elements. Window k starts at
+/// element first + k·stride. Along axis a it has taps[a] elements that are step[a] apart.
 template <class T>
 struct WindowRun {
   const T* x;
@@ -17,11 +16,11 @@ struct WindowRun {
   std::array<std::int64_t, 3> taps, step;
 };
 
-/// The inner loop of pooling by maxima.
+/// The inner loop of max pooling.
 template <class T>
 struct PoolKernels {
-  /// Of every window the first largest element, and its place in x, which is left out where
-  /// `places` is null. A NaN is larger than all.
+  /// For every window, the first largest element and its position in x. Positions are not written
+  /// if `places` is null. NaN counts as the largest.
   void (*maxima)(const WindowRun<T>&, T* largest, std::int64_t* places);
 };
 

@@ -6,8 +6,7 @@
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {
 
-/// As many numbers as windows are looked at together, which the compiler puts into the vectors
-/// there are.
+/// A vector of one number per window of a group; the compiler maps it to the available registers.
 template <class T, int width>
 struct Lanes {
   using Vector [[gnu::vector_size(width * sizeof(T))]] = T;
@@ -15,8 +14,8 @@ struct Lanes {
 template <class T, int width>
 using Vector = typename Lanes<T, width>::Vector;
 
-/// values[l] = from[l·stride], and nothing behind the last of them is read. A known stride, not 0,
-/// is the windows'.
+/// values[l] = from[l·stride]; reads nothing after the last element. `known` is the stride if that
+/// is a compile-time constant, else 0.
 template <int known, class T, int width>
 [[gnu::always_inline]] inline void load(const T* from, std::int64_t stride,
                                         Vector<T, width>& values) {
@@ -36,7 +35,7 @@ template <int known, class T, int width>
   }
 }
 
-/// Windows [k, k + width). What lies between two elements of a window fits an Offset.
+/// Computes windows [k, k + width). Distances within a window must fit an `Offset`.
 template <class Offset, int known, class T, int width>
 [[gnu::always_inline]] inline void maxima_of(const WindowRun<T>& run, std::int64_t k, T* largest,
                                              std::int64_t* places) {
@@ -49,7 +48,7 @@ template <class Offset, int known, class T, int width>
       std::int64_t offset = a * run.step[0] + b * run.step[1];
       for (std::int64_t c = 0; c < run.taps[2]; ++c, offset += run.step[2]) {
         load<known, T, width>(first + offset, run.stride, value);
-        // A NaN is taken, and stays.
+        // A NaN is taken and kept.
         const auto taken = ~(value <= best) & (best == best);
         const Vector<Offset, width> here = Vector<Offset, width>{} + static_cast<Offset>(offset);
         best = taken ? value : best;
@@ -66,7 +65,7 @@ template <class Offset, int known, class T, int width>
   __builtin_memcpy(places + k, &place, sizeof place);
 }
 
-/// Where windows are left over, those before them are looked at again.
+/// The last group overlaps the one before if windows are left over.
 template <class Offset, int known, int width, class T>
 void in_vectors(const WindowRun<T>& run, T* largest, std::int64_t* places) {
   for (std::int64_t k = 0; k < run.windows; k += width) {
@@ -100,7 +99,7 @@ void with_offsets(const WindowRun<T>& run, T* largest, std::int64_t* places) {
 
 template <class T>
 void maxima(const WindowRun<T>& run, T* largest, std::int64_t* places) {
-  // Offsets as wide as the elements stay in vectors beside them.
+  // Offsets of the elements' width can be processed in vectors along with them.
   if (sizeof(T) == 4 && run.size <= std::numeric_limits<std::int32_t>::max()) {
     with_offsets<std::int32_t>(run, largest, places);
   } else {

@@ -4,10 +4,10 @@
 
 namespace palimpsest {
 
-/// The levels of instruction sets that kernels are compiled for, each with all of those before it.
+/// The instruction-set levels that kernels are compiled for. Each includes all preceding ones.
 inline constexpr const char* kernel_level_names[] = {"base", "v3", "v4", "v4_bf16"};
 
-/// Whether this processor runs the instructions of a level.
+/// Whether this processor supports the instructions of a level.
 inline bool processor_has(std::string_view level) {
 #ifdef __x86_64__
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&

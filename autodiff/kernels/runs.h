@@ -5,10 +5,10 @@
 #include "autodiff/kernels/pack_functions.h"
 
 /// Loops over runs of adjacent numbers. They call a generic lambda with packs, and with single
-/// numbers where no whole pack is left.
+/// numbers for the remainder.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
-/// y = f(from...), place by place; y may be one of `from`.
+/// y = f(from...), elementwise; y may alias one of `from`.
 template <class T, class F, class... From>
 void compute_run(std::int64_t n, F f, T* y, const From*... from) {
   constexpr std::int64_t size = Pack<T>::size;
@@ -17,7 +17,7 @@ void compute_run(std::int64_t n, F f, T* y, const From*... from) {
   for (; i < n; ++i) y[i] = f(from[i]...);
 }
 
-/// The sum of f(from...) over the places, in their own precision.
+/// The sum of f(from...) over all elements, in their precision.
 template <class T, class F, class... From>
 T sum_run(std::int64_t n, F f, const T* first, const From*... from) {
   constexpr std::int64_t size = Pack<T>::size;
@@ -37,7 +37,7 @@ T sum_run(std::int64_t n, F f, const T* first, const From*... from) {
   return total;
 }
 
-/// The same, carried on in f64 from block to block of a length that keeps its precision.
+/// `sum_run` over blocks of 512 elements, accumulated in f64.
 template <class T, class F, class... From>
 double sum_blocks(std::int64_t n, F f, const T* first, const From*... from) {
   constexpr std::int64_t block = 512;

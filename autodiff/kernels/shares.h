@@ -9,8 +9,8 @@
 
 namespace palimpsest {
 
-/// Chunks of [0, n) that run in parallel, each with a share of a workspace to itself: as many
-/// shares as chunks can run at once.
+/// Chunks of [0, n) that run in parallel, each with its own share of a workspace. There are as many
+/// shares as chunks that can run at once.
 class Shares {
  public:
   Shares(std::int64_t n, std::int64_t grain, Bytes share, int threads)

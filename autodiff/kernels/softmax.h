@@ -4,8 +4,8 @@
 
 namespace palimpsest {
 
-/// A batch of lines: `n` elements `stride` apart in each of `columns` adjacent places, at most
-/// `most_columns`. A contiguous line is {n, 1, 1}.
+/// A batch of lines: `n` elements, `stride` apart, for each of `columns` adjacent positions, at
+/// most `most_columns`. A contiguous line is {n, 1, 1}.
 struct Lines {
   static constexpr std::int64_t most_columns = 64;
 
@@ -14,8 +14,8 @@ struct Lines {
   std::int64_t columns;
 };
 
-/// The inner loops of softmax over lines; arrays of elements are laid out alike, `largest` and
-/// `log_total` hold one number a column. Sums are carried in f64.
+/// The inner loops of softmax over lines. All element arrays have the same layout; `largest` and
+/// `log_total` hold one number per column. Sums are accumulated in f64.
 template <class T>
 struct SoftmaxKernels {
   void (*softmax)(const Lines&, const T* x, T* y);
@@ -24,7 +24,8 @@ struct SoftmaxKernels {
   void (*softmax_adjoint)(const Lines&, const T* dy, const T* y, T* dx);
   /// dx = dy − exp(y)·Σ dy
   void (*log_softmax_adjoint)(const Lines&, const T* dy, const T* y, T* dx);
-  /// log Σ exp(x) = largest + log_total, apart so that differences from it do not round twice.
+  /// log Σ exp(x) = largest + log_total. They are returned separately so that differences are not
+  /// rounded twice.
   void (*log_sum_exp)(const Lines&, const T* x, T* largest, T* log_total);
 };
 

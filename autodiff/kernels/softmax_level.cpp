@@ -11,17 +11,17 @@ namespace {
 
 using Index = std::int64_t;
 
-// Elements summed in their own precision before the sum goes on in f64.
+// Elements summed in their own precision before the partial sum is added in f64.
 constexpr Index softmax_block = 512;
 constexpr Index block_rows = 16;
 
-/// A part of a contiguous line, whole packs.
+/// A part of a contiguous line, padded to whole packs.
 template <class T>
 struct alignas(64) SoftmaxBlock {
   T numbers[softmax_block];
 };
 
-/// One number a column, whole packs.
+/// One number per column, padded to whole packs.
 template <class T>
 struct alignas(64) SoftmaxColumns {
   T numbers[Lines::most_columns];
@@ -37,8 +37,7 @@ void for_blocks(Index n, F f) {
   }
 }
 
-/// Replaces n numbers, none of them above 0, by their exponentials. The last pack is computed
-/// whole, within the array.
+/// Replaces n numbers ≤ 0 by their exponentials. The last pack is computed whole, within the array.
 template <class T>
 [[gnu::noinline]] void exponentiate(Index n, T* numbers) {
   constexpr Index size = Pack<T>::size;
@@ -80,7 +79,7 @@ SoftmaxColumns<T> largest_by_column(const Lines& lines, const T* x) {
   return best;
 }
 
-/// Adjacent rows of terms, whole packs.
+/// Adjacent rows of terms, padded to whole packs.
 template <class T>
 struct alignas(64) SoftmaxRows {
   T numbers[block_rows * Lines::most_columns];
@@ -112,7 +111,8 @@ SoftmaxColumns<T> sum_columns(const Lines& lines, F f, const From*... from) {
   return sums;
 }
 
-/// Σ exp(x − best) of each column; `use(first, last, rows)` sees the exponentials of these rows.
+/// Σ exp(x − best) of each column. Calls `use(first, last, rows)` with the exponentials of these
+/// rows.
 template <class T, class Use>
 void sum_of_exp(const Lines& lines, const T* x, const SoftmaxColumns<T>& best, double* total,
                 Use use) {
@@ -133,7 +133,7 @@ void sum_of_exp(const Lines& lines, const T* x, const SoftmaxColumns<T>& best, d
   });
 }
 
-/// Σ exp(x − best) of a contiguous line; `use(first, length, block)` sees the exponentials.
+/// Σ exp(x − best) of a contiguous line. Calls `use(first, length, block)` with the exponentials.
 template <class T, class Use>
 double sum_of_exp(const T* x, Index n, T best, Use use) {
   SoftmaxBlock<T> block;

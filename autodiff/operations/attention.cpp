@@ -22,7 +22,7 @@ namespace {
 constexpr MatmulOptions transpose_a{.transpose_a = true};
 constexpr MatmulOptions transpose_b{.transpose_b = true};
 
-/// Which keys causality lets each query see: bool (queries, keys).
+/// The causal mask: bool (queries, keys), true for visible keys.
 Var causal_mask(Tape& tape, std::int64_t queries, std::int64_t keys) {
   const Var i = reshape(tape.constant(Tensor::arange(queries)), {queries, 1});
   return less_equal(tape.constant(Tensor::arange(keys)), i + static_cast<double>(keys - queries));
@@ -33,7 +33,7 @@ Var drop(const Var& weights, const Attention& attention) {
   return dropout(weights, attention.dropout, attention.stream);
 }
 
-/// softmax(scale·q·kᵀ + mask) by recorded operations, zeros where a query sees nothing.
+/// softmax(scale·q·kᵀ + mask) by recorded operations; zeros for a query that sees no key.
 Var compose_weights(const Attention& attention, const Var& q, const Var& k, const Var& mask) {
   Var scores = matmul(q, k, transpose_b) * attention.scale;
   Var seen;
@@ -41,7 +41,7 @@ Var compose_weights(const Attention& attention, const Var& q, const Var& k, cons
     seen = mask;
   } else if (mask.defined()) {
     scores = scores + mask;
-    // What an infinite mask hides would leave derivatives without a value.
+    // Derivatives of scores hidden by an infinite mask would be NaN.
     seen = greater(mask, -std::numeric_limits<double>::infinity());
   }
   if (attention.causal) {
@@ -53,7 +53,7 @@ Var compose_weights(const Attention& attention, const Var& q, const Var& k, cons
   return softmax(where(seen, scores, hidden)) * cast(seen, scores.dtype());
 }
 
-/// Attention from (q, k, v[, mask]) by recorded operations. A wider mask widens what it meets.
+/// Attention from (q, k, v[, mask]) by recorded operations. A wider mask promotes the scores.
 Var compose(const Attention& attention, std::span<const Var> in) {
   const Var mask = in.size() > 3 ? in[3] : Var();
   const Var weights = drop(compose_weights(attention, in[0], in[1], mask), attention);
@@ -71,7 +71,7 @@ std::vector<Var> compose_adjoint(const Attention& attention, std::span<const Var
           narrow(matmul(drop(weights, attention), d, transpose_a))};
 }
 
-/// `products` matrix products a pair of query and key, on the average half of them if causal.
+/// `products` matrix products per pair of query and key; on average half of the pairs if causal.
 Cost cost_of_products(const NodeView& node, std::size_t first, double products) {
   Cost cost{0, bytes_moved(node)};
   const Shape q = node.input(first).shape;
@@ -137,7 +137,7 @@ std::string operands_text(const Var& q, const Var& k, const Var& v) {
   return "q " + to_string(q.type()) + ", k " + to_string(k.type()) + ", v " + to_string(v.type());
 }
 
-/// The shape of the scores. Throws unless the operands go together.
+/// Returns the shape of the scores. Throws unless the operands are compatible.
 Shape check(const Var& q, const Var& k, const Var& v, const Where& where) {
   for (const Var& operand : {q, k, v}) require_floating(operand, "attention", where);
   if (k.dtype() != q.dtype() || v.dtype() != q.dtype()) {
@@ -219,7 +219,7 @@ Var scaled_dot_product_attention(const Var& q, const Var& k, const Var& v,
 
 namespace {
 
-/// (…, T, heads·d) as (…, heads, T, d).
+/// Reshapes (…, T, heads·d) to (…, heads, T, d).
 Var split_heads(const Var& x, std::int64_t heads, const Where& where) {
   Shape shape = x.shape();
   const std::int64_t width = shape.size(-1);

@@ -9,24 +9,25 @@
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/attention_blocks.h"
 
-/// What the kernels of attention are made of: one block of queries of one head at a time.
+/// Building blocks of the attention kernels. They process one block of queries of one head at a
+/// time.
 namespace palimpsest::attention_block {
 
-/// Sizes, and how the work is cut: by the shapes alone, never by the number of threads.
+/// Sizes and work partition. They depend on the shapes only, never on the number of threads.
 struct Sizes {
-  std::int64_t heads = 1;       ///< all axes in front, or those at hand,
-  std::int64_t first_head = 0;  ///< from this one on
+  std::int64_t heads = 1;       ///< product of the leading axes, or a subset of these heads,
+  std::int64_t first_head = 0;  ///< starting with this one
   std::int64_t queries, keys, depth, width;
-  std::int64_t rows;    ///< queries of a block
-  std::int64_t blocks;  ///< of a head
-  /// Parts in which the adjoint goes through a head's blocks, each with sums of dk and dv of its
-  /// own; one where there are heads enough.
+  std::int64_t rows;    ///< queries per block
+  std::int64_t blocks;  ///< blocks per head
+  /// Parts into which the adjoint splits a head's blocks. Each part has partial sums of dk and dv.
+  /// One part if there are enough heads.
   std::int64_t parts;
 
   Sizes(const Shape& q, const Shape& v)
       : queries(q.size(-2)), keys(v.size(-2)), depth(q.size(-1)), width(v.size(-1)) {
     for (int axis = 0; axis + 2 < q.rank(); ++axis) heads *= q[axis];
-    constexpr std::int64_t scores = 1 << 17;  // of a block: half a MiB of f32
+    constexpr std::int64_t scores = 1 << 17;  // per block: half a MiB of f32
     const std::int64_t fitting = scores / std::max<std::int64_t>(1, keys);
     rows = std::clamp<std::int64_t>(queries, 1, std::clamp<std::int64_t>(fitting, 16, 64));
     blocks = (queries + rows - 1) / rows;
@@ -40,7 +41,7 @@ struct Sizes {
   }
 };
 
-/// The mask as it is read for one head.
+/// Reads the mask for one head at a time.
 class Mask {
  public:
   Mask() = default;
@@ -55,8 +56,8 @@ class Mask {
     }
   }
 
-  /// Applies it to the first `n` scores of one query; false where no key is left to see. Keys it
-  /// hides get −∞.
+  /// Applies the mask to the first `n` scores of one query; hidden keys get −∞. Returns false if no
+  /// key is visible.
   template <class T>
   bool apply(T* scores, std::int64_t head, std::int64_t query, std::int64_t n) const {
     if (mask_ == nullptr) return n > 0;
@@ -93,7 +94,7 @@ struct Scratch {
   T* query;           // a block of scale·q
   T* weights;         // a block of attention weights
   T* slopes;          // a block of their adjoints
-  float* random;      // the numbers of one query's dropped weights
+  float* random;      // random numbers for dropping one query's weights
   std::byte* packed;  // for matrix products
 
   static Bytes part(std::int64_t elements) {
@@ -141,11 +142,11 @@ class Block {
     keys_ = std::min(s_.keys, visible(first_ + rows_ - 1));
   }
 
-  /// Places among the heads at hand.
+  /// Position of the block's first query and first key in arrays of all current heads.
   std::int64_t first_query() const { return head_ * s_.queries + first_; }
   std::int64_t first_key() const { return head_ * s_.keys; }
   std::int64_t rows() const { return rows_; }
-  /// Keys that some query of the block may see: the first so many.
+  /// Number of keys that any query of the block may see; they are the first ones.
   std::int64_t keys() const { return keys_; }
 
   /// c = op(a)·op(b), or added to c.
@@ -154,7 +155,7 @@ class Block {
     gemm_serial(product, {scratch_.packed, static_cast<std::size_t>(bytes)});
   }
 
-  /// Fills the block of weights, not yet dropped: softmax of scale·q·kᵀ + mask.
+  /// Computes the block of weights before dropout: softmax of scale·q·kᵀ + mask.
   void make_weights(const T* q, const T* k) const {
     const T scale = static_cast<T>(a_.scale);
     const T* from = q + first_query() * s_.depth;
@@ -178,7 +179,7 @@ class Block {
     }
   }
 
-  /// to = from with the weights dropped that the random stream names.
+  /// to = from with dropout, whose mask comes from the random stream.
   void drop(const T* from, T* to) const {
     const T scale = static_cast<T>(1 / (1 - a_.dropout));
     const auto limit = static_cast<float>(a_.dropout);
@@ -196,7 +197,7 @@ class Block {
   }
 
  private:
-  /// How many keys query `i` may see, by causality.
+  /// Number of keys that query `i` may see under causality.
   std::int64_t visible(std::int64_t i) const {
     if (!a_.causal) return s_.keys;
     return std::max<std::int64_t>(0, i + 1 + s_.keys - s_.queries);

@@ -45,8 +45,8 @@ void forward(const KernelCall& call, const Attention& attention, const Sizes& s,
                   });
 }
 
-/// Adds one block's part to dk and dv of its head, and fills its rows of dq. With the weights w
-/// before and p after dropping: dv = pᵀ·do, dp = do·vᵀ, ds = w·(dw − Σ w·dw), dq = scale·ds·k,
+/// Adds one block's part to dk and dv of its head, and writes its rows of dq. With the weights w
+/// before and p after dropout: dv = pᵀ·do, dp = do·vᵀ, ds = w·(dw − Σ w·dw), dq = scale·ds·k,
 /// dk = scale·dsᵀ·q.
 template <class T>
 void adjoint_block(const KernelCall& call, const Sizes& s, const Attention& attention,
@@ -115,7 +115,7 @@ void adjoint(const KernelCall& call, const Attention& attention, const Sizes& s,
   const std::int64_t value_sums = s.keys * s.width;
   T* dk = call.output(1).as<T>();
   T* dv = call.output(2).as<T>();
-  // The first part of a head sums in the result, the others in the workspace.
+  // The first part of a head accumulates in the result, the others in the workspace.
   T* partial = reinterpret_cast<T*>(call.workspace.data() +
                                     Scratch<T>::bytes(s, attention, true) * call.threads);
   const auto sums_of = [&](std::int64_t head, std::int64_t part) {
@@ -152,7 +152,7 @@ void adjoint(const KernelCall& call, const Attention& attention, const Sizes& s,
   collect(dv, value_sums, key_sums);
 }
 
-/// Bytes of scratch for so many threads.
+/// Bytes of scratch for `threads` threads.
 template <class T>
 Bytes scratch_bytes(const Sizes& s, const Attention& attention, int threads, bool is_adjoint) {
   const std::int64_t sums = s.heads * (s.parts - 1) * s.keys * (s.depth + s.width);
@@ -160,20 +160,20 @@ Bytes scratch_bytes(const Sizes& s, const Attention& attention, int threads, boo
          (is_adjoint ? Scratch<T>::part(sums) : 0);
 }
 
-/// 16-bit operands are made f32 some heads at a time: enough for all threads, whose bits do not
-/// depend on how many.
+/// 16-bit operands are widened to f32 for some heads at a time. These give enough work for all
+/// threads, and the bits do not depend on their number.
 Sizes at_once(const Sizes& all, bool is_adjoint) {
   constexpr std::int64_t elements = 1 << 17;
   const std::int64_t one =
       (is_adjoint ? 2 : 1) * (all.queries + all.keys) * (all.depth + all.width);
   const std::int64_t least =
-      is_adjoint ? 8 : 1;  // the adjoint's blocks of a head follow each other
+      is_adjoint ? 8 : 1;  // the blocks of a head are sequential in the adjoint
   Sizes some = all;
   some.heads = std::min(all.heads, std::max(least, elements / std::max<std::int64_t>(1, one)));
   return some;
 }
 
-/// The elements of some heads in an operand that has all of them.
+/// The elements of some heads within an operand that holds all heads.
 class Heads {
  public:
   Heads(const Operand& all, const Sizes& sizes, const Sizes& some)
@@ -186,7 +186,7 @@ class Heads {
   Operand at_hand() const {
     return {all_.data + first_ * size_of(all_.dtype()), {Shape{elements_}, all_.dtype()}};
   }
-  /// As many at the beginning of another operand.
+  /// The same number of elements at the beginning of another operand.
   Operand in(const Operand& other) const { return {other.data, {Shape{elements_}, other.dtype()}}; }
 
  private:
@@ -196,7 +196,7 @@ class Heads {
   std::int64_t first_;
 };
 
-/// The forward kernel, or the adjoint, for which an adjoint of the output comes first.
+/// The forward kernel, or its adjoint, which has the output's adjoint as first input.
 template <bool is_adjoint>
 struct Kernel {
   static constexpr std::size_t mask_at = is_adjoint ? 4 : 3;

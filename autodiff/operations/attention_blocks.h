@@ -4,19 +4,19 @@
 
 namespace palimpsest {
 
-/// What attention was given beside its operands.
+/// Attributes of attention.
 struct Attention {
   double scale = 1;
   bool causal = false;
   double dropout = 0;
-  RandomStream stream;  // of the dropped weights; weight i of (…, Tq, Tk) has number i
+  RandomStream stream;  // for dropout; weight i of (…, Tq, Tk) uses number i
 
   bool operator==(const Attention& other) const {
     return same_number(scale, other.scale) && causal == other.causal &&
            same_number(dropout, other.dropout) && stream == other.stream;
   }
   friend Attention in_round(Attention attention, std::uint32_t round) {
-    // Without dropout there is no stream, whatever the round.
+    // Without dropout no stream is used, so the round does not matter.
     if (attention.dropout > 0) attention.stream = palimpsest::in_round(attention.stream, round);
     return attention;
   }

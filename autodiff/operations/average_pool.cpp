@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 T count_of(const PoolSpan& i, const PoolSpan& j, const PoolSpan& k) {
-  // Of three axes of padding, more than 64 bits count.
+  // With padding on three axes, the product may exceed 64 bits.
   return static_cast<T>(static_cast<double>(i.count) * static_cast<double>(j.count) *
                         static_cast<double>(k.count));
 }

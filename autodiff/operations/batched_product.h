@@ -10,9 +10,9 @@
 
 namespace palimpsest {
 
-/// One node's products: sizes of the matrices, and the batch axes split into those that the output
-/// has and those it is summed over. An axis of both operands that the output lacks is summed: this
-/// is how the adjoint of a broadcast operand is made without its copies.
+/// One node's products: the sizes of the matrices, and the batch axes split into output axes and
+/// summed axes. A batch axis of the operands that the output lacks is summed. The adjoint of a
+/// broadcast operand is computed this way, without copies of the operand.
 class BatchedProduct {
  public:
   BatchedProduct(const Shape& a, const Shape& b, const Shape& y, const MatmulOptions& options)
@@ -64,7 +64,7 @@ inline BatchedProduct product_of(const KernelCall& call) {
           call.attributes.as<MatmulOptions>()};
 }
 
-/// The first product of the batch; y is the result, or the sums that it is rounded from.
+/// The first product of the batch; y is the result, or the f32 sums before rounding.
 template <class T>
 Gemm<T> first_of(const KernelCall& call, const BatchedProduct& all, SumOf<T>* y) {
   const auto& options = call.attributes.as<MatmulOptions>();

@@ -87,7 +87,7 @@ PointwiseKernel comparison_run_of(const NodeView& node) {
                        []<class T>(T) { return PointwiseKernel{compare_run<index, T>, true}; });
 }
 
-/// Sets the adjoint of operand `i`, summed over the axes along which it was broadcast.
+/// Sets the adjoint of operand `i`, summed over its broadcast axes.
 void set_operand(const Pullback& p, std::size_t i, const Var& operand, const Var& adjoint) {
   const bool broadcast = !p.tape().have_one_shape(adjoint.id(), operand.id());
   p.set(i, broadcast ? sum_to(adjoint, operand.shape()) : adjoint);
@@ -147,7 +147,7 @@ auto make_comparisons(functions::List<F...>) {
                   comparison_run_of<functions::position<F, functions::Comparison>>)...};
 }
 
-/// True at the place of every function that takes floating dtypes only.
+/// True at the position of every function that supports floating dtypes only.
 template <class... F>
 constexpr std::array<bool, sizeof...(F)> floating_only(functions::List<F...>) {
   return {(requires { F::floating; })...};
@@ -219,7 +219,7 @@ Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where
 
 namespace {
 
-/// True for a fraction, an infinity or NaN, which no integer is.
+/// True for numbers that no integer represents: fractions, infinities and NaN.
 bool is_fraction(double number) { return !(std::isfinite(number) && number == std::floor(number)); }
 
 }  // namespace
@@ -229,7 +229,7 @@ Var number_like(const Var& x, double number, const char* operation, const Where&
   const DType dtype = x.dtype();
   if (is_floating(dtype)) return full(x.tape(), {}, number, dtype, where);
   if (is_fraction(number)) return full(x.tape(), {}, number, DType::f32, where);
-  // Powers of two, which f64 holds: beyond them an integer has no such number.
+  // The ends of the integer ranges; as powers of two they are exact in f64.
   const double end = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
   if (number < (dtype == DType::boolean ? 0 : -end) || number >= end) {
     throw ArgumentError(operation,
@@ -242,8 +242,8 @@ Var number_like(const Var& x, double number, const char* operation, const Where&
 
 namespace {
 
-/// A function of x and a number; on integers the number becomes a value of x's dtype, or if it is a
-/// fraction, x is converted to f32.
+/// A function of x and a number. For an integer x, the number becomes a value of x's dtype; if it
+/// is a fraction, x is converted to f32 instead.
 template <class Unary, class Binary>
 Var with_number(const Var& x, double a, bool number_first, const Where& where) {
   require_value(x, Binary::text.name, where);

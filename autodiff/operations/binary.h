@@ -5,19 +5,20 @@
 
 namespace palimpsest {
 
-/// Records function `index` of `functions::Binary` on operands that broadcast and meet in the
-/// promoted dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool, and
-/// for integers where the function takes floating dtypes only.
+/// Records function `index` of `functions::Binary`. Operands are broadcast and promoted to a common
+/// dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool, and for
+/// integers when the function supports floating dtypes only.
 Var record_binary(std::size_t index, const Var& a, const Var& b, const Where& where);
-/// The same for `functions::Comparison`; any dtype, the result is bool. False is less than true.
+/// Records function `index` of `functions::Comparison`. Any dtype; the result is bool.
+/// False < true.
 Var record_comparison(std::size_t index, const Var& a, const Var& b, const Where& where);
 
-/// A scalar of one number in x's dtype; in f32, which PyTorch's default is too, when x is not
-/// floating and the number is a fraction or not finite. Throws `ArgumentError` naming `operation`
-/// for a whole number that x's dtype does not hold.
+/// A scalar constant in x's dtype. If x is not floating and the number is fractional or not finite,
+/// it is f32, as in PyTorch by default. Throws `ArgumentError` naming `operation` for a whole
+/// number that x's dtype cannot represent.
 Var number_like(const Var& x, double number, const char* operation, const Where& where);
 
-/// What is recorded for function `index` of `functions::Binary`.
+/// The operation of function `index` of `functions::Binary`.
 const Operation& binary_operation(std::size_t index);
 
 template <class F>
@@ -55,7 +56,7 @@ Var operator*(double a, const Located& x);
 Var operator/(const Located& x, double a);
 Var operator/(double a, const Located& x);
 
-// Comparisons element by element. `==` and `!=` compare the handles themselves; see `equal`.
+// Elementwise comparisons. `==` and `!=` compare the handles themselves; see `equal`.
 Var operator>(const Located& a, const Var& b);
 Var operator>=(const Located& a, const Var& b);
 Var operator<(const Located& a, const Var& b);
@@ -65,8 +66,7 @@ Var operator>=(const Located& x, double a);
 Var operator<(const Located& x, double a);
 Var operator<=(const Located& x, double a);
 
-/// y summed over the axes along which `shape` was broadcast to reach y's shape: the adjoint of
-/// broadcasting.
+/// The adjoint of broadcasting `shape` to y's shape: sums y over the broadcast axes.
 Var sum_to(const Var& y, const Shape& shape, Where where = Where::current());
 
 }  // namespace palimpsest

@@ -6,10 +6,10 @@
 #include "autodiff/operations/functions/function.h"
 #include "autodiff/operations/functions/loss.h"
 
-/// The functions of two variables, made as functions/function.h says. `da` and `db` record the
+/// Functions of two variables, defined as functions/function.h describes. `da` and `db` record the
 /// adjoint of one operand before it is summed to that operand's shape; without them no derivative
-/// flows. `floating` marks those that integers do not take, `neutral` gives the numbers that as one
-/// operand leave the other as it is, bit for bit.
+/// flows. `floating` marks functions without integer support. `neutral` holds each operand's
+/// neutral element: it leaves the other operand unchanged, bit for bit.
 namespace palimpsest::functions {
 
 using Neutral = std::array<std::optional<double>, 2>;
@@ -102,7 +102,7 @@ struct Maximum {
   }
 };
 
-/// How much of a maximum's adjoint the operand a gets.
+/// The share of a maximum's adjoint that the operand a gets.
 struct Share {
   static constexpr Text text{"share", "y = 1 if a > b, 0 if a < b, else 1/2; no derivative",
                              "part of the adjoint of a maximum", 2};
@@ -121,12 +121,12 @@ struct Pow {
   static auto value(const auto& a, const auto& b) { return pow(a, b); }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
-    const V empty = logical_and(equal(a, 0), equal(b, 0));  // there 0·0⁻¹ is no number
+    const V empty = logical_and(equal(a, 0), equal(b, 0));  // avoids 0·0⁻¹, which is NaN
     return dy * (b * pow(where(empty, 1, a), b - 1));
   }
   template <class V>
   static V db(const V& dy, const V& a, const V& b, const V& y) {
-    const V empty = logical_and(equal(a, 0), greater_equal(b, 0));  // 0·log 0 is no number
+    const V empty = logical_and(equal(a, 0), greater_equal(b, 0));  // avoids 0·log 0, which is NaN
     return dy * (y * log(where(empty, 1, a)));
   }
 };
@@ -181,14 +181,14 @@ struct NotEqual {
   static bool value(auto a, auto b) { return a != b; }
 };
 
-/// The comparisons; their result is bool and no derivative flows.
+/// The comparisons. Their result is bool; no derivative flows.
 using Comparison = List<Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual>;
 
 }  // namespace palimpsest::functions
 
 namespace palimpsest {
 
-// Operands broadcast and meet in the promoted dtype; the second may be a number.
+// Operands broadcast and are promoted to a common dtype. The second may be a number.
 
 auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Add>(a, b, where);
@@ -202,11 +202,11 @@ auto multiply(const IsVar auto& a, const IsVar auto& b, Where where = Where::cur
 auto divide(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Divide>(a, b, where);
 }
-/// The smaller operand; the adjoint of equal ones is halved between them.
+/// The smaller operand. Where both are equal, each gets half of the adjoint.
 auto minimum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
   return binary<functions::Minimum>(a, b, where);
 }
-/// The larger operand; the adjoint of equal ones is halved between them.
+/// The larger operand. Where both are equal, each gets half of the adjoint.
 auto maximum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
   return binary<functions::Maximum>(a, b, where);
 }
@@ -214,7 +214,7 @@ auto maximum(const IsVar auto& a, const auto& b, Where where = Where::current())
 auto share(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Share>(a, b, where);
 }
-/// a to the power b; a may be a number. Negative a need whole b.
+/// a to the power b; a may be a number. A negative a requires a whole b.
 auto pow(const auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Pow>(a, b, where);
 }

@@ -14,11 +14,11 @@ struct Row {
   std::int64_t first;  ///< first element of the result
   std::int64_t length;
   std::array<std::int64_t, N> offset;  ///< first element of each operand
-  std::array<std::int64_t, N> step;    ///< 1, or 0 where the operand repeats
+  std::array<std::int64_t, N> step;    ///< 1, or 0 if the operand is repeated
 };
 
-/// How N operands are read to fill a result: axes merged wherever every operand allows it, so that
-/// equal shapes are a single row.
+/// Strided access of N operands for filling a result. Axes are merged wherever all operands allow
+/// it; equal shapes become a single row.
 template <std::size_t N>
 class Broadcast {
  public:
@@ -52,7 +52,7 @@ class Broadcast {
   std::int64_t row_length() const { return sizes_[at(rank_ - 1)]; }
   std::int64_t rows() const { return row_length() == 0 ? 0 : elements_ / row_length(); }
 
-  /// Row number `index`, or the part [begin, end) of it.
+  /// Elements [begin, end) of row `index`.
   Row<N> row(std::int64_t index, std::int64_t begin, std::int64_t end) const {
     Row<N> row{index * row_length() + begin, end - begin, {}, {}};
     for (std::size_t i = 0; i < N; ++i) {
@@ -76,7 +76,8 @@ class Broadcast {
   int rank_ = 0;
 };
 
-/// Calls `f(row)` for every row, in parallel; long rows are cut at multiples of a fixed length.
+/// Calls `f(row)` for every row in parallel. If there is only one row, it is cut at multiples of a
+/// fixed length.
 template <std::size_t N, class F>
 void for_rows(const Broadcast<N>& broadcast, F f) {
   const std::int64_t length = broadcast.row_length();

@@ -39,8 +39,8 @@ void compute_cholesky(const KernelCall& call) {
                       call.attributes.as<Blamed>().where);
 }
 
-// Φ takes the lower triangle with half the diagonal. Murray (2016), equation 8, whose adjoint is
-// that of a symmetric matrix; here both triangles' share is the lower one's.
+// Φ takes the lower triangle with half the diagonal. Murray (2016), equation 8, gives the adjoint
+// of a symmetric matrix. Here the lower triangle receives the share of both triangles.
 void pull_back_cholesky(const Pullback& p) {
   const Where where = p.where();
   const Var l = p.output();

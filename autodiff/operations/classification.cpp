@@ -40,7 +40,7 @@ struct ClassAttributes {
   }
 };
 
-/// Calls `f(X, Class)` with the types of a floating operand and of the classes.
+/// Calls `f(X, Class)` with the types of the floating operand and of the classes.
 template <class F>
 void visit_types(DType dtype, DType classes, F f) {
   visit(dtype, [&]<class X>(X) {
@@ -66,8 +66,8 @@ void set_element(const Operand& operand, std::int64_t i, T value) {
   visit(operand.dtype(), [&]<class E>(E) { operand.as<E>()[i] = convert_element<E>(value); });
 }
 
-/// A batch of lines in the type it is computed in: where it lies, or for 16-bit types, in a
-/// thread's share of the workspace.
+/// A batch of lines in its compute type: in place, or for 16-bit types widened in a thread's share
+/// of the workspace.
 template <class X>
 class Batch {
  public:
@@ -90,7 +90,7 @@ class Batch {
       input = x;
     }
   }
-  /// Where to make what `write` writes to `y`.
+  /// Selects where to compute the results that `write` stores to `y`.
   void make_for(X* y) {
     if constexpr (!std::is_class_v<X>) data = y;
   }
@@ -107,7 +107,7 @@ class Batch {
   Computed<X>* data = nullptr;
 
  private:
-  /// Calls `f(offset, row, n)` with what lies side by side in both places.
+  /// Calls `f(offset, row, n)` for runs that are contiguous in both layouts.
   template <class F>
   void for_rows(F f) const {
     const bool is_line = from_.columns == 1 && from_.stride == 1;
@@ -121,7 +121,7 @@ class Batch {
   const Computed<X>* input = nullptr;
 };
 
-/// For the lines of 16-bit types that threads work on.
+/// For the 16-bit lines that each thread widens.
 template <std::size_t operand>
 Bytes workspace(const NodeView& node, int threads) {
   const ValueType type = operand < node.input_count() ? node.input(operand) : node.output();
@@ -131,7 +131,7 @@ Bytes workspace(const NodeView& node, int threads) {
   return threads * aligned(line.size * width * size_of(DType::f32));
 }
 
-/// Cross entropy of logits, or nll of logarithms of probabilities: `from_logits` false.
+/// Cross entropy of logits, or nll of log-probabilities if `from_logits` is false.
 template <bool from_logits>
 void compute_class_loss(const KernelCall& call) {
   const auto& attributes = call.attributes.as<ClassAttributes>();
@@ -165,7 +165,7 @@ void compute_class_loss(const KernelCall& call) {
   });
 }
 
-/// dx = d·(p − target) with p = softmax(x) for logits and 0 for nll, whose x is not even an input.
+/// dx = d·(p − target). p is softmax(x) for logits, and 0 for nll, for which x is not an input.
 template <bool from_logits>
 void compute_class_adjoint(const KernelCall& call) {
   const auto& attributes = call.attributes.as<ClassAttributes>();
@@ -207,7 +207,7 @@ void compute_class_adjoint(const KernelCall& call) {
   });
 }
 
-/// 1 at the places that are not ignored, else 0.
+/// 1 for targets that are not ignored, else 0.
 Var counted(const Var& classes, const ClassAttributes& attributes, DType dtype) {
   const Var wide = cast(classes, DType::i64, attributes.where);
   const Var ignored =
@@ -293,7 +293,7 @@ void pull_back_class_loss(const Pullback& p) {
                                        attributes));
 }
 
-// With the adjoint g of dx: d gets Σ g·(p − target), x gets d·p·(g − Σ g·p) where it counts.
+// With the adjoint g of dx: d gets Σ g·(p − target), x gets d·p·(g − Σ g·p) unless ignored.
 template <bool from_logits>
 void pull_back_class_adjoint(const Pullback& p) {
   const ClassAttributes attributes = p.attributes().as<ClassAttributes>();
@@ -351,14 +351,14 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
   if (options.reduction != Reduction::mean || !options.ignore_index) {
     return reduce_loss(losses, options.reduction, where);
   }
-  // 16 bits hold neither the sum of many losses nor their number.
+  // 16 bits can hold neither the sum of many losses nor their number.
   const DType dtype = compute_dtype(x.dtype());
   const Var total = sum(cast(losses, dtype, where), {}, false, where);
   const Var count = sum(counted(classes, attributes, dtype), {}, false, where);
   return cast(divide(total, count, where), x.dtype(), where);
 }
 
-/// Cross entropy with probabilities of the classes.
+/// Cross entropy with class probabilities as targets.
 Var of_probabilities(const Var& logits, const Var& probabilities,
                      const ClassificationOptions& options, const Where& where) {
   const char* name = "cross_entropy";

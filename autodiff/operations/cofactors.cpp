@@ -12,25 +12,27 @@
 /// The determinant is a polynomial, so it has derivatives of every order at every matrix.
 ///
 /// A. Its k-th derivative along e₁ … e_k is the coefficient of t₁·…·t_k in det(a + Σ tᵢ·eᵢ).
-/// B. The gradient of that by a is the same coefficient of the cofactors of a + Σ tᵢ·eᵢ.
-/// C. It is linear in every eᵢ and symmetric in them. So its adjoints are of the same kind: by eᵢ
-///    with the adjoint in the place of eᵢ, by a with the adjoint as one direction more.
+/// B. The gradient of that with respect to a is the same coefficient of the cofactors of
+///    a + Σ tᵢ·eᵢ.
+/// C. It is linear in every eᵢ and symmetric in them, so its adjoints have the same form. The
+/// adjoint
+///    of eᵢ replaces the direction eᵢ by the output's adjoint; that of a adds it as a direction.
 ///
-/// Therefore one operation with any number of directions is enough for every order. It computes B
-/// with polynomials in t₁ … t_k of degree at most 1 in each as numbers. They have 2ᵏ coefficients;
-/// coefficient s belongs to the product of the tᵢ with bit i set in s. A polynomial has a
-/// reciprocal unless its constant is 0.
+/// One operation with any number of directions is therefore enough for every order. It computes B
+/// with polynomials in t₁ … t_k, of degree at most 1 in each, as numbers. They have 2ᵏ
+/// coefficients; coefficient s belongs to the product of the tᵢ with bit i set in s. A polynomial
+/// has a reciprocal unless its constant term is 0.
 ///
 /// The matrix ((b, c), (d, e)) is swept with complete pivoting as long as there is a pivot worth
 /// dividing by. Then it is ((b⁻¹, x), (-y, s)) with x = b⁻¹·c, y = d·b⁻¹ and s = e - d·b⁻¹·c. Its
 /// adjugate is det b·((det s·b⁻¹ + x·adj s·y, -x·adj s), (-adj s·y, adj s)).
 ///
-/// adj s is made of minors, without dividing. The constants of a large s are what rounding leaves
-/// of 0, and of products of more than k of them nothing is left: then adj s is 0.
+/// adj s is computed from minors, without division. The constant terms of a large s are rounding
+/// errors of 0, so products of more than k of them vanish: then adj s is 0.
 namespace palimpsest {
 namespace {
 
-/// The arithmetic of polynomials of `size` = 2ᵏ coefficients.
+/// Arithmetic of polynomials with `size` = 2ᵏ coefficients.
 struct Polynomials {
   std::size_t size;
 
@@ -45,7 +47,7 @@ struct Polynomials {
       z[s] += factor * sum;
     }
   }
-  /// x ← factor·x·y; from the last coefficient on, as those before are still needed.
+  /// x ← factor·x·y. Starts with the last coefficient, since earlier ones are still needed.
   void multiply(double* x, const double* y, double factor = 1) const {
     for (std::size_t s = size; s-- > 0;) {
       double sum = 0;
@@ -67,14 +69,13 @@ struct Polynomials {
   }
 };
 
-/// Most rows of a block that is not swept for the sake of accuracy, and what is small, as a share
-/// of the elements that were in a row and a column before.
+/// Blocks with at most this many rows use minors instead of sweeping if their pivots are small.
 constexpr std::int64_t most_minor_rows = 5;
-/// Pivots of such a block are small below this share of the elements their row and column began
-/// with.
+/// In such a block, a pivot is small if it is below this share of the elements that its row and
+/// column had initially.
 constexpr double smallest_pivot = 0.01;
 
-/// The cofactors of one matrix of polynomials, in memory of `bytes(n, k)`.
+/// Computes the cofactors of one matrix of polynomials, in memory of `bytes(n, k)`.
 class Sweep {
  public:
   static Bytes bytes(std::int64_t n, std::size_t directions) {
@@ -105,18 +106,18 @@ class Sweep {
     return elements_ + (i * n_ + j) * static_cast<std::int64_t>(ring_.size);
   }
 
-  /// Makes the coefficients of the cofactors; `rounding` is that of the elements.
+  /// Computes the coefficients of the cofactors; `rounding` is the rounding error of the elements.
   void run(double rounding) {
     prepare();
     std::int64_t rank = 0;
     while (rank < n_ && find_pivot(rank, rounding)) sweep(rank++);
     combine(rank);
   }
-  /// The coefficient of t₁·…·t_k of the cofactor at (i, j) of the matrix as it was swept.
+  /// The coefficient of t₁·…·t_k of the cofactor at (i, j) of the permuted matrix.
   double last(std::int64_t i, std::int64_t j) const {
     return sign_ * result_[(j * n_ + i + 1) * static_cast<std::int64_t>(ring_.size) - 1];
   }
-  /// Where row i and column j of the swept matrix were.
+  /// Original position of row i and column j of the permuted matrix.
   std::int64_t row(std::int64_t i) const { return rows_[i]; }
   std::int64_t column(std::int64_t j) const { return columns_[j]; }
 
@@ -144,9 +145,9 @@ class Sweep {
     }
   }
 
-  /// Moves the largest constant after the first `rank` rows and columns to their end. False when
-  /// all are 0 but for rounding. False also where all are small and minors are cheap, since
-  /// dividing multiplies errors by the reciprocal once for each direction.
+  /// Moves the largest constant term after the first `rank` rows and columns to their end. Returns
+  /// false if all are 0 up to rounding. Also returns false if all are small and minors are cheap,
+  /// since a division multiplies errors by the reciprocal once per direction.
   bool find_pivot(std::int64_t rank, double rounding) {
     const bool is_little = n_ - rank <= most_minor_rows;
     const double share = is_little ? smallest_pivot : static_cast<double>(n_) * rounding;
@@ -180,7 +181,7 @@ class Sweep {
     return true;
   }
 
-  /// Exchanges row `r` of arguments with that of values.
+  /// Eliminates with the pivot at (r, r), in place (Gauss-Jordan sweep).
   void sweep(std::int64_t r) {
     const auto size = static_cast<std::int64_t>(ring_.size);
     ring_.multiply(determinant_, at(r, r));
@@ -199,8 +200,8 @@ class Sweep {
     std::copy_n(inverse_, size, at(r, r));
   }
 
-  /// The determinant of the elements at `rows` and `columns`, marked from row and column `rank` on;
-  /// 1 of none. `spare` holds a number for each row.
+  /// The determinant of the elements at the marked `rows` and `columns`, counted from `rank` on; 1
+  /// if there are none. `spare` holds a number for each row.
   void minor(std::int64_t rank, std::uint64_t rows, std::uint64_t columns, double* to,
              double* spare) const {
     set_number(to, rows == 0 ? 1 : 0);
@@ -215,7 +216,7 @@ class Sweep {
     }
   }
 
-  /// The adjugate of the matrix as it was swept.
+  /// The adjugate of the permuted matrix.
   void combine(std::int64_t rank) {
     std::fill_n(result_, n_ * n_ * static_cast<std::int64_t>(ring_.size), 0.0);
     const std::int64_t singular = n_ - rank;
@@ -272,7 +273,7 @@ bool all_finite(const T* x, std::int64_t n) {
   return std::all_of(x, x + n, [](T number) { return std::isfinite(number); });
 }
 
-/// The cofactors by the factors of a, where it is regular. False, without them, where it is not.
+/// Computes the cofactors from the LU factors of a if it is regular. Otherwise returns false.
 template <class T>
 bool by_factors(std::span<std::byte> own, const T* a, T* y, std::int64_t n, Products<T>& products) {
   const Factors<T> factors(own, a, n);

@@ -12,7 +12,7 @@
 namespace palimpsest {
 namespace {
 
-/// Where each part begins along the axis. Places that no part covers hold zeros.
+/// Where each part begins along the axis. Positions that no part covers are zero.
 struct PartAttributes {
   int axis;
   std::vector<std::int64_t> begins;
@@ -28,7 +28,7 @@ std::byte* part_of(const Operand& whole, const PartAttributes& attributes, std::
 Var record_concat(std::span<const Var> parts, PartAttributes attributes, const ValueType& type,
                   const Where& where);
 
-/// Parts along the first axis that is longer than 1.
+/// The stretches if the parts are contiguous: all axes before `axis` have size 1.
 std::vector<Stretch> concat_stretches(const NodeView& node) {
   const auto& attributes = node.attributes().as<PartAttributes>();
   const Shape shape = node.output().shape;
@@ -144,10 +144,10 @@ std::vector<Var> put_together(const std::vector<Var>& padded) {
   struct Row {
     PartAttributes attributes;
     std::vector<Var> parts;
-    Var padded;  // the first
+    Var padded;  // the first part
   };
   std::vector<Row> rows;
-  std::set<std::pair<std::int64_t, std::size_t>> ends;  // of the axis, with the row's number
+  std::set<std::pair<std::int64_t, std::size_t>> ends;  // end along the axis, row
   int axis = -1;
   for (const auto& [part, whole] : parts) {
     if (std::exchange(axis, part.axis) != part.axis) ends.clear();

@@ -10,11 +10,11 @@
 namespace palimpsest {
 namespace {
 
-/// Attributes of the three operations, which share one geometry: Σ ȳ·(w ∗ x) is linear in x, w and
-/// ȳ, each operation is its derivative by one of them, and so are their own derivatives.
+/// Attributes of the three operations, which share one geometry. Σ ȳ·(w ∗ x) is linear in x, w and
+/// ȳ. Each operation is its derivative with respect to one of them, and so are their derivatives.
 using Geometry = ConvolutionGeometry;
 
-/// Attributes live on the tape, which a vjp makes grow: hence copies.
+/// A copy, because attributes live on the tape, which grows during a vjp.
 Geometry geometry_of(const Pullback& p) { return p.attributes().as<Geometry>(); }
 
 Var record(const Operation& operation, std::initializer_list<Var> inputs, const Shape& shape,
@@ -45,7 +45,7 @@ Bytes workspace(const NodeView& node, int threads) {
   return compute_dtype(node.output().dtype) == DType::f64 ? twice(g, threads) : single(g, threads);
 }
 
-/// Calls f with first and second input and the bias, null when there is none.
+/// Calls f with the first and second input and the bias; the bias is null when there is none.
 template <class F>
 void with_operands(const KernelCall& call, F f) {
   visit_floating(call.output().dtype(), [&]<class T>(T) {
@@ -55,7 +55,7 @@ void with_operands(const KernelCall& call, F f) {
   });
 }
 
-/// The adjoint of a bias: ȳ summed over everything but the channels.
+/// The adjoint of a bias: ȳ summed over all axes except the channels.
 void set_bias_adjoint(const Pullback& p) {
   if (p.input_count() < 3 || !p.wants(2)) return;
   Axes axes{0};
@@ -163,15 +163,15 @@ Var record_weight(const Var& x, const Var& y, const Shape& shape, const Geometry
   return record(weight_operation, {x, y}, shape, g, where);
 }
 
-/// What is the same for both public functions: operands of one floating dtype, ranks that fit, and
-/// a geometry with everything but channels, results and sizes.
+/// The common part of both public functions. It promotes the operands to one floating dtype, checks
+/// ranks, and fills the geometry except channels, results and sizes.
 struct Call {
   const char* name;
   const Where& where;
   Var x, weight, bias;
   Channels channels;
-  Shape given;          // of the input, for messages
-  Shape image, kernel;  // of the input with its channels first
+  Shape given;          // shape of the input as given, for messages
+  Shape image, kernel;  // shapes with the input's channels first
   int axes = 0;
   Geometry g;
 
@@ -237,7 +237,7 @@ struct Call {
   }
 };
 
-/// `rank` counts the axis of the batch, which may be missing.
+/// `rank` includes the batch axis, which may be missing.
 void require_rank(const char* name, const Var& x, const Var& weight, int rank, const Where& where) {
   require_value(x, name, where);
   require_value(weight, name, where);
@@ -249,12 +249,12 @@ void require_rank(const char* name, const Var& x, const Var& weight, int rank, c
                    where);
 }
 
-/// True when only the axis of the batch is missing in x.
+/// True when x lacks only the batch axis.
 bool is_unbatched(const Var& x, const Var& weight) {
   return x.rank() >= 2 && x.rank() + 1 == weight.rank();
 }
 
-/// `f` of a batch of x alone.
+/// Applies `f` to x as a batch of one.
 template <class F>
 Var without_batch(const Var& x, const Where& where, F f) {
   const Var y = f(unsqueeze(x, 0, where));

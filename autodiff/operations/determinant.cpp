@@ -51,7 +51,7 @@ Bytes determinant_workspace(const NodeView& node, int threads) {
   });
 }
 
-/// ā = ȳ·a⁻ᵀ, where ȳ has one element a matrix.
+/// ā = ȳ·a⁻ᵀ, where ȳ has one element per matrix.
 void pull_back_log(const Pullback& p, const Var& dy) {
   const Var a = p.input();
   const Var each = reshape(dy, with_matrix(batch_of(a.shape()), 1, 1), p.where());

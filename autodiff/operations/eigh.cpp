@@ -19,15 +19,15 @@ namespace {
 using WideMatrix = Eigen::Map<Eigen::MatrixXd>;
 using WideVector = Eigen::Map<Eigen::VectorXd>;
 
-/// f64 for every dtype, so that eigenvalues of narrow ones are nearly correctly rounded.
+/// f64 for every dtype, so that the eigenvalues of narrower dtypes are nearly correctly rounded.
 Bytes eigh_bytes(const Shape& a) {
   return (a.size(-1) + 4) * a.size(-1) * static_cast<Bytes>(sizeof(double));
 }
 
-/// Eigen's SelfAdjointEigenSolver in memory that is given, of n·(n + 4) numbers: to tridiagonal
-/// form, then QR steps. The matrix's lower triangle is in the first n·n, columns; there the vectors
-/// are made, and behind them the values. Signs are chosen by an element that no other precision
-/// would pass over. Returns false when the steps do not converge.
+/// Eigen's SelfAdjointEigenSolver in the given memory of n·(n + 4) numbers: tridiagonalization,
+/// then QR steps. On entry the first n·n numbers hold the matrix's lower triangle, by columns. On
+/// return they hold the vectors, followed by the values. Signs are determined by an element that
+/// any precision would select. Returns false when the steps do not converge.
 bool factor_symmetric(std::int64_t n, double* space) {
   WideMatrix v(space, n, n);
   WideVector w(space + n * n, n);
@@ -43,7 +43,7 @@ bool factor_symmetric(std::int64_t n, double* space) {
     Eigen::internal::tridiagonalization_inplace(v, coefficients);
     w = v.diagonal();
     beside = v.diagonal<-1>();
-    // The vectors are the reflections' product, made in place from the last to the first.
+    // The vectors are the product of the reflections, formed in place from the last to the first.
     v.triangularView<Eigen::StrictlyUpper>().setZero();
     v.diagonal().setOnes();
     for (std::int64_t k = n - 1; k-- > 0;) {
@@ -67,7 +67,7 @@ bool factor_symmetric(std::int64_t n, double* space) {
   return converged;
 }
 
-/// Values and vectors, by rows, of the symmetric matrix whose lower triangle `a` has.
+/// Eigenvalues and eigenvectors, by rows, of the symmetric matrix with the lower triangle of `a`.
 template <class T>
 bool factor_symmetric(const T* a, T* values, T* vectors, std::int64_t n, double* space) {
   for (std::int64_t j = 0; j < n; ++j) {
@@ -102,12 +102,12 @@ void compute_eigh(const KernelCall& call) {
                       call.attributes.as<Blamed>().where);
 }
 
-/// Of eigenvalues that the operation at `where` made.
+/// For eigenvalues computed by the operation recorded at `where`.
 Var inverse_gaps(const Var& w, const Where& where);
 
 // Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
-// Derivatives of 16-bit matrices are computed in f32. The factors are computed again for that:
-// those that are kept are rounded, and gaps of eigenvalues magnify the error.
+// Derivatives of 16-bit matrices are computed in f32. The factors are recomputed for that, because
+// the stored ones are rounded and small eigenvalue gaps magnify the error.
 void pull_back_eigh(const Pullback& p) {
   const Where where = p.where();
   const DType dtype = p.input().dtype();
@@ -155,7 +155,7 @@ const Operation eigh_operation{
         },
 };
 
-/// Throws where two neighbours of the ascending eigenvalues are equal.
+/// Throws if two adjacent eigenvalues, in ascending order, are equal.
 template <class T>
 void check_gaps(const KernelCall& call) {
   const Shape& shape = call.output().shape();

@@ -12,7 +12,7 @@
 namespace palimpsest {
 namespace {
 
-/// A letter, or `of_ellipsis` plus the place of an ellipsis's axis counted from its end.
+/// A letter, or `of_ellipsis` plus the position of an ellipsis axis, counted from its end.
 using Label = int;
 using Labels = std::vector<Label>;
 constexpr Label of_ellipsis = 128;
@@ -33,7 +33,7 @@ Labels those(const Labels& labels, F wanted) {
   return result;
 }
 
-/// An operand whose axis i is called `labels[i]`.
+/// An operand; axis i has the label `labels[i]`.
 struct Term {
   Var x;
   Labels labels;
@@ -90,7 +90,7 @@ class Equation {
     throw ArgumentError("einsum", "the equation \"" + text_ + "\" " + reason, where_);
   }
 
-  /// The labels of one operand of `rank` axes, or of the result (−1).
+  /// Parses the labels of one operand with `rank` axes, or of the result (rank −1).
   Labels parse(const std::string& part, int rank) {
     Labels labels;
     bool ellipsis = false;
@@ -173,12 +173,12 @@ class Equation {
   int most_ellipsis_ = 0;
 };
 
-/// What is done to one or two terms, each step a recorded operation.
+/// Contracts one or two terms; each step is a recorded operation.
 class Contraction {
  public:
   explicit Contraction(const Where& where) : where_(where) {}
 
-  /// With its axes in the order of `labels`, a permutation of the term's.
+  /// Permutes the axes to the order of `labels`.
   Term ordered(const Term& term, const Labels& labels) const {
     if (labels == term.labels) return term;
     Axes axes;
@@ -189,7 +189,7 @@ class Contraction {
     return {permute(term.x, axes, where_), labels};
   }
 
-  /// Summed over every label that is not `kept`.
+  /// Sums over every label that is not `kept`.
   template <class F>
   Term summed(const Term& term, F kept) const {
     Axes axes;
@@ -200,7 +200,7 @@ class Contraction {
     return {sum(term.x, axes, false, where_), those(term.labels, kept)};
   }
 
-  /// Each label once: where one occurs twice, the elements at equal places of both axes.
+  /// Replaces repeated labels by one: takes the diagonal of their axes.
   Term diagonal(Term term) const {
     for (std::size_t i = 0; i < term.labels.size(); ++i) {
       const auto begin = term.labels.begin() + static_cast<std::ptrdiff_t>(i);
@@ -222,14 +222,14 @@ class Contraction {
       flat.push_back(n * n);
       const Var square = reshape(permute(term.x, axes, where_), flat, where_);
       rest.push_back(*begin);
-      // Its elements lie n + 1 apart.
+      // Diagonal elements are n + 1 apart.
       term = {slice(square, -1, {.step = n + 1}, where_), rest};
-      i = static_cast<std::size_t>(-1);  // the labels have moved: look again
+      i = static_cast<std::size_t>(-1);  // the labels have moved: start again
     }
     return term;
   }
 
-  /// The product of two terms, summed over what only they have and `wanted` does not.
+  /// The product of two terms. Labels of only one of them that are not `wanted` are summed first.
   template <class F>
   Term product(Term a, Term b, F wanted) const {
     drop_broadcast(a, b);
@@ -265,7 +265,7 @@ class Contraction {
   }
 
  private:
-  /// Element by element, where one term has all axes of the other in front.
+  /// Elementwise product, if the leading axes of one term are all axes of the other.
   Var scaled(const Term& a, const Term& b) const {
     const bool longer_a = a.labels.size() >= b.labels.size();
     const Term& longer = longer_a ? a : b;
@@ -275,7 +275,7 @@ class Contraction {
     return binary<functions::Multiply>(longer_a ? a.x : padded, longer_a ? padded : b.x, where_);
   }
 
-  /// Removes from a the axes of size 1 that repeat along b's.
+  /// Removes axes of size 1 from a that broadcast against b.
   void drop_broadcast(Term& a, const Term& b) const {
     Labels rest;
     Shape shape;

@@ -16,7 +16,7 @@ struct Selecting : Extreme<largest> {
   }
 };
 
-/// The first row in which each result's element is found.
+/// Finds the first row that contains each result's element.
 template <class T>
 void find_rows(const ReductionWalk& reduction, const T* x, const T* found, std::int64_t* rows) {
   const FoldPlan plan(reduction);
@@ -58,7 +58,7 @@ void compute_extreme(const KernelCall& call) {
   });
 }
 
-/// Only the elements found have an adjoint; x itself is not needed again.
+/// Only the elements found receive an adjoint, so x is not needed.
 void pull_back_extreme(const Pullback& p) {
   const Var x = p.input();
   const AxisMask mask = p.attributes().as<ReduceAttributes>().mask;

@@ -12,28 +12,29 @@
 
 namespace palimpsest {
 
-/// Attributes of an operation that fails on some values: the line its error names.
+/// Attributes of an operation that fails for some values: the source line for its error.
 struct Blamed {
   Where where;
 
   bool operator==(const Blamed& other) const { return same_line(where, other.where); }
 };
 
-/// Element `index` of a broadcast batch: the number of the matrix in each operand.
+/// Element `index` of a broadcast batch: the index of the matrix in each operand.
 template <std::size_t N>
 std::array<std::int64_t, N> matrices_at(const Broadcast<N>& batch, std::int64_t index) {
   const std::int64_t place = index % batch.row_length();
   return batch.row(index / batch.row_length(), place, place + 1).offset;
 }
 
-/// How a batch of n×n factorisations runs, by its shape alone: large ones one after the other, each
-/// split over the threads; small ones side by side.
+/// Scheduling of a batch of n×n factorizations; it depends on the shape only. Large ones run one
+/// after the other, each split over the threads. Small ones run in parallel.
 struct FactorBatch {
   std::int64_t count;
   std::int64_t n;
 
   bool split() const { return count == 1 || (n >= 512 && count < 8); }
-  /// Workspace where each matrix takes `own` bytes beside the products `measure(products)` makes.
+  /// Workspace if each matrix needs `own` bytes plus that of the products that `measure(products)`
+  /// makes.
   template <class T, class F>
   Bytes workspace(int threads, Bytes own, F measure) const {
     Products<T> products(split(), threads);
@@ -41,8 +42,8 @@ struct FactorBatch {
     return (aligned(own) + aligned(products.workspace_bytes())) * (split() ? 1 : threads);
   }
 
-  /// Calls `f(index, own, products)` for each matrix; f returns the pivot it failed at, or −1.
-  /// Returns the first matrix that failed and its pivot, or −1 for both.
+  /// Calls `f(index, own, products)` for each matrix; f returns the pivot at which it failed, or
+  /// −1. Returns the first matrix that failed and its pivot, or −1 for both.
   template <class T, class F>
   std::pair<std::int64_t, std::int64_t> run(const KernelCall& call, Bytes own, F f) const {
     const std::int64_t none_failed = std::numeric_limits<std::int64_t>::max();
@@ -75,7 +76,7 @@ struct FactorBatch {
   }
 };
 
-/// The batch of the square matrices in a shape's last two axes.
+/// The batch of square matrices in the last two axes of `shape`.
 inline FactorBatch batch_for(const Shape& shape) {
   return {batch_of(shape).elements(), shape.size(-1)};
 }

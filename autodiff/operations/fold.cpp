@@ -10,7 +10,7 @@ FoldPlan::FoldPlan(const ReductionWalk& reduction) {
   items = reduction.groups() * tiles;
   segments = 1;
   segment_rows = reduction.rows();
-  // Enough tasks for any machine; each has some 16 Ki elements.
+  // Enough tasks for any machine; each has about 16 Ki elements.
   constexpr std::int64_t few = 64;
   constexpr std::int64_t work = 16384;
   if (items == 0 || items >= few || reduction.rows() * width < 2 * work) return;
@@ -29,7 +29,7 @@ Bytes fold_workspace(const NodeView& node, int) {
 }
 
 Cost fold_cost(const NodeView& node, double flops, double passes) {
-  // Elements side by side are found together, which takes about as long as this many operations.
+  // Locating a contiguous run takes about as long as this many operations.
   constexpr double flops_of_run = 200;
   const ReductionWalk walk(node.input(0).shape, node.attributes().as<ReduceAttributes>().mask);
   const auto runs =

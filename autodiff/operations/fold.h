@@ -10,43 +10,42 @@
 #include "autodiff/parallel.h"
 #include "autodiff/tape.h"
 
-/// The loop of every reduction. Rows are added up side by side, whole vectors at a time, so that
-/// memory is read in order whatever axes are reduced; short rows are first taken several at a time
-/// as one longer row. Blocks of rows are added up in the elements' precision and join totals in
-/// f64, so rounding does not grow with the length. The order depends on the shape only.
+/// The loop of all reductions. Rows are folded elementwise, whole vectors at a time, so memory is
+/// read in order whichever axes are reduced. Short rows are first combined into longer ones. Blocks
+/// of rows are summed in the elements' precision and added to totals in f64, so the rounding error
+/// does not grow with the length. The order depends on the shape only.
 namespace palimpsest {
 
-inline constexpr std::int64_t fold_columns = 512;  ///< most columns added up side by side
+inline constexpr std::int64_t fold_columns = 512;  ///< most columns folded at once
 
-/// How a reduction is cut into tasks: tiles of columns, and, where results are few, segments of
-/// rows whose totals are added up in order afterwards.
+/// Partition of a reduction into tasks: tiles of columns and, if there are few results, segments of
+/// rows. The segments' totals are then added in order.
 struct FoldPlan {
   explicit FoldPlan(const ReductionWalk& reduction);
   std::int64_t tiles;
-  std::int64_t width;  ///< columns of a tile, the last one's excepted
+  std::int64_t width;  ///< columns of a tile; the last tile may have fewer
   std::int64_t items;  ///< groups × tiles
   std::int64_t segments;
   std::int64_t segment_rows;
-  /// Totals of all segments; none when there is one.
+  /// Totals of all segments; none if there is only one.
   std::int64_t partials() const { return segments > 1 ? items * segments * width : 0; }
 };
 
-/// Bytes of workspace `fold` takes; `Operation::workspace` of the reductions.
+/// Bytes of workspace for `fold`, and `Operation::workspace` of the reductions.
 Bytes fold_bytes(const FoldPlan& plan);
 Bytes fold_workspace(const NodeView& node, int threads);
 
 // A rule says how elements are folded:
 //   template <class V> static V combine(V, V);  template <class V> static V identity();
-//   T finish(Total<T> total, T center) const;   what is written; `center` is what was given to
-//   fold,
-//                                               a third parameter the number of the result
-// and, to fold a function of the elements instead of themselves, both of
+//   T finish(Total<T> total, T center) const;   returns the result; `center` is that of `fold`;
+//                                               may take the result's index as a third parameter
+// To fold a function of the elements instead of the elements, a rule also has both
 //   void map(const T* x, const T* center, T* to, std::int64_t n) const;
 //   void map_tile(T* x, std::int64_t n) const;  applied to many mapped rows at once
 template <class Rule, class T>
 concept Mapping = requires(const Rule& rule, T* x) { rule.map(x, x, x, std::int64_t{}); };
 
-/// `combine_rows` of the elements' images under the rule's function, if it has one.
+/// `combine_rows` of the mapped elements, or of the elements themselves if the rule has no map.
 template <class Rule, class T>
 void map_rows(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stride,
               std::int64_t width, const T* center, T* sums) {
@@ -112,8 +111,8 @@ void fold_run(const Rule& rule, const T* x, std::int64_t rows, std::int64_t stri
   }
 }
 
-/// Folds x into y by `rule`. `center`, if not null, holds one number a result for the rule's use
-/// and may be y itself.
+/// Folds x into y by `rule`. `center` is null or holds one number per result for the rule. It may
+/// be y.
 template <class Rule, class T>
 void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T* center, T* y,
           std::span<std::byte> workspace) {
@@ -177,7 +176,7 @@ void fold(const Rule& rule, const ReductionWalk& reduction, const T* x, const T*
   });
 }
 
-/// A running reduction: folds input 0 into output 0.
+/// A reduction in execution: folds input 0 into output 0.
 template <class T>
 class Folding {
  public:
@@ -197,7 +196,7 @@ class Folding {
   void run(const Rule& rule) const {
     run(rule, nullptr);
   }
-  /// Sets the output to the first element of each result, of which there must be one.
+  /// Sets each output to the first element reduced into it; each must have at least one.
   void take_first() const {
     const std::int64_t columns = reduction_.columns();
     for (std::int64_t group = 0; group < reduction_.groups(); ++group) {
@@ -205,11 +204,12 @@ class Folding {
                   call_.output().as<T>() + group * columns);
     }
   }
-  /// What `Operation::workspace` asked for beyond `fold_workspace`.
+  /// The part of the workspace that `Operation::workspace` requested in addition to
+  /// `fold_workspace`.
   std::byte* own_workspace() const {
     return call_.workspace.data() + fold_bytes(FoldPlan(reduction_));
   }
-  /// The same; the output holds the rule's center.
+  /// Like `run`; the output holds the rule's center on entry.
   template <class Rule>
   void run_centered(const Rule& rule) const {
     run(rule, call_.output().as<T>());
@@ -227,7 +227,7 @@ class Folding {
   ReductionWalk reduction_;
 };
 
-/// Calls `f` with the `Folding` of a call's dtype.
+/// Calls `f` with a `Folding` of the call's dtype.
 template <class F>
 void fold_numeric(const KernelCall& call, F f) {
   visit_numeric(call.input().dtype(), [&]<class T>(T) { f(Folding<T>(call)); });
@@ -237,7 +237,7 @@ void fold_floating(const KernelCall& call, F f) {
   visit_floating(call.input().dtype(), [&]<class T>(T) { f(Folding<T>(call)); });
 }
 
-/// Cost of some operations on each element in `passes` over them.
+/// Cost of `passes` over the elements with `flops` operations for each.
 Cost fold_cost(const NodeView& node, double flops, double passes);
 
 /// Sums; integers wrap around.
@@ -269,12 +269,12 @@ struct Averaging : Summing {
   }
 };
 
-/// The largest element, or the smallest; a NaN wins.
+/// The largest or smallest element; NaN takes precedence.
 template <bool largest>
 struct Extreme {
   template <class V>
   static V combine(V a, V b) {
-    // Two choices and no condition of two parts: compilers vectorise this.
+    // Two selects instead of one compound condition, so that compilers vectorize it.
     const V better = (largest ? b > a : b < a) ? b : a;
     return b != b ? b : better;
   }

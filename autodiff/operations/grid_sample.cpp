@@ -17,7 +17,7 @@
 namespace palimpsest {
 namespace {
 
-/// One axis of the image: element = scale·g + offset, kept in [low, high].
+/// One axis of the image: element = scale·g + offset, clamped to [low, high].
 struct SampledAxis {
   std::int64_t size;
   double scale, offset;
@@ -36,7 +36,7 @@ struct GridAttributes {
   Interpolation interpolation;
 
   bool operator==(const GridAttributes&) const = default;
-  /// Neighbours of a place along an axis.
+  /// Neighbours of a position along an axis.
   int neighbours() const { return interpolation == Interpolation::nearest ? 1 : 2; }
   std::int64_t image_size() const { return down.size * across.size; }
 };
@@ -44,13 +44,13 @@ struct GridAttributes {
 SampledAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
   const auto n = static_cast<double>(size);
   SampledAxis axis{size, options.align_corners ? (n - 1) / 2 : n / 2, (n - 1) / 2, 0, n - 1};
-  // Two elements outside, every neighbour is a zero.
+  // Two elements outside the image, all neighbours are zeros.
   if (options.padding == GridPadding::zeros) axis.low = -2, axis.high = n + 1;
   return axis;
 }
 
-/// A place along one axis: the first of its neighbours, how far it lies behind that, and the
-/// derivative of the distance by the grid.
+/// A position along one axis: its first neighbour, the distance from that, and the derivative of
+/// the distance with respect to the grid.
 template <class T>
 struct Place {
   std::int64_t element;
@@ -73,7 +73,7 @@ struct Place {
   }
 };
 
-/// A place of the image: its neighbours, zero where there is none, and their weights.
+/// A position in the image: its neighbours, zero outside the image, and their weights.
 template <class T>
 struct Spot {
   Place<T> down, across;
@@ -81,7 +81,7 @@ struct Spot {
   Spot(const GridAttributes& a, const T* grid)
       : down(a.down, a.interpolation, grid[1]), across(a.across, a.interpolation, grid[0]) {}
 
-  /// Calls f(element, weight, derivatives of the weight by the two grid coordinates).
+  /// Calls f(element, weight, derivatives of the weight with respect to the two grid coordinates).
   template <class F>
   void for_neighbours(const GridAttributes& a, F f) const {
     for (int i = 0; i < a.neighbours(); ++i) {
@@ -99,7 +99,7 @@ struct Spot {
   }
 };
 
-/// Calls f(image and channel, grid of its image) for all of them, in parallel.
+/// Calls f(image and channel, grid of its image) for all planes in parallel.
 template <class T, class F>
 void for_planes(const GridAttributes& a, const Operand& grid, F f) {
   const double cost = 20.0 * static_cast<double>(a.places);
@@ -127,7 +127,7 @@ void compute_grid_sample(const KernelCall& call) {
   });
 }
 
-/// Inputs ȳ, grid. A plane's places are for one thread, in order.
+/// Inputs ȳ, grid. One thread processes the positions of a plane, in order.
 template <class T>
 void compute_image_adjoint(const KernelCall& call) {
   const auto& a = call.attributes.as<GridAttributes>();
@@ -179,20 +179,20 @@ Var record(const Operation& operation, std::initializer_list<Var> inputs, const 
                                        {&type, 1}, a, where);
 }
 
-/// `Place` of all grid points in recorded operations, shape (batch, 1, places).
+/// `Place` of all grid points by recorded operations, with shape (batch, 1, places).
 struct RecordedPlace {
   Var below, fraction;
 
   RecordedPlace(const SampledAxis& axis, const Var& g) {
     const Var place = g * axis.scale + axis.offset;
-    // A NaN is far outside, as for the kernels.
+    // A NaN is far outside, as in the kernels.
     const Var at = clamp(where(equal(place, place), place, axis.low), axis.low, axis.high);
     below = stop_gradient(floor(at));
     fraction = at - below;
   }
 };
 
-/// x at a neighbour of every place, (batch, channels, places); zero where there is none.
+/// x at one neighbour of every position, (batch, channels, places); zero outside the image.
 Var neighbour(const GridAttributes& a, const Var& x, const Var& row, const Var& column) {
   const auto last = [](const SampledAxis& axis) { return static_cast<double>(axis.size - 1); };
   const Var kept_row = clamp(row, 0, last(a.down));
@@ -206,8 +206,9 @@ Var neighbour(const GridAttributes& a, const Var& x, const Var& row, const Var& 
   return gather(images, 2, broadcast_to(index, shape)) * there;
 }
 
-/// grid_sample in operations that can be differentiated by the grid as often as one likes, in the
-/// precision of the kernels: 16 bits cannot tell neighbouring places apart.
+/// grid_sample by recorded operations, which can be differentiated with respect to the grid any
+/// number of times. Computed in the compute dtype, since 16 bits cannot distinguish neighbouring
+/// positions.
 Var composed(const GridAttributes& a, const Var& image, const Var& grid) {
   const DType dtype = compute_dtype(image.dtype());
   const Var x = cast(image, dtype);

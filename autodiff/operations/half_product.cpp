@@ -11,12 +11,12 @@ namespace {
 
 bool is_read_narrow(DType dtype) { return dtype == DType::bf16 && multiplies_bf16(); }
 
-/// How an extent is cut: into parts of `size`, the last of which is no smaller.
+/// Splits an extent into parts of `size`; the last part is at least as large.
 struct Parts {
   std::int64_t size;
   std::int64_t last;
 
-  /// Whole unless there are two of `least` in it.
+  /// A single part if the extent is less than 2·`least`.
   Parts(std::int64_t extent, std::int64_t least) : size(extent), last(extent) {
     if (extent < 2 * least) return;
     size = least;
@@ -24,8 +24,8 @@ struct Parts {
   }
 };
 
-/// What is made at a time: some rows of one product, some terms of all its sums where rows of op(A)
-/// lie apart, or a whole batch.
+/// The part computed at a time: some rows of one product, some terms of all its sums if op(A) is
+/// transposed, or the whole batch.
 struct Cut {
   enum class Along { nothing, rows, depth } along = Along::nothing;
   Parts rows;
@@ -33,7 +33,7 @@ struct Cut {
 
   Cut(const BatchedProduct& p, const MatmulOptions& options, bool narrow)
       : rows(p.m, p.m + 1), depth(p.k, p.k + 1) {
-    constexpr std::int64_t least = 256;  // what is packed for each part is small beside it
+    constexpr std::int64_t least = 256;  // the packing for each part is small compared with it
     constexpr std::int64_t elements = 1 << 17;
     const auto of_width = [&](std::int64_t width) {
       return std::max(least, elements / std::max<std::int64_t>(1, width));
@@ -51,7 +51,7 @@ struct Cut {
 
 Bytes wide_bytes(std::int64_t elements) { return aligned(elements * size_of(DType::f32)); }
 
-/// Bytes to pack in for the largest part.
+/// Bytes of packing space for the largest part.
 template <class T>
 Bytes packing_bytes(const BatchedProduct& p, const Cut& cut, int threads) {
   Bytes most = 0;
@@ -64,7 +64,7 @@ Bytes packing_bytes(const BatchedProduct& p, const Cut& cut, int threads) {
   return aligned(most);
 }
 
-/// What parts are widened to, and what they are added up in.
+/// Memory for widened operands and for f32 sums.
 struct Room {
   Bytes sums;
   Bytes a = 0;
@@ -137,7 +137,7 @@ class HalfProduct {
   }
 
  private:
-  /// Calls `f(first, size)` for each; once where there is nothing to cut.
+  /// Calls `f(first, size)` for each part; once if the extent is not split.
   template <class F>
   static void for_parts(const Parts& parts, std::int64_t extent, F f) {
     for (std::int64_t first = 0, size = 0; first == 0 || first < extent; first += size) {

@@ -21,7 +21,7 @@ struct IndexAttributes {
   }
 };
 
-/// Calls `f` with the index's elements as `const I*`, after a check that all lie in [0, size).
+/// Checks that the index's elements are in [0, size), then calls `f` with them as `const I*`.
 template <class F>
 void with_places(const Operand& index, std::int64_t size, const char* operation, const Where& where,
                  F f) {
@@ -104,10 +104,10 @@ void compute_index_select(const KernelCall& call) {
   });
 }
 
-/// Tasks own columns of the result, so that what meets at a place is added in order.
+/// Tasks own columns of the result, so contributions to one element are added in order.
 constexpr std::int64_t tile = 64;
 
-/// Adds rows of x, (outer, count, inner), to zeros at places; `place_of(row, column)` is where.
+/// Adds rows of x, (outer, count, inner), to zeros at the positions `place_of(row, column)`.
 template <class T, class Place>
 void add_rows(const LineShape& to, std::int64_t count, const T* x, T* y, Place place_of) {
   parallel_chunks(
@@ -174,7 +174,7 @@ void compute_one_hot(const KernelCall& call) {
   });
 }
 
-/// What is moved: the elements read at places, the places, and the result.
+/// Data moved: the elements read, the positions and the result.
 Cost moving_cost(const NodeView& node) {
   return {0, 2 * static_cast<double>(node.output().bytes()) +
                  static_cast<double>(node.input(1).bytes())};
@@ -260,7 +260,7 @@ Var record(const Operation& operation, const Var& x, const Var& index, const Sha
   return x.tape().record(operation, inputs, {&type, 1}, IndexAttributes{axis, where}, where);
 }
 
-/// `shape` with the axes [axis, axis + count) replaced by others.
+/// `shape` with the axes [axis, axis + count) replaced by `others`.
 Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
   Shape result;
   for (int i = 0; i < axis; ++i) result.push_back(shape[i]);
@@ -323,7 +323,7 @@ Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where
   require_numbers(x, "index_add", where);
   const Shape shape = x.shape();
   const Shape places = index.shape();
-  // A place without axes takes up none of x's: the new axis may stand behind the last.
+  // A scalar index replaces no axis of x, so the new axis may come after the last.
   const int wrapped =
       places.rank() == 0 && axis == shape.rank() ? axis : shape.wrap(axis, "index_add", where);
   const Shape result = replaced(shape, wrapped, places.rank(), Shape{size});

@@ -4,37 +4,38 @@
 
 #include "autodiff/var.h"
 
-/// Operations that read and write at places given by a tensor of i64 or i32. Places count from 0;
-/// one outside throws `ArgumentError` when the kernel runs, since it is not known before. Negative
-/// axes count from the end.
+/// Operations that read and write at positions given by a tensor of i64 or i32. Positions count
+/// from 0. A position out of range throws `ArgumentError` when the kernel runs, since it is not
+/// known earlier. Negative axes count from the end.
 namespace palimpsest {
 
-/// y[…, i, …] = x[…, index[…, i, …], …]: along `axis` each place is read where `index` says. The
-/// shapes of x and index are equal but for that axis. Any dtype. Throws `ShapeError` for an index
-/// that is smaller than x along another axis, of which PyTorch reads the corner only: `slice` x to
-/// it.
+/// y[…, i, …] = x[…, index[…, i, …], …]: reads along `axis` at the positions in `index`. The shapes
+/// of x and index are equal except along that axis. Any dtype. Throws `ShapeError` for an index
+/// that is smaller than x along another axis. PyTorch would read only the corner of x; here,
+/// `slice` x first.
 Var gather(const Var& x, int axis, const Var& index, Where where = Where::current());
 
-/// Zeros of `size` along `axis`, to which each element of x is added where `index`, of x's shape,
-/// says. Several at one place are added in the order of their own places. The adjoint of `gather`.
-/// Throws `ShapeError` for an index of another shape, also for a smaller one.
+/// Returns zeros of `size` along `axis`, to which the elements of x are added at the positions in
+/// `index`, which has x's shape. Several at one position are added in the order of their positions
+/// in x. The adjoint of `gather`. Throws `ShapeError` for an index of another shape, also for a
+/// smaller one.
 Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size,
                 Where where = Where::current());
 
-/// Whole slices of x along `axis` at the places of `index`, whose axes take the place of that axis.
+/// The slices of x along `axis` at the positions in `index`. The axes of `index` replace that axis.
 /// Any dtype.
 Var index_select(const Var& x, int axis, const Var& index, Where where = Where::current());
 
-/// Zeros of `size` along an axis, to which the slices of x are added where `index` says, in the
-/// order of their own places. The axes `axis`, `axis` + 1 … of x are those of index. The adjoint of
-/// `index_select`.
+/// Returns zeros of `size` along `axis`, to which the slices of x are added at the positions in
+/// `index`, in the order of x. The axes `axis`, `axis` + 1 … of x are those of index. The adjoint
+/// of `index_select`.
 Var index_add(const Var& x, int axis, const Var& index, std::int64_t size,
               Where where = Where::current());
 
-/// Row `ids[…]` of a table (rows, width): shape of ids, then width.
+/// The rows `ids[…]` of a table (rows, width). The result has the shape of ids, followed by width.
 Var embedding(const Var& table, const Var& ids, Where where = Where::current());
 
-/// 1 at the place `ids[…]` of a new last axis of size `classes`, 0 elsewhere. No derivative.
+/// 1 at the position `ids[…]` of a new last axis of size `classes`, 0 elsewhere. No derivative.
 Var one_hot(const Var& ids, std::int64_t classes, DType dtype = DType::f32,
             Where where = Where::current());
 

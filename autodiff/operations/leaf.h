@@ -4,33 +4,33 @@
 
 namespace palimpsest {
 
-/// The operations of leaves; `Tape::parameter` and `Tape::constant` record them.
+/// The operations of leaves. `Tape::parameter` and `Tape::constant` record them.
 extern const Operation parameter_operation;
 extern const Operation constant_operation;
 
-/// What `full`, `identity` and `cast` record. What is computed from an identity is another value
-/// than what is computed from its input, even where both are the same: it is not merged.
+/// The operations of `full`, `identity` and `cast`. Common subexpression elimination does not see
+/// through an identity: expressions of it are not merged with equal expressions of its input.
 extern const Operation full_operation;
 extern const Operation identity_operation;
 extern const Operation cast_operation;
-/// What a node of `full_operation` is given to make this number.
+/// The attributes of a `full_operation` node for this number.
 Attributes full_attributes(double value);
 
-/// A value of one number in every place, computed where it is used and so never kept.
+/// A tensor filled with one number. It is computed where it is used, and so never kept.
 Var full(Tape& tape, const Shape& shape, double value, DType dtype = DType::f32,
          Where where = Where::current());
 
 /// `full` with the type of `x`.
 Var full_like(const Var& x, double value, Where where = Where::current());
 
-/// x itself, but no derivative flows through. A view.
+/// x, through which no derivative flows. A view.
 Var stop_gradient(const Var& x, Where where = Where::current());
 
-/// x itself, as another value. A view.
+/// x as a separate value. A view.
 Var identity(const Var& x, Where where = Where::current());
 
-/// x with its elements converted to `dtype`; the adjoint is converted back. Converting to an
-/// integer or bool type stops derivatives.
+/// x with its elements converted to `dtype`; the adjoint is converted back. No derivative flows
+/// through a conversion to an integer type or bool.
 Var cast(const Var& x, DType dtype, Where where = Where::current());
 
 }  // namespace palimpsest

@@ -9,7 +9,8 @@
 
 namespace palimpsest {
 
-/// A tensor as lines along one axis: (outer, size, inner), line number outer·inner + place.
+/// A tensor as lines along one axis: (outer, size, inner). The line at the indices (o, i)
+/// of the other axes has number o·inner + i.
 struct LineShape {
   std::int64_t outer = 1;
   std::int64_t size = 1;
@@ -21,8 +22,9 @@ struct LineShape {
   }
 };
 
-/// Calls `f(lines, offset, first)` for batches of lines of `shape` along `axis`, in parallel:
-/// `offset` is the batch's first element, `first` its first line. `cost` is that of one element.
+/// Calls `f(lines, offset, first)` in parallel for batches of lines of `shape` along `axis`.
+/// `offset` is the batch's first element, `first` its first line, and `cost` the cost of one
+/// element.
 template <class F>
 void for_lines(const Shape& shape, int axis, double cost, F f) {
   const LineShape line(shape, axis);

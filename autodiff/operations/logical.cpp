@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-/// Elements are moved as words of their size, whatever they mean.
+/// Moves elements as words of their size, independent of dtype.
 template <class Word>
 void choose_run(const PointwiseCall& call) {
   const bool* condition = call.input<bool>(0);

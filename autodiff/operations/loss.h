@@ -6,37 +6,38 @@
 
 namespace palimpsest {
 
-/// What becomes of one loss a place.
+/// How elementwise losses are reduced.
 enum class Reduction : std::uint8_t { mean, sum, none };
 
-/// `losses` reduced to their mean or sum, or as they are.
+/// The mean or the sum of `losses`, or `losses` unchanged.
 Var reduce_loss(const Var& losses, Reduction reduction, Where where = Where::current());
 
 struct ClassificationOptions {
   Reduction reduction = Reduction::mean;
-  int axis = -1;  ///< of the classes
-  /// Share of the target spread evenly over all classes, in [0, 1].
+  int axis = -1;  ///< axis of the classes
+  /// Share of the target distribution that is spread evenly over all classes, in [0, 1].
   double label_smoothing = 0;
-  /// Places of this class have loss 0 and do not count in the mean.
+  /// Targets of this class have loss 0 and do not count in the mean.
   std::optional<std::int64_t> ignore_index = std::nullopt;
 };
 
-/// −log softmax(logits) at each place's class: `logits` has the classes along an axis, `classes`
-/// (i64 or i32) the shape without it. Nothing of the size of the logits but themselves is kept.
-/// Throws `ShapeError`, `DTypeError`; when it runs, `ArgumentError` for a class out of range.
+/// −log softmax(logits) at each target class. `logits` has the classes along an axis; `classes`
+/// (i64 or i32) has the shape without it. Only the logits are kept for the adjoint; nothing else of
+/// their size. Throws `ShapeError`, `DTypeError`; when computed, `ArgumentError` for a class out of
+/// range.
 ///
-/// Floating `classes` of the shape of the logits are probabilities t of the classes: the losses are
-/// −Σ t·log softmax(logits) along the axis, with derivatives with respect to both. Throws
-/// `ArgumentError` for an `ignore_index` with them.
+/// Floating `classes` with the shape of the logits are class probabilities t. The losses are then
+/// −Σ t·log softmax(logits) along the axis, with derivatives with respect to both. An
+/// `ignore_index` then throws `ArgumentError`.
 Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options = {},
                   Where where = Where::current());
 
-/// The same of logarithms of probabilities, as `log_softmax` gives them.
+/// Like `cross_entropy`, but takes log-probabilities, as `log_softmax` returns them.
 Var nll(const Var& log_probabilities, const Var& classes, const ClassificationOptions& options = {},
         Where where = Where::current());
 
-// Losses of a prediction and a target of the same shape; `ShapeError` when they differ.
-// ------------
+// Losses of a prediction and a target of the same shape. They throw `ShapeError` when the shapes
+// differ.
 
 /// (prediction − target)².
 Var mse(const Var& prediction, const Var& target, Reduction reduction = Reduction::mean,
@@ -51,7 +52,7 @@ Var l1(const Var& prediction, const Var& target, Reduction reduction = Reduction
 Var huber(const Var& prediction, const Var& target, double delta = 1,
           Reduction reduction = Reduction::mean, Where where = Where::current());
 
-/// −t·log σ(x) − (1 − t)·log(1 − σ(x)) of logits x and targets t in [0, 1], without overflow.
+/// −t·log σ(x) − (1 − t)·log(1 − σ(x)) for logits x and targets t in [0, 1], without overflow.
 Var bce_with_logits(const Var& logits, const Var& targets, Reduction reduction = Reduction::mean,
                     Where where = Where::current());
 

@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// A matrix's factors while it is worked on: n×n elements, then the exchanges of rows.
+/// A matrix's LU factors: n×n elements, then the row exchanges.
 template <class T>
 struct Factors {
   View<T> lu;
@@ -22,7 +22,7 @@ struct Factors {
   }
 };
 
-/// x ← op(a)⁻¹·x by the factors of a.
+/// x ← op(a)⁻¹·x, given the factors of a.
 template <class T>
 void solve_factored(const Factors<T>& factors, bool transpose, View<T> x, Products<T>& products) {
   const auto exchange = [&](std::int64_t i) {
@@ -40,8 +40,8 @@ void solve_factored(const Factors<T>& factors, bool transpose, View<T> x, Produc
   }
 }
 
-/// The gradient of the k-th derivative of the determinant of a along k directions, multilinear in
-/// them: `operands` are a, then the directions, of a's type. Without any the cofactors of a.
+/// The gradient of the k-th derivative of det a along k directions, which is multilinear in them.
+/// `operands` are a and the directions, all of a's type. Without directions: the cofactors of a.
 Var record_cofactors(std::span<const Var> operands, const Where& where);
 
 /// a⁻¹, or a⁻ᵀ.

@@ -13,7 +13,7 @@
 namespace palimpsest {
 namespace {
 
-/// With a third input, adds that.
+/// Adds the third input if there is one.
 void compute_floating(const KernelCall& call) {
   const Operand& y = call.output();
   const BatchedProduct all = product_of(call);
@@ -148,7 +148,7 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& options, Where where
   const std::int64_t m = left.shape().size(options.transpose_a ? -1 : -2);
   const std::int64_t n = right.shape().size(options.transpose_b ? -2 : -1);
   if (!options.transpose_a && batch_of(right.shape()).elements() == 1) {
-    // One matrix on the right: all rows on the left make one product, and so do the adjoints.
+    // With one matrix on the right, all rows on the left form one product, and so do the adjoints.
     left = reshape(left, {batch_of(left.shape()).elements() * m, k}, where);
     const Shape matrix = right.shape();
     product = matmul_sum(left, reshape(right, {matrix.size(-2), matrix.size(-1)}, where), options,
@@ -166,7 +166,7 @@ Var matmul_sum(const Var& a, const Var& b, const MatmulOptions& options, const S
                Where where) {
   const std::int64_t m = a.shape().size(options.transpose_a ? -1 : -2);
   const std::int64_t n = b.shape().size(options.transpose_b ? -2 : -1);
-  // Where neither operand has an axis of the result, one product is made and repeated.
+  // If neither operand has a batch axis of the result, one product is computed and repeated.
   const Shape joint = broadcast_batches(a.shape(), b.shape(), "matmul", where);
   Shape made = batch;
   for (int back = 1; back <= batch.rank(); ++back) {

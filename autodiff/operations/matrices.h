@@ -4,18 +4,18 @@
 
 #include "autodiff/var.h"
 
-/// What the operations on matrices over leading axes share.
+/// Helpers for operations on batches of matrices.
 namespace palimpsest {
 
-/// Everything but the last two axes.
+/// All axes except the last two.
 Shape batch_of(const Shape& shape);
-/// `batch` with the axes of a matrix behind it.
+/// `batch` followed by the axes of a matrix.
 Shape with_matrix(Shape batch, std::int64_t rows, std::int64_t columns);
 
-/// The shape two batches of matrices meet in. Throws `ShapeError` that names the whole shapes.
+/// The broadcast shape of two batches of matrices. Throws `ShapeError` naming the complete shapes.
 Shape broadcast_batches(const Shape& a, const Shape& b, const char* operation, const Where& where);
 
-/// Throws unless x is floating and has the axes of a matrix, a square one where that is asked for.
+/// Throws unless x is floating and has at least two axes, and is square if `square`.
 void check_matrices(const char* operation, const Var& x, bool square, const Where& where);
 
 }  // namespace palimpsest

@@ -22,7 +22,7 @@ void compute_max_pool(const KernelCall& call) {
   });
 }
 
-/// Calls f(position, place) for every window of x: where its first largest element lies in x.
+/// Calls f(position, place) for every window of x; `place` is its first largest element in x.
 template <class T, class F>
 void for_maxima(const PoolWindows& windows, const T* x, F f) {
   T largest[PoolWindows::longest_run];
@@ -33,7 +33,7 @@ void for_maxima(const PoolWindows& windows, const T* x, F f) {
   });
 }
 
-/// Inputs x and z: y = what z has where x is largest.
+/// Inputs x and z: y = z at the positions of the maxima of x.
 void pick(const KernelCall& call) {
   const auto& pool = call.attributes.as<PoolAttributes>();
   visit_floating(call.output().dtype(), [&]<class T>(T) {
@@ -63,7 +63,7 @@ void compute_max_pool_adjoint(const KernelCall& call) {
   });
 }
 
-// x decides where from, so a derivative flows through the other operand only.
+// x only selects positions, so derivatives flow through the other operand only.
 extern const Operation max_pool_pick_operation;
 
 const Operation max_pool_adjoint_operation{

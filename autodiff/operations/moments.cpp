@@ -16,7 +16,8 @@ const ReduceAttributes& attributes_of(const Pullback& p) {
   return p.attributes().as<ReduceAttributes>();
 }
 
-/// The mean, by differences from an element; how far its rounding to T lies below it is kept.
+/// The mean, computed from differences from one element. Stores how far its rounded value is below
+/// it.
 struct KeepingMean : Summing {
   double count;
   double* roundings;
@@ -35,7 +36,7 @@ struct KeepingMean : Summing {
   }
 };
 
-/// From the mean as it was rounded, corrected for that.
+/// The deviation from the rounded mean, corrected for the rounding.
 struct SquaredDeviation : Summing {
   double count;
   double divisor;
@@ -50,7 +51,7 @@ struct SquaredDeviation : Summing {
   template <class T>
   T finish(Total<T> total, T, std::int64_t result) const {
     Total<T> variance = (total - count * roundings[result] * roundings[result]) / divisor;
-    if (variance < 0) variance = 0;  // but NaN stays
+    if (variance < 0) variance = 0;  // but NaN stays NaN
     return static_cast<T>(root ? std::sqrt(variance) : variance);
   }
 };
@@ -66,13 +67,13 @@ void compute_deviation(const KernelCall& call) {
   });
 }
 
-/// That of the fold, then a number for every result.
+/// The workspace of the fold, and one number per result.
 Bytes deviation_workspace(const NodeView& node, int threads) {
   return fold_workspace(node, threads) +
          node.output().shape.elements() * static_cast<Bytes>(sizeof(double));
 }
 
-/// The largest element where it is finite, else 0: what logsumexp subtracts.
+/// The number that logsumexp subtracts: the largest element if it is finite, else 0.
 struct FiniteMaximum : Extreme<true> {
   template <class T>
   T finish(Total<T> total, T) const {
@@ -106,7 +107,7 @@ void compute_logsumexp(const KernelCall& call) {
 Cost deviation_cost(const NodeView& node) { return fold_cost(node, 4, 2); }
 Cost logsumexp_cost(const NodeView& node) { return fold_cost(node, 13, 2); }
 
-/// x less its mean, and less what rounding the mean left of it.
+/// x minus its mean, and minus the error from rounding that mean.
 Var deviation(const Var& x, const AxisMask& mask) {
   Axes axes;
   for (int axis = 0; axis < x.rank(); ++axis) {

@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-/// Σ |x|ᵖ and its root; `scaled`, of x/center, times that.
+/// (Σ |x|ᵖ)^(1/p). If `scaled`, computes it for x/center and multiplies by center.
 template <class Map, bool scaled>
 struct PowerSum : Summing {
   double p;
@@ -30,13 +30,14 @@ struct PowerSum : Summing {
   }
 };
 
-/// True when powers of elements that matter to a norm of `y` may have left T's range.
+/// True when powers of elements that matter for a norm `y` may be out of T's range.
 template <class T>
 bool is_doubtful(T y, double p) {
   return p * std::log2(static_cast<double>(y)) < (sizeof(T) == 4 ? -80 : -700) || std::isinf(y);
 }
 
-/// What makes powers fit: the largest |x| where the norm, given as center, is doubtful, else 1.
+/// A scale that keeps powers in range. It is the largest |x| if the norm, passed as center, is
+/// doubtful; else 1.
 struct Scale : Extreme<true> {
   double p;
   template <class T>

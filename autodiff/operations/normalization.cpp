@@ -47,8 +47,8 @@ const Operation batch_norm_operation =
     forward("batch_norm", "y = (x - mean x)/√(var x + ε)·w + b",
             "normalisation of channels over a batch, with its statistics; keeps x");
 
-/// Adjoint of a normalisation from (dy, x[, weight]) by recorded operations; see `Normalization`.
-/// Of 16-bit values they are recorded in f32: squares and statistics leave their range.
+/// Adjoint of a normalization from (dy, x[, weight]) by recorded operations; see `Normalization`.
+/// 16-bit values are converted to f32, since squares and statistics leave their range.
 std::vector<Var> compose_adjoint(const Normalization& n, std::size_t outputs,
                                  std::span<const Var> inputs) {
   const auto wide = [&](std::size_t i, const Shape& shape) {
@@ -94,7 +94,7 @@ const Operation normalization_adjoint_operation{
     .half = HalfSupport::native,
 };
 
-/// (C) as (1, C, 1, …) beside x.
+/// Reshapes (C) to (1, C, 1, …), to broadcast with x.
 Var beside_channels(const Var& v, const Var& x) {
   Shape shape = x.shape();
   for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -115,7 +115,7 @@ void pull_back_normalize(const Pullback& p) {
   for (std::uint32_t i = 1; i < types.size(); ++i) p.set(i, adjoint.output(i));
 
   Var dx = adjoint;
-  if (p.output_count() > 1) {  // the statistics of a batch are results too
+  if (p.output_count() > 1) {  // batch statistics are results too
     const double share = 1 / static_cast<double>(n.count());
     const auto add_to_dx = [&](const Var& v) { dx = dx + cast(v, x.dtype()); };
     if (p.has_adjoint(1)) {
@@ -129,7 +129,8 @@ void pull_back_normalize(const Pullback& p) {
   p.set(0, dx);
 }
 
-/// Throws unless `v`, a weight or another value beside x, has the shape and a fitting dtype.
+/// Throws unless `v`, a weight or another value that accompanies x, has the given shape and a
+/// fitting dtype.
 void require_beside(const Var& x, const Var& v, const char* role, const Shape& shape,
                     std::string_view operation, const Where& where) {
   require_value(v, operation, where);
@@ -170,7 +171,7 @@ Var record(const Operation& operation, const Var& x, const Var& weight, const Va
   return x.tape().record(operation, inputs, std::span(types, n.over_batch ? 3 : 1), n, where);
 }
 
-/// Normalisation of the axes of `weight`, or of the last one.
+/// Normalization over the last axes, as many as `weight` has; over the last one without a weight.
 Var over_last_axes(const Operation& operation, const Var& x, const Var& weight, const Var& bias,
                    double epsilon, const Where& where) {
   require_floating(x, operation.name, where);
@@ -191,7 +192,7 @@ Var over_last_axes(const Operation& operation, const Var& x, const Var& weight, 
   return record(operation, x, weight, bias, beside, n, where);
 }
 
-/// The axes of x (N, C, …) with every channel a group.
+/// x (N, C, …) with one group per channel.
 Normalization channels_of(const Var& x, double epsilon, std::string_view operation,
                           const Where& where) {
   require_floating(x, operation, where);

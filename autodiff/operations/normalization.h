@@ -4,13 +4,14 @@
 
 namespace palimpsest {
 
-// Every normalisation is one operation that keeps its input x only: the statistics are computed
-// again in the adjoint, which is one operation too. `weight` and `bias` may be empty Vars; a bias
-// without a weight is an `ArgumentError`. Throws `ShapeError` when the shapes do not fit,
-// `DTypeError` unless all are floating and computed in one precision: f32 weights go with 16 bits.
+// Each normalization is one operation that keeps only its input x. The adjoint is one operation too
+// and recomputes the statistics. `weight` and `bias` may be empty `Var`s; a bias without a weight
+// throws `ArgumentError`. Throws `ShapeError` when the shapes do not fit. Throws `DTypeError`
+// unless all operands are floating with one compute dtype; f32 weights may be combined with a
+// 16-bit x.
 
-/// (x − mean)/√(variance + epsilon)·weight + bias over the last axes, those of `weight`'s shape, or
-/// over the last one without a weight (Ba, Kiros and Hinton, 2016).
+/// (x − mean)/√(variance + epsilon)·weight + bias over the last axes, as many as `weight` has.
+/// Without a weight it normalizes the last axis (Ba, Kiros and Hinton, 2016).
 Var layer_norm(const Var& x, const Var& weight = {}, const Var& bias = {}, double epsilon = 1e-5,
                Where where = Where::current());
 
@@ -18,29 +19,29 @@ Var layer_norm(const Var& x, const Var& weight = {}, const Var& bias = {}, doubl
 Var rms_norm(const Var& x, const Var& weight = {}, double epsilon = 1e-6,
              Where where = Where::current());
 
-/// x (N, C, …) with statistics for each of N and each group of C/groups adjacent channels; weight
-/// and bias (C) (Wu and He, 2018). Throws `ArgumentError` unless `groups` divides C.
+/// Normalizes x (N, C, …) with statistics per sample and group of C/groups adjacent channels;
+/// weight and bias are (C) (Wu and He, 2018). Throws `ArgumentError` unless `groups` divides C.
 Var group_norm(const Var& x, std::int64_t groups, const Var& weight = {}, const Var& bias = {},
                double epsilon = 1e-5, Where where = Where::current());
 
-/// `group_norm` with a group for each channel (Ulyanov, Vedaldi and Lempitsky, 2016).
+/// `group_norm` with one group per channel (Ulyanov, Vedaldi and Lempitsky, 2016).
 Var instance_norm(const Var& x, const Var& weight = {}, const Var& bias = {}, double epsilon = 1e-5,
                   Where where = Where::current());
 
-/// y, and the statistics of the batch, (C) each; `variance` is the mean square deviation.
+/// y and the batch statistics, (C) each; `variance` is the mean squared deviation.
 struct BatchNorm {
   Var y;
   Var mean;
   Var variance;
 };
 
-/// x (N, C, …) with statistics for each channel over everything else (Ioffe and Szegedy, 2015). To
-/// keep running averages, read `mean` and `variance` after the step: nothing is changed here, so
-/// computing it again is safe. Derivatives flow through all three results.
+/// Normalizes x (N, C, …) with statistics per channel (Ioffe and Szegedy, 2015). To keep running
+/// averages, read `mean` and `variance` after the step. The operation has no side effects, so it
+/// can be recomputed. Derivatives flow through all three results.
 BatchNorm batch_norm(const Var& x, const Var& weight = {}, const Var& bias = {},
                      double epsilon = 1e-5, Where where = Where::current());
 
-/// The same with statistics that are given, (C) each, as in inference.
+/// Uses the given statistics, (C) each, as in inference.
 Var batch_norm(const Var& x, const Var& mean, const Var& variance, const Var& weight,
                const Var& bias, double epsilon = 1e-5, Where where = Where::current());
 

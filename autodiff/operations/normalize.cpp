@@ -19,8 +19,8 @@ struct Statistics {
   double scale = 0;  // 1/√(variance + ε)
 };
 
-/// Calls `f(offset, channel, length, step)` for the runs of adjacent elements of one group of
-/// statistics: all channels at a time where they are adjacent, else one channel's spatial part.
+/// Calls `f(offset, channel, length, step)` for the contiguous runs of one group of statistics. A
+/// run has all channels of the group if they are contiguous, else one channel's spatial part.
 template <class F>
 void for_runs(const Normalization& n, std::int64_t sample, std::int64_t group, F f) {
   const std::int64_t size = n.channels * n.spatial;
@@ -63,7 +63,7 @@ Statistics statistics(const Normalization& n, const T* x, std::int64_t sample, s
       mean_of([&](const T* run, std::int64_t length) { return kernel.squares(run, length, mean); });
   const double rounding = result.mean - static_cast<double>(mean);
   result.variance -= rounding * rounding;
-  if (result.variance < 0) result.variance = 0;  // but NaN stays
+  if (result.variance < 0) result.variance = 0;  // but NaN stays NaN
   result.scale = 1 / std::sqrt(result.variance + n.epsilon);
   return result;
 }
@@ -96,10 +96,10 @@ const T* optional_input(const KernelCall& call, std::size_t i) {
   return call.inputs.size() > i ? call.inputs[i].as<T>() : nullptr;
 }
 
-/// Channels that are worked on together when a channel's elements lie a row apart.
+/// Channels processed together when a channel's elements are a row apart.
 constexpr std::int64_t most_columns = 64;
 
-/// Statistics over the batch of channels that lie side by side: rows of a matrix.
+/// True if statistics are over the batch and channels are adjacent: the columns of a matrix.
 bool is_columns(const Normalization& n) {
   return n.over_batch && n.spatial == 1 && n.channels == 1;
 }
@@ -117,7 +117,7 @@ void for_columns(const Normalization& n, F f) {
                   });
 }
 
-/// Adds up `term(row, column)` down each of `width` columns.
+/// Sums `term(row, column)` over the rows of each of `width` columns.
 template <class Term>
 void sum_columns(const Normalization& n, std::int64_t width, double* sums, Term term) {
   std::fill_n(sums, width, 0.0);
@@ -228,21 +228,21 @@ void forward(const KernelCall& call, const Normalization& n) {
   });
 }
 
-/// How the samples are cut for partial sums over them: by the shape alone.
+/// Partition of the samples for partial sums. It depends on the shape only.
 struct Chunks {
   std::int64_t size;
   std::int64_t count;
 
   explicit Chunks(const Normalization& n) {
     constexpr std::int64_t most = 32;
-    // A chunk's data outweighs its partial sums.
+    // Large enough that a chunk's data outweighs its partial sums.
     const std::int64_t least = n.spatial >= 32 ? 1 : 32 / std::max<std::int64_t>(1, n.spatial);
     size = n.over_batch ? n.batch : std::max(least, (n.batch + most - 1) / most);
     count = size == 0 ? 0 : (n.batch + size - 1) / size;
   }
 };
 
-/// dx of one group of statistics; adds its part of dweight and dbias where these are not null.
+/// dx of one group of statistics. Adds its part of dweight and dbias unless they are null.
 template <class T>
 void adjoint_group(const Normalization& n, const Operands<T>& in, std::int64_t sample,
                    std::int64_t group, T* dx, double* dweight, double* dbias) {
@@ -318,8 +318,9 @@ Bytes partial_bytes(const Normalization& n, std::size_t outputs) {
   return Chunks(n).count * 2 * n.groups * n.channels * static_cast<Bytes>(sizeof(double));
 }
 
-/// 16-bit operands of a normalisation whose samples do not meet, made f32 some samples at a time:
-/// `sampled` inputs and output 0 have samples; the others are as large as a weight.
+/// Widens the 16-bit operands of a normalization to f32, some samples at a time. For statistics per
+/// sample only. `sampled` inputs and output 0 have a sample axis; the others have the size of a
+/// weight.
 class Pieces {
  public:
   Pieces(const Normalization& n, std::size_t sampled) : n_(n), sampled_(sampled) {
@@ -334,7 +335,7 @@ class Pieces {
            static_cast<Bytes>(sampled_ + 1) * aligned(samples_ * size() * 4);
   }
 
-  /// Calls `compute(call, n)` with f32 for each piece.
+  /// Calls `compute(call, n)` with f32 operands for each piece.
   template <class F>
   void run(const KernelCall& call, F compute) const {
     std::byte* free = call.workspace.data() + aligned(partial_bytes(part(), call.outputs.size()));
@@ -402,7 +403,8 @@ class Pieces {
   std::int64_t samples_;
 };
 
-/// Calls `compute(call, n)`, which knows no 16-bit operands.
+/// Calls `compute(call, n)`, which does not support 16-bit operands, with widened ones if
+/// necessary.
 template <void (*compute)(const KernelCall&, const Normalization&)>
 void run(const KernelCall& call, std::size_t sampled) {
   const auto& n = call.attributes.as<Normalization>();

@@ -4,9 +4,10 @@
 
 namespace palimpsest {
 
-/// What all normalisations share: x as (batch, groups, channels, spatial), statistics over the last
-/// two axes, or over all but the groups; weight and bias (groups, channels). Layer norm has one
-/// group and no spatial axis, batch norm groups of one channel.
+/// The common form of all normalizations. x is viewed as (batch, groups, channels, spatial).
+/// Statistics are over the last two axes, or over all axes except groups. Weight and bias are
+/// (groups, channels). Layer norm has one group and no spatial axis; batch norm has groups of one
+/// channel.
 struct Normalization {
   std::int64_t batch = 1;
   std::int64_t groups = 1;
@@ -26,7 +27,7 @@ struct Normalization {
   }
 };
 
-/// (x[, weight[, bias]]) → y, and for statistics over the batch mean and variance.
+/// (x[, weight[, bias]]) → y; with statistics over the batch also mean and variance.
 void compute_normalization(const KernelCall& call);
 Bytes normalization_workspace(const NodeView& node, int threads);
 

@@ -46,7 +46,7 @@ std::array<std::int64_t, 3> PerAxis::fill(int axes, std::int64_t missing, std::i
                               "; it must be at least " + std::to_string(least),
                           where);
     }
-    // Sums and products of two settings then fit 64 bits.
+    // Sums and products of two settings then fit in 64 bits.
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     if (value > most) {
       throw ArgumentError(operation,

@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// A tensor that lies among zeros: from place `begin` of one axis on, whole along the others.
+/// A tensor padded with zeros along one axis: `part` starts at position `begin`.
 struct Placed {
   Var part;
   int axis;
@@ -16,11 +16,11 @@ struct Placed {
   std::int64_t end() const { return begin + part.shape()[axis]; }
 };
 
-/// What `padded` was made of, when a pad by zeros along one axis made it.
+/// The source of `padded`, if a zero pad along one axis made it.
 std::optional<Placed> placed_among_zeros(const Var& padded);
 
-/// Tensors of one type that `placed_among_zeros` knows, put together as far as they do not overlap:
-/// as few tensors as that takes, whose sum is theirs.
+/// Merges non-overlapping tensors of one type that `placed_among_zeros` recognizes. Returns as few
+/// tensors as possible with the same sum.
 std::vector<Var> put_together(const std::vector<Var>& padded);
 
 }  // namespace palimpsest

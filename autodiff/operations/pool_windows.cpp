@@ -84,7 +84,8 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
     }
     axis.output = (slack + (options.ceil_mode ? axis.stride - 1 : 0)) / axis.stride + 1;
     if ((axis.output - 1) * axis.stride >= axis.input + axis.padding) --axis.output;
-    // Steps longer than the input can pass over it from padding to padding.
+    // With steps longer than the input, a window can reach from padding to padding without touching
+    // it.
     for (std::int64_t q = 0; axis.dilation > axis.input && q < axis.output; ++q) {
       const PoolSpan span = axis.span(q, true);
       if (span.begin < span.end) continue;

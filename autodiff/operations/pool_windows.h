@@ -13,11 +13,11 @@
 #include "autodiff/parallel.h"
 #include "autodiff/tape.h"
 
-/// What pooling by maxima and by averages share: which elements each window covers.
+/// The window geometry shared by max and average pooling.
 namespace palimpsest {
 
-/// One axis of a window: elements begin, begin + step … before end, and how many places divide an
-/// average.
+/// One axis of a window: elements begin, begin + step … before end. `count` is the divisor of an
+/// average along this axis.
 struct PoolSpan {
   std::int64_t begin, end, step, count;
 
@@ -35,7 +35,7 @@ struct PoolAxis {
 
   bool operator==(const PoolAxis&) const = default;
 
-  /// From a window's first element to one past its last.
+  /// Distance from a window's first element to one after its last.
   std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
   PoolSpan span(std::int64_t q, bool include_padding) const;
 };
@@ -50,7 +50,7 @@ struct PoolAttributes {
   std::int64_t output_size() const { return axes[0].output * axes[1].output * axes[2].output; }
 };
 
-/// The windows of one image and channel, spans listed axis by axis.
+/// The windows of one image and channel, stored as spans per axis.
 class PoolWindows {
  public:
   explicit PoolWindows(const PoolAttributes& pool);
@@ -64,8 +64,8 @@ class PoolWindows {
         for (const PoolSpan& k : spans_[2]) f(position++, i, j, k);
   }
 
-  /// Calls f(position of the first window, run) for windows of x, in order and at most
-  /// `longest_run` at a time.
+  /// Calls f(position of the first window, run) for all windows of x, in order. A run has at most
+  /// `longest_run` windows.
   template <class T, class F>
   void for_runs(const T* x, F f) const {
     std::int64_t position = 0;
@@ -90,7 +90,7 @@ class PoolWindows {
   }
   static constexpr std::int64_t longest_run = 64;
 
-  /// Calls f(first element, end) for every row of a window; elements are k.step apart.
+  /// Calls f(first element, end) for every row of a window; its elements are k.step apart.
   template <class F>
   void for_rows(const PoolSpan& i, const PoolSpan& j, const PoolSpan& k, F f) const {
     for (std::int64_t a = i.begin; a < i.end; a += i.step) {
@@ -102,7 +102,7 @@ class PoolWindows {
   }
 
  private:
-  /// Spans of the last axis with equally many taps, at equal distances.
+  /// Consecutive spans of the last axis with equally many taps and a constant distance.
   struct Run {
     PoolSpan first;
     std::int64_t windows, stride;
@@ -113,8 +113,8 @@ class PoolWindows {
   std::vector<Run> runs_;
 };
 
-/// Calls f(windows, plane) for every image and channel of `operand`, in parallel: windows may
-/// overlap, so a plane's are for one thread.
+/// Calls f(windows, plane) in parallel for every image and channel of `operand`. Windows may
+/// overlap, so one thread handles a whole plane.
 template <class F>
 void for_pool_planes(const PoolAttributes& pool, const Operand& operand, F f) {
   const PoolWindows windows(pool);
@@ -125,17 +125,17 @@ void for_pool_planes(const PoolAttributes& pool, const Operand& operand, F f) {
   });
 }
 
-/// An addition or comparison for every element of every window.
+/// One addition or comparison per element of every window.
 Cost pool_cost(const NodeView& node);
 
-/// Windows of a kernel; throws as pool.h says.
+/// Windows of a kernel; throws as described in pool.h.
 PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& kernel,
                               const PoolOptions& options, const Where& where);
-/// As many windows as `sizes`; throws as pool.h says.
+/// As many windows as `sizes`; throws as described in pool.h.
 PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& sizes,
                                 Channels channels, const Where& where);
 
-/// Records one output of the first input's dtype.
+/// Records one output with the first input's dtype.
 Var record_pool(const Operation& operation, std::initializer_list<Var> inputs, const Shape& shape,
                 const PoolAttributes& pool, const Where& where);
 /// Records a pooling of x.

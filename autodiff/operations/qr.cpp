@@ -24,8 +24,8 @@ using Vector = Eigen::Map<Eigen::Matrix<T, -1, 1>>;
 
 Bytes qr_bytes(const Shape& a, Bytes element) { return (a.size(-2) + 2) * a.size(-1) * element; }
 
-/// Householder's reflections on a copy stored by columns; Q is made of them in place, last to
-/// first, and the signs are moved so that R's diagonal is not negative.
+/// Householder QR of a copy stored by columns. Q is formed in place from the last reflection to the
+/// first. Signs are changed so that R's diagonal is not negative.
 template <class T>
 void factor(const T* a, T* q_rows, T* r_rows, std::int64_t m, std::int64_t n, T* space) {
   Columns<T> q(space, m, n);
@@ -67,8 +67,9 @@ void compute_qr(const KernelCall& call) {
 }
 
 // Walter and Lehmann (2010), section 4.3: ā = (q̄ + q·sym(m))·r⁻ᵀ with m = r·r̄ᵀ - q̄ᵀ·q and sym(m)
-// the symmetric matrix with m's lower triangle. In f32 of 16-bit matrices, whose rounding the solve
-// would magnify; their factors are computed again, since those that are kept are rounded too.
+// the symmetric matrix with m's lower triangle. For 16-bit matrices it is computed in f32, since
+// the solve would magnify their rounding. The factors are recomputed for that, because the stored
+// ones are rounded.
 void pull_back_qr(const Pullback& p) {
   const Where where = p.where();
   const DType dtype = p.input().dtype();

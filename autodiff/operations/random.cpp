@@ -9,12 +9,12 @@
 namespace palimpsest {
 namespace {
 
-/// Low and high, mean and deviation, or a probability.
+/// `first` and `second` are low and high, or mean and deviation; `first` may be a probability.
 struct RandomAttributes {
   RandomStream stream;
   double first;
   double second = 0;
-  DType dtype = DType::f32;  // of the numbers, whatever they are computed in
+  DType dtype = DType::f32;  // dtype of the numbers, not the compute dtype
 
   bool operator==(const RandomAttributes& other) const {
     return stream == other.stream && same_number(first, other.first) &&
@@ -42,7 +42,7 @@ void compute_normal(const KernelCall& call) {
   });
 }
 
-/// Calls `f(begin, end, numbers)` on parts of [0, n) with one uniform number an element.
+/// Calls `f(begin, end, numbers)` for parts of [0, n), with one uniform number per element.
 template <class F>
 void with_uniform(const RandomStream& stream, std::int64_t n, F f) {
   constexpr std::int64_t part = 1024;

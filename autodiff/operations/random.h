@@ -2,13 +2,13 @@
 
 #include "autodiff/var.h"
 
-/// Random values. Each node has a stream of its own, keyed when it is recorded by the tape's seed,
-/// the number of times the tape was cleared, and the node: computing it again, in another order or
-/// on other threads, gives the same bits. No derivative flows into or out of the numbers.
+/// Random values. Each node has its own random stream, keyed when it is recorded by the tape's
+/// seed, the number of times the tape was cleared, and the node. Recomputing it, in another order
+/// or on other threads, gives the same bits. No derivative flows into or out of the numbers.
 namespace palimpsest {
 
-/// Uniform on [low, high), for 16-bit dtypes rounded to them but never to `high`. Floating dtypes.
-/// Throws `ArgumentError` unless low < high and both are finite, as is their difference.
+/// Uniform on [low, high). 16-bit dtypes are rounded, but never to `high`. Floating dtypes. Throws
+/// `ArgumentError` unless low < high and both and their difference are finite.
 Var uniform(Tape& tape, const Shape& shape, double low = 0, double high = 1,
             DType dtype = DType::f32, Where where = Where::current());
 
@@ -20,12 +20,11 @@ Var normal(Tape& tape, const Shape& shape, double mean = 0, double deviation = 1
 Var bernoulli(Tape& tape, const Shape& shape, double p, DType dtype = DType::f32,
               Where where = Where::current());
 
-/// x with each element 0 with probability p, else divided by 1 − p (Srivastava et al., 2014); x
-/// itself when not `training`, or when p is 0. The mask is never stored: the adjoint makes it
-/// again. Which elements go does not depend on the dtype. Throws `ArgumentError` unless
-/// 0 ≤ p ≤ 1.
+/// Each element is 0 with probability p, otherwise x/(1 − p) (Srivastava et al., 2014). Returns x
+/// when not `training` or when p is 0. The mask is never stored: the adjoint regenerates it. The
+/// mask does not depend on the dtype. Throws `ArgumentError` unless 0 ≤ p ≤ 1.
 Var dropout(const Var& x, double p, bool training = true, Where where = Where::current());
-/// The same with the random numbers of a stream that is named.
+/// `dropout` with the random numbers of the given stream.
 Var dropout(const Var& x, double p, const RandomStream& stream, Where where = Where::current());
 
 }  // namespace palimpsest

@@ -13,7 +13,7 @@
 namespace palimpsest {
 namespace {
 
-/// Checks what a cell is given for a step's x of shape `x`.
+/// Checks a cell's operands for one step, whose x has shape `x`.
 void check(const char* cell, const Shape& x, const Var& h, const CellParameters& p,
            std::int64_t gates, const Where& where) {
   for (const Var& v : {h, p.input, p.hidden}) require_value(v, cell, where);
@@ -38,14 +38,14 @@ void check(const char* cell, const Shape& x, const Var& h, const CellParameters&
   require(h, "h", state);
 }
 
-/// The sum of both biases, whose adjoint is then one sum; undefined without any.
+/// The sum of both biases, so that their adjoint is one sum; undefined without biases.
 Var bias_of(const CellParameters& p, const Where& where) {
   if (!p.bias.defined()) return p.hidden_bias;
   return p.hidden_bias.defined() ? add(p.bias, p.hidden_bias, where) : p.bias;
 }
 
-/// x·input + h·hidden + biases: the products first, since the second adds what it makes to the
-/// first.
+/// x·input + h·hidden + biases. The products are added first, so that the addition is fused into
+/// the second product.
 Var gates_of(const Var& x, const Var& h, const CellParameters& p, const Where& where) {
   const Var products = add(linear(x, p.input, {}, where), linear(h, p.hidden, {}, where), where);
   const Var bias = bias_of(p, where);
@@ -56,7 +56,7 @@ Var activate(const Var& gates, CellActivation activation, const Where& where) {
   return activation == CellActivation::tanh ? tanh(gates, where) : relu(gates, where);
 }
 
-/// The gates of a width; slices, which what reads them reads from where they lie.
+/// Splits the gates into `count` parts; readers read the slices in place.
 std::vector<Var> parts_of(const Var& gates, std::int64_t count, const Where& where) {
   const std::int64_t width = gates.shape().size(-1) / count;
   std::vector<Var> parts;
@@ -66,7 +66,7 @@ std::vector<Var> parts_of(const Var& gates, std::int64_t count, const Where& whe
   return parts;
 }
 
-/// The same of a sum, which then is made where it is read.
+/// `parts_of` the sum a + b; the sums are fused into their readers.
 std::vector<Var> parts_of_sum(const Var& a, const Var& b, std::int64_t count, const Where& where) {
   std::vector<Var> parts = parts_of(a, count, where);
   const std::vector<Var> others = parts_of(b, count, where);
@@ -81,7 +81,7 @@ LstmState lstm_step(std::span<const Var> parts, const Var& c, const Where& where
   return {multiply(sigmoid(parts[3], where), tanh(fresh, where), where), fresh};
 }
 
-/// `from_input` is x·input + bias.
+/// One step; `from_input` is x·input + bias.
 Var gru_step(const Var& from_input, const Var& h, const CellParameters& p, const Where& where) {
   const auto a = parts_of(from_input, 3, where);
   const auto b = parts_of(linear(h, p.hidden, p.hidden_bias, where), 3, where);
@@ -100,8 +100,8 @@ void check_memory(const char* cell, const LstmState& state, const Where& where) 
                    where);
 }
 
-/// Calls `step` with x·input + bias for each step of a sequence x (T, …, I), in order. The products
-/// are made for several steps at once, as many as make a product worth while.
+/// Calls `step` with x·input + bias for each step of a sequence x (T, …, I), in order. Products are
+/// computed for several steps at once, as many as make a product efficient.
 template <class F>
 void for_steps(const Var& x, const Var& input, const Var& bias, const Where& where, F step) {
   constexpr std::int64_t worth_while = 256;  // rows
@@ -119,7 +119,7 @@ void for_steps(const Var& x, const Var& input, const Var& bias, const Where& whe
   }
 }
 
-/// Checks a sequence by its first step.
+/// Checks a sequence by checking its first step.
 void check_sequence(const char* name, const Var& x, const Var& h, const CellParameters& p,
                     std::int64_t gates, const Where& where) {
   require_value(x, name, where);

@@ -4,21 +4,21 @@
 
 namespace palimpsest {
 
-/// What the cells multiply by: `input` (I, gates·H) for x, `hidden` (H, gates·H) for h, and biases
-/// (gates·H) that may be empty. Gates lie side by side in the order each cell names.
+/// Weights of a cell: `input` (I, gates·H) for x, `hidden` (H, gates·H) for h, and biases
+/// (gates·H), which may be empty. Gates are adjacent, in the order that each cell states.
 struct CellParameters {
   Var input;
   Var hidden;
   Var bias = {};
-  Var hidden_bias = {};  ///< added to the product with h: of use for `gru_cell` only
+  Var hidden_bias = {};  ///< added to the product with h; useful only for `gru_cell`
 };
 
 enum class CellActivation : std::uint8_t { tanh, relu };
 
-// One step for x (…, I) and the state h (…, H). Everything is recorded operations; the products
-// make all gates at once. Throws `ShapeError` when the shapes do not fit. ------------------------
+// One step for x (…, I) and the state h (…, H). Everything is recorded operations; one product
+// computes all gates. Throws `ShapeError` when the shapes do not fit.
 
-/// h' = tanh(x·input + h·hidden + bias), or relu for tanh.
+/// h' = tanh(x·input + h·hidden + bias), or with relu instead of tanh.
 Var rnn_cell(const Var& x, const Var& h, const CellParameters& parameters,
              CellActivation activation = CellActivation::tanh, Where where = Where::current());
 
@@ -27,22 +27,22 @@ struct LstmState {
   Var c;
 };
 
-/// With i, f, g, o = x·input + h·hidden + bias cut in four: c' = σ(f)·c + σ(i)·tanh(g) and
+/// i, f, g, o are x·input + h·hidden + bias split in four. c' = σ(f)·c + σ(i)·tanh(g) and
 /// h' = σ(o)·tanh(c') (Hochreiter and Schmidhuber, 1997; Gers, 2000).
 LstmState lstm_cell(const Var& x, const LstmState& state, const CellParameters& parameters,
                     Where where = Where::current());
 
-/// With r, z, n = x·input + bias and r', z', n' = h·hidden + hidden_bias cut in three:
+/// r, z, n are x·input + bias, and r', z', n' are h·hidden + hidden_bias, each split in three.
 /// m = tanh(n + σ(r + r')·n') and h' = m + σ(z + z')·(h − m) (Cho et al., 2014).
 Var gru_cell(const Var& x, const Var& h, const CellParameters& parameters,
              Where where = Where::current());
 
-// All steps of a sequence x (T, …, I), T ≥ 1, from the state h (…, H): a cell at each step, up to
-// rounding. The products with x, and their adjoints, are made for several steps at once. ---------
+// All steps of a sequence x (T, …, I), T ≥ 1, from the state h (…, H). Equals one cell per step up
+// to rounding. The products with x, and their adjoints, are computed for several steps at once.
 
 struct RecurrentOutput {
   Var outputs;  ///< (T, …, H): h after every step
-  Var h;        ///< after the last
+  Var h;        ///< after the last step
 };
 RecurrentOutput rnn(const Var& x, const Var& h, const CellParameters& parameters,
                     CellActivation activation = CellActivation::tanh,
@@ -52,7 +52,7 @@ RecurrentOutput gru(const Var& x, const Var& h, const CellParameters& parameters
 
 struct LstmOutput {
   Var outputs;      ///< (T, …, H): h after every step
-  LstmState state;  ///< after the last
+  LstmState state;  ///< after the last step
 };
 LstmOutput lstm(const Var& x, const LstmState& state, const CellParameters& parameters,
                 Where where = Where::current());

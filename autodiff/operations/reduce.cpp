@@ -23,7 +23,7 @@ struct Product {
   template <class V>
   static V combine(V a, V b) {
     if constexpr (std::is_integral_v<V>) {
-      // 64 bits, so that 32-bit factors are not promoted to a signed product
+      // unsigned 64 bits: 32-bit factors would otherwise be promoted to a signed product
       return static_cast<V>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
     } else {
       return a * b;
@@ -57,7 +57,7 @@ void compute_numbers(const KernelCall& call) {
   fold_numeric(call, [](const auto& folding) { folding.run(Rule{}); });
 }
 
-/// Short rows are not worth it.
+/// Null for short rows, which do not benefit.
 template <class Rule>
 FoldKernel fold_kernel(const NodeView& node) {
   const ValueType x = node.input(0);
@@ -109,9 +109,10 @@ const Operation mean_operation{
     .fold = fold_kernel<Averaging>,
 };
 
-/// For each element along axis 1 of (before, n, after) the product of the others: products of
-/// pairs, of pairs of pairs and so on upwards, then each one's with its neighbour's downwards.
-/// Nothing is divided, so zeros need no care, and all of it can be differentiated again.
+/// For each element along axis 1 of (before, n, after), the product of all others. Computes
+/// products of pairs, of pairs of pairs and so on upwards. On the way down each element is
+/// multiplied by its neighbour's product. There is no division, so zeros need no special case, and
+/// everything is differentiable.
 Var product_of_others(Var x) {
   const std::int64_t before = x.shape()[0];
   const std::int64_t after = x.shape()[2];

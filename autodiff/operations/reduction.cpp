@@ -12,7 +12,7 @@
 namespace palimpsest {
 namespace {
 
-/// The reduced axes moved behind the kept ones.
+/// The permutation that moves the reduced axes after the kept ones.
 std::vector<int> order_of(const Shape& shape, const AxisMask& mask) {
   std::vector<int> order;
   for (const bool reduced : {false, true}) {
@@ -23,7 +23,7 @@ std::vector<int> order_of(const Shape& shape, const AxisMask& mask) {
   return order;
 }
 
-/// First reduced axis and the one after the last, when no kept axis lies between them.
+/// True if no kept axis lies between reduced ones; [first, last) are then the reduced axes.
 bool adjacent(const Shape& shape, const AxisMask& mask, int& first, int& last) {
   first = 0;
   while (first < shape.rank() && !mask[at(first)]) ++first;
@@ -111,7 +111,7 @@ Var unmerge_axes(const Var& merged, const Shape& shape, const AxisMask& mask) {
 }
 
 ReductionWalk::ReductionWalk(const Shape& shape, const AxisMask& mask) {
-  // Neighbouring axes of one kind are one axis, those of size 1 none.
+  // Adjacent axes of the same kind are merged; axes of size 1 are dropped.
   struct Axis {
     bool reduced;
     std::int64_t size;

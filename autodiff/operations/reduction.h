@@ -5,50 +5,51 @@
 
 #include "autodiff/operations/reduce.h"
 
-/// What the reductions share: which axes they reduce, and how a tensor looks to a loop over them.
+/// Shared by the reductions: the reduced axes, and the loop structure of a tensor.
 namespace palimpsest {
 
 /// Marks the axes that are reduced.
 using AxisMask = std::array<bool, max_rank>;
 
-/// The mask of `axes`, all of them when there are none. Throws `ShapeError` for an axis that the
-/// shape does not have or that is named twice.
+/// The mask of `axes`; all axes if `axes` is empty. Throws `ShapeError` for an axis that the shape
+/// does not have or that is repeated.
 AxisMask mask_of(const Axes& axes, const Shape& shape, std::string_view operation,
                  const Where& where);
 
-/// `shape` with the reduced axes of size 1, or without them.
+/// `shape` with the reduced axes removed, or of size 1 if `keep_axes`.
 Shape reduced_shape(const Shape& shape, const AxisMask& mask, bool keep_axes);
 
-/// How many elements one result is made of.
+/// Number of elements reduced into one result.
 std::int64_t reduced_count(const Shape& shape, const AxisMask& mask);
 
-/// What the node of a reduction remembers.
+/// Attributes of a reduction.
 struct ReduceAttributes {
   AxisMask mask;
-  double number = 0;  ///< the divisor of a mean or a variance, the order of a norm
+  double number = 0;  ///< divisor of a mean or a variance; order of a norm
 
   bool operator==(const ReduceAttributes& other) const {
     return mask == other.mask && same_number(number, other.number);
   }
 };
 
-/// Records a reduction of x to one value of `dtype` a result.
+/// Records a reduction of x; the results have the given dtype.
 Var record_reduction(const Operation& operation, const Var& x, const ReduceAttributes& attributes,
                      bool keep_axes, DType dtype, const Where& where);
 
-/// A result of a reduction, or its adjoint, under the shape that broadcasts with its operand's.
+/// A result of a reduction, or its adjoint, reshaped so that it broadcasts with the operand.
 Var with_axes_kept(const Var& result, const Var& operand, const AxisMask& mask);
 
-/// 1/y for y > 0 and 0 for y = 0, with derivatives; y ≥ 0.
+/// 1/y for y > 0 and 0 for y = 0, differentiable; requires y ≥ 0.
 Var inverse_or_zero(const Var& y);
 
-/// x with the reduced axes as axis 1 of three, moved together when others lie between them.
+/// Reshapes x to three axes of which axis 1 holds the reduced ones. Permutes x if they are not
+/// adjacent.
 Var merge_axes(const Var& x, const AxisMask& mask);
-/// Undoes `merge_axes` of an operand of that shape.
+/// Inverse of `merge_axes` for an operand of the given shape.
 Var unmerge_axes(const Var& merged, const Shape& shape, const AxisMask& mask);
 
-/// A tensor as a reduction walks it. Results lie in `groups` of `columns` side by side; each is
-/// made of `rows` elements, of which `run` at a time lie one below the other, `columns` apart.
+/// The loop structure of a reduction. Results are stored in `groups` of `columns` adjacent ones.
+/// Each reduces `rows` elements; runs of `run` of them are `columns` elements apart.
 class ReductionWalk {
  public:
   ReductionWalk(const Shape& shape, const AxisMask& mask);
@@ -57,9 +58,9 @@ class ReductionWalk {
   std::int64_t columns() const { return columns_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t run() const { return run_; }
-  /// Where the first element of group `group` lies.
+  /// Offset of the first element of group `group`.
   std::int64_t group_offset(std::int64_t group) const { return offset(kept_, group); }
-  /// How far row `row` lies from the first.
+  /// Offset of row `row` from the first row.
   std::int64_t row_offset(std::int64_t row) const {
     return row % run_ * columns_ + offset(reduced_, row / run_);
   }

@@ -6,7 +6,7 @@
 
 namespace palimpsest {
 
-// Each family's file lists its operations; `operations()` strings the families together.
+// Each family's file lists its operations; `operations()` concatenates the lists.
 std::span<const Operation* const> leaf_operations();
 std::span<const Operation* const> unary_operations();
 std::span<const Operation* const> binary_operations();

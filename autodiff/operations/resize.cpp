@@ -23,7 +23,7 @@ struct ResizeAttributes {
   std::int64_t output_size() const { return output[0] * output[1] * output[2]; }
 };
 
-/// A position of one axis is (1 − weight)·element low + weight·element high.
+/// An output position of one axis: (1 − weight)·x[low] + weight·x[high].
 struct Between {
   std::int64_t low, high;
   double weight;
@@ -49,13 +49,13 @@ std::vector<Between> between(std::int64_t input, std::int64_t output,
   return positions;
 }
 
-/// A row along the last axis of the input and its share in one of the output.
+/// A row along the last axis of the input and its weight for one row of the output.
 struct WeightedRow {
   std::int64_t first;
   double weight;
 };
 
-/// Calls f(first element, rows) for every row of the output and the input's rows it lies between.
+/// Calls f(first element, rows) for every row of the output, with the input rows it interpolates.
 template <class F>
 void for_rows(const ResizeAttributes& r, const std::vector<Between>* axes, F f) {
   std::int64_t to = 0;
@@ -76,7 +76,7 @@ void for_rows(const ResizeAttributes& r, const std::vector<Between>* axes, F f) 
   }
 }
 
-/// Images and channels, each worker with space for a row of the input.
+/// Distributes images and channels; each worker has memory for a row of the input.
 Shares shares(const ResizeAttributes& r, std::int64_t planes, int threads) {
   const auto cost = static_cast<double>(4 * r.input_size() + 4 * r.output_size());
   return {planes, grain_for(cost), aligned(r.input[2] * Bytes{sizeof(double)}), threads};
@@ -87,8 +87,8 @@ Bytes workspace(const NodeView& node, int threads) {
   return shares(node.attributes().as<ResizeAttributes>(), shape[0] * shape[1], threads).bytes();
 }
 
-/// Calls f(x plane, y plane, attributes, interpolation of the three axes, space for a row of x) for
-/// every image and channel.
+/// Calls f(x plane, y plane, attributes, interpolation of the three axes, memory for a row of x)
+/// for every image and channel.
 template <class T, class F>
 void for_planes(const KernelCall& call, const Operand& x, const Operand& y, F f) {
   const auto& r = call.attributes.as<ResizeAttributes>();
@@ -104,7 +104,7 @@ void for_planes(const KernelCall& call, const Operand& x, const Operand& y, F f)
       });
 }
 
-/// The weighted sum of rows of x, in `space` unless it is a row as it lies.
+/// The weighted sum of rows of x. Returns a single row in place, else the result in `space`.
 template <class T>
 const T* blend(const T* x, std::span<const WeightedRow> rows, T* space, std::int64_t size) {
   if (rows.size() == 1) return x + rows[0].first;  // its weight is 1

@@ -6,7 +6,7 @@
 namespace palimpsest {
 namespace {
 
-/// Places [0, cut) of the axis hold the last ones of x, in order.
+/// Positions [0, cut) of the axis hold the last elements of x, in order.
 struct RollAttributes {
   int axis;
   std::int64_t cut;
@@ -14,7 +14,7 @@ struct RollAttributes {
   bool operator==(const RollAttributes&) const = default;
 };
 
-/// Both parts along the first axis that is longer than 1.
+/// The stretches if both parts are contiguous: all axes before `axis` have size 1.
 std::vector<Stretch> roll_stretches(const NodeView& node) {
   const auto [axis, cut] = node.attributes().as<RollAttributes>();
   const Shape shape = node.output().shape;

@@ -8,12 +8,12 @@
 
 namespace palimpsest {
 
-/// What blocks of T are totalled in.
+/// The type in which blocks of T are totalled.
 template <class T>
 using Total = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
-inline constexpr std::int64_t fold_lanes = 64;  ///< elements that short rows are gathered to
-inline constexpr std::int64_t fold_rows = 64;   ///< rows of a block
+inline constexpr std::int64_t fold_lanes = 64;  ///< elements to which short rows are combined
+inline constexpr std::int64_t fold_rows = 64;   ///< rows per block
 
 /// Folds `rows` rows of `width` elements, `stride` apart, into `sums`: four rows at a time.
 template <class Rule, class T>
@@ -31,7 +31,7 @@ void combine_rows(const T* __restrict x, std::int64_t rows, std::int64_t stride,
   }
 }
 
-/// Folds `lanes` rows of `width` elements, one behind the other, into the first.
+/// Folds `lanes` consecutive rows of `width` elements into the first.
 template <class Rule, class T>
 void combine_lanes(T* rows, std::int64_t lanes, std::int64_t width) {
   while (lanes > 1) {
@@ -41,12 +41,12 @@ void combine_lanes(T* rows, std::int64_t lanes, std::int64_t width) {
   }
 }
 
-/// Folds elements that lie side by side, given piece by piece as `FoldKernel` says: several at a
-/// time as rows of lanes, and blocks of such rows into a total.
+/// Folds contiguous elements that are passed piece by piece (see `FoldKernel`). Elements are
+/// combined as rows of lanes, and blocks of such rows into a total.
 template <class Rule, class T>
 class RowFold {
  public:
-  /// `elements` in all; `total` is of what comes before them.
+  /// `elements` is the total count; `total` is the result for preceding elements.
   explicit RowFold(std::int64_t elements, Total<T> total = Rule::template identity<Total<T>>())
       : total_(total), lanes_(std::clamp<std::int64_t>(elements / 2, 1, fold_lanes)) {
     clear();
@@ -78,7 +78,7 @@ class RowFold {
     std::fill_n(sums_, lanes_, Rule::template identity<T>());
     rows_ = 0;
   }
-  /// Ends a block.
+  /// Finishes a block.
   void join() {
     if (rows_ == 0) return;
     combine_lanes<Rule>(sums_, lanes_, 1);
@@ -86,13 +86,13 @@ class RowFold {
     clear();
   }
 
-  alignas(64) T sums_[fold_lanes];  // a lane each
+  alignas(64) T sums_[fold_lanes];  // one per lane
   Total<T> total_;
   std::int64_t lanes_;
-  std::int64_t rows_ = 0;  // of the block, so far
+  std::int64_t rows_ = 0;  // in the current block
 };
 
-/// The kernel of a reduction by `Rule`, which is made of the attributes by `Rule::of`.
+/// The streaming kernel of a reduction by `Rule`, which `Rule::of` constructs from the attributes.
 template <class Rule, class T>
 FoldKernel row_fold_kernel(std::int64_t elements, std::int64_t segment) {
   using Fold = RowFold<Rule, T>;

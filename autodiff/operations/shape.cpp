@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-/// Fills the output from the input, read with the given strides.
+/// Fills the output from the input, which is read with the given strides.
 void copy_to_output(const KernelCall& call, const Strides& strides) {
   const Operand& y = call.output();
   copy_strided({y.shape(), strides, strides_of(y.shape())}, call.input().data, y.data,
@@ -77,7 +77,7 @@ const Operation permute_operation{
     .mixed = MixedPrecision::follows,
 };
 
-/// x repeated `count` times as a whole (`inner` false) or each part of `block` elements by itself.
+/// Repeats each block of `block` elements `count` times.
 Var repeat_blocks(const Var& x, std::int64_t block, std::int64_t count, const Shape& result,
                   const Where& where) {
   const std::int64_t blocks = block == 0 ? 0 : x.shape().elements() / block;

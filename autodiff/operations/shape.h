@@ -7,91 +7,90 @@
 
 #include "autodiff/var.h"
 
-/// Operations that move elements and compute nothing. Any dtype; negative axes count from the end.
-/// Axes that are not there and sizes that do not fit throw `ShapeError`.
+/// Operations that only move elements. Any dtype; negative axes count from the end. Axes that do
+/// not exist and sizes that do not fit throw `ShapeError`.
 namespace palimpsest {
 
-/// x under another shape of as many elements; one size may be −1 and is inferred. A view.
+/// x with another shape of as many elements; one size may be −1 and is inferred. A view.
 Var reshape(const Var& x, const Shape& shape, Where where = Where::current());
 Var reshape(const Var& x, std::initializer_list<std::int64_t> sizes,
             Where where = Where::current());
 
-/// Axes `first` to `last` as one. A view.
+/// Merges the axes `first` to `last`. A view.
 Var flatten(const Var& x, int first = 0, int last = -1, Where where = Where::current());
-/// x without the named axes, which must have size 1, or without every axis of size 1. A view.
+/// x without the given axes, which must have size 1, or without all axes of size 1. A view.
 Var squeeze(const Var& x, const Axes& axes = {}, Where where = Where::current());
-/// x with a new axis of size 1, which becomes axis `axis`. A view.
+/// x with a new axis of size 1 at position `axis`. A view.
 Var unsqueeze(const Var& x, int axis, Where where = Where::current());
 
-/// x repeated along axes of size 1, and along new axes in front, to fill `shape`.
+/// x repeated along axes of size 1 and along new leading axes, to the given shape.
 Var broadcast_to(const Var& x, const Shape& shape, Where where = Where::current());
 
-/// x with axis `axes[i]` as axis i; every axis is named once.
+/// x with axis `axes[i]` as axis i; every axis occurs once.
 Var permute(const Var& x, const Axes& axes, Where where = Where::current());
 /// x with two axes swapped.
 Var transpose(const Var& x, int a = -2, int b = -1, Where where = Where::current());
 
-/// The places start, start + step … of an axis that lie before stop, as in Python: negative places
-/// count from the end, places outside are cut off, a negative step walks backwards, and what is
-/// missing means the whole axis.
+/// The positions start, start + step … of an axis before stop, as in Python. Negative positions
+/// count from the end, positions outside are clipped, and a negative step walks backwards. Missing
+/// bounds extend to the ends of the axis.
 struct Slice {
   std::optional<std::int64_t> start = std::nullopt;
   std::optional<std::int64_t> stop = std::nullopt;
   std::int64_t step = 1;
 };
 
-/// The elements at the places `ranges` has of each axis; further axes are whole. Throws
+/// The elements in the given range of each axis; further axes are not sliced. Throws
 /// `ArgumentError` for a step of 0.
 Var slice(const Var& x, std::span<const Slice> ranges, Where where = Where::current());
 Var slice(const Var& x, std::initializer_list<Slice> ranges, Where where = Where::current());
-/// The same for one axis.
+/// Slices one axis.
 Var slice(const Var& x, int axis, const Slice& range, Where where = Where::current());
-/// x at one place of an axis, without that axis. Throws `ArgumentError` for a place outside.
+/// x at one position of an axis, without that axis. Throws `ArgumentError` for a position out of
+/// range.
 Var select(const Var& x, int axis, std::int64_t place, Where where = Where::current());
 
-/// x with the order of its elements reversed along `axes`, along all when there are none.
+/// x with its elements reversed along `axes`, or along all axes if `axes` is empty.
 Var flip(const Var& x, const Axes& axes = {}, Where where = Where::current());
-/// x moved by `shift` places along an axis; what leaves one end enters at the other.
+/// x shifted cyclically by `shift` positions along an axis.
 Var roll(const Var& x, std::int64_t shift, int axis, Where where = Where::current());
 
-/// How many elements `pad` adds at either end of an axis.
+/// How many elements `pad` adds at each end of an axis.
 struct Padding {
   std::int64_t before = 0;
   std::int64_t after = 0;
 };
-/// What `pad` adds: the elements next to the edge mirrored in it, or the edge itself.
+/// How `pad` fills: mirrored about the edge element, or with the edge element.
 enum class PadMode : std::uint8_t { reflect, replicate };
 
-/// x with `value` around it; one `Padding` for each axis. Throws `ArgumentError` for negative ones,
-/// which take elements away in PyTorch: `slice` says so, and a size that was computed wrongly
-/// shows.
+/// x padded with `value`; one `Padding` per axis. Throws `ArgumentError` for negative widths, which
+/// crop in PyTorch: use `slice` for that. A wrongly computed width is thus detected.
 Var pad(const Var& x, const std::vector<Padding>& widths, double value = 0,
         Where where = Where::current());
-/// x with elements of its own around it. Reflecting takes fewer elements than the axis has.
+/// x padded with its own elements. Reflecting adds fewer elements than the axis has.
 Var pad(const Var& x, const std::vector<Padding>& widths, PadMode mode,
         Where where = Where::current());
 
-/// Tensors one behind the other along an existing axis; other sizes are equal. dtypes are promoted.
-/// Throws `ArgumentError` when there are none.
+/// Concatenates tensors along an existing axis; the other sizes must be equal. dtypes are promoted.
+/// Throws `ArgumentError` when there are no tensors.
 Var concat(std::span<const Var> parts, int axis, Where where = Where::current());
 Var concat(std::initializer_list<Var> parts, int axis, Where where = Where::current());
-/// Tensors of one shape side by side along a new axis, which becomes axis `axis`.
+/// Stacks tensors of one shape along a new axis at position `axis`.
 Var stack(std::span<const Var> parts, int axis, Where where = Where::current());
 Var stack(std::initializer_list<Var> parts, int axis, Where where = Where::current());
-/// The inverse of `concat`: parts of the given sizes, which add up to the axis. One node.
+/// The inverse of `concat`: parts with the given sizes, which add up to that of the axis. One node.
 std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int axis,
                        Where where = Where::current());
-/// `count` parts of n/count places each, rounded up: the last one is smaller where they do not
-/// divide the n places of the axis, and there are fewer parts where the others have them all, as in
-/// PyTorch. Throws `ArgumentError` for a count below 1.
+/// Splits an axis of n elements into at most `count` parts of ⌈n/count⌉ each; the last may be
+/// smaller. As in PyTorch, there may be fewer parts. Throws `ArgumentError` for a count below 1.
 std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where = Where::current());
 
-/// x `counts[i]` times one behind the other along axis i; one count for each axis.
+/// x repeated `counts[i]` times along axis i; one count per axis.
 Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where = Where::current());
-/// Each element `count` times in a row along an axis.
+/// Repeats each element `count` times along an axis.
 Var repeat(const Var& x, std::int64_t count, int axis, Where where = Where::current());
 
-/// Where the elements of a tensor broadcast from one shape to another lie.
+/// The access pattern of a broadcast from one shape to another.
 Access broadcast_access(const Shape& from, const Shape& to);
 
 }  // namespace palimpsest

@@ -10,7 +10,7 @@
 namespace palimpsest {
 namespace {
 
-/// Where place i of the smaller tensor lies in the larger one: start + i·step on each axis.
+/// Position of the smaller tensor's elements in the larger one: start + i·step on each axis.
 struct Places {
   Strides starts{};
   Strides steps{};
@@ -26,7 +26,8 @@ struct PadAttributes {
   }
 };
 
-/// First element of the places in a tensor of that shape, and strides from there.
+/// Offset of the first element in a tensor of the given shape; sets `strides` to the strides from
+/// there.
 std::int64_t locate(const Places& places, const Shape& shape, Strides& strides) {
   strides = strides_of(shape);
   std::int64_t offset = 0;
@@ -74,8 +75,8 @@ const Operation slice_operation{
     .mixed = MixedPrecision::follows,
 };
 
-/// Fills what lies around the places: everything where they leave gaps, else the slabs before and
-/// behind them on each axis in turn.
+/// Fills the elements around the places. If the places have gaps, fills everything, else the slabs
+/// before and after them on each axis in turn.
 void fill_around(const Operand& y, const Shape& inner, const PadAttributes& attributes) {
   const auto& [starts, steps] = attributes.places;
   bool gaps = inner.elements() == 0;
@@ -99,7 +100,7 @@ void fill_around(const Operand& y, const Shape& inner, const PadAttributes& attr
   }
 }
 
-/// Padding along the first axis alone.
+/// The stretches for padding along the first axis only.
 std::vector<Stretch> pad_stretches(const NodeView& node) {
   const auto& [places, number] = node.attributes().as<PadAttributes>();
   const Shape inner = node.input(0).shape;
@@ -151,14 +152,14 @@ Var record_pad(const Var& x, const PadAttributes& attributes, const Shape& sizes
   return x.tape().record(pad_operation, {&x, 1}, {&type, 1}, attributes, where);
 }
 
-/// The places of a whole tensor.
+/// The places that cover a whole tensor.
 Places everything(const Shape& shape) {
   Places places;
   std::fill_n(places.steps.begin(), shape.rank(), 1);
   return places;
 }
 
-/// `count` places of one axis from `start` on.
+/// `count` elements along one axis from `start` on.
 Var along(const Var& x, int axis, std::int64_t start, std::int64_t step, std::int64_t count,
           const Where& where) {
   Shape sizes = x.shape();
@@ -169,7 +170,7 @@ Var along(const Var& x, int axis, std::int64_t start, std::int64_t step, std::in
   return record_slice(x, places, sizes, where);
 }
 
-/// Start of a range on an axis of n places, and how many it has.
+/// Start of a range on an axis of n elements, and its number of elements.
 std::pair<std::int64_t, std::int64_t> resolve(const Slice& range, std::int64_t n,
                                               const Where& where) {
   const std::int64_t step = range.step;

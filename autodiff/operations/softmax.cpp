@@ -86,7 +86,7 @@ const Operation log_softmax_operation{
     .cost = softmax_cost<14>,
 };
 
-// With s = Σ dy·y and the adjoint g of dx: dy gets y·(g − Σ g·y), which is the operation itself,
+// With s = Σ dy·y and the adjoint g of dx: dy gets y·(g − Σ g·y), which is this operation again,
 // and y gets g·(dy − s) − dy·Σ g·y.
 const Operation softmax_adjoint_operation{
     .name = "softmax_adjoint",

@@ -7,7 +7,7 @@ namespace palimpsest {
 /// exp(x) / Σ exp(x) along `axis`, without overflow. Floating dtypes only.
 Var softmax(const Var& x, int axis = -1, Where where = Where::current());
 
-/// log(softmax(x)) along `axis`, without the rounding of taking the logarithm afterwards.
+/// log(softmax(x)) along `axis`, more accurate than taking the logarithm afterwards.
 Var log_softmax(const Var& x, int axis = -1, Where where = Where::current());
 
 /// The adjoint of `softmax` at its value y: dy ↦ y·(dy − Σ dy·y) along `axis`.

@@ -21,7 +21,7 @@ struct SolveAttributes {
   }
 };
 
-/// Measures what factoring and solving for some columns multiply.
+/// Measures the workspace of factoring and of solving for `columns` columns.
 template <class T>
 Bytes solve_workspace(const FactorBatch& batch, std::int64_t columns, bool transpose, int threads) {
   return batch.workspace<T>(threads, Factors<T>::bytes(batch.n), [&](Products<T>& products) {

@@ -22,8 +22,8 @@ struct SparseAttributes {
 template <class T>
 using RowMap = Eigen::Map<Eigen::Array<T, 1, Eigen::Dynamic>>;
 
-/// Calls `f(matrix, line)` for every line of every matrix, in parallel; a line of `pattern` has as
-/// many operations as entries times k.
+/// Calls `f(matrix, line)` in parallel for every line of every matrix. The cost of a line is its
+/// number of entries times k.
 template <class F>
 void for_lines(std::int64_t matrices, const SparsePattern::Lines& lines, std::int64_t k, F f) {
   if (lines.lines == 0) return;
@@ -62,7 +62,7 @@ void compute_product(const KernelCall& call) {
   };
   const std::int64_t matrices = batch_of(shape).elements();
   if (k == 1) {
-    // A vector's elements are numbers in registers; as rows of one they took six times as long.
+    // Vectors are summed in registers; treated as rows of one element they took six times as long.
     for_lines(matrices, lines, k, [&](std::int64_t matrix, std::int64_t line) {
       T sum = 0;
       sum_line(matrix, line, [&](T value, const T* element) { sum += value * *element; });

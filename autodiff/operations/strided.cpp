@@ -8,8 +8,8 @@
 namespace palimpsest {
 namespace {
 
-/// The box with axes of size 1 dropped and neighbouring axes merged where both tensors allow it; at
-/// least one axis is left.
+/// The box without axes of size 1 and with adjacent axes merged where both tensors allow it. At
+/// least one axis remains.
 StridedBox simplified(const StridedBox& box) {
   StridedBox result;
   for (int axis = 0; axis < box.sizes.rank(); ++axis) {
@@ -31,7 +31,7 @@ StridedBox simplified(const StridedBox& box) {
   return result;
 }
 
-/// Walks the places of a box in order, from place `index` on.
+/// Walks the positions of a box in order, starting at number `index`.
 class Walk {
  public:
   Walk(const StridedBox& box, std::int64_t index) : box_(box) {
@@ -60,7 +60,7 @@ class Walk {
   Strides place_{};
 };
 
-/// Takes an axis out of a box, returning size and strides.
+/// An axis of a box: its size and strides. `take_axis` removes it from the box.
 struct Axis {
   std::int64_t size;
   std::int64_t from;
@@ -105,8 +105,8 @@ void copy_rows(StridedBox rows, const Axis& row, const T* from, T* to) {
   });
 }
 
-/// Copies the plane of two axes, one dense in `from`, one dense in `to`, square by square through a
-/// small array that stays in the cache, so that both are touched a cache line at a time.
+/// Copies a plane with one axis contiguous in `from` and the other in `to`. Copies square tiles
+/// through a small array that stays in the cache, so that both tensors are accessed by cache lines.
 template <class T>
 void transpose_strip(const T* from, const Axis& across, T* to, const Axis& along) {
   constexpr std::int64_t side = 32;
@@ -148,7 +148,7 @@ void copy_box(StridedBox box, const T* from, T* to) {
   if (box.to[at(end)] == 1 && box.from[at(end)] != 1 && box.from[at(end)] != 0) {
     for (int axis = 0; axis < end; ++axis) {
       if (box.from[at(axis)] != 1) continue;
-      // Beside few long rows, such as those of pixels shuffled, squares do not pay.
+      // With few long rows, as in pixel_shuffle, square tiles do not pay.
       const bool few = length < 8 && box.sizes[axis] > length;
       const Axis across = take_axis(box, axis);
       if (few) return copy_rows(box, across, from, to);
@@ -160,7 +160,7 @@ void copy_box(StridedBox box, const T* from, T* to) {
   copy_rows(box, last, from, to);
 }
 
-/// Elements [begin, begin + n) of a box whose result lies in a row.
+/// Copies elements [begin, begin + n) of a box to a contiguous result.
 template <class T>
 void copy_run(const StridedBox& box, const T* from, T* to, std::int64_t begin, std::int64_t n) {
   StridedBox rows = box;
@@ -177,7 +177,7 @@ void copy_run(const StridedBox& box, const T* from, T* to, std::int64_t begin, s
   }
 }
 
-/// Calls `f` with a word of as many bytes as an element has.
+/// Calls `f` with a word of the element's size.
 template <class F>
 void visit_word(std::int64_t element_bytes, F f) {
   switch (element_bytes) {

@@ -8,36 +8,37 @@
 
 namespace palimpsest {
 
-/// A box of elements that lies in two tensors at once: its sizes and, for each, how many elements
-/// apart neighbours along an axis lie. A stride may be negative; 0 reads the same element again.
+/// A box of elements in two tensors: its sizes, and its strides in each tensor. A stride may be
+/// negative; 0 repeats the same element.
 struct StridedBox {
   Shape sizes;
   Strides from{};
   Strides to{};
 };
 
-/// An axis as the index into its stride.
+/// Converts an axis to an index into strides.
 constexpr std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 
-/// Copies a box, `from` and `to` pointing at its first element in either tensor, in parallel.
-/// Elements take 1, 2, 4 or 8 bytes. No element is written twice.
+/// Copies a box in parallel; `from` and `to` point to its first element in each tensor. Elements
+/// have 1, 2, 4 or 8 bytes. No element may be written twice.
 void copy_strided(const StridedBox& box, const std::byte* from, std::byte* to,
                   std::int64_t element_bytes);
 
-/// The elements of a tensor in the order of an output that takes each from one place.
+/// Reads the elements of a tensor in output order, for an output that takes each from one position.
 class Gather {
  public:
   /// `sizes` is the shape of the output.
   Gather(const Shape& sizes, const Access& access);
 
-  /// Elements, in the tensor, from the first element taken to the tensor's first.
+  /// Offset of the first element read.
   std::int64_t offset() const { return offset_; }
-  /// True when element i lies `step()`·i behind the first: 1 in a row, 0 all the same one.
+  /// True when element i is at `step()`·i from the first: contiguous for 1, a repeated element for
+  /// 0.
   bool is_row() const { return box_.sizes.rank() == 1 && (step() == 0 || step() == 1); }
   std::int64_t step() const { return box_.from[0]; }
-  /// True when it costs little more to take the elements so than from memory in order.
+  /// True when this access pattern costs little more than a contiguous read.
   bool is_smooth() const;
-  /// Copies elements [begin, begin + n); `from` points at the first element of the tensor.
+  /// Copies elements [begin, begin + n); `from` points to the first element of the tensor.
   void copy(const std::byte* from, std::byte* to, std::int64_t begin, std::int64_t n,
             std::int64_t element_bytes) const;
 
@@ -46,7 +47,7 @@ class Gather {
   std::int64_t offset_;
 };
 
-/// Writes `value`, converted to y's dtype, to the box of y that starts at element `offset` and has
+/// Writes `value`, converted to y's dtype, to a box of y that starts at element `offset` and has
 /// y's strides.
 void fill_box(const Operand& y, std::int64_t offset, const Shape& sizes, double value);
 

@@ -23,7 +23,7 @@ void compute_triangle(const KernelCall& call) {
                   [&, upper = upper, diagonal = diagonal](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t row = begin; row < end; ++row) {
                       const std::int64_t i = row % m;
-                      // The triangle's part of the row: up to the diagonal, or from it.
+                      // The row's part inside the triangle: up to the diagonal, or from it on.
                       const std::int64_t edge =
                           std::clamp<std::int64_t>(i + diagonal + (upper ? 0 : 1), 0, n);
                       const std::int64_t first = upper ? edge : 0;

@@ -4,8 +4,8 @@
 
 namespace palimpsest {
 
-/// Which triangle of a matrix is taken, and times what: one factor for all of it and one more for
-/// the main diagonal.
+/// Which triangle of a matrix is taken. All its elements are multiplied by `factor`, and those on
+/// the main diagonal also by `on_diagonal`.
 struct TriangleAttributes {
   bool upper = false;
   int diagonal = 0;
@@ -18,10 +18,10 @@ struct TriangleAttributes {
   }
 };
 
-/// The triangle of x; linear and its own adjoint.
+/// The triangle of x. Linear and self-adjoint.
 Var triangle(const Var& x, const TriangleAttributes& attributes, const Where& where);
 
-/// The lower triangle with half the diagonal: Φ in the adjoints of symmetric factorisations.
+/// The lower triangle with half the diagonal: Φ in the adjoints of symmetric factorizations.
 inline Var half_tril(const Var& x, const Where& where) {
   return triangle(x, {.on_diagonal = 0.5}, where);
 }

@@ -25,7 +25,7 @@ FactorBatch batch_for(const Shape& a, const Shape& x) {
   return {batch_of(x).elements(), a.size(-1)};
 }
 
-/// The system with the unknowns on the right of a triangle: as it is, or all of it transposed.
+/// Solves one system. A triangle on the right is handled by transposing the whole system.
 template <class T>
 void solve_one(const TriangularSolveOptions& options, View<T> a, View<T> x, Products<T>& products) {
   const bool flip = options.transpose != options.right;
@@ -76,7 +76,7 @@ void pull_back_triangular_solve(const Pullback& p) {
   const Var db = triangular_solve(a, p.adjoint(), back, where);
   if (p.wants(1)) p.set(1, sum_to(db, b.shape(), where));
   if (!p.wants(0)) return;
-  // Ā = −B̄·Xᵀ on the left and −Xᵀ·B̄ on the right, transposed where A was.
+  // Ā = −B̄·Xᵀ for A on the left and −Xᵀ·B̄ on the right; transposed if A was.
   const bool flip = options.transpose != options.right;
   const Var da = matmul_sum(flip ? x : db, flip ? db : x, {options.right, !options.right},
                             batch_of(a.shape()), where);

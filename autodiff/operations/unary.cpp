@@ -16,7 +16,7 @@
 
 namespace palimpsest {
 
-/// a where c > 0, b elsewhere: what the formulas call on Vars.
+/// a where c > 0, b elsewhere; the `Var` overload for the formulas.
 template <class A, class B>
 Var choose(const Var& c, const A& a, const B& b) {
   return where(greater(c, 0), a, b);
@@ -37,7 +37,7 @@ PointwiseKernel floating_kernel(DType dtype, void (*f32)(const PointwiseCall&),
   return {compute_dtype(dtype) == DType::f64 ? f64 : f32};
 }
 
-/// Null where the function takes none.
+/// Null if the function has no parameters.
 const double* parameters_of(const Attributes& attributes) {
   return attributes.empty() ? nullptr : attributes.as<Parameters>().data();
 }
@@ -50,8 +50,8 @@ constexpr std::size_t index_of(functions::Place function) {
   return std::accumulate(families.begin(), families.end(), function.position);
 }
 
-// What follows is written for a function's position in the table, not as templates of it: there are
-// more than forty, and code for each would take its time to compile.
+// The following functions take a function's position in the table instead of being templates: more
+// than forty instantiations would take long to compile.
 
 void compute_unary(const KernelCall& call, std::size_t index) {
   const double* parameters = parameters_of(call.attributes);
@@ -90,7 +90,7 @@ void compute_adjoint_run(const PointwiseCall& call) {
                                 parameters_of(call.attributes));
 }
 
-/// The number of a step of arithmetic.
+/// Writes the constant of an arithmetic operation.
 template <class F, class T>
 void write_number(const Attributes& attributes, std::byte* to) {
   if constexpr (requires { F::number; }) {
@@ -119,7 +119,7 @@ PointwiseKernel adjoint_run_of(const NodeView& node) {
                          compute_adjoint_run<index, double>);
 }
 
-/// Whether the number given makes nothing of the function, in the dtype it is computed in.
+/// True if the parameter makes the function the identity in its compute dtype.
 template <class F>
 bool is_identity(const NodeView& node) {
   const double number = *parameters_of(node.attributes());
@@ -149,7 +149,7 @@ Cost unary_cost(const NodeView& node, double flops) {
           static_cast<double>(1 + node.input_count()) * static_cast<double>(type.bytes())};
 }
 
-/// The function's operation, and that of its adjoint where it has a kernel.
+/// The function's operation, and that of its adjoint if it has a kernel.
 struct Entry {
   Operation function;
   Operation adjoint;
@@ -202,7 +202,7 @@ const Table& table() {
   return *entries;
 }
 
-/// The adjoint kernel of a function as a node.
+/// Records a function's adjoint kernel as a node.
 Var record_adjoint(std::size_t index, const Var& dy, const Var& z, const Attributes& attributes) {
   const Operation& operation = table()[index].adjoint;
   const Var inputs[] = {dy, z};
@@ -227,7 +227,7 @@ void pull_back_unary(const Pullback& p) {
 /// Records the formula of an adjoint.
 using Formula = Var (*)(const Var& dy, const Var& z, const double* parameters);
 
-/// `formula` is null where the adjoint does not change with z.
+/// `formula` is null if the adjoint does not depend on z.
 void pull_back_adjoint(const Pullback& p, std::size_t index, Formula formula) {
   const Attributes attributes = p.attributes();
   const Var dy = p.input(0);
@@ -235,9 +235,8 @@ void pull_back_adjoint(const Pullback& p, std::size_t index, Formula formula) {
   const Var adjoint = p.adjoint();
   if (p.wants(0)) p.set(0, record_adjoint(index, adjoint, z, attributes));
   if (formula == nullptr || !p.wants(1)) return;
-  // It is recorded for a variable of its own, so that the walk back ends there. Of 16-bit values it
-  // is recorded in f32, since its intermediate values can leave their range where the result does
-  // not.
+  // Recorded for a separate variable, so that the backward walk ends there. 16-bit values are
+  // converted to f32: intermediate values can leave their range even if the result does not.
   const DType wide = compute_dtype(z.dtype());
   const Var variable = identity(cast(z, wide));
   const Var dx = formula(cast(dy, wide), variable, parameters_of(attributes));

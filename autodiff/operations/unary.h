@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// Numbers a function was given beside its variable: a slope, bounds, an exponent.
+/// Parameters of a function apart from its variable: a slope, bounds or an exponent.
 struct Parameters {
   std::array<double, 2> numbers{};
 
@@ -17,20 +17,20 @@ struct Parameters {
   }
 };
 
-/// Where the function is among those of all families, in the order of the documentation.
+/// Index of the function among all families, in the order of the documentation.
 std::size_t unary_index(functions::Place function);
 
-/// Records a function; `parameters` is null where it takes none. Floating dtypes; negating and
-/// absolute values take integers too. Others throw `DTypeError`.
+/// Records a function; `parameters` is null if it has none. Floating dtypes; negate and abs also
+/// support integers. Throws `DTypeError` for other dtypes.
 Var record_unary(functions::Place function, const Var& x, const Parameters* parameters,
                  const Where& where);
 
 /// Throws `ArgumentError` when `problem` is not null.
 void require_sound(const char* operation, const char* problem, const Where& where);
 
-/// Records the function `F` of x, element by element; its family's header says which there are.
-/// Throws `DTypeError` for an x that is not floating, `ArgumentError` for parameters that `F` does
-/// not take.
+/// Records the function `F` of x, elementwise; the headers of the families define the functions.
+/// Throws `DTypeError` if the function does not support x's dtype, `ArgumentError` for invalid
+/// parameters.
 template <class F>
 Var unary(const Var& x, const Where& where) {
   return record_unary(functions::place_of<F>, x, nullptr, where);

@@ -6,10 +6,10 @@
 
 namespace palimpsest::functions {
 
-// Helpers of the formulas. On packs they neither overflow nor cancel, and lose nothing to subnormal
-// numbers on the way.
+// Helpers of the formulas. On packs they neither overflow nor suffer cancellation, and intermediate
+// results do not lose digits by becoming subnormal.
 
-/// 1/(1 + exp(-x)) of a pack or a Var, with most of what rounding the sum loses.
+/// 1/(1 + exp(-x)) of a pack or a Var; compensates most of the rounding error of the sum.
 auto logistic_of(const auto& x) {
   const auto e = decay(x);
   const auto sum = 1 + e;
@@ -17,8 +17,8 @@ auto logistic_of(const auto& x) {
   return quotient - quotient * (e - (sum - 1));
 }
 
-/// The logistic function s and its derivative s·(1 - s). For Vars both are made from the smaller
-/// one of s and 1 - s: the larger one has lost its digits.
+/// The logistic function s and its derivative s·(1 - s). For `Var`s both are computed from the
+/// smaller of s and 1 - s, since the larger one has lost the digits of the smaller.
 template <class V>
 struct Logistic {
   V value, slope;
@@ -41,7 +41,7 @@ auto gated(const auto& x, const auto& z) {
   return choose(z, part, e.first * part * e.second);
 }
 
-/// x, or `least` where that is more.
+/// max(x, least); NaN stays.
 auto at_least(double least, const auto& x) { return choose(least - x, least, x); }
 
 /// Φ(x) + x·φ(x) of a pack or a Var.
@@ -101,7 +101,7 @@ struct Softplus {
   static constexpr Text text{"softplus", "y = log(1 + exp(x)), dy/dx = 1 - exp(-y)",
                              "smooth rectifier", 30};
   static auto value(const auto& x) {
-    return choose(x, x, 0) + log1p_of_fraction(decay(x));  // neither end overflows or cancels
+    return choose(x, x, 0) + log1p_of_fraction(decay(x));  // no overflow or cancellation
   }
   static auto from_y(const auto& dy, const auto& y) { return -(dy * expm1(-y)); }
 };
@@ -145,7 +145,7 @@ struct Silu {
     return gated(bounded, bounded);
   }
   static auto from_x(const auto& dy, const auto& x) {
-    const auto bounded = choose(x - 800, 800, at_least(-800, x));  // ∞·0 is no number
+    const auto bounded = choose(x - 800, 800, at_least(-800, x));  // avoids ∞·0, which is NaN
     const auto s = logistic_with_slope(bounded);
     return dy * (s.value + bounded * s.slope);
   }
@@ -165,15 +165,15 @@ struct Mish {
   static auto from_x(const auto& dy, const auto& x) { return dy * slope(x); }
 
  private:
-  // With e = exp(x) and m = e·(e + 2) + 2, t = e·(e + 2)/m; the other product is 4·e·(e + 1)/m²
-  // times x.
+  // With e = exp(x) and m = e·(e + 2) + 2, t is e·(e + 2)/m, and (1 - t²)·sigmoid(x) is
+  // 4·e·(e + 1)/m².
   static auto slope(const auto& x) {
     const auto bounded = choose(x - 40, 40, at_least(-800, x));
     const auto e = exponential(bounded);
     const auto m = e * (e + 2) + 2;
     return e * (e + 2) / m + bounded * 4 * (e * (e + 1) / m) / m;
   }
-  // This is the same in d = exp(-|x|): derivatives of its steps stay in the range of numbers.
+  // The same formula in d = exp(-|x|): its intermediate derivatives do not overflow.
   static auto slope(const IsVar auto& x) {
     const auto bounded = choose(x - 800, 800, at_least(-800, x));
     const auto d = exponential(choose(bounded, -bounded, bounded));
@@ -191,16 +191,16 @@ inline constexpr Place place_of<F>{Family::activation, position<F, Activation>};
 
 namespace palimpsest {
 
-/// The derivative at 0 is 0.
+/// The rectifier max(x, 0). The derivative at 0 is 0.
 auto relu(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Relu>(x, where);
 }
-/// x above 0, `slope`·x below and, by its derivative, at 0. Throws `ArgumentError` for a negative
-/// slope.
+/// x if x > 0, else `slope`·x; the derivative at 0 is `slope`. Throws `ArgumentError` for a
+/// negative slope.
 auto leaky_relu(const IsVar auto& x, double slope = 0.01, Where where = Where::current()) {
   return unary<functions::LeakyRelu>(x, where, {slope});
 }
-/// x above 0, `a`·(exp(x) − 1) below. Throws `ArgumentError` for a negative `a`.
+/// x if x > 0, else `a`·(exp(x) − 1). Throws `ArgumentError` for a negative `a`.
 auto elu(const IsVar auto& x, double a = 1, Where where = Where::current()) {
   return unary<functions::Elu>(x, where, {a});
 }
@@ -210,11 +210,11 @@ auto sigmoid(const IsVar auto& x, Where where = Where::current()) {
 auto softplus(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Softplus>(x, where);
 }
-/// x·Φ(x) with the exact normal distribution.
+/// x·Φ(x) with the exact normal distribution function.
 auto gelu(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Gelu>(x, where);
 }
-/// The approximation of `gelu` by tanh.
+/// The tanh approximation of `gelu`.
 auto gelu_tanh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::GeluTanh>(x, where);
 }

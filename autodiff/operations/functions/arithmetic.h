@@ -8,7 +8,7 @@ struct Negate {
   static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static constexpr double number = -1;
-  // A product, as in fused steps: of NaN it keeps the sign.
+  // A product, as in fused kernels, because it keeps the sign of NaN.
   static auto value(const auto& x) { return x * -1; }
   static auto adjoint(const auto& dy, const auto&, const auto&) { return dy * -1; }
 };
@@ -77,7 +77,7 @@ struct Power {
   static constexpr bool magnifies = true;
   static auto value(const auto& x, const double* a) { return pow(x, *a); }
   static auto from_x(const auto& dy, const auto& x, const double* a) {
-    const double exponent = *a == 0 ? 0 : *a - 1;  // 0·x⁻¹ is no number at 0
+    const double exponent = *a == 0 ? 0 : *a - 1;  // 0·x⁻¹ is NaN at 0
     return dy * (pow(x, exponent) * *a);
   }
 };
@@ -136,7 +136,7 @@ inline constexpr Place place_of<F>{Family::arithmetic, position<F, Arithmetic>};
 
 namespace palimpsest {
 
-/// −x, of integers too, which wrap around.
+/// −x. Also for integers, which wrap around.
 auto negate(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Negate>(x, where);
 }
@@ -146,23 +146,24 @@ auto reciprocal(const IsVar auto& x, Where where = Where::current()) {
 auto square(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Square>(x, where);
 }
-/// The derivative is infinite at 0; add a small number under the root where 0 can occur.
+/// √x. The derivative is infinite at 0; add a small number under the root where 0 can occur.
 auto sqrt(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sqrt>(x, where);
 }
 auto rsqrt(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Rsqrt>(x, where);
 }
-/// x to a fixed power. Negative x need a whole `exponent`.
+/// x to a fixed power. A negative x requires a whole `exponent`.
 auto pow(const IsVar auto& x, double exponent, Where where = Where::current()) {
   return exponent == 2 ? unary<functions::Square>(x, where)
                        : unary<functions::Power>(x, where, {exponent});
 }
-/// The derivative at 0 is 0. Takes integers too; the least one has no opposite and stays.
+/// |x|. The derivative at 0 is 0. Also for integers; the lowest integer stays, as it has no
+/// opposite.
 auto abs(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Abs>(x, where);
 }
-/// 1, −1, or 0 at 0; NaN stays. No derivative flows.
+/// 1, −1, or 0 at 0; NaN stays NaN. No derivative flows.
 auto sign(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sign>(x, where);
 }
@@ -172,11 +173,11 @@ auto floor(const IsVar auto& x, Where where = Where::current()) {
 auto ceil(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Ceil>(x, where);
 }
-/// To the nearest whole number, the even one of two. No derivative flows.
+/// Rounds to the nearest whole number, ties to even. No derivative flows.
 auto round(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Round>(x, where);
 }
-/// x moved into [low, high]; either may be infinite. The derivative is 1 at the bounds and between.
+/// x clamped to [low, high]; either may be infinite. The derivative is 1 inside and at the bounds.
 auto clamp(const IsVar auto& x, double low, double high, Where where = Where::current()) {
   return unary<functions::Clamp>(x, where, {low, high});
 }

@@ -10,38 +10,38 @@
 namespace palimpsest {
 
 class Var;
-using Where = std::source_location;  // as in error.h, which the kernels do without
+using Where = std::source_location;  // as in error.h, which the kernels do not include
 
-/// Satisfied by `Var` alone.
+/// Satisfied only by `Var`.
 template <class V>
 concept IsVar = std::same_as<V, Var>;
 
 }  // namespace palimpsest
 
-/// What the functions of one and of two variables are made of. Each is a struct that defines its
-/// function in one place; the headers that hold them are included by the kernels of every
-/// instruction-set level, hence know neither the processor nor the tape. The formulas are written
-/// once, for packs of numbers and for `Var`s alike: what is called on either is found when a
-/// template is used.
+/// How the functions of one and of two variables are defined. Each is a struct that holds its
+/// complete definition. The kernels of every instruction-set level include these headers, so they
+/// depend neither on the processor nor on the tape. The formulas are written once, for packs of
+/// numbers and for `Var`s; the functions they call are looked up when a template is instantiated.
 ///
 /// A function of one variable has
-/// - `text`;
-/// - `value(x)`;
-/// - the adjoint of x, as `from_x(dy, x)` or `from_y(dy, y)`, whichever is cheaper: it becomes an
-///   operation of its own, one kernel and one node, and is differentiated again by recording the
-///   formula; or, where that is a single recorded operation anyway, as `adjoint(dy, x, y)`; or not
-///   at all: then no derivative flows;
-/// - `piecewise_linear`, where the adjoint does not change with x.
-/// - `magnifies`, where it soon leaves the range of 16-bit types, or their errors count in what is
-///   made of it: mixed precision computes it wide.
-/// - `arithmetic`, where it is one step of that: on x and its parameter or `number`, or on both
-///   variables.
-/// A function with parameters takes them as a last `const double*`, and may have `problem`, which
-/// says what is wrong with them.
+/// - `text`.
+/// - `value(x)`.
+/// - The adjoint of x in one of three forms. `from_x(dy, x)` or `from_y(dy, y)`, whichever is
+///   cheaper, becomes an operation of its own: one kernel and one node, differentiated again by
+///   recording the formula. `adjoint(dy, x, y)` is for adjoints that are a single recorded
+///   operation anyway. Without any of these no derivative flows.
+/// - `piecewise_linear`, if the adjoint is locally constant in x.
+/// - `magnifies`, if results easily leave the range of 16-bit types, or if rounding errors are
+///   amplified downstream: mixed precision computes it in the wide dtype.
+/// - `arithmetic`, if it is a single arithmetic operation: on x and its parameter or `number`, or
+///   on both variables.
+///
+/// A function with parameters takes them as a last `const double*`. It may have `problem`, which
+/// explains why parameters are invalid.
 namespace palimpsest::functions {
 
-/// Name, value and derivative in mathematics, one line for the documentation, and the
-/// floating-point operations of one element.
+/// Name, mathematical definition of value and derivative, one line for the documentation, and the
+/// floating-point operations per element.
 struct Text {
   const char* name;
   const char* formula;
@@ -54,7 +54,7 @@ struct List {
   static constexpr std::size_t size = sizeof...(Functions);
 };
 
-/// One list after the other.
+/// Concatenates two lists.
 template <class... A, class... B>
 List<A..., B...> operator+(List<A...>, List<B...>);
 
@@ -66,11 +66,11 @@ inline constexpr std::size_t position<F, List<First, Rest...>> = 1 + position<F,
 template <class F, class... Rest>
 inline constexpr std::size_t position<F, List<F, Rest...>> = 0;
 
-/// The lists of functions of one variable, a header each, in the order of the documentation. A
-/// source that includes some of them is not compiled again when another one gains a function.
+/// The lists of functions of one variable, one header each, in the order of the documentation.
+/// Adding a function to one list does not recompile sources that include only other lists.
 enum class Family : std::uint8_t { arithmetic, exponential, trigonometric, activation, loss };
 
-/// A function's family and its position there.
+/// A function's family and its position in it.
 struct Place {
   Family family;
   std::size_t position;
@@ -79,13 +79,13 @@ struct Place {
 template <class F, class L>
 concept IsIn = position<F, L> < L::size;
 
-/// Each family's header says it of its functions, once they are in its list.
+/// Defined in each family's header for the functions in its list.
 template <class F>
 struct FunctionOfNoFamily;
 template <class F>
 inline constexpr auto place_of = FunctionOfNoFamily<F>();
 
-/// What `F` says of itself as a step of arithmetic.
+/// The arithmetic operation that `F` declares.
 template <class F>
 constexpr ArithmeticStep arithmetic_of() {
   if constexpr (requires { F::arithmetic; }) return F::arithmetic;
@@ -95,7 +95,7 @@ constexpr ArithmeticStep arithmetic_of() {
 template <class F>
 concept Magnifies = requires { F::magnifies; };
 
-/// True when the adjoint of `F`, whose arguments are of type X, is a kernel that reads x, or y.
+/// True when the adjoint of `F`, for arguments of type X, is a kernel that reads x (or y).
 template <class F, class X>
 concept ReadsX = requires(const X& x) { F::from_x(x, x); } ||
                  requires(const X& x, const double* parameters) { F::from_x(x, x, parameters); };
@@ -103,7 +103,7 @@ template <class F, class X>
 concept ReadsY = requires(const X& y) { F::from_y(y, y); } ||
                  requires(const X& y, const double* parameters) { F::from_y(y, y, parameters); };
 
-/// The adjoint of x by `F::from_x` or `F::from_y`; `z` is x or y.
+/// The adjoint of x by `F::from_x` or `F::from_y`; `z` is x or y, respectively.
 template <class F, class X>
 auto adjoint_of(const X& dy, const X& z, const double* parameters) {
   if constexpr (requires { F::from_x(dy, z); }) {
@@ -117,14 +117,15 @@ auto adjoint_of(const X& dy, const X& z, const double* parameters) {
   }
 }
 
-/// `value` of a Var, with the derivative of `slope`: for formulas that have the digits of one, but
-/// lose those of the other.
+/// Returns `value`, but with the derivative of `slope`. For formulas that are accurate in one of
+/// the two only.
 template <IsVar V>
 V with_slope(const V& value, const V& slope) {
   return stop_gradient(value) + (slope - stop_gradient(slope));
 }
 
-// `choose(c, a, b)`, a where c > 0 and b elsewhere, `root`, `exponential` and `times_gaussian` are
-// defined in the headers kernels/pack*.h for packs and in unary.cpp for `Var`s.
+// `choose(c, a, b)` is a where c > 0 and b elsewhere. It, `root`, `exponential` and
+// `times_gaussian` are defined in the headers kernels/pack*.h for packs and in unary.cpp for
+// `Var`s.
 
 }  // namespace palimpsest::functions

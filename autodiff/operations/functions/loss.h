@@ -27,7 +27,7 @@ using Loss = List<HuberLoss>;
 template <IsIn<Loss> F>
 inline constexpr Place place_of<F>{Family::loss, position<F, Loss>};
 
-/// A function of two variables: logits a and targets b. For b = 0 and b = 1 nothing cancels.
+/// A function of two variables: logits a and targets b. No cancellation occurs for b = 0 and b = 1.
 struct BceWithLogits {
   static constexpr Text text{"bce_with_logits",
                              "y = log(1 + exp(a)) - a·b, ∂y/∂a = sigmoid(a) - b, ∂y/∂b = -a",
@@ -36,7 +36,7 @@ struct BceWithLogits {
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {
     const auto factor = choose(a, 1 - b, b);
-    const auto linear = choose(a, a, -a) * factor;  // ∞·0 is no number
+    const auto linear = choose(a, a, -a) * factor;  // avoids ∞·0, which is NaN
     return choose(factor, linear, choose(-factor, linear, factor)) + log1p_of_fraction(decay(a));
   }
   template <class V>

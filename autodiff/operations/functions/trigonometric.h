@@ -4,7 +4,7 @@
 
 namespace palimpsest::functions {
 
-/// 1 - x² of a pack or a Var, with the digits that matter near ±1.
+/// 1 - x² of a pack or a Var, accurate also near ±1.
 auto one_less_square(const auto& x) { return (1 - x) * (1 + x); }
 auto one_less_square(const IsVar auto& x) {
   // The derivative of the product, (1 - x) - (1 + x), would lose the digits of x near 0.
