@@ -30,7 +30,7 @@ struct Arena::Region {
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
-  /// Gives the pages of [begin, end), both multiples of a page, back to the system.
+  /// Returns the pages of [begin, end), both multiples of the page size, to the system.
   void release(Bytes begin, Bytes end) {
     if (begin >= end) return;
     madvise(data + begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
@@ -38,7 +38,7 @@ struct Arena::Region {
     released += bytes;
     meter.counts_->reserved.add(-bytes);
   }
-  /// Counts what lies below `end` as reserved.
+  /// Counts the bytes below `end` as reserved.
   void reach(Bytes end) {
     Bytes seen = highest.load();
     while (seen < end) {
@@ -50,7 +50,7 @@ struct Arena::Region {
 
   Meter meter;
   std::byte* data = nullptr;
-  Bytes mapped = 0;                // none of somebody else's memory
+  Bytes mapped = 0;                // 0 for the caller's memory
   std::atomic<Bytes> highest = 0;  // end of the highest buffer cut
   Bytes released = 0;              // bytes below it whose pages were given back
 };
@@ -80,7 +80,7 @@ void Arena::note(Bytes most_live, Bytes end) const {
 
 bool Arena::in_use() const {
   const bool shared = region_.use_count() > 1;
-  std::atomic_thread_fence(std::memory_order_acquire);  // what the last holder did comes before
+  std::atomic_thread_fence(std::memory_order_acquire);  // see what the last holder did
   return shared;
 }
 
@@ -88,7 +88,7 @@ void Arena::release_except(std::span<const Range> ranges) {
   std::vector<Range> kept(ranges.begin(), ranges.end());
   std::sort(kept.begin(), kept.end(),
             [](const Range& a, const Range& b) { return a.offset < b.offset; });
-  Bytes free = 0;  // start of the pages that nothing so far lies in
+  Bytes free = 0;  // start of the pages that no range so far lies in
   for (const Range& range : kept) {
     if (range.bytes <= 0) continue;
     region_->release(free, range.offset / page_size() * page_size());

@@ -6,9 +6,9 @@
 
 namespace palimpsest {
 
-/// One region of memory in which everything a plan's layout places is found. Buffers cut from it
-/// share its ownership: the region is unmapped when the arena and all of them are gone. Not for two
-/// threads at once, except `cut` and the release of buffers.
+/// One region of memory that holds everything a plan's layout places. Buffers cut from it share its
+/// ownership: the region is unmapped when the arena and all its buffers are gone. Not thread-safe,
+/// except for `cut` and the release of buffers.
 class Arena {
  public:
   /// Part of the arena, in bytes from its start.
@@ -17,30 +17,31 @@ class Arena {
     Bytes bytes;
   };
 
-  /// No arena; everything but assignment and `size` is then undefined.
+  /// No arena. Only assignment and `size` are defined for it.
   Arena() = default;
-  /// Maps `size` bytes. Pages are zero and take no memory before they are written: `meter` counts
-  /// as reserved, until they are unmapped, the bytes up to the highest end ever cut or noted.
-  /// Throws `EnvironmentError` when the system refuses.
+  /// Maps `size` bytes. Pages are zero and take no memory before they are written. `meter` counts
+  /// as reserved the bytes up to the highest end ever cut or noted, until they are unmapped. Throws
+  /// `EnvironmentError` when the system refuses.
   Arena(Meter meter, Bytes size);
-  /// An arena in `memory`, aligned to `buffer_alignment`, which is somebody else's and outlives it
-  /// and all its buffers.
+  /// An arena in the caller's `memory`, which is aligned to `buffer_alignment` and must outlive the
+  /// arena and all its buffers.
   explicit Arena(std::span<std::byte> memory);
 
   Bytes size() const { return size_; }
-  /// A buffer at `offset`, live at the meter until its last holder lets go; `offset` is a multiple
-  /// of `buffer_alignment`.
+  /// A buffer at `offset`, a multiple of `buffer_alignment`. The meter counts it as live until its
+  /// last holder releases it.
   Buffer cut(Bytes offset, Bytes bytes) const;
-  /// The byte at `offset`, for values that nobody holds after a run. What they take in it is told
-  /// to the meter by `note`.
+  /// The byte at `offset`, for values that are not held after a run. Report their bytes to the
+  /// meter with `note`.
   std::byte* at(Bytes offset) const;
-  /// Says that, of bytes that were not cut, so many were live at once, the highest ending at `end`.
+  /// Reports bytes that were used through `at`: at most `most_live` were live at once, and the
+  /// highest ended at `end`.
   void note(Bytes most_live, Bytes end) const;
-  /// True while some buffer cut from it is held, so that it must not be written again.
+  /// True while a buffer cut from it is held. The memory must not be written again until then.
   bool in_use() const;
-  /// Gives the arena up: pages that lie in none of `ranges` go back to the system, the others when
-  /// the buffers that hold the region let go. Ranges may come in any order and overlap. The arena
-  /// is empty afterwards.
+  /// Gives the arena up. Pages outside `ranges` go back to the system at once, the others when the
+  /// last buffer is released. Ranges may come in any order and overlap. The arena is empty
+  /// afterwards.
   void release_except(std::span<const Range> ranges);
 
  private:

@@ -11,12 +11,12 @@
 namespace palimpsest {
 namespace {
 
-/// What is known of the process's blocks.
+/// The process's blocks.
 struct Blocks {
   std::mutex mutex;
   SparePages spare;
   std::atomic<Bytes> spare_bytes = 0;
-  std::atomic<Bytes> heap = 0;     // of blocks there
+  std::atomic<Bytes> heap = 0;     // bytes of blocks on it
   std::atomic<Bytes> highest = 0;  // of those, when spare pages last made way for them
 };
 
@@ -27,7 +27,7 @@ Blocks& all_blocks() noexcept {
   return blocks;
 }
 
-/// What the heap has grown by stays with it, and takes the place of pages.
+/// Memory that the heap has grown by stays with it, so spare pages must make way for it.
 void note_heap(Bytes bytes) noexcept {
   Blocks& blocks = all_blocks();
   const Bytes heap = blocks.heap.fetch_add(bytes, std::memory_order_relaxed) + bytes;

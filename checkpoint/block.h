@@ -5,37 +5,37 @@
 
 namespace palimpsest {
 
-/// Storage of one value. Large blocks lie in pages of their own: the C library keeps what is freed
-/// below the end of its heap, whoever needs memory. Freed pages are kept for the next block, since
-/// the system takes longer to give fresh ones, all zero, than many a kernel to fill them. As the
-/// heap, they are the process's.
+/// Storage of one value. Large blocks have pages of their own, because the C library does not
+/// return memory to the system that is freed below the end of its heap. Freed pages are cached for
+/// the next block: the system takes longer to provide fresh, zeroed pages than many kernels take to
+/// fill them. Like the heap, the cache belongs to the process.
 ///
-/// Blocks and kept pages together never are more than blocks were at once, and an `Arena` takes the
-/// place of kept pages. So where all blocks fit a budget, the process keeps to it.
+/// Blocks and cached pages together never exceed the highest total of blocks so far, and an `Arena`
+/// takes the place of cached pages. So if all blocks fit a budget, the process stays within it.
 struct StorageBlock {
   std::byte* data;
   void* heap;   ///< null: pages
-  Bytes bytes;  ///< that were asked for
+  Bytes bytes;  ///< as requested
 };
 
-/// Blocks from this size on have pages of their own. Rounding up to pages of 4 KiB adds at most
+/// Blocks of at least this size have pages of their own. Rounding up to pages of 4 KiB adds at most
 /// 1.6 % to them.
 inline constexpr Bytes least_mapped = 256_KiB;
-/// True for those. AddressSanitizer watches the heap alone: in its processes, for none.
+/// True for those blocks. Always false under AddressSanitizer, which watches the heap only.
 bool is_mapped(Bytes bytes);
 
-/// Uninitialised storage. Throws `EnvironmentError` when there is no memory for it. From any
-/// thread.
+/// Uninitialised storage. Throws `EnvironmentError` when there is no memory for it. Thread-safe, as
+/// is everything here.
 StorageBlock take_block(Bytes bytes);
 void give_block(const StorageBlock& block) noexcept;
-/// The same with the one given back when nobody holds it any more.
+/// A block as a buffer, which gives it back when its last holder releases it.
 Buffer block_buffer(Bytes bytes);
 
-/// No more pages are kept than for so many bytes.
+/// At most so many bytes of pages are cached.
 inline constexpr Bytes most_spare = 256_MiB;
-/// Bytes of those that are kept now.
+/// Bytes of the pages that are cached now.
 Bytes spare_bytes();
-/// Gives so many back to the system, or all that there are.
+/// Returns so many bytes of cached pages to the system, or all of them when there are fewer.
 void release_spare(Bytes bytes) noexcept;
 
 }  // namespace palimpsest

@@ -25,7 +25,7 @@ struct BufferPool::State {
 
   Bytes held() const { return kept_bytes + handed_out + outside; }
 
-  /// Lets go of what is kept while there is no room for so many bytes more.
+  /// Releases kept buffers while there is no room for so many bytes more.
   void make_room(Bytes bytes) {
     while (!kept.empty() && held() + bytes > most) {
       const auto largest = std::prev(kept.end());
@@ -36,7 +36,7 @@ struct BufferPool::State {
   }
 };
 
-/// What happens when nobody holds a buffer any more.
+/// Runs when the last holder releases a buffer.
 struct BufferPool::Return {
   std::shared_ptr<State> state;
   Bytes bytes;
@@ -51,7 +51,7 @@ struct BufferPool::Return {
       state->kept[bytes].push_back(std::move(storage));
       state->kept_bytes += bytes;
     } catch (const std::bad_alloc&) {
-      storage.reset();  // nowhere to note it
+      storage.reset();  // no memory to record it
       const auto empty = state->kept.find(bytes);
       if (empty != state->kept.end() && empty->second.empty()) state->kept.erase(empty);
     }
@@ -104,7 +104,7 @@ Buffer BufferPool::allocate(Bytes bytes) {
     state_->peak = std::max(state_->peak, state_->held());
   }
   std::byte* const data = storage.get();
-  // When this throws, it calls the deleter.
+  // If this throws, it calls the deleter.
   return meter_.count(Buffer(data, Return{state_, size, run, std::move(storage)}), bytes);
 }
 

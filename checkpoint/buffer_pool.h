@@ -6,8 +6,8 @@
 
 namespace palimpsest {
 
-/// Storage that is handed on: what nobody holds any more is kept, by its size in units of 64 bytes,
-/// for whoever asks for as much. From any thread; what it handed out may outlive it.
+/// Recycles storage. Released buffers are kept, by their size in units of 64 bytes, for later
+/// requests of the same size. Thread-safe. Buffers may outlive the pool.
 class BufferPool {
  public:
   explicit BufferPool(Meter meter);
@@ -15,22 +15,22 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  /// Begins a run that holds at most `most` bytes at a time, those kept and `outside` bytes of
-  /// storage that is not the pool's among them. What was handed out before and is still held is
-  /// somebody else's from now on; what is kept beyond `most` goes back to the system.
+  /// Begins a run that holds at most `most` bytes at a time. This includes the kept bytes and
+  /// `outside` bytes of storage that does not belong to the pool. Buffers that were handed out
+  /// before and are still held no longer count. Kept bytes beyond `most` go back to the system.
   void begin(Bytes most, Bytes outside);
-  /// So many of the bytes outside are given up.
+  /// Reduces the bytes outside.
   void release_outside(Bytes bytes);
-  /// Storage of so many bytes, live at the meter until its last holder lets go. Where nothing of
-  /// that size is kept it comes from the system, after as much of what is kept, the largest first,
-  /// went back there as does not fit beside it.
+  /// Storage of so many bytes, counted by the meter as live until its last holder releases it. When
+  /// no kept buffer has that size, it comes from the system. Before that, kept buffers go back to
+  /// the system, the largest first, until the new one fits.
   Buffer allocate(Bytes bytes);
 
-  /// Bytes that nobody holds and that are kept. The meter does not count them.
+  /// Bytes of released buffers that are kept. The meter does not count them.
   Bytes kept() const;
-  /// Most bytes held at a time since `begin`, those outside among them.
+  /// Most bytes held at a time since `begin`, including those outside.
   Bytes peak() const;
-  /// How often the system was asked since `begin`.
+  /// Number of requests to the system since `begin`.
   std::uint64_t allocations() const;
 
  private:

@@ -12,7 +12,7 @@ class Touches {
  public:
   explicit Touches(Bytes size) : last_{{0, never}, {size, never}} {}
 
-  /// Bytes touched since all of [begin, end) was, or more than any memory has.
+  /// Bytes touched since all of [begin, end) was touched; more than any memory has if it never was.
   Bytes since(Bytes begin, Bytes end) const {
     auto piece = std::prev(last_.upper_bound(begin));
     Bytes earliest = clock_;

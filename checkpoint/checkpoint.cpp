@@ -16,19 +16,19 @@
 namespace palimpsest {
 namespace {
 
-/// Where everything a sub-program makes lies while it runs on so many threads: in its workspace, or
-/// in one of its outputs.
+/// Where the values of a sub-program lie when it runs on so many threads: in its workspace, or in
+/// one of its outputs.
 struct Arrangement {
   struct Place {
     std::size_t offset = 0;
     std::size_t bytes = 0;
   };
   Plan plan;
-  std::vector<Place> storages;    // of each value in the workspace
-  std::vector<Place> workspaces;  // of each node in the workspace
+  std::vector<Place> storages;    // by value, in the workspace
+  std::vector<Place> workspaces;  // by node, in the workspace
 };
 
-/// A traced function as a program to run: everything but the tape it is recorded on.
+/// A traced function as a program to run, independent of the tape it is recorded on.
 class Subprogram {
  public:
   explicit Subprogram(Trace traced) : trace(std::move(traced)) {
@@ -60,14 +60,14 @@ class Subprogram {
   const Arrangement& arrangement(int threads) const;
   Graph graph_for(int threads) const;
 
-  std::vector<std::uint32_t> home_;  // of each storage: the output it lies in
-  std::vector<ValueId> storage_;     // of each value
+  std::vector<std::uint32_t> home_;  // by storage: the output it lies in
+  std::vector<ValueId> storage_;     // by value
   Cost cost_;
   mutable std::mutex mutex_;
   mutable std::map<int, Arrangement> arrangements_;  // by number of threads
 };
 
-/// The program's graph, with what lies in an output taking no bytes.
+/// The program's graph. Values that lie in an output take no bytes.
 Graph Subprogram::graph_for(int threads) const {
   const Graph full = graph_of(trace.program(), {}, threads);
   Graph graph;
@@ -110,7 +110,7 @@ void Subprogram::run(const CustomCall& call) const {
   const Arrangement& places = arrangement(call.threads);
   internal_check(std::ssize(call.workspace) >= places.plan.layout.size,
                  "a checkpoint runs on more threads than it was planned for");
-  alignas(buffer_alignment) std::byte nothing[1];  // where values without elements lie
+  alignas(buffer_alignment) std::byte nothing[1];  // for values without elements
   const auto data = [&](ValueId value) -> std::byte* {
     const ValueId root = storage_[value];
     if (root < trace.argument_count()) return call.inputs[root].raw();
@@ -148,7 +148,7 @@ void Subprogram::run(const CustomCall& call) const {
   }
 }
 
-/// An input as it is kept, and the place of the one it is kept for.
+/// A narrow copy of an input, and the input's index.
 struct KeptInput {
   std::size_t of;
   Var value;
@@ -178,7 +178,7 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());
   const std::size_t read = arguments.size();
-  std::vector<std::size_t> places;  // of what is kept behind these
+  std::vector<std::size_t> places;  // the input of each narrow copy after these
   for (const KeptInput& kept : kept_inputs(inputs, options.codec, where)) {
     places.push_back(kept.of);
     arguments.push_back(kept.value);

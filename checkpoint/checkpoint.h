@@ -11,31 +11,34 @@
 
 namespace palimpsest {
 
-/// How a checkpoint keeps what it is computed again from.
+/// How a checkpoint keeps the inputs that it recomputes from.
 struct CheckpointOptions {
-  /// Of its floating inputs, but for leaves, which are there anyway, and values used without being
-  /// given. Other than exact, the outputs stay exact, and gradients are those of `f` at inputs each
-  /// of which has lost the digits that `Codec` says; numbers beyond the end of f16 become infinite.
-  /// The narrow copies are made when `f` runs, and serve gradients that are planned: an eager tape
-  /// holds them beside what it keeps anyway, and values alone have no use for them.
+  /// Precision at which floating-point inputs are kept. Leaves, which are kept anyway, and values
+  /// that `f` captures stay exact. With a lossy codec the outputs stay exact, and the gradients are
+  /// those of `f` at rounded inputs. Inputs lose the digits that `Codec` says, and numbers beyond
+  /// the range of f16 become infinite. The narrow copies are made when `f` runs. They save memory
+  /// in planned gradients only: an eager tape holds them in addition to what it keeps anyway, and a
+  /// run without gradients does not use them.
   Codec codec = Codec::exact;
 };
 
-/// f(inputs) as one operation that keeps nothing between its inputs and its outputs: what lies
-/// between is freed while it runs, and recorded and computed again where a derivative needs it.
+/// Records f(inputs) as one operation that keeps nothing between its inputs and its outputs.
+/// Intermediate values are freed while it runs. They are recorded and computed again where a
+/// derivative needs them.
 ///
 /// `f` is called once, here; what it captures by reference need not live longer. Values of the tape
-/// that it uses without being given them become further inputs and get their gradients. Random
-/// operations draw the same numbers again. Checkpoints nest and have derivatives of any order. The
-/// forward run takes its workspace (the most that lives at once in between) and its outputs, no
-/// more. `Var`s that `f` recorded, other than those returned to you here, must not be used
-/// afterwards. Throws `ArgumentError` when `f` returns nothing or records a parameter.
+/// that it captures become additional inputs and get their gradients. Random operations draw the
+/// same numbers again. Checkpoints nest and have derivatives of any order. The forward run takes
+/// its workspace (the most bytes live at once in between) and its outputs, no more. After the call,
+/// do not use `Var`s that `f` recorded, other than those returned here. Throws `ArgumentError` when
+/// `f` returns nothing or records a parameter.
 std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs,
                             Where where = Where::current());
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where = Where::current());
 
-/// `f` of one or more Vars; it returns a Var or a `std::vector<Var>`, and so does this.
+/// Overload for an `f` of one or more Vars. It returns what `f` returns: a Var or a
+/// `std::vector<Var>`.
 template <class F, std::same_as<Var>... Rest>
   requires std::invocable<F&, const Var&, const Rest&...>
 auto checkpoint(const CheckpointOptions& options, F&& f, const Located& first,

@@ -6,10 +6,10 @@
 namespace palimpsest {
 namespace {
 
-/// Who occupied each address last: a partition of the arena into stretches.
+/// A partition of the arena into stretches, with the last occupant of each.
 class AddressOwners {
  public:
-  /// Gives [begin, end) to `owner` and calls `f` on each earlier owner of a part of it.
+  /// Gives [begin, end) to `owner` and calls `f` on each previous owner of a part of it.
   template <class F>
   void take(Bytes begin, Bytes end, std::uint32_t owner, F f) {
     split(begin);
@@ -73,7 +73,7 @@ class Dependencies::Builder {
   struct Storage {
     std::uint32_t writer = none;  // last step that wrote it
     std::uint32_t interval = none;
-    std::uint32_t closer = none;         // last drop that left no value in it
+    std::uint32_t closer = none;         // last drop that left it empty
     std::uint32_t holders = 0;           // live values in it
     std::vector<std::uint32_t> readers;  // since it was written
   };
@@ -88,7 +88,7 @@ class Dependencies::Builder {
     live_[value] = true;
     Storage& storage = storages_[graph_.storage(value)];
     if (storage.holders++ == 0) {
-      if (step != none) depend(step, storage.closer);  // it has one interval at a time
+      if (step != none) depend(step, storage.closer);  // a storage has one interval at a time
       storage.writer = step;
       storage.interval = none;
       storage.readers.clear();
@@ -99,7 +99,7 @@ class Dependencies::Builder {
     if (on != none && on != step) edges_.push_back({on, step});
   }
 
-  /// Interval `index` opens at `step`; it follows the last occupants of its addresses.
+  /// Opens interval `index` at `step`, after the last occupants of its addresses.
   void occupy(std::uint32_t index, std::uint32_t step) {
     const Interval& interval = layout_.intervals[index];
     addresses_.take(interval.offset, interval.offset + interval.bytes, index,
@@ -117,7 +117,7 @@ class Dependencies::Builder {
     }
   }
 
-  /// Whoever else reads what lies there has read it before.
+  /// All other readers of the storage must have read it before.
   void take_over(std::uint32_t index, std::uint32_t step) {
     const Storage& storage = storages_[layout_.intervals[index].storage];
     for (const std::uint32_t reader : storage.readers) depend(step, reader);
@@ -136,7 +136,7 @@ class Dependencies::Builder {
       const ValueId output = graph_.first_output(node) + i;
       Storage& storage = storages_[graph_.storage(output)];
       const bool view = graph_.storage(output) != output;
-      if (!view && storage.holders > 0) {  // written again in place: nobody may be reading
+      if (!view && storage.holders > 0) {  // written again in place: no reader may be running
         for (const std::uint32_t reader : storage.readers) depend(k, reader);
         depend(k, storage.writer);
         storage.readers.clear();
@@ -185,7 +185,7 @@ class Dependencies::Builder {
   const Layout& layout_;
   std::vector<Storage> storages_;
   std::vector<bool> live_;
-  std::vector<std::uint32_t> closer_;  // of each interval, the step that ends it
+  std::vector<std::uint32_t> closer_;  // by interval, the step that ends it
   std::vector<bool> taken_over_;       // by interval
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
   AddressOwners addresses_;

@@ -25,7 +25,7 @@ void EvictionQueue::put(ValueId root, double price, double last_use) {
   erase(root);
   place = {true, band, price, last_use};
   auto& storages = bands_[band];
-  storages.emplace_hint(storages.end(), last_use, root);  // mostly it was used last of all
+  storages.emplace_hint(storages.end(), last_use, root);  // it was usually used last of all
 }
 
 void EvictionQueue::erase(ValueId root) {
@@ -41,7 +41,7 @@ ValueId EvictionQueue::least(double now) const {
   ValueId best = none;
   for (const auto& [band, storages] : bands_) {
     const ValueId first = storages.begin()->second;
-    // price / idle < price of the best / its idle, where both may have been used just now
+    // Compares price / idle time by products, because an idle time may be 0.
     if (best == none || places_[first].price * (now - places_[best].last_use) <
                             places_[best].price * (now - places_[first].last_use)) {
       best = first;

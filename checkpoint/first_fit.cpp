@@ -12,7 +12,7 @@ namespace {
 /// The free space of an arena that grows as needed.
 class FreeSpace {
  public:
-  /// Lowest hole that fits among the first few, else the tightest one, else the end.
+  /// The lowest hole that fits among the first few, otherwise the tightest one, otherwise the end.
   Bytes take(Bytes bytes) {
     int looked_at = 0;
     for (auto hole = holes_.begin(); hole != holes_.end() && looked_at < 64; ++hole, ++looked_at) {

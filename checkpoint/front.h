@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// A proposal with what a simulation says of it.
+/// A proposal with its simulated peak and cost.
 struct Measured {
   Proposal proposal;
   Bytes peak = 0;   ///< live bytes
@@ -18,7 +18,7 @@ struct Measured {
 
 /// Simulates the schedule of a proposal. Throws what `simulate` does.
 Measured measure(const Graph& graph, Proposal proposal);
-/// The same of many; those that name no planner are from `planner` now.
+/// Measures many proposals. Attributes those without a planner to `planner`.
 std::vector<Measured> measure(const Graph& graph, std::vector<Proposal> proposals,
                               const std::string& planner);
 /// Sorts by cost, then by peak.
@@ -26,16 +26,17 @@ void cheapest_first(std::span<Measured> measured);
 /// The proposals alone, in the same order.
 std::vector<Proposal> proposals_of(std::vector<Measured> measured);
 
-/// The proposals for which there is none of the same planner that costs no more and has a peak
-/// lower by more than layouts differ: of each planner all that can be its best for some budget.
-/// Planners look at many more than are worth their memory.
+/// An approximate Pareto front of peak and cost, for each planner. A proposal is dropped when
+/// another one of its planner costs no more and has a peak lower by more than layouts differ. The
+/// rest includes each planner's best proposal for every budget. Planners look at many more
+/// proposals than are worth their memory.
 class Front {
  public:
-  /// Takes a proposal in, and those out that it beats, unless one that is there beats it or has the
-  /// same peak and cost.
+  /// Adds a proposal and removes those that it beats. Does nothing when one in the front beats it
+  /// or has the same peak and cost.
   void add(Measured measured);
 
-  /// The proposals, in the order in which they came; none are left.
+  /// Returns the proposals in order of insertion, and empties the front.
   std::vector<Proposal> take() { return proposals_of(std::exchange(measured_, {})); }
 
  private:

@@ -44,7 +44,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
   }
   Bytes total = total_bytes_;
   const auto add = [&](Bytes bytes) {
-    // Then no sum of live bytes or end of a layout overflows.
+    // No sum of live bytes and no end of a layout can then overflow.
     constexpr Bytes most = Bytes{1} << 60;
     if (bytes > most - total) refuse("takes more bytes than any memory has");
     total += bytes;

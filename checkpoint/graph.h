@@ -13,60 +13,60 @@ namespace palimpsest {
 
 /// How the nodes of a tape became those of a graph.
 struct GraphForm {
-  bool fuse = false;  ///< a node may stand for a group that runs as one
-  /// What is computed twice is computed once, and what makes a constant not at all.
+  bool fuse = false;  ///< a node may stand for a group that runs as one fused kernel
+  /// Common subexpressions are computed once, and constants are folded.
   bool simplify = false;
   bool operator==(const GraphForm&) const = default;
 };
 
-/// What a planner sees of a program: sizes, costs and dependencies, nothing of what is computed.
+/// A planner's view of a program: sizes, costs and dependencies, but not what is computed.
 ///
 /// Nodes and values are numbered as on a tape, and every node reads earlier values only. Each value
 /// has a *storage*: its own, or that of the value it is a view of. A storage is live while any
-/// value in it is, and its bytes count once.
+/// value in it is live, and its bytes count once.
 class Graph {
  public:
   struct Output {
     Bytes bytes = 0;
-    /// Position among the node's inputs of the value whose storage it shares, or −1.
+    /// Index of the input whose storage the output shares, or −1.
     int view_of = -1;
-    /// Position among the node's inputs of the value in whose storage it may be made, where all
-    /// that lies there is dropped before anything else is computed, or −1.
+    /// Index of the input whose storage the output may be made in, or −1. It is used only where all
+    /// values in that storage are dropped before anything else is computed.
     int takes_over = -1;
   };
   struct Traits {
     double cost = 0;      ///< seconds the node takes
     Bytes workspace = 0;  ///< bytes live only while it runs
     bool source = false;  ///< supplied by the user: always live, never computed, outside the budget
-    bool serial = false;  ///< runs for long on one thread, so that others like it may run beside it
-    /// How it uses threads is not known, nor for how long it runs: it may run beside others, and
-    /// counts as worth that whatever its cost is.
+    bool serial = false;  ///< runs long on one thread; others like it may run concurrently
+    /// Neither its run time nor its use of threads is known. It may run concurrently with others,
+    /// and always counts as worth that, whatever its cost.
     bool opaque = false;
     std::string name = {};  ///< for messages and pictures; may be empty
     /// Nodes of the tape that it runs, for `tape_nodes`.
     std::span<const NodeId> tape_nodes = {};
   };
 
-  /// Appends a node and returns its id. Throws `ArgumentError` naming the node for an input that
-  /// does not exist yet, a negative size or cost, an infinite cost, sizes beyond any memory, or a
-  /// view of a position that is not there.
+  /// Appends a node and returns its id. Throws `ArgumentError` naming the node for
+  /// - an input that does not exist yet, or a source with inputs,
+  /// - a negative size or cost, an infinite cost, or sizes beyond any memory,
+  /// - an output that is a view of, or takes over, an input that is not there.
   NodeId add_node(std::span<const ValueId> inputs, std::span<const Output> outputs, Traits traits);
-  /// Asks for `value` to be live at the end.
+  /// Requires `value` to be live at the end.
   void add_target(ValueId value);
-  /// Says that `value` is live already when the schedule starts.
+  /// Declares that `value` is live already when the schedule starts.
   void set_present(ValueId value);
-  /// Says that the caller of the run names the memory that `value` is made in, one that is a
-  /// storage of its own: it takes no bytes of the budget, and nothing is made in its place.
+  /// Declares that the caller of the run provides the memory for `value`, which must have a storage
+  /// of its own. It takes no bytes of the budget, and no output is made in its place.
   void place_elsewhere(ValueId value);
-  /// Takes the node to run for so many seconds. Throws `ArgumentError` for a negative or an
-  /// infinite number.
+  /// Sets the seconds that the node takes. Throws `ArgumentError` for a negative or an infinite
+  /// number.
   void set_cost(NodeId node, double seconds);
-  /// Says that several threads run steps, so that those can run at once that do not depend on each
-  /// other.
+  /// Declares that several threads run steps, so that independent steps can run concurrently.
   void set_parallel() { parallel_ = true; }
-  /// The first node of the backward part, for planners that tell the two apart.
+  /// Sets the first node of the backward part, for planners that distinguish the two.
   void set_backward_begins(NodeId node) { backward_begins_ = node; }
-  /// Says that the graph is made of a tape; its nodes then say what they run.
+  /// Declares that the graph is made of a tape. Its nodes then say which tape nodes they run.
   void set_form(GraphForm form) { origin_.form = form; }
 
   std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
@@ -88,19 +88,19 @@ class Graph {
   bool is_opaque(NodeId node) const { return nodes_[node].opaque; }
   /// The node's name, empty when it has none.
   std::string_view name(NodeId node) const;
-  /// The node's name, or `#id`.
+  /// The node's name, or `#id` when it has none.
   std::string describe(NodeId node) const;
 
   NodeId producer(ValueId value) const { return values_[value].node; }
   bool is_source_value(ValueId value) const { return values_[value].source; }
   /// The value whose storage this one lies in: itself unless it is a view.
   ValueId storage(ValueId value) const { return values_[value].storage; }
-  /// Position among the inputs of the value's node of one whose storage it shares, or −1.
+  /// Index of the input of the value's node whose storage it shares, or −1.
   int view_of(ValueId value) const;
-  /// Position among the inputs of the value's node of one whose storage it may take over, or −1.
+  /// Index of the input of the value's node whose storage it may take over, or −1.
   int takes_over(ValueId value) const { return values_[value].takes_over; }
-  /// The storage that this may be made in, or `none`: it takes as many bytes as the value, the node
-  /// reads it as one input only, and no earlier output of the node may take it over.
+  /// The storage that this value may be made in, or `none`. It has as many bytes as the value, the
+  /// node reads it through one input only, and no earlier output of the node may take it over.
   ValueId may_be_made_in(ValueId value) const { return values_[value].made_in; }
   /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
   Bytes bytes(ValueId value) const { return values_[value].source ? 0 : values_[value].bytes; }
@@ -108,9 +108,9 @@ class Graph {
   Bytes source_bytes(ValueId value) const {
     return values_[value].source ? values_[value].bytes : 0;
   }
-  /// Bytes that the graph itself takes, about.
+  /// Approximate bytes of the graph itself.
   Bytes metadata_bytes() const;
-  /// Bytes of all sources: resident all the time.
+  /// Bytes of all sources, which are always resident.
   Bytes resident() const;
   bool is_present(ValueId value) const { return values_[value].present; }
   bool is_target(ValueId value) const { return values_[value].target; }
@@ -119,25 +119,25 @@ class Graph {
   std::span<const ValueId> targets() const { return targets_; }
   std::optional<NodeId> backward_begins() const { return backward_begins_; }
   bool is_parallel() const { return parallel_; }
-  /// How it was made of a tape, where it was.
+  /// How it was made of a tape; empty when it was not.
   std::optional<GraphForm> form() const { return origin_.form; }
   /// The nodes of the tape that a node runs. A group may run one of them more than once. Empty in a
   /// graph that was not made of a tape.
   std::span<const NodeId> tape_nodes(NodeId node) const;
 
-  /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to what is
-  /// present, in order.
+  /// Nodes that have to run when nothing is recomputed: ancestors of the targets up to present
+  /// values, in order.
   std::vector<NodeId> needed_nodes() const;
   /// Seconds of running each needed node once.
   double one_pass_cost() const;
-  /// Changes whenever anything a planner or a layout could see does; equal for equal graphs. Names
-  /// do not count.
+  /// Changes whenever anything that a planner or a layout can see changes; equal for equal graphs.
+  /// Names do not count.
   std::uint64_t structure_hash() const;
-  /// A hash of what nodes read and make, of sources, views and targets. Where it is the same, a
-  /// schedule of one graph is one of the other, if the same values are present. Bytes, seconds and
-  /// names do not count.
+  /// A hash of what nodes read and make, of sources, views and targets. When two graphs have the
+  /// same hash, a schedule of one is a schedule of the other, provided the same values are present.
+  /// Bytes, seconds and names do not count.
   std::uint64_t wiring_hash() const;
-  /// Nodes of a tape and the form do not count.
+  /// Ignores the form and the nodes of the tape.
   bool operator==(const Graph& other) const = default;
 
  private:
@@ -154,7 +154,7 @@ class Graph {
   struct Value {
     NodeId node;
     ValueId storage;
-    Bytes bytes;  // a source's too
+    Bytes bytes;  // including a source's
     bool source;
     bool present;
     bool target;
@@ -164,10 +164,10 @@ class Graph {
     bool operator==(const Value&) const = default;
   };
 
-  /// Two programs with equal graphs have the same plans, so it is the same as any other.
+  /// Always equal, because programs with equal graphs have the same plans.
   struct Origin {
     std::optional<GraphForm> form;
-    std::vector<NodeId> nodes;               // of the tape, one node's after the other's
+    std::vector<NodeId> nodes;               // of the tape, grouped by node
     std::vector<std::uint32_t> first_nodes;  // by node
     bool operator==(const Origin&) const { return true; }
   };

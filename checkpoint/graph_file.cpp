@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* graph_format = "palimpsest-graph";
 
-/// Turns the nodes of a file into a graph's.
+/// Builds a graph from the nodes of a file.
 class Reader {
  public:
   void set_form(const JsonValue& form) {
@@ -69,7 +69,7 @@ class Reader {
   Graph take() { return std::move(graph_); }
 
  private:
-  /// A graph that says how it was made says of each node what that runs; others do not.
+  /// Nodes list their tape nodes if and only if the graph has a form.
   void read_tape_nodes(const JsonValue& node) {
     tape_nodes_.clear();
     if (!graph_.form()) {
@@ -109,7 +109,7 @@ class Reader {
     }
   }
 
-  /// The id of a value that the nodes so far make.
+  /// The id of a value that earlier nodes make.
   ValueId existing(const JsonValue& value) const {
     const std::int64_t id = value.natural();
     if (id >= graph_.value_count()) {
@@ -119,7 +119,7 @@ class Reader {
     return static_cast<ValueId>(id);
   }
 
-  /// A number of bytes. However often they are added up, they stay countable.
+  /// A number of bytes. The limit keeps any sum of them from overflowing.
   Bytes size(const JsonValue& value) {
     constexpr Bytes most = Bytes{1} << 61;
     const Bytes bytes = value.natural();
@@ -136,7 +136,7 @@ class Reader {
   std::vector<NodeId> tape_nodes_;
 };
 
-/// The file's line about a node.
+/// The file's line for a node.
 Json to_json(const Graph& graph, NodeId node) {
   Json outputs = Json::array();
   Json view_of = Json::array();

@@ -8,19 +8,19 @@
 
 namespace palimpsest {
 
-/// Reads a graph from a JSON file of format `palimpsest-graph`, version 1, which
-/// `docs/planning.md` describes. Throws `FileError` naming the file and the place in it for
-/// whatever the format does not allow, the byte where it ends too early among them.
+/// Reads a graph from a JSON file of format `palimpsest-graph`, version 1, which `docs/planning.md`
+/// describes. Throws `FileError` naming the file and the place in it for anything the format does
+/// not allow, and the byte where a file ends too early.
 Graph read_graph(const std::string& path);
 
-/// Writes a graph such that `read_graph` gives an equal one, one node a line. A graph that was made
-/// of a tape keeps its form and what its nodes run. The graph's name in the file is that of the
-/// file. Which values are present is the state of a run and not written. Throws `FileError` when
+/// Writes a graph such that `read_graph` gives an equal one, one node per line. A graph that was
+/// made of a tape keeps its form and its tape nodes. The graph's name in the file is that of the
+/// file. Which values are present is the state of a run and is not written. Throws `FileError` when
 /// the file cannot be written, `ArgumentError` for a name that is not UTF-8.
 void write_graph(const Graph& graph, const std::string& path);
 
-/// Writes the graph a planner sees of `tape`, recorded so far and asked for `targets`: `graph_of`
-/// on one thread. `write_graph(loss, path)` in strategy/backward.h differentiates first.
+/// Writes the planner's view of `tape` as recorded so far, with these `targets`: `graph_of` on one
+/// thread. `write_graph(loss, path)` in strategy/backward.h differentiates first.
 void write_graph(const Tape& tape, std::span<const ValueId> targets, const std::string& path,
                  std::optional<NodeId> backward_begins = {});
 

@@ -60,7 +60,7 @@ const std::string& JsonValue::text() const {
 }
 
 std::int64_t JsonValue::integer() const {
-  // The JSON library would turn 1.5 into 1 and 2^63 into something negative.
+  // The JSON library would convert 1.5 to 1 and 2^63 to a negative number.
   const bool fits = value_->is_number_integer() &&
                     (!value_->is_number_unsigned() || value_->get<std::uint64_t>() <= INT64_MAX);
   if (!fits) fail_type("a whole number");
@@ -112,7 +112,7 @@ JsonFile::JsonFile(const std::string& path, const char* operation, const char* f
 JsonFile::JsonFile(const JsonText& json, const char* operation, const char* format,
                    std::initializer_list<const char*> members)
     : source_(json.source), operation_(operation) {
-  // The library's message begins with a tag and ends with what was met and what was expected.
+  // The library's message begins with a tag and ends with the actual and expected tokens.
   const auto reason = [](const std::exception& error) {
     const std::string what = error.what();
     const std::size_t at = what.find("- ");

@@ -8,8 +8,8 @@
 
 namespace palimpsest {
 
-/// An object's members in order. Remembers a key that it was given twice, which readers of JSON
-/// otherwise pass over.
+/// An object's members in order. Remembers a key that was given twice, which JSON readers usually
+/// ignore.
 template <class Key, class T, class Less, class Allocator>
 class Members : public nlohmann::ordered_map<Key, T, Less, Allocator> {
  public:
@@ -34,16 +34,16 @@ using Json = nlohmann::basic_json<Members>;
 
 class JsonFile;
 
-/// A value of a JSON file that knows its place in it, as `nodes[12] (matmul).inputs[1]`. Every
-/// question that it cannot answer throws `FileError` naming file and place. Valid while the value
-/// it was taken from is.
+/// A value of a JSON file that knows its place in it, such as `nodes[12] (matmul).inputs[1]`. Every
+/// accessor that does not apply throws `FileError` naming file and place. Valid while its parent
+/// is.
 class JsonValue {
  public:
-  /// The member called `key`, which must be there.
+  /// The member called `key`, which must exist.
   JsonValue at(const char* key) const;
   /// Whether there is a member called `key`.
   bool has(const char* key) const;
-  /// Requires an object with no members but these, none of them twice.
+  /// Requires an object with no members other than these, and none of them twice.
   void require_members(std::span<const char* const> keys) const;
 
   /// Number of elements of an array.
@@ -59,7 +59,7 @@ class JsonValue {
   std::int64_t natural() const;
   /// A number that is not negative.
   double amount() const;
-  /// The one of these that the text names, as `name_of` does.
+  /// The enumerator among `meanings` whose `name_of` is the text.
   template <class E>
   E word(std::initializer_list<E> meanings) const {
     std::string known;
@@ -87,21 +87,21 @@ class JsonValue {
   std::size_t index_ = 0;      // in the parent, for an element
 };
 
-/// JSON, and what messages call the place it comes from.
+/// JSON text and its source, for messages.
 struct JsonText {
   std::string source;
   std::string text;
 };
 
-/// JSON in one of this library's formats, as a rule from a file.
+/// JSON in one of this library's formats, usually from a file.
 class JsonFile {
  public:
-  /// Reads the file. Its value must be an object of these members besides `"format": format` and
-  /// `"version": 1`. Throws `FileError` in the name of `operation`, with the offset in bytes where
-  /// it is no JSON.
+  /// Reads the file. Its value must be an object of these members in addition to `"format": format`
+  /// and `"version": 1`. Throws `FileError` in the name of `operation`, with the offset in bytes
+  /// where it is not valid JSON.
   JsonFile(const std::string& path, const char* operation, const char* format,
            std::initializer_list<const char*> members);
-  /// The same of what is in memory.
+  /// Overload for JSON in memory.
   JsonFile(const JsonText& json, const char* operation, const char* format,
            std::initializer_list<const char*> members);
   JsonFile(const JsonFile&) = delete;

@@ -73,7 +73,7 @@ class Lanes {
     }
   }
 
-  /// What takes no time ends as soon as it waits for nothing.
+  /// Steps that take no time end as soon as they are ready.
   void end_at_once() {
     while (!ended_.empty()) {
       const std::uint32_t step = ended_.back();

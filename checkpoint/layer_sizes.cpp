@@ -11,7 +11,7 @@ void check(const LayerSizes& sizes) {
                       " times as long; give one layer or more, and a positive number");
 }
 
-/// One output of so many bytes; returns its value.
+/// Adds a node with one output of so many bytes and returns its value.
 ValueId add(Graph& graph, std::vector<ValueId> inputs, Bytes bytes, Graph::Traits traits) {
   const Graph::Output output{.bytes = bytes};
   return graph.first_output(graph.add_node(inputs, {&output, 1}, std::move(traits)));

@@ -11,7 +11,7 @@ namespace palimpsest {
 
 namespace {
 
-/// The intervals of a schedule by first step; offsets are still 0.
+/// The intervals of a schedule, by first step. Offsets are still 0.
 class Intervals {
  public:
   Intervals(const Graph& graph, const Schedule& schedule)
@@ -29,10 +29,10 @@ class Intervals {
     }
   }
 
-  /// The workspaces of the steps `serial`, and storages that end with one of them or begin with it,
-  /// make way only when so many more of these have been run, but for the last.
+  /// Extends intervals that end with one of the `serial` steps until `count` more of these have
+  /// run, or until the last of them.
   void keep_past(std::span<const std::uint32_t> serial, std::size_t count) {
-    // What is dropped behind a step ends before the next one that computes.
+    // Drops after a step count as part of it: they end before the next compute step.
     const auto of = [&](std::uint32_t step) -> std::optional<std::size_t> {
       while (step > 0 && steps_[step].kind == Step::Kind::drop) --step;
       const auto at = std::ranges::lower_bound(serial, step);
@@ -46,7 +46,7 @@ class Intervals {
     }
   }
 
-  /// As they are, where a layout of the same, some of which last longer, puts them.
+  /// The intervals at the places of a layout in which some of them last longer.
   std::vector<Interval> with_places_of(const Layout& layout) const {
     std::vector<Interval> list = list_;
     for (std::size_t i = 0; i < list.size(); ++i) list[i].offset = layout.intervals[i].offset;

@@ -16,7 +16,7 @@ std::vector<bool> targets_of(const Graph& graph) {
 
 Schedule drop_after_last_use(const Graph& graph, std::span<const NodeId> nodes) {
   std::vector<Step> reversed;
-  std::vector<bool> needed = targets_of(graph);  // after the step at hand
+  std::vector<bool> needed = targets_of(graph);  // after the current step
   for (std::size_t k = nodes.size(); k-- > 0;) {
     const NodeId node = nodes[k];
     const std::size_t drops = reversed.size();

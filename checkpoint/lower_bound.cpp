@@ -9,28 +9,28 @@
 
 // Why the bound holds.
 //
-// Take a node m that has to run, and in any valid schedule the moment t at which it runs for the
-// first time. Every node has to run at least once that a target needs; the *ancestors* of m, those
-// it needs itself, have run before t, and its *descendants*, those that need it, run after t. (A
-// path through a value present at the start forces nothing.) So the schedule takes one pass and, on
-// top of it, at least
+// Take a node m that has to run and, in any valid schedule, the moment t at which it runs for the
+// first time. Every node that a target needs has to run at least once. The *ancestors* of m, which
+// it needs, have run before t. Its *descendants*, which need it, run after t. (A path through a
+// value present at the start forces nothing.) So the schedule takes one pass and, in addition, at
+// least
 //
 //     E = the cost of the ancestors of m, and of nodes not needed, that run after t.
 //
-// A node that runs after t reads values that are live at t, or were made after t by a node that
-// runs after t, then for the first time since t; and a target must be live at t or made after it.
-// So the storages live at t and the nodes that run after t are a choice in the sense of
-// `RecomputeNetwork`, with m's descendants as those that run in any case, and its seconds are at
-// most E: nodes unrelated to m add nothing there, and a demand for a view only demands its base.
-// What m reads and makes is live at t, and with m's workspace leaves A bytes of the budget to all
-// other storages live at t (an input that an output may take over does not count); the network has
-// those for nothing, and the rest of the choice takes at most A. Hence, for each price λ ≥ 0 of a
-// byte,
+// A node that runs after t reads values that are live at t, or values made after t by other such
+// nodes (consider the first run of these since t). A target must be live at t or made after it. So
+// the storages live at t and the nodes that run after t are a choice in the sense of
+// `RecomputeNetwork`. There, m's descendants are the nodes that run in any case. The choice's
+// seconds are at most E: nodes unrelated to m add nothing there, and a demand for a view only
+// demands its base. The inputs and outputs of m are live at t. With m's workspace they leave A
+// bytes of the budget to all other storages live at t (an input that an output may take over does
+// not count). In the network they are free, and the rest of the choice takes at most A bytes.
+// Hence, for each price λ ≥ 0 of a byte,
 //
 //     E ≥ (seconds + λ bytes of that choice) − λ A ≥ (least seconds + λ bytes of any choice) − λ A.
 //
-// The right side is concave in λ and its slope is the bytes of the cheapest choice less A, so a few
-// minimum cuts find its maximum; and the bound holds for each m on its own.
+// The right side is concave in λ, and its slope is the bytes of the cheapest choice minus A. So a
+// few minimum cuts find its maximum. The bound holds for each m on its own.
 
 namespace palimpsest {
 
@@ -69,7 +69,7 @@ void for_each_operand(const Graph& graph, NodeId node, Take take) {
   }
 }
 
-/// Bytes of what the outputs of a node may take over.
+/// Bytes of storages that the outputs of a node may take over.
 Bytes taken_over(const Graph& graph, NodeId node) {
   Bytes bytes = 0;
   for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
@@ -114,13 +114,13 @@ class Search {
       if (work_ > work) break;
       consider(node);
     }
-    // The margin is for rounding.
+    // margin for rounding
     return one_pass_ + std::max(0.0, extra_ - 1e-9 * one_pass_);
   }
 
  private:
-  /// The needed nodes that do not fit when everything is kept, those that miss by most first: the
-  /// bound tends to be highest where memory is shortest.
+  /// The needed nodes, when keeping everything does not fit, in order of live bytes, most first:
+  /// the bound tends to be highest where memory is shortest.
   std::vector<NodeId> candidates() const {
     const Schedule schedule = drop_after_last_use(graph_, needed_);
     const Simulation simulation = simulate(graph_, schedule);
@@ -146,12 +146,12 @@ class Search {
     const Bytes available = budget_ - sum_.bytes();
     const RecomputeNetwork network(graph_, moment);
     work_ += network.size();
-    RecomputeNetwork::Choice more = network.keep_all();   // takes more than what is available
-    RecomputeNetwork::Choice less = network.keep_none();  // takes at most that
+    RecomputeNetwork::Choice more = network.keep_all();   // takes more than `available`
+    RecomputeNetwork::Choice less = network.keep_none();  // takes at most `available`
     if (more.bytes <= available) return;
     double price = price_;
     for (int round = 0; round < 50; ++round) {
-      // Two lines that the function lies below cross at the next price.
+      // The concave function lies below two lines. They cross at the next price.
       const double crossing =
           (less.seconds - more.seconds) / static_cast<double>(more.bytes - less.bytes);
       const auto at_most = [&](double seconds, Bytes bytes, double at) {
@@ -178,7 +178,7 @@ class Search {
   double one_pass_;
   Sum sum_;
   double extra_ = 0;  // the best bound so far
-  double price_ = 0;  // where it was found
+  double price_ = 0;  // the price at which it was found
   std::size_t work_ = 0;
 };
 

@@ -15,7 +15,7 @@ struct Block {
   Bytes begin, end;
 };
 
-/// The lowest gap between blocks, which are met in order of offset.
+/// The lowest gap between blocks that are visited in order of offset.
 class Gap {
  public:
   explicit Gap(Bytes bytes) : bytes_(bytes) {}
@@ -33,7 +33,7 @@ class Gap {
   Bytes offset_ = 0;
 };
 
-/// Intervals that have a place, in order of offset.
+/// Placed intervals, in order of offset.
 class Row {
  public:
   explicit Row(std::size_t most) {
@@ -42,7 +42,7 @@ class Row {
     blocks_.reserve(most);
   }
 
-  /// Puts an interval into the lowest gap; where that ends.
+  /// Puts an interval into the lowest gap; returns its end.
   Bytes put(Interval& interval) {
     Gap gap(laid_out(interval.bytes));
     static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
@@ -51,7 +51,7 @@ class Row {
     for (std::size_t from = 0; from < blocks_.size() && !found; from += meets.size()) {
       find_meeting(interval, from, meets);
       for (std::size_t word = 0; word < meets.size() && !found; word += 8) {
-        std::uint64_t meet;  // eight at once: most do not, and which do is hard to foresee
+        std::uint64_t meet;  // eight at once: most do not overlap, unpredictably
         std::memcpy(&meet, meets.data() + word, 8);
         for (; meet != 0 && !found; meet &= meet - 1) {
           found = gap.found_below(
@@ -65,7 +65,7 @@ class Row {
   }
 
  private:
-  /// Which of those `from` on meet an interval in time.
+  /// Finds which of those `from` on overlap an interval in time.
   void find_meeting(const Interval& interval, std::size_t from,
                     std::array<std::uint8_t, 64>& meets) const {
     const std::size_t count = std::min(meets.size(), blocks_.size() - from);
@@ -129,7 +129,7 @@ LowestFit::Taken LowestFit::place(std::span<const std::uint32_t> order, const St
   return by_scan() < by_index() ? place_by_scan(order, stop) : place_by_index(order, stop);
 }
 
-/// Counts an interval that ends at `end`. False where that is reason to stop.
+/// Counts an interval that ends at `end`. False when the placement should stop.
 bool LowestFit::take(Bytes end, const Stop& stop, Taken& taken) const {
   taken.size = std::max(taken.size, end);
   if (end <= bound_) return true;
@@ -137,7 +137,7 @@ bool LowestFit::take(Bytes end, const Stop& stop, Taken& taken) const {
   return !stop || !stop(taken);
 }
 
-/// Looks at all intervals placed so far.
+/// Compares with all intervals placed so far.
 LowestFit::Taken LowestFit::place_by_scan(std::span<const std::uint32_t> order, const Stop& stop) {
   Row row(order.size());
   Taken taken;
@@ -147,7 +147,7 @@ LowestFit::Taken LowestFit::place_by_scan(std::span<const std::uint32_t> order, 
   return taken;
 }
 
-/// Notes which intervals are there at the start of each stretch of the row.
+/// Records which intervals are live at the start of each stretch of the row.
 void LowestFit::find_neighbours() {
   if (!there_from_.empty()) return;
   std::vector<std::uint32_t> there;
@@ -162,8 +162,8 @@ void LowestFit::find_neighbours() {
   there_from_.push_back(static_cast<std::uint32_t>(there_.size()));
 }
 
-/// Looks at those only that are there at the same time. Interval i occupies [i, end_[i]) of the row
-/// of intervals: two meet in time just when these do.
+/// Compares only with intervals that overlap in time. Interval i occupies [i, end_[i]) of the row
+/// of intervals. Two overlap in time exactly when these ranges do.
 LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order, const Stop& stop) {
   find_neighbours();
   const std::size_t count = intervals_.size();
@@ -173,7 +173,7 @@ LowestFit::Taken LowestFit::place_by_index(std::span<const std::uint32_t> order,
   Taken taken;
   for (const std::uint32_t i : order) {
     std::size_t met_count = 0;
-    // Which of them meet is hard to foresee, so each is written and only some are kept.
+    // Branches would be hard to predict, so each is written and only some are kept.
     const auto add = [&](std::uint32_t j, bool meets) {
       met[met_count] = placed[j];
       met_count += meets;

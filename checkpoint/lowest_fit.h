@@ -17,18 +17,19 @@ class LowestFit {
 
   /// Most bytes occupied at once: no placement takes less.
   Bytes bound() const { return bound_; }
-  /// Seconds that one placement takes, at most, roughly. Plans depend on it: the longer one takes,
-  /// the fewer are tried.
+  /// A rough upper estimate of the seconds of one placement. Plans depend on it: the longer one
+  /// takes, the fewer are tried.
   double seconds() const;
 
   struct Taken {
-    Bytes size = 0;   ///< that the intervals take
-    Bytes above = 0;  ///< by how much each of them sticks out of the bound, summed
+    Bytes size = 0;   ///< bytes that the intervals take
+    Bytes above = 0;  ///< bytes by which each interval exceeds the bound, summed
   };
   using Stop = std::function<bool(const Taken&)>;
 
-  /// Places all intervals in an order given. `stop`, if any, is asked after each that sticks out of
-  /// the bound, of what those placed so far take. When it is true the others stay where they were.
+  /// Places all intervals in the given order. After each interval that exceeds the bound, `stop`,
+  /// if any, is called with the bytes taken so far. When it returns true, the remaining intervals
+  /// stay where they were.
   Taken place(std::span<const std::uint32_t> order, const Stop& stop = {});
 
  private:
@@ -40,12 +41,12 @@ class LowestFit {
   bool take(Bytes end, const Stop& stop, Taken& taken) const;
 
   std::span<Interval> intervals_;
-  std::vector<std::uint32_t> end_;  // by interval, the first later one that begins after its end
-  std::uint64_t pairs_ = 0;         // of intervals that meet in time
+  std::vector<std::uint32_t> end_;  // by interval: the first later one that begins after its end
+  std::uint64_t pairs_ = 0;         // of intervals that overlap in time
   Bytes bound_ = 0;
 
   static constexpr std::uint32_t stretch = 16;
-  std::vector<std::uint32_t> there_;       // intervals that are there when a stretch of them starts
+  std::vector<std::uint32_t> there_;       // intervals that are live when a stretch of them starts
   std::vector<std::uint32_t> there_from_;  // by stretch, where its own are
 };
 

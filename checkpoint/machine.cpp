@@ -39,7 +39,7 @@ void sign(const Machine& machine, std::vector<std::uint64_t>& signature) {
   const auto put = [&](double number) {
     signature.push_back(std::bit_cast<std::uint64_t>(number));
   };
-  // By all members: one more does not compile.
+  // The structured binding names all members, so that adding one fails to compile here.
   const auto& [flops, bytes, node, caches, products, convolutions, reductions, functions] = machine;
   for (const double rate : {flops, bytes, node}) put(rate);
   for (const Cache& cache : caches) {

@@ -11,14 +11,14 @@ namespace palimpsest {
 
 /// One level of the memory hierarchy.
 struct Cache {
-  Bytes bytes = 0;  ///< that fit; 0 where there is no such level
+  Bytes bytes = 0;  ///< its capacity; 0 where there is no such level
   double bytes_per_second = 0;
 
   bool operator==(const Cache&) const = default;
 };
 
-/// Floating-point operations a second of one kind of work, by the type that it is done in; 0 where
-/// that is not known.
+/// Floating-point operations per second of one kind of work, by the type that it is done in; 0
+/// where unknown.
 struct FlopRates {
   double f32 = 0;
   double f64 = 0;
@@ -28,40 +28,41 @@ struct FlopRates {
   bool operator==(const FlopRates&) const = default;
 };
 
-/// How fast planners take the machine to be. Plans depend on the ratios only.
+/// The speed of the machine, as planners assume it. Plans depend on ratios only.
 ///
 /// The defaults are the same everywhere, so that a program has the same plans on every machine and
-/// in every run; `measured_machine` is the one at hand. It knows kinds of work apart that the
-/// default one takes to be equally fast.
+/// in every run. `measured_machine` measures the current one. It distinguishes kinds of work that
+/// the default takes to be equally fast.
 struct Machine {
-  double flops_per_second = 50e9;  ///< of matrix products in f32, and of what no other rate is for
-  double bytes_per_second = 10e9;  ///< of what no cache holds
-  double seconds_per_node = 1e-6;  ///< to run any node that is no view
+  double flops_per_second = 50e9;  ///< matrix products in f32, and work without a rate of its own
+  double bytes_per_second = 10e9;  ///< of main memory
+  double seconds_per_node = 1e-6;  ///< overhead of any node that is not a view
   std::array<Cache, 3> caches{};   ///< the smallest first
-  FlopRates products{};            ///< of matrices
+  FlopRates products{};            ///< matrix products
   FlopRates convolutions{};
-  FlopRates reductions{};  ///< of sums, losses, normalisation: whatever goes over rows
-  FlopRates functions{};   ///< of elements, and of whatever moves them
+  FlopRates reductions{};  ///< sums, losses, normalisation: anything that reduces rows
+  FlopRates functions{};   ///< elementwise operations, and those that move elements
 
   bool operator==(const Machine&) const = default;
 };
 
-/// The rate at which a node's operands move that are so many bytes together: that of the smallest
-/// cache that holds them, or of main memory.
+/// The rate at which a node's operands move when they take so many bytes together: that of the
+/// smallest cache that holds them, or of main memory.
 double bytes_per_second(double bytes, const Machine& machine);
 
-/// The rate of `rates` for a type or, where that is not known, the machine's own; of a 16-bit type
-/// that of f32, which it is widened to, comes between.
+/// The rate of `rates` for a type. Where it is unknown, a 16-bit type has the rate of f32, which it
+/// is widened to. Otherwise it is the machine's general rate.
 double flops_per_second(const FlopRates& rates, DType dtype, const Machine& machine);
 
-/// What carrying out work of no particular kind takes, by the rates of the machine.
+/// Seconds of work of no particular kind, by the machine's general rates.
 double seconds_of(const Cost& cost, const Machine& machine = {});
 
-/// Appends all that is known of a machine, by which it is recognised.
+/// Appends all members of a machine to a signature that identifies it.
 void sign(const Machine& machine, std::vector<std::uint64_t>& signature);
 
-/// Throws `ArgumentError` naming the number unless the rates of a machine are positive, those of
-/// one kind of work alone not negative, its seconds not negative, and all of them finite.
+/// Throws `ArgumentError` naming the number unless all numbers are finite. The machine's general
+/// rates must be positive. The rates of single kinds of work and the seconds must not be negative.
+/// Caches must come in order of size.
 void check(const Machine& machine);
 
 }  // namespace palimpsest

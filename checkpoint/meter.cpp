@@ -13,11 +13,11 @@ void raise_to(std::atomic<Bytes>& most, Bytes bytes) {
 void Meter::Count::add(Bytes bytes) { raise_to(peak, now.fetch_add(bytes) + bytes); }
 void Meter::Count::note(Bytes bytes) { raise_to(peak, now.load() + bytes); }
 
-/// What happens when nobody holds a buffer any more.
+/// Runs when the last holder releases a buffer.
 struct Meter::Release {
   std::shared_ptr<Counts> counts;
   Bytes bytes;
-  StorageBlock block;  // without data: `held` is the storage
+  StorageBlock block;  // without data when `held` is the storage
   Buffer held;
 
   void operator()(std::byte*) {
@@ -31,7 +31,7 @@ struct Meter::Release {
   }
 };
 
-// When a buffer cannot be made, its deleter is called, which takes the bytes off again.
+// When a buffer cannot be made, its deleter runs and subtracts the bytes again.
 
 Buffer Meter::allocate(Bytes bytes) const {
   const StorageBlock block = take_block(bytes);

@@ -10,28 +10,29 @@ namespace palimpsest {
 /// Makes `most` at least `bytes`.
 void raise_to(std::atomic<Bytes>& most, Bytes bytes);
 
-/// Counts bytes of buffers, always on and from any thread. A handle: copies count together.
+/// Counts bytes of buffers. Always on and thread-safe. A handle: copies share their counts.
 ///
-/// *Live* bytes are those of the buffers somebody holds. *Reserved* bytes are the address space
-/// that may have pages behind it: they bound what the process's resident size grows by, but for
-/// what a `BufferPool` and blocks (see checkpoint/block.h) keep for reuse. What a run computes in
-/// an arena is reserved from its beginning on, and enters the peak of live bytes when it ends.
+/// *Live* bytes are those of buffers that are held. *Reserved* bytes are address space that may be
+/// backed by pages. They bound the growth of the process's resident size, apart from what a
+/// `BufferPool` and blocks (see checkpoint/block.h) keep for reuse. Values that a run computes in
+/// an arena count as reserved from its beginning, and enter the peak of live bytes when it ends.
 class Meter {
  public:
   Meter() : counts_(std::make_shared<Counts>()) {}
 
-  /// Fresh storage, counted as live and as reserved until its last holder lets go.
+  /// Fresh storage, counted as live and as reserved until its last holder releases it.
   Buffer allocate(Bytes bytes) const;
-  /// The same for storage that is there, of so many bytes at least.
+  /// Counts existing storage, of at least so many bytes, in the same way.
   Buffer count(Buffer storage, Bytes bytes) const;
-  /// True when `buffer` came from `allocate`: letting go of its last holder frees its bytes.
+  /// True when `buffer` came from `allocate` or `count`: its bytes are freed when its last holder
+  /// releases it.
   bool allocated(const Buffer& buffer) const;
 
   Bytes live() const { return counts_->live.now.load(); }
   Bytes peak() const { return counts_->live.peak.load(); }
   Bytes reserved() const { return counts_->reserved.now.load(); }
   Bytes peak_reserved() const { return counts_->reserved.peak.load(); }
-  /// Starts both peaks anew from what is held now.
+  /// Restarts both peaks from the bytes held now.
   void reset_peaks() const;
 
  private:
@@ -40,7 +41,7 @@ class Meter {
     std::atomic<Bytes> now = 0;
     std::atomic<Bytes> peak = 0;
     void add(Bytes bytes);
-    /// So many more were there for a while.
+    /// Records a temporary increase by so many bytes.
     void note(Bytes bytes);
   };
   struct Counts {

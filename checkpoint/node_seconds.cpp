@@ -19,9 +19,9 @@ FlopRates rates_for(const Operation& operation, const Machine& machine) {
   if (operation.pointwise != nullptr || is_of(random_operations, attention_operations)) {
     return machine.functions;
   }
-  // Loops, checkpoints and users' operations are work of all kinds.
+  // Loops, checkpoints and user-defined operations are work of all kinds.
   if (operation.mixed == MixedPrecision::recorded) return {};
-  // What only moves elements takes 16-bit types as they are.
+  // Operations that only move elements support 16-bit types natively.
   return operation.half == HalfSupport::native ? machine.functions : machine.reductions;
 }
 
@@ -35,10 +35,10 @@ double half_elements(const NodeView& node) {
   return static_cast<double>(elements);
 }
 
-/// What a kernel that does not know 16-bit types takes to widen and narrow them. Nothing where the
+/// Seconds in which a kernel without 16-bit support widens and narrows its operands. 0 when the
 /// machine has no rate for it.
 double widening_seconds(const NodeView& node, const Machine& machine) {
-  // As measured: each takes about as long as two operations of a function.
+  // Measured: each takes about as long as two operations of a function.
   constexpr double flops = 2;
   const double rate = machine.functions.f32;
   if (rate == 0 || node.operation().half == HalfSupport::native) return 0;
@@ -58,7 +58,7 @@ double seconds_to_move(double bytes, const Machine& machine) {
 }  // namespace
 
 DType computed_in(const NodeView& node) {
-  // Comparisons make booleans of what they compute in.
+  // Comparisons have boolean outputs, so their inputs decide.
   for (std::size_t i = 0; i < node.output_count(); ++i) {
     if (is_floating(node.output(i).dtype)) return node.output(i).dtype;
   }

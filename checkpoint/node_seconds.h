@@ -7,16 +7,16 @@
 
 namespace palimpsest {
 
-/// The floating type that a node computes in; f32 where none is.
+/// The floating-point type that a node computes in; f32 when it has none.
 DType computed_in(const NodeView& node);
 
-/// What running a node takes on one thread, by the rates that the machine has for such work.
+/// Seconds that a node takes on one thread, by the machine's rates for that kind of work.
 double seconds_of(const NodeView& node, const Machine& machine);
 
-/// The same where the node is run with others that it carries out, at `cost` together.
+/// Overload for a node that runs together with others. `cost` is their cost together.
 double seconds_of(const NodeView& node, const Cost& cost, const Machine& machine);
 
-/// The same for nodes that are run as one, which moves so many bytes.
+/// Overload for nodes that run as one fused kernel, which moves so many bytes.
 double seconds_of(const Tape& tape, std::span<const NodeId> nodes, double bytes,
                   const Machine& machine);
 

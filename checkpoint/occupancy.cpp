@@ -14,7 +14,7 @@ std::vector<std::uint32_t> in_order_of_end(std::span<const Interval> intervals) 
     std::ranges::stable_sort(by_end, {}, [&](std::uint32_t i) { return intervals[i].last; });
     return by_end;
   }
-  // Counting takes less time than comparing where intervals are many.
+  // Counting sort is faster when there are many intervals.
   std::vector<std::uint32_t> place(std::size_t{steps} + 1);
   for (const Interval& interval : intervals) ++place[interval.last + 1];
   std::partial_sum(place.begin(), place.end(), place.begin());

@@ -7,11 +7,12 @@
 
 namespace palimpsest {
 
-/// Places in `intervals` in order of the last step.
+/// Indices into `intervals`, in order of the last step.
 std::vector<std::uint32_t> in_order_of_end(std::span<const Interval> intervals);
 
-/// Calls `start(i)` and `stop(i)` in the order of time, for intervals in order of `first`; at a
-/// step that ends one and begins another both are occupied. What lasts to the end is not stopped.
+/// Calls `start(i)` and `stop(i)` in order of time, for intervals in order of `first`. At a step
+/// that ends one interval and begins another, both are occupied. `stop` is not called for intervals
+/// that are still occupied when the last one begins.
 template <class Start, class Stop>
 void sweep(std::span<const Interval> intervals, std::span<const std::uint32_t> by_end, Start start,
            Stop stop) {

@@ -9,7 +9,7 @@ namespace palimpsest {
 
 namespace {
 
-/// Carries decisions out on nothing.
+/// Simulates the decisions without computing anything.
 class DryRun final : private OnlineEviction::Host {
  public:
   DryRun(const Graph& graph, Bytes budget)
@@ -51,7 +51,7 @@ class DryRun final : private OnlineEviction::Host {
   std::size_t steps_left_;
 };
 
-/// What a tape takes that drops nothing.
+/// Bytes of a tape that drops nothing.
 Bytes bytes_of_all(const Graph& graph) {
   Bytes sum = 0;
   Bytes workspace = 0;

@@ -6,15 +6,16 @@
 
 namespace palimpsest {
 
-/// A value that was read while a graph was recorded, when it had so many nodes.
+/// A read of `value` that happened during recording, when the graph had `nodes` nodes.
 struct OnlineRead {
   NodeId nodes;
   ValueId value;
 };
 
-/// A budget of at least `least` within which online eviction (see checkpoint/online_eviction.h)
-/// computes all nodes of the graph in order, with the values read in between: the smallest of some
-/// tried, about 2 % apart, each carried out without computing anything.
+/// A budget of at least `least` that suffices for online eviction (see
+/// checkpoint/online_eviction.h). Within it, all nodes of the graph can be computed in order, with
+/// the given reads in between. It is the smallest of those tried, to within about 2 %. Each trial
+/// is a dry run that computes nothing.
 Bytes smallest_online_budget(const Graph& graph, std::span<const OnlineRead> reads, Bytes least);
 
 }  // namespace palimpsest

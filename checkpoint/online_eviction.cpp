@@ -9,13 +9,13 @@ namespace palimpsest {
 
 namespace {
 
-/// Keeps two moments apart between which nothing was computed that costs anything.
+/// Separates two moments between which only nodes of no cost ran.
 constexpr double tick = 1e-9;
 
 /// Neighbours on each side that a price looks at.
 constexpr int most_neighbours = 16;
 
-/// Two inputs may need each other dropped for ever.
+/// Without a limit, two inputs could evict each other for ever.
 constexpr int most_unpinnings = 4;
 
 }  // namespace
@@ -76,7 +76,7 @@ void OnlineEviction::release(ValueId root) {
   if (storages_[root].holders > 0) evict(root);
 }
 
-// Steps under way -----------------------------------------------------------------------------
+// Steps in progress ---------------------------------------------------------------------------
 
 std::optional<OnlineEviction::Shortage> OnlineEviction::run(NodeId node,
                                                             std::span<const ValueId> inputs) {
@@ -103,7 +103,7 @@ std::optional<OnlineEviction::Shortage> OnlineEviction::run(NodeId node,
   return shortage;
 }
 
-/// False when the input at hand has to be computed first; what is there is held meanwhile.
+/// False when the current input has to be computed first. Live inputs are held meanwhile.
 bool OnlineEviction::gather(Frame& frame) {
   if (frame.at == 0) {
     for (const ValueId input : frame.inputs) {
@@ -138,7 +138,7 @@ std::optional<OnlineEviction::Shortage> OnlineEviction::finish(const Frame& fram
   return {};
 }
 
-/// What was asked for stays when it is lent, and so comes into the budget.
+/// A requested storage that is lent stays live, so it must come into the budget.
 std::optional<OnlineEviction::Shortage> OnlineEviction::take_over(const Frame& frame) {
   for (const ValueId value : frame.inputs) {
     const ValueId root = graph_.storage(value);
@@ -208,7 +208,7 @@ void OnlineEviction::lend_pinned() {
   }
 }
 
-/// False when the step on top is the only one that holds anything, or this did not help so far.
+/// False when only the top step holds anything, or when releasing has not helped so far.
 bool OnlineEviction::unpin_waiting() {
   const auto waiting = static_cast<std::ptrdiff_t>(stack_.back().first_pin);
   if (waiting == 0 || unpinnings_ == most_unpinnings) return false;
@@ -244,7 +244,7 @@ void OnlineEviction::revive(ValueId value) {
   offer_neighbours(root);
 }
 
-/// True when the value is live again. A view of what came back costs nothing to compute.
+/// True when the value is live again. A view of a recovered storage costs nothing to compute.
 bool OnlineEviction::recover(ValueId value) {
   const ValueId root = graph_.storage(value);
   if (graph_.is_source_value(root) || storages_[root].holders > 0) return false;
@@ -282,12 +282,12 @@ void OnlineEviction::offer(ValueId root) {
   queue_.put(root, price(root), storage.released ? 0 : storage.last_use);
 }
 
-/// Looks up the prices of what lies around a storage that was dropped or made.
+/// Updates the prices around a storage that was dropped or made.
 void OnlineEviction::offer_neighbours(ValueId root) {
   for_each_neighbour(root, [&](ValueId neighbour) { offer(neighbour); });
 }
 
-// What was dropped ----------------------------------------------------------------------------
+// Dropped storages ----------------------------------------------------------------------------
 
 bool OnlineEviction::is_dropped(ValueId root) const { return storages_[root].component != none; }
 
@@ -330,7 +330,7 @@ std::uint32_t OnlineEviction::find(std::uint32_t component) {
   return component;
 }
 
-/// Unites a storage that was dropped with what was dropped around it.
+/// Unites a dropped storage with the dropped storages around it.
 void OnlineEviction::join(ValueId root) {
   const auto own = static_cast<std::uint32_t>(components_.size());
   storages_[root].component = own;
@@ -340,7 +340,7 @@ void OnlineEviction::join(ValueId root) {
     const std::uint32_t mine = find(own);
     const std::uint32_t other = find(storages_[neighbour].component);
     if (mine == other) return;
-    // A number drawn from the position stands for a random rank: amortised O(log n).
+    // A hash of the index serves as a random rank: amortised O(log n).
     const auto rank = [](std::uint32_t position) { return position * 0x9e3779b1u; };
     const auto [child, parent] =
         rank(mine) < rank(other) ? std::pair(mine, other) : std::pair(other, mine);

@@ -9,89 +9,95 @@
 
 namespace palimpsest {
 
-/// Keeps a program within a budget of bytes while it is still being recorded: when memory runs
-/// short values are dropped, when they are read they are computed again with what they need (DTR,
+/// Keeps a program within a budget of bytes while it is still being recorded. Values are dropped
+/// when memory runs short. When they are read, they are recomputed with everything they need (DTR,
 /// Kirisame et al., 2021).
 ///
-/// It decides; a `Host` carries out. Dropped first is the storage with the least
+/// This class decides; a `Host` executes. The first storage to be dropped is the one with the least
 ///
 ///     (seconds of the node that makes it + seconds of its neighbourhood) / (bytes × idle seconds)
 ///
-/// among those that no step under way holds. Steps that wait for their inputs hold those that are
-/// there; where this leaves too little for the step on top, they let go, four times at most, and
-/// look again when it is their turn. The neighbourhood is what was dropped around it, as it would
-/// have to be computed again with it or for it: the connected components, through inputs and
-/// readers, of dropped storages, kept by union-find (DTR's e^eq).
+/// among those not held by a step in progress. Steps that wait for their inputs hold the inputs
+/// that are live. When this leaves too little memory for the current step, the waiting steps
+/// release them, at most four times, and look again when their turn comes. The neighbourhood is
+/// what would have to be recomputed together with the storage or for it: the connected components,
+/// through inputs and readers, of dropped storages. They are kept by union-find (DTR's e^eq).
 ///
-/// Exact are the bytes, each storage as a layout rounds it, and what is computed again. Of the
-/// score, three things are approximate. A storage made again takes its seconds out of its
-/// component, which falls apart only when all components are found anew, after as many drops as
-/// there are storages. A neighbourhood is looked up when a storage is used and before it is
-/// dropped, where a risen score sends it back to the queue eight times at most, and reaches to
-/// sixteen inputs and sixteen outputs of the latest readers. And scores are ordered to within 2^¼
-/// (see `EvictionQueue`). So a decision takes amortised O(log n), but for the bands of the queue,
-/// and nothing here recurses.
+/// Bytes are exact, each storage rounded as in a layout, and so are the nodes to recompute. The
+/// score is approximate in three ways:
+///
+/// - A storage that is made again takes its seconds out of its component. The component is split
+///   only when all components are rebuilt, which happens after as many drops as there are storages.
+/// - A neighbourhood is looked up when a storage is used and before it is dropped. A risen score
+///   sends the storage back to the queue, at most eight times. The neighbourhood includes at most
+///   sixteen inputs, and sixteen outputs of the latest readers.
+/// - Scores are ordered to within a factor of 2^¼ (see `EvictionQueue`).
+///
+/// So a decision takes amortised O(log n), apart from the bands of the queue. Nothing here
+/// recurses.
 class OnlineEviction {
  public:
   class Host {
    public:
     virtual ~Host() = default;
-    /// Runs a node whose inputs are live, into fresh memory; outputs that are live stay as they
-    /// are. What it throws ends the call under way, with everything live that was.
+    /// Runs a node whose inputs are live, into fresh memory. Outputs that are live stay as they
+    /// are. An exception ends the current call; everything that was live stays live.
     virtual void compute(NodeId node) = 0;
-    /// Lets go of a live value.
+    /// Drops a live value.
     virtual void drop(ValueId value) = 0;
-    /// True when dropping the `values` live values of a storage, `value` among them, frees nothing,
-    /// because somebody else holds it too.
+    /// True when dropping all `values` live values of a storage, one of which is `value`, frees
+    /// nothing because another holder shares it.
     virtual bool is_held_elsewhere(ValueId value, std::uint32_t values) {
       static_cast<void>(value), static_cast<void>(values);
       return false;
     }
-    /// Makes the value live that a storage began with, all of which was dropped, if somebody else
-    /// still holds it; it costs nothing then.
+    /// Revives the root value of a storage whose values were all dropped, if another holder still
+    /// has it. This costs nothing. Returns false otherwise.
     virtual bool recover(ValueId root) {
       static_cast<void>(root);
       return false;
     }
   };
 
-  /// A node that cannot run, and the bytes that it takes at once with what waits for it.
+  /// A node that cannot run, and the bytes that it needs at once, including what waits for it.
   struct Shortage {
     NodeId node;
     Bytes bytes;
   };
 
-  /// The graph may grow while it is in use, but not change otherwise.
+  /// The graph may grow while it is in use, but must not change otherwise.
   OnlineEviction(const Graph& graph, Bytes budget, Host& host);
 
-  /// Says, before anything is computed, that a value is there and within the budget.
+  /// Declares, before anything is computed, that a value is live and counts in the budget.
   void set_live(ValueId value);
-  /// Says that every other value in the graph so far was there once.
+  /// Declares that every other value in the graph so far was live once and has been dropped.
   void set_dropped();
 
-  /// Runs a node, after what it reads. When the budget does not hold it, nothing of it has run.
+  /// Runs a node, after recomputing what it reads. When the budget does not suffice, the node has
+  /// not run.
   std::optional<Shortage> compute(NodeId node);
   /// Makes values live, all at once.
   std::optional<Shortage> require(std::span<const ValueId> values);
-  /// Drops a storage that nobody is expected to read again, but to make others again; for its score
-  /// it is idle from the beginning then.
+  /// Drops a storage that is not expected to be read again, except to recompute others. From then
+  /// on its score treats it as idle since the beginning.
   void release(ValueId root);
 
   bool is_live(ValueId value) const;
-  /// Bytes of what is live, and the most there were, with what nodes take while they run.
+  /// Bytes of live storages, and the most there were, including nodes' temporary bytes while they
+  /// run.
   Bytes live_bytes() const { return bytes_; }
   Bytes peak() const { return peak_; }
 
  private:
   struct Storage {
-    ValueId live = none;             ///< the latest made of its live values
-    std::uint32_t holders = 0;       ///< their number
-    std::uint32_t pins = 0;          ///< reads under way
-    std::uint32_t component = none;  ///< while it is dropped: its place in `components_`
-    std::uint32_t readers = none;    ///< the latest of `readers_`
+    ValueId live = none;             ///< the most recently made of its live values
+    std::uint32_t holders = 0;       ///< number of its live values
+    std::uint32_t pins = 0;          ///< reads in progress
+    std::uint32_t component = none;  ///< while it is dropped: its index in `components_`
+    std::uint32_t readers = none;    ///< index of its latest entry in `readers_`
     double last_use = 0;
     bool released = false;
-    bool lent = false;  ///< somebody else's: live, but outside of the budget
+    bool lent = false;  ///< held elsewhere too: live, but outside the budget
   };
   struct Reader {
     NodeId node;
@@ -101,12 +107,12 @@ class OnlineEviction {
     std::uint32_t parent;
     double seconds;
   };
-  /// A node that waits for its inputs; or, without a node, values that are asked for.
+  /// A node that waits for its inputs; without a node, values that are requested.
   struct Frame {
     NodeId node;
     std::span<const ValueId> inputs;
     std::size_t first_pin;
-    std::size_t at = 0;  ///< the input at hand; those before it are there
+    std::size_t at = 0;  ///< the current input; those before it are live
   };
 
   void learn(NodeId end);
@@ -145,12 +151,12 @@ class OnlineEviction {
   std::vector<ValueId> live_besides_;  // by live value: the one made before it in its storage
   std::vector<Reader> readers_;
   std::vector<Component> components_;
-  std::vector<std::uint32_t> seen_;  // components met while looking up a price
+  std::vector<std::uint32_t> seen_;  // components visited while computing a price
   EvictionQueue queue_;
   std::vector<Frame> stack_;
   std::vector<ValueId> pins_;  // roots, by frame
   std::vector<ValueId> lent_;  // roots
-  int unpinnings_ = 0;         // of what waits, since the call under way began
+  int unpinnings_ = 0;         // of waiting steps, since the current call began
   double now_ = 0;
   Bytes bytes_ = 0;   // of live storages that are not lent
   Bytes pinned_ = 0;  // of those that are pinned

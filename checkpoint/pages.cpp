@@ -25,7 +25,7 @@ std::byte* map_pages(Bytes bytes) noexcept {
 
 void unmap_pages(std::byte* pages, Bytes bytes) noexcept {
   const auto size = static_cast<std::size_t>(bytes);
-  // To split a mapping the system may need memory that it has not.
+  // To split a mapping, the system may need memory that it does not have.
   if (munmap(pages, size) != 0) madvise(pages, size, MADV_DONTNEED);
 }
 

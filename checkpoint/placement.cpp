@@ -18,25 +18,26 @@ namespace palimpsest {
 
 namespace {
 
-/// True when what is placed so far need not be bettered. The same trials are made whatever is
-/// enough, up to the first that is: what fits in one size fits in a larger one.
+/// True when the placement so far need not be improved. The sequence of trials does not depend on
+/// `enough`; it only ends at the first that fits. So what fits in one size also fits in a larger
+/// one.
 bool is_good(Bytes best, Bytes bound, const Effort& effort) {
   const bool close = best <= bound + bound / 512;
   if (best <= effort.enough) return close || effort.quick;
   return close && effort.enough < bound;
 }
 
-/// Looks for an order in which lowest fit takes few bytes.
+/// Searches for an order in which lowest fit takes few bytes.
 class Orders {
  public:
   using Order = std::vector<std::uint32_t>;
-  /// An interval, and the one that it goes before.
+  /// An interval, and the one before which it is placed.
   using Move = std::pair<std::uint32_t, std::uint32_t>;
-  /// A height that the placement after a move has at least, as far as it was computed.
+  /// By move, a lower bound on the height of the resulting placement.
   using Heights = std::map<Move, double>;
 
-  /// `with_all` places the intervals in an order, and after them what else there is, and returns
-  /// the bytes that all take.
+  /// `with_all` places the intervals in an order, then all other intervals, and returns the total
+  /// bytes.
   Orders(std::vector<Interval> intervals, const Effort& effort,
          std::function<Bytes(const Order&)> with_all)
       : intervals_(std::move(intervals)),
@@ -48,7 +49,7 @@ class Orders {
   Orders(const Orders&) = delete;
   Orders& operator=(const Orders&) = delete;
 
-  /// Looks for placements of fewer bytes than `best`, each better than the one before.
+  /// Searches for placements of fewer bytes than `best`, each better than the previous one.
   void improve(Bytes best) {
     best_ = best;
     for (const double weight : {0.0, 1.0, 0.5}) {
@@ -72,13 +73,13 @@ class Orders {
     return static_cast<int>(std::min<double>(most, seconds / fit_.seconds()));
   }
 
-  /// Those that stick out go to the front.
+  /// Moves intervals that exceed the bound to the front.
   void lift() {
     std::stable_partition(order_.begin(), order_.end(),
                           [&](std::uint32_t i) { return above_bound(intervals_[i]) > 0; });
   }
 
-  /// `stop` is asked only where the order is no better than the best.
+  /// `stop` is asked only when the order is no better than the best.
   LowestFit::Taken try_order(const LowestFit::Stop& stop = {}) {
     const LowestFit::Taken taken = fit_.place(order_, stop);
     if (taken.size >= best_) return taken;
@@ -89,7 +90,7 @@ class Orders {
     return taken;
   }
 
-  /// The same beginning however many rounds the weight before had: what fits in one size is found
+  /// The start does not depend on the number of rounds before, so what fits in one size is found
   /// again in a larger one.
   void by_rank(double weight) {
     constexpr int most_rounds = 16;
@@ -108,8 +109,9 @@ class Orders {
     }
   }
 
-  /// Simulated annealing from the best order: what sticks out goes before something in its way. The
-  /// trials do not depend on what is enough, so that what fits in one size fits in a larger one.
+  /// Simulated annealing from the best order: an interval that exceeds the bound is placed before
+  /// one that is in its way. The trials do not depend on `enough`, so what fits in one size also
+  /// fits in a larger one.
   void anneal() {
     constexpr int most_trials = 1000;
     constexpr double hottest = 0.03;  // of the bytes occupied at once
@@ -130,7 +132,7 @@ class Orders {
         const double change = (height - current_height) / static_cast<double>(fit_.bound());
         return luck >= std::exp(-change / (hottest * left));
       };
-      // Most moves are refused, and for what some of the intervals take already.
+      // Most moves are refused, usually because of what the first intervals take already.
       double& least = known.try_emplace(*move, 0.0).first->second;
       if (refused(least)) continue;
       const auto is_futile = [&](const LowestFit::Taken& taken) {
@@ -145,7 +147,7 @@ class Orders {
     }
   }
 
-  /// Moves an interval before one of those that meet it and come before, if there is one.
+  /// Moves an interval before one of its predecessors that overlap it in time, if there is one.
   std::optional<Move> advance(std::uint32_t interval, std::mt19937& random) {
     const Interval& one = intervals_[interval];
     const auto from = std::find(order_.begin(), order_.end(), interval);
@@ -164,7 +166,7 @@ class Orders {
   Bytes above_bound(const Interval& one) const {
     return std::max<Bytes>(one.offset + laid_out(one.bytes) - fit_.bound(), 0);
   }
-  /// The bytes taken above the bound, and in part those of all that sticks out.
+  /// The bytes taken above the bound, plus a part of the excess of all intervals.
   double height(const LowestFit::Taken& taken) const {
     constexpr double part = 0.3;
     const Bytes most = std::max<Bytes>(taken.size - fit_.bound(), 0);
@@ -183,11 +185,11 @@ class Orders {
   std::function<Bytes(const Order&)> with_all_;
   Bytes best_ = 0;
   Order order_, best_order_;
-  std::vector<Order::iterator> before_;  // in the way of an interval
-  std::vector<std::uint32_t> out_;       // intervals that stick out of the bound
+  std::vector<Order::iterator> before_;  // predecessors in the way of an interval
+  std::vector<std::uint32_t> out_;       // intervals that exceed the bound
 };
 
-/// The intervals but for the smallest, which together take no more than `bytes`.
+/// The intervals without the smallest ones, which together take at most `bytes`.
 std::vector<std::uint32_t> without_dust(std::span<const Interval> intervals, Bytes bytes) {
   std::vector<std::uint32_t> by_size(intervals.size());
   std::iota(by_size.begin(), by_size.end(), 0u);
@@ -216,7 +218,7 @@ Bytes place(std::span<Interval> intervals, const Effort& effort) {
     }
     return size;
   };
-  // Where there are few intervals these are hardly ever the best.
+  // With few intervals, these are hardly ever the best.
   if (!effort.quick || fit.seconds() > 1e-6 * static_cast<double>(intervals.size())) {
     for (std::uint32_t steps = intervals.back().first / 4; steps > 0; steps /= 4) {
       if (is_good(best, fit.bound(), effort)) break;
@@ -225,7 +227,7 @@ Bytes place(std::span<Interval> intervals, const Effort& effort) {
   }
   if (is_good(best, fit.bound(), effort)) return best;
 
-  // Dust finds its place when all else has one.
+  // Tiny intervals are placed after all others.
   const std::vector<std::uint32_t> large = without_dust(intervals, fit.bound() / 1024);
   std::vector<Interval> of_size;
   for (const std::uint32_t i : large) of_size.push_back(intervals[i]);

@@ -11,7 +11,7 @@ namespace palimpsest {
 
 namespace {
 
-/// The best of each planner, from schedules in order of cost.
+/// The best candidate of each planner, from schedules in order of cost.
 std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes limit,
                                     double one_pass) {
   std::vector<Candidate> best;
@@ -33,8 +33,8 @@ std::vector<Candidate> best_of_each(const std::vector<Measured>& measured, Bytes
   return best;
 }
 
-/// The cheapest schedule with a layout within a limit. Where a schedule fits one limit it is chosen
-/// from within every larger one too.
+/// Chooses the cheapest schedule with a layout within a limit. A schedule that fits one limit is
+/// also considered for every larger one.
 class CheapestLaidOut {
  public:
   struct Found {
@@ -48,7 +48,7 @@ class CheapestLaidOut {
 
   std::optional<Found> find(bool hurried) const {
     std::optional<Found> found;
-    std::vector<std::pair<std::size_t, Bytes>> cheaper;  // and what a quick layout takes
+    std::vector<std::pair<std::size_t, Bytes>> cheaper;  // index and size of a quick layout
     for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
       if (measured_[i].peak > limit_) continue;
       Layout layout = lay_out_quickly(graph_, measured_[i].proposal.schedule, limit_);
@@ -58,9 +58,10 @@ class CheapestLaidOut {
         cheaper.emplace_back(i, layout.size);
       }
     }
-    // Trouble is taken where it may help, and where a smaller limit may leave nothing else.
+    // A thorough layout is worth its time when it is near the limit, and when a smaller limit would
+    // need it.
     const Bytes near = hurried ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
-    std::optional<Bytes> easiest;  // found out when it is needed
+    std::optional<Bytes> easiest;  // computed when it is needed
     for (const auto& [at, size] : cheaper) {
       if (found && size - limit_ > near) {
         if (measured_[at].peak >= found->layout.size) continue;
@@ -78,8 +79,8 @@ class CheapestLaidOut {
   }
 
  private:
-  /// The smallest limit that some schedule fits without trouble: below it, trouble is taken over
-  /// all.
+  /// The smallest limit that some schedule fits with a quick layout. Below it, all layouts are
+  /// thorough.
   Bytes smallest_quick_layout() const {
     std::vector<const Measured*> order;
     for (const Measured& one : measured_) order.push_back(&one);
@@ -98,7 +99,7 @@ class CheapestLaidOut {
   Bytes limit_;
 };
 
-/// The plan, saying which graph its schedule is of.
+/// The plan, with the identity of its graph.
 Plan labelled(Plan plan, const Graph& graph) {
   plan.schedule.graph = ScheduledGraph::of(graph);
   return plan;
@@ -112,7 +113,7 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph_, unlimited).front().schedule);
-  // Without a budget it is final.
+  // A plan without a budget is final.
   const bool quickly = hurried && budget != unlimited;
   Layout roomy = quickly ? lay_out_quickly(graph_, everything, unlimited)
                          : lay_out(graph_, everything, unlimited);
@@ -126,7 +127,7 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
                    keep_all_peak, budget}};
     }
   }
-  everything = {};  // planning can use the memory
+  everything = {};  // free memory for planning
   roomy = {};
 
   std::vector<Measured> measured = propose(limit, known);
@@ -157,7 +158,7 @@ std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> k
   return measured;
 }
 
-/// The plan of the cheapest that fits, of those from `first` on.
+/// The plan of the cheapest schedule that fits, among those from `first` on.
 std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::size_t first,
                                        Bytes limit, bool hurried) const {
   const std::span<Measured> rest = std::span(measured).subspan(first);
@@ -173,7 +174,7 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
   return plan;
 }
 
-/// Looks for a plan where no proposal fits.
+/// Looks for a plan when no proposal fits.
 void Planning::look_lower(std::vector<Measured> measured, bool hurried, Attempt& made) const {
   std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit);
   if (!lowest) {
@@ -188,7 +189,7 @@ void Planning::look_lower(std::vector<Measured> measured, bool hurried, Attempt&
   made.plan = cheapest(measured, proposed, made.limit, hurried);
 }
 
-/// Finds the smallest budget of what was proposed.
+/// Finds the smallest budget for the proposals.
 void Planning::name_smallest(Attempt& failed, bool any_known) {
   if (failed.certain) return;
   const auto smallest = [&] { return smallest_layout(graph_, failed.measured).size; };
@@ -200,9 +201,9 @@ void Planning::name_smallest(Attempt& failed, bool any_known) {
   failed.smallest = std::min(failed.smallest, *smallest_layout_);
 }
 
-/// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It does so as
-/// far as the limit allows, and no further than without a limit; in a hurry, where that may pay in
-/// one run.
+/// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It uses
+/// memory up to the limit, but no more than without a limit. When hurried, it removes waits only if
+/// that may pay in one run.
 Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool hurried) {
   Attempt result = attempt_packed(budget, known, hurried);
   if (!result.plan) return result;
@@ -211,7 +212,7 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
       lay_out_apart(graph_, result.plan->schedule, result.plan->layout.size, limit);
   if (apart) result.plan->layout = std::move(*apart);
   Layout& layout = result.plan->layout;
-  // A plan that recomputes nothing is never planned again.
+  // A plan that recomputes nothing is never improved later.
   const bool is_final = !hurried || result.plan->simulation.recomputed == 0;
   if (!is_final &&
       !may_room_pay_at_once(graph_, result.plan->schedule, result.plan->simulation.cost)) {
@@ -225,7 +226,7 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
   return result;
 }
 
-/// The smallest budget of an attempt that failed for which planning succeeds. A planner that plans
+/// The smallest budget for which planning succeeds, after a failed attempt. A planner that plans
 /// for its budget may not find again what it found for another one.
 Bytes Planning::smallest_that_works(const Attempt& failed) {
   constexpr int most_tries = 6;

@@ -9,8 +9,8 @@
 
 namespace palimpsest {
 
-/// Plans one graph by one planner, for one budget after another. A planner that ignores the budget
-/// is asked once.
+/// Plans one graph with one planner, for one budget after another. A planner that ignores the
+/// budget is asked once.
 class Planning {
  public:
   /// The graph and the planner must outlive it.
@@ -18,23 +18,24 @@ class Planning {
 
   /// Plans as `make_plan` does, with its errors.
   Plan make(Bytes budget, std::span<const Proposal> known = {});
-  /// The plan that `make` makes. Nothing where it names a smallest budget, which takes longer.
+  /// The plan that `make` makes. Empty where `make` would name a smallest budget, which takes
+  /// longer.
   std::optional<Plan> look(Bytes budget);
-  /// Plans in a hurry, as `find_plan` does.
+  /// Plans quickly, as `find_plan` does.
   std::optional<Plan> find(Bytes budget, std::span<const Proposal> known = {});
 
-  /// Bytes that it keeps for other budgets, about.
+  /// Approximate bytes kept for other budgets.
   Bytes bytes() const;
 
  private:
-  /// A plan, or all that there is to say of why there is none.
+  /// A plan, or the information needed to explain why there is none.
   struct Attempt {
     std::optional<Plan> plan;
     Bytes limit = 0;
-    Bytes smallest = 0;  ///< budget that was found so far
+    Bytes smallest = 0;  ///< smallest feasible budget found so far
     Bytes keep_all_peak = 0;
     bool certain = false;                 ///< the planner has promised a plan for that budget
-    std::vector<Measured> measured = {};  ///< what does not fit, where the planner promises nothing
+    std::vector<Measured> measured = {};  ///< what does not fit, where it promises nothing
   };
 
   Attempt attempt(Bytes budget, std::span<const Proposal> known, bool hurried);
@@ -48,8 +49,8 @@ class Planning {
 
   const Graph& graph_;
   const Planner& planner_;
-  std::vector<Measured> proposed_;        // by a planner that ignores the budget, once it was asked
-  std::optional<Bytes> smallest_layout_;  // of these
+  std::vector<Measured> proposed_;        // proposals of a planner that ignores the budget
+  std::optional<Bytes> smallest_layout_;  // of these proposals
 };
 
 }  // namespace palimpsest

@@ -31,7 +31,7 @@ class Reordering {
         use(graph.storage(graph.first_output(node) + i), node);
       }
     }
-    // Each step of a node to another place costs time.
+    // Bounds the work, counted in positions that nodes move.
     left_ = 1'000'000 + 300 * static_cast<std::int64_t>(order_.size());
   }
 
@@ -48,7 +48,7 @@ class Reordering {
 
  private:
   using Position = std::int64_t;
-  /// From `at` on, moving further frees `bytes` less.
+  /// Moving past `at` frees `bytes` less.
   struct Loss {
     Position at;
     Bytes bytes;
@@ -58,10 +58,10 @@ class Reordering {
     if (users_[root].empty() || users_[root].back() != node) users_[root].push_back(node);
   }
 
-  /// Where the last user of a storage other than `node` stands: before all when there is none,
-  /// behind all when the storage stays.
+  /// Position of the last user of a storage other than `node`: −1 when there is none, the end when
+  /// the storage stays.
   Position last_other(ValueId root, NodeId node) const {
-    constexpr std::size_t few = 64;  // looking through many readers for each of them takes too long
+    constexpr std::size_t few = 64;  // scanning many readers for each of them takes too long
     const auto end = static_cast<Position>(order_.size());
     if (is_target_[root] || users_[root].size() > few) return end;
     if (graph_.is_source(graph_.producer(root))) return end;
@@ -165,7 +165,7 @@ class Reordering {
 
   const Graph& graph_;
   std::vector<NodeId> order_;
-  std::vector<std::uint32_t> position_;       // by node; none for what is not needed
+  std::vector<std::uint32_t> position_;       // by node; none if not needed
   std::vector<bool> is_target_;               // by storage
   std::vector<std::vector<NodeId>> readers_;  // by value
   std::vector<std::vector<NodeId>> users_;    // by storage

@@ -6,10 +6,10 @@
 
 namespace palimpsest {
 
-/// An order of the needed nodes, each once, in which fewer bytes are live than in that of the
-/// graph: a node whose outputs take more than the inputs it is the last to read waits for its first
-/// reader, a node that frees more than it makes runs as soon as its inputs are there. The best of
-/// several rounds, by the peak.
+/// An order of the needed nodes, each once, in which fewer bytes are live than in graph order. A
+/// node whose outputs take more bytes than the inputs it is the last to read waits for its first
+/// reader. A node that frees more bytes than it makes runs as soon as its inputs are live. Returns
+/// the best of several rounds, by peak.
 std::vector<NodeId> reorder(const Graph& graph);
 
 }  // namespace palimpsest

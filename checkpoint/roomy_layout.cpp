@@ -12,12 +12,12 @@
 namespace palimpsest {
 namespace {
 
-/// A shorter time, or a share of all time, that is worth bytes and the search for it.
+/// A reduction of time, or a share of all time, that is worth the bytes and the search.
 constexpr double noticeable = 0.02;
 constexpr std::array lane_counts{64, 8, 2};
 
-/// Whether enough of the time is that of steps whose kernels leave other threads idle. Looking for
-/// room takes longer than it is worth where there are many steps.
+/// True when steps whose kernels leave other threads idle take a noticeable share of the time.
+/// False for many steps, where looking for room takes longer than it is worth.
 bool may_gain(const Graph& graph, const Schedule& schedule) {
   constexpr std::size_t most_steps = 50'000;
   if (!graph.is_parallel() || schedule.steps.size() > most_steps) return false;
@@ -41,7 +41,7 @@ bool has_operations_of_users(const Graph& graph) {
   return false;
 }
 
-/// Each interval in a place of its own: only data makes steps wait.
+/// A layout with each interval in its own place, so that steps wait for data only.
 Layout without_reuse(Layout layout) {
   layout.size = 0;
   for (Interval& interval : layout.intervals) {
@@ -65,7 +65,7 @@ double seconds_of(const Graph& graph, const Schedule& schedule, const Layout& la
   return seconds_of(graph, schedule, Dependencies(graph, schedule, layout));
 }
 
-/// Moves intervals of a layout, for steps to run at the times given.
+/// Moves intervals of a layout so that steps can run at the given times.
 class Mover {
  public:
   Mover(const Graph& graph, const Schedule& schedule, const StepTimes& times, const Layout& layout,
@@ -73,7 +73,7 @@ class Mover {
       : graph_(graph), schedule_(schedule), times_(times), layout_(layout), most_(most) {}
 
   Layout moved() && {
-    constexpr int most_rounds = 2;  // what was moved away may have hidden others in the same place
+    constexpr int most_rounds = 2;  // a move may reveal other intervals in its place
     constexpr std::size_t most_work = 5'000'000;
     find_units();
     std::size_t moves = most_work / std::max<std::size_t>(layout_.intervals.size(), 1);
@@ -92,18 +92,18 @@ class Mover {
   }
 
  private:
-  /// An interval and those that take over from it, which lie in one place.
+  /// An interval and those that take over from it, which share one place.
   struct Unit {
     std::uint32_t first, last;  // steps
     double begin, end;          // seconds
     Bytes bytes;
     Bytes offset;
   };
-  /// An interval that opens later than it could, for another one in its place.
+  /// An interval that opens later than it could, because of another one in its place.
   struct Blocked {
     std::uint32_t interval;
     double delay;
-    bool taken;  // the other one is that which it takes over
+    bool taken;  // the other one is the interval that it takes over
   };
 
   auto offset_of() const {
@@ -130,7 +130,7 @@ class Mover {
     std::ranges::stable_sort(by_offset_, {}, offset_of());
   }
 
-  /// Those that delay most for their bytes first.
+  /// In order of delay per byte, most first.
   std::vector<Blocked> find_blocked() const {
     const Dependencies dependencies(graph_, schedule_, layout_);
     std::map<std::uint32_t, Blocked> blocked;
@@ -157,7 +157,7 @@ class Mover {
     return list;
   }
 
-  /// Whether `step` has to end for `interval` to open.
+  /// True when `step` has to end before `interval` can open.
   bool blocks(const Dependencies& dependencies, std::uint32_t step, std::uint32_t interval) const {
     const Step& action = schedule_.steps[step];
     const Interval& opened = layout_.intervals[interval];
@@ -176,15 +176,16 @@ class Mover {
            opened.offset < before.offset + before.bytes;
   }
 
-  /// Whether two units must not share bytes: in the order of the schedule or at the times given,
-  /// one is there before the other has gone.
+  /// True when two units must not share bytes: they overlap in schedule order or at the given
+  /// times.
   static bool meet(const Unit& a, const Unit& b) {
     if (a.last < b.first) return a.end > b.begin;
     if (b.last < a.first) return b.end > a.begin;
     return true;
   }
 
-  /// Puts a unit where it blocks nothing and nothing blocks it; false where that takes too much.
+  /// Moves a unit to a place where it blocks nothing and nothing blocks it. False when that takes
+  /// too many bytes.
   bool move(std::uint32_t moved) {
     Unit& unit = units_[moved];
     Bytes offset = 0;

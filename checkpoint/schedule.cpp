@@ -23,7 +23,7 @@ std::string describe(const ScheduledGraph& graph) {
          (graph.form->simplify ? ", simplified)" : ", not simplified)");
 }
 
-/// Plays a schedule, step by step.
+/// Simulates a schedule, step by step.
 class Player {
  public:
   Player(const Graph& graph, const Schedule& schedule)
@@ -45,8 +45,8 @@ class Player {
       step.kind == Step::Kind::compute ? compute(step.id) : drop(step.id);
     }
     finish();
-    // Added up by node, so that schedules of the same work in other orders cost the same to the
-    // bit.
+    // Summed by node, so that schedules of the same work in different orders have bit-identical
+    // costs.
     for (NodeId node = 0; node < graph_.node_count(); ++node) {
       result_.cost += graph_.cost(node) * times_[node];
     }
@@ -138,9 +138,9 @@ class Player {
   Simulation result_;
   std::vector<bool> live_;
   std::vector<std::uint32_t> holders_;  // live values in the storage of this root
-  std::vector<bool> taken_;             // by root: over, and not dropped yet
-  std::vector<ValueId> candidates_;     // storages that the node at hand may take over
-  std::vector<std::uint32_t> times_;    // each node was computed
+  std::vector<bool> taken_;             // by root: taken over, and not dropped yet
+  std::vector<ValueId> candidates_;     // storages that the current node may take over
+  std::vector<std::uint32_t> times_;    // by node, how often it was computed
   Bytes bytes_ = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// One step of a schedule. Planners hold many schedules at once, so it is small.
+/// One step of a schedule. It is small, because planners hold many schedules at once.
 struct Step {
   enum class Kind : std::uint32_t {
     compute,  ///< run node `id`: all its outputs become live
@@ -23,9 +23,9 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
-/// Which graph a schedule is of, as far as that matters to it.
+/// Identifies the graph that a schedule is for, as far as it matters.
 struct ScheduledGraph {
-  std::optional<GraphForm> form = {};  ///< none: the graph was not made of a tape
+  std::optional<GraphForm> form = {};  ///< empty when the graph was not made of a tape
   std::uint32_t nodes = 0;
   std::uint32_t values = 0;
   std::uint64_t wiring = 0;  ///< `Graph::wiring_hash`
@@ -34,57 +34,62 @@ struct ScheduledGraph {
   bool operator==(const ScheduledGraph&) const = default;
 };
 
-/// What to do, in order; the one thing every planner produces and the executor carries out.
+/// The steps to execute, in order. Every planner produces a schedule, and the executor runs it.
 struct Schedule {
   std::vector<Step> steps;
-  /// Of a plan's schedule. Nothing in it for one that was put together by hand.
+  /// Set in a plan's schedule; empty in one that was put together by hand.
   std::optional<ScheduledGraph> graph = {};
 
-  /// True for the same steps.
+  /// Compares the steps only.
   bool operator==(const Schedule& other) const { return steps == other.steps; }
 };
 
-/// What a schedule does to memory and time, exactly.
+/// The exact effect of a schedule on memory and time.
 struct Simulation {
-  Bytes peak = 0;                ///< most bytes live at once, workspace included, sources not
+  Bytes peak = 0;                ///< most bytes live at once, including workspace, without sources
   double cost = 0;               ///< seconds of all compute steps
   double one_pass_cost = 0;      ///< seconds of running each needed node once
   std::uint32_t computed = 0;    ///< compute steps
   std::uint32_t recomputed = 0;  ///< compute steps beyond the first of each node
-  /// Bytes live while each step runs: what a drop frees still counts during the drop.
+  /// Bytes live while each step runs. Bytes that a drop frees still count during the drop.
   std::vector<Bytes> timeline;
-  /// Total cost over the cost of one pass: 1 when nothing is recomputed.
+  /// Total cost divided by the cost of one pass: 1 when nothing is recomputed.
   double cost_ratio() const { return one_pass_cost > 0 ? cost / one_pass_cost : 1.0; }
 };
 
-/// Checks a schedule against the specification and measures it.
+/// Checks a schedule against the specification and measures it. The specification:
 ///
-/// The specification. At the start the sources and the values present are live. `compute n` needs
-/// n to be no source and every input of it live, and makes every output live; an output live
-/// already is written again in place, with the same bits. `drop v` needs v live and no source. At
-/// the end every target is live and nothing else but sources. While `compute n` runs, the storages
-/// of all live values, of n's outputs and n's workspace count. A view costs no bytes but keeps its
-/// storage; dropping a value frees its storage when no other value in it is live. An output
-/// whose storage was not live takes over the storage it may be made in (`Graph::may_be_made_in`)
-/// where that is given up: from `compute n` on, the two count once. Throws `ScheduleError` naming
-/// the step that breaks a rule. Linear in steps and operands.
+/// - At the start, sources and present values are live.
+/// - `compute n` requires that n is not a source and that all its inputs are live. It makes every
+///   output live. An output that is already live is written again in place, with the same bits.
+/// - `drop v` requires that v is live and not a source.
+/// - At the end every target is live, and nothing else but sources.
+/// - While `compute n` runs, the storages of all live values, of n's outputs and n's workspace
+///   count.
+/// - A view costs no bytes but keeps its storage. Dropping a value frees its storage when no other
+///   value in it is live.
+/// - An output whose storage was not live takes over the storage it may be made in
+///   (`Graph::may_be_made_in`), provided that storage is given up (`is_given_up`). From `compute n`
+///   on, the two count once.
+///
+/// Throws `ScheduleError` naming the step that breaks a rule. Linear in steps and operands.
 Simulation simulate(const Graph& graph, const Schedule& schedule);
 
-/// Throws `ScheduleError` when the schedule says that it is of another graph, and what differs.
+/// Throws `ScheduleError` when the schedule was made for another graph, and says how they differ.
 void require_graph(const Schedule& schedule, const Graph& graph);
 
-/// True when all `live` values in the storage `root` are dropped behind the compute step `at`,
+/// True when all `live` values in the storage `root` are dropped after the compute step `at`,
 /// before anything else is computed.
 bool is_given_up(const Graph& graph, std::span<const Step> steps, std::size_t at, ValueId root,
                  std::uint32_t live);
 
-/// A schedule broke the specification.
+/// A schedule that breaks the specification.
 class ScheduleError : public UsageError {
  public:
   using UsageError::UsageError;
 };
 
-/// One step a line, `compute 12 (matmul)` or `drop 7`.
+/// One step per line, `compute 12 (matmul)` or `drop 7`.
 std::ostream& print(std::ostream& stream, const Graph& graph, const Schedule& schedule);
 
 }  // namespace palimpsest

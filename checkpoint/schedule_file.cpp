@@ -15,7 +15,7 @@ Step read_step(const JsonValue& step) {
   if (step.size() != 2) step.fail("a step is a word and a number, as [\"compute\", 12]");
   const JsonValue number = step[1];
   const std::int64_t id = number.natural();
-  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // of `Step::id`
+  constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // limit of `Step::id`
   if (id > most) number.fail(std::to_string(id) + " is more than any node or value has");
   const JsonValue word = step[0];
   if (word.text() == "compute") return Step::compute(static_cast<NodeId>(id));
@@ -29,7 +29,7 @@ std::uint32_t read_count(const JsonValue& value) {
   return static_cast<std::uint32_t>(count);
 }
 
-/// Sixteen hexadecimal digits: not every reader of JSON keeps whole numbers of 64 bits.
+/// Sixteen hexadecimal digits, because some JSON readers lose digits of 64-bit integers.
 std::string hexadecimal(std::uint64_t number) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));

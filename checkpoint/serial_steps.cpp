@@ -10,8 +10,7 @@ std::vector<std::uint32_t> serial_steps(const Graph& graph, const Schedule& sche
     return step.kind == Step::Kind::compute && graph.is_serial(step.id);
   };
   if (std::ranges::none_of(schedule.steps, is_serial_step)) return serial;
-  // By storage: how many serial nodes had been run when what lies there came to depend on the last
-  // of them.
+  // By storage: the number of serial nodes run when its content came to depend on the last of them.
   std::vector<std::size_t> depends(graph.value_count(), 0);
   bool any_at_once = false;
   for (std::uint32_t k = 0; k < schedule.steps.size(); ++k) {

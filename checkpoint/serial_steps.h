@@ -6,8 +6,8 @@
 
 namespace palimpsest {
 
-/// The steps that run serial nodes, in order; none where no two that follow each other could run at
-/// once, as each depends on the one before.
+/// The steps that run serial nodes, in order. Empty when no two successive ones could run
+/// concurrently, because each depends on the one before.
 std::vector<std::uint32_t> serial_steps(const Graph& graph, const Schedule& schedule);
 
 }  // namespace palimpsest

@@ -8,16 +8,16 @@
 
 namespace palimpsest {
 
-/// Mapped pages that nobody uses. For one thread at a time.
+/// A cache of unused mapped pages. Not thread-safe.
 class SparePages {
  public:
   Bytes bytes() const { return bytes_; }
-  /// So many bytes in one piece, a multiple of a page: of the smallest piece that has them, or else
-  /// the largest one, with fresh pages behind it, or else fresh pages. For each fresh page another
-  /// one goes back to the system, while there are any: pages here and elsewhere together never are
-  /// more than were used at once. Null where the system has none.
+  /// So many bytes in one piece, a multiple of the page size. They come from the smallest piece
+  /// that is large enough, or from the largest piece extended by fresh pages, or are all fresh. For
+  /// each fresh page a cached one goes back to the system, while there are any. So cached and used
+  /// pages together never exceed the most pages used at once. Null when the system has none.
   std::byte* take(Bytes bytes) noexcept;
-  /// Keeps a piece, or gives it back to the system where there is no memory to note it.
+  /// Caches a piece, or gives it back to the system when there is no memory to record it.
   void give(std::byte* pages, Bytes bytes) noexcept;
   /// Gives pages back to the system until at most so many bytes are left.
   void trim(Bytes most) noexcept;

@@ -9,7 +9,7 @@ namespace palimpsest {
 
 namespace {
 
-/// The part of `path` up to the end of the first match of `scope`; empty when there is none.
+/// The prefix of `path` that ends with the first match of `scope`; empty when there is none.
 std::string_view matching_part(std::string_view path, std::string_view scope) {
   for (std::size_t at = path.find(scope); at != path.npos; at = path.find(scope, at + 1)) {
     const std::size_t end = at + scope.size();
@@ -90,8 +90,8 @@ Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
 std::vector<Segment> segments_in_scope(const Tape& tape, std::string_view scope) {
   if (scope.empty()) throw ArgumentError("[segments_in_scope] the scope has no name; give one");
   std::vector<Segment> segments;
-  std::string_view path;   // of the node before
-  std::string_view match;  // the part of it that is the scope
+  std::string_view path;   // of the previous node
+  std::string_view match;  // its prefix that matches
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const std::string_view here = tape.scope_of(node);
     const bool moved = here.data() != path.data();

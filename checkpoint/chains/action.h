@@ -5,16 +5,16 @@
 namespace palimpsest {
 
 /// One action of a schedule that reverses a chain of steps 0, 1, … from few snapshots of the states
-/// between them. State k is what step k reads; at the start state 0 is at hand. What is stored
-/// stays until its step is reversed: then its slot is free, so that the restore right before that
-/// may move instead of copying. Only while a chain of unknown length runs does a store give up what
-/// its slot holds (`OnlineSnapshots`).
+/// between them. Step k reads state k. At the start, state 0 is the current state. A stored state
+/// stays until its step is reversed; then its slot is free. So the restore right before that may
+/// move the state instead of copying it. A store overwrites its slot only while a chain of unknown
+/// length runs (`OnlineSnapshots`).
 struct ChainAction {
   enum class Kind : std::uint8_t {
-    store,    ///< copy the state at hand, state `step`, into `slot`
-    restore,  ///< make state `step`, which is in `slot`, the state at hand
-    advance,  ///< run the steps from the state at hand to before `step`: state `step` is at hand
-    reverse,  ///< run `step` from the state at hand with its tape, and back; none is at hand
+    store,    ///< copy the current state, state `step`, into `slot`
+    restore,  ///< make state `step`, which is in `slot`, the current state
+    advance,  ///< run the steps up to `step`, without it: state `step` is then current
+    reverse,  ///< run `step` with its tape, and back: no state is then current
   };
   enum class Tier : std::uint8_t { memory, disk };
 

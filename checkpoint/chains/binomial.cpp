@@ -9,7 +9,7 @@ namespace palimpsest {
 
 namespace {
 
-/// No more than a chain of `steps` can use.
+/// Limits `snapshots` to as many as a chain of `steps` can use.
 std::uint64_t useful(std::uint32_t steps, std::uint32_t snapshots) {
   if (snapshots == 0) {
     throw ArgumentError("[binomial] no snapshots; give at least one, for the first state");
@@ -29,7 +29,7 @@ struct Repetitions {
 };
 
 Repetitions repetitions(std::uint64_t n, std::uint64_t s) {
-  if (s == 1 && n > 1) return {n - 1, n - 1, n * (n - 1) / 2};  // β(1, r) = r + 1: do not count
+  if (s == 1 && n > 1) return {n - 1, n - 1, n * (n - 1) / 2};  // β(1, r) = r + 1: no loop
   Repetitions result;
   for (std::uint64_t beta = 1; beta < n;) {
     result.reach = beta;
@@ -80,9 +80,9 @@ std::optional<ChainAction> BinomialSchedule::next() {
   return ChainAction{Kind::advance, at_hand_};
 }
 
-// With n = last − first, β(s, r − 1) < n ≤ β(s, r): every split into m and n − m steps with
-// β(s, r − 2) ≤ m ≤ β(s, r − 1) and β(s − 1, r − 1) ≤ n − m ≤ β(s − 1, r) is optimal, and the one
-// here makes the fewest stores (Griewank and Walther, 2000).
+// Let n = last − first with β(s, r − 1) < n ≤ β(s, r). Every split into m and n − m steps is
+// optimal if β(s, r − 2) ≤ m ≤ β(s, r − 1) and β(s − 1, r − 1) ≤ n − m ≤ β(s − 1, r). The one here
+// makes the fewest stores (Griewank and Walther, 2000).
 std::uint32_t BinomialSchedule::split() {
   Range& front = ranges_.back();
   const std::uint64_t n = front.last - front.first;

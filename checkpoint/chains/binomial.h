@@ -7,16 +7,16 @@
 
 namespace palimpsest {
 
-/// Forward steps that reversing `steps` equal steps takes at least when `snapshots` states can be
-/// held at a time, state 0 counted among them: each step once with its tape, and what is advanced
-/// over. With β(s, r) = C(s + r, s), the longest chain that runs no step more than r times before
-/// its tape, it is n + Σ (n − β(s, r)) over the r with β(s, r) < n (Griewank and Walther, 2000).
-/// Linear in the number of these r. Throws `ArgumentError` for no snapshots.
+/// The least forward steps to reverse `steps` equal steps when `snapshots` states can be held at a
+/// time, including state 0. Each step counts once with its tape, and once for each time it is
+/// advanced over. The longest chain that runs no step more than r times before its tape has β(s, r)
+/// = C(s + r, s) steps. So the result is n + Σ (n − β(s, r)) over the r with β(s, r) < n (Griewank
+/// and Walther, 2000). Linear in the number of these r. Throws `ArgumentError` for no snapshots.
 std::uint64_t binomial_forward_steps(std::uint32_t steps, std::uint32_t snapshots);
 
-/// The schedule that takes `binomial_forward_steps`, and of these the one with the fewest stores,
-/// an action at a time: O(1) an action, at most four actions a step, memory for `snapshots`
-/// entries at most.
+/// The schedule that takes `binomial_forward_steps` and, among those, has the fewest stores. It
+/// yields one action at a time: O(1) per action, at most four actions per step, and memory for at
+/// most `snapshots` entries.
 class BinomialSchedule {
  public:
   /// Reverses `steps` steps from state `first` on. Throws `ArgumentError` for no snapshots.
@@ -26,7 +26,7 @@ class BinomialSchedule {
   std::optional<ChainAction> next();
 
  private:
-  /// Steps [first, last) that are to be reversed with `snapshots`, that of `first` among them.
+  /// Steps [first, last) to be reversed with `snapshots`, including the one of `first`.
   struct Range {
     std::uint32_t first;
     std::uint32_t last;
@@ -36,8 +36,8 @@ class BinomialSchedule {
   };
   std::uint32_t split();
 
-  std::vector<Range> ranges_;  // the one at hand last; its place is its slot
-  std::uint32_t at_hand_;      // the state
+  std::vector<Range> ranges_;  // the current one last; its index is its slot
+  std::uint32_t at_hand_;      // the current state
   bool store_;                 // the last range's state has not been stored yet
 };
 

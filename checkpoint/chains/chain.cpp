@@ -117,8 +117,8 @@ class ChainMachine {
   std::span<const ChainStage> stages_;
   std::vector<bool> output_;  // held on its own
   std::vector<std::optional<std::uint32_t>> record_;
-  std::size_t left_;  // stages that are not reversed
-  Bytes held_;        // between operations
+  std::size_t left_;  // stages not reversed yet
+  Bytes held_;        // bytes live between operations
   std::size_t count_ = 0;
   ChainUse use_;
 };

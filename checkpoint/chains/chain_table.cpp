@@ -30,7 +30,7 @@ ChainTable::ChainTable(std::vector<ChainStage> stages, Bytes slot, std::size_t s
       rounding_(rounding),
       cells_(stages_.size() * (stages_.size() + 1) / 2) {
   find_ends();
-  // Columns are filled a few at a time, so that what all of them read is read once.
+  // Columns are filled a few at a time, so that their common inputs are read only once.
   constexpr std::size_t block = 8;
   std::array<std::vector<Choice>, block> choices;
   for (std::size_t begin = 0; begin < stages_.size(); begin += block) {
@@ -106,7 +106,7 @@ std::size_t ChainTable::slots(Bytes bytes) const {
   return static_cast<std::size_t>((bytes + (rounding_ == Rounding::up ? slot_ - 1 : 0)) / slot_);
 }
 
-/// What is known without slots, and with it where the rows lie.
+/// Computes the values that need no slots, and from them the position of the rows.
 void ChainTable::find_ends() {
   std::vector<Choice> choices;
   for (std::size_t t = 0; t < stages_.size(); ++t) {
@@ -146,14 +146,14 @@ void ChainTable::relax(std::size_t s, std::size_t t, const Choice& choice) {
   if (from >= now.last) return;
   const auto extra = static_cast<float>(choice.extra);
   float* const out = now.row;  // from `now.first` on
-  // Rows fall: where the one at hand is below the least this choice can give, it stays.
+  // Rows decrease. Where the current value is below the least that this choice can give, it stays.
   const float best = extra + right.at(now.last - 1 - held) + left.at(now.last - 1);
   const auto end =
       now.first + static_cast<std::size_t>(
                       std::partition_point(out + (from - now.first), out + (now.last - now.first),
                                            [best](float x) { return x > best; }) -
                       out);
-  // The loops that everything else is about: they are to be vectorised.
+  // Almost all time is spent in these loops. They are written to be vectorised.
   const auto lower = [=, first = now.first](std::size_t begin, std::size_t stop, auto total) {
     begin = std::max(begin, from);
     stop = std::min(stop, end);
@@ -178,7 +178,7 @@ void ChainTable::relax(std::size_t s, std::size_t t, const Choice& choice) {
   lower(any, end, [=](std::size_t) { return extra; });
 }
 
-/// What the smallest memory, to the byte, makes possible is possible with all that is more.
+/// A plan for the smallest memory, exact to the byte, is also possible with more memory.
 void ChainTable::finish(std::size_t s, std::size_t t, std::span<const Choice> choices) {
   if (rounding_ == Rounding::down) return;
   Cell& ends = cells_[cell(s, t)];

@@ -2,7 +2,7 @@
 
 namespace palimpsest {
 
-/// What one access to the disk takes, in forward steps.
+/// Cost of one disk access, in forward steps.
 struct DiskCosts {
   double write = 0;
   double read = 0;

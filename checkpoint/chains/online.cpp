@@ -7,25 +7,27 @@
 
 namespace palimpsest {
 
-// Number the gaps between held states by the snapshots there are for their reversal: s for the
-// first, s − 1 for the next, and so on. In gap j no step is run more than r times before its tape,
-// the sweep among these, when it has at most β(j, r − 1) steps. If all have, n is below the sum of
-// β(j, r − 1) over j from 0 to s, which is β(s, r): r is the least number possible.
+// Number the gaps between held states by the snapshots available for their reversal: s for the
+// first, s − 1 for the next, and so on. No step of gap j is run more than r times before its tape,
+// including the sweep, when the gap has at most β(j, r − 1) steps. If that holds for all gaps, n is
+// below the sum of β(j, r − 1) over j from 0 to s, which is β(s, r). So r is the least number
+// possible.
 //
-// As long as β(s, r − 1) ≤ n < β(s, r), the states at the corners β(s, r − 1), β(s, r − 1) +
-// β(s − 1, r − 1), … are held from when they come by; in the end only they and state 0 can be. In
-// between a state is stored when the last gap is as long as it may be, and the last state before it
-// goes whose gap may be one with the gap before. There always is such a state: the first one that
-// is no corner. Before it are gaps from corner to corner, so that the two gaps would be gap j and
-// no longer than the β(j, r − 1) steps to the next corner. When r grows by one all gaps fit again.
+// While β(s, r − 1) ≤ n < β(s, r), the states at the corners β(s, r − 1), β(s, r − 1) + β(s − 1, r
+// − 1), … are held from the moment they are reached. In the end only they and state 0 can be held.
+// In between, a state is stored when the last gap is as long as it may be. The state given up for
+// it is the last one before it whose gap may be joined with the previous gap. There always is such
+// a state: the first one that is not a corner. The gaps before it run from corner to corner. So the
+// joined gap would be gap j, and no longer than the β(j, r − 1) steps to the next corner. When r
+// grows by one, all gaps fit again.
 //
-// The number of steps that are run at most q times before their tape is 1 + Σ min(gap j,
-// β(j, q − 1)), step n among them, and the total is the least if that is β(s, q) for all q < r: if
-// gap j has β(j, r − 2) steps or more. For r = 2 that is 1, so nothing is lost. For larger r little
-// is, as what goes first is what is nearest: gaps after the last corner become as long as they may
-// be for as few snapshots as possible, and all other slots keep states from before the first
-// corner, without loss: they are the corners for r − 1, with gaps of β(j, r − 2) steps between
-// them, and β(j, r − 1) after the last one that is left.
+// The number of steps that are run at most q times before their tape is 1 + Σ min(gap j, β(j, q −
+// 1)), including step n. The total is the least if that number is β(s, q) for all q < r, that is,
+// if gap j has at least β(j, r − 2) steps. For r = 2 that is 1, so nothing is lost. For larger r
+// little is lost, because the nearest states are given up first. Gaps after the last corner become
+// as long as they may be for as few snapshots as possible. All other slots keep states from before
+// the first corner, without loss. They are the corners for r − 1, with gaps of β(j, r − 2) steps
+// between them, and β(j, r − 1) after the last one that is left.
 
 OnlineSnapshots::OnlineSnapshots(std::uint32_t snapshots)
     : snapshots_(snapshots), corner_(snapshots), rank_(snapshots) {
@@ -48,7 +50,7 @@ std::optional<ChainAction> OnlineSnapshots::before_step() {
   return ChainAction{ChainAction::Kind::store, state, slot};
 }
 
-// The corner behind the last one ends what r repetitions can do.
+// The end of what r repetitions can do is the corner after the last one.
 void OnlineSnapshots::raise() {
   longest_.resize(snapshots_ + 1ull, 1);
   for (std::size_t j = 1; j < longest_.size(); ++j) longest_[j] += longest_[j - 1];
@@ -95,7 +97,7 @@ OnlineReversal::OnlineReversal(std::span<const HeldState> held, std::uint32_t st
                         "own below " +
                         std::to_string(snapshots));
   }
-  // No more than there are states.
+  // No more slots than there are states.
   for (std::uint32_t slot = 0; slot < snapshots && slots_.size() + used.size() < steps; ++slot) {
     if (!std::binary_search(used.begin(), used.end(), slot)) slots_.push_back(slot);
   }
@@ -104,7 +106,7 @@ OnlineReversal::OnlineReversal(std::span<const HeldState> held, std::uint32_t st
 std::optional<ChainAction> OnlineReversal::next() {
   using Kind = ChainAction::Kind;
   std::optional<ChainAction> action = gap_.next();
-  // The gap's first state is there already.
+  // The gap's first state is stored already.
   if (action && action->kind == Kind::store && action->step == first_) action = gap_.next();
   if (action) {
     if (action->kind == Kind::store || action->kind == Kind::restore) {

@@ -25,7 +25,7 @@ Bytes greatest_common_divisor(std::span<const ChainStage> stages) {
   return std::max<Bytes>(divisor, 1);
 }
 
-/// Memory that running every stage by its smallest of the fastest records takes.
+/// Memory to run every stage by its fastest record, or the smallest of these.
 Bytes keep_all_peak(std::span<const ChainStage> stages) {
   Bytes peak = 0;
   for (std::size_t s = stages.size(); s-- > 0;) {
@@ -41,8 +41,8 @@ Bytes keep_all_peak(std::span<const ChainStage> stages) {
   return peak;
 }
 
-/// The exponent of a power of two to divide costs by, so that a table of single precision holds
-/// them; the division is exact.
+/// The exponent of the power of two that costs are divided by, so that a table of single precision
+/// can hold them. The division is exact.
 int exponent_of_costs(std::span<const ChainStage> stages) {
   double most = 0;
   for (const ChainStage& stage : stages) {
@@ -98,7 +98,7 @@ ChainPlan OptimalChain::plan(Bytes budget) const {
     std::size_t first;
     std::size_t last;
     Bytes bytes;
-    std::optional<ChainOperation> backward;  // if there is one, it is all
+    std::optional<ChainOperation> backward;  // if set, the task is only this
   };
   const std::size_t end = stages_.size() - 1;
   ChainPlan plan;

@@ -5,8 +5,8 @@
 
 namespace palimpsest {
 
-// The cost of a piece, and so the cost a step, bends where the number of repetitions grows: at
-// lengths β(s, r). It falls up to the best one and rises behind it.
+// The cost of a piece, and so the cost per step, has a bend where the number of repetitions grows:
+// at lengths β(s, r). It falls up to the best length and rises after it.
 std::uint32_t best_period(std::uint32_t snapshots, DiskCosts costs) {
   require_valid(costs);
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max() / 2;

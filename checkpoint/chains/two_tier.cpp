@@ -12,7 +12,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Forward steps of reversing 0, 1, …, n steps in memory: `binomial_forward_steps`, all at once.
+/// Forward steps to reverse 0, 1, …, n steps in memory: `binomial_forward_steps` for all of them.
 std::vector<double> in_memory(std::uint32_t n, std::uint32_t snapshots) {
   std::vector<double> steps(n + 1);
   const std::uint64_t s = std::min(snapshots, n);
@@ -25,11 +25,12 @@ std::vector<double> in_memory(std::uint32_t n, std::uint32_t snapshots) {
   return steps;
 }
 
-/// Pieces of each length whose first state is on disk and at hand: D(l) = min(P(l), x + P(l − x) +
+/// Pieces of each length whose first state is on disk and current: D(l) = min(P(l), x + P(l − x) +
 /// read + D(x) over x < l), where P is the cost in memory.
 ///
-/// P is convex: once x is a better first advance than a smaller one, it stays so for all longer
-/// pieces. So the best x so far form a queue, each with the length from which it is best.
+/// P is convex: when x becomes a better first advance than a smaller one, it stays so for all
+/// longer pieces. So the best values of x so far form a queue, each with the length from which it
+/// is best.
 class DiskPieces {
  public:
   DiskPieces(const std::vector<double>& in_memory, DiskCosts costs)
@@ -64,17 +65,19 @@ class DiskPieces {
     }
   }
 
-  /// Of a piece that the first sweep makes: advancing over it, its write and first read counted.
+  /// Cost of a piece that the first sweep makes: the advance over it, its write, its first read and
+  /// its reversal.
   double cost(std::uint32_t l) const { return l + access_ + reversal(l); }
 
-  /// False for a length that lies on a line, or above it, between shorter and longer ones.
+  /// False for a length whose cost lies on or above a line between those of shorter and longer
+  /// ones.
   bool is_corner(std::uint32_t l) const {
     if (l == 1) return true;
     const auto bend = [l](const auto& f) {
       return (static_cast<double>(f[l + 1]) - f[l]) - (static_cast<double>(f[l]) - f[l - 1]);
     };
     return bend(steps) + read_ * bend(reads) >
-           0;  // whole numbers apart, so that lines are straight
+           0;  // whole numbers are compared apart, so that straight lines are exact
   }
 
   /// The length of the pieces that a long chain is cut into.
@@ -117,8 +120,9 @@ class DiskPieces {
 
 /// Finds the cheapest way to cut n steps into pieces on disk and a last one in memory.
 ///
-/// Two pieces neither of which has a corner of its cost as its length can be made one longer and
-/// one shorter without loss, one way or the other, until one has. So all but one have.
+/// Take two pieces whose lengths are both not corners of their cost. One can be made longer and the
+/// other shorter without loss, in one direction or the other, until one length is a corner. So all
+/// but one are corners.
 class Cut {
  public:
   Cut(const std::vector<double>& in_memory, const DiskPieces& pieces)
@@ -130,7 +134,7 @@ class Cut {
         disk_[l] = std::min(disk_[l], item.cost + disk_[l - item.length]);
         all_[l] = std::min(all_[l], item.cost + all_[l - item.length]);
       }
-      // The corners of the cost in memory are its own, not those of pieces.
+      // The cost in memory has corners of its own, other than those of pieces.
       const bool corner =
           l == 1 || in_memory[l + 1] - in_memory[l] > in_memory[l] - in_memory[l - 1];
       if (corner) all_[l] = std::min(all_[l], in_memory[l]);
@@ -140,7 +144,7 @@ class Cut {
       }
     }
     double best = in_memory[n];
-    std::uint32_t odd = 0;  // the piece that has no corner
+    std::uint32_t odd = 0;  // the piece whose length is not a corner
     bool odd_on_disk = false;
     for (std::uint32_t l = 1; l < n; ++l) {
       const double last_odd = in_memory[l] + disk_[n - l];
@@ -169,18 +173,18 @@ class Cut {
     };
     for (;;) {
       const auto item = std::find_if(items_.begin(), items_.end(), fits);
-      if (item == items_.end()) return;  // nothing is left, or the last piece in memory
+      if (item == items_.end()) return;  // nothing is left, or only the last piece in memory
       lengths.push_back(item->length);
       l -= item->length;
     }
   }
 
-  std::vector<Item> items_;   // pieces at corners that no two others beat
+  std::vector<Item> items_;   // pieces with corner lengths that no two others beat
   std::vector<double> disk_;  // cost of covering l steps by pieces at corners
-  std::vector<double> all_;   // the same with a last piece in memory
+  std::vector<double> all_;   // as `disk_`, with a last piece in memory
 };
 
-/// How many steps are planned exactly.
+/// Number of steps that are planned exactly.
 std::uint32_t planned(std::uint32_t steps, std::uint32_t snapshots, DiskCosts costs) {
   const std::uint64_t useful = std::max(snapshots, best_period(snapshots, costs));
   const std::uint64_t most = std::clamp<std::uint64_t>(4 * useful, 1 << 16, 1 << 18);

@@ -22,7 +22,7 @@ bool has_backward_part(const Graph& graph) {
          });
 }
 
-/// Where `automatic` starts from: what every other planner proposes, and what is known already.
+/// The starting points of `automatic`: the proposals of all other planners, and known ones.
 class Everyone final : public Planner {
  public:
   explicit Everyone(std::vector<Proposal> known) : known_(std::move(known)) {}
@@ -52,7 +52,7 @@ class Everyone final : public Planner {
   }
 
  private:
-  /// Online eviction at levels below all others, which it can keep to on some graphs.
+  /// Online eviction at levels below all others, which it can reach on some graphs.
   static void add_online(const Graph& graph, std::vector<Proposal>& proposals) {
     const std::size_t nodes = graph.needed_nodes().size();
     if (nodes == 0) return;
@@ -60,8 +60,8 @@ class Everyone final : public Planner {
     for (const Proposal& proposal : proposals) {
       lowest = std::min(lowest, simulate(graph, proposal.schedule).peak);
     }
-    const std::size_t most_steps = 12 * nodes + 64;  // what is low is reached by thrashing
-    std::size_t steps = 6'000 + most_steps;          // a microsecond each
+    const std::size_t most_steps = 12 * nodes + 64;  // low levels are reached by thrashing
+    std::size_t steps = 6'000 + most_steps;          // about a microsecond each
     for (Bytes part = 200; part <= 2000 && steps > 0;) {
       const Bytes level = lowest - std::max<Bytes>(lowest / part, 1);
       OnlineRun run = run_online(graph, level, std::min(steps, most_steps));
@@ -81,7 +81,7 @@ class Everyone final : public Planner {
     for (ValueId value = 0; value < graph.value_count(); ++value) {
       if (graph.is_present(value)) return;
     }
-    constexpr double enough = 0.99;  // of the peak; planning again takes its time
+    constexpr double enough = 0.99;  // of the peak; planning again takes time
     const auto peak = [&](const Schedule& schedule) {
       return static_cast<double>(simulate(graph, schedule).peak);
     };
@@ -98,8 +98,8 @@ class Everyone final : public Planner {
   std::vector<Proposal> known_;
 };
 
-/// The optimum of a small graph when there is time to look for it, a search from everyone else's
-/// proposals when that is too far to find.
+/// Takes the optimum of a small graph when there is time to find it. Otherwise searches from the
+/// proposals of all planners.
 class Automatic final : public Planner {
  public:
   explicit Automatic(SearchSettings settings) : settings_(settings), search_(search(settings)) {}
@@ -116,7 +116,7 @@ class Automatic final : public Planner {
     std::vector<Proposal> optima;
     const bool fits = optimum.propose(budget, settings_.lay_out, optima);
     SearchSettings settings = settings_;
-    // Only the first is the least of all; the others stand in for a layout that is too large.
+    // Only the first is optimal. The others replace it when its layout is too large.
     if (fits && optima.size() == 1) settings.moves = 0;
     if (optimum.near()) optima.emplace_back(*optimum.near(), "exact");
     if (optima.empty()) optima.emplace_back(optimum.lowest(), "exact");

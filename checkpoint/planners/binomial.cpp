@@ -28,7 +28,7 @@ class BinomialPlanner final : public Planner {
     while (const std::optional<ChainAction> action = schedule.next()) {
       switch (action->kind) {
         case ChainAction::Kind::store:
-          break;  // what is read later is held
+          break;  // values that are read later are held anyway
         case ChainAction::Kind::restore:
           at_hand = action->step;
           break;

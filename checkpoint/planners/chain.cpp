@@ -30,15 +30,15 @@ class ChainPlanner final : public Planner {
   }
   bool accepts_keep_all() const override { return true; }
 
-  /// Plans for levels that depend on the graph alone, so that a larger budget has every choice a
+  /// Plans for levels that depend on the graph alone, so a larger budget has every choice that a
   /// smaller one has.
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     Front front;
     std::vector<Stages> tried;
-    // Short stages serve small budgets, long ones, with more to choose from in each, large budgets.
+    // Short stages suit small budgets. Long ones, with more choices in each, suit large budgets.
     const std::uint32_t stages = stages_for(graph);
     for (const std::uint32_t most : {stages, (stages + 3) / 4}) {
-      // Storages that are read far away spoil the cuts between. Whether it is better to hold them
+      // Storages with distant reads spoil the cuts in between. Whether it is better to hold them
       // differs from graph to graph.
       for (const std::uint32_t part : {0u, 4u, 16u}) {
         Stages cut(graph, "chain", {.most_stages = most, .far_part = part});
@@ -56,8 +56,8 @@ class ChainPlanner final : public Planner {
     std::vector<ChainOperation> operations;
   };
 
-  /// A table for n stages has n²/2 rows of slots. It is to take little beside the graph, but for
-  /// small graphs, where every step may be a stage.
+  /// A table for n stages has n²/2 rows of slots. It should be small compared with the graph,
+  /// except for small graphs, where every step may be a stage.
   std::uint32_t stages_for(const Graph& graph) const {
     constexpr std::uint32_t small_graph = 512;
     constexpr double bytes_per_node = 1024;
@@ -69,20 +69,20 @@ class ChainPlanner final : public Planner {
 
   void propose_for(const Stages& stages, Front& front) const {
     const StageCosts costs = measure_stages(stages, settings_.records);
-    // Large graphs get fewer levels: carrying them out takes time.
+    // Large graphs get fewer levels, because executing them takes time.
     const int levels = std::clamp(static_cast<int>(2'000'000 / stages.graph().node_count()), 6, 24);
     for (const auto& [bytes, operations] : plan(costs.chain, levels)) {
       front.add(measure(stages.graph(), carry_out(stages, costs, operations, bytes)));
     }
   }
 
-  /// What is to be done at levels between the most and the least memory of use.
+  /// The operations at levels between the most and the least useful memory.
   std::vector<Level> plan(const std::vector<ChainStage>& chain, int levels) const {
     const OptimalChain::Settings settings{.slots = settings_.slots, .bounded = false};
     auto table = std::make_unique<OptimalChain>(chain, INT64_MAX, settings);
     const Bytes smallest = table->smallest_budget();
     const Bytes largest = table->largest_budget();
-    // Values without elements take nothing.
+    // `largest` is 0 when no value has elements.
     const double ratio =
         largest > 0 ? static_cast<double>(smallest) / static_cast<double>(largest) : 1;
     Bytes most = largest;
@@ -112,11 +112,11 @@ class ChainPlanner final : public Planner {
       if (kind == ChainOperation::Kind::backward) {
         order.run(costs.backward[stage][record]);
       } else {
-        order.run(stages.forward(stage));  // what is read later is held
+        order.run(stages.forward(stage));  // values that are read later are held
       }
     }
-    // A stage that is recorded again makes its output too, which may just have been there. Long
-    // orders do without: the search is not linear.
+    // A stage that is recorded again also makes its output, which may have been live a moment
+    // before. The search is not linear, so long orders go without it.
     constexpr std::size_t long_order = 200'000;
     std::vector<NodeId> nodes = order.nodes();
     if (nodes.size() < long_order) nodes = hold_instead(graph, std::move(nodes), level);

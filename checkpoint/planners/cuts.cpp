@@ -6,20 +6,20 @@ namespace palimpsest {
 
 namespace {
 
-/// What crosses from before a node to it or behind.
+/// Storages that cross from before a node to it or to later nodes.
 struct Crossing {
   std::uint32_t storages = 0;
-  std::uint32_t unread = 0;  // of them, by the backward part
+  std::uint32_t unread = 0;  // number of them that the backward part does not read
   Bytes bytes = 0;
 
-  void add(const Crossing& other, std::uint32_t sign) {  // 1, or minus 1
+  void add(const Crossing& other, std::uint32_t sign) {  // 1 or −1
     storages += sign * other.storages;
     unread += sign * other.unread;
     bytes += static_cast<std::int32_t>(sign) * other.bytes;
   }
 };
 
-/// The places where few enough storages cross, or none when that leaves too long a stage.
+/// The places where few enough storages cross. Empty when that leaves too long a stage.
 std::vector<std::size_t> narrow_places(const std::vector<Crossing>& crossings, std::uint32_t width,
                                        bool unread_too) {
   const std::size_t end = crossings.size() - 1;
@@ -37,13 +37,14 @@ std::vector<std::size_t> narrow_places(const std::vector<Crossing>& crossings, s
   return places;
 }
 
-/// Of `places`, the one in each of `most` parts of equal weight that fewest bytes cross.
+/// Divides the nodes into `most` parts of equal weight, and selects the one of `places` in each
+/// that fewest bytes cross.
 std::vector<std::size_t> thin_out(const Graph& graph, std::span<const NodeId> nodes,
                                   const std::vector<Crossing>& crossings,
                                   const std::vector<std::size_t>& places, std::size_t most) {
   double total = 0;
   for (const NodeId node : nodes) total += graph.cost(node);
-  // Half by cost and half by number.
+  // Weight is half cost and half number of nodes.
   const double each = total > 0 ? total / static_cast<double>(nodes.size()) : 1;
   total += each * static_cast<double>(nodes.size());
   std::vector<std::size_t> result;

@@ -9,18 +9,18 @@
 
 namespace palimpsest {
 
-/// What every run reads: the order of the nodes and, by storage, its size and when it is read.
+/// Input of every run: the order of the nodes and, by storage, its size and when it is read.
 struct Eviction::Program {
   explicit Program(const Graph& g);
 
   const Graph& graph;
   std::vector<NodeId> order;
-  std::vector<double> clock;               ///< by position: seconds before it, never the same twice
-  std::vector<Bytes> bytes;                ///< by root: as a layout rounds it
+  std::vector<double> clock;               ///< by position: seconds before it, strictly increasing
+  std::vector<Bytes> bytes;                ///< by root: rounded as in a layout
   std::vector<std::uint32_t> first_use;    ///< by root: where its row of `uses` begins
   std::vector<std::uint32_t> uses;         ///< positions, rising; `order.size()` for targets
   std::vector<std::uint32_t> first_value;  ///< by root: where its row of `values` begins
-  std::vector<ValueId> values;             ///< by root: what lies in the storage
+  std::vector<ValueId> values;             ///< by root: the values in the storage
   double tick = 0;                         ///< least seconds between two positions
 };
 
@@ -89,7 +89,7 @@ class Eviction::Run {
     }
   }
 
-  /// False when the steps ran out.
+  /// False when the limit of steps was reached.
   bool walk() {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
       if (storages_[value].holders > 0) release_if_dead(value);
@@ -104,7 +104,7 @@ class Eviction::Run {
         offer(root);
       }
     }
-    // The targets are read at the end, together.
+    // The targets are read together at the end.
     for (const ValueId target : graph_.targets()) ++storages_[graph_.storage(target)].pins;
     const std::span<const NodeId> last = missing_.find(graph_.targets(), live_);
     return compute_all(std::vector<NodeId>(last.begin(), last.end()));
@@ -117,11 +117,11 @@ class Eviction::Run {
  private:
   struct Storage {
     std::uint32_t holders = 0;  ///< live values in it
-    std::uint32_t pins = 0;     ///< reads of steps under way
+    std::uint32_t pins = 0;     ///< reads by steps in progress
     std::uint32_t pending = 0;  ///< reads of nodes waiting to be computed again
     std::uint32_t next_use = 0;
   };
-  /// Nodes to compute one after the other; the node above waits for them.
+  /// Nodes to compute one after the other. The frame below waits for them.
   struct Frame {
     std::vector<NodeId> nodes;
     std::size_t at = 0;
@@ -174,11 +174,11 @@ class Eviction::Run {
     return true;
   }
 
-  /// Leaves a node of a frame behind.
+  /// Finishes the current node of a frame.
   void finish(Frame& frame, std::span<const ValueId> inputs, bool again) {
     for (const ValueId input : inputs) {
       const ValueId root = graph_.storage(input);
-      if (!again) continue;  // the walk goes on to their next use
+      if (!again) continue;  // the walk advances their next use
       --storages_[root].pending;
       release_if_dead(root);
       offer(root);
@@ -187,7 +187,7 @@ class Eviction::Run {
     ++frame.at;
   }
 
-  /// True when some output is missing that somebody waits for.
+  /// True when a missing output is wanted by a waiting node.
   bool is_wanted(NodeId node) const {
     for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
       const ValueId output = graph_.first_output(node) + i;
@@ -234,7 +234,7 @@ class Eviction::Run {
       const Offer offer = offers_.top();
       offers_.pop();
       const Storage& storage = storages_[offer.root];
-      if (storage.holders == 0 || storage.pins > 0) continue;  // is offered again when let go
+      if (storage.holders == 0 || storage.pins > 0) continue;  // offered again when released
       const double score = score_of(offer.root);
       if (score > offer.score * (1 + 1e-9) && !offers_.empty() && score > offers_.top().score) {
         offers_.push({score, offer.root});
@@ -254,7 +254,7 @@ class Eviction::Run {
     return cost_of(root) / (weight_[root] * std::pow(distance, weights_.distance));
   }
 
-  /// Seconds to make the storage again, with what is missing for that; the search is cut short.
+  /// Seconds to recompute the storage, including what is missing for that. The search is limited.
   double cost_of(ValueId root) {
     constexpr std::size_t most = 64;
     ++call_;
@@ -321,7 +321,7 @@ class Eviction::Run {
   std::priority_queue<Offer> offers_;
   std::vector<NodeId> steps_;
   std::vector<NodeId> nodes_;        // of the search in cost_of
-  std::vector<std::uint32_t> seen_;  // by node, the last search that met it
+  std::vector<std::uint32_t> seen_;  // by node, the last search that visited it
   std::uint32_t call_ = 0;
   std::uint32_t at_ = 0;
   std::size_t searched_ = 0;  // nodes found missing, summed over all searches

@@ -36,7 +36,7 @@ class Exact final : public Planner {
   }
 
  private:
-  /// What lies in memory better than the optimum of live bytes, for all that is known.
+  /// Adds schedules whose layouts may be smaller than that of the optimum of live bytes.
   static void add_others(const Graph& graph, Bytes budget, std::vector<Proposal>& proposals) {
     const PlannerPtr others = automatic();
     for (Proposal& one : others->propose(graph, budget)) {

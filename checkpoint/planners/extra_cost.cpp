@@ -49,7 +49,7 @@ void ExtraCost::find_around(Set live, const LiveSets::Rest& rest) {
     index_[rest.nodes[k]] = k;
     around_[k] = {0, 0, sets_.targets(), 0, 0};
   }
-  for (std::uint32_t k = 0; k < count; ++k) {  // the last node is the first here
+  for (std::uint32_t k = 0; k < count; ++k) {  // the last node comes first
     const Around& here = around_[k];
     for_each_before(k, [&](std::uint32_t before) {
       Around& there = around_[before];
@@ -77,7 +77,7 @@ bool ExtraCost::find_narrow(const LiveSets::Rest& rest) {
     if (room < 0) return false;
     const Set wanted = around_[k].read_after & ~around_[k].made_after & ~node.makes;
     if (sets_.bytes(wanted) <= room) continue;
-    // What has yet to be made for the first time may be made later.
+    // Values that have not been made yet may be made later.
     const Set later = rest.makes & ~around_[k].made_before;
     Narrow narrow{k, 0, -room, 0};
     for (std::uint32_t s = 0; s < storages.size(); ++s) {
@@ -122,7 +122,7 @@ double ExtraCost::solve(Bytes over, Charges& charges) {
             [](const Item& a, const Item& b) { return a.seconds * b.bytes < b.seconds * a.bytes; });
   double seconds = 0;
   auto left = static_cast<double>(over);
-  double rate = 0;  // seconds a byte, of the last one
+  double rate = 0;  // seconds per byte of the last item
   for (const Item& item : items_) {
     if (left > 0) {
       rate = item.seconds / item.bytes;

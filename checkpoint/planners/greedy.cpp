@@ -14,7 +14,7 @@ namespace palimpsest {
 
 namespace {
 
-/// Which of these wins differs from graph to graph and from level to level.
+/// The best of these weights differs from graph to graph and from level to level.
 constexpr std::array<EvictionWeights, 6> portfolio{{{.bytes = 1, .distance = 0.5, .missing = 1},
                                                     {.bytes = 1, .distance = 0.5, .missing = 0.3},
                                                     {.bytes = 1, .distance = 0, .missing = 1},
@@ -28,7 +28,7 @@ class Levels {
   explicit Levels(const Graph& graph)
       : graph_(graph), eviction_(graph), nodes_(graph.needed_nodes().size()) {
     most_steps_ = 8 * nodes_ + 64;
-    // What is present may take nodes to make again that are not needed otherwise.
+    // Recomputing present values may take nodes that are not needed otherwise.
     for (ValueId value = 0; value < graph.value_count(); ++value) {
       if (!graph.is_present(value)) continue;
       most_steps_ += graph.node_count();
@@ -37,8 +37,8 @@ class Levels {
   }
 
   std::vector<Proposal> run() {
-    // Work is bounded, to some hundredths of a second and to a tenth of the pass that it plans:
-    // there are fewer levels first, then fewer weights.
+    // Bounds the work to a few hundredths of a second and to a tenth of one pass. Large graphs
+    // first get fewer levels, then fewer weights.
     constexpr double seconds_per_node = 1.5e-6;
     const double work = std::clamp(0.1 * graph_.one_pass_cost() / seconds_per_node, 3e3, 4e4);
     const auto runs =
@@ -59,7 +59,7 @@ class Levels {
       }
     }
     std::vector<Proposal> found = front_.take();
-    // Where every level takes too many steps.
+    // Every level took too many steps.
     if (found.empty()) found = keep_all()->propose(graph_, unlimited);
     return found;
   }
@@ -79,7 +79,7 @@ class Levels {
   Eviction eviction_;
   std::size_t nodes_;
   std::size_t most_steps_ = 0;
-  std::vector<NodeId> order_;  // the cheapest within the level at hand, where the next one starts
+  std::vector<NodeId> order_;  // the cheapest within the current level, where the next one starts
   double cost_ = 0;            // its cost
   Front front_;
 };
@@ -90,8 +90,8 @@ class Greedy final : public Planner {
   bool accepts_keep_all() const override { return true; }
   bool ignores_budget() const override { return true; }
 
-  /// Plans for byte levels that depend on the graph alone, so that a larger budget has every choice
-  /// a smaller one has.
+  /// Plans for levels that depend on the graph alone, so a larger budget has every choice that a
+  /// smaller one has.
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     return Levels(graph).run();
   }

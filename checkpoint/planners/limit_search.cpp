@@ -12,10 +12,10 @@ namespace palimpsest {
 
 namespace {
 
-/// Storages that would drag more nodes in are not given up.
+/// Storages that would need more missing nodes than this are not given up.
 constexpr std::size_t most_missing = 400;
 
-/// Which steps of an order compute a node again.
+/// Positions in an order that compute a node again.
 std::vector<std::size_t> recomputations(const Graph& graph, std::span<const NodeId> order) {
   std::vector<bool> seen(graph.node_count());
   std::vector<std::size_t> result;
@@ -42,7 +42,7 @@ std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, s
   std::vector<std::vector<NodeId>> lowered;
   timeline_.read(order);
   Bytes peak = timeline_.peak();
-  // No surrender takes it further down; of an order without steps the peak is 0.
+  // No surrender lowers the peak further. The peak of an order without steps is 0.
   if (!least_peak_) least_peak_ = timeline_.least_peak();
   const Bytes least = std::min(peak, *least_peak_);
   noise_ = 0;
@@ -71,7 +71,7 @@ double LimitSearch::cost(std::span<const NodeId> order) const {
 }
 
 void LimitSearch::find_excess() {
-  // A sample of many positions ranks the gaps as well as all do.
+  // A sample of the positions ranks the gaps as well as all of them.
   constexpr std::size_t most = 256;
   over_.clear();
   excess_.clear();
@@ -145,7 +145,7 @@ bool LimitSearch::find_surrender(Timeline::Position position, Surrender& best) {
 }
 
 bool LimitSearch::mend(std::vector<NodeId>& order, int most) {
-  // Far apart, storages are given up on one reading of the order.
+  // Surrenders that are far apart can share one reading of the order.
   const std::size_t at_once = 1 + std::min<std::size_t>(order.size() / 1000, 15);
   std::vector<Surrender> surrenders;
   for (int given_up = 0; given_up <= most;) {
@@ -194,7 +194,7 @@ void LimitSearch::insert(std::vector<NodeId>& order, std::vector<Surrender>& sur
 }
 
 void LimitSearch::take_out(std::vector<NodeId>& order) {
-  constexpr std::size_t most_out = 40;  // what is taken out has to be made up for
+  constexpr std::size_t most_out = 40;  // removed parts have to be replaced
   const std::vector<std::size_t> again = recomputations(graph_, order);
   if (again.empty()) return;
   std::vector<bool> out(order.size());
@@ -230,15 +230,15 @@ std::vector<NodeId> LimitSearch::improve(
     std::vector<NodeId> start, std::uint64_t moves, const std::function<bool()>& stop,
     const std::function<Bytes(std::span<const NodeId>)>& size) {
   constexpr int most_surrenders = 60;
-  // Cycles get longer and start from the best order; each is hotter or cooler than the one before.
+  // Cycles get longer and start from the best order. Each has a different initial temperature.
   constexpr std::array hottest = {0.003, 0.001, 0.01};  // of the cost of one pass
   constexpr std::uint64_t first_cycle = 250;
   const double one_pass = graph_.one_pass_cost();
-  // Orders of the same cost differ in whether they can be laid out. Where a layout is made as soon
-  // as a move, each is paid for that is too large; elsewhere only the cheapest are laid out, and
-  // what is live at once comes down until they fit.
+  // Orders of the same cost differ in whether their layouts fit. On small graphs a layout is as
+  // fast as a move, so each order pays for the bytes beyond the budget. On others only the cheapest
+  // orders are laid out, and the limit of live bytes falls until layouts fit.
   const bool all_laid_out = graph_.node_count() < 1000;
-  constexpr double price = 2;  // passes for a layout of twice the budget
+  constexpr double price = 2;  // passes that a layout of twice the budget costs
   std::vector<NodeId> best = start;
   const auto price_of = [&](Bytes over) {
     return price * one_pass * static_cast<double>(over) / static_cast<double>(budget_);

@@ -10,27 +10,28 @@
 namespace palimpsest {
 
 /// Improves an order of computing by large neighbourhood search (Shaw, 1998) under simulated
-/// annealing: takes a random part of the recomputations out, which breaks the limit, and mends it
-/// by giving up idle storages where most bytes are live, those first that free most bytes above the
-/// limit for a second of recomputation, with noise; then takes back what can be held after all.
+/// annealing. A move removes a random part of the recomputations, which breaks the limit. It
+/// repairs the order by giving up idle storages where most bytes are live. It prefers, with noise,
+/// storages that free most bytes above the limit per second of recomputation. Then it removes
+/// recomputations whose values can be held after all.
 class LimitSearch {
  public:
   LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed = 1);
 
   /// Orders of ever lower peaks than that of `order`, as far as a bounded number of surrenders
-  /// finds them, more of them the larger `effort`; the same whatever the budget.
+  /// finds them. A larger `effort` allows more. The result does not depend on the budget.
   std::vector<std::vector<NodeId>> lower(std::vector<NodeId> order, std::size_t effort = 1);
 
-  /// The cheapest order met from `start`, which keeps to the budget, in `moves` moves. `stop` is
-  /// asked before each; `size` says what bytes an order takes in a layout, and it counts only when
-  /// they are within the budget. Returns `start` when nothing did.
+  /// The cheapest order found from `start` within the budget, in `moves` moves. `stop` is called
+  /// before each move. `size` returns the bytes of an order's layout; an order counts only when
+  /// they are within the budget. Returns `start` when none is.
   std::vector<NodeId> improve(std::vector<NodeId> start, std::uint64_t moves,
                               const std::function<bool()>& stop,
                               const std::function<Bytes(std::span<const NodeId>)>& size);
 
  private:
-  /// Gives storages up until the order keeps to the limit. False when that does not succeed within
-  /// `most` of them.
+  /// Gives storages up until the order keeps to the limit. False when more than `most` would be
+  /// needed.
   bool mend(std::vector<NodeId>& order, int most);
   /// A storage to give up, and the nodes that make it again.
   struct Surrender {
@@ -55,12 +56,12 @@ class LimitSearch {
   Bytes budget_;
   Bytes limit_;  // of live bytes; below the budget where layouts of a large graph take more
   Timeline timeline_;
-  std::optional<Bytes> least_peak_;  // known when it was asked for
+  std::optional<Bytes> least_peak_;  // computed on first use
   std::mt19937_64 random_;
   double noise_ = 0;
   std::vector<Timeline::Position> over_;  // positions above the limit
-  std::vector<Bytes> excess_;             // of each, above it
-  std::vector<std::uint32_t> met_;        // by node, the search for missing nodes that met it last
+  std::vector<Bytes> excess_;             // bytes above the limit at each of them
+  std::vector<std::uint32_t> met_;        // by node, the last search that visited it
   std::uint32_t round_ = 0;
   std::vector<NodeId> missing_, stack_;
   double missing_cost_ = 0;

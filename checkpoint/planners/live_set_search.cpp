@@ -66,7 +66,8 @@ std::optional<LiveSetSearch::Found> LiveSetSearch::go_on() {
       continue;
     }
     const double extra = extra_.least(set.live, rest_);
-    // What no order within the budget goes on from may be what the next budget is for.
+    // In a search for any order, a set with no way on within this budget still tells the next
+    // budget to try.
     const bool guides = patience_ > 0 || extra < std::numeric_limits<double>::infinity();
     const double to_go = rest_.cost + (guides ? (1 - 1e-9) * extra : 0);
     if (to_go > set.to_go) {
@@ -116,7 +117,8 @@ void LiveSetSearch::expand(std::uint32_t id) {
 
 template <class MayDrop, class Use>
 void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
-  // Large ones first: then the last one taken is the smallest, and without it too little is freed.
+  // In descending order of size, the last one taken is the smallest. Without it too little is
+  // freed, so the set is minimal.
   std::sort(droppable_.begin(), droppable_.end(),
             [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
   freed_from_.assign(droppable_.size() + 1, 0);
@@ -135,7 +137,7 @@ void LiveSetSearch::drop_least(Bytes over, MayDrop may_drop, Use use) {
       const LiveSets::Storage& storage = *droppable_[next];
       drops_.push_back({next + 1, freed, dropped});
       const Drop more{next + 1, freed + storage.bytes, dropped | storage.values};
-      // Dropping more only adds to what has to run.
+      // More drops only add nodes that have to run.
       if (more.freed < over && !may_drop(more.dropped)) continue;
       drops_.push_back(more);
     }
@@ -184,7 +186,7 @@ void LiveSetSearch::push(std::uint32_t id) {
 }
 
 bool LiveSetSearch::is_dominated(const Reached& set) const {
-  // What cannot be dropped again may be in the way.
+  // Values that cannot be dropped again may be in the way.
   Set missing = rest_.useful & ~set.live & ~sets_.held();
   for (; missing != 0; missing &= missing - 1) {
     const std::uint32_t other = slots_[slot_of(set.live | (missing & -missing))];

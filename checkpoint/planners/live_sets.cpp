@@ -11,7 +11,7 @@ using Set = LiveSets::Set;
 
 Set one(std::uint32_t bit) { return Set{1} << bit; }
 
-/// Nodes that a target depends on, through values present at the start too: these can be dropped.
+/// Nodes that a target depends on, also through values present at the start, which may be dropped.
 std::vector<NodeId> nodes_behind_targets(const Graph& graph) {
   std::vector<bool> wanted(graph.node_count());
   for (const ValueId target : graph.targets()) wanted[graph.producer(target)] = true;
@@ -134,7 +134,7 @@ Bytes LiveSets::least_peak() const {
 void LiveSets::find_rest(Set live, Rest& rest) const {
   Need need{0, targets_, targets_, 0};
   rest.count = 0;
-  // A node's outputs are numbered behind all it depends on.
+  // A node's outputs have higher numbers than everything it depends on.
   for (Set missing = targets_ & ~live; missing != 0;) {
     const std::uint32_t index = producers_[std::bit_width(missing) - 1];
     rest.nodes[rest.count++] = index;

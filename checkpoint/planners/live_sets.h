@@ -14,8 +14,8 @@ void for_each_bit(std::uint64_t set, F f) {
   for (; set != 0; set &= set - 1) f(static_cast<std::uint32_t>(std::countr_zero(set)));
 }
 
-/// A small graph in bits, for planners that search over sets of live values. Sources and nodes that
-/// no target depends on are left out.
+/// A small graph as bit sets, for planners that search over sets of live values. Sources and nodes
+/// that no target depends on are left out.
 class LiveSets {
  public:
   /// A set of values, by bit.
@@ -25,60 +25,60 @@ class LiveSets {
   struct Storage {
     Set values = 0;
     Bytes bytes = 0;
-    double seconds = 0;  ///< of making it, or its share where that makes several
+    double seconds = 0;  ///< to make it; a share of them where its node makes several
   };
   struct Node {
     NodeId id;
     Set reads = 0;
     Set makes = 0;
-    Set may_need = 0;  ///< all that it or a node before it reads
+    Set may_need = 0;  ///< everything that it or a node before it reads
     double cost = 0;
     Bytes workspace = 0;
-    /// Storages that outputs may take over, each with the views of that output: where the node is
-    /// behind the last use of all these, they take no bytes beside the output.
+    /// Storages that outputs may take over, each with the views of that output. They take no bytes
+    /// in addition to the output when none of their values is used after the node.
     std::vector<Storage> takings = {};
 
-    /// Bytes of all that it may take over.
+    /// Bytes of everything that it may take over.
     Bytes taken() const;
   };
 
-  /// True for a graph of at most `most_values` values besides those left out.
+  /// True for a graph of at most `most_values` values, not counting those left out.
   static bool holds(const Graph& graph);
-  /// Throws `ArgumentError` for more than `most_values` values besides those left out.
+  /// Throws `ArgumentError` for more than `most_values` values, not counting those left out.
   explicit LiveSets(const Graph& graph);
 
   const std::vector<Node>& nodes() const { return nodes_; }
-  /// Those that take bytes, cheapest for their bytes first.
+  /// Storages that take bytes, the cheapest for their bytes first.
   const std::vector<Storage>& storages() const { return storages_; }
   Set targets() const { return targets_; }
-  /// Targets it is useless to drop: no node reads what theirs make, so a run before the last is one
-  /// too many.
+  /// Targets that it is useless to drop: no node reads the outputs of their nodes, so every run but
+  /// the last would be redundant.
   Set held() const { return held_; }
-  /// The node that makes a value, in `nodes()`.
+  /// The node that makes a value, as an index into `nodes()`.
   std::uint32_t producer(std::uint32_t value) const { return producers_[value]; }
-  /// Nodes that cost nothing and need no workspace, of which it is never useless to drop what they
-  /// make: into `nodes()`, in order.
+  /// Nodes that cost nothing, need no workspace, and make no `held` targets. Indices into
+  /// `nodes()`, in order.
   const std::vector<std::uint32_t>& free_nodes() const { return free_nodes_; }
   /// Values present at the start.
   Set start() const { return start_; }
   Bytes bytes(Set live) const;
-  /// Bytes that the targets take, or a node that has to run, whichever are most.
+  /// The bytes of the targets, or of a node that has to run, whichever are most.
   Bytes least_peak() const;
 
-  /// What has to run when a set is live, in short.
+  /// Summary of what has to run when a set is live.
   struct Need {
-    Set makes = 0;   ///< what is made
-    Set reads = 0;   ///< what is read, and the targets
-    Set useful = 0;  ///< values that some schedule from here could make use of
+    Set makes = 0;   ///< values that are made
+    Set reads = 0;   ///< values that are read, and the targets
+    Set useful = 0;  ///< values that some schedule from here could use
     double cost = 0;
   };
   struct Rest : Need {
-    std::array<std::uint32_t, most_values> nodes;  ///< into `nodes()`, the last one first
-    std::uint32_t count = 0;                       ///< of these
+    std::array<std::uint32_t, most_values> nodes;  ///< indices into `nodes()`, the last one first
+    std::uint32_t count = 0;                       ///< of `nodes`
   };
-  /// Overwrites `rest` by what has to run when `live` is live.
+  /// Sets `rest` to what has to run when `live` is live.
   void find_rest(Set live, Rest& rest) const;
-  /// The same when `dropped`, which is part of `live`, is dropped from it.
+  /// The `Need` of `live` without `dropped`, which is part of it.
   Need without(Set dropped, Set live, Need need) const;
 
  private:

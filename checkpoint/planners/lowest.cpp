@@ -14,12 +14,12 @@ namespace palimpsest {
 
 namespace {
 
-/// How many layouts are worth some tenths of a second each.
+/// Number of layouts that are worth some tenths of a second each.
 constexpr std::size_t worth_trouble = 3;
 constexpr std::size_t short_schedule = 300;
 constexpr std::size_t long_schedule = 20'000;
 
-/// False when trouble has been taken, gains little, or takes seconds.
+/// False when a thorough layout has been made already, would gain little, or takes seconds.
 bool is_worth_trouble(const Schedule& schedule, Bytes size, Bytes peak) {
   const std::size_t steps = schedule.steps.size();
   return steps > short_schedule && steps <= long_schedule && size - peak >= peak / 200;
@@ -42,7 +42,7 @@ struct Sized {
   const Measured* measured;
 };
 
-/// The schedules whose peak is below the size of all layouts before, smallest layout first.
+/// The schedules whose peak is below the sizes of all layouts so far, smallest layout first.
 std::vector<Sized> sizes_below_all(const Graph& graph, std::span<const Measured> measured) {
   std::vector<Sized> sizes;
   Bytes smallest = std::numeric_limits<Bytes>::max();
@@ -55,7 +55,7 @@ std::vector<Sized> sizes_below_all(const Graph& graph, std::span<const Measured>
   return sizes;
 }
 
-/// The proposals of each planner, lowest first, those planners first that go lowest.
+/// The proposals of each planner, lowest peak first. Planners are in order of their lowest peak.
 std::vector<std::vector<Measured>> by_planner(std::span<const Measured> measured) {
   std::vector<std::vector<Measured>> groups;
   for (const Measured* one : lowest_first(measured)) {
@@ -92,7 +92,7 @@ class Descent {
   }
 
  private:
-  /// Takes what a planner would name as its own smallest budget, if that is the smallest so far.
+  /// Takes what a planner would name as its own smallest budget, if it is the smallest so far.
   bool take_smallest(const std::vector<Measured>& planner) {
     const Measured& first = *std::ranges::min_element(planner, {}, &Measured::peak);
     if (first.peak >= lowest_.size) return false;
@@ -114,7 +114,8 @@ class Descent {
     return true;
   }
 
-  /// The lowest of the orders that a search comes to need not have the smallest layout.
+  /// The order of the lowest peak does not always have the smallest layout, so several are laid
+  /// out.
   void search_from_all() {
     constexpr std::size_t effort = 10;
     while (!starts_.empty() && left_ > 0) {
@@ -165,9 +166,9 @@ class Descent {
   LimitSearch search_;
   Lowest lowest_{std::numeric_limits<Bytes>::max(), {}};
   std::vector<LaidOut> laid_out_;
-  std::vector<Schedule> starts_;  // not searched from so far
-  std::size_t left_ = 40'000;     // steps of what the search finds that are laid out
-  std::size_t online_left_;       // steps of online eviction
+  std::vector<Schedule> starts_;  // not searched from yet
+  std::size_t left_ = 40'000;     // steps of search results that may still be laid out
+  std::size_t online_left_;       // steps that online eviction may still take
 };
 
 }  // namespace

@@ -14,13 +14,13 @@ namespace {
 using Choice = RecomputeNetwork::Choice;
 
 /// The choices that are cheapest at some price of a byte, from keeping everything to keeping
-/// nothing: the lower convex hull of bytes against seconds, its corners and points on long sides,
-/// or as much of it as the work allows, wide gaps first.
+/// nothing. They form the lower convex hull of bytes against seconds: its corners, and points on
+/// long sides. The work is limited; wide gaps are examined first.
 std::vector<Choice> choices_of(const RecomputeNetwork& network) {
   struct Gap {
     Choice more, less;
-    bool straight = false;        // what lies between is as cheap as the ends
-    double fewest = 0, most = 1;  // shares kept of what they differ by
+    bool straight = false;        // points between the ends are as cheap as the ends
+    double fewest = 0, most = 1;  // shares kept of the difference between the ends
     Bytes width() const { return more.bytes - less.bytes; }
     bool operator<(const Gap& other) const { return width() < other.width(); }
   };
@@ -61,7 +61,7 @@ class MinCut final : public Planner {
       end_of_forward.extra[node] = graph.cost(node);
     }
     for (const NodeId node : graph.needed_nodes()) end_of_forward.after[node] = node >= backward;
-    // Targets stay when they are made.
+    // Targets stay once they are made.
     for (const ValueId target : graph.targets()) end_of_forward.there[graph.storage(target)] = true;
 
     const RecomputeNetwork network(graph, end_of_forward);
@@ -70,7 +70,7 @@ class MinCut final : public Planner {
       std::vector<bool> dropped(graph.value_count());
       for (const ValueId root : network.keep_all().kept) dropped[root] = true;
       for (const ValueId root : choice.kept) dropped[root] = false;
-      // What is read soon after the forward part need not be given up.
+      // Values that are read soon after the forward part need not be dropped.
       std::vector<NodeId> order = rematerialize(graph, dropped);
       const Bytes peak = simulate(graph, drop_after_last_use(graph, order)).peak;
       order = hold_instead(graph, std::move(order), peak);

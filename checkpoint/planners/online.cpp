@@ -24,16 +24,16 @@ class Online final : public Planner {
     const OnlineRun unbounded = run_online(graph, std::numeric_limits<Bytes>::max(), most_steps);
     const Bytes highest = unbounded.peak;
     if (budget >= highest) return {*unbounded.schedule};
-    // The layout may take a little more than the bytes that are counted here.
+    // The layout may take slightly more than the bytes that are counted here.
     for (const Bytes part : {Bytes{0}, Bytes{64}, Bytes{16}}) {
       attempt(part == 0 ? budget : budget - budget / part);
     }
     if (!schedules.empty()) return schedules;
-    // It is not monotone: less memory may do.
+    // The planner is not monotone: less memory may suffice.
     for (const Bytes part : {Bytes{8}, Bytes{5}, Bytes{3}}) {
       if (attempt(budget - budget / part)) return schedules;
     }
-    // Nothing fits: look for the smallest budget that something does.
+    // Nothing fits: look for the smallest budget with a plan.
     Bytes low = budget;
     Bytes high = highest;
     schedules.push_back(*unbounded.schedule);

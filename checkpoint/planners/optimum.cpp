@@ -22,7 +22,7 @@ std::optional<Schedule> Optimum::cheapest(Bytes limit) {
   if (at_start_ > limit) return {};
   LiveSetSearch search(sets_, limit, left_);
   std::optional<LiveSetSearch::Found> best;
-  // What is found soon bounds what has to be looked at for the optimum, and may be all there is.
+  // An early solution bounds the search for the optimum, and may be the only one found.
   for (const double patience : {0.25, 0.7, 1.0}) {
     std::optional<LiveSetSearch::Found> found = search.find_cheaper(patience);
     if (found) best = std::move(found);
@@ -62,7 +62,7 @@ Schedule Optimum::lowest() {
     if (const auto found = search.find_any()) {
       lowest = drop_after_last_use(graph_, found->order);
       most = simulate(graph_, lowest).peak;
-    } else if (search.ran_out()) {  // there may be one, which is harder to find than others
+    } else if (search.ran_out()) {  // a schedule may exist that is harder to find than others
       gave_up_ = true;
       least = between + 1;
     } else {

@@ -21,14 +21,14 @@ class Quick final : public Planner {
       if (!order) return {};
       return drop_after_last_use(graph, hold_instead(graph, without_useless(graph, *order), level));
     };
-    // A layout takes as long as all else here, and with many intervals comes close to the live
-    // bytes.
+    // A layout takes as long as everything else here. With many intervals its size is close to the
+    // live bytes.
     constexpr std::size_t many = 2000;
     const auto size = [&](const Schedule& schedule) {
       if (schedule.steps.size() > many) return simulate(graph, schedule).peak;
       return lay_out_quickly(graph, schedule, budget).size;
     };
-    // Where a step overshoots or the layout is larger, less has to be live.
+    // If a step overshoots or the layout is larger, try a lower level.
     for (const Bytes part : {50, 16, 6}) {
       const Bytes level = budget - budget / part;
       if (level < eviction.lowest_level()) break;

@@ -17,7 +17,7 @@ namespace palimpsest {
 
 namespace {
 
-// Capacities are whole numbers, rounded down, so that flows are exact and never above the truth.
+// Capacities are integers, rounded down, so that flows are exact and never above the true value.
 using Capacity = std::int64_t;
 constexpr Capacity everything = Capacity{1} << 50;  // all extra seconds together
 constexpr Capacity infinite = Capacity{1} << 52;
@@ -31,7 +31,7 @@ using FlowGraph =
                                        boost::no_property, Vertex, std::uint32_t>;
 using Edge = boost::graph_traits<FlowGraph>::edge_descriptor;
 
-/// The digits of `index` in base two, mirrored at the point.
+/// The van der Corput sequence: the binary digits of `index`, mirrored at the point.
 double van_der_corput(std::size_t index) {
   double result = 0;
   for (double digit = 0.5; index > 0; index >>= 1, digit /= 2)
@@ -50,7 +50,7 @@ auto by_vertex(Values& values, const FlowGraph& graph) {
 
 }  // namespace
 
-/// The network, as Boost.Graph wants it.
+/// The network in the form that Boost.Graph needs.
 struct RecomputeNetwork::Flow {
   struct Arc {
     Vertex from, to;
@@ -59,7 +59,7 @@ struct RecomputeNetwork::Flow {
   struct Storage {
     ValueId root;
     Bytes bytes;
-    double spread;    ///< in [0, 1), evenly for the storages of any stretch of the graph
+    double spread;    ///< in [0, 1), evenly spread over the storages of any part of the graph
     std::size_t arc;  ///< to its producer
   };
   struct Again {
@@ -74,7 +74,7 @@ struct RecomputeNetwork::Flow {
   std::vector<Again> nodes;
   double scale = 0;  ///< capacity of a second
   FlowGraph graph;
-  std::vector<std::uint32_t> position;  ///< of an arc among the edges
+  std::vector<std::uint32_t> position;  ///< index of an arc among the edges
   std::vector<Edge> reverse;            ///< by position
 
   std::size_t add(Vertex from, Vertex to, Capacity capacity) {
@@ -83,7 +83,7 @@ struct RecomputeNetwork::Flow {
   }
 
   void finish() {
-    // Edges by where they begin: each arc and its reverse.
+    // Edges sorted by source vertex: each arc and its reverse.
     std::vector<std::uint32_t> end(vertices + 1);
     for (const Arc& arc : arcs) ++end[arc.from + 1], ++end[arc.to + 1];
     for (Vertex v = 0; v < vertices; ++v) end[v + 1] += end[v];
@@ -117,7 +117,7 @@ RecomputeNetwork::RecomputeNetwork(const Graph& graph, const Moment& moment)
   std::vector<ValueId> storages;  // demanded, in the order of `flow.storages`
   std::vector<NodeId> nodes;      // that may run again, in the order of `flow.nodes`
 
-  // The vertex of the storage `value` lies in; none when it is there in any case.
+  // The vertex of the storage of `value`; none when it is available in any case.
   const auto demand = [&](ValueId value) {
     const ValueId root = graph.storage(value);
     const NodeId producer = graph.producer(root);

@@ -10,7 +10,7 @@ namespace palimpsest {
 
 namespace {
 
-/// Numbers under "add to a range" and "largest of a range", O(log n) each.
+/// A segment tree for "add to a range" and "maximum of a range", O(log n) each.
 class Heights {
  public:
   explicit Heights(const std::vector<Bytes>& heights)
@@ -60,7 +60,7 @@ class Heights {
 
   std::size_t size_;
   std::vector<Bytes> largest_;
-  std::vector<Bytes> added_;  // to all leaves below, not yet pushed there
+  std::vector<Bytes> added_;  // to all leaves below, not propagated yet
 };
 
 /// Positions at which a storage is not live, between two at which it is.
@@ -69,7 +69,7 @@ struct Gap {
   std::uint32_t begin, end;
 };
 
-/// A compute step that is not needed if storages are held over some gaps.
+/// A compute step that is unnecessary if storages are held over some gaps.
 struct Recomputation {
   std::uint32_t position;
   std::uint32_t first_gap, gap_count;
@@ -93,9 +93,9 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
   std::vector<bool> live(graph.value_count());
   std::vector<std::uint32_t> holders(graph.value_count());
   std::vector<std::uint32_t> gone(graph.value_count(), none);  // position of the last drop
-  std::vector<bool> unread(graph.value_count());  // made by a step that may be taken out
-  std::vector<bool> taken(graph.value_count());   // by root: over, by the step before the drop
-  std::vector<ValueId> candidates;                // for that
+  std::vector<bool> unread(graph.value_count());               // made by a step that may be removed
+  std::vector<bool> taken(graph.value_count());  // by root: taken over by the step before the drop
+  std::vector<ValueId> candidates;               // for taking over
   Bytes bytes = 0;
   const auto revive = [&](ValueId value) {
     const ValueId root = graph.storage(value);
@@ -111,7 +111,7 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
     if (step.kind == Step::Kind::drop) {
       const ValueId root = graph.storage(step.id);
       live[step.id] = false;
-      // Held, it is not taken over.
+      // If the value is held, its storage is not taken over.
       if (!unread[step.id]) gone[step.id] = taken[root] ? position - 1 : position;
       if (--holders[root] > 0) continue;
       taken[root] = false;
@@ -132,7 +132,7 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
     for (ValueId output = first; output < end; ++output) {
       if (live[output]) continue;
       revive(output);
-      // An output nobody reads is dropped at once, in one of the next steps.
+      // An output without readers is dropped at once, in one of the next steps.
       bool read = true;
       for (std::size_t next = k + 1; next < schedule.steps.size() && read; ++next) {
         if (schedule.steps[next].kind == Step::Kind::compute) break;
@@ -152,7 +152,7 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
                               static_cast<std::uint32_t>(gaps), graph.cost(step.id) / (area + 1)});
     } else {
       result.gaps.resize(first_gap);
-      // A step that stays could hold even what nobody reads now.
+      // A step that stays could also hold outputs that have no readers now.
       std::fill(unread.begin() + first, unread.begin() + end, false);
     }
     result.heights.push_back(bytes + laid_out(graph.workspace(step.id)));

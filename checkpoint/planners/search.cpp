@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The lowest of the planner that made the lowest of all, and that of the other planners.
+/// The lowest proposal of all, and the lowest of any other planner.
 std::vector<const Schedule*> two_lowest(std::span<const Measured> proposals) {
   const Measured* best = &proposals.front();
   const Measured* second = nullptr;
@@ -68,10 +68,11 @@ class Searching final : public Planner {
   }
 
   std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
-    if (moves_for(graph) == 0) return {};  // in a hurry
+    if (moves_for(graph) == 0) return {};  // no search was requested
     const auto begin = Clock::now();
     LimitSearch search(graph, budget, settings_.seed);
-    // Not from what the search has found for this budget: the size must not depend on that.
+    // Starts from the proposals alone, because the size must not depend on this budget's search
+    // results.
     Lowest lowest = find_lowest(graph, begin_with(graph, 0, search));
     if (lowest.size > budget) return lowest;
     const Bytes size = lowest.size;
@@ -83,8 +84,8 @@ class Searching final : public Planner {
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override;
 
  private:
-  /// What others propose and what is lower, looked for whatever the budget is, so that a larger one
-  /// has every choice that a smaller one has.
+  /// The other planner's proposals and lower ones. They do not depend on the budget, so a larger
+  /// one has every choice that a smaller one has.
   std::vector<Measured> begin_with(const Graph& graph, Bytes budget, LimitSearch& search) const {
     std::vector<Measured> proposals =
         measure(graph, first_->propose(graph, budget), first_->name());
@@ -93,7 +94,7 @@ class Searching final : public Planner {
     return proposals;
   }
 
-  /// What was found, and what online eviction does with as much memory.
+  /// The schedules found, and those of online eviction with as much memory.
   std::vector<Measured> measure_lowest(const Graph& graph, Lowest lowest) const {
     std::vector<Measured> found = measure(graph, std::move(lowest.proposals), name_);
     std::ranges::move(measure(graph, online()->propose(graph, lowest.size), online()->name()),
@@ -101,12 +102,12 @@ class Searching final : public Planner {
     return found;
   }
 
-  /// True where a budget too small for all proposals may have a cheaper plan than this one has:
-  /// `lowest` is asked there, and what it finds must be known here too. False where looking for it
-  /// would take the time that there is for moves.
+  /// True when a budget too small for all proposals may have a cheaper plan than this one. `lowest`
+  /// is called for such a budget, and its results must be known here too. False when looking for
+  /// them would take the time that is available for moves.
   bool may_be_beaten_below(const Graph& graph, Bytes budget,
                            std::span<const Measured> proposals) const {
-    constexpr NodeId small = 64;  // where the search gets to what there is
+    constexpr NodeId small = 64;  // where the search itself finds them
     if (moves_for(graph) == 0 || graph.node_count() <= small) return false;
     constexpr double seconds_per_node = 3e-3;  // of looking for the lowest
     const double takes = seconds_per_node * graph.node_count();
@@ -121,13 +122,13 @@ class Searching final : public Planner {
     const auto cheapest = std::ranges::find_if(order, [&](const Measured* one) {
       return one->peak <= budget && size(*one, budget) <= budget;
     });
-    if (cheapest == order.end()) {  // where one fits with more trouble, `lowest` is not asked
+    if (cheapest == order.end()) {  // where one fits with a thorough layout, `lowest` is not called
       return std::ranges::any_of(proposals,
                                  [&](const Measured& one) { return one.peak <= budget; });
     }
     const double cost = (*cheapest)->cost;
     if (cost <= graph.one_pass_cost() * (1 + 1e-12)) return false;
-    // Far above the smallest budget plans are cheaper than those below it, but for rare cases.
+    // Far above the smallest budget plans are cheaper than those below it, except in rare cases.
     constexpr auto far = [](Bytes bytes) { return bytes + bytes / 2; };
     std::ranges::stable_sort(order, {}, [](const Measured* one) { return one->peak; });
     Bytes smallest = budget;
@@ -150,7 +151,7 @@ class Searching final : public Planner {
     }
   }
 
-  /// Adds what becomes of the cheapest that fits in the time that is left since `begin`.
+  /// Improves the cheapest proposal that fits, in the time left since `begin`, and adds the result.
   void improve(const Graph& graph, Bytes budget, LimitSearch& search, Clock::time_point begin,
                std::vector<Measured>& proposals) const {
     const std::uint64_t moves = moves_for(graph);
@@ -216,7 +217,7 @@ class Continuing final : public Planner {
 };
 
 PlannerPtr Searching::continuing(Schedule found, double seconds, std::uint64_t round) const {
-  if (settings_.moves.value_or(0) > 0) return nullptr;  // more would not be the same for all
+  if (settings_.moves.value_or(0) > 0) return nullptr;  // so many moves give the same plan
   return std::make_shared<Continuing>(std::move(found), seconds, settings_.seed + round);
 }
 

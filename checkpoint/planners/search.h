@@ -6,7 +6,7 @@
 
 namespace palimpsest {
 
-/// A planner called `name` that proposes what `first` does and the best of it improved.
+/// A planner called `name` that proposes what `first` proposes, and improves the best of it.
 PlannerPtr search_from(std::string name, PlannerPtr first, SearchSettings settings);
 
 }  // namespace palimpsest

@@ -57,7 +57,7 @@ class StageMeter {
  private:
   struct Run {
     double cost = 0;
-    Bytes left = 0;  // live when it ends
+    Bytes left = 0;  // bytes live when it ends
     Bytes peak = 0;
   };
 
@@ -71,8 +71,8 @@ class StageMeter {
     }
   }
 
-  /// The storages that the stage saves for its own backward part only, those first that take least
-  /// seconds for their bytes to make again when all others are there.
+  /// The storages that the stage saves for its own backward part only, in order of the seconds per
+  /// byte to recompute them when all others are live.
   std::vector<ValueId> cheapest_first(std::uint32_t stage) {
     std::vector<std::pair<ValueId, ValueId>> values;  // storage and value
     for_values(stage, [&](ValueId value) {
@@ -103,7 +103,7 @@ class StageMeter {
     return roots;
   }
 
-  /// The record that saves what is not dropped.
+  /// Adds the record that saves everything not dropped.
   void add_record(std::uint32_t stage) {
     for_values(stage, [&](ValueId value) {
       const StorageLife& life = lives_[value];
@@ -130,7 +130,7 @@ class StageMeter {
     costs_.backward[stage].push_back(std::move(nodes));
   }
 
-  /// The forward nodes of a stage that make storages that are `wanted`.
+  /// Runs the forward nodes of a stage that make `wanted` storages.
   template <class Wanted>
   Run run_forward(std::uint32_t stage, Wanted wanted) {
     const std::span<const NodeId> nodes = stages_.forward(stage);
@@ -154,7 +154,7 @@ class StageMeter {
     return run;
   }
 
-  /// The backward nodes of a stage with those run again for them.
+  /// Runs the backward nodes of a stage and the nodes recomputed for them.
   Run run_backward(std::uint32_t stage, std::span<const NodeId> nodes) {
     ++walk_;
     for (std::uint32_t k = narrow(nodes.size()); k-- > 0;) note_use(nodes[k], k);
@@ -177,7 +177,7 @@ class StageMeter {
     return run;
   }
 
-  /// For walks backwards over nodes: the last use is the first that is met.
+  /// For backward walks over nodes: the last use is met first.
   void note_use(NodeId node, std::uint32_t place) {
     lives_.for_all(node, [&](StorageLife& life) {
       if (life.seen != walk_) life.last_use = place;
@@ -206,7 +206,7 @@ class StageMeter {
   const Graph& graph_;
   StorageLives lives_;
   std::vector<bool> used_outside_;  // values that another stage, or the backward part, reads
-  std::vector<bool> live_;          // values, when the backward part of the stage at hand begins
+  std::vector<bool> live_;          // values live before the backward part of the stage
   MissingNodes missing_;
   StageCosts costs_;
   std::uint32_t walk_ = 0;

@@ -5,18 +5,18 @@
 
 namespace palimpsest {
 
-/// What stages take, as the chain planners see it.
+/// Costs of stages, for the chain planners.
 struct StageCosts {
   std::vector<ChainStage> chain;
-  /// By stage and record, the stage's backward nodes with those that are run again for them.
+  /// By stage and record: the stage's backward nodes with the nodes recomputed for them.
   std::vector<std::vector<std::vector<NodeId>>> backward;
 };
 
-/// Measures stages. The first record of each saves all that its backward part reads; up to
-/// `records` others save less and less, and make the rest again when it is read, first what takes
-/// least seconds for its bytes. An estimate: storages that cross several cuts count for each, and
-/// what is saved counts until the stage's backward part ends. Linear in the graph, but for what is
-/// run again.
+/// Measures stages. The first record of each stage saves everything its backward part reads. Up to
+/// `records` others save less and less, and recompute the rest when it is read. The values that are
+/// cheapest to recompute for their bytes are dropped first. This is an estimate: storages that
+/// cross several cuts count for each, and saved storages count until the stage's backward part
+/// ends. Linear in the graph, apart from what is recomputed.
 StageCosts measure_stages(const Stages& stages, std::uint32_t records);
 
 }  // namespace palimpsest

@@ -30,7 +30,7 @@ Stages::Stages(const Graph& graph, const std::string& planner, CutSettings setti
   share_out_backward(std::span(nodes).subspan(forward));
 }
 
-/// What the targets need, in order, whatever is present.
+/// The nodes that the targets depend on, in order, including those of present values.
 std::vector<NodeId> Stages::find_nodes() {
   std::vector<bool> needed(graph_.node_count());
   for (const ValueId target : graph_.targets()) needed[graph_.producer(target)] = true;
@@ -46,7 +46,7 @@ std::vector<NodeId> Stages::find_nodes() {
 
 void Stages::share_out_backward(std::span<const NodeId> nodes) {
   const auto last = static_cast<std::uint32_t>(count() - 1);
-  // The last stage that has a storage of the forward part as its input or makes it.
+  // The last stage that reads or makes a storage of the forward part.
   std::vector<std::uint32_t> reach(graph_.value_count());
   for (const std::vector<NodeId>& stage : forward_) {
     for (const NodeId node : stage) {
@@ -71,7 +71,7 @@ void Stages::share_out_backward(std::span<const NodeId> nodes) {
     }
   }
   keep_order(nodes);
-  // What can run at any time runs when it is wanted.
+  // Nodes that can run at any time run when they are needed.
   std::vector<std::uint32_t> wanted(graph_.node_count());
   backward_.resize(count());
   for (std::size_t k = nodes.size(); k-- > 0;) {
@@ -87,8 +87,8 @@ void Stages::share_out_backward(std::span<const NodeId> nodes) {
   for (std::vector<NodeId>& stage : backward_) std::reverse(stage.begin(), stage.end());
 }
 
-/// Puts off nodes that could run before the ones recorded before them. A node that has to wait for
-/// much lower stages than those after it does not count: it is out of order itself.
+/// Delays nodes that could run before nodes recorded earlier. A node that has to wait for much
+/// lower stages than those after it does not count: it is out of order itself.
 void Stages::keep_order(std::span<const NodeId> nodes) {
   constexpr std::uint32_t near = 4;
   std::vector<std::uint32_t> highest_after(nodes.size() + 1);

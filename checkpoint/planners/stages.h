@@ -8,12 +8,13 @@
 
 namespace palimpsest {
 
-/// The forward part of a graph as a chain: stages one after another, each with the nodes of the
-/// backward part that belong to it.
+/// The forward part of a graph as a chain of stages, each with the nodes of the backward part that
+/// belong to it.
 ///
-/// The forward part is cut by `find_cuts`. A node of the backward part belongs to the first stage,
-/// from the last one downwards, at whose turn all it reads can be there; one that waits for
-/// nothing, to the first that reads it. Linear in the graph.
+/// `find_cuts` cuts the forward part. The backward part visits the stages from the last one
+/// downwards. A backward node belongs to the first stage visited at whose turn all its inputs can
+/// be available. A node that waits for nothing belongs to the first stage that reads it. Linear in
+/// the graph.
 class Stages {
  public:
   /// Throws `ArgumentError` in the name of `planner` for a graph without a backward part.
@@ -24,12 +25,12 @@ class Stages {
   /// The stage's nodes, in order.
   std::span<const NodeId> forward(std::size_t stage) const { return forward_[stage]; }
   std::span<const NodeId> backward(std::size_t stage) const { return backward_[stage]; }
-  /// By node, its stage; `none` for nodes that nothing asked for reads.
+  /// By node, its stage; `none` for nodes that no target depends on.
   std::uint32_t stage_of(NodeId node) const { return stage_of_[node]; }
   bool is_backward(NodeId node) const { return node >= backward_begins_; }
-  /// By root value, whether it is held over cuts.
+  /// By root value, whether it is held across cuts.
   const std::vector<bool>& held() const { return held_; }
-  /// Of the same graph.
+  /// For stages of the same graph.
   bool operator==(const Stages& other) const {
     return stage_of_ == other.stage_of_ && held_ == other.held_;
   }
@@ -47,15 +48,15 @@ class Stages {
   std::vector<bool> held_;
 };
 
-/// Puts together an order of computing from what is done to stages; `drop_after_last_use` makes it
-/// a schedule.
+/// Builds an order of computing from operations on stages. `drop_after_last_use` makes it a
+/// schedule.
 class StageOrder {
  public:
   explicit StageOrder(const Graph& graph) : graph_(graph), begun_(graph.node_count()) {}
 
-  /// Nodes of the graph, whose first run is over when their values are present.
+  /// Runs nodes of the graph. The first run of a node is skipped when all its values are present.
   void run(std::span<const NodeId> nodes);
-  /// What was run, without what nothing needs.
+  /// The nodes run, without those that nothing needs.
   std::vector<NodeId> nodes() const;
 
  private:

@@ -9,20 +9,20 @@ namespace palimpsest {
 /// Where a storage is made and read.
 struct StorageLife {
   Bytes bytes = 0;
-  std::uint32_t made = none;    ///< in which stage; none for what no stage does
-  std::uint32_t reach = 0;      ///< the last stage to read it, forwards, or backwards at its turn
-  std::uint32_t lowest = none;  ///< the last stage to read it going backwards
+  std::uint32_t made = none;    ///< by which stage; none when no stage makes it
+  std::uint32_t reach = 0;      ///< the last stage whose forward or backward part makes or reads it
+  std::uint32_t lowest = none;  ///< the lowest stage whose backward part makes or reads it
   bool backward = false;        ///< made by the backward part
   bool target = false;          ///< live to the end
-  bool held = false;            ///< made by the forward part, and never made again
-  bool dropped = false;         ///< before the backward part, to be made again there
-  // For walks over the nodes of a stage: when it was met, and the last node that reads it.
+  bool held = false;            ///< made by the forward part, and never recomputed
+  bool dropped = false;         ///< before the backward part, to be recomputed there
+  // For walks over the nodes of a stage: the walk that met it, and the last node that reads it.
   std::uint32_t seen = 0;
   std::uint32_t last_use = 0;
 
   /// True when a later stage reads it.
   bool crosses(std::uint32_t stage) const { return reach > stage; }
-  /// True when it stays from the forward part of the stage that makes it to the backward part.
+  /// True when it stays from the forward part of the stage that makes it to its backward part.
   bool is_saved(std::uint32_t stage) const {
     return !dropped && (crosses(stage) || lowest != none);
   }
@@ -39,11 +39,11 @@ class StorageLives {
   Bytes output(std::uint32_t stage) const { return output_[stage]; }
   /// Bytes of them that cross all of `stage`.
   Bytes through(std::uint32_t stage) const { return through_[stage]; }
-  /// Bytes that the backward part of later stages leaves for `stage` and those before it, and what
-  /// is held.
+  /// Bytes that the backward part of later stages leaves for `stage` and those before it, including
+  /// held storages.
   Bytes gradient(std::uint32_t stage) const { return gradient_[stage]; }
 
-  /// Calls `f` for the storages of what a node makes.
+  /// Calls `f` for the storages of a node's outputs.
   template <class F>
   void for_made(NodeId node, F f) {
     const Graph& graph = stages_.graph();
@@ -51,7 +51,7 @@ class StorageLives {
       f((*this)[graph.first_output(node) + i]);
     }
   }
-  /// The same for those that begin with it.
+  /// Calls `f` for the storages that a node creates, without those of views.
   template <class F>
   void for_own(NodeId node, F f) {
     const Graph& graph = stages_.graph();
@@ -60,7 +60,7 @@ class StorageLives {
       if (graph.storage(value) == value) f(lives_[value]);
     }
   }
-  /// The same for what it reads and makes.
+  /// Calls `f` for the storages of a node's inputs and outputs.
   template <class F>
   void for_all(NodeId node, F f) {
     for (const ValueId input : stages_.graph().inputs(node)) f((*this)[input]);

@@ -17,7 +17,7 @@ Timeline::Timeline(const Graph& graph)
       holders_(graph.value_count()),
       gap_of_(graph.value_count(), none) {
   first_input_.push_back(0);
-  std::vector<NodeId> reader(graph.value_count(), none);  // the last one met
+  std::vector<NodeId> reader(graph.value_count(), none);  // the last reader so far
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     for (const ValueId input : graph.inputs(node)) {
       if (reader[input] != node && !graph.is_source_value(input)) inputs_.push_back(input);
@@ -95,7 +95,7 @@ void Timeline::measure(std::span<const NodeId> order) {
     const ValueId root = places_[value].root;
     if (holders_[root]++ == 0) bytes += bytes_[root];
   };
-  // Present values that nobody reads are dropped before the first step.
+  // Present values without readers are dropped before the first step.
   std::size_t next_life = 0;
   for (; next_life < lives_.size() && lives_[next_life].begin < 0; ++next_life) {
     if (lives_[next_life].end >= 0) begin(lives_[next_life].value);
@@ -118,7 +118,7 @@ void Timeline::measure(std::span<const NodeId> order) {
       bytes -= bytes_[root];
       if (std::ranges::find(candidates_, root) != candidates_.end()) height -= bytes_[root];
     };
-    // A life ends at a read, or where its value is made if nobody reads it.
+    // A life ends at a read, or where its value is made if it has no readers.
     const std::size_t reads_end = next_read + inputs(node).size();
     for (; next_read < reads_end; ++next_read) end_here(lives_[reads_[next_read].life]);
     const std::size_t lives_end = next_life + (outputs.end - outputs.first);
@@ -144,7 +144,7 @@ Bytes Timeline::least_peak() const {
     const Outputs& outputs = outputs_[node];
     bytes = outputs.workspace;
     ++round;
-    // An output and what it may take over are the same bytes.
+    // An output and the storage it may take over share their bytes.
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
       const ValueId taken = places_[output].may_be_made_in;
       if (taken != none) counted[taken] = round;

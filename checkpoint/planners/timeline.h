@@ -7,32 +7,32 @@
 
 namespace palimpsest {
 
-/// Where storages are live while nodes are computed in some order, each value held no longer than
-/// `drop_after_last_use` holds it. Positions count the steps of the order, −1 is before them;
-/// targets are read at its end. Bytes are those a layout takes.
+/// Where storages are live while nodes are computed in some order, with drops as in
+/// `drop_after_last_use`. Positions count the steps of the order, −1 is before them. Targets are
+/// read at its end. Bytes are rounded as in a layout.
 class Timeline {
  public:
   using Position = std::int32_t;
 
   explicit Timeline(const Graph& graph);
 
-  /// Takes an order in which every value that is read was made before. Linear.
+  /// Takes an order in which every value is made before it is read. Linear.
   void read(std::span<const NodeId> order);
 
-  /// Bytes live while each step runs, workspace included, sources not.
+  /// Bytes live while each step runs, including workspace, without sources.
   std::span<const Bytes> heights() const { return heights_; }
-  /// The first position of the most bytes, and those bytes.
+  /// The first position where most bytes are live, and those bytes.
   Position highest() const { return highest_; }
   Bytes peak() const { return heights_.empty() ? 0 : heights_[index(highest_)]; }
 
-  /// Bytes that no order is below: those of the targets, or of what a node that has to run reads
-  /// and makes, whichever are most.
+  /// A lower bound on the peak of any order: the bytes of the targets, or the working set of a node
+  /// that has to run if that is larger.
   Bytes least_peak() const;
 
   /// True when `value` was made before `position` and is read there or later.
   bool is_live(ValueId value, Position position) const;
 
-  /// A storage that is live and that nobody reads or makes between two positions.
+  /// A range between two positions where a storage is live but neither read nor made.
   struct Gap {
     ValueId root;
     Position after;   ///< the last position that reads or makes it
@@ -44,7 +44,7 @@ class Timeline {
   void live_values(ValueId root, Position position, std::vector<ValueId>& values) const;
 
   Bytes bytes(ValueId root) const { return bytes_[root]; }
-  /// The values a node reads, each once, sources left out.
+  /// The values a node reads, each once, without sources.
   std::span<const ValueId> inputs(NodeId node) const {
     return std::span(inputs_).subspan(first_input_[node],
                                       first_input_[node + 1] - first_input_[node]);
@@ -57,20 +57,20 @@ class Timeline {
     Position begin;
     Position end;
     std::uint32_t last_read;  ///< the latest of its reads, or none
-    std::uint32_t earlier;    ///< the life of the same value before, or none
+    std::uint32_t earlier;    ///< the previous life of the same value, or none
   };
   struct Read {
     Position position;
     std::uint32_t life;
-    std::uint32_t earlier;  ///< the read of the same life before, or none
+    std::uint32_t earlier;  ///< the previous read of the same life, or none
   };
 
-  /// The graph's data on a node and on a value, copied here so that passes over orders read little
-  /// memory.
+  /// Copies of the graph's data on a node and on a value, compact because orders are traversed
+  /// often.
   struct Outputs {
     ValueId first;
     ValueId end;
-    Bytes workspace;  ///< laid out
+    Bytes workspace;  ///< as a layout rounds it
   };
   struct Place {
     ValueId root;
@@ -89,15 +89,15 @@ class Timeline {
   std::vector<std::uint32_t> first_value_;  // by root, where its row of `values_` begins
   std::vector<ValueId> values_;
 
-  std::vector<Life> lives_;               // as they begin: what is present, then step by step
+  std::vector<Life> lives_;               // by begin: present values, then step by step
   std::vector<Read> reads_;               // step by step, then those of the targets
   std::vector<std::uint32_t> last_life_;  // by value
   std::vector<std::uint32_t> holders_;    // by root: live values in it
   std::vector<Bytes> heights_;
   Position highest_ = 0;
-  std::vector<ValueId> candidates_;  // storages that the step at hand may take over
+  std::vector<ValueId> candidates_;  // storages that the current step may take over
   std::vector<Gap> gaps_;
-  std::vector<std::uint32_t> gap_of_;  // by root, its place in `gaps_`, or none
+  std::vector<std::uint32_t> gap_of_;  // by root, its index in `gaps_`, or none
 };
 
 }  // namespace palimpsest

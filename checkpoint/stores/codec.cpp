@@ -12,13 +12,14 @@
 namespace palimpsest {
 namespace {
 
-/// Elements as `convert` takes them. It only reads those of its first argument.
+/// Elements as an operand of `convert`, which only reads its first argument.
 Operand elements(const std::byte* data, DType dtype, std::int64_t first, std::int64_t last) {
   return {.data = const_cast<std::byte*>(data) + first * size_of(dtype),
           .type = {.shape = {last - first}, .dtype = dtype}};
 }
 
-/// Calls `f` on ranges of elements; what `from` and `to` hold must be as long as it says.
+/// Calls `f` on ranges of elements in parallel. Throws when the sizes of `from` and `to` do not
+/// match.
 template <class F>
 void in_parallel(std::span<const std::byte> from, DType from_dtype, std::span<std::byte> to,
                  DType to_dtype, F f) {
@@ -43,10 +44,10 @@ bool is_infinite(T element) {
   }
 }
 
-/// Throws where an element has become infinite that was not.
+/// Throws when a finite element has become infinite.
 template <class From, class To>
 void check_finite(const From* from, const To* to, std::int64_t count) {
-  std::uint16_t any = 0;  // looked for first, in a form that compilers make vectors of
+  std::uint16_t any = 0;  // this fast test comes first, in a form that compilers vectorise
   for (std::int64_t i = 0; i < count; ++i) any |= is_infinite(to[i]) ? 1 : 0;
   if (any == 0) return;
   for (std::int64_t i = 0; i < count; ++i) {

@@ -10,8 +10,8 @@
 
 namespace palimpsest {
 
-/// How the numbers of a snapshot are kept. Those of 64 and 32 bits can be kept in half of them;
-/// integers, bool and numbers of 16 bits always stay what they are.
+/// Precision at which the numbers of a snapshot are kept. Floating-point numbers of 64 and 32 bits
+/// can be kept in half the bits. Integers, bool and numbers of 16 bits are always kept exactly.
 ///
 /// | codec     | from | to   | relative error, at most | absolute error of smaller ones, at most |
 /// |-----------|------|------|-------------------------|-----------------------------------------|
@@ -20,12 +20,12 @@ namespace palimpsest {
 /// | half_f16  | f64  | f32  | 2^-24                   | 2^-150 below 2^-126                     |
 /// |           | f32  | f16  | 2^-11                   | 2^-25 below 2^-14                       |
 ///
-/// Rounding is to nearest, ties to even. NaN, infinities and the signs of zeros are kept; so is
-/// what was decoded before: it is encoded as the same bytes.
+/// Rounding is to nearest, ties to even. NaN, infinities and the signs of zeros are kept. Encoding
+/// is idempotent: decoded numbers are encoded as the same bytes.
 enum class Codec : std::uint8_t {
   exact,     ///< the bytes as they are
-  half,      ///< half the bytes, any size of number: f32 as bf16
-  half_f16,  ///< half the bytes, more digits: f32 as f16, which ends at 65,504
+  half,      ///< half the bytes, full range: f32 as bf16
+  half_f16,  ///< half the bytes, more digits: f32 as f16, whose range ends at 65,504
 };
 
 /// `exact`, `half` or `half_f16`.
@@ -34,14 +34,14 @@ std::string_view name_of(Codec codec);
 /// The dtype that numbers of `dtype` are kept in.
 DType stored_dtype(DType dtype, Codec codec);
 
-/// What `bytes` of elements of `dtype` take when they are kept.
+/// Bytes that `bytes` of elements of `dtype` take when they are kept.
 Bytes stored_bytes(Bytes bytes, DType dtype, Codec codec);
 
-/// Fills `to`, which has `stored_bytes`, with what keeps the elements in `from`. In parallel.
-/// Throws `ArgumentError` for a finite number that would become infinite.
+/// Encodes the elements in `from` into `to`, which has `stored_bytes`. In parallel. Throws
+/// `ArgumentError` for a finite number that would become infinite.
 void encode(std::span<const std::byte> from, DType dtype, Codec codec, std::span<std::byte> to);
 
-/// Fills `to` with the elements of `dtype` that are kept in `from`. In parallel.
+/// Decodes `from` into the elements of `dtype` in `to`. In parallel.
 void decode(std::span<const std::byte> from, DType dtype, Codec codec, std::span<std::byte> to);
 
 }  // namespace palimpsest

@@ -40,7 +40,7 @@ Compression::~Compression() = default;
 std::size_t Compression::compress(std::size_t bytes) {
   const std::size_t made =
       ZSTD_compress2(contexts_->compress, packed_.get(), bytes, plain_.get(), bytes);
-  // That it does not fit is an error of zstd's.
+  // zstd reports an error when the result does not fit.
   return ZSTD_isError(made) || made >= bytes ? 0 : made;
 }
 

@@ -8,27 +8,26 @@
 
 namespace palimpsest {
 
-/// Compresses blocks by zstd at its fastest usual level, 1, without loss. Not for two threads at
-/// once.
+/// Lossless compression of blocks by zstd at level 1, its fastest regular level. Not thread-safe.
 class Compression {
  public:
-  /// For blocks of so many bytes at most.
+  /// For blocks of at most so many bytes.
   explicit Compression(Bytes block);
   ~Compression();
 
-  /// Room for a block to be compressed.
+  /// Buffer for a block to be compressed.
   std::span<std::byte> plain() { return {plain_.get(), block_}; }
-  /// Room for a compressed block.
+  /// Buffer for a compressed block.
   std::span<std::byte> packed() { return {packed_.get(), block_}; }
 
-  /// Compresses the first `bytes` of `plain` into `packed` and returns how many it made of them; 0
-  /// when they are not fewer.
+  /// Compresses the first `bytes` of `plain` into `packed`. Returns the compressed size; 0 when it
+  /// is not smaller.
   std::size_t compress(std::size_t bytes);
-  /// Undoes that: `packed_bytes` of `packed` become the first `bytes` of `plain`. False where they
-  /// are not what `compress` made of so many.
+  /// Decompresses `packed_bytes` of `packed` into the first `bytes` of `plain`. False when they are
+  /// not the result of compressing so many bytes.
   bool decompress(std::size_t packed_bytes, std::size_t bytes);
 
-  /// What it holds, zstd's own tables among it, from its first compression on.
+  /// Bytes that it holds, including zstd's own tables, which exist from the first compression on.
   Bytes memory_bytes() const;
 
  private:

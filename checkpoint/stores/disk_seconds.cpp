@@ -16,12 +16,12 @@
 namespace palimpsest {
 namespace {
 
-/// Long enough for a batch of records to tell how fast the next ones will be.
+/// A batch of records that takes this long predicts the speed of the next ones.
 constexpr double enough_seconds = 0.05;
-/// A batch begins with about so much, so that a slow disk is done with it soon.
+/// Initial size of a batch, so that a slow disk finishes it soon.
 constexpr Bytes first_bytes = 2_MiB;
 constexpr Bytes most_bytes = 256_MiB;
-/// As long as no more than this part of free memory waits for the disk, Linux lets nobody wait
+/// Linux lets no writer wait while at most this part of free memory is waiting for the disk
 /// (vm.dirty_background_ratio is 10 by default).
 constexpr Bytes cached_part = 10;
 
@@ -35,7 +35,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Memory that could be had without writing anything out; 0 where the system does not tell.
+/// Memory available without writing anything to disk; 0 when the system does not tell.
 Bytes available_memory() {
   std::ifstream file("/proc/meminfo");
   std::string word;
@@ -48,13 +48,13 @@ Bytes available_memory() {
   return 0;
 }
 
-/// Records that are written and read, all of the same memory.
+/// Records that are written and read, all from the same memory.
 class Sample {
  public:
   Sample(const std::string& directory, Bytes bytes)
       : buffer_(static_cast<std::size_t>(std::min(bytes, RecordFile::block_bytes))),
         file_(directory, pieces_of(bytes), /*compress=*/false) {
-    // Not all zeros, which some file systems would not store.
+    // Not all zeros, because some file systems would not store them.
     std::mt19937 random(1);
     for (std::byte& byte : buffer_) byte = static_cast<std::byte>(random());
     for (const RecordPiece& piece : file_.record()) {
@@ -65,7 +65,7 @@ class Sample {
 
   Bytes slot_bytes() const { return file_.slot_bytes(); }
 
-  /// Seconds that it takes to write records into slots [0, records).
+  /// Seconds to write records into slots [0, records).
   double write(std::uint32_t records, bool to_the_disk) {
     const Stopwatch watch;
     for (std::uint32_t slot = 0; slot < records; ++slot) {
@@ -75,7 +75,7 @@ class Sample {
     return watch.seconds();
   }
 
-  /// Seconds that it takes to read them, of so many at most as it takes to know; per record.
+  /// Seconds per record to read them. Reads only as many as a measurement needs.
   double read_one(std::uint32_t records, bool from_the_disk) {
     if (from_the_disk) posix_fadvise(file_.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
     const Stopwatch watch;
@@ -110,7 +110,7 @@ DiskSeconds measure_disk(const std::string& directory, Bytes bytes, Bytes total)
                         " in all, cannot be measured; give positive numbers");
   }
   const bool disk = total > available_memory() / cached_part;
-  // Of a large record a part, to be done soon.
+  // Only part of a large record, to finish soon.
   const Bytes sampled = std::min(bytes, 2 * first_bytes);
   Sample sample(directory, sampled);
   const Bytes room = std::min(most_bytes, std::max(total, sampled) / sampled * sample.slot_bytes());

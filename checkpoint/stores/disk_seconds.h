@@ -6,18 +6,18 @@
 
 namespace palimpsest {
 
-/// What it takes to write a record to a disk and to read it.
+/// Seconds to write a record to a disk and to read it.
 struct DiskSeconds {
   double write = 0;
   double read = 0;
 };
 
-/// Measures, in about half a second and with 256 KiB of memory, what records of `bytes` take in
-/// a directory when `total` bytes of them are kept there at a time.
+/// Measures the times of records of `bytes` in a directory that keeps `total` bytes of them at a
+/// time. Takes about half a second and 256 KiB of memory.
 ///
-/// Where these are few beside the memory that the machine has to spare, it is the system's cache
-/// that takes them and gives them back, and the disk never makes a run wait: then that is what is
-/// measured. Otherwise it is the disk itself. Throws what `SpillFile` does.
+/// When `total` is small compared with the machine's free memory, the system's cache takes the
+/// records and returns them, and the disk never delays a run. Then the cache is measured, otherwise
+/// the disk itself. Throws what `SpillFile` does.
 DiskSeconds measure_disk(const std::string& directory, Bytes bytes, Bytes total);
 
 }  // namespace palimpsest

@@ -1,6 +1,6 @@
 #include "checkpoint/stores/hash.h"
 
-// The whole of it is in the header then: no library to link.
+// The header then contains the whole library, so nothing has to be linked.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

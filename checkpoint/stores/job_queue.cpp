@@ -12,7 +12,7 @@
 
 namespace palimpsest {
 
-/// What a thread of TBB's that comes late may still look at when the queue is gone.
+/// State that a late TBB thread may still access after the queue is gone.
 struct JobQueue::State {
   struct Job {
     Key key;
@@ -20,10 +20,10 @@ struct JobQueue::State {
   };
 
   std::mutex mutex;
-  std::condition_variable ended;  // a job has
-  std::deque<Job> jobs;           // the one that is running first
+  std::condition_variable ended;  // signalled when a job has ended
+  std::deque<Job> jobs;           // the running one first
   bool running = false;
-  bool offered = false;  // to TBB, whose thread has not come or is at work
+  bool offered = false;  // to TBB: its thread has not come yet, or is at work
   std::map<Key, std::exception_ptr> failures;
 
   bool has(Key key) const {
@@ -32,7 +32,7 @@ struct JobQueue::State {
 
   void run_first(std::unique_lock<std::mutex>& lock) {
     running = true;
-    Job& job = jobs.front();  // stays where it is while others are added
+    Job& job = jobs.front();  // stays in place while others are added
     std::exception_ptr failure;
     if (!failures.contains(job.key)) {
       lock.unlock();
@@ -50,7 +50,7 @@ struct JobQueue::State {
     ended.notify_all();
   }
 
-  /// Carries out jobs, or waits for who does, while there are some that `left` says are wanted.
+  /// Runs jobs, or waits for the running one, while `left` returns true.
   template <class Left>
   void work_off(std::unique_lock<std::mutex>& lock, Left left) {
     while (left()) {
@@ -62,20 +62,20 @@ struct JobQueue::State {
     }
   }
 
-  /// What a thread of TBB's does. It goes when another thread runs a job, which offers the rest.
+  /// Runs on a TBB thread. It returns when another thread runs a job; that thread offers the rest.
   void run_all() {
     std::unique_lock lock(mutex);
     while (!running && !jobs.empty()) run_first(lock);
     offered = false;
   }
 
-  /// True when what is left must be offered to TBB, which the caller then does.
+  /// True when the remaining jobs must be offered to TBB. The caller then does so.
   bool must_offer() { return !running && !jobs.empty() && !std::exchange(offered, true); }
 };
 
 struct JobQueue::Threads {
-  // A place for one thread, which no waiting one can take. Urgent, since the jobs are short and
-  // somebody waits for them.
+  // One slot for a worker, which no waiting thread can take. High priority, because the jobs are
+  // short and other threads wait for them.
   tbb::task_arena arena{1, 0, tbb::task_arena::priority::high};
 };
 

@@ -27,7 +27,7 @@ constexpr std::string_view prefix = "palimpsest-";
 constexpr std::string_view suffix = ".spill";
 constexpr std::size_t digits = 16;
 
-/// Closes a file that was opened.
+/// Owns the descriptor of an open file and closes it.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -57,7 +57,7 @@ bool is_name(std::string_view name) {
          name.substr(prefix.size(), digits).find_first_not_of("0123456789abcdef") == name.npos;
 }
 
-/// True when the file begins with the mark or is no more than its beginning.
+/// True when the file begins with the mark, or is a prefix of it.
 bool has_mark(int file) {
   std::array<char, mark.size()> content;
   const ssize_t bytes = pread(file, content.data(), content.size(), 0);
@@ -75,17 +75,17 @@ bool names(const std::string& path, int file) {
 bool lock(int file) { return flock(file, LOCK_EX | LOCK_NB) == 0; }
 
 void remove_if_left_behind(const std::string& path) {
-  // Not blocking: a pipe may have such a name.
+  // Non-blocking, because a pipe may have such a name.
   const Descriptor file(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status;
   if (file.get() < 0 || fstat(file.get(), &status) != 0) return;
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || !lock(file.get())) return;
-  // Under the lock, with which another process may have removed it before.
+  // Checked under the lock, because another process may have removed it before.
   if (has_mark(file.get()) && names(path, file.get())) unlink(path.c_str());
 }
 
 void remove_left_behind(const std::filesystem::path& directory) {
-  // What cannot be listed or removed stays: it is in nobody's way.
+  // Files that cannot be listed or removed stay; they do no harm.
   std::error_code error;
   std::filesystem::directory_iterator entry(directory, error);
   for (const std::filesystem::directory_iterator end; !error && entry != end;
@@ -117,7 +117,7 @@ void remove_left_behind(const std::filesystem::path& directory) {
 }  // namespace
 
 LockedFile::LockedFile(const std::string& directory) {
-  // So that a change of the current directory does not matter later on.
+  // A later change of the current directory must not matter.
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(directory, error);
   if (error || directory.empty()) fail(directory, ENOENT);

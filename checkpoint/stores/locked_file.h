@@ -6,18 +6,18 @@
 
 namespace palimpsest {
 
-/// An open file `palimpsest-<16 digits>.spill` of this process's own, locked (`flock`) while this
-/// lives and removed with it.
+/// An open file `palimpsest-<16 digits>.spill` that belongs to this process. It is locked (`flock`)
+/// during this object's life and removed with it.
 ///
-/// Before it is made, those in the directory are removed that a run left behind that could not do
-/// so itself. They have a name of this form and this library's mark, or the beginning of it, belong
-/// to this user, and nobody holds their lock. Processes may do all this at once: a file is removed
-/// only under its lock, and one that is taken for left behind before its maker has locked it is
-/// made again under another name. The lock must reach whoever uses the directory, so machines that
-/// share one over a network must share its locks too.
+/// Before the file is made, files that killed runs left in the directory are removed. They have a
+/// name of this form and this library's mark, or the beginning of it, belong to this user, and are
+/// not locked. Several processes may do this at once. A file is removed only under its lock. A new
+/// file that another process removes before its maker has locked it is made again under another
+/// name. The lock must be visible to all users of the directory, so machines that share one over a
+/// network must share its locks too.
 class LockedFile {
  public:
-  /// Throws `FileError` where no file can be made.
+  /// Throws `FileError` when no file can be made.
   explicit LockedFile(const std::string& directory);
   ~LockedFile();
   LockedFile(const LockedFile&) = delete;
@@ -25,10 +25,10 @@ class LockedFile {
 
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
-  /// True when somebody has removed it.
+  /// True when another process has removed it.
   bool deleted() const;
 
-  /// What lies before this is the mark.
+  /// The bytes before this offset hold the mark.
   static constexpr Bytes first_free = 4096;
 
  private:

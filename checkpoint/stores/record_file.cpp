@@ -17,7 +17,7 @@
 namespace palimpsest {
 namespace {
 
-/// Of a slot, so that no two share a page of the system's cache.
+/// Slots do not share a page of the system's cache.
 constexpr Bytes slot_alignment = 4096;
 
 std::size_t size(Bytes bytes) { return static_cast<std::size_t>(bytes); }
@@ -59,21 +59,21 @@ std::string words(const RecordFile::Name& name) {
 
 struct RecordFile::Block {
   std::uint32_t index;
-  Bytes first;   // of the record's bytes
-  Bytes bytes;   // of them
-  Bytes offset;  // in the file
+  Bytes first;   // offset in the record
+  Bytes bytes;   // of the block
+  Bytes offset;  // offset in the file
 };
 
-/// What lies before a block in the file.
+/// The bytes before a block in the file.
 struct RecordFile::Header {
-  std::uint64_t checksum = 0;  // of what follows here, and of the block as it is stored
+  std::uint64_t checksum = 0;  // of the following fields, and of the block as it is stored
   std::uint64_t writing = 0;
   std::uint64_t step = 0;
   std::uint32_t slot = 0;
   std::uint32_t block = 0;
   std::uint32_t bytes = 0;
-  std::uint32_t stored_bytes = 0;         // fewer when it is compressed
-  std::array<std::uint64_t, 3> unused{};  // up to a cache line, so that copies are aligned
+  std::uint32_t stored_bytes = 0;         // fewer when the block is compressed
+  std::array<std::uint64_t, 3> unused{};  // fills a cache line, so that copies are aligned
 
   bool operator==(const Header&) const = default;
 };
@@ -202,7 +202,7 @@ void RecordFile::read_block(const Name& name, const Block& block, Pieces pieces)
     read_all(name, block.offset, pieces_);
   } else {
     read_all(name, block.offset, {&found_bytes, 1});
-    // What is damaged must not make us read beyond the block; its checksum will tell.
+    // A damaged size must not lead to reading beyond the block. The checksum will reveal it.
     const std::size_t stored = std::min(size(block.bytes), std::size_t{found.stored_bytes});
     if (stored < size(block.bytes)) {
       pieces_.resize(1);

@@ -21,23 +21,23 @@ namespace palimpsest {
 using ConstPieces = std::span<const std::span<const std::byte>>;
 using Pieces = std::span<const std::span<std::byte>>;
 
-/// Records of the same sizes in a file, each in a slot of its own, written and read by whoever
-/// calls.
+/// Records of equal sizes in a file, each in a slot of its own. Reads and writes run on the calling
+/// thread.
 ///
-/// A record is its pieces one after another, cut into blocks. A block of the file says which block
-/// of which writing it is, and bears a checksum of that and of its bytes: none is taken for
-/// another, nor for what lay in its place before. Compressed blocks leave the rest of their place a
-/// hole. Not for two threads at once.
+/// A record is its pieces one after another, cut into blocks. Each block in the file has a header
+/// that identifies the block and the write it belongs to, and a checksum of the header and the
+/// block's bytes. So a block is never mistaken for another one, nor for what was in its place
+/// before. Compressed blocks leave a hole in the rest of their place. Not thread-safe.
 class RecordFile {
  public:
-  /// Which record is meant: checked by `read`, and named by the errors.
+  /// Identifies a record. `read` checks it, and errors name it.
   struct Name {
     std::uint32_t slot;
     std::uint64_t step;
     std::uint64_t writing;  ///< a number that no other `write` to the file has
   };
 
-  /// Throws `FileError` where no file can be made in the directory.
+  /// Throws `FileError` when no file can be made in the directory.
   RecordFile(const std::string& directory, std::vector<RecordPiece> record, bool compress);
 
   /// Throws `EnvironmentError` when there is no room, and `FileError`.
@@ -48,16 +48,16 @@ class RecordFile {
   const std::string& path() const { return file_.path(); }
   int descriptor() const { return file_.descriptor(); }
   std::span<const RecordPiece> record() const { return record_; }
-  /// Of the file, that each record takes.
+  /// Bytes of the file that each record takes.
   Bytes slot_bytes() const { return slot_bytes_; }
-  /// What has gone to the disk and come from it; any thread may ask.
+  /// Bytes written to and read from the file so far. Thread-safe.
   Bytes bytes_written() const { return bytes_written_; }
   Bytes bytes_read() const { return bytes_read_; }
 
-  /// What compressing takes of memory, as its first use shows.
+  /// Bytes of memory that compression takes, measured by a first use.
   static Bytes compression_bytes(std::span<const RecordPiece> record);
 
-  /// Of a record; the last one is shorter.
+  /// Size of a record's blocks; the last one is shorter.
   static constexpr Bytes block_bytes = 256_KiB;
 
  private:
@@ -69,7 +69,7 @@ class RecordFile {
   template <class Byte>
   void cut(const Block& block, std::span<const std::span<Byte>> pieces);
   /// Calls `move(part, width, shuffled)` for each part of the block that was cut, with its place in
-  /// the block before it is compressed.
+  /// the block before compression.
   template <class Move>
   void each_part(Move move);
   void write_block(const Name& name, const Block& block, ConstPieces pieces);
@@ -81,10 +81,10 @@ class RecordFile {
   std::vector<RecordPiece> record_;
   Bytes record_bytes_ = 0;
   Bytes slot_bytes_ = 0;
-  std::uint64_t seed_;  // of the checksums, so that no other file's blocks are taken for ours
+  std::uint64_t seed_;  // of the checksums, so that blocks of other files are not accepted
   std::unique_ptr<Compression> compression_;
-  std::vector<iovec> pieces_;  // of the block at hand, after its header
-  std::vector<DType> dtypes_;  // of these
+  std::vector<iovec> pieces_;  // of the current block, after its header
+  std::vector<DType> dtypes_;  // of these pieces
   std::atomic<Bytes> bytes_written_ = 0;
   std::atomic<Bytes> bytes_read_ = 0;
 };

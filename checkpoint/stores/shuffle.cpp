@@ -5,8 +5,8 @@
 namespace palimpsest {
 namespace {
 
-/// Calls `move` with the place of each byte of whole numbers in their row and in the shuffled one.
-/// The width is a constant, for compilers to make vectors of.
+/// Calls `move` with the index of each byte in the row of numbers and in the shuffled row. The
+/// width is a constant so that compilers can vectorise the loops.
 template <std::size_t width, class Move>
 void each(std::size_t count, Move move) {
   for (std::size_t byte = 0; byte < width; ++byte) {

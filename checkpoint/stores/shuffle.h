@@ -5,8 +5,8 @@
 
 namespace palimpsest {
 
-/// Brings together what is alike in numbers of `width` bytes, so that it compresses: fills `to`
-/// with the first byte of each, then with the second of each and so on. What is left over after the
+/// Groups similar bytes of numbers of `width` bytes, so that they compress better. Fills `to` with
+/// the first byte of each number, then with the second of each, and so on. A remainder after the
 /// last whole number stays at the end.
 void shuffle(std::span<const std::byte> from, std::size_t width, std::span<std::byte> to);
 

@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-/// What was last written into a slot, or is to be.
+/// The last record written into a slot, or about to be.
 struct Slot {
   std::uint64_t step = 0;
   std::uint64_t writing = 0;  // 0: nothing
@@ -38,11 +38,11 @@ struct SpillFile::State {
   State(const std::string& directory, std::vector<RecordPiece> record, bool compress)
       : file(directory, std::move(record), compress) {}
 
-  RecordFile file;   // the job at work is alone with it
-  std::mutex mutex;  // of the next two
+  RecordFile file;   // used by the running job only
+  std::mutex mutex;  // protects the next two
   std::deque<Slot> slots;
   std::uint64_t writings = 0;
-  JobQueue jobs;  // ends before the rest does
+  JobQueue jobs;  // destroyed first
 };
 
 SpillFile::SpillFile(const std::string& directory, std::vector<RecordPiece> record,
@@ -100,9 +100,9 @@ Bytes SpillFile::bytes_read() const { return state_->file.bytes_read(); }
 Bytes SpillFile::memory_bytes(std::size_t slots, std::span<const RecordPiece> record,
                               std::size_t under_way, SpillOptions options) {
   const std::size_t pieces = record.size();
-  // The queue, names and the like.
+  // The queue, names and similar.
   constexpr std::size_t fixed = 8 << 10;
-  // With what their allocation adds.
+  // Including the overhead of allocation.
   const std::size_t table = slots * (sizeof(Slot) + 1);
   const std::size_t layout = pieces * (sizeof(RecordPiece) + sizeof(iovec) + sizeof(DType));
   const std::size_t calls = under_way * (320 + 2 * pieces * sizeof(iovec));

@@ -15,66 +15,68 @@ namespace palimpsest {
 /// A part of each record, such as a tensor of the state.
 struct RecordPiece {
   Bytes bytes = 0;
-  DType dtype = DType::boolean;  ///< what it is does not matter but for compressing it well
+  DType dtype = DType::boolean;  ///< only a hint for compression
 
   bool operator==(const RecordPiece&) const = default;
 };
 
 struct SpillOptions {
-  /// Without loss, by zstd, after the bytes of numbers are sorted by significance. Blocks that do
-  /// not shrink are stored as they are.
+  /// Lossless, by zstd, after the bytes of numbers are grouped by significance. Blocks that do not
+  /// shrink are stored uncompressed.
   bool compress = false;
 };
 
-/// Records of the same sizes, such as the states of a loop, in a file of a directory: as many slots
-/// as are written, each of which holds one record. Writing and reading happen while the caller goes
-/// on, on a thread of TBB's or, where none comes, on one that waits for them.
+/// Records of equal sizes, such as the states of a loop, in a file in a directory. There are as
+/// many slots as are written, and each holds one record. Reads and writes run while the caller
+/// continues, on a TBB thread or, when none is available, on a thread that waits for them.
 ///
-/// The bytes given to `write` and the room given to `prefetch` are the caller's and must stay, the
-/// bytes unchanged and the room untouched, until `wait` for the slot or `finish` returns: nothing
-/// is copied but the list of pieces. What the file itself takes of memory is `memory_bytes`.
+/// The bytes passed to `write` and the buffers passed to `prefetch` belong to the caller. They must
+/// stay valid, with the bytes unchanged and the buffers untouched, until `wait` for the slot or
+/// `finish` returns. Only the list of pieces is copied. `memory_bytes` tells how much memory the
+/// file itself takes.
 ///
-/// The file, `palimpsest-<16 digits>.spill`, is locked while it is in use and removed when this
-/// goes. One that a killed process has left behind is removed by the next SpillFile in the same
-/// directory. A file that is removed, cut short or changed while it is in use is an error of the
-/// next `wait` that it concerns: no byte that was not written is ever taken for one that was.
+/// The file, `palimpsest-<16 digits>.spill`, is locked while it is in use, and removed with this
+/// object. A file that a killed process left behind is removed by the next SpillFile in the same
+/// directory. If a file is removed, truncated or changed while it is in use, the next `wait` that
+/// it affects throws. Bytes that were not written are never returned.
 ///
-/// Any thread may call any member, for one slot one thread at a time.
+/// Thread-safe, but only one thread at a time may use a slot.
 class SpillFile {
  public:
-  /// For records of such pieces. Throws `FileError` naming the directory when no file can be made
+  /// For records of these pieces. Throws `FileError` naming the directory when no file can be made
   /// there.
   SpillFile(const std::string& directory, std::vector<RecordPiece> record,
             SpillOptions options = {});
-  /// Leaves out what has not begun, waits for what has, and removes the file.
+  /// Skips operations that have not begun, waits for the running one, and removes the file.
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  /// Begins to write a record, the state before `step`, into a slot, in place of what it holds.
-  /// Throws `ArgumentError` for pieces of other sizes.
+  /// Begins to write a record, the state before `step`, into a slot. It replaces the slot's
+  /// content. Throws `ArgumentError` for pieces of other sizes.
   void write(std::uint32_t slot, std::uint64_t step,
              std::span<const std::span<const std::byte>> pieces);
-  /// Begins to read the record that was last written into a slot, also when that has not ended yet.
-  /// Throws `ArgumentError` when it is not that of `step`, and for pieces of other sizes.
+  /// Begins to read the record that was last written into a slot, even if that write has not ended
+  /// yet. Throws `ArgumentError` when it is not the record of `step`, and for pieces of other
+  /// sizes.
   void prefetch(std::uint32_t slot, std::uint64_t step,
                 std::span<const std::span<std::byte>> pieces);
 
-  /// Waits for what was begun for a slot. Throws what went wrong with it, naming file, slot, step
-  /// and what to do: `EnvironmentError` when there is no room, else `FileError`. What followed on
-  /// the same slot has not been done then.
+  /// Waits for the operations of a slot. Rethrows their error, which names file, slot, step and
+  /// what to do: `EnvironmentError` when there is no room, otherwise `FileError`. Later operations
+  /// on the same slot have then been skipped.
   void wait(std::uint32_t slot);
-  /// Waits for all that was begun. Of several errors it throws one.
+  /// Waits for all operations. Throws one of their errors, if there are any.
   void finish();
 
   const std::string& path() const;
-  /// Gone to the disk and come from it, in what has ended.
+  /// Bytes written to and read from the disk, by operations that have ended.
   Bytes bytes_written() const;
   Bytes bytes_read() const;
 
-  /// Bytes of memory that a file of so many slots takes at most while so many calls of `write` and
-  /// `prefetch` are under way: some 10 KiB, 17 bytes a slot, and where it compresses what that
-  /// takes, which is tried once and comes to 1.2 MiB for records of 256 KiB and more.
+  /// An upper bound on the memory of a file of so many slots while so many calls of `write` and
+  /// `prefetch` are under way. It is about 10 KiB plus 17 bytes per slot, plus the memory of
+  /// compression. The latter is measured and comes to 1.2 MiB for records of 256 KiB and more.
   static Bytes memory_bytes(std::size_t slots, std::span<const RecordPiece> record,
                             std::size_t under_way, SpillOptions options = {});
 

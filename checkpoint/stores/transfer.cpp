@@ -13,7 +13,7 @@ namespace {
 template <class Call>
 Transfer transfer(Call call, int file, Bytes offset, std::span<const iovec> pieces) {
   Transfer done;
-  std::size_t skipped = 0;  // of the first piece
+  std::size_t skipped = 0;  // bytes of the first piece
   while (true) {
     while (!pieces.empty() && skipped >= pieces.front().iov_len) {
       skipped -= pieces.front().iov_len;

@@ -8,18 +8,18 @@
 
 namespace palimpsest {
 
-/// What reading or writing came to.
+/// Result of a read or a write.
 struct Transfer {
   Bytes bytes = 0;
-  int error = 0;  ///< `errno` of what stopped it; 0 also where the file ended
+  int error = 0;  ///< `errno` of the failure; 0 also at the end of the file
 };
 
-/// Writes `pieces` one after another from `offset` of the open file on, in as many calls as it
-/// takes. What goes beyond the process's limit for files (`ulimit -f`) is not
-/// begun and gives `EFBIG`, not the signal that ends processes.
+/// Writes `pieces` one after another to the open file, from `offset` on, in as many calls as
+/// necessary. A write beyond the process's file size limit (`ulimit -f`) is not begun. It returns
+/// `EFBIG` instead of raising the signal that ends the process.
 Transfer write_at(int file, Bytes offset, std::span<const iovec> pieces);
 
-/// Reads into `pieces` one after another, likewise.
+/// Reads into `pieces` one after another, from `offset` on.
 Transfer read_at(int file, Bytes offset, std::span<const iovec> pieces);
 
 }  // namespace palimpsest
