@@ -39,45 +39,47 @@ class Gradients {
   Report report_;
 };
 
-/// The gradients of a scalar loss with respect to all parameters of its tape, exact and inside the
+/// The gradients of a scalar loss with respect to all parameters of its tape, exact and within the
 /// memory budget.
 ///
-/// On a lazy tape, which is the default, nothing has been computed yet and the budget covers
-/// forward and backward together. On an eager tape it governs from this call on; there, without a
-/// budget, the values already present stay. Without a budget, that of the tape's evaluator holds,
-/// as in `lazy({.memory_budget = 256_MiB})`. Adjoint nodes are taken off the tape again. Throws
-/// `ShapeError` unless the loss has one element, `BudgetError` before any work when the budget is
-/// too small, naming the smallest that is not.
+/// A lazy tape, which is the default, has not computed anything yet, so the budget covers forward
+/// and backward together. An eager tape has; there the budget applies from this call on, and
+/// without a budget the values already present stay. Without a budget, that of the tape's evaluator
+/// applies, as in `lazy({.memory_budget = 256_MiB})`.
+///
+/// Adjoint nodes are removed from the tape again. Throws `ShapeError` unless the loss has one
+/// element. Throws `BudgetError` before any work when the budget is too small; it names the
+/// smallest budget that is enough.
 Gradients backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
-/// The plan that `backward` would follow, at once or when it has run for a while (see
-/// `RunOptions::planner`), without running anything.
+/// The plan that `backward` would follow, without running anything. `backward` may reach this plan
+/// only after it has been run for a while (see `RunOptions::planner`).
 Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
-/// What `backward` would take by the rates given, without running anything.
+/// Predicts memory and time of `backward` with the given rates, without running anything.
 Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, const Rates& rates = {},
                            Where where = Where::current());
 
-/// Writes the graph that `backward` with these options would plan, on a tape that has computed
-/// nothing, to a file for `palimpsest-plan` (see checkpoint/graph_file.h): where no plan fits the
-/// budget, that of a run without one. `backward` follows schedules of it, by `given`. The default
-/// of one thread makes the file the same on every machine. Throws `FileError`, and `ShapeError`
-/// unless the loss has one element.
+/// Writes the graph that `backward` with these options would plan to a file for `palimpsest-plan`
+/// (see checkpoint/graph_file.h). The graph is that of a tape that has computed nothing. If no plan
+/// fits the budget, it is that of a run without a budget. `backward` follows schedules made for
+/// this graph, by `given`. The default of one thread makes the file equal on every machine. Throws
+/// `FileError`, and `ShapeError` unless the loss has one element.
 void write_graph(const Var& loss, const std::string& path,
                  const RunOptions& options = {.threads = 1}, Where where = Where::current());
 
 /// Draws the loss and its gradients, coloured by what `backward` does to each node (see
-/// checkpoint/dot.h). Nodes of a group that runs twice are recomputed; a white node does not run
-/// since another one stands for it. Throws as `plan_backward`.
+/// checkpoint/dot.h). Nodes of a group that runs twice count as recomputed. A white node does not
+/// run, because another one replaces it. Throws as `plan_backward`.
 std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions& options = {},
                         Where where = Where::current());
 
-/// Computes several values of one tape in one planned run; they are present afterwards,
-/// as long as no run with a budget forces them out.
+/// Computes several values of one tape in one planned run. They are present afterwards, until a run
+/// with a budget forces them out.
 Report evaluate(std::span<const Var> values, const RunOptions& options = {},
                 Where where = Where::current());
 
-/// What `evaluate` would take by the rates given, without running anything.
+/// Predicts memory and time of `evaluate` with the given rates, without running anything.
 Forecast forecast_values(std::span<const Var> values, const RunOptions& options = {},
                          const Rates& rates = {}, Where where = Where::current());
 

@@ -8,16 +8,17 @@
 
 namespace palimpsest {
 
-/// A program recorded, differentiated and planned once, to be run many times by `Runner`s. What it
-/// computes is fixed; leaves can be given other tensors. Copies share everything, and any number of
-/// threads may run it, each with a `Runner` of its own.
+/// A program that is recorded, differentiated and planned once, and then run many times by
+/// `Runner`s, similar to a compiled function in JAX. Its computation is fixed; leaves can be given
+/// other tensors. Copies share everything. Any number of threads may run it, each with a `Runner`
+/// of its own.
 ///
-/// Its `Var`s are names: ask a `Runner` for values, and record nothing more with them. They, and
-/// `Gradients`, are of use while some copy of the program is there.
+/// Its `Var`s only identify values: ask a `Runner` for the values, and record nothing more with
+/// them. They, and `Gradients`, are valid while some copy of the program exists.
 class Program {
  public:
-  /// Records on a fresh tape what is to be computed. `Var`s of its leaves, kept outside, name them
-  /// later.
+  /// Records the program on a fresh tape. `Var`s of its leaves can be stored outside, to identify
+  /// the leaves later.
   using Record = std::function<std::vector<Var>(Tape&)>;
   using RecordLoss = std::function<Var(Tape&)>;
 
@@ -25,25 +26,25 @@ class Program {
   /// the budget is too small, `ArgumentError` when nothing is returned.
   static Program values(const Record& record, RunOptions options = {},
                         Where where = Where::current());
-  /// The same in another precision than it is recorded in (see `precise`). Its outputs are other
-  /// `Var`s than those returned, which name them too. Throws `ArgumentError` when the precision's
-  /// narrow dtype is not one of 16 bits.
+  /// Likewise, in another precision than the recorded one (see `precise`). Its outputs are other
+  /// `Var`s than the returned ones; both identify the outputs. Throws `ArgumentError` when the
+  /// precision's narrow dtype is not one of 16 bits.
   static Program values(const Record& record, const Precision& precision, RunOptions options = {},
                         Where where = Where::current());
   /// Computes a loss and its gradients with respect to all parameters, as `backward` does. Throws
-  /// `ShapeError` too, unless the loss has one element.
+  /// as `values`, and `ShapeError` unless the loss has one element.
   static Program gradients(const RecordLoss& record, RunOptions options = {},
                            Where where = Where::current());
-  /// The same in another precision than it is recorded in; parameters and their gradients have the
-  /// dtypes recorded.
+  /// Likewise, in another precision than the recorded one. Parameters and their gradients have the
+  /// recorded dtypes.
   static Program gradients(const RecordLoss& record, const Precision& precision,
                            RunOptions options = {}, Where where = Where::current());
 
-  /// What it computes: the values returned, or the loss and then the gradients of the parameters.
+  /// The outputs: the returned values, or the loss followed by the gradients of the parameters.
   std::span<const Var> outputs() const;
-  /// What was recorded.
+  /// The recorded tape.
   const Tape& tape() const;
-  /// One schedule and layout for all runs.
+  /// The schedule and layout of all runs.
   const Plan& plan() const;
 
  private:
@@ -59,11 +60,11 @@ class Program {
   std::shared_ptr<const State> state_;
 };
 
-/// Runs a program: its own leaves, arena and results. For one thread at a time.
+/// Runs a program, with its own leaves, arena and results. Use it from one thread at a time.
 ///
-/// A run records and plans nothing and, unless `RunOptions::memory` says otherwise, uses the memory
-/// of the run before, but for a tensor of it that somebody holds: it stays as it is, and the run
-/// takes fresh memory.
+/// A run records and plans nothing. Unless `RunOptions::memory` says otherwise, it reuses the
+/// memory of the previous run. If a tensor of that memory is still held elsewhere, the memory stays
+/// unchanged and the run allocates new memory.
 class Runner {
  public:
   explicit Runner(Program program);
@@ -71,23 +72,23 @@ class Runner {
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
 
-  /// Gives a leaf another tensor, whose storage it shares from the next run on. Throws
-  /// `ArgumentError` for a `Var` that is no leaf of the program, `ShapeError` and `DTypeError` for
-  /// a tensor of another type.
+  /// Replaces the tensor of a leaf. Its storage is shared from the next run on. Throws
+  /// `ArgumentError` for a `Var` that is not a leaf of the program, `ShapeError` and `DTypeError`
+  /// for a tensor of another type.
   void bind(const Var& leaf, const Tensor& tensor);
 
-  /// Computes everything. Random operations draw in run k what they would on a tape that had been
-  /// cleared k times. Throws what kernels throw, and `AnomalyError`.
+  /// Computes everything. Random operations draw in run k what they would draw on a tape that had
+  /// been cleared k times. Throws what kernels throw, and `AnomalyError`.
   void run();
 
-  /// What the last run computed for one of the program's outputs; of a leaf, or a view of one, what
-  /// is bound to it now. Throws `ArgumentError` for any other value, and before the first run.
+  /// The result of the last run for one of the program's outputs. For a leaf, or a view of one, the
+  /// tensor bound to it now. Throws `ArgumentError` for any other value, and before the first run.
   Tensor value(const Var& output) const;
-  /// The loss and gradients of the last run of a `Program::gradients`, with its report; the
-  /// parameters are those recorded, also where another tensor was bound. Throws `ArgumentError` for
-  /// another program, and before the first run.
+  /// The loss and gradients of the last run of a `Program::gradients`, with its report. The
+  /// parameters are the recorded `Var`s, even where another tensor was bound. Throws
+  /// `ArgumentError` for another program, and before the first run.
   Gradients gradients() const;
-  /// What the last run did. Throws `ArgumentError` before the first.
+  /// The report of the last run. Throws `ArgumentError` before the first run.
   Report report() const;
 
  private:

@@ -58,7 +58,7 @@ void require_numbers(const ExecutionStrategy& s) {
   }
 }
 
-/// Whether a planner computes something again also where memory is unlimited.
+/// Whether a planner recomputes something even when memory is unlimited.
 bool needs_no_budget(std::string_view planner) {
   static constexpr std::array<std::string_view, 5> names{"square_root", "uniform", "every",
                                                          "binomial", "fraction"};
@@ -68,7 +68,7 @@ bool needs_no_budget(std::string_view planner) {
 void require_budget_for_planner(const ExecutionStrategy& s) {
   planner_named(s.checkpoint_planner);
   if (needs_no_budget(named_planner(s.checkpoint_planner).name)) return;
-  // The stages of a pipeline run forward again by any planner.
+  // The stages of a pipeline run forward again with any planner.
   const bool limited =
       s.memory_budget != unlimited || s.parallelism == ParallelMode::pipeline ||
       std::ranges::any_of(s.devices, [](const Device& d) { return d.memory_budget != unlimited; });

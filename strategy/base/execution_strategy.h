@@ -13,25 +13,25 @@
 
 namespace palimpsest {
 
-/// When what is recorded is computed.
+/// When recorded nodes are computed.
 enum class ExecutionMode : std::uint8_t {
-  lazy,    ///< when it is asked for, planned as a whole
-  eager,   ///< as it is recorded
+  lazy,    ///< when a result is asked for; planned as a whole
+  eager,   ///< as they are recorded
   hybrid,  ///< stage by stage, as `hybrid()` does
 };
 
-/// What is done for gradients.
+/// How memory for gradients is handled.
 enum class GradientMode : std::uint8_t {
-  none,          ///< there are none: memory as for inference
-  automatic,     ///< computed again is what the memory budget, or the memory that is free, demands
-  full,          ///< nothing is computed again
-  checkpointed,  ///< something is, as a setting says
+  none,          ///< no gradients: memory as for inference
+  automatic,     ///< recomputes what the memory budget, or else the free memory, demands
+  full,          ///< recomputes nothing
+  checkpointed,  ///< recomputes what a checkpointing setting says
 };
 
-/// What runs at once.
+/// How work is distributed over threads.
 enum class ParallelMode : std::uint8_t {
   none,            ///< nothing: one thread
-  automatic,       ///< parts of large operations, and operations that do not wait for each other
+  automatic,       ///< large operations are split, and independent operations run concurrently
   data_parallel,   ///< shards of the batch, each in a replica of the program
   pipeline,        ///< stages of the program, through which micro-batches flow
   model_parallel,  ///< parts of the program, each on a device of its own
@@ -41,57 +41,60 @@ std::string_view name_of(ExecutionMode mode);
 std::string_view name_of(GradientMode mode);
 std::string_view name_of(ParallelMode mode);
 
-/// A device of a model-parallel execution: an even share of the threads and memory of its own, on a
-/// NUMA node of its own where the machine has several.
+/// A device of a model-parallel execution. It has an even share of the threads and memory of its
+/// own. On a machine with several NUMA nodes it has a node of its own.
 struct Device {
-  /// Most bytes that it may take, gradients that it makes among them.
+  /// Most bytes that the device may take, including the gradients that it computes.
   Bytes memory_budget = unlimited;
-  /// Scopes whose nodes are placed on it, with their adjoints. Other nodes are placed such that it
-  /// takes little time, and little memory of any device.
+  /// Scopes whose nodes, with their adjoints, are placed on the device. Other nodes are placed so
+  /// as to take little time, and little memory on every device.
   std::vector<std::string> scopes = {};
 
   bool operator==(const Device&) const = default;
 };
 
-/// Every choice of how a program is executed, none of what it computes: for `Execution`. A value;
-/// what it does not say is as in the default one. `require_valid` says which choices go together.
+/// All choices of how a program is executed, for `Execution`. They do not change what is computed.
+/// A value type: omitted members have their defaults. `require_valid` says which choices go
+/// together.
 struct ExecutionStrategy {
   ExecutionMode mode = ExecutionMode::lazy;
-  StageLimits stage = {};  ///< of a hybrid mode
+  StageLimits stage = {};  ///< for a hybrid mode
 
-  /// Floating values are computed in; as they are recorded when empty. In mixed f16 losses are
-  /// scaled (see `Execution::gradients`).
+  /// The precision in which floating values are computed; as recorded when empty. Mixed f16 scales
+  /// losses (see `Execution::gradients`).
   std::optional<Precision> precision = {};
 
   GradientMode gradient = GradientMode::automatic;
-  // How gradients are checkpointed: one of these.
-  std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes of a segment computed again
-  /// Of the bytes that keeping everything takes; the least that is found where that is more.
+  // How gradients are checkpointed. Set one of these three.
+  std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes per recomputed segment
+  /// A fraction of the bytes that keeping everything takes. Where the smallest budget found is
+  /// larger, that one is used.
   std::optional<double> checkpoint_fraction = {};
-  /// As `planner_named` knows it. Planners that compute again only what a budget demands, as `auto`
-  /// and `greedy`, need a budget, but for the stages of a pipeline.
+  /// A name that `planner_named` knows. Planners that recompute only what a budget demands, such as
+  /// `auto` and `greedy`, need a budget. Stages of a pipeline are the exception.
   std::string checkpoint_planner = {};
 
-  /// Micro-batches, one after the other, that the batch of a gradient is cut into; of a pipeline
-  /// that of a value too.
+  /// Number of micro-batches that the batch of a gradient is cut into, run in sequence. A pipeline
+  /// cuts the batch of a value in the same way.
   int accumulation = 1;
 
   MemoryHandling memory = MemoryHandling::minimal_peak;
-  /// Of all that runs at once, replicas and sums of gradients among it. Without one, planned runs
-  /// of which nothing is said on what is computed again keep to the memory that is free.
+  /// For everything that runs at the same time, including replicas and gradient sums. Without a
+  /// budget, a planned run without checkpointing settings keeps within the free memory.
   Bytes memory_budget = unlimited;
 
   ParallelMode parallelism = ParallelMode::automatic;
   int workers = 0;                   ///< replicas of a data-parallel mode; 0 is one per thread
-  int stages = 0;                    ///< of a pipeline; 0, where ranks run them, is one per rank
-  std::vector<Device> devices = {};  ///< of a model-parallel mode
-  int threads = 0;                   ///< of all that runs at once; 0 is one per core
+  int stages = 0;                    ///< for a pipeline; 0 is one per rank that runs stages
+  std::vector<Device> devices = {};  ///< for a model-parallel mode
+  int threads = 0;                   ///< in total; 0 is one per core
 
   bool fusion = true;
   bool profiling = false;
   bool anomaly = false;  ///< the first NaN or infinity is an error
 
-  /// What a program without replicas and micro-batches runs with. Throws as `require_valid`.
+  /// The options for running a program without replicas and micro-batches. Throws as
+  /// `require_valid`.
   RunOptions run_options() const;
   /// On this machine, now.
   int thread_count() const;
@@ -105,24 +108,24 @@ struct ExecutionStrategy {
 
 std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy);
 
-/// Throws `ArgumentError` for numbers out of range, for settings that the modes chosen have no use
-/// for, and for modes that contradict each other.
+/// Throws `ArgumentError` for numbers out of range, for settings that do not apply to the chosen
+/// modes, and for modes that contradict each other.
 void require_valid(const ExecutionStrategy& strategy);
 
 /// A strategy as JSON of format `palimpsest-strategy`, version 1. Its members are those of the
-/// struct; those that are left out are as in the default one.
+/// struct. Omitted members have their defaults.
 ///
 ///     {"format": "palimpsest-strategy", "version": 1, "mode": "hybrid", "stage": {"nodes": 100},
 ///      "gradient": "checkpointed", "checkpoint_fraction": 0.4, "memory": "pooled"}
 ///
 /// Throws `ArgumentError` when the strategy is not valid.
 std::string to_json(const ExecutionStrategy& strategy);
-/// The strategy that JSON says. Throws `FileError` naming the place in it for whatever the format
-/// does not allow, and for what `require_valid` refuses.
+/// Parses a strategy from JSON. Throws `FileError`, with the path of the JSON value, for anything
+/// that the format or `require_valid` refuses.
 ExecutionStrategy strategy_from_json(std::string_view text);
 
-/// The same from and to files. Errors name the file too; `FileError` when it cannot be read or
-/// written.
+/// Read and write the same JSON as files. Errors also name the file. They throw `FileError` when
+/// the file cannot be read or written.
 ExecutionStrategy read_strategy(const std::string& path);
 void write_strategy(const ExecutionStrategy& strategy, const std::string& path);
 
@@ -132,9 +135,9 @@ struct NamedStrategy {
   std::string_view purpose;  ///< one line
   ExecutionStrategy strategy;
 };
-/// All of them: `default`, `training` and so on.
+/// All named strategies: `default`, `training` and so on.
 std::span<const NamedStrategy> named_strategies();
-/// Throws `ArgumentError` listing the names there are.
+/// Throws `ArgumentError` that lists the known names.
 const ExecutionStrategy& strategy_named(std::string_view name);
 
 }  // namespace palimpsest

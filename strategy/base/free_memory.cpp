@@ -10,7 +10,7 @@
 namespace palimpsest {
 namespace {
 
-/// The number in a file that holds nothing else; nothing where there is none, as in `max`.
+/// The number that is the content of a file; nothing for other content, such as `max`.
 std::optional<Bytes> number_in(const std::string& path) {
   std::ifstream file(path);
   Bytes number = 0;
@@ -18,7 +18,7 @@ std::optional<Bytes> number_in(const std::string& path) {
   return number;
 }
 
-/// The number that stands behind `key` on a line.
+/// The number that follows `key` on a line.
 std::optional<Bytes> number_of(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -30,7 +30,7 @@ std::optional<Bytes> number_of(const std::string& path, const std::string& key) 
   return {};
 }
 
-/// What a control group's files are called.
+/// Names of a control group's files.
 struct GroupFiles {
   const char* limit;
   const char* usage;
@@ -48,8 +48,8 @@ Bytes left_in(const std::string& folder, const GroupFiles& files) {
   return std::max<Bytes>(0, *limit - std::max<Bytes>(0, *usage - cached));
 }
 
-/// Of a group and all around it. Inside a container the path may be one of the host: then only the
-/// group at the mount is seen.
+/// The minimum over a group and its ancestors. In a container the path may be one of the host; then
+/// only the group at the mount is visible.
 Bytes left_around(const std::string& mount, std::string path, const GroupFiles& files) {
   Bytes left = left_in(mount, files);
   while (path.size() > 1) {

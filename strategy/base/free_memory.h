@@ -8,18 +8,19 @@
 
 namespace palimpsest {
 
-/// Bytes that this process can take before the system swaps or kills: what the machine has
-/// available, and what the control groups (v1 and v2) around the process leave of their limits,
-/// cached files that would give way counted as free. `unlimited` where the system says nothing.
+/// Bytes that this process can take before the system swaps or kills. It considers the available
+/// memory of the machine and the limits of the control groups (v1 and v2) around the process.
+/// Cached files that can be evicted count as free. `unlimited` where the system does not report it.
 /// Reads files under `root`.
 Bytes free_memory(const std::string& root = "");
 
-/// Says how many bytes are free.
+/// Returns how many bytes are free.
 using FreeMemory = std::function<Bytes()>;
 
-/// The budget for a run that has none and would take `peak` bytes, where it would then leave no
-/// sixteenth of the memory free that there is beside the `kept` bytes of runs before; nothing where
-/// it would, or where so little is wanted that the question takes longer than the answer is worth.
+/// The budget for a run without one that would take `peak` bytes. It leaves a sixteenth of the free
+/// memory unused, and includes the `kept` bytes of earlier runs, which can be reused. Nothing where
+/// the run takes no more than that, or so little that querying the free memory is not worth the
+/// time.
 std::optional<Bytes> budget_of_free_memory(Bytes peak, Bytes kept, const FreeMemory& free);
 
 }  // namespace palimpsest

@@ -5,18 +5,21 @@
 
 namespace palimpsest {
 
-/// Where the values of a planned run lie; what an eager tape computes while it is recorded has
-/// storage from the system. The same bits, and never more bytes than predicted.
+/// Where the values of a planned run are stored. It does not affect bits, and never takes more
+/// bytes than predicted. An eager tape stores what it computes while recording in memory from the
+/// system.
 enum class MemoryHandling : std::uint8_t {
-  minimal_peak,  ///< in one block that is laid out with the plan, and kept for the next run
-  pooled,        ///< each in storage of its own that, when it dies, is handed on to one of its size
-  standard,      ///< each in storage of its own, from and to the system: where memory tools look
-  /// As `minimal_peak`; and what depends on leaves alone that have the contents that they had in
-  /// the run before, by a hash of 128 bits, is not computed again where something that changed
-  /// reads it, or it was asked for. Copies of these results are kept from the second run on, within
-  /// the budget. Tapes are compared node by node with the one run before by the same engine: this
-  /// is for programs that are recorded alike and run as a whole. Of replicas each has its own
-  /// results; micro-batches find those of the one before.
+  minimal_peak,  ///< in one arena that is laid out with the plan, and kept for the next run
+  pooled,        ///< each in its own storage; dead storage is reused for values of the same size
+  standard,      ///< each in its own storage, from and to the system, where memory tools see it
+  /// As `minimal_peak`, and caches results from run to run. It reuses results that depend only on
+  /// leaves whose contents have not changed since the previous run, according to a 128-bit hash. It
+  /// does so where something that changed reads a result, or where it was requested. Copies of
+  /// these results are kept from the second run on, within the budget.
+  ///
+  /// Each tape is compared node by node with the one that the same engine ran before. So this is
+  /// for programs that are recorded in the same way and run as a whole. Each replica has its own
+  /// results; a micro-batch finds those of the previous one.
   cached,
 };
 std::string_view name_of(MemoryHandling handling);

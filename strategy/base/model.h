@@ -8,16 +8,16 @@
 
 namespace palimpsest {
 
-/// Records what a model makes of parameters and a batch, whose tensors have the examples along
-/// their first axis. Called once for every part of a batch, for replicas that run at once by
-/// several threads at the same time.
+/// Records a model's output from its parameters and a batch. The tensors of a batch have the
+/// examples along their first axis. Called once for every part of a batch. Replicas that run in
+/// parallel call it from several threads at the same time.
 using ModelFunction =
     std::function<Var(Tape& tape, std::span<const Var> parameters, std::span<const Var> batch)>;
 
-/// What the losses of the parts of a batch are to the loss of the whole.
+/// How the losses of the parts of a batch combine to the loss of the whole batch.
 enum class LossReduction : std::uint8_t {
-  mean,  ///< each is the mean over its examples, and so is the whole
-  sum,   ///< each is a sum over its examples, and so is the whole
+  mean,  ///< the loss is a mean over examples
+  sum,   ///< the loss is a sum over examples
 };
 
 }  // namespace palimpsest

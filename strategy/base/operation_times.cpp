@@ -9,7 +9,7 @@
 namespace palimpsest {
 namespace {
 
-/// What one thread of a machine takes for it at its peak.
+/// Seconds that one thread of a machine takes at its peak rate.
 double least_seconds(const Report::OperationTime& time, const Machine& machine) {
   if (time.calls == 0) return 0;
   const double flops = flops_per_second(machine.products, time.dtype, machine);

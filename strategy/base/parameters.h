@@ -6,7 +6,7 @@
 
 namespace palimpsest {
 
-/// In the order in which they were recorded.
+/// The parameters of a tape, in the order in which they were recorded.
 std::vector<Var> parameters_of(Tape& tape);
 
 /// Throws `ShapeError` unless the loss has one element.

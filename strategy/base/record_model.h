@@ -6,13 +6,13 @@
 
 namespace palimpsest {
 
-/// Records a model with leaves for its parameters and its batch. Throws what it throws, and
+/// Records a model with leaves for its parameters and its batch. Throws what the model throws, and
 /// `ArgumentError` where it returns no value of the tape.
 Var record_model(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
                  std::span<const Tensor> batch);
 
-/// Throws `ArgumentError` where a model recorded other parameters than those it was given: sums of
-/// gradients are made, and counted, for these.
+/// Throws `ArgumentError` where a model recorded parameters other than those it was given. Gradient
+/// sums are allocated, and counted, for the given ones only.
 void require_all_given(Tape& tape, std::span<const Tensor> parameters);
 
 }  // namespace palimpsest

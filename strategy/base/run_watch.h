@@ -6,19 +6,20 @@
 
 namespace palimpsest {
 
-/// Follows those runs of an engine that have a backward part, for somebody who does something with
-/// gradients while others are still being computed.
+/// Observes the runs of an engine that have a backward part. It allows using gradients while others
+/// are still being computed.
 class RunWatch {
  public:
   virtual ~RunWatch() = default;
-  /// The run is planned, and nothing of it has been computed. What this throws ends it.
+  /// The run is planned, and nothing of it has been computed. An exception ends the run.
   virtual void begin() = 0;
-  /// A target is final. It is named by its place among those that the run was asked for: of
-  /// `backward`, 0 is the loss and i + 1 the gradient of parameter i. It is to be read within the
-  /// call: later steps may write the same bits again. A target that no step makes, as a leaf, is
-  /// not told of. Called by the thread that ran the step, for several targets at the same time.
+  /// A target is final. `target` is its index among the targets of the run: for `backward`, 0 is
+  /// the loss and i + 1 the gradient of parameter i. Read the value only within the call: later
+  /// steps may overwrite it with the same bits. Not called for a target that no step makes, such as
+  /// a leaf. Called by the thread that ran the step, so calls for several targets may run in
+  /// parallel.
   virtual void made(std::size_t target, const Operand& value) = 0;
-  /// A step has ended; likewise.
+  /// A step has ended. Called in the same way.
   virtual void stepped() = 0;
 };
 

@@ -6,10 +6,10 @@
 
 namespace palimpsest {
 
-/// When a hybrid tape ends a stage without being told to.
+/// When a hybrid tape ends a stage automatically.
 struct StageLimits {
   std::uint32_t nodes = 4096;
-  Bytes bytes = 256_MiB;  ///< of what the stage's nodes make, views not counted
+  Bytes bytes = 256_MiB;  ///< of values that the stage's nodes make, without views
 
   bool operator==(const StageLimits&) const = default;
 };

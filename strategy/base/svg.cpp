@@ -54,7 +54,7 @@ std::string line_from(double x1, double y1, double x2, double y2, const std::str
          coordinate(x2) + "\" y2=\"" + coordinate(y2) + "\" " + style + "/>\n";
 }
 
-/// A round step of some five to an axis that ends at `most`.
+/// A round step for an axis from 0 to `most` with about five ticks.
 double tick_step(double most) {
   const double rough = most / 5;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -87,7 +87,7 @@ ChartAxes axes_of(const Chart& chart) {
   return axes;
 }
 
-/// Where ticks stand from 0 to `most`.
+/// The positions of ticks from 0 to `most`.
 std::vector<double> ticks(double most) {
   const double step = tick_step(most);
   std::vector<double> result;
@@ -113,7 +113,8 @@ std::string frame(const Chart& chart, const ChartAxes& axes) {
   return svg;
 }
 
-/// Points of a curve in pixels; where several share a pixel column, the first, extremes and last.
+/// Points of a curve in pixels. If several share a pixel column, only the first, the extremes and
+/// the last remain.
 std::vector<std::pair<double, double>> thinned(const Chart::Curve& curve, const ChartAxes& axes) {
   std::vector<std::pair<double, double>> pixels;
   std::size_t i = 0;
@@ -152,7 +153,8 @@ std::string path_of(const Chart::Curve& curve, const ChartAxes& axes, const char
 
 const char* ink(std::size_t curve) { return colours[curve % std::size(colours)]; }
 
-/// The names of the curves, on a ground of their own: grid and curves do not run through them.
+/// The names of the curves, on a background of their own, so that grid and curves do not cross
+/// them.
 std::string legend_of(const Chart& chart) {
   constexpr double row = 16;
   constexpr double box = 196;
@@ -187,7 +189,8 @@ std::string render(const Chart& chart) {
   for (const auto& line : chart.lines) {
     svg += line_from(left, axes.y(line.y), width - right, axes.y(line.y),
                      "stroke=\"#888\" stroke-dasharray=\"6 4\"");
-    // One over its line, the next under it: a budget and a peak just below it stay legible.
+    // Labels alternate above and below their lines, so that a budget and a peak just below it stay
+    // legible.
     svg += text_at(left + 6, axes.y(line.y) + (above ? -4 : 14), line.label, "start",
                    " fill=\"#666\"");
     above = !above;

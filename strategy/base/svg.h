@@ -6,12 +6,12 @@
 
 namespace palimpsest {
 
-/// Curves over a common pair of axes from zero, as the pictures of reports and examples show them.
+/// Curves over common axes that begin at zero, as in the pictures of reports and examples.
 struct Chart {
   struct Curve {
     std::string label;
-    std::vector<std::pair<double, double>> points;  ///< by x
-    bool stepped = true;  ///< holds each y until the next x; else straight lines
+    std::vector<std::pair<double, double>> points;  ///< ordered by x
+    bool stepped = true;  ///< holds each y until the next x; otherwise straight lines
   };
   /// A labelled horizontal line.
   struct Line {
@@ -26,8 +26,8 @@ struct Chart {
   std::vector<Line> lines;
 };
 
-/// The chart as a self-contained SVG document of some 900 × 420 pixels, readable on a light or a
-/// dark page. Curves of more points than pixels are thinned to their extremes.
+/// The chart as a self-contained SVG document of about 900 × 420 pixels, readable on a light or a
+/// dark page. Curves with more points than pixels are thinned to their extremes.
 std::string render(const Chart& chart);
 
 }  // namespace palimpsest

@@ -11,7 +11,8 @@
 namespace palimpsest {
 namespace {
 
-/// Of steps that wait for each other, each shared among threads unless it is serial or short.
+/// The longest chain of dependent steps. Each is divided among threads unless it is serial or
+/// short.
 double longest_chain(const Graph& graph, const Plan& plan, int threads) {
   const Dependencies dependencies(graph, plan.schedule, plan.layout);
   const std::vector<Step>& steps = plan.schedule.steps;

@@ -5,21 +5,21 @@
 
 namespace palimpsest {
 
-/// What a run would take.
+/// The predicted memory and time of a run.
 struct Forecast {
   Plan plan;
   Bytes peak = 0;      ///< as its report will predict it
-  double seconds = 0;  ///< once it has been planned
+  double seconds = 0;  ///< without planning
 };
 
-/// Seconds of one step on so many threads, by those on one: it is shared among them unless it is
-/// serial, or too short for kernels to share.
+/// Seconds of a step on `threads` threads, given those on one. The step is divided among threads
+/// unless it is serial, or too short for kernels to do so.
 double seconds_of_step(double alone, bool serial, int threads);
 
-/// Seconds of carrying out a plan for a graph whose costs are seconds on one thread. On more, the
-/// larger of what all threads have to do, shared evenly, and the longest chain of steps that wait
-/// for each other (Brent, 1974), steps shared as `seconds_of_step` says. On a machine with caches
-/// `seconds_in_caches` has its say, where the costs are not `measured`.
+/// Seconds of executing a plan for a graph whose costs are seconds on one thread. On several
+/// threads it is the larger of two times: all work divided evenly, and the longest chain of
+/// dependent steps (Brent, 1974). Steps in the chain are divided as `seconds_of_step` says. On a
+/// machine with caches, unless the costs are `measured`, `seconds_in_caches` adjusts the result.
 double seconds_of_run(const Graph& graph, const Plan& plan, int threads, const Machine& machine,
                       bool measured);
 

@@ -6,7 +6,7 @@
 
 namespace palimpsest {
 
-/// An evaluator with an engine: what `backward` runs on. A tape without one is given a lazy one.
+/// An evaluator with an engine, which `backward` runs on. A tape without one gets a lazy one.
 class EngineEvaluator : public Evaluator {
  public:
   explicit EngineEvaluator(RunOptions options,
@@ -17,20 +17,21 @@ class EngineEvaluator : public Evaluator {
   /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
   void compute(Tape& tape, std::span<const ValueId> values);
   void on_clear(Tape&) noexcept override {}
-  /// Called before the engine runs or plans `tape` for somebody who asked for `asked`; returns the
-  /// options to run with: those, and the evaluator's budget where they have none.
+  /// Called before the engine runs or plans `tape` with the options `asked`. Returns the options to
+  /// use: those given, with the evaluator's budget where they have none.
   virtual RunOptions prepare(Tape& tape, const RunOptions& asked);
-  /// What is computed for values of `tape`: they themselves, or where the evaluator records a tape
-  /// of its own, values of that one, in the dtypes of those asked for.
+  /// The values that are computed for values of `tape`: usually the same ones. If the evaluator
+  /// records a tape of its own, they are values of that tape, in the dtypes of `values`.
   virtual std::vector<Var> computed_for(Tape& tape, std::span<const Var> values);
-  /// The precision that tapes are computed in; empty where it is the one they are recorded in.
+  /// The precision that tapes are computed in; empty where it is the recorded one.
   virtual std::string precision() const { return {}; }
 
   Engine& engine() { return *engine_; }
-  /// What computes from here on. For an evaluator that nothing was recorded with.
+  /// Sets the engine of later computations. Only before anything was recorded with this evaluator.
   void set_engine(std::shared_ptr<Engine> engine) { engine_ = std::move(engine); }
   const RunOptions& options() const { return options_; }
-  /// For what is computed from here on. Not for an eager evaluator, which has kept to another one.
+  /// Sets the budget of later computations. Not for an eager evaluator, which has already applied
+  /// its own.
   virtual void set_memory_budget(Bytes budget) { options_.memory_budget = budget; }
 
   const std::shared_ptr<Engine>& shared_engine() const { return engine_; }
@@ -40,47 +41,51 @@ class EngineEvaluator : public Evaluator {
   std::shared_ptr<Engine> engine_;
 };
 
-/// Computes nothing until a value or a gradient is asked for, and then plans the whole of it.
-/// `options` apply to values asked for one by one. `backward` and `evaluate` have options of their
-/// own; where these have no budget, they run within that of `options`.
+/// Computes nothing until a value or a gradient is requested, and then plans everything as a whole.
+/// `options` apply to values requested one by one. `backward` and `evaluate` have their own
+/// options; if those have no budget, the one in `options` applies.
 std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 
-/// Computes every value as it is recorded, so that values can be looked at in a debugger.
+/// Computes every value as it is recorded, so that a debugger can show values.
 ///
-/// Without a budget each is kept until a `backward` with one, or the tape, lets go. With one, the
-/// values on the tape and the workspace of the operation that runs never take more, from the first
-/// operation recorded on: values are dropped when memory runs short, those first that are large,
-/// idle and cheap to compute again (see checkpoint/online_eviction.h), and computed again when they
-/// are read or asked for. Leaves do not count, nor does a value that was dropped while the user
-/// holds a Tensor of it: it is his until he lets go, and comes back for free until then. Where an
-/// operation, or a value asked for, does not fit, `BudgetError` says what it takes, before its
-/// kernel runs, and names a budget within which all that is recorded so far, and that operation,
-/// fit; the operation is taken off the tape again. It is no promise that a larger budget recomputes
-/// less. `backward` and `evaluate` run within a budget of their own when they are given one, else
-/// within this one.
+/// Without a budget each value is kept until a `backward` with a budget, or the tape, drops it.
+/// With a budget, the values on the tape plus the workspace of the running operation never take
+/// more, from the first recorded operation on. When memory runs short, values are dropped that are
+/// large, idle and cheap to recompute (see checkpoint/online_eviction.h). They are recomputed when
+/// they are read or requested. A larger budget is not guaranteed to recompute less.
+///
+/// Leaves do not count towards the budget. Neither does a dropped value while the user holds a
+/// `Tensor` of it: it belongs to the user until then, and comes back for free. If an operation or a
+/// requested value does not fit, `BudgetError` is thrown before its kernel runs, and the operation
+/// is removed from the tape. The error says what it takes, and names a budget that is enough for
+/// everything recorded so far and that operation. `backward` and `evaluate` use their own budget if
+/// they are given one, otherwise this one.
 ///
 /// `options.threads`, `options.anomaly` and `options.machine` apply while recording. Throws
-/// `ArgumentError` for a negative budget and for what has no effect while recording: a planner, a
-/// way of handling memory, since every value has storage of its own, and profiling, since there is
-/// no report. `backward` takes these; an `Execution` in eager mode profiles what it records too.
+/// `ArgumentError` for a negative budget and for options without effect while recording. These are
+/// a planner, a memory handling, since every value has its own storage, and profiling, since there
+/// is no report. `backward` accepts these; an `Execution` in eager mode also profiles what it
+/// records.
 std::shared_ptr<Evaluator> eager(RunOptions options = {});
 
-/// `eager` for an `Execution`, whose report has what is computed while it records.
+/// `eager` for an `Execution`, whose report includes what is computed while recording.
 std::shared_ptr<Evaluator> eager_of_execution(RunOptions options);
 
-/// Computes stage by stage: within a stage nothing is computed until it is asked for, and planned
-/// and fused as on a lazy tape; when the stage ends, what its nodes have made and none of them read
-/// is computed, and kept beside what is there if the budget allows. A stage ends where another
-/// outermost `Tape::scope` begins or none is left, or at a limit, with the node that reaches it; it
-/// is computed when the next node is recorded. Scopes of one name side by side are one stage.
+/// Computes stage by stage. Within a stage nothing is computed until it is requested, and the stage
+/// is planned and fused as on a lazy tape. At its end, its results that none of its own nodes read
+/// are computed. They are kept in addition to the values already there, if the budget allows.
 ///
-/// So errors of kernels come near the line that caused them, and programs that look at values, or
-/// record for long, are computed in pieces worth planning. Values inside a stage that are read
-/// later are computed again from those at its ends: for a later stage once, and for a backward
-/// part. A stage looks at the whole tape once, so stages of a few nodes are dear on long tapes.
-/// `options` apply to each stage. `backward` and `evaluate` have options of their own; where these
-/// have no budget, they run within that of `options`. Throws `ArgumentError` for a limit below
-/// one.
+/// A stage ends where another outermost `Tape::scope` begins or the last one ends, or with the node
+/// that reaches a limit. It is computed when the next node is recorded. Consecutive scopes of the
+/// same name are one stage.
+///
+/// So errors of kernels occur near the line that caused them. Programs that look at values, or
+/// record for long, are computed in parts large enough for planning. Values inside a stage that are
+/// read later are recomputed from those at its ends: once for later stages, and once for a backward
+/// part. A stage visits the whole tape once, so stages of a few nodes are expensive on long tapes.
+///
+/// `options` apply to each stage. `backward` and `evaluate` have their own options; if those have
+/// no budget, the one in `options` applies. Throws `ArgumentError` for a limit below one.
 std::shared_ptr<Evaluator> hybrid(RunOptions options = {}, StageLimits limits = {});
 
 }  // namespace palimpsest

@@ -27,13 +27,13 @@
 namespace palimpsest {
 namespace {
 
-/// Of each figure, of which there are some thirty.
+/// Per figure; there are some thirty.
 constexpr double most_seconds = 0.015;
-/// Enough for the clock to be read at no cost.
+/// Long enough that reading the clock costs nothing.
 constexpr double round_seconds = 1e-3;
 
-/// The least seconds of one call of `f`, which is called once at least: what else the machine does
-/// only ever adds to them.
+/// The least seconds of one call of `f`, which is called at least once. Other activity of the
+/// machine only adds time.
 template <class F>
 double fastest(F f) {
   const Stopwatch all;
@@ -69,7 +69,7 @@ double measure_flops() {
   return 2.0 * n * n * n / seconds;
 }
 
-/// Of sums of two arrays into a third, all three together in so many bytes.
+/// The rate of sums of two arrays into a third, all three together in `bytes` bytes.
 double measure_bytes(Bytes bytes) {
   constexpr std::size_t add = functions::position<functions::Add, functions::Binary>;
   const std::int64_t n = bytes / 3 / size_of(DType::f32);
@@ -82,7 +82,7 @@ double measure_bytes(Bytes bytes) {
   return 3.0 * static_cast<double>(n * size_of(DType::f32)) / seconds;
 }
 
-/// As steps take it that are run again: what the first makes is kept.
+/// Seconds per node of steps that are run again, after the first run has allocated what it keeps.
 double measure_node() {
   constexpr int nodes = 500;
   double best = std::numeric_limits<double>::infinity();
@@ -99,7 +99,7 @@ double measure_node() {
   return best / nodes;
 }
 
-/// Seconds of running the node of a value again and again on one thread, in memory that is there.
+/// Seconds of running a value's node repeatedly on one thread, in memory that has been touched.
 double seconds_of_node(const Var& value) {
   Tape& tape = value.tape();
   for (const ValueId input : tape.inputs(value.node())) tape.value(input);
@@ -117,7 +117,7 @@ double seconds_of_node(const Var& value) {
   });
 }
 
-/// Without what moving operands takes in the cost model, unless that is more than half.
+/// Subtracts the cost model's time for moving operands, unless that is more than half.
 double flops_rate(std::span<const Var> values, const Machine& machine) {
   double flops = 0;
   double seconds = 0;
@@ -140,8 +140,8 @@ double measure_product(DType dtype, const Machine& machine) {
   return flops_rate({&product, 1}, machine);
 }
 
-/// Of convolutions, and their adjoints by both operands, of images that get smaller as those of
-/// networks do: short rows take longer.
+/// Convolutions and their adjoints by both operands, with images that shrink as in networks: short
+/// rows take longer.
 double measure_convolution(DType dtype, const Machine& machine) {
   Tape tape;
   std::vector<Var> values;
@@ -170,7 +170,7 @@ double measure_reduction(DType dtype, const Machine& machine) {
   return flops_rate({&made, 1}, machine);
 }
 
-/// As the system tells or, where it does not, a usual size; no less than of the cache before.
+/// The size that the system reports or else a usual size; not less than that of the previous cache.
 Bytes cache_bytes(int name, Bytes usual, Bytes before) {
   const long bytes = sysconf(name);
   return std::max<Bytes>(bytes > 0 ? bytes : usual, before);
@@ -181,13 +181,13 @@ void measure_memory(Machine& machine) {
   first.bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32_KiB, 0);
   second.bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 1_MiB, first.bytes);
   third.bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 8_MiB, second.bytes);
-  // Twice what the caches hold, as far as that can be spared. What systems tell of cores that
-  // share caches may be the sum of all, and larger.
+  // Twice the size of the caches, if that much memory is available. The reported size may be the
+  // sum over cores that share caches, and thus larger.
   const Bytes wanted = std::clamp(2 * third.bytes, 128_MiB, 256_MiB);
   const Bytes beyond = std::max(std::min(wanted, free_memory() / 4), 1_MiB);
   for (Cache& cache : machine.caches) {
     cache.bytes = std::min(cache.bytes, beyond / 2);
-    // Half of it: there is always something else in a cache too.
+    // Half of it, since other data is always in the cache too.
     cache.bytes_per_second = measure_bytes(cache.bytes / 2);
   }
   machine.bytes_per_second = measure_bytes(beyond);

@@ -8,10 +8,10 @@ namespace palimpsest {
 
 class Profile;
 
-/// Rates for predicting how long a run takes. They do not influence planning.
+/// Rates for predicting run time. They do not influence planning.
 struct Rates {
   Machine machine = measured_machine();
-  /// Times of earlier runs. They replace the machine's estimates for all work that they cover.
+  /// Times of earlier runs. They replace the machine's estimates for the work that they contain.
   std::shared_ptr<const Profile> costs = nullptr;
 };
 

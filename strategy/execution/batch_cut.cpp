@@ -24,7 +24,7 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
                    int micro_batches, int threads) {
   BatchCut cut{strategy.replicas(), micro_batches, 0, strategy.run_options()};
   if (strategy.workers == 0 && cut.replicas > 1) {
-    // No more than there are examples for.
+    // No more replicas than examples.
     const std::int64_t examples = examples_of(batch) / micro_batches;
     cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
   }

@@ -30,7 +30,7 @@ struct Execution::State {
     if (strategy.parallelism == ParallelMode::pipeline) pipeline.emplace(strategy, reduction);
   }
 
-  /// The loss that is differentiated: for replicas that record at once.
+  /// The scaled loss, which is differentiated. Replicas that record in parallel may call it.
   Var scaled(const Var& loss) {
     if (!scaler) return loss;
     require_scalar(loss, where_recorded(loss));
@@ -38,7 +38,7 @@ struct Execution::State {
     return scaler->scale(loss, where_recorded(loss));
   }
 
-  /// Gradients, and a loss, that are scaled no more.
+  /// The gradients and the loss, unscaled.
   Gradients finish(const Gradients& sum, Report report_of_all) {
     std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
     if (!scaler) return Gradients(sum.loss(), std::move(entries), std::move(report_of_all));
@@ -52,10 +52,10 @@ struct Execution::State {
     return strategy.memory_budget == unlimited || (cut.parts() == 1 && cut.sums == 0);
   }
 
-  /// Devices share the strategy's budget out themselves, sums of gradients too.
+  /// Devices divide the strategy's budget themselves, including gradient sums.
   bool has_devices() const { return strategy.parallelism == ParallelMode::model_parallel; }
 
-  /// Makes replicas for parts of a batch.
+  /// Makes replicas for the parts of a batch.
   void begin(Wanted wanted, std::span<const Tensor> parameters, std::span<const Tensor> batch,
              int micro_batches) {
     const Bytes share_before = cut.options.memory_budget;
@@ -71,13 +71,13 @@ struct Execution::State {
       }
     }
     for (Replica& replica : replicas) {
-      replica.take_report();  // of a call that failed
+      replica.take_report();  // remains of a call that failed
       replica.set_budget(share);
       replica.set_beside(cut.sums);
     }
   }
 
-  /// Calls f(replica, r) for each of them, at once.
+  /// Calls f(replica, r) for all replicas in parallel.
   template <class F>
   void for_replicas(F f) {
     std::vector<std::exception_ptr> errors(replicas.size());
@@ -98,7 +98,8 @@ struct Execution::State {
     pass_on(errors);
   }
 
-  /// Of budgets that are too small for replicas, names the one that would do for all.
+  /// Rethrows errors of replicas. For budgets that are too small it names one that is enough for
+  /// all replicas.
   void pass_on(std::span<const std::exception_ptr> errors) const {
     std::optional<BudgetError> worst;
     for (const std::exception_ptr& error : errors) {
@@ -114,14 +115,13 @@ struct Execution::State {
     if (worst) throw refusal_of_all(cut, strategy.memory_budget, *worst);
   }
 
-  /// Whether it is not known yet that all parts of such a batch fit the budget of replicas that run
-  /// at once.
+  /// Whether it is still unknown that all parts of such a batch fit the replicas' budgets.
   bool is_to_be_checked(std::int64_t examples) const {
     return cut.replicas > 1 && strategy.memory_budget != unlimited &&
            known_to_fit != std::pair(examples, cut.options.memory_budget);
   }
 
-  /// What all replicas took together, beside so many bytes.
+  /// The report of all replicas together, plus `beside` bytes.
   Report take_report(Bytes beside) {
     Report sum;
     std::vector<Report> reports;
@@ -163,7 +163,8 @@ struct Execution::State {
   std::vector<Replica> replicas;
   BatchCut cut;
   std::optional<std::pair<std::int64_t, Bytes>> known_to_fit;  // examples, a replica's budget
-  // Cleared as often as gradients, or values, were made: replicas come and go.
+  // These tapes count how often gradients and values were computed, by how often they were cleared.
+  // Replicas cannot count that, since they may be replaced.
   Tape gradient_count;
   Tape value_count;
   Report report;
@@ -195,8 +196,8 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   GradientAccumulator accumulator(
       {.steps = state.cut.parts(),
        .normalization = is_mean ? GradientNormalization::weighted : GradientNormalization::sum});
-  // Memory of a replica that is still held counts when it runs its next micro-batch and, where it
-  // computes while it records, in the next step.
+  // Memory of a replica's gradients that is still held counts when the replica runs its next
+  // micro-batch. Where it computes while it records, it also counts in the next step.
   const bool may_take = micro_batches == 1 && state.strategy.mode == ExecutionMode::lazy;
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
   std::vector<std::int64_t> examples(of_parts.size(), 1);
@@ -218,7 +219,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     const bool is_checked = state.cut.parts() > 1 && state.is_to_be_checked(examples_of(batch));
     if (is_checked) {
       state.for_replicas(record);
-      // Of the parts, some larger by an example, the first is the largest.
+      // The first part is the largest: some parts have one example more.
       state.for_replicas([&](Replica& replica, std::size_t r) {
         if (r == 0) replica.check(losses[r]);
       });
@@ -240,7 +241,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
         }
       }
     });
-    // The sums have their memory now, which is not free any more.
+    // The sums are allocated now, so the free memory no longer includes their bytes.
     for (Replica& replica : state.replicas) replica.set_beside(0);
   }
   const Gradients sum = state.cut.parts() == 1

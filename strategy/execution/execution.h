@@ -11,17 +11,18 @@
 
 namespace palimpsest {
 
-/// Runs a model as a strategy says. Keeps what the next run can use again: plans, and the memory
-/// that the strategy lets it keep. For one thread at a time.
+/// Runs a model as a strategy says. It keeps what the next run can reuse: plans, and the memory
+/// that the strategy allows it to keep. Use it from one thread at a time.
 ///
-/// A batch that a strategy cuts into parts is cut into even ones, earlier ones larger by an example
-/// where it does not come out. Their gradients are added in the order of the parts: the bits depend
-/// on how many parts there are, not on which of them run at once.
+/// A batch is cut into even parts. When the examples do not divide evenly, earlier parts have one
+/// example more. The gradients of the parts are added in order. So the bits depend on the number of
+/// parts, but not on which parts run at the same time.
 ///
-/// The stages of a pipeline are ranges of what a model records for a micro-batch, with their
-/// adjoints, cut such that the longest takes little more than it has to, by estimates, and few
-/// bytes cross. Micro-batches flow through them in the order 1F1B, and stage s of S, from 0, has at
-/// most S − s in flight. All are recorded before one is computed; a model may not look at values.
+/// The stages of a pipeline are ranges of the nodes that a model records for a micro-batch, with
+/// their adjoints. Cuts are chosen so that the slowest stage takes, by estimates, little more than
+/// the minimum, and few bytes cross. Micro-batches flow through the stages in 1F1B order. Stage s
+/// of S, counted from 0, has at most S − s micro-batches in flight. All micro-batches are recorded
+/// before any is computed, so a model may not look at values.
 class Execution {
  public:
   /// Throws as `require_valid`.
@@ -33,28 +34,31 @@ class Execution {
 
   const ExecutionStrategy& strategy() const;
 
-  /// The loss of a batch and its gradients with respect to all parameters, for an `Optimizer`: the
-  /// tensors given are the parameters of the tape, whose `Var`s are there until the next call. The
-  /// report adds up what replicas and parts took, peaks of replicas and counts of all; its steps
-  /// and loops are those of one part. Peaks of a lazy mode are predicted; what other modes compute
-  /// while they record is not, and measured.
+  /// The loss of a batch and its gradients with respect to all parameters, for an `Optimizer`. The
+  /// `parameters` become the parameters of the tape; their `Var`s stay valid until the next call.
   ///
-  /// In mixed f16 the loss that is differentiated is scaled, as `LossScaler` does with the options
-  /// it has by default; the gradients and the loss returned are not. Where gradients overflow, as
-  /// the report says, the step is to be left out: an `Optimizer` does that.
+  /// The report combines all replicas and parts. It adds up the peaks of replicas and all counts.
+  /// Its steps and loops are those of one part. Peaks of a lazy mode are predicted; other modes
+  /// compute while they record, so their peaks are measured.
   ///
-  /// Throws what the model throws, `ShapeError` for a loss of more than one element,
-  /// `ArgumentError` for a strategy without gradients and, like `ShapeError`, for a batch that
-  /// cannot be cut; `BudgetError`, in a lazy mode before a replica computes anything.
+  /// In mixed f16 the loss is scaled before it is differentiated, by a `LossScaler` with default
+  /// options. The returned loss and gradients are unscaled. If gradients overflow, the report says
+  /// so and the step must be skipped; an `Optimizer` does that.
+  ///
+  /// Throws what the model throws, `ShapeError` for a loss of more than one element, and
+  /// `ArgumentError` for a strategy without gradients. A batch that cannot be cut throws
+  /// `ArgumentError` or `ShapeError`. Throws `BudgetError` when the budget is too small; in a lazy
+  /// mode before any replica computes.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch);
 
-  /// What the model makes of a batch, one part for each replica or each micro-batch of a pipeline,
-  /// put together along the first axis; of replicas, in a tensor that no budget counts. In a lazy
-  /// mode nothing is kept that is not needed any more. Throws the same.
+  /// The model's output for a batch. Each replica, or each micro-batch of a pipeline, computes one
+  /// part, and the parts are concatenated along the first axis. The tensor that joins the parts of
+  /// replicas does not count towards any budget. A lazy mode keeps no value longer than it is
+  /// needed. Throws as `gradients`.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch);
-  /// Of the last call of `value`.
+  /// The report of the last call of `value`.
   const Report& report() const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 std::shared_ptr<Evaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
                                              RunOptions options) {
-  options.planner = nullptr;  // which is for gradients
+  options.planner = nullptr;  // planners apply to gradients only
   switch (strategy.mode) {
     case ExecutionMode::lazy:
       return lazy(std::move(options));
@@ -70,7 +70,7 @@ void Replica::set_beside(Bytes beside) {
 void Replica::set_watch(RunWatch* watch) { evaluator_->engine().set_watch(watch); }
 
 Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
-  // What a call that failed left behind takes memory.
+  // Values left by a call that failed take memory.
   if (unfinished_ != nullptr) unfinished_->clear();
   if (tape == nullptr) tape = std::make_unique<Tape>(evaluator_);
   unfinished_ = tape.get();
@@ -124,7 +124,7 @@ auto Replica::within_least(const Var& loss, Run run) {
     try {
       return run(options);
     } catch (const BudgetError& error) {
-      // A hybrid tape is planned otherwise once it has a budget, which may take some more bytes.
+      // A hybrid tape is planned differently once it has a budget, which may take a few more bytes.
       if (error.smallest_feasible() <= options.memory_budget ||
           options.memory_budget == options_.memory_budget) {
         throw;
@@ -195,7 +195,7 @@ void Replica::note(Report of_part) {
     of_part.planning_seconds = run.planning_seconds;
     of_part.compute_overhead = run.compute_overhead;
     of_part.run_seconds = run.run_seconds;
-    // What was computed while the tape was recorded, which no plan predicts.
+    // No plan predicts what was computed while the tape was recorded.
     const Meter& meter = evaluator_->engine().meter();
     for (Bytes* peak : {&of_part.measured_peak, &of_part.predicted_peak,
                         &of_part.measured_live_peak, &of_part.predicted_live_peak}) {

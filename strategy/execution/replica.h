@@ -13,52 +13,54 @@ namespace palimpsest {
 
 class RunWatch;
 
-/// One of the programs that an execution runs at once: its evaluator, and its parts of a batch.
+/// One of the program instances that an execution runs in parallel. It has an evaluator, and
+/// computes its parts of a batch.
 class Replica {
  public:
-  /// `count` replicas have `options.threads` threads each, and share the memory that is free but
-  /// for the bytes `beside` them. The engine is one that nothing was computed by yet.
+  /// Each of `count` replicas has `options.threads` threads. They share the free memory, minus
+  /// `beside` bytes. The engine must not have computed anything yet.
   Replica(const ExecutionStrategy& strategy, RunOptions options, int count, Bytes beside,
           std::shared_ptr<Engine> engine = std::make_shared<Engine>());
 
-  /// A tape for a micro-batch, cleared: one for each, so that random operations draw the same
-  /// numbers however many replicas there are. `part` is the place of the part in the batch, `count`
-  /// a tape that was cleared as often as there were such batches: streams are fresh for each.
+  /// A cleared tape for a micro-batch. Each micro-batch has its own tape, so that random operations
+  /// draw the same numbers for any number of replicas. `part` is the index of the part in the
+  /// batch. `count` is a tape that was cleared once for each such batch, so that every batch has
+  /// fresh random streams.
   Tape& tape(int micro_batch, int part, const Tape& count);
-  /// A tape for values, cleared.
+  /// A cleared tape for values.
   Tape& tape_for_values(int part, const Tape& count) { return cleared(for_values_, part, count); }
 
-  /// Who is told of runs that make gradients, from here on.
+  /// Sets the observer of later runs that compute gradients.
   void set_watch(RunWatch* watch);
-  /// For what runs from here on. What an eager or hybrid mode computes while it records keeps to
-  /// the budget that the replica was made with.
+  /// Sets the budget of later runs. An eager or hybrid mode computes while it records; that part
+  /// keeps to the budget that the replica was made with.
   void set_budget(Bytes budget);
-  /// Of the memory that is free, what something else is still to take.
+  /// Bytes of free memory reserved for other consumers.
   void set_beside(Bytes beside);
-  /// The gradients of a loss recorded there; nothing stays present.
+  /// The gradients of a loss recorded on this replica's tape. No value stays present.
   Gradients differentiate(const Var& loss);
-  /// A value recorded there; nothing stays present.
+  /// The tensor of a value recorded on this replica's tape. No value stays present.
   Tensor evaluate(const Var& value);
 
-  /// The value itself or, in a precision, the one that is computed in its place on another tape.
+  /// The value itself or, when a precision is set, its translation on another tape.
   Var computed(const Var& made);
-  /// What `differentiate` and `evaluate` would take.
+  /// Forecasts of `differentiate` and `evaluate`.
   Forecast forecast(const Var& loss, const Rates& rates);
   Forecast forecast_value(const Var& value, const Rates& rates);
 
   /// Throws what `differentiate` would throw before any work.
   void check(const Var& loss);
 
-  /// What the parts since the last call took: counts added up, the largest predicted peak, and the
-  /// rest of the part that took most.
+  /// The report of all parts since the last call. It has the sum of the counts and the largest
+  /// predicted peak; the rest is from the part with the largest measured peak.
   Report take_report() { return std::exchange(report_, {}); }
 
  private:
   Tape& cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count);
-  /// From the tape of a value that was made, and from the one that is computed in its place.
+  /// Drops the values on the tape of `made`, and on the tape that is computed in its place.
   void drop_all(const Var& made);
-  /// `run(options)`, with the least budget there is for `loss` where the fraction it is to take of
-  /// what keeping all takes is too little.
+  /// Runs `run(options)`. Where the checkpoint fraction gives too small a budget for `loss`, runs
+  /// it with the smallest feasible budget instead.
   template <class Run>
   auto within_least(const Var& loss, Run run);
   RunOptions options_for_values() const;
@@ -68,15 +70,15 @@ class Replica {
   int count_;
   bool has_fraction_;
   bool computes_while_recording_;
-  std::unique_ptr<ModelParallel> devices_;  // null without
+  std::unique_ptr<ModelParallel> devices_;  // null without model parallelism
   std::shared_ptr<EngineEvaluator> evaluator_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::unique_ptr<Tape> for_values_;
-  Tape* unfinished_ = nullptr;  // what is recorded there was not computed to its end
+  Tape* unfinished_ = nullptr;  // its computation has not finished
   Report report_;
-  Bytes held_ = 0;  // by users, of what earlier runs made
-  /// The budget for a program of so many nodes and bytes, where a fraction of what keeping all
-  /// takes was too little.
+  Bytes held_ = 0;  // bytes of earlier results that users still hold
+  /// The smallest feasible budget for a program of this many nodes and bytes, where the checkpoint
+  /// fraction gave too small a budget.
   struct Least {
     std::uint32_t nodes;
     Bytes bytes;

@@ -35,7 +35,7 @@ void Advance::carry_out(const ChainAction& action, const ChainAction& next, Held
   using Kind = ChainAction::Kind;
   if (action.kind == Kind::store) return held.store(action, state_);
   if (action.kind == Kind::restore) return restore(held.restore(action), action.step);
-  // States are made where they are held.
+  // Make the state where it will be held.
   const Addresses* target = nullptr;
   if (next.kind == Kind::store) target = held.place_for(next);
   if (next.kind == Kind::reverse) target = reversed;

@@ -6,23 +6,23 @@
 
 namespace palimpsest {
 
-/// Runs steps forward; the state at hand lies where it was made, or where it was restored.
+/// Runs steps forward. The current state stays where it was made or restored.
 class Advance {
  public:
-  /// States are made in `a` and `b` unless they are to be somewhere else. Compares them with
-  /// `hashes`, if these are given.
+  /// Makes states in `a` and `b` in turns unless a target is given. Compares them with `hashes` if
+  /// given.
   Advance(const Loop& loop, LoopSteps& steps, const Addresses& first, Addresses a, Addresses b,
           StateHashes* hashes);
 
   const Addresses& state() const { return state_; }
-  /// Steps run so far.
+  /// Number of steps run so far.
   std::uint64_t steps_run() const { return steps_run_; }
   void restore(const Addresses& state, std::uint32_t step);
-  /// Runs the steps before `step`; the last of them makes the state in `target` when there is one.
+  /// Runs the steps before `step`. The last one makes its state in `target`, if given.
   void to(std::uint32_t step, const Addresses* target, const Parts* outputs = nullptr);
 
-  /// Carries out an action that reverses no step, and is followed by `next`. A state that is to be
-  /// reversed next is made in `reversed`, if that is given.
+  /// Carries out an action other than a reversal. `next` is the action after it. A state that is
+  /// reversed next is made in `reversed`, if given.
   void carry_out(const ChainAction& action, const ChainAction& next, HeldStates& held,
                  const Parts* outputs = nullptr, const Addresses* reversed = nullptr);
 

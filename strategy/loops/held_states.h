@@ -5,44 +5,44 @@
 
 namespace palimpsest {
 
-/// The states that are held while a loop runs, in memory and on disk, by the slots of a schedule.
-/// What is read from the disk lies in one of two blocks, from where it need not be copied: slot 0
-/// is where the first state of a piece lies. State 0 is never copied at all.
+/// The states held while a loop runs, in memory and on disk, by the slots of a schedule. States
+/// read from disk are used in place, in one of two blocks. Slot 0 holds the first state of a piece,
+/// and is one of these blocks too. State 0 is never copied.
 class HeldStates {
  public:
-  /// `first` is the first state of all. `memory` has as many bytes as `LoopLayout` was asked about;
-  /// `decoded` holds a state where states are encoded, if any is to be restored.
+  /// `first` is state 0. `memory` has the size that `LoopLayout` was made for. `decoded` holds a
+  /// decoded state; it is needed if states are encoded and some are restored.
   HeldStates(const Loop& loop, const Addresses& first, std::span<std::byte> memory,
              std::span<std::byte> decoded);
   HeldStates(const HeldStates&) = delete;
   HeldStates& operator=(const HeldStates&) = delete;
 
   const LoopLayout& layout() const { return layout_; }
-  /// How many states a schedule may hold in memory, the first among them.
+  /// The most states that a schedule may hold in memory, including the first one.
   std::uint32_t slots() const { return layout_.snapshots + 1; }
-  /// By which a `LoopHandover` is found that belongs to the states in memory; not where the layout
-  /// has no header.
+  /// The key of the `LoopHandover` that belongs to the states in memory. Only if the layout has a
+  /// header.
   std::uint64_t& handover_number() { return *reinterpret_cast<std::uint64_t*>(memory_); }
-  /// Where the last state is left that a step reads.
+  /// Where the last state that a step reads is stored.
   const Addresses& last() const { return last_; }
 
-  /// Where the state is best made that a store is to hold next, until the next call, or null. What
-  /// lay there is given up.
+  /// Where a state should be made so that the next store copies nothing, or null. Valid until the
+  /// next call. Overwrites the previous content.
   const Addresses* place_for(const ChainAction& action);
   /// Throws `ArgumentError` for a state that the codec cannot keep.
   void store(const ChainAction& action, const Addresses& state);
-  /// A store that was carried out before, in the same memory.
+  /// Repeats a store that was carried out before, in the same memory.
   void recall(const ChainAction& action);
-  /// Where the state lies then, until the next call.
+  /// Restores a state and returns where it is, valid until the next call.
   const Addresses& restore(const ChainAction& action);
-  /// Begins to read what is to be restored from disk next.
+  /// Begins to read the state that will be restored from disk next.
   void prefetch(const ChainAction& action);
 
-  /// Stores and restores on disk so far, of the first state too.
+  /// Number of stores and restores on disk so far, including those of the first state.
   std::uint64_t disk_writes() const { return disk_writes_; }
   std::uint64_t disk_reads() const { return disk_reads_; }
 
-  /// Gives up the file, once all is written; null where there is none.
+  /// Waits until everything is written, and releases the file; null where there is none.
   std::shared_ptr<SpillFile> finish();
   void set_file(std::shared_ptr<SpillFile> file) { file_ = std::move(file); }
   bool has_file() const { return file_ != nullptr; }
@@ -50,8 +50,8 @@ class HeldStates {
  private:
   struct Block {
     Addresses where;
-    std::uint32_t step = none;  // of the state that lies there
-    std::uint32_t slot = none;  // on disk, while it is written there or read from there
+    std::uint32_t step = none;  // number of the state in the block
+    std::uint32_t slot = none;  // disk slot, while the block is written to it or read from it
   };
   static bool is_in_block(const ChainAction& action) {
     return action.tier == ChainAction::Tier::disk || action.slot == 0;
@@ -74,8 +74,8 @@ class HeldStates {
   Block blocks_[2];
   std::uint64_t disk_writes_ = 0;
   std::uint64_t disk_reads_ = 0;
-  std::size_t in_use_ = 0;           // the block that must stay
-  std::shared_ptr<SpillFile> file_;  // goes first: it may be at work in the blocks
+  std::size_t in_use_ = 0;           // index of the block that must stay
+  std::shared_ptr<SpillFile> file_;  // destroyed first: it may still access the blocks
 };
 
 }  // namespace palimpsest

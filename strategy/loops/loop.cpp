@@ -23,7 +23,7 @@ std::vector<ValueType> chosen(std::span<const ValueType> types,
   return some;
 }
 
-/// A copy to record more on, with the values of its constants.
+/// A copy on which more can be recorded, with the values of its constants.
 std::shared_ptr<Tape> copy_of(const Tape& tape) {
   const auto copy = std::make_shared<Tape>();
   copy->copy_nodes(tape);
@@ -97,7 +97,7 @@ std::shared_ptr<const StepProgram> StepPrograms::get(int threads, Bytes budget) 
   LoopRoom().give(*tape_, request, options);
   auto program = std::make_shared<const StepProgram>(tape_, wanted_, options, threads);
   bytes_ += program->bytes();
-  if (bytes_ > most_cached) {  // a search that asks for many budgets
+  if (bytes_ > most_cached) {  // a search has asked for many budgets
     programs_.clear();
     bytes_ = program->bytes();
   }
@@ -196,7 +196,7 @@ StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
     if (wanted_.inputs[i]) xs.push_back(tape.var(step.inputs[i]));
   }
   for (const std::size_t i : summed_) {
-    // What was summed up so far comes first, as it does where the steps are recorded one by one.
+    // The previous sum comes first, as it does where steps are recorded one by one.
     seed(step.captured[i]);
     xs.push_back(tape.var(step.captured[i]));
   }

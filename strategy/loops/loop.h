@@ -16,17 +16,17 @@
 
 namespace palimpsest {
 
-/// A step program for each number of threads and each budget. Those made so far are kept while they
-/// take no more than `most_cached` bytes.
+/// A cache of step programs, by number of threads and budget. It is cleared when it takes more than
+/// `most_cached` bytes.
 class StepPrograms {
  public:
   StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wanted);
 
-  /// What running a step once takes, when it is planned in so many bytes.
+  /// The cost of running a step once, planned within `budget`.
   Cost cost(Bytes budget = unlimited) const;
   /// Throws `BudgetError` when no plan fits.
   std::shared_ptr<const StepProgram> get(int threads, Bytes budget = unlimited) const;
-  /// The smallest budget found in which a plan fits.
+  /// The smallest budget found for which a plan fits.
   Bytes smallest(int threads) const;
 
  private:
@@ -36,34 +36,35 @@ class StepPrograms {
   mutable std::mutex mutex_;
   mutable std::map<std::pair<int, Bytes>, std::shared_ptr<const StepProgram>> programs_;
   mutable std::map<int, Bytes> smallest_;
-  mutable Bytes bytes_ = 0;  // of programs, about
+  mutable Bytes bytes_ = 0;  // approximate bytes of the programs
 };
 
-/// The program of a recorded step: its next state and, if asked for, its outputs.
+/// The program of a recorded step: its next state and, if requested, its outputs.
 StepProgram::Wanted program_of(const RecordedStep& step, bool with_outputs);
 /// The program of its outputs alone.
 StepProgram::Wanted program_of_outputs(const RecordedStep& step);
 
-/// Throws `ArgumentError`, `ShapeError` or `DTypeError` when a step makes another state than it is
-/// given, or records a parameter.
+/// Throws `ArgumentError`, `ShapeError` or `DTypeError` when a step's next state has another type
+/// than its state, or when it records a parameter.
 void require_state(const RecordedStep& step, const StepBody& body);
 
-/// A loop that was recorded: everything but its node. Immutable.
+/// A recorded loop, except its node. Immutable.
 class Loop {
  public:
-  /// `steps` is of no account where there is a condition.
+  /// `steps` is ignored where there is a condition.
   Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
        std::vector<Var> captured, std::uint32_t steps, const LoopOptions& options);
 
-  /// True when the length is not known.
+  /// True when the number of steps is not known.
   bool has_condition() const { return condition_.has_value(); }
-  /// How many; 0 where that is not known.
+  /// The number of steps; 0 where that is not known.
   std::uint32_t steps() const { return steps_; }
   const LoopOptions& options() const { return options_; }
-  /// The first step, and in most loops all: without values but those of its constants.
+  /// The first step. In most loops it stands for all. It has no values except those of its
+  /// constants.
   const RecordedStep& step() const { return step_; }
   const Tape& tape() const { return *step_.tape; }
-  /// True when every step is recorded for itself, by `body`.
+  /// True when every step is recorded separately, by `body`.
   bool is_recorded_again() const {
     return step_.may_differ() || (condition_ && condition_->may_differ());
   }
@@ -74,16 +75,17 @@ class Loop {
   const StateCodec& codec() const { return codec_; }
   /// Null where states are held in memory only.
   const LoopDisk* disk() const { return disk_.get(); }
-  /// From state, inputs, captured values and number to the next state and the outputs.
+  /// Programs from state, inputs, captured values and step number to the next state and the
+  /// outputs.
   const StepPrograms& forward() const { return forward_; }
-  /// The same without the outputs.
+  /// Likewise, without the outputs.
   const StepPrograms& advance() const { return advance_; }
-  /// Whether the loop goes on from a state; where there is a condition.
+  /// Whether the loop continues from a state; only where there is a condition.
   const RecordedStep& condition() const { return *condition_; }
   const StepPrograms& goes_on() const { return *goes_on_; }
-  /// How many steps it is taken to have where that is not known.
+  /// The assumed number of steps where that is not known.
   std::uint32_t likely_steps() const { return has_condition() ? 1000 : steps_; }
-  /// States to hold for the backward part, beside the first, where no budget says how many.
+  /// States to hold for the backward part, in addition to the first, when no budget limits them.
   std::uint32_t snapshots() const { return std::max(likely_steps(), 1u) - 1; }
   /// Types of values of the step's tape.
   std::vector<ValueType> types(std::span<const ValueId> values) const;
@@ -110,42 +112,44 @@ class Loop {
   std::unique_ptr<const LoopDisk> disk_;
 };
 
-/// The derivative of a step, recorded behind it on its tape: the adjoints of what it reads from
-/// those of what it makes.
+/// The derivative of a step, recorded after it on its tape: from the adjoints of its results to
+/// those of its inputs.
 struct StepGradient {
   StepProgram::Wanted program;
-  std::vector<bool> untouched;  ///< by captured value asked for: the step adds nothing to it
+  std::vector<bool> untouched;  ///< by requested captured value: the step leaves its adjoint
+                                ///< unchanged
 };
 
 /// The derivative of a loop.
 class LoopGradient {
  public:
-  /// Which adjoints there are, and which are asked for, by place among the loop's values; those of
-  /// values that are not floating are neither.
+  /// Which adjoints are given, and which are requested, by index among the loop's values. Values
+  /// that are not floating have neither.
   struct Wanted {
-    std::vector<bool> next;      ///< the last state's adjoints that are given
-    std::vector<bool> outputs;   ///< outputs whose adjoints are given
-    std::vector<bool> state;     ///< adjoints of the first state to return
-    std::vector<bool> inputs;    ///< inputs whose adjoints are to be returned
-    std::vector<bool> captured;  ///< captured values whose adjoints are to be returned
+    std::vector<bool> next;      ///< which adjoints of the last state are given
+    std::vector<bool> outputs;   ///< which adjoints of outputs are given
+    std::vector<bool> state;     ///< which adjoints of the first state are returned
+    std::vector<bool> inputs;    ///< which adjoints of inputs are returned
+    std::vector<bool> captured;  ///< which adjoints of captured values are returned
   };
   LoopGradient(std::shared_ptr<const Loop> loop, Wanted wanted, const Where& where);
 
-  /// Records the derivative of a step of the loop. The program goes from what a step reads, the
-  /// adjoints of the next state (all that are carried), those of the outputs that are given and the
-  /// sums so far, to the adjoints of the state, of the inputs asked for and the sums.
+  /// Records the derivative of a step of the loop. The program's arguments are the step's inputs,
+  /// the adjoints of the next state (all that are carried), the given adjoints of outputs, and the
+  /// sums so far. Its results are the adjoints of the state, the requested adjoints of inputs, and
+  /// the new sums.
   StepGradient differentiate(const RecordedStep& step) const;
 
   const Loop& loop() const { return *loop_; }
   const std::shared_ptr<const Loop>& shared_loop() const { return loop_; }
   const Wanted& wanted() const { return wanted_; }
-  /// Places of the state's floating tensors, whose adjoints are carried from step to step.
+  /// Indices of the state's floating tensors, whose adjoints are carried from step to step.
   const std::vector<std::size_t>& carried() const { return carried_; }
   const StateBlock& adjoints() const { return adjoints_; }
-  /// The captured values asked for, and how their adjoints lie.
+  /// The requested captured values, and the layout of their adjoints.
   const std::vector<std::size_t>& summed() const { return summed_; }
   const StateBlock& sums() const { return sums_; }
-  /// By captured value asked for: the first step adds nothing to it.
+  /// By requested captured value: the first step adds nothing to its adjoint.
   const std::vector<bool>& untouched() const { return untouched_; }
   /// The derivative of the first step.
   const StepPrograms& backward() const { return *backward_; }

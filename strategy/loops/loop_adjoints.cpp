@@ -36,7 +36,7 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
     sums_[1].push_back(operand->data);
     sum_types_.push_back(operand->type);
   }
-  // They change places at every step, and end where they are to be returned.
+  // The blocks swap at every step; this start makes the last sums end up in the outputs.
   if (steps_ % 2 == 0) std::swap(sums_[0], sums_[1]);
   for (std::size_t i = 0; i < sum_types_.size(); ++i) {
     fill_with_nothing(sums_[0][i], sum_types_[i]);

@@ -5,19 +5,19 @@
 namespace palimpsest {
 namespace {
 
-/// What a chain's reversal takes, where a step takes so many seconds forward and backward and up to
-/// `ahead` states are made while others are reversed. Of a long chain only the last steps are
-/// looked at, and taken for all.
+/// Seconds of a chain's reversal, when a step takes `forward` and `backward` seconds and up to
+/// `ahead` states are made while others are reversed. For a long chain the result is extrapolated
+/// from its last steps.
 template <class Schedule>
 double reversal(Schedule schedule, std::uint32_t steps, std::uint32_t ahead, double forward,
                 double backward) {
   using Kind = ChainAction::Kind;
   constexpr std::uint32_t most_steps = 1 << 16;
-  constexpr double calling = 2e-6;  // another thread
+  constexpr double calling = 2e-6;  // waking another thread
   std::optional<ChainAction> action = schedule.next();
-  // The first sweep is another part's.
+  // The first sweep belongs to the forward part.
   while (action && action->kind != Kind::reverse) action = schedule.next();
-  // Goes on to the next reversal, if there is one, from the one at hand.
+  // Goes on to the next reversal, if there is one. Returns the seconds of the steps in between.
   const auto make_next = [&] {
     double seconds = 0;
     std::uint32_t at = 0;
@@ -52,9 +52,10 @@ double reversal(Schedule schedule, std::uint32_t steps, std::uint32_t ahead, dou
 
 std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
                            const LoopDivision& division, int threads) {
-  constexpr double long_time = 5e-5;  // kernels that take longer are divided among threads
+  constexpr double long_time = 5e-5;  // longer kernels are divided among threads
   constexpr double serial_share = 0.75;
-  constexpr std::uint32_t part = 8;  // of the states: twice as many are given up
+  constexpr std::uint32_t part = 8;  // most states ahead, as a fraction of all; twice that many
+                                     // blocks replace snapshots
   constexpr std::uint32_t most = 64;
   const Loop& loop = gradients[0]->loop();
   const bool all = !loop.has_condition() && division.snapshots >= loop.snapshots();

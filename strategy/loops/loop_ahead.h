@@ -4,18 +4,18 @@
 
 namespace palimpsest {
 
-/// How many states to make ahead where memory is divided like that: none where all states are held,
-/// or where a step reversed leaves no other thread idle.
+/// The number of states to make ahead for a division of memory. 0 where all states are held, or
+/// where reversing a step leaves no thread idle.
 std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
                            const LoopDivision& division, int threads);
 
-/// Seconds that a loop's derivative is predicted to take beside its first sweep, by the programs of
-/// its steps.
+/// Predicted seconds of a loop's derivative without its first sweep, from the programs of its
+/// steps.
 double reversal_seconds(std::span<const LoopGradient* const> gradients,
                         const LoopDivision& division, int threads);
 
-/// A division of the budget that the loop has of its own: the one given, or, where that is
-/// faster, one that makes states ahead.
+/// For a loop with a budget of its own: a division that makes states ahead, if that is faster;
+/// otherwise `division`.
 LoopDivision divided_for_ahead(std::span<const LoopGradient* const> gradients,
                                const LoopDivision& division, int threads);
 

@@ -12,7 +12,7 @@
 namespace palimpsest {
 namespace {
 
-/// Writes and reads under way at a time: one for each block of a loop.
+/// Concurrent writes and reads: one for each block of a loop.
 constexpr std::size_t under_way = 2;
 
 Bytes bytes_of(const std::vector<RecordPiece>& record) {
@@ -21,7 +21,7 @@ Bytes bytes_of(const std::vector<RecordPiece>& record) {
   return bytes;
 }
 
-/// Measured once a process for records of so many bytes and an order of magnitude of them.
+/// Measured once per process, for each record size and power of two of their total bytes.
 DiskSeconds disk_seconds(const std::string& directory, Bytes bytes, Bytes total) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, Bytes, Bytes>, DiskSeconds> known;
@@ -59,7 +59,7 @@ DiskCosts LoopDisk::costs() const {
     const Bytes bytes = std::max<Bytes>(bytes_of(record_), 1);
     const Bytes total = bytes * std::clamp<Bytes>(states_, 1, std::max<Bytes>(most / bytes, 1));
     const DiskSeconds seconds = disk_seconds(directory_, bytes, total);
-    // A step may do nothing at all.
+    // A step may take no time at all.
     const double step = std::max(step_seconds_(), Machine().seconds_per_node);
     costs_ = {.write = seconds.write / step, .read = seconds.read / step};
   }

@@ -12,30 +12,30 @@
 
 namespace palimpsest {
 
-/// What the derivative of a loop takes, its forward part included.
+/// The cost of a loop's derivative, including its forward part.
 struct LoopWork {
   double forward_steps = 0;
-  double disk_steps = 0;  ///< steps that could be run forward while states are written and read
+  double disk_steps = 0;  ///< cost of writing and reading states, in forward steps
   std::uint64_t writes = 0;
   std::uint64_t reads = 0;
 
   double steps() const { return forward_steps + disk_steps; }
 };
 
-/// The disk tier of a loop: what using it takes, and the schedules that follow from that.
+/// The disk tier of a loop: its costs, and the resulting schedules.
 class LoopDisk {
  public:
-  /// For some `states` states that are records like that, in `options.spill`. `step_seconds` says
-  /// what a step forward takes.
+  /// For about `states` states, stored in `options.spill` as records of the given form.
+  /// `step_seconds` returns the seconds of a forward step.
   LoopDisk(const LoopOptions& options, std::vector<RecordPiece> record, std::uint32_t states,
            std::function<double()> step_seconds);
 
-  /// Bytes of memory that a file takes, its table of slots not among them.
+  /// Bytes of memory for a file, without its table of slots.
   Bytes memory_bytes() const;
-  /// What one access takes, in steps. Measures when the options do not say. Throws what `SpillFile`
-  /// does.
+  /// The cost of one access, in steps. Measured when the options do not give it. Throws as
+  /// `SpillFile`.
   DiskCosts costs() const;
-  /// How a chain of known length is reversed best, and what that takes.
+  /// The best schedule for reversing a chain of known length, and its cost.
   TwoTierSchedule schedule(std::uint32_t steps, std::uint32_t snapshots) const;
   LoopWork work(std::uint32_t steps, std::uint32_t snapshots) const;
   std::unique_ptr<SpillFile> open() const;
@@ -49,11 +49,11 @@ class LoopDisk {
   std::vector<RecordPiece> record_;
   std::uint32_t states_;
   std::function<double()> step_seconds_;
-  mutable std::mutex mutex_;  // of the rest
+  mutable std::mutex mutex_;  // protects the members below
   mutable std::optional<Bytes> memory_bytes_;
   mutable std::optional<DiskCosts> costs_;
   mutable std::map<Chain, LoopWork> works_;
-  mutable std::optional<TwoTierSchedule> schedule_;  // the last one made
+  mutable std::optional<TwoTierSchedule> schedule_;  // the one made last
   mutable Chain schedule_of_{};
 };
 

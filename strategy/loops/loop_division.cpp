@@ -68,7 +68,7 @@ std::vector<Bytes> shares_between(Bytes smallest, Bytes largest) {
 
 namespace {
 
-/// What the derivative of a loop takes, its forward part included.
+/// Seconds of a loop's derivative, including its forward part.
 double seconds_of(const LoopGradient& gradient, const LoopDivision& division) {
   const Loop& loop = gradient.loop();
   const LoopWork work = work_of(loop, snapshot_bytes(division.snapshots, loop));

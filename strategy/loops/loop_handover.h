@@ -13,39 +13,40 @@
 
 namespace palimpsest {
 
-/// The states that a loop has gone through, by their hashes: notices when a state is computed again
-/// and is another one. What is known may be compared from several threads.
+/// The hashes of a loop's states. They reveal a state that is recomputed differently. Several
+/// threads may compare known states at the same time.
 class StateHashes {
  public:
   void reserve(std::uint32_t states) { hashes_.reserve(states); }
-  /// State `step` lies there, with all before it known. Throws `ArgumentError`.
+  /// Records the hash of state `step`, or compares it with the known one. The hashes of all earlier
+  /// states must be known. Throws `ArgumentError` where it differs.
   void meet(std::uint32_t step, const Addresses& state, const Loop& loop);
 
  private:
   std::vector<std::uint64_t> hashes_;  // of states 1, 2, …
 };
 
-/// What a run of a loop took, both parts together.
+/// The work of a loop in a run, over all its parts.
 struct LoopCounts final : RunScope::Item {
-  std::atomic<std::uint64_t> steps = 0;          ///< of the loop
-  std::atomic<std::uint64_t> forward_steps = 0;  ///< run, those with a tape among them
-  std::atomic<std::uint64_t> disk_writes = 0;    ///< stores on disk, as its schedule has them
+  std::atomic<std::uint64_t> steps = 0;          ///< length of the loop
+  std::atomic<std::uint64_t> forward_steps = 0;  ///< steps run, with those run to be differentiated
+  std::atomic<std::uint64_t> disk_writes = 0;    ///< stores on disk in its schedule
   std::atomic<std::uint64_t> disk_reads = 0;
 };
 
-/// What the forward part of a loop leaves to its backward parts in the same run, beside the states
-/// in memory.
+/// State that a loop's forward part passes to its backward parts in the same run, in addition to
+/// the states in memory.
 class LoopHandover final : public RunScope::Item {
  public:
   StateHashes hashes;
 
-  /// The forward part leaves the file that holds states, or null.
+  /// The forward part leaves the file with held states, or null.
   void leave_file(std::shared_ptr<SpillFile> file) {
     has_file_ = file != nullptr;
     file_ = std::move(file);
   }
   bool has_file() const { return has_file_; }
-  /// Null when another backward part has it at the moment.
+  /// Null while another backward part has it.
   std::shared_ptr<SpillFile> take_file() {
     const std::lock_guard lock(mutex_);
     return std::exchange(file_, nullptr);

@@ -10,7 +10,7 @@ namespace {
 
 bool needs_header(const Loop& loop) { return loop.disk() != nullptr || loop.options().check; }
 
-/// What is held beside the slots.
+/// Bytes outside of the slots.
 Bytes fixed_bytes(const Loop& loop) {
   return (needs_header(loop) ? aligned(sizeof(std::uint64_t)) : 0) + loop.state().bytes;
 }
@@ -19,14 +19,14 @@ LoopWork work_in_memory(const Loop& loop, std::uint32_t snapshots) {
   return {static_cast<double>(binomial_forward_steps(loop.likely_steps(), snapshots + 1))};
 }
 
-/// Slots that are left where states are held on disk too; less than none where they cannot be.
+/// Slots that remain when states are also held on disk; −1 where the memory is too small for that.
 Bytes slots_with_disk(Bytes bytes, const Loop& loop) {
   const Bytes block = loop.codec().block().bytes;
   const Bytes left = bytes - fixed_bytes(loop) - 2 * block - aligned(loop.disk()->memory_bytes());
   return left < 0 ? -1 : left / block;
 }
 
-/// True when fewer slots and a disk are cheaper than all that there is room for.
+/// True when fewer slots and a disk are cheaper than as many slots as fit.
 bool uses_disk(Bytes bytes, const Loop& loop) {
   if (loop.disk() == nullptr) return false;
   const std::uint32_t snapshots = snapshots_in(bytes, loop);

@@ -4,30 +4,31 @@
 
 namespace palimpsest {
 
-/// How the memory that a loop holds states in is divided: a header where something is handed over
-/// beside the states, slots, and the last state that a step reads. Where it is cheaper to hold some
-/// states on disk and fewer in memory, two blocks before the slots, for states on their way, and
-/// what the file takes of memory behind the last state.
+/// How the memory for held states is divided: an optional header for a handover, slots, and the
+/// last state that a step reads. If it is cheaper to hold some states on disk and fewer in memory,
+/// there are also two blocks before the slots, for transfers. The memory of the file then follows
+/// the last state.
 struct LoopLayout {
-  /// For so many bytes, as `snapshot_bytes` gives; none only where a state takes none.
+  /// For `bytes` bytes, as `snapshot_bytes` computes them; 0 only if a state has no bytes.
   LoopLayout(Bytes bytes, const Loop& loop);
 
   bool disk = false;
   bool has_header;
-  std::uint32_t snapshots;  ///< states beside the first of the chain, or of a piece from disk
-  Bytes blocks;             ///< where each part begins
+  /// States held, in addition to the first of the chain, or of a piece from disk.
+  std::uint32_t snapshots;
+  /// Offsets of the blocks, of the slots and of the last state.
+  Bytes blocks;
   Bytes slots;
   Bytes last;
 };
 
-/// Bytes in which so many states can be held beside the first, and one more, the last that a step
-/// reads.
+/// Bytes to hold so many states in addition to the first, plus the last state that a step reads.
 Bytes snapshot_bytes(std::uint32_t snapshots, const Loop& loop);
-/// How many can be in so many bytes, nothing on disk: none in none, unless a state takes none.
+/// The number of states that fit without a disk. 0 for no bytes, unless a state has no bytes.
 std::uint32_t snapshots_in(Bytes bytes, const Loop& loop);
 
-/// What the derivative of a loop takes, its forward part included, when states are held in so many
-/// bytes. Of a loop whose length is not known, for one it may have.
+/// The cost of a loop's derivative, including its forward part, when `bytes` bytes hold states. If
+/// the length is not known, an assumed length is used.
 LoopWork work_of(const Loop& loop, Bytes bytes);
 
 }  // namespace palimpsest

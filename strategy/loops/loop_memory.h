@@ -7,18 +7,18 @@
 
 namespace palimpsest {
 
-/// Where several tensors lie.
+/// The addresses of several tensors.
 using Addresses = std::vector<std::byte*>;
 
 Addresses addresses_of(std::span<const Operand> operands);
 std::span<std::byte> memory_of(const Operand& operand);
 
-/// How tensors lie in a block of memory that holds all of them.
+/// The layout of tensors in a block of memory that holds all of them.
 struct StateBlock {
   StateBlock() = default;
   explicit StateBlock(std::span<const ValueType> types);
 
-  /// Where they lie in a block at `begin`.
+  /// Their addresses in a block at `begin`.
   Addresses at(std::byte* begin) const;
   void copy(const Addresses& from, const Addresses& to) const;
 
@@ -27,7 +27,7 @@ struct StateBlock {
   Bytes bytes = 0;
 };
 
-/// Memory that is handed out piece by piece.
+/// Hands out consecutive pieces of a memory range.
 class Cut {
  public:
   explicit Cut(std::span<std::byte> memory) : left_(memory) {}
@@ -39,7 +39,7 @@ class Cut {
   std::span<std::byte> left_;
 };
 
-/// Tensors of which every step of a loop has one element along the first axis.
+/// Tensors with one element along the first axis for every step of a loop.
 class Parts {
  public:
   Parts() = default;
@@ -54,7 +54,7 @@ class Parts {
   std::vector<Bytes> sizes_;
 };
 
-/// Fills with a zero that changes nothing it is added to: −0, as −0 + 0 is 0.
+/// Fills with −0, the neutral element of addition: −0 + 0 is 0.
 void fill_with_nothing(std::byte* data, const ValueType& type);
 
 }  // namespace palimpsest

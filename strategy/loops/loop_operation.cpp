@@ -11,7 +11,7 @@ namespace palimpsest {
 namespace {
 
 struct LoopAttributes {
-  using IsOfOneTape = void;  // bodies are functions of users
+  using IsOfOneTape = void;  // bodies are user functions
   std::shared_ptr<const Loop> loop;
   bool operator==(const LoopAttributes&) const = default;
 };
@@ -27,7 +27,7 @@ const LoopGradient& gradient_of(const Attributes& attributes) {
   return *attributes.as<GradientAttributes>().gradient;
 }
 
-/// What either operation below was given with the plan.
+/// The values that the plan set for either operation.
 Bytes room_given(const NodeView& node) { return node.output(node.output_count() - 1).bytes(); }
 ValueType steps_given(const NodeView& node) { return node.output(node.output_count() - 2); }
 Bytes share_given(const NodeView& node) { return share_in(steps_given(node)); }
@@ -64,7 +64,8 @@ const Operation scan_adjoint_operation{
     .compute = [](const KernelCall& call) { run_backward(gradient_of(call.attributes), call); },
     .vjp =
         [](const Pullback& p) {
-          const Attributes attributes = p.attributes();  // the tape grows meanwhile
+          const Attributes attributes = p.attributes();  // the tape grows below, which would
+                                                         // invalidate a reference
           pull_back_gradient(gradient_of(attributes), p);
         },
     .cost =
@@ -77,7 +78,8 @@ const Operation scan_adjoint_operation{
           const Bytes share = share_given(node);
           const LoopWork work =
               work_of(loop, given > 0 ? given : snapshot_bytes(loop.snapshots(), loop));
-          // Each step's tape is part of its backward program; the first sweep is another node's.
+          // Running a step for its tape is part of its backward program, and the first sweep is
+          // another node.
           double advanced = work.steps() - steps;
           if (given > 0) advanced -= steps - 1;
           const Cost forward = times(loop.advance().cost(share), advanced);
@@ -100,7 +102,7 @@ const Operation scan_adjoint_operation{
     .serial = true,
 };
 
-/// The value in which a loop's states are held: the last output of either part.
+/// The value that holds a loop's states: the last output of either part.
 ValueId room_of(const Tape& tape, NodeId node) {
   return tape.first_output(node) + tape.output_count(node) - 1;
 }

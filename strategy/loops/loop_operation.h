@@ -8,7 +8,7 @@ namespace palimpsest {
 std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop,
                              std::span<const Var> inputs, const Where& where);
 
-/// A loop on a tape, and its backward parts: one for every gradient that was recorded.
+/// A loop on a tape and its backward parts, one for every recorded gradient.
 struct RecordedLoop {
   NodeId forward;
   std::vector<NodeId> backward = {};
@@ -16,14 +16,14 @@ struct RecordedLoop {
 
   const Loop& loop() const { return gradients[0]->loop(); }
 };
-/// True when there is the backward part of some loop.
+/// True when the tape has the backward part of some loop.
 bool has_loop_gradients(const Tape& tape);
-/// The loops with the backward parts that are among the nodes that are `needed`.
+/// The loops that have backward parts among the `needed` nodes, with those backward parts.
 std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed);
-/// How a loop is run: what it holds states in, from its forward part to its backward parts, and its
-/// steps. Drops these states.
+/// Sets the loop state budget of a loop and how its steps are run. The held states pass from the
+/// forward part to the backward parts. Drops states that are held now.
 void give_room(Tape& tape, const RecordedLoop& loop, const LoopDivision& division);
-/// Gives every loop no room, and its steps what they take.
+/// Resets all loops: no memory for held states, and unlimited step budgets.
 void take_room_from_loops(Tape& tape);
 
 }  // namespace palimpsest

@@ -6,9 +6,9 @@
 
 namespace palimpsest {
 
-// The last two outputs of either part are decided with the plan: one without elements that says how
-// steps are run, by its second size the share of one, or 0 where it is unlimited, and by its third
-// how many states are made ahead; and the room in which states are held.
+// The last two outputs of each part are decided by the plan. The second last has no elements; its
+// shape encodes how steps are run. Its second size is the step budget (0 for unlimited), its third
+// the number of states made ahead. The last output is the memory for held states.
 
 inline ValueType steps_type(Bytes share, std::uint32_t ahead) {
   internal_check(share > 0, "a step of a loop has no share of its memory");
@@ -25,19 +25,20 @@ inline const ValueType& steps_given(std::span<const Operand> outputs) {
   return outputs[outputs.size() - 2].type;
 }
 
-/// Adds to the note about `loop` what a part of it took; `reversed` steps with a tape.
+/// Adds the work of one part to the counts of `loop`. `reversed` is the number of steps run to be
+/// differentiated.
 void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const Advance& advance,
           std::uint64_t reversed, const HeldStates* held);
 
-/// The kernel of `scan`. Inputs: state, inputs, captured. Outputs: the last state, outputs, the
-/// number of steps where that was not known, how steps are run, and the room, in which as many
-/// snapshots are left as it holds. Takes `forward_memory` of workspace.
+/// The kernel of `scan`. Inputs: state, inputs, captured values. Outputs: the last state, outputs,
+/// the number of steps if it was not known, how steps are run, and the held states. As many
+/// snapshots are held as fit. Needs a workspace of `forward_memory` bytes.
 void run_forward(const Loop& loop, const KernelCall& call);
 
-/// The kernel of its adjoint. Inputs: those of `scan`, its room, the number of steps where that was
-/// not known, the adjoints of the last state and of outputs that there are. Outputs: the adjoints
-/// asked for of state, inputs and captured, how steps are run, and the room, used up. Where that is
-/// empty it makes the snapshots itself.
+/// The kernel of its adjoint. Inputs: those of `scan`, its held states, the number of steps if it
+/// was not known, and the given adjoints of the last state and of outputs. Outputs: the requested
+/// adjoints of state, inputs and captured values, how steps are run, and the memory of the held
+/// states, used up. If that memory is empty, it makes the snapshots itself.
 void run_backward(const LoopGradient& gradient, const KernelCall& call);
 Bytes backward_workspace(const LoopGradient& gradient, Bytes room, const ValueType& steps,
                          int threads);

@@ -32,7 +32,7 @@ Bytes advance_bytes(const Loop& loop, int threads, Bytes share) {
   return aligned(loop.advance().get(threads, share)->workspace());
 }
 
-/// Steps that are all run by the programs of the first.
+/// Runs all steps by the programs of the first one.
 class PlannedSteps final : public LoopSteps {
  public:
   PlannedSteps(const Loop& loop, const LoopGradient* gradient, LoopArguments& arguments,
@@ -72,7 +72,7 @@ class PlannedSteps final : public LoopSteps {
 
  private:
   LoopArguments& arguments_;
-  LoopArguments reversed_;  // those of a step run backward
+  LoopArguments reversed_;  // of a step run backward
   StepRunner whole_;
   std::optional<StepRunner> reversing_;
   std::optional<StepRunner> goes_on_;
@@ -186,7 +186,7 @@ class RecordedSteps final : public LoopSteps {
   std::vector<bool> untouched_;
 };
 
-/// The largest that `bytes` gives for the programs of a part of the loop.
+/// The largest result of `bytes` over the programs of a part of the loop.
 template <class F>
 Bytes largest(const Loop& loop, const LoopGradient* gradient, F bytes) {
   Bytes most = gradient == nullptr ? bytes(loop.forward())
@@ -195,7 +195,7 @@ Bytes largest(const Loop& loop, const LoopGradient* gradient, F bytes) {
   return aligned(most);
 }
 
-/// Steps may differ: those that need more than the first are planned within twice as much.
+/// Steps may differ, so later steps may take twice as much as the first.
 Bytes for_all_steps(Bytes first, const Loop& loop) {
   return std::max(aligned(loop.options().step_memory), 2 * first + 4096);
 }

@@ -10,11 +10,10 @@
 namespace palimpsest {
 namespace {
 
-/// What a loop reads, apart from everything else on the tape, and the tangents of it that there
-/// are.
+/// The inputs of a loop, isolated from the rest of the tape, and their given tangents.
 struct Primal {
   std::vector<Var> values;    // as the loop's operands
-  std::vector<Var> tangents;  // of the same; undefined where there is none
+  std::vector<Var> tangents;  // by value; undefined where there is none
 };
 
 Primal primal_of(const LoopGradient& gradient, const Pullback& p) {
@@ -23,7 +22,7 @@ Primal primal_of(const LoopGradient& gradient, const Pullback& p) {
   Primal primal;
   std::size_t output = 0;
   for (std::size_t i = 0; i < loop.operand_count(); ++i) {
-    // Values of their own keep the walk back among what is recorded here.
+    // Copies confine the backward walk to nodes recorded here.
     primal.values.push_back(identity(p.input(i), p.where()));
     const std::size_t input = i - loop.state_count();
     const bool is_asked = i < loop.state_count() ? wanted.state[i]
@@ -58,7 +57,7 @@ class TangentStep {
     }
   }
 
-  /// Of the loop itself, for the state without its tangents.
+  /// The condition of the loop itself, on the state without tangents.
   LoopStep condition(std::span<const Var> state, const StepNumber& n) const {
     const LoopStep made =
         again(loop_->body().condition, loop_->condition(), state.first(states_), {}, n);
@@ -152,7 +151,7 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
     body.aliases.emplace_back(loop->captured()[i], primal.values[place]);
   }
   if (body.outer != &p.tape()) body.origin = std::exchange(body.outer, &p.tape());
-  if (!loop->is_recorded_again()) body.rewrite = nullptr;  // of a step that was rewritten
+  if (!loop->is_recorded_again()) body.rewrite = nullptr;  // the step has already been rewritten
   const TangentStep step(loop, gradient, primal);
   body.body = step;
   if (loop->has_condition()) {

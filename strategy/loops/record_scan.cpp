@@ -35,7 +35,7 @@ void require_valid(const LoopOptions& options, const StepBody& body) {
                   "); make it, or name another one in LoopOptions::spill");
 }
 
-/// The type of what one step is given of an input of all steps.
+/// The type of one step's element of an input.
 ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const Where& where) {
   const ValueType whole = input.type();
   if (whole.shape.rank() == 0 || whole.shape[0] != steps) {
@@ -51,7 +51,7 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
   return {part, whole.dtype};
 }
 
-/// Computes a value of a step from the values that the loop is given first.
+/// Computes a value of a step from the loop's initial operands.
 void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
           std::span<const Var> captured, std::byte* to) {
   const auto program = std::make_shared<const StepProgram>(
@@ -80,7 +80,7 @@ void require_condition(const RecordedStep& condition, const Where& where) {
   if (type.shape.elements() != 1) throw ShapeError("while_loop", text, where);
 }
 
-/// What is captured must be there when steps are recorded again.
+/// Captured values must outlive the recording if steps are recorded again.
 void require_lasting(const Tape& tape, const RecordedStep& step,
                      const std::optional<RecordedStep>& condition, std::span<const Var> captured,
                      const StepBody& body) {

@@ -5,7 +5,7 @@
 
 namespace palimpsest {
 
-/// `scan` on `tape` of what a loop calls to record its steps.
+/// Records `scan` on `tape`, with the body that the loop calls to record its steps.
 LoopResult record_scan(Tape& tape, std::span<const Var> state, std::int64_t steps,
                        std::span<const Var> inputs, StepBody body, const LoopOptions& options);
 

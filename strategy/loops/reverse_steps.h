@@ -14,7 +14,8 @@
 
 namespace palimpsest {
 
-/// Begins to read what `schedule`, of which `next` is at hand, restores next, if it is on disk.
+/// Begins to read the next state that `schedule` restores from disk. `next` is the schedule's next
+/// action.
 template <class Schedule>
 void prefetch_next(const Schedule& schedule, const std::optional<ChainAction>& next,
                    HeldStates& held) {
@@ -25,7 +26,7 @@ void prefetch_next(const Schedule& schedule, const std::optional<ChainAction>& n
   }
 }
 
-/// Carries out what is left of a schedule; `reverse(step, state)` is its steps'.
+/// Carries out the rest of a schedule. Calls `reverse(step, state)` for its reversals.
 template <class Schedule, class Reverse>
 void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Reverse reverse) {
   for (std::optional<ChainAction> action = schedule.next(); action;) {
@@ -39,12 +40,12 @@ void reverse_steps(Schedule& schedule, HeldStates& held, Advance& advance, Rever
   }
 }
 
-/// Runs both, on two threads if one is free, and then passes on what `f` threw, or else what `g`
-/// did.
+/// Runs `f` and `g`, on two threads if one is free. Then rethrows what `f` threw, or else what `g`
+/// threw.
 template <class F, class G>
 void run_both(F f, G g) {
   std::exception_ptr errors[2];
-  // What TBB would pass on itself cuts loops of the other one short.
+  // If TBB passed exceptions on, it would cancel loops in the other function.
   const auto attempt = [&](auto& run, std::exception_ptr& error) {
     try {
       run();
@@ -52,9 +53,9 @@ void run_both(F f, G g) {
       error = std::current_exception();
     }
   };
-  // Who waits here must not take up other work meanwhile, such as another loop.
+  // While it waits here, a thread must not take other work, such as another loop.
   tbb::this_task_arena::isolate([&] {
-    // The caller runs the last one; another thread may find the first.
+    // The caller runs the last function; another thread may take the first.
     tbb::parallel_invoke([&] { attempt(f, errors[0]); }, [&] { attempt(g, errors[1]); });
   });
   for (const std::exception_ptr& error : errors) {
@@ -62,8 +63,9 @@ void run_both(F f, G g) {
   }
 }
 
-/// The same while another thread, if one is free, makes states of the steps to be reversed next: as
-/// many as half of `blocks` hold, in which they lie, or fewer where all else is done before.
+/// Likewise, while another thread, if one is free, makes the states of the steps to be reversed
+/// next. It makes at most as many as half of `blocks` can hold, and stops early when the reversals
+/// are done.
 template <class Schedule, class Reverse>
 void reverse_steps_ahead(Schedule& schedule, HeldStates& held, Advance& advance,
                          const StateBlock& block, std::span<const Addresses> blocks,

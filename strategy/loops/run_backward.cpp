@@ -11,7 +11,7 @@
 namespace palimpsest {
 namespace {
 
-/// Leaves that much of it behind, of which the forward part has carried out the stores.
+/// Skips the first sweep of a schedule, whose stores the forward part has carried out.
 template <class Schedule>
 void skip_sweep(Schedule& schedule, HeldStates& held) {
   for (auto action = schedule.next(); action->kind != ChainAction::Kind::reverse;
@@ -69,7 +69,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
 
   auto handover = std::make_shared<LoopHandover>();
   if (are_given && held.layout().has_header) {
-    // What has been left in another run, or what another backward part is using, is made again.
+    // If the states were left by another run, or another backward part is using the file, they are
+    // made again.
     const auto left = call.scope == nullptr ? nullptr : call.scope->find(held.handover_number());
     are_given = left != nullptr;
     if (are_given) handover = std::static_pointer_cast<LoopHandover>(left);

@@ -8,7 +8,8 @@
 namespace palimpsest {
 namespace {
 
-/// Carries out `schedule` until a step is to be reversed, the last, whose state is left there.
+/// Carries out `schedule` up to its first reversal, which is that of the last step. The state for
+/// it is then in `held.last()`.
 template <class Schedule>
 void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& outputs) {
   for (ChainAction action = *schedule.next(); action.kind != ChainAction::Kind::reverse;) {
@@ -17,7 +18,7 @@ void sweep(Schedule schedule, HeldStates& held, Advance& advance, const Parts& o
   }
 }
 
-/// Steps until the condition says no more; `before_step` gives what to hold.
+/// Runs steps while the condition holds. `before_step` holds states.
 template <class BeforeStep>
 std::uint32_t run_while(const Loop& loop, LoopSteps& steps, Advance& advance,
                         BeforeStep before_step) {

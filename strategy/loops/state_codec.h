@@ -6,17 +6,17 @@
 
 namespace palimpsest {
 
-/// How the states of a loop are kept while they are held.
+/// How the states of a loop are stored while they are held.
 class StateCodec {
  public:
   StateCodec(std::span<const ValueType> types, Codec codec);
 
   bool is_exact() const { return codec_ == Codec::exact; }
-  /// How an encoded state lies in memory, and of what a record of it consists.
+  /// The memory layout of an encoded state, and the pieces of its record.
   const StateBlock& block() const { return block_; }
   const std::vector<RecordPiece>& record() const { return record_; }
 
-  /// Either copies nothing where the two are the same.
+  /// Neither copies where source and destination are the same.
   void encode(const Addresses& state, const Addresses& held) const;
   void decode(const Addresses& held, const Addresses& state) const;
 

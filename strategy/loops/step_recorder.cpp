@@ -7,7 +7,7 @@
 
 namespace palimpsest {
 
-/// Gives values to a body that looks at them. They are the user's then, who may keep them.
+/// Computes values for a body that looks at them. The user may keep these values.
 class StepRecorder::Looking final : public Evaluator {
  public:
   Looking(RecordedStep& made, const Look& look, const InnerRewrite& rewrite)
@@ -27,8 +27,8 @@ class StepRecorder::Looking final : public Evaluator {
     tape.set_buffer(value, seen.buffer());
   }
   InnerRewrite inner() const override { return rewrite_; }
-  /// Nothing is present in a step that is planned but its constants. Looks at the tape, since ids
-  /// in a checkpoint are soon those of other values.
+  /// Drops all values except constants: a planned step has no others. It visits the whole tape,
+  /// since ids in a checkpoint may soon belong to other values.
   void forget(Tape& tape) {
     for (ValueId value = 0; value < tape.value_count(); ++value) tape.drop(value);
     for (const ValueId argument : made_.arguments()) tape.set_buffer(argument, nullptr);
@@ -76,7 +76,8 @@ RecordedStep StepRecorder::record(const LoopBody& f, std::span<const ValueType> 
       return record_once(f, state, inputs, look);
     } catch (const LateCapture& late) {
       if (late.recorder != this) throw;
-      // The leaf would have been taken off the tape again: it has to be there from the start.
+      // The leaf would have been removed from the tape again, so it must exist from the start:
+      // record again.
     }
   }
 }
@@ -85,7 +86,7 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
                                        std::span<const ValueType> inputs, const Look& look) {
   made_ = RecordedStep();
   Tape& tape = *made_.tape;
-  // A condition draws other numbers than the body.
+  // A condition draws other random numbers than the body.
   tape.set_seed(&f == &body_.condition ? ~body_.seed : body_.seed);
   std::vector<Var> states;
   std::vector<Var> parts;

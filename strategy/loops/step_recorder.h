@@ -8,8 +8,8 @@
 
 namespace palimpsest {
 
-/// One step of a loop, recorded on a tape of its own, where what the step is given are leaves
-/// without a buffer.
+/// One step of a loop, recorded on a tape of its own. The step's arguments are leaves without a
+/// buffer.
 struct RecordedStep {
   std::shared_ptr<Tape> tape = std::make_shared<Tape>();
   std::vector<ValueId> state;
@@ -18,48 +18,48 @@ struct RecordedStep {
   ValueId number = none;      ///< of the step, i64
   std::vector<ValueId> next;  ///< the state that it makes
   std::vector<ValueId> outputs;
-  bool follows_number = false;  ///< what was recorded may depend on the number of the step
-  bool follows_values = false;  ///< or on values
+  bool follows_number = false;  ///< the recording may depend on the step number
+  bool follows_values = false;  ///< the recording may depend on values
 
-  /// What it is given: state, inputs, captured values and the number.
+  /// The arguments: state, inputs, captured values and the step number.
   std::vector<ValueId> arguments() const;
-  /// The step that is run in its place.
+  /// The rewritten step, which is run in its place.
   RecordedStep rewritten(const InnerRewrite& rewrite) const;
-  /// True when another step may record something else.
+  /// True when another step may be recorded differently.
   bool may_differ() const { return follows_number || follows_values; }
 };
 
-/// What a loop calls again and again to record its steps.
+/// The functions with which a loop records its steps, and their context.
 struct StepBody {
   LoopBody body;
-  LoopBody
-      condition;  ///< of a loop whose length is not known; its only output says whether it goes on
-  Tape* outer;    ///< the tape that the loop is recorded on
-  std::uint64_t seed;  ///< of the streams that random operations draw from
-  Where where;         ///< the loop's line
-  /// Where the body finds values, if on another tape, and what is captured in place of these.
+  LoopBody condition;  ///< if the length is not known; its only output tells whether to continue
+  Tape* outer;         ///< the tape that the loop is recorded on
+  std::uint64_t seed;  ///< of the random streams
+  Where where;         ///< where the user recorded the loop
+  /// The tape whose values the body refers to, if it is not `outer`, and what is captured in place
+  /// of these.
   Tape* origin = nullptr;
   std::vector<std::pair<Var, Var>> aliases = {};
-  InnerRewrite rewrite = nullptr;  ///< of every step
+  InnerRewrite rewrite = nullptr;  ///< applied to every step
 
-  /// What the user called.
+  /// The function that the user called.
   const char* name() const { return condition != nullptr ? "while_loop" : "scan"; }
 };
 
-/// Calls the body of a loop for one step.
+/// Calls the body of a loop to record a step.
 class StepRecorder {
  public:
-  /// Computes a value of what has been recorded so far, for a body that looks at it.
+  /// Computes a value from what has been recorded so far, for a body that looks at it.
   using Look = std::function<void(const RecordedStep& step, ValueId value, std::byte* to)>;
 
-  /// `captured` holds values of the outer tape for which every step has a leaf.
+  /// `captured` are values of the outer tape for which every step has a leaf.
   StepRecorder(const StepBody& body, std::vector<Var> captured)
       : body_(body), captured_(std::move(captured)) {}
 
-  /// Those given, then others that steps used.
+  /// The given captured values, followed by others that steps used.
   std::span<const Var> captured() const { return captured_; }
 
-  /// What `f`, the body or the condition, records.
+  /// Records `f`, which is the body or the condition.
   RecordedStep record(const LoopBody& f, std::span<const ValueType> state,
                       std::span<const ValueType> inputs, std::int64_t step, const Look& look);
 

@@ -4,28 +4,30 @@
 
 namespace palimpsest {
 
-/// Records whether a loop goes on from a state: one element of bool.
+/// Records whether a loop continues from a state: one element of bool.
 using LoopCondition = std::function<Var(std::span<const Var> state, const StepNumber& step)>;
 
-/// The state in which the condition does not hold any more, and how many steps were run, an i64.
+/// The first state for which the condition does not hold, and the number of steps run, an i64.
 struct WhileResult {
   std::vector<Var> state;
   Var steps;
 };
 
-/// Runs `body` as `scan` does for as long as `condition` holds for the state; not at all where it
-/// does not hold for the first. How many steps there will be need not be known: which states are
-/// held for the derivative is decided online, so that no step is run again more often than it would
-/// have to be (Wang, Moin and Iaccarino, 2009). No derivative flows through the condition. Outputs
-/// of the body are not kept. Without any budget 1,000 states are held in memory.
+/// Runs `body` as `scan` does, while `condition` holds for the state. It runs no step if the
+/// condition does not hold for the first state. The number of steps need not be known. The states
+/// to hold for the derivative are chosen online, so that no step is run again more often than
+/// necessary (Wang, Moin and Iaccarino, 2009).
 ///
-/// Throws what `scan` throws, `ShapeError` or `DTypeError` for a condition of another type, and
-/// while it runs `ArgumentError` once there are more than `LoopOptions::max_steps` steps.
+/// No derivative flows through the condition. Outputs of the body are not kept. Without any budget
+/// 1,000 states are held in memory.
+///
+/// Throws as `scan`, and `ShapeError` or `DTypeError` for a condition of another type. A run throws
+/// `ArgumentError` once there are more than `LoopOptions::max_steps` steps.
 WhileResult while_loop(std::span<const Var> state, const LoopCondition& condition,
                        const LoopBody& body, const LoopOptions& options = {},
                        Where where = Where::current());
 
-/// The same for a state of one Var; returns the last state.
+/// Likewise, for a state of one `Var`; returns the last state.
 template <class Condition, class F>
   requires std::is_invocable_r_v<Var, Condition&, const Var&> &&
            std::is_invocable_r_v<Var, F&, const Var&, const StepNumber&>

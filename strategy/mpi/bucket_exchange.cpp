@@ -10,7 +10,7 @@ namespace {
 
 MPI_Datatype mpi_type(DType dtype) { return dtype == DType::f64 ? MPI_DOUBLE : MPI_FLOAT; }
 
-/// Somebody's storage.
+/// A tensor that does not own its storage.
 Tensor view(std::byte* data, std::int64_t elements, DType dtype) {
   return Tensor(Buffer(std::shared_ptr<void>(), data), {elements}, dtype);
 }
@@ -34,11 +34,11 @@ BucketExchange::BucketExchange(RankLink& link, const BucketLayout& layout, SumOr
       parts.received_counts.push_back(parts.counts[rank]);
       parts.received_starts.push_back(parts.counts[rank] * r);
     }
-    // The largest part that a rank has, so that all ranks take as many bytes.
+    // The bytes of the largest part, so that all ranks take the same number of bytes.
     const Bytes bytes = divide_up(bucket.elements, ranks) * ranks * size_of(bucket.dtype);
     if (order == SumOrder::ranks) received_bytes_ = std::max(received_bytes_, bytes);
   }
-  // A rank that is alone has nothing to send.
+  // A single rank has nothing to send.
   const Bytes enough = std::max(4 * layout.largest_bucket(), 1_MiB);
   if (ranks > 1) most_open_bytes_ = std::min(enough, layout.bytes());
 }
@@ -94,13 +94,13 @@ void BucketExchange::abandon() {
   advance(true);
 }
 
-/// Does what can be done now, or all of it.
+/// Does what can be done now; with `wait`, everything.
 void BucketExchange::advance(bool wait) {
   const std::span<const std::size_t> sequence = layout_.sequence();
   while (true) {
     if (is_receiving_) {
       if (!is_complete(receiving_, wait)) return;
-      // Where this throws, it is left to be done by `abandon`: others wait for the part.
+      // If this throws, `abandon` does it again: other ranks wait for the part.
       add_parts(next_ - 1);
       is_receiving_ = false;
     }
@@ -123,7 +123,7 @@ void BucketExchange::advance(bool wait) {
   under_way_.reset();
 }
 
-/// Whether the bucket whose turn it is can begin beside those that are under way.
+/// Whether the next bucket can begin in addition to those in progress.
 bool BucketExchange::has_room() const {
   return order_ == SumOrder::ranks || link_.size() == 1 ||
          open_bytes_ + bytes_of_turn(next_) <= most_open_bytes_;
@@ -154,8 +154,7 @@ void BucketExchange::start(std::size_t turn) {
   is_receiving_ = true;
 }
 
-/// Makes this rank's part of the sums from those of all ranks, as an accumulator would, and gives
-/// it to all.
+/// Sums this rank's part of a bucket over all ranks, as an accumulator would, and sends it to all.
 void BucketExchange::add_parts(std::size_t turn) {
   const std::size_t bucket = layout_.sequence()[turn];
   const auto& [dtype, offset, elements, slices, last] = layout_.buckets()[bucket];
@@ -177,7 +176,7 @@ void BucketExchange::add_parts(std::size_t turn) {
       "MPI_Iallgatherv");
 }
 
-/// Counts what has ended.
+/// Counts buckets that have ended.
 void BucketExchange::retire() {
   while (open_ < next_ && is_complete(requests_[open_], false)) {
     open_bytes_ -= bytes_of_turn(open_++);

@@ -10,55 +10,57 @@
 
 namespace palimpsest {
 
-/// How gradients of ranks are added up.
+/// The order in which gradients of ranks are added up.
 enum class SumOrder : std::uint8_t {
-  any,    ///< as MPI does it, by `MPI_Iallreduce`
-  ranks,  ///< rank by rank: each rank makes a part of the sums, and all get all parts
+  any,    ///< as MPI chooses, by `MPI_Iallreduce`
+  ranks,  ///< by rank: each rank sums a part of the elements, and all ranks get all parts
 };
 
-/// What the gradients of each rank are multiplied with, and their sum divided by.
+/// The factor for the gradients of each rank, and the divisor of their sum.
 struct RankWeights {
   std::vector<double> weights;
   double divisor = 1;
 };
 
-/// Adds buckets up over ranks, several of them under way: in any order of sums so many bytes, four
-/// buckets or 1 MiB if that is more, since OpenMPI takes as many beside them until they end.
+/// Adds buckets up over ranks; several may be in progress. With `SumOrder::any` the buckets in
+/// progress have at most the bytes of four buckets, or 1 MiB if that is more. OpenMPI takes the
+/// same number of bytes for them until they complete.
 ///
-/// Ranks start what they do with buckets in one order, that of the layout: a bucket that is ready
-/// before its turn waits. MPI goes on only while it is called, here by threads that come by.
+/// All ranks process buckets in one order, that of the layout. A bucket that is ready before its
+/// turn waits. MPI makes progress only while it is called, so threads of the computation call it
+/// between steps.
 class BucketExchange {
  public:
   BucketExchange(RankLink& link, const BucketLayout& layout, SumOrder order);
 
-  /// That it, or MPI, takes beside the block of gradients.
+  /// Bytes that the exchange or MPI takes, in addition to the block of gradients.
   Bytes bytes() const;
 
-  /// Begins a step whose gradients lie in `block`, laid out, with the weights of the step in
-  /// `weights` before the first bucket is ready. In any order they are multiplied and divided
-  /// already.
+  /// Begins a step. The gradients are stored in `block`, according to the layout. `weights` must be
+  /// set before the first bucket is ready. With `SumOrder::any` the gradients must already be
+  /// multiplied and divided.
   void begin(std::byte* block, const RankWeights& weights);
-  /// This rank's gradients are all in the bucket.
+  /// Call when all of this rank's gradients in the bucket are final.
   void give(std::size_t bucket);
-  /// Goes on with what is under way, unless another thread does.
+  /// Makes progress, unless another thread is doing so.
   void progress();
-  /// Nothing is computed beside the exchange any more.
+  /// Call when the backward part has ended.
   void end_backward();
-  /// Waits for all buckets, of which each has been given.
+  /// Waits for all buckets, each of which has been given.
   void finish();
-  /// Waits for all buckets in a step that failed: those not given are sent as they are, and no sum
-  /// is of use.
+  /// Waits for all buckets in a step that failed. Buckets that were not given are sent as they are.
+  /// The sums are of no use.
   void abandon();
 
-  /// Buckets of the last step that began while others had not been given.
+  /// Buckets of the last step that began before all others had been given.
   int started_early() const { return started_early_; }
-  /// Those that ended before `end_backward`.
+  /// Buckets that ended before `end_backward`.
   int ended_early() const { return ended_early_; }
-  /// Seconds before that in which some bucket was under way.
+  /// Seconds before `end_backward` in which some bucket was in progress.
   double overlapped_seconds() const { return overlapped_; }
 
  private:
-  /// Elements of a bucket that each rank makes the sums of, and those that this one receives.
+  /// How the elements of a bucket are split over ranks that sum them, and what this rank receives.
   struct Parts {
     std::vector<int> counts;
     std::vector<int> starts;
@@ -80,19 +82,19 @@ class BucketExchange {
   std::vector<Parts> parts_;  // by bucket
   Bytes received_bytes_ = 0;
   Buffer received_;            // parts of one bucket, of every rank
-  Bytes most_open_bytes_ = 0;  // of buckets under way, in any order
+  Bytes most_open_bytes_ = 0;  // of buckets in progress, for `SumOrder::any`
 
   std::mutex mutex_;
   std::byte* block_ = nullptr;
   const RankWeights* weights_ = nullptr;
   std::vector<char> ready_;            // by bucket
-  std::size_t missing_ = 0;            // buckets that are not
-  std::vector<MPI_Request> requests_;  // by turn: what completes a bucket
+  std::size_t missing_ = 0;            // buckets that are not ready
+  std::vector<MPI_Request> requests_;  // by turn: the request that completes a bucket
   MPI_Request receiving_ = MPI_REQUEST_NULL;
-  bool is_receiving_ = false;  // parts of the bucket whose turn was last
-  std::size_t next_ = 0;       // turn: the first that has not begun
-  std::size_t open_ = 0;       // turn: the first that has not ended
-  Bytes open_bytes_ = 0;       // of buckets from there to `next_`
+  bool is_receiving_ = false;  // parts of the bucket of the last turn
+  std::size_t next_ = 0;       // turn of the first bucket that has not begun
+  std::size_t open_ = 0;       // turn of the first bucket that has not ended
+  Bytes open_bytes_ = 0;       // of buckets from `open_` to `next_`
   bool failed_ = false;
   bool is_running_ = false;
   int started_early_ = 0;

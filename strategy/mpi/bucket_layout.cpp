@@ -30,7 +30,7 @@ void BucketLayout::place(std::size_t parameter, std::size_t turn, Bytes bucket_b
   Slice& slice = slices_[parameter];
   const DType dtype = slice.type.dtype;
   const auto size = static_cast<Bytes>(size_of(dtype));
-  // The rest of the last cache line belongs to no other gradient.
+  // No two gradients share a cache line.
   Bytes left = round_up(slice.type.bytes(), static_cast<Bytes>(buffer_alignment));
   slice.offset = bytes_;
   slice.first_bucket = buckets_.size();

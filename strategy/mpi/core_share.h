@@ -5,15 +5,15 @@
 
 namespace palimpsest {
 
-/// Cores of a machine, by their numbers: those that a process may use.
+/// A set of core numbers of a machine that a process may use.
 using CoreSet = std::bitset<1024>;
 
-/// Of this process, as far as the system tells; without, those that there are.
+/// The cores that this process may use. If the system does not tell, all cores of the machine.
 CoreSet usable_cores();
 
-/// How many cores the process has for itself whose set is `sets[own]`, where these are the
-/// processes of its machine: those that may use a core in common, directly or through others, share
-/// theirs out evenly. At least 1.
+/// The number of cores that process `own` has for itself. `sets` are the cores of all processes of
+/// its machine. Processes that may use a common core, directly or through others, divide their
+/// cores evenly. At least 1.
 int share_of_cores(std::span<const CoreSet> sets, std::size_t own);
 
 }  // namespace palimpsest

@@ -24,7 +24,7 @@ void require_valid(const DistributedOptions& options, bool is_pipeline) {
   }
 }
 
-/// The strategy of one of so many ranks.
+/// The strategy of one rank.
 ExecutionStrategy for_a_rank(ExecutionStrategy strategy, int ranks) {
   const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
   if (is_pipeline && strategy.stages == 0) strategy.stages = ranks;
@@ -73,7 +73,7 @@ struct DistributedExecution::State {
     return strategy.threads > 0 ? most : std::min(world.link().cores(), most);
   }
 
-  /// Makes what steps of shards with such parameters use again.
+  /// Makes the state that steps of shards with such parameters reuse.
   void prepare(std::span<const Tensor> parameters) {
     require_parameters(parameters);
     std::vector<ValueType> now = types_of(parameters);
@@ -107,7 +107,7 @@ struct DistributedExecution::State {
     return made;
   }
 
-  /// Before parameters are overwritten, and where other ranks may wait.
+  /// Refuses before parameters are overwritten, in a call that other ranks may wait in.
   void refuse_shard() {
     const ArgumentError refused(
         "[ranks] a pipeline has no shards; give gradients() the whole batch on every rank");
@@ -151,12 +151,12 @@ struct DistributedExecution::State {
   std::vector<ValueType> types;  // of the parameters
   std::optional<RankGradients> gradients;
   std::optional<Replica> replica;
-  // Cleared once more than there were steps that all ranks took: streams of random numbers are
-  // those of the others also on a rank that missed one, or was in another call.
+  // Counts steps: cleared once more than there were steps that all ranks took. So a rank that
+  // missed a step, or was in another call, has the same random streams as the others.
   Tape count;
   std::optional<tbb::task_arena> arena;
   std::optional<LossScaler> scaler;
-  std::optional<RankPipeline> pipeline;  // where there are no shards
+  std::optional<RankPipeline> pipeline;  // only without shards
   std::int64_t steps = 0;
   std::vector<RankReport> reports;
 };

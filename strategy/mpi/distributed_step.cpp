@@ -14,7 +14,7 @@
 namespace palimpsest {
 namespace {
 
-/// While it lives, somebody watches a replica.
+/// Sets a replica's observer for its lifetime.
 class Watched {
  public:
   Watched(Replica& replica, RunWatch& watch) : replica_(replica) { replica_.set_watch(&watch); }
@@ -26,7 +26,7 @@ class Watched {
   Replica& replica_;
 };
 
-/// What ranks tell each other before anything is computed.
+/// The words that ranks exchange before anything is computed.
 namespace before {
 enum Word : std::size_t {
   options,
@@ -40,7 +40,7 @@ enum Word : std::size_t {
   laid_out
 };
 }
-/// And when everything is.
+/// The words that ranks exchange when everything is computed.
 namespace after {
 enum Word : std::size_t { micro_batches, loss };
 }
@@ -86,7 +86,7 @@ void DistributedStep::cut() {
   for (int k = 0; k < micro_batches(); ++k) {
     parts_.push_back(input_.is_whole ? part_of(input_.batch, part(k), parts)
                                      : part_of(input_.batch, k, micro_batches()));
-    // A batch that nobody cuts may have any shapes.
+    // A batch that is not cut may have any shapes.
     examples_.push_back(parts > 1 ? examples_of(parts_.back()) : 1);
     if (examples_.back() > 0) continue;
     throw ArgumentError("[ranks] the shard of rank " + std::to_string(setting_.link.rank()) +
@@ -99,7 +99,7 @@ void DistributedStep::compute_part(int micro_batch) {
   const bool is_mean = setting_.options.reduction == LossReduction::mean;
   term_ = {is_mean ? static_cast<double>(examples_[k]) / static_cast<double>(examples_[0]) : 1,
            micro_batch == 0, micro_batch == micro_batches() - 1};
-  // Numbered as in one process, random operations draw the same numbers.
+  // The index is the one in a single process, so random operations draw the same numbers.
   Tape& tape = setting_.replica.tape(micro_batch, part(micro_batch), setting_.count);
   const Var loss = record_model(input_.loss, tape, input_.parameters, parts_[k]);
   if (setting_.gradients != nullptr) require_all_given(tape, input_.parameters);
@@ -116,7 +116,7 @@ void DistributedStep::compute_part(int micro_batch) {
   loss_ += term_.weight * gradients.loss().item();
   if (term_.is_last) last_ = gradients;
   if (setting_.gradients == nullptr) return;
-  // Those that no step made; the others have been added.
+  // Gradients that no step made. The others have been added, and are ignored here.
   for (std::size_t i = 0; i < gradients.entries().size(); ++i) {
     const Tensor& gradient = gradients.entries()[i].gradient;
     setting_.gradients->add(i, {gradient.raw(), gradient.type()}, term_);
@@ -124,7 +124,7 @@ void DistributedStep::compute_part(int micro_batch) {
   setting_.gradients->next_micro_batch();
 }
 
-/// A model that asks for gradients itself, while it records, is not watched: they are its own.
+/// Only this run is observed: a model may compute gradients of its own while it records.
 Gradients DistributedStep::differentiate(const Var& loss) {
   const Watched watched(setting_.replica, *this);
   return setting_.replica.differentiate(loss);
@@ -169,14 +169,15 @@ void DistributedStep::agree(std::exception_ptr failure) {
   } catch (...) {
     failure = std::current_exception();
   }
-  // Without one layout there is no exchange that a rank which fails could go through.
+  // Without a common layout there is no exchange for a failing rank to go through, so ranks meet
+  // once more.
   if (forgets_order) setting_.link.meet(RankCall::step, {}, failure);
   is_refused_ = false;
   is_agreed_ = true;
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-/// What this rank has to say if it did not fail.
+/// The words of this rank if it has not failed.
 RankWords DistributedStep::words_before() const {
   RankWords words{};
   words[before::options] = hash_of(options_in_lines());
@@ -214,7 +215,7 @@ void DistributedStep::set_weights(const std::vector<RankWords>& said) {
   if (setting_.options.reduction == LossReduction::sum) {
     weights_ = {std::vector<double>(said.size(), 1), 1};
   } else {
-    // In terms of the first part of all, so that the bits are those of an accumulator.
+    // Relative to the first part of all, so that the bits are those of an accumulator.
     const auto first = static_cast<double>(said[0][before::first_examples]);
     double all = 0;
     for (const RankWords& words : said) {
@@ -235,7 +236,7 @@ std::vector<std::string> DistributedStep::options_in_lines() const {
 
 // The end -----------------------------------------------------------------------------------------
 
-/// Waits for all gradients, also where this rank failed: others wait for what it has.
+/// Waits for all gradients, even if this rank failed: other ranks wait for its part.
 void DistributedStep::exchange(std::exception_ptr& failure) {
   BucketExchange& exchange = setting_.gradients->exchange();
   exchange.end_backward();
@@ -275,7 +276,7 @@ Gradients DistributedStep::end(std::exception_ptr failure) {
   return setting_.arena.execute([&] { return finish(said, std::move(report)); });
 }
 
-/// Makes what all ranks must have memory for, or none returns: all but the arithmetic of `finish`.
+/// Allocates everything that `finish` needs, so that afterwards all ranks return or none does.
 void DistributedStep::prepare_end() {
   reports_.resize(static_cast<std::size_t>(setting_.link.size()));
   entries_.assign(last_->begin(), last_->end());

@@ -15,15 +15,15 @@
 
 namespace palimpsest {
 
-/// One step of a distributed execution: the protocol by which all ranks compute, or none.
+/// One step of a distributed execution: the protocol that makes either all ranks compute, or none.
 ///
-/// Ranks meet when each knows what it will compute for its first micro-batch and that its budget
-/// allows it, or has failed by then; and again when all gradients have been sent, where a rank that
-/// failed in between has sent whatever it had. What takes memory for the end is made before they
-/// meet the second time.
+/// Ranks meet twice. First when each knows what it will compute for its first micro-batch and that
+/// its budget allows it, or has failed before that. Then when all gradients have been sent; a rank
+/// that failed in between has sent whatever it had. Memory for the end is allocated before the
+/// second meeting.
 class DistributedStep final : public RunWatch {
  public:
-  /// What outlives a step.
+  /// The state that outlives a step.
   struct Setting {
     RankLink& link;
     const ExecutionStrategy& strategy;
@@ -31,22 +31,22 @@ class DistributedStep final : public RunWatch {
     Replica& replica;
     const Tape& count;         ///< cleared once more than there were steps
     tbb::task_arena& arena;    ///< with the threads of a run
-    RankGradients* gradients;  ///< null where there is but one part of the batch
-    LossScaler* scaler;        ///< null where no loss is scaled
+    RankGradients* gradients;  ///< null if the batch has only one part
+    LossScaler* scaler;        ///< null if losses are not scaled
   };
   struct Input {
     const ModelFunction& loss;
     std::span<const Tensor> parameters;
-    std::span<const Tensor> batch;  ///< of all ranks, or the shard of this one
+    std::span<const Tensor> batch;  ///< the whole batch, or the shard of this rank
     bool is_whole;
-    bool verifies;  ///< compares parameters over ranks
+    bool verifies;  ///< whether to compare parameters over ranks
   };
 
   DistributedStep(const Setting& setting, const Input& input) : setting_(setting), input_(input) {}
 
-  /// Once. Throws what failed here, or `RankError`.
+  /// Runs the step; call it once. Throws the failure of this rank, or `RankError`.
   Gradients run();
-  /// Then: of all ranks.
+  /// The reports of all ranks, after `run`.
   std::vector<RankReport> take_reports() { return std::move(reports_); }
 
   void begin() override;
@@ -55,7 +55,7 @@ class DistributedStep final : public RunWatch {
 
  private:
   int micro_batches() const { return setting_.strategy.accumulation; }
-  /// Place in the batch of the part that is a micro-batch of this rank.
+  /// The index in the batch of the part that is a micro-batch of this rank.
   int part(int micro_batch) const {
     return micro_batch * setting_.link.size() + setting_.link.rank();
   }
@@ -81,17 +81,17 @@ class DistributedStep final : public RunWatch {
   Input input_;
   std::vector<std::vector<Tensor>> parts_;  // by micro-batch
   std::vector<std::int64_t> examples_;      // likewise
-  Tape* tape_ = nullptr;                    // of the first
+  Tape* tape_ = nullptr;                    // of the first micro-batch
   TapeDigest first_;
-  std::uint64_t others_ = 0;  // digest of what other micro-batches recorded
-  bool is_agreed_ = false;    // that all ranks compute
-  bool is_refused_ = false;   // or that none does
-  RankGradients::Term term_;  // that the micro-batch at hand is
+  std::uint64_t others_ = 0;  // digest of the other micro-batches' recordings
+  bool is_agreed_ = false;    // all ranks compute
+  bool is_refused_ = false;   // no rank computes
+  RankGradients::Term term_;  // of the current micro-batch
   RankWeights weights_;
-  double loss_ = 0;  // of this rank, micro-batches weighted
+  double loss_ = 0;  // of this rank: weighted sum over micro-batches
   std::optional<Gradients> last_;
   Tensor loss_of_all_;
-  std::vector<Gradients::Entry> entries_;  // gradients of all ranks
+  std::vector<Gradients::Entry> entries_;  // gradients of all ranks together
   double agreeing_ = 0;
   double waiting_ = 0;
   std::vector<RankReport> reports_;

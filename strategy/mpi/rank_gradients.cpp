@@ -33,7 +33,7 @@ std::unique_ptr<RankGradients::Placed> RankGradients::placed(
 }
 
 void RankGradients::forget_order() {
-  // Backward comes to the last layers first.
+  // The backward part reaches the last layers first.
   std::vector<std::size_t> last_first(parameters_.size());
   std::iota(last_first.rbegin(), last_first.rend(), std::size_t{0});
   placed_ = placed(last_first);
@@ -64,7 +64,7 @@ Bytes RankGradients::bytes() const {
 void RankGradients::begin() {
   if (block_ == nullptr || block_.use_count() > 1) {
     block_ = allocate_buffer(placed_->layout.bytes());
-    // What lies between gradients is added up too.
+    // The bytes between gradients are added up too.
     std::memset(block_.get(), 0, static_cast<std::size_t>(placed_->layout.bytes()));
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

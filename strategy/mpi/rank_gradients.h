@@ -9,61 +9,62 @@
 
 namespace palimpsest {
 
-/// Gradients of this rank, added up over its micro-batches and then over ranks. The buckets that
-/// they are sent in are also where they are added up.
+/// Gradients of this rank, added up over its micro-batches and then over ranks. They are added up
+/// in the buckets that they are sent in.
 class RankGradients {
  public:
   RankGradients(RankLink& link, std::vector<ValueType> parameters, Bytes bucket_bytes,
                 SumOrder order);
 
-  /// Sums, gradients rounded to 16 bits, and what the exchange takes.
+  /// Bytes of sums, of gradients rounded to 16 bits, and of the exchange.
   Bytes bytes() const;
   int buckets() const { return static_cast<int>(placed_->layout.buckets().size()); }
-  /// Of the buckets.
+  /// Bytes of all buckets.
   Bytes sent() const { return placed_->layout.bytes(); }
 
-  /// Begins a step. Sums that somebody still holds stay as they are, others take their place.
+  /// Begins a step. Sums that a user still holds stay unchanged; new storage replaces them.
   void begin();
-  /// Before the first gradient of a step.
+  /// Call before the first gradient of a step.
   void set_weights(RankWeights weights) { weights_ = std::move(weights); }
 
-  /// What a gradient is to its sum.
+  /// How a gradient enters its sum.
   struct Term {
-    double weight = 1;     ///< that it is multiplied with, unless it is the first
-    bool is_first = true;  ///< of the sum
-    bool is_last = true;   ///< so that the sum can go to other ranks
+    double weight = 1;     ///< its factor, unless it is the first
+    bool is_first = true;  ///< begins the sum
+    bool is_last = true;   ///< completes the sum, which can then go to other ranks
   };
-  /// Adds the gradient of a parameter; passes it over if that was added before in this micro-batch.
-  /// By several threads at once, for different parameters.
+  /// Adds the gradient of a parameter. Ignores it if that was added before in this micro-batch.
+  /// Several threads may call it in parallel, for different parameters.
   void add(std::size_t parameter, const Operand& gradient, const Term& term);
-  /// What is added from here on is of another micro-batch.
+  /// Later calls of `add` belong to another micro-batch.
   void next_micro_batch() { added_.assign(added_.size(), 0); }
 
   BucketExchange& exchange() { return placed_->exchange; }
-  /// After a step whose exchange is finished: rounds gradients of 16 bits.
+  /// After a step whose exchange is finished: rounds the gradients of 16-bit parameters.
   void round();
-  /// Then: of `parameter`, in its dtype.
+  /// After `round`: the gradient of `parameter`, in its dtype.
   Tensor gradient(std::size_t parameter) const;
 
-  /// True where gradients lie in the order in which they come.
+  /// True where gradients are stored in the order in which they become final.
   bool is_laid_out() const { return is_laid_out_; }
-  /// Tells all ranks in which order they came to rank 0 in the last step. Takes no memory.
+  /// Tells all ranks in which order gradients became final on rank 0 in the last step. Allocates
+  /// nothing.
   void share_order();
-  /// Makes a layout for that order, which the next step may have.
+  /// Makes a layout for that order, for the next step.
   void prepare_order() { prepared_ = placed(coming_); }
-  /// Between steps: takes that layout, as all ranks do.
+  /// Between steps, on all ranks: switches to the prepared layout.
   void lay_out_prepared() noexcept;
-  /// Lays gradients out as at first.
+  /// Returns to the initial layout.
   void forget_order();
 
  private:
-  /// Where gradients lie, and what sends them from there.
+  /// A layout, and the exchange that sends it.
   struct Placed {
     Placed(RankLink& link, BucketLayout laid_out, SumOrder order);
 
     BucketLayout layout;
     BucketExchange exchange;
-    std::vector<std::atomic<int>> missing;  // by bucket: sums that are not complete
+    std::vector<std::atomic<int>> missing;  // by bucket: number of incomplete sums
   };
 
   std::unique_ptr<Placed> placed(std::span<const std::size_t> order) const;
@@ -76,11 +77,11 @@ class RankGradients {
   std::unique_ptr<Placed> placed_;
   std::unique_ptr<Placed> prepared_;
   bool is_laid_out_ = false;
-  std::vector<std::size_t> coming_;  // parameters, in the order shared last
+  std::vector<std::size_t> coming_;  // parameters in the order shared last
   Buffer block_;
-  std::vector<Tensor> rounded_;  // by parameter, those of 16 bits
+  std::vector<Tensor> rounded_;  // by parameter, for those of 16 bits
   RankWeights weights_;
-  std::vector<char> added_;             // by parameter, in the micro-batch at hand
+  std::vector<char> added_;             // by parameter, in the current micro-batch
   std::vector<std::uint32_t> arrived_;  // by parameter
   std::atomic<std::uint32_t> arrivals_ = 0;
 };

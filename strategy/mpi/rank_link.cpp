@@ -15,7 +15,7 @@ std::string_view name_of(RankCall call) {
   return names[static_cast<std::size_t>(call)];
 }
 
-/// Valid while the exception is: takes no memory.
+/// Valid as long as the exception; allocates nothing.
 const char* message_of(const std::exception_ptr& failure) {
   if (failure == nullptr) return "";
   try {
@@ -29,7 +29,7 @@ const char* message_of(const std::exception_ptr& failure) {
 
 std::string named(int rank) { return "rank " + std::to_string(rank); }
 
-/// The first rank for which `holds`, or −1.
+/// The first rank for which `holds` is true, or −1.
 template <class T, class F>
 int first_rank(const std::vector<T>& all, F holds) {
   const auto found = std::find_if(all.begin(), all.end(), holds);
@@ -150,7 +150,7 @@ void RankLink::leave() noexcept {
   try {
     meet(RankCall::leave, {});
   } catch (...) {
-    left_ = rank_;  // who leaves tells nobody of errors
+    left_ = rank_;  // a rank that leaves reports no errors
   }
 }
 

@@ -17,7 +17,7 @@
 
 namespace palimpsest {
 
-/// Calls that all ranks make.
+/// Calls that all ranks make together.
 enum class RankCall : std::uint64_t {
   leave,
   together,
@@ -28,20 +28,20 @@ enum class RankCall : std::uint64_t {
   differ
 };
 
-/// Numbers that ranks tell each other when they meet.
+/// Numbers that ranks exchange when they meet.
 using RankWords = std::array<std::uint64_t, 9>;
 
-/// True when all ranks say the same there.
+/// True when this word is the same on all ranks.
 bool say_same(const std::vector<RankWords>& all, std::size_t word);
 
-/// Throws `EnvironmentError` for a call of MPI that failed.
+/// Throws `EnvironmentError` for an MPI call that failed.
 void check_mpi(int code, const char* call);
 
-/// A communicator, and the protocol by which ranks fail together. All member functions but
+/// A communicator, and the protocol by which ranks fail together. All member functions except
 /// accessors wait for all ranks.
 class RankLink {
  public:
-  /// A copy of `communicator`.
+  /// Duplicates `communicator`.
   explicit RankLink(MPI_Comm communicator);
   ~RankLink();
   RankLink(const RankLink&) = delete;
@@ -51,20 +51,21 @@ class RankLink {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int ranks_here() const { return ranks_here_; }
-  /// Of this machine, that this rank has for itself: see `share_of_cores`.
+  /// Cores of this machine that this rank has for itself: see `share_of_cores`.
   int cores() const { return cores_; }
   std::optional<int> first_failed() const { return first_failed_; }
 
-  /// Every call that all ranks make begins here, with what this rank says and how it failed so far,
-  /// if it did. Gives what all ranks say, until the next call. Throws `failure`, and `RankError`
-  /// when another rank failed, left, or is in another call. Takes no memory but to throw.
+  /// Begins every call that all ranks make. This rank contributes `words` and, if it has failed,
+  /// its `failure`. Returns the words of all ranks, valid until the next call. Throws `failure`;
+  /// throws `RankError` when another rank failed, left, or is in another call. Allocates only to
+  /// throw.
   const std::vector<RankWords>& meet(RankCall call, const RankWords& words,
                                      const std::exception_ptr& failure = nullptr);
-  /// Waits for all ranks to leave, or tells the others that this one does.
+  /// Waits for all ranks to leave, or tells the others that this one leaves.
   void leave() noexcept;
 
   void broadcast(std::span<std::byte> bytes, int from);
-  /// That of each rank, into as many.
+  /// Gathers the value of each rank into `all`, which has one element per rank.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void gather(const T& own, std::span<T> all) {
@@ -78,8 +79,8 @@ class RankLink {
     return all;
   }
 
-  /// Throws a `RankError` that names the first rank whose lines are not those of rank 0, and the
-  /// first line that differs; of lines, and of messages here and in `meet`, the first 4,000
+  /// Throws a `RankError` that names the first rank whose lines differ from those of rank 0, and
+  /// the first line that differs. Lines, and messages here and in `meet`, are cut after 4,000
   /// characters. `lines()` makes them, and may throw on some ranks. `advice` says what to do.
   template <class F>
   [[noreturn]] void differ(F lines, const char* advice) {
@@ -101,7 +102,8 @@ class RankLink {
   };
 
   void gather_bytes(const void* own, void* all, std::size_t bytes);
-  /// Takes no memory: gives the begin of the text of rank `from`, until the next call.
+  /// Allocates nothing. Returns the beginning of the text of rank `from`, valid until the next
+  /// call.
   std::string_view broadcast_text(std::string_view text, int from);
   [[noreturn]] void compare(std::span<const std::string> lines, const std::exception_ptr& failure,
                             const char* advice);
@@ -114,9 +116,9 @@ class RankLink {
   int cores_ = 1;
   std::vector<Notice> notices_;    // of a meeting, by rank
   std::vector<RankWords> said_;    // likewise
-  std::array<char, 4001> text_{};  // that was broadcast
+  std::array<char, 4001> text_{};  // the text broadcast last
   std::optional<int> first_failed_;
-  std::optional<int> left_;  // a rank that the others cannot meet any more
+  std::optional<int> left_;  // a rank that the others can no longer meet
 };
 
 }  // namespace palimpsest

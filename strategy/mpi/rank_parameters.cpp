@@ -16,7 +16,7 @@ std::vector<std::string> lines_of(std::span<const Tensor> parameters) {
   return lines;
 }
 
-/// Begins a call of all with parameters.
+/// Meets for a call that involves parameters.
 const std::vector<RankWords>& meet_with(RankLink& link, RankCall call,
                                         std::span<const Tensor> parameters) {
   RankWords words{};

@@ -7,22 +7,21 @@
 
 namespace palimpsest {
 
-/// Of all elements of all tensors.
+/// A hash of all elements of all tensors.
 std::uint64_t hash_of(std::span<const Tensor> parameters);
 
-/// Throws `ArgumentError` for a tensor that holds nothing, `DTypeError` for one that is not
-/// floating.
+/// Throws `ArgumentError` for an undefined tensor, `DTypeError` for one that is not floating.
 void require_parameters(std::span<const Tensor> parameters);
 
-/// Gives the parameters of all ranks the elements that they have on rank 0, and looks whether they
-/// do. Throws `RankError` for parameters of other types. All ranks.
+/// Copies the elements of rank 0's parameters to all ranks, and verifies the result. Throws
+/// `RankError` for parameters of other types. All ranks call it.
 void broadcast_parameters(RankLink& link, std::span<const Tensor> parameters);
 
 /// Throws `RankError` that names the first rank, and the first of its parameters, whose elements
-/// are not those on rank 0. All ranks.
+/// differ from those on rank 0. All ranks call it.
 void verify_parameters(RankLink& link, std::span<const Tensor> parameters);
 
-/// The same, when hashes are known to differ.
+/// Likewise, when hashes are known to differ.
 [[noreturn]] void blame_parameters(RankLink& link, std::span<const Tensor> parameters);
 
 }  // namespace palimpsest

@@ -15,7 +15,8 @@
 namespace palimpsest {
 namespace {
 
-/// What ranks tell each other before anything is computed; the first as where they have shards.
+/// The words that ranks exchange before anything is computed. The first two are those of
+/// `DistributedStep`.
 namespace said_by_stages {
 enum Word : std::size_t { options, parameter_types, programs, parameters };
 }
@@ -65,11 +66,11 @@ Gradients RankPipeline::step(const Input& input) {
     made.emplace(input.scaler->unscaled(std::move(step->loss), std::move(step->entries),
                                         std::move(step->report)));
   };
-  runner_.execute(std::ref(unscale));  // a function that refers to all of this would take memory
+  runner_.execute(std::ref(unscale));  // a std::function with all captures would allocate
   return std::move(*made);
 }
 
-/// Records, cuts, plans, and takes the memory that all of it needs.
+/// Records, cuts, plans, and allocates the memory for all of it.
 RankPipeline::Step RankPipeline::prepare(const Input& input) {
   require_parameters(input.parameters);
   const auto scale = [&](const Var& made) {
@@ -136,7 +137,7 @@ std::vector<std::string> RankPipeline::options_in_lines(const Input& input) cons
   return lines_of(strategy_, options_, input.scaler != nullptr ? input.scaler->scale() : 1);
 }
 
-/// What this rank has to say if it did not fail.
+/// The words of this rank if it has not failed.
 RankWords RankPipeline::words_before(const Input& input) const {
   RankWords words{};
   words[said_by_stages::options] = hash_of(options_in_lines(input));
@@ -146,7 +147,7 @@ RankWords RankPipeline::words_before(const Input& input) const {
   return words;
 }
 
-/// Of the programs, how they are cut, and which micro-batch is which.
+/// A digest of the programs, of their cuts, and of the program of each micro-batch.
 std::uint64_t RankPipeline::digest() const {
   std::vector<std::uint64_t> words(flow_.program_of().begin(), flow_.program_of().end());
   for (const auto& program : flow_.programs()) {
@@ -173,7 +174,7 @@ void RankPipeline::append_program_lines(std::vector<std::string>& lines) const {
 
 // The end -----------------------------------------------------------------------------------------
 
-/// Makes what all ranks must have memory for, or none returns: all but messages and arithmetic.
+/// Allocates everything that the end needs, so that afterwards all ranks return or none does.
 void RankPipeline::prepare_end(Step& step) {
   runner_.execute([&] { step.sums.finish(); });
   for (std::size_t m = 0; m < step.own_losses.size(); ++m) {
@@ -197,7 +198,7 @@ void RankPipeline::prepare_end(Step& step) {
   reports_.resize(stages);
 }
 
-/// Gives all ranks what each of them has made.
+/// Gives all ranks the results of each.
 void RankPipeline::share(Step& step) {
   for (std::size_t i = 0; i < step.entries.size(); ++i) {
     const Tensor& gradient = step.entries[i].gradient;

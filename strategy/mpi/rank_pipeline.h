@@ -11,16 +11,16 @@
 
 namespace palimpsest {
 
-/// Runs a model in stages that are ranks. All of them record all micro-batches and cut them alike;
-/// each plans and runs its own stage, and in the end gives the others the gradients that it made.
+/// Runs a model whose stages are ranks. Every rank records all micro-batches and cuts them in the
+/// same way. Each plans and runs its own stage, and at the end gives the others the gradients that
+/// it made.
 ///
-/// Ranks meet when each knows what it will compute and has the memory for it, or has failed by
-/// then; and again when all messages have been sent and taken, a rank that failed in between having
-/// told those that wait for its own. What takes memory for the end is made before they meet the
-/// second time.
+/// Ranks meet twice. First when each knows what it will compute and has the memory for it, or has
+/// failed before that. Then when all messages have been exchanged; a rank that failed in between
+/// has told those that wait for it. Memory for the end is allocated before the second meeting.
 class RankPipeline {
  public:
-  /// `strategy` and `options` outlive it; there are as many stages as ranks.
+  /// `strategy` and `options` must outlive this object. There are as many stages as ranks.
   RankPipeline(RankLink& link, const ExecutionStrategy& strategy, const DistributedOptions& options,
                int threads);
   RankPipeline(const RankPipeline&) = delete;
@@ -30,23 +30,23 @@ class RankPipeline {
     const ModelFunction& loss;
     std::span<const Tensor> parameters;
     std::span<const Tensor> batch;
-    bool verifies;       ///< compares parameters over ranks
+    bool verifies;       ///< whether to compare parameters over ranks
     const Tape& count;   ///< cleared once more than there were steps
-    LossScaler* scaler;  ///< null where no loss is scaled
+    LossScaler* scaler;  ///< null if losses are not scaled
   };
-  /// Throws what failed here, or `RankError`.
+  /// Throws the failure of this rank, or `RankError`.
   Gradients step(const Input& input);
-  /// Of all ranks, in the last step that none failed in.
+  /// The reports of all ranks, from the last step in which no rank failed.
   std::vector<RankReport> take_reports() { return std::move(reports_); }
 
  private:
-  /// What a step computes, and gives all ranks.
+  /// The results of a step, which all ranks get.
   struct Step {
     Meter outputs;
     MicroBatchSums sums;
     std::vector<MicroBatch> micro_batches;
-    std::vector<double> own_losses;  // by micro-batch, of those made here
-    std::vector<double> losses;      // of all
+    std::vector<double> own_losses;  // by micro-batch, those made on this rank
+    std::vector<double> losses;      // by micro-batch, on all ranks
     Tensor loss;
     std::vector<Gradients::Entry> entries;
     Report report;

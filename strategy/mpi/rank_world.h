@@ -11,42 +11,45 @@ namespace palimpsest {
 class RankLink;
 
 /// The processes that `mpirun` started a program as. Each has a rank; a program started without
-/// `mpirun` is a world of one. For the life of a program: MPI is initialised where nobody has done
-/// that, and then finalised at the end, after which there is no other world.
+/// `mpirun` is a world of one. Keep one world for the life of a program. If MPI is not initialised
+/// yet, the world initialises it, and finalises it at the end; after that no other world can be
+/// made.
 ///
-/// Ranks come together in calls that all of them make, in one order. Such a call either succeeds
-/// everywhere or throws everywhere: a rank that fails in it throws its own error, and the others a
-/// `RankError` that says what happened on the first rank that failed. Afterwards ranks may go on.
-/// A rank that leaves, since an error ended it outside of these calls, has the others throw a
-/// `RankError` too, in their next call. All calls come from the thread that made the world.
+/// Ranks come together in calls that all of them make, in one order. Such a call either succeeds on
+/// all ranks or throws on all ranks. A rank that fails throws its own error. The others throw a
+/// `RankError` that says what happened on the first rank that failed. Afterwards ranks may
+/// continue.
+///
+/// A rank leaves when an error outside of these calls ends it. Then the others throw a `RankError`
+/// in their next call. All calls must come from the thread that made the world.
 class RankWorld {
  public:
   /// Throws `EnvironmentError` when MPI cannot be used by several threads in turn, or was finalised
   /// before.
   RankWorld();
-  /// Waits until all ranks leave, or have been told that this one has.
+  /// Waits until all ranks leave, or have been told that this one has left.
   ~RankWorld();
   RankWorld(const RankWorld&) = delete;
   RankWorld& operator=(const RankWorld&) = delete;
 
   int rank() const;
   int size() const;
-  /// Ranks on this machine, this one among them.
+  /// Number of ranks on this machine, including this one.
   int ranks_here() const;
 
-  /// Does work that may fail on some ranks, such as reading a file; all ranks call it. Throws what
+  /// Does work that may fail on some ranks, such as reading a file. All ranks call it. Throws what
   /// `work` throws, and `RankError`.
   void together(const std::function<void()>& work);
 
-  /// The first of the ranks that the last call of all failed on, where it did: who is to tell the
-  /// user.
+  /// The first rank that failed in the last call of all ranks, if any. That rank should report the
+  /// error to the user.
   std::optional<int> first_failed() const;
 
-  /// What the library's own calls go through.
+  /// The connection for the library's own calls.
   RankLink& link() { return *link_; }
 
  private:
-  bool initialised_ = false;  // by this
+  bool initialised_ = false;  // by this object
   std::unique_ptr<RankLink> link_;
 };
 

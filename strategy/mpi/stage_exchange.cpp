@@ -11,9 +11,9 @@ namespace palimpsest {
 namespace {
 
 constexpr Bytes line = buffer_alignment;
-constexpr Bytes most_lines = std::numeric_limits<int>::max();  // that MPI counts
+constexpr Bytes most_lines = std::numeric_limits<int>::max();  // MPI counts in int
 
-/// Blocks of lines that MPI is told of.
+/// The number of blocks of lines in the MPI datatype.
 std::size_t blocks_of(const StageMessage& message) {
   std::size_t blocks = 0;
   for (const StageMessage::Part& part : message.parts) {
@@ -81,7 +81,7 @@ void StageExchange::begin(std::byte* block) {
   ask();
 }
 
-/// Whether nobody reads any more what lies where the message of a micro-batch goes.
+/// Whether the places where the message of a micro-batch goes are no longer read.
 bool StageExchange::has_room(const StageMessage& message, int micro_batch) const {
   return std::ranges::all_of(message.parts, [&](const StageMessage::Part& part) {
     const Ring& ring = ring_of(part);
@@ -89,7 +89,7 @@ bool StageExchange::has_room(const StageMessage& message, int micro_batch) const
   });
 }
 
-/// Asks for all messages that there is room for.
+/// Posts receives for all messages that there is room for.
 void StageExchange::ask() {
   for (Channel& channel : incoming_) {
     for (; channel.begun < std::ssize(program_of_); ++channel.begun) {
@@ -100,12 +100,12 @@ void StageExchange::ask() {
       check_mpi(MPI_Irecv(block_, 1, type, stage_of(channel.from), tag_of(channel),
                           link_.communicator(), &request_of(channel, channel.begun)),
                 "MPI_Irecv");
-      MPI_Type_free(&type);  // once it has come
+      MPI_Type_free(&type);  // takes effect once it has been received
     }
   }
 }
 
-/// Where the message of a micro-batch lies in the block.
+/// The MPI datatype of the places of a micro-batch's message in the block.
 MPI_Datatype StageExchange::type_of(const StageMessage& message, int micro_batch) {
   lengths_.clear();
   places_.clear();
@@ -149,7 +149,7 @@ bool StageExchange::take(Channel& channel, int micro_batch) {
   MPI_Status status;
   check_mpi(MPI_Wait(&request_of(channel, micro_batch), &status), "MPI_Wait");
   channel.ended = micro_batch + 1;
-  int count = 0;  // or undefined, where int does not hold it
+  int count = 0;  // or undefined, where int cannot hold it
   check_mpi(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
   return count != 0 || bytes_of(*message) == 0;
 }
@@ -174,7 +174,7 @@ void StageExchange::send(const PlacedPiece& placed, int micro_batch, bool failed
     MPI_Datatype type = type_of(*message, micro_batch);
     check_mpi(MPI_Isend(block_, 1, type, to, tag_of(channel), link_.communicator(), &request),
               "MPI_Isend");
-    MPI_Type_free(&type);  // once it has gone
+    MPI_Type_free(&type);  // takes effect once it has been sent
     ++sent_;
     sent_bytes_ += bytes_of(*message);
   }
@@ -186,7 +186,7 @@ void StageExchange::progress() {
   for (std::vector<Channel>* const channels : {&outgoing_, &incoming_}) {
     for (Channel& channel : *channels) {
       for (int m = channel.ended; m < channel.begun; ++m) {
-        // To ask about one that is not complete has MPI go on with all of them.
+        // Asking about an incomplete request makes MPI progress all of them.
         int done = 0;
         check_mpi(MPI_Request_get_status(request_of(channel, m), &done, MPI_STATUS_IGNORE),
                   "MPI_Request_get_status");

@@ -12,11 +12,12 @@
 
 namespace palimpsest {
 
-/// Messages between stages that are ranks, stage s being rank s: one for all that a piece makes for
-/// those of another rank that first read it in one piece, straight from ring to ring. A message
-/// without bytes says that its sender has nothing to send any more. Messages are asked for as early
-/// as there is room for them, and MPI goes on with them while it is called: between the steps of
-/// pieces, by whoever comes by.
+/// Messages between stages that are ranks; stage s is rank s. One message carries everything that a
+/// piece makes for the pieces of another rank that first read it in one piece, directly from ring
+/// to ring. An empty message says that its sender has no more values to send, because of a failure.
+///
+/// Receives are posted as early as there is room for them. MPI makes progress only while it is
+/// called, so the threads that run pieces call it between steps.
 class StageExchange final : public StageMessages {
  public:
   explicit StageExchange(RankLink& link);
@@ -24,8 +25,8 @@ class StageExchange final : public StageMessages {
   StageExchange(const StageExchange&) = delete;
   StageExchange& operator=(const StageExchange&) = delete;
 
-  /// Before a run: takes the memory that it needs, but for that of MPI itself. The plan outlives
-  /// it.
+  /// Call before a run. Allocates the memory that the run needs, except that of MPI itself. The
+  /// plan must outlive it.
   void prepare(const PipelinePlan& plan, std::span<const MicroBatch> micro_batches);
   void begin(std::byte* block) override;
   bool receive(const PlacedPiece& placed, int micro_batch) override;
@@ -33,24 +34,24 @@ class StageExchange final : public StageMessages {
   void progress() override;
   void end() override;
 
-  /// Of the last run: whether a stage failed that something here comes from.
+  /// After a run: whether a stage that this one receives from has failed.
   bool is_cut_off() const { return is_cut_off_; }
-  /// Messages sent, and bytes in them.
+  /// Messages sent, and their bytes.
   int sent() const { return sent_; }
   Bytes sent_bytes() const { return sent_bytes_; }
-  /// Seconds in which nothing was computed here since a message had not come, or not been taken.
+  /// Seconds in which this stage computed nothing because it waited for messages.
   double waiting_seconds() const { return waiting_; }
 
  private:
-  /// All messages from one piece to another, one of them here.
+  /// All messages from one piece to another, one of which is on this rank.
   struct Channel {
     PieceId from;
     PieceId to;
     std::vector<const StageMessage*> messages;  // by program; null where there is none
     std::vector<MPI_Request> requests;          // by micro-batch
-    int places;     // a micro-batch this much later writes over what is sent
-    int begun = 0;  // micro-batches that MPI has been asked for
-    int ended = 0;  // that have been waited for
+    int places;     // the message of the micro-batch this much later overwrites it
+    int begun = 0;  // micro-batches whose messages were posted
+    int ended = 0;  // micro-batches whose messages were waited for
   };
 
   int stage_of(PieceId piece) const {
@@ -79,16 +80,16 @@ class StageExchange final : public StageMessages {
   bool take(Channel& channel, int micro_batch);
 
   RankLink& link_;
-  MPI_Datatype line_ = MPI_DATATYPE_NULL;  // of a cache line
+  MPI_Datatype line_ = MPI_DATATYPE_NULL;  // a cache line
   const PipelinePlan* plan_ = nullptr;
   std::vector<std::size_t> program_of_;  // by micro-batch
   std::byte* block_ = nullptr;
   PieceId pieces_ = 0;
-  std::vector<int> ended_;  // by piece: micro-batches that it has run for
+  std::vector<int> ended_;  // by piece: micro-batches that it has run
   std::vector<Channel> incoming_;
   std::vector<Channel> outgoing_;
   std::vector<int> lengths_;      // of a message's parts, in lines
-  std::vector<MPI_Aint> places_;  // likewise
+  std::vector<MPI_Aint> places_;  // of the parts
   bool is_cut_off_ = false;
   std::mutex mutex_;
   int sent_ = 0;

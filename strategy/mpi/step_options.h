@@ -8,7 +8,8 @@
 
 namespace palimpsest {
 
-/// What all ranks must have in common in a step, but for what they record: a line each.
+/// The settings of a step that must be the same on all ranks, one per line. The recorded program is
+/// not among them.
 std::vector<std::string> lines_of(const ExecutionStrategy& strategy,
                                   const DistributedOptions& options, double loss_scale);
 

@@ -5,7 +5,7 @@
 namespace palimpsest {
 namespace {
 
-/// A number made of all that is put in, in order.
+/// Hashes a sequence of words.
 class Digest {
  public:
   void put(std::uint64_t word) { words_.push_back(word); }
@@ -20,7 +20,7 @@ class Digest {
   std::vector<std::uint64_t> words_;
 };
 
-/// `#3`, of a node with several outputs `#3.1`.
+/// `#3`, or `#3.1` for a node with several outputs.
 std::string reference(const Tape& tape, ValueId value) {
   const NodeId node = tape.producer(value);
   std::string text = "#" + std::to_string(node);

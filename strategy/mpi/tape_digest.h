@@ -9,11 +9,12 @@
 
 namespace palimpsest {
 
-/// What a tape recorded, short enough to be compared over ranks. Unlike the signature that plans
-/// are found by, it means the same in every process: operations count by their names.
+/// A summary of a recorded tape, short enough to compare over ranks. Unlike the fingerprint for
+/// finding plans, it has the same meaning in every process: it identifies operations by their
+/// names.
 struct TapeDigest {
-  /// Operations, what each reads, dtypes and numbers of axes: what ranks have in common whose
-  /// shards are not equally large.
+  /// Operations, their inputs, dtypes and numbers of axes. Ranks have these in common even if their
+  /// shards differ in size.
   std::uint64_t structure = 0;
   std::uint64_t shapes = 0;  ///< of all values
   NodeId nodes = 0;
@@ -21,10 +22,11 @@ struct TapeDigest {
 
 TapeDigest digest_of(const Tape& tape);
 
-/// Of tensors: their types.
+/// A digest of the types of tensors.
 std::uint64_t digest_of(std::span<const Tensor> tensors);
 
-/// Lines in which one program differs from another, node by node; with shapes or without.
+/// Append lines that describe a program node by node, with or without shapes, so that two programs
+/// can be compared.
 void append_lines(const Tape& tape, NodeId nodes, bool with_shapes,
                   std::vector<std::string>& lines);
 void append_lines(std::span<const Tensor> parameters, std::vector<std::string>& lines);

@@ -32,7 +32,7 @@ void in_parallel(Parameters& parameters, F f) {
          "; give one, of zeros where the loss does not depend on the parameter");
 }
 
-/// True when `name` is what a leaf is called, with its scopes; makes no string.
+/// True when `name` is a leaf's name with its scopes. Builds no string.
 bool is_called(const Tape& tape, NodeId leaf, std::string_view name) {
   const std::string_view scope = tape.scope_of(leaf);
   if (scope.empty()) return name == tape.name(leaf);
@@ -88,7 +88,7 @@ void GradientAccumulator::register_all(const Gradients& gradients) {
         named ? scoped_name(var.tape(), var.node()) : "parameter " + std::to_string(position);
     std::string name = own;
     for (int copy = 2; index.contains(name); ++copy) name = own + " " + std::to_string(copy);
-    // A name given twice says no more than the position does.
+    // A name that occurs twice identifies the parameter no better than its position.
     parameters.emplace_back(name, gradient.type());
     parameters.back().named = named && name == own;
     index.emplace(std::move(name), position);
@@ -110,7 +110,8 @@ std::size_t GradientAccumulator::index_of(std::string_view name) const {
          (known.empty() ? "register_parameter() names them" : "registered are " + known));
 }
 
-// What a micro-batch must be ----------------------------------------------------------------------
+// Checks of micro-batches
+// ---------------------------------------------------------------------------
 
 void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor& gradient) {
   if (!gradient.defined()) refuse("the gradient of " + quoted(parameter.name) + " holds nothing");
@@ -263,7 +264,7 @@ void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples
 }
 
 double GradientAccumulator::weight_of(std::int64_t examples) const {
-  // In terms of the first micro-batch, so that equal ones have the bits that `mean` gives them.
+  // Relative to the first micro-batch, so that micro-batches of equal size have the bits of `mean`.
   const bool differs = options_.normalization == GradientNormalization::weighted && count_ > 0;
   return differs ? static_cast<double>(examples) / static_cast<double>(first_examples_) : 1;
 }
@@ -282,7 +283,7 @@ double GradientAccumulator::divisor() const {
 
 void GradientAccumulator::prepare_sums() {
   if (parameters_.empty()) refuse("there are no parameters; register_parameter() names them");
-  if (count_ > 0) return;  // nobody was given one since the update began
+  if (count_ > 0) return;  // no sum was returned since the update began
   for (Parameter& parameter : parameters_) {
     if (parameter.sum.buffer().use_count() > 1) {
       parameter.sum = Tensor(parameter.sum.shape(), parameter.sum.dtype());
@@ -349,7 +350,7 @@ void GradientAccumulator::finish() {
     in_parallel(parameters_, [&](const Parameter& parameter) { divide(parameter.sum, divisor()); });
     divided_ = true;
   }
-  // The steps of `clip_by_norm`, of which none behind the norm takes memory.
+  // As `clip_by_norm`. Nothing after the norm allocates.
   double square = 0;
   for (const Parameter& parameter : parameters_) square += sum_of_squares(parameter.sum);
   norm_ = std::sqrt(square);

@@ -13,47 +13,52 @@
 
 namespace palimpsest {
 
-/// What the sum of the gradients of micro-batches is divided by, so that it is the gradient of the
-/// loss of all their examples at once.
+/// The divisor of the sum of micro-batch gradients. It makes the result the gradient of the loss of
+/// all their examples at once.
 enum class GradientNormalization : std::uint8_t {
-  sum,       ///< 1: losses are sums over examples
-  mean,      ///< the number of micro-batches: losses are means over equally many examples
-  weighted,  ///< the number of examples, each gradient times its own: means over any numbers
+  /// 1: each loss is a sum over examples.
+  sum,
+  /// The number of micro-batches: each loss is a mean over equally many examples.
+  mean,
+  /// The number of examples, after each gradient was multiplied by its own number. Each loss is a
+  /// mean over any number of examples.
+  weighted,
 };
 
 struct AccumulatorOptions {
-  int steps = 1;  ///< micro-batches of an update
+  int steps = 1;  ///< micro-batches per update
   GradientNormalization normalization = GradientNormalization::mean;
-  /// Largest joint 2-norm of the gradients of an update, which are scaled down to it.
+  /// Largest joint 2-norm of an update's gradients. Larger gradients are scaled down to it.
   double clip_norm = std::numeric_limits<double>::infinity();
 };
 
 struct AccumulatorStatistics {
-  std::int64_t accumulation_steps = 0;  ///< micro-batches of an update, as the options say
+  std::int64_t accumulation_steps = 0;  ///< micro-batches per update, as in the options
   std::int64_t micro_batches = 0;       ///< added, in all updates
-  std::int64_t updates = 0;             ///< whose gradients were taken
+  std::int64_t updates = 0;             ///< updates whose gradients were taken
   std::int64_t parameters = 0;
-  std::int64_t elements = 0;  ///< of all parameters
-  /// Examples in the update at hand or, before its first micro-batch, in the one before.
+  std::int64_t elements = 0;  ///< in all parameters
+  /// Examples in the current update or, before its first micro-batch, in the previous one.
   std::int64_t effective_batch = 0;
-  Bytes buffers = 0;  ///< bytes that sums and gradients of 16 bits take
+  Bytes buffers = 0;  ///< bytes of sums and of 16-bit gradients
 };
 
-/// Adds up the gradients of several micro-batches, so that an update sees a large batch in the
-/// memory of a small one and of a sum for every parameter.
+/// Adds up the gradients of several micro-batches. An update then has the effect of a large batch,
+/// but takes only the memory of a small one and of a sum for every parameter.
 ///
-/// Sums are f64 for f64 parameters and f32 otherwise; gradients of 16 bits are rounded once, at the
-/// end, into a buffer of their own: such a parameter takes 6 bytes for each of its numbers. A sum
-/// has its micro-batches in their order, whatever the number of threads, and an update of one has
-/// the bits of its gradient. Buffers are made once and used for every update; one whose tensor
-/// somebody still holds stays as it is, and another takes its place.
+/// Sums are f64 for f64 parameters and f32 otherwise. Gradients of 16 bits are rounded once, at the
+/// end, into a buffer of their own, so such a parameter takes 6 bytes per element. Micro-batches
+/// are added in their order, whatever the number of threads. An update of one micro-batch has the
+/// bits of its gradient. Buffers are allocated once and used for every update. If a user still
+/// holds a buffer's tensor, that one stays unchanged and a new one replaces it.
 ///
-/// Every member function that throws leaves the accumulator, its sums among the rest, as it was;
-/// but when memory runs out while an update is taken, it can only be taken again, or reset.
-/// For one thread at a time; work runs in parallel in the caller's TBB arena.
+/// A member function that throws leaves the accumulator and its sums unchanged. One exception: when
+/// memory runs out while an update is taken, it can only be taken again, or reset. Use it from one
+/// thread at a time. Work runs in parallel in the caller's TBB arena.
 class GradientAccumulator {
  public:
-  /// Throws `ArgumentError` unless there is at least one step and the norm to clip to is positive.
+  /// Throws `ArgumentError` unless there is at least one step and the norm for clipping is
+  /// positive.
   explicit GradientAccumulator(AccumulatorOptions options = {});
   GradientAccumulator(const GradientAccumulator&) = delete;
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
@@ -61,66 +66,73 @@ class GradientAccumulator {
   GradientAccumulator& operator=(GradientAccumulator&&) noexcept = default;
   ~GradientAccumulator() = default;
 
-  /// Adds a parameter after those there are, and its buffers. Throws `ArgumentError` for a name
-  /// that is empty or taken, and once an update has begun; `DTypeError` unless the dtype is
+  /// Adds a parameter after the existing ones, and its buffers. Throws `ArgumentError` for a name
+  /// that is empty or already used, and once an update has begun; `DTypeError` unless the dtype is
   /// floating.
   void register_parameter(std::string name, const ValueType& type);
 
-  /// Gives the gradient of one parameter in the micro-batch at hand. It is added when `step` ends
-  /// the micro-batch: until then its elements must not change. Throws `ArgumentError` for a name
-  /// that is not registered or was given before in this micro-batch, and as `step` does;
+  /// Gives the gradient of one parameter in the current micro-batch. It is added when `step` ends
+  /// the micro-batch; until then its elements must not change. Throws `ArgumentError` for a name
+  /// that is not registered or was given before in this micro-batch, and as `step` does. Throws
   /// `ShapeError` and `DTypeError` for a gradient of another type than its parameter.
   void accumulate(std::string_view name, const Tensor& gradient);
-  /// Forgets what `accumulate` was given since the last `step`.
+  /// Discards what `accumulate` was given since the last `step`.
   void discard();
 
-  // Adds a micro-batch, all of it or, where this throws, nothing; true when the update is due: its
-  // `steps` micro-batches are there. `examples` says how many examples the micro-batch is made of;
-  // left out, the effective batch counts micro-batches. Throws `ArgumentError` when the update has
-  // all its micro-batches or was taken, and needs a `reset`; when a parameter is missing; when a
-  // micro-batch begun with `accumulate` is to be ended first; unless `examples` is positive,
-  // those of the update together fit an `std::int64_t` and, for `mean`, all are the same.
+  // Each `step` adds a micro-batch, completely or, if it throws, not at all. It returns true when
+  // the update has all of its `steps` micro-batches. `examples` is the number of examples in the
+  // micro-batch. If it is omitted, the effective batch counts micro-batches.
+  //
+  // Throws `ArgumentError`
+  // - when the update has all its micro-batches or was taken, and needs a `reset`;
+  // - when a parameter is missing;
+  // - when a micro-batch begun with `accumulate` must be ended first;
+  // - unless `examples` is positive, the sum over the update fits an `std::int64_t` and, for
+  //   `mean`, all are equal.
 
-  /// The micro-batch that `accumulate` was given.
+  /// Adds the micro-batch given to `accumulate`.
   bool step(std::int64_t examples = 1);
-  /// By name. Throws as `accumulate`.
+  /// Adds gradients by name. Throws as `accumulate`.
   bool step(const NamedTensors& gradients, std::int64_t examples = 1);
-  /// What `backward` or a `Runner` gives, by position: as for an `Optimizer`, parameters come in
-  /// one order. Where none is registered, the first call registers those of the tape, by scope and
-  /// name as in "layer3/weight", or "parameter 2" without. Throws `ArgumentError` for another
-  /// number of parameters or one whose name on the tape is not the registered one, `ShapeError` and
-  /// `DTypeError` as `accumulate`, `TapeError` when the tape was cleared since.
+  /// Adds the result of `backward` or of a `Runner`, by position. As for an `Optimizer`, the order
+  /// of parameters must not change. If none is registered, the first call registers those of the
+  /// tape, by scope and name as in "layer3/weight"; without a name as "parameter 2".
+  ///
+  /// Throws `ArgumentError` for another number of parameters, or one whose name on the tape is not
+  /// the registered one. Throws `ShapeError` and `DTypeError` as `accumulate`, `TapeError` when the
+  /// tape was cleared since.
   bool step(const Gradients& gradients, std::int64_t examples = 1);
-  /// Likewise, and begins the sums of an update in the memory of gradients that nobody else has: no
-  /// copies, but that memory is held until the update is taken, where what made the gradients may
-  /// have kept it for its next run.
+  /// Likewise, but without copies: the sums of an update begin in the memory of the given
+  /// gradients, unless others hold it. That memory is held until the update is taken. So the code
+  /// that made the gradients cannot reuse it for its next run.
   bool step_taking(Gradients gradients, std::int64_t examples = 1);
 
   /// True when the update has all of its micro-batches and was not taken yet.
   bool should_update() const { return count_ == options_.steps && !taken_; }
 
-  // What follows normalises and clips the sums. It takes an update that has all of its
-  // micro-batches, after which only `reset` begins another; one that has not stays open, and
-  // `gradients` alone takes it. Throws `ArgumentError` when nothing was accumulated or a
-  // micro-batch is not ended.
+  // The functions below normalise and clip the sums. They take an update that has all of its
+  // micro-batches; then only `reset` begins another. An incomplete update stays open, except that
+  // `gradients` takes it. They throw `ArgumentError` when nothing was accumulated or a micro-batch
+  // is not ended.
 
-  /// For an `Optimizer`; takes the update, complete or not. Parameters are the `Var`s of the last
-  /// micro-batch given as `Gradients`, whose tape must be as it was then; the loss is normalised as
-  /// gradients are, and holds nothing if a micro-batch was given without; the report is that of the
-  /// micro-batch that took most memory, overflowed when any of them was. Throws `ArgumentError` too
-  /// when no micro-batch was given as `Gradients`.
+  /// Takes the update, complete or not, for an `Optimizer`. Parameters are the `Var`s of the last
+  /// micro-batch given as `Gradients`; its tape must not have changed. The loss is normalised as
+  /// gradients are. It is undefined if some micro-batch was not given as `Gradients`. The report is
+  /// that of the micro-batch with the highest peak; it says overflowed if any of them was. Also
+  /// throws `ArgumentError` when no micro-batch was given as `Gradients`.
   Gradients gradients();
-  /// Of one parameter, in its dtype; of an update that is not complete, a copy of what its
-  /// micro-batches so far make. Throws `ArgumentError` too for a name that is not registered.
+  /// The gradient of one parameter, in its dtype. For an incomplete update, a copy of the result of
+  /// its micro-batches so far. Also throws `ArgumentError` for a name that is not registered.
   Tensor gradient(std::string_view name);
-  /// The joint 2-norm of the normalised gradients, before clipping and before rounding to 16 bits;
-  /// of an update that is not complete, of its micro-batches so far.
+  /// The joint 2-norm of the normalised gradients, before clipping and before rounding to 16 bits.
+  /// For an incomplete update, that of its micro-batches so far.
   double norm();
 
-  /// Begins the next update: forgets all micro-batches, also those of an update that was not taken.
+  /// Begins the next update. Discards all micro-batches, even those of an update that was not
+  /// taken.
   void reset();
 
-  /// Micro-batches in the update at hand.
+  /// Micro-batches in the current update.
   int micro_batches() const { return count_; }
   AccumulatorStatistics statistics() const;
 
@@ -132,9 +144,9 @@ class GradientAccumulator {
     ValueType type;
     Tensor sum;
     Tensor rounded;     // only of a 16-bit parameter
-    Tensor given;       // in the micro-batch at hand
-    Var var;            // in the last micro-batch given as Gradients
-    bool named = true;  // the tape must give it this name, or none
+    Tensor given;       // in the current micro-batch
+    Var var;            // in the last micro-batch given as `Gradients`
+    bool named = true;  // the tape must have this name, or none
 
     const Tensor& gradient() const { return rounded.defined() ? rounded : sum; }
   };
@@ -151,7 +163,7 @@ class GradientAccumulator {
   double weight_of(std::int64_t examples) const;
   double divisor() const;
   void prepare_sums();
-  /// Whether the sums of an update begin as copies of its first gradients or in their memory.
+  /// Whether the sums of an update begin as copies of its first gradients, or in their memory.
   enum class Taking : std::uint8_t { copies, memory };
 
   void give(const Gradients& gradients, std::int64_t examples);
@@ -170,13 +182,13 @@ class GradientAccumulator {
   int count_ = 0;                    // micro-batches in the update
   std::int64_t examples_ = 0;        // in the update
   std::int64_t first_examples_ = 0;  // in its first micro-batch
-  bool divided_ = false;             // the sums are, by `divisor()`
+  bool divided_ = false;             // the sums have been divided by `divisor()`
   bool taken_ = false;
   double norm_ = 0;
   int losses_ = 0;
   double loss_ = 0;
   ValueType loss_type_;
-  std::optional<Report> report_;  // when a micro-batch was given as Gradients
+  std::optional<Report> report_;  // none unless a micro-batch was given as `Gradients`
   AccumulatorStatistics totals_;
 };
 

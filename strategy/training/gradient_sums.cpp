@@ -19,7 +19,7 @@ void divide_run(T* x, std::int64_t n, double divisor) {
   }
 }
 
-/// What is added to lies in the nearest cache when it is divided.
+/// Works in blocks, so that sums are still in the nearest cache when they are divided.
 template <class T>
 void add_run(T* sum, const T* x, std::int64_t n, double weight, double divisor) {
   constexpr std::int64_t block = 1024;
@@ -32,7 +32,7 @@ void add_run(T* sum, const T* x, std::int64_t n, double weight, double divisor) 
   }
 }
 
-/// 16-bit numbers become f32 a few at a time: a copy of the whole gradient would take memory.
+/// Converts a few 16-bit numbers to f32 at a time: converting the whole gradient would take memory.
 void add_half(float* sum, const std::byte* x, DType dtype, std::int64_t n, double weight,
               double divisor) {
   std::array<float, 1024> wide;
@@ -86,7 +86,7 @@ void divide(const Tensor& x, double divisor) {
 
 namespace {
 
-/// Eight sums side by side fill vector registers and do not wait for each other.
+/// Eight independent sums fill vector registers and avoid a dependency chain.
 template <class T>
 double sum_of_squares(const T* x, std::int64_t n) {
   std::array<double, 8> lanes{};

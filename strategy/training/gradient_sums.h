@@ -4,20 +4,21 @@
 
 namespace palimpsest {
 
-// Arithmetic on gradients as they are added, normalised and clipped, in parallel chunks. No element
-// or sum depends on how chunks are shared out: the same bits at any number of threads.
+// Adding, normalising and clipping gradients, in parallel chunks. No element or sum depends on how
+// chunks are distributed, so the bits are equal for any number of threads.
 
-/// Bytes of the sum of gradients of a type, and of what that is rounded to.
+/// Bytes of the sum of gradients of a type, plus those of its rounded copy.
 Bytes sum_bytes(const ValueType& type);
 
 /// sum ← gradient, converted. Shapes are equal.
 void begin_sum(const Tensor& sum, const Tensor& gradient);
-/// sum ← sum + weight·gradient, computed in f64 and rounded once, then as by `divide`. Shapes are
-/// equal, and the dtype of the sum is the compute dtype of the gradient.
+/// sum ← sum + weight·gradient, computed in f64 and rounded once; then divides as `divide`. Shapes
+/// are equal. The dtype of the sum is the compute dtype of the gradient.
 void add_to_sum(const Tensor& sum, const Tensor& gradient, double weight, double divisor = 1);
 /// x ← x / divisor, computed in f64 and rounded once; f64 or f32.
 void divide(const Tensor& x, double divisor);
-/// Of all elements, in f64 and in an order that depends on their number alone; f64 or f32.
+/// The sum of squares of all elements, in f64. The order depends only on their number. For f64 or
+/// f32.
 double sum_of_squares(const Tensor& x);
 
 }  // namespace palimpsest

@@ -12,7 +12,7 @@
 namespace palimpsest {
 namespace {
 
-/// Takes no memory where it holds.
+/// Takes a C string, so that it allocates nothing unless it throws.
 void require(bool holds, const char* message) {
   if (!holds) throw ArgumentError(std::string("[loss scaler] ") + message);
 }
@@ -25,7 +25,7 @@ void require_power_of_two(double factor, const char* name) {
   require(false, message.c_str());
 }
 
-/// Multiplies in place; false where an element is no finite number.
+/// Multiplies in place; returns false where an element is not finite.
 bool multiply_finite(const Tensor& tensor, double factor) {
   std::atomic<bool> finite = true;
   visit(tensor.dtype(), [&]<class T>(T) {
@@ -64,7 +64,7 @@ LossScaler::LossScaler(const LossScalerOptions& options)
 Var LossScaler::scale(const Var& loss, Where where) {
   require_floating(loss, "loss scaler", where);
   used_ = scale_;
-  // f16 has no number for most scales.
+  // f16 cannot represent most scales.
   const Var wide = cast(loss, compute_dtype(loss.dtype()), where);
   return multiply(wide, loss.tape().constant(Tensor::scalar(scale_, wide.dtype()), "scale", where),
                   where);
@@ -86,7 +86,7 @@ bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss)
   bool finite = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Tensor& gradient = entries[i].gradient;
-    // Parameters with one adjoint share its storage.
+    // Parameters with the same adjoint share its storage; scale it once.
     const bool is_done = std::ranges::any_of(entries.first(i), [&](const auto& before) {
       return before.gradient.raw() == gradient.raw();
     });

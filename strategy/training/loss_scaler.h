@@ -8,47 +8,46 @@
 
 namespace palimpsest {
 
-/// How a `LossScaler` chooses its scale. All factors are powers of two, so that scaling rounds
-/// nothing.
+/// How a `LossScaler` chooses its scale. All factors are powers of two, so scaling never rounds.
 struct LossScalerOptions {
-  double scale = 0x1p16;  ///< of the first step
-  double growth = 2;      ///< factor after `interval` steps in a row without overflow
+  double scale = 0x1p16;  ///< for the first step
+  double growth = 2;      ///< factor after `interval` consecutive steps without overflow
   double backoff = 0.5;   ///< factor after an overflow
   int interval = 2000;
-  double smallest = 1;  ///< the scale never leaves these bounds
+  double smallest = 1;  ///< bounds of the scale
   double largest = 0x1p24;
 };
 
-/// Dynamic loss scaling (Micikevicius et al., 2018), for what is computed in f16: the loss is
-/// scaled up so that small adjoints do not vanish, the gradients are scaled down again, and a step
-/// whose gradients overflowed is left out.
+/// Dynamic loss scaling (Micikevicius et al., 2018), for computing in f16. The loss is scaled up so
+/// that small adjoints do not vanish. The gradients are scaled down again, and a step whose
+/// gradients overflowed is skipped.
 ///
 ///     const Gradients gradients = backward(scaler.scale(loss));
 ///     if (scaler.unscale(gradients)) optimizer->step(gradients);
 class LossScaler {
  public:
-  /// Throws `ArgumentError` for a factor that is no power of two, a growth below 1, a backoff not
-  /// below 1, an interval below 1, and a scale out of its bounds.
+  /// Throws `ArgumentError` for a factor that is not a power of two, a growth below 1, a backoff of
+  /// 1 or more, an interval below 1, and a scale out of its bounds.
   explicit LossScaler(const LossScalerOptions& options = {});
 
-  /// The loss times the scale, in f32 or wider. The scale is a constant of the tape: programs stay
-  /// the same when it changes.
+  /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so
+  /// programs stay the same when it changes.
   Var scale(const Var& loss, Where where = Where::current());
-  /// Divides the gradients of a scaled loss by its scale, in place, and decides on the scale of the
-  /// next one. False where an element is no finite number: the step is to be left out. The same
-  /// bits at any number of threads. Throws `ArgumentError` before the first `scale`.
+  /// Divides the gradients of a scaled loss by its scale, in place, and updates the scale for the
+  /// next loss. Returns false where an element is not finite: the step must be skipped. The bits do
+  /// not depend on the number of threads. Throws `ArgumentError` before the first `scale`.
   bool unscale(const Gradients& gradients);
-  /// The same of gradients and their loss that stand apart, in whose memory the loss is unscaled
-  /// too, put together with a report that tells of scale and overflow. Takes no memory of its own:
-  /// nothing fails but what was never scaled.
+  /// Likewise, for a loss and gradients given separately. The loss is unscaled in place too.
+  /// Returns them with the report, which then says the scale and whether there was an overflow. It
+  /// allocates no memory, and throws only before the first `scale`.
   Gradients unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report);
 
-  /// Of the next loss.
+  /// The scale of the next loss.
   double scale() const { return scale_; }
-  /// The loss of the gradients unscaled last, as it was before it was scaled.
+  /// The loss that belongs to the gradients unscaled last, before scaling.
   double loss() const { return loss_; }
   std::int64_t steps() const { return steps_; }      ///< unscaled so far
-  std::int64_t skipped() const { return skipped_; }  ///< of these, with an overflow
+  std::int64_t skipped() const { return skipped_; }  ///< of these, steps with an overflow
   std::int64_t growths() const { return growths_; }  ///< how often the scale grew
 
  private:

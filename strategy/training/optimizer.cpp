@@ -46,7 +46,7 @@ void Optimizer::check(const Gradients& gradients) const {
 void Optimizer::step(const Gradients& gradients) {
   if (gradients.report().overflowed) return;
   const auto entries = gradients.entries();
-  std::vector<Tensor> parameters;  // all, before anything is changed: a stale one throws
+  std::vector<Tensor> parameters;  // reads all before changing any: a stale one throws
   for (const auto& entry : entries) parameters.push_back(entry.parameter.value());
   if (steps_ == 0) {
     types_.clear();
@@ -191,7 +191,7 @@ double clip_by_norm(std::span<const Tensor> gradients, double most) {
   }
   const double norm = std::sqrt(square);
   if (!(norm > most)) return norm;
-  std::set<const std::byte*> scaled;  // parameters with one adjoint share its storage
+  std::set<const std::byte*> scaled;  // parameters with the same adjoint share its storage
   for (const Tensor& gradient : gradients) {
     if (!scaled.insert(gradient.raw()).second) continue;
     const Tensor wide = gradient.to(compute_dtype(gradient.dtype()));

@@ -7,24 +7,23 @@
 
 namespace palimpsest {
 
-/// Changes parameters along their gradients, in place: the tensors given to `Tape::parameter` are
-/// updated, so values computed from them before are out of date and the tape is to be recorded
-/// anew.
+/// Updates parameters from their gradients, in place. The tensors given to `Tape::parameter`
+/// change, so values computed from them are out of date and the tape must be recorded again.
 ///
-/// State is kept by the position of a parameter on the tape, in f64 for f64 parameters and in f32
-/// otherwise; 16-bit parameters are updated in f32 and rounded. The same bits at any number of
-/// threads.
+/// State is kept by the position of a parameter on the tape. It is f64 for f64 parameters and f32
+/// otherwise; updates of 16-bit parameters are computed in f32 and rounded. The bits do not depend
+/// on the number of threads.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update of every parameter; none where the report of the gradients says that they
-  /// overflowed. Throws `ArgumentError` when the parameters are not those of the
-  /// step before, by number or shape.
+  /// Updates every parameter once; none if the gradients' report says that they overflowed. Throws
+  /// `ArgumentError` when number or shapes of the parameters differ from those of the previous
+  /// step.
   void step(const Gradients& gradients);
   std::int64_t steps() const { return steps_; }
 
   double learning_rate() const { return learning_rate_; }
-  /// Rate of the steps from here on. Throws `ArgumentError` when negative.
+  /// Sets the rate of later steps. Throws `ArgumentError` when negative.
   void set_learning_rate(double rate);
 
  protected:
@@ -46,7 +45,7 @@ class Optimizer {
   double learning_rate_ = 0;
   std::int64_t steps_ = 0;
   std::vector<ValueType> types_;
-  std::vector<std::vector<Tensor>> state_;  // of each parameter
+  std::vector<std::vector<Tensor>> state_;  // by parameter
 };
 
 /// Stochastic gradient descent: v ← μv + g + λp; p ← p − ηv (Sutskever et al., 2013, without
@@ -66,8 +65,8 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
-/// AdamW (Loshchilov and Hutter, 2019). Weight decay is taken off the parameters directly, not
-/// through the gradient.
+/// AdamW (Loshchilov and Hutter, 2019). Weight decay is subtracted from the parameters directly,
+/// not through the gradient.
 struct AdamWOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
@@ -81,11 +80,11 @@ std::unique_ptr<Optimizer> sgd(SgdOptions options = {});
 std::unique_ptr<Optimizer> adam(AdamOptions options = {});
 std::unique_ptr<Optimizer> adamw(AdamWOptions options = {});
 
-/// Scales all gradients in place so that their joint 2-norm is at most `most`; returns the norm
-/// before. The same bits at any number of threads. Throws `ArgumentError` unless `most` is
+/// Scales all gradients in place so that their joint 2-norm is at most `most`. Returns the norm
+/// before. The bits do not depend on the number of threads. Throws `ArgumentError` unless `most` is
 /// positive.
 double clip_by_norm(const Gradients& gradients, double most);
-/// The same for tensors of floating dtypes.
+/// Likewise for tensors of floating dtypes.
 double clip_by_norm(std::span<const Tensor> gradients, double most);
 
 }  // namespace palimpsest

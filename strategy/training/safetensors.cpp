@@ -101,12 +101,12 @@ DType read_dtype(const std::string& path, const std::string& name, const std::st
   return known->first;
 }
 
-/// The numbers of an array, none negative, each representable.
+/// The numbers of an array. All must be non-negative and representable.
 std::vector<std::int64_t> read_counts(const std::string& path, const std::string& name,
                                       const json& numbers) {
   std::vector<std::int64_t> counts;
   for (const json& number : numbers.get_ref<const json::array_t&>()) {
-    // The JSON library would turn -1 and 1e300 into anything.
+    // The JSON library would silently convert -1 and 1e300.
     if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
       std::string problem = "tensor '" + name + "': ";
       problem += number.is_number() ? number.dump() : number.type_name();
@@ -138,7 +138,7 @@ Entry read_entry(const std::string& path, const std::string& name, const json& v
   }
 }
 
-/// The JSON library keeps the last of two equal keys; here they are an error.
+/// The JSON library keeps the last of two equal keys; this parser rejects them.
 json parse_without_repeats(const std::string& path, const std::string& text) {
   std::set<std::string> names;
   const auto check = [&](int depth, json::parse_event_t event, json& parsed) {

@@ -49,7 +49,7 @@ class AccumulationSearch {
     return {sum, none, none};
   }
 
-  /// The product that makes `value`, when one node reads that and nobody asks for it.
+  /// The product that makes `value`, if only one node reads it and it is no target.
   NodeId only_read_product(ValueId value) const {
     while (!known_.present[value] && !known_.read_whole[value] && readers_[value] == 1) {
       const NodeId node = tape_.producer(value);
@@ -77,7 +77,7 @@ class AccumulationSearch {
   const Tape& tape_;
   const KnownOfTape& known_;
   std::vector<std::uint32_t> readers_;    // by value
-  std::vector<Accumulation> candidates_;  // by node; without a product where it is none
+  std::vector<Accumulation> candidates_;  // by sum; without a product where there is none
   std::vector<bool> read_by_group_;       // by value
   std::vector<bool> is_accumulated_;      // by node
 };

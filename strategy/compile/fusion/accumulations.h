@@ -6,18 +6,20 @@
 
 namespace palimpsest {
 
-/// A sum that a product makes as it adds to the other operand, so that the product itself is never
-/// in memory.
+/// A GEMM accumulate (beta = 1): the product adds its result to the other operand of a sum. The
+/// product itself is never in memory.
 struct Accumulation {
   NodeId sum;
   NodeId product;
   ValueId addend;
 };
 
-/// The sums to be made so, in order. Each adds two arrays of its own size. The one recorded last is
-/// made by an operation that has `accumulate`, and nothing but the sum reads it, perhaps behind
-/// views. The other lies in memory whatever becomes of the sum; or a group makes it and none reads
-/// the sum in turn, for where both do, one group of all is better.
+/// The sums to fuse into their products, in order. Each adds two arrays of its own size. The later
+/// operand is a product whose operation has `accumulate`. Only the sum reads it, possibly through
+/// views.
+///
+/// The addend must be in memory anyway. Alternatively an elementwise group makes it and no group
+/// reads the sum: where groups do both, one larger group is better.
 std::vector<Accumulation> find_accumulations(const Tape& tape, const KnownOfTape& known);
 
 }  // namespace palimpsest

@@ -6,28 +6,29 @@
 namespace palimpsest {
 namespace {
 
-/// Made again for want of one array in memory.
+/// Most nodes duplicated to save one array in memory.
 constexpr std::size_t most_trivial_nodes = 2;
-/// Made again in the backward part, for one value.
+/// Most nodes duplicated in the backward part for one value.
 constexpr std::size_t most_cloned_nodes = 16;
-/// Of a group, clones among them.
+/// Most nodes of a group, including clones.
 constexpr std::size_t most_members_with_clones = 48;
 
-/// The nodes of a group that make one of its values again, and what they read.
+/// The nodes of a group that recompute one of its values, and their inputs.
 struct Recipe {
   ValueId value;
   std::vector<NodeId> nodes;
   std::vector<ValueId> inputs;
 };
 
-/// The recipe for a value of `unit` from what other units make and what `is_there`.
+/// The recipe for a value of `unit`, from values of other units and values for which `is_there`
+/// holds.
 template <class IsThere>
 Recipe recipe_for(const Tape& tape, const Readings& readings, const Unit& unit, ValueId value,
                   IsThere is_there) {
   Recipe recipe{value, {}, {}};
   std::vector<NodeId> open{tape.producer(value)};
   while (!open.empty()) {
-    // The latest first: what it reads lies before it.
+    // Visit the latest node first: its inputs come before it.
     const auto latest = std::max_element(open.begin(), open.end());
     const NodeId node = *latest;
     open.erase(latest);
@@ -80,7 +81,7 @@ class Cloning {
   }
   bool is_backward(const Unit& unit) const { return unit.own[0] >= boundary_; }
 
-  /// Which groups read what in order, and what has to be in memory for its readers.
+  /// Notes which groups read each value in order, and which values must be in memory.
   void note_readers() {
     readers_.assign(tape_.value_count(), {});
     in_memory_.assign(tape_.value_count(), false);
@@ -116,7 +117,7 @@ class Cloning {
     }
   }
 
-  /// What a unit reads from memory beside `value`.
+  /// The values that a unit reads from memory, except `value`.
   std::vector<ValueId> reads_of(const Unit& unit, ValueId value) const {
     std::vector<ValueId> reads;
     for (const NodeId node : unit.nodes()) {
@@ -129,7 +130,7 @@ class Cloning {
     return reads;
   }
 
-  /// Holds what a node of the backward part reads unless it may be made again.
+  /// Marks the inputs of a backward node as held, unless they may be recomputed.
   void hold_what_it_reads(NodeId node, bool in_group) {
     for (const auto& [value, in_order] : readings_.links(node)) {
       const NodeId producer = tape_.producer(value);
@@ -140,7 +141,7 @@ class Cloning {
     }
   }
 
-  /// Makes all values of a forward group again that backward groups read, or none.
+  /// Recomputes either all values of a forward group that backward groups read, or none.
   void decide(const Unit& unit) {
     std::vector<Recipe> recipes;
     std::vector<ValueId> inputs;

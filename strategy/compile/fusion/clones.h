@@ -6,16 +6,16 @@
 
 namespace palimpsest {
 
-/// Makes groups run nodes of other groups again, tile by tile, instead of reading what those make:
-/// the nodes become their clones.
+/// Producer duplication: groups recompute nodes of other groups, tile by tile, instead of reading
+/// their results from memory. The duplicated nodes become the reading group's clones. There are two
+/// cases:
 ///
-/// - What a node or two make of values that every reader reads anyway.
-/// - In the backward part, from node `boundary` on, what groups of the forward part make, where
-///   that takes no more bytes to be held for the backward part than it is itself. Groups are looked
-///   at from the last to the first, so that what later ones hold is known.
+/// - Values made by one or two nodes, from inputs that every reader reads anyway.
+/// - In the backward part, from node `boundary` on: values that groups of the forward part make.
+///   The inputs that must be kept for this may not take more bytes than the values. Groups are
+///   considered from last to first, so that it is known what later groups keep.
 ///
-/// `held` marks values that are in memory whatever is read: sources, those that are wanted and
-/// those that are present.
+/// `held` marks values that are in memory anyway: sources, targets and present values.
 void clone_cheap(const Tape& tape, const Readings& readings, NodeId boundary,
                  const std::vector<bool>& held, Units& units);
 

@@ -33,7 +33,7 @@ class FinishSearch {
   }
 
  private:
-  /// The node that makes input `made` and can finish it.
+  /// The node that makes input `made`, if it can run this node as its epilogue.
   NodeId maker_of(NodeId node, std::uint32_t made) const {
     const auto inputs = tape_.inputs(node);
     const ValueId value = inputs[made];
@@ -42,7 +42,7 @@ class FinishSearch {
     const NodeId maker = tape_.producer(value);
     if (!tape_.operation(maker).finishes || readers_[value] != 1) return none;
     if (known_.present[value] || known_.read_whole[value]) return none;
-    // A maker of 16-bit types makes f32, which are rounded when it has ended.
+    // A maker of 16-bit types accumulates in f32 and rounds only at the end.
     if (type.dtype != result.dtype || is_half(type.dtype)) return none;
     for (std::uint32_t i = 0; i < inputs.size(); ++i) {
       if (tape_.shape(inputs[i]).elements() != result.shape.elements()) return none;

@@ -6,16 +6,17 @@
 
 namespace palimpsest {
 
-/// An elementwise node that another one carries out on what it makes, which so is never in memory.
+/// Epilogue fusion: the operation of `maker` applies an elementwise node to its result, which is
+/// never in memory.
 struct Finishing {
   NodeId node;
   NodeId maker;
-  std::uint32_t made;  ///< which input of the node the maker makes
+  std::uint32_t made;  ///< index of the node's input that the maker makes
 };
 
-/// The nodes to be carried out so, in order: `maker` has an operation that finishes, and nothing
-/// but the node reads what it makes. All else that the node reads lies in memory whatever becomes
-/// of it, element by element, and so does what it makes; or no group reads that.
+/// The nodes to fuse as epilogues, in order. The operation of `maker` supports epilogues, and only
+/// the node reads its result. The node's other inputs must be in memory anyway and are read element
+/// by element. The node's own result must be in memory anyway, or no group reads it.
 std::vector<Finishing> find_finishings(const Tape& tape, const KnownOfTape& known);
 
 }  // namespace palimpsest

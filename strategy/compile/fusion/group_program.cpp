@@ -28,7 +28,7 @@ class Builder {
     slots_.emplace_back(value, compute(view, operands, output));
   }
 
-  /// A reduction of a value of the group.
+  /// Appends a reduction of a value of the group.
   void fold(NodeId node) {
     const NodeView view(tape_, node);
     const ValueId input = readings_.links(node)[0].value;
@@ -53,7 +53,7 @@ class Builder {
     group_.cost.flops += cost_of(node).flops;
   }
 
-  /// What a node reads as input `i`; as often as a value is read in its own shape, loaded once.
+  /// The slot of input `i` of a node. A value that is read in its own shape is loaded only once.
   TileProgram::Slot input_slot(NodeId node, std::size_t i) {
     const ValueId input = tape_.inputs(node)[i];
     const bool whole = tape_.have_one_shape(input, tape_.first_output(node));
@@ -69,7 +69,7 @@ class Builder {
     return slot;
   }
 
-  /// Runs the nodes on what they read at the places of the reading.
+  /// Runs moved nodes on inputs at the positions of the reading.
   TileProgram::Slot run_moved(const Moved& moved, const Reading& reading) {
     std::vector<Loaded> made;
     for (const NodeId node : moved.nodes) {
@@ -117,7 +117,7 @@ class Builder {
     return slot;
   }
 
-  /// The number in every place of a value that is one.
+  /// The slot of a constant.
   TileProgram::Slot number_slot(ValueId value) {
     const auto known = std::ranges::find(slots_, value, &Loaded::first);
     if (known != slots_.end()) return known->second;
@@ -143,7 +143,7 @@ class Builder {
     const auto known = std::find(group_.inputs.begin(), group_.inputs.end(), value);
     if (known == group_.inputs.end()) {
       group_.inputs.push_back(value);
-      // As many elements as it makes, of what it reads a part of.
+      // A group that reads a part of a value reads as many elements as it makes.
       group_.cost.bytes += static_cast<double>(
           std::min(tape_.bytes(value), elements_ * size_of(tape_.dtype(value))));
       return static_cast<std::uint32_t>(group_.inputs.size() - 1);
@@ -156,8 +156,8 @@ class Builder {
   std::int64_t elements_;
   GroupProgram group_;
   using Loaded = std::pair<ValueId, TileProgram::Slot>;
-  std::vector<Loaded> slots_;   // of values as they are, in order
-  std::vector<Loaded> loaded_;  // of what nodes read, in their shape
+  std::vector<Loaded> slots_;   // values as they are, in order
+  std::vector<Loaded> loaded_;  // values as nodes read them, in their shape
 };
 
 }  // namespace

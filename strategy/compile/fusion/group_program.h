@@ -7,16 +7,16 @@
 
 namespace palimpsest {
 
-/// A group as a program, and what it reads and writes.
+/// A group as a fused kernel, with its inputs and outputs.
 struct GroupProgram {
   TileProgram program;
-  std::vector<ValueId> inputs;   ///< by number in the program
-  std::vector<ValueId> outputs;  ///< the same
-  std::vector<NodeId> computed;  ///< some more than once
+  std::vector<ValueId> inputs;   ///< by index in the program
+  std::vector<ValueId> outputs;  ///< by index in the program
+  std::vector<NodeId> computed;  ///< nodes; some occur more than once
   Cost cost;
 };
 
-/// The program of a group; its own values that `read` marks are its outputs.
+/// The program of a group. Its outputs are its own values that `read` marks.
 GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& unit,
                         const std::vector<bool>& read);
 

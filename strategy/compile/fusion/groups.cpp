@@ -6,7 +6,7 @@
 namespace palimpsest {
 namespace {
 
-/// More would not fit the cache tile by tile.
+/// More nodes would not fit the cache tile by tile.
 constexpr std::size_t most_members = 24;
 
 }  // namespace
@@ -32,19 +32,19 @@ Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
   }
 }
 
-/// Over how many elements the node runs as part of a group.
+/// The number of elements over which the node runs as part of a group.
 std::int64_t Groups::elements(NodeId node) const {
   const ValueId value = readings_.is_fold(node) ? tape_.inputs(node)[0] : tape_.first_output(node);
   return tape_.shape(value).elements();
 }
 
-/// How many of them make one result of a reduction; 0 for another node.
+/// The number of elements per result of a reduction; 0 for another node.
 std::int64_t Groups::folded(NodeId node) const {
   if (!readings_.is_fold(node)) return 0;
   return tape_.operation(node).fold(NodeView(tape_, node)).elements;
 }
 
-/// Makes the node a member of the unit, which may be a new one.
+/// Adds the node to the unit, which may be a new one.
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
     units_.push_back({{}, next_place_++, none, 0, 0});
@@ -62,7 +62,7 @@ void Groups::settle(UnitId unit, NodeId node) {
   }
 }
 
-/// Units of elementwise nodes whose elements the node reads in order.
+/// The elementwise groups whose elements the node reads in order.
 std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
   std::vector<UnitId> found;
   for (const Link& link : readings_.links(node)) {
@@ -76,8 +76,8 @@ std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
   return found;
 }
 
-/// Makes the node a member of groups whose elements it reads, all of them as one or else the last;
-/// false when none has a place for it.
+/// Adds the node to groups whose elements it reads: merges all of them, or else joins the last.
+/// Returns false when none has a place for it.
 bool Groups::add_to_others(NodeId node) {
   const std::vector<UnitId> units = candidates(node);
   if (units.empty()) return false;
@@ -87,10 +87,10 @@ bool Groups::add_to_others(NodeId node) {
                      [&](const UnitId& unit) { return join({&unit, 1}, node); });
 }
 
-/// Makes one unit of some and the node; false, and nothing is changed, when it has no place.
+/// Merges some units and the node into one. Returns false and changes nothing when it has no place.
 bool Groups::join(std::span<const UnitId> units, NodeId node) {
   std::vector<NodeId> members{node};
-  std::uint32_t before = none;  // least place of a reader
+  std::uint32_t before = none;  // smallest place of a reader
   std::int64_t together = folded(node);
   for (const UnitId unit : units) {
     const std::int64_t own = units_[unit].folded;
@@ -100,7 +100,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
     before = std::min(before, units_[unit].first_reader);
   }
   if (members.size() > most_members) return false;
-  std::int64_t behind = -1;  // largest place of what is read
+  std::int64_t behind = -1;  // largest place of an input
   const auto inside = [&](UnitId unit) {
     return std::find(units.begin(), units.end(), unit) != units.end();
   };
@@ -111,7 +111,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
       if (!inside(unit)) {
         behind = std::max<std::int64_t>(behind, units_[unit].place);
       } else if (!link.in_order) {
-        return false;  // its elements may lie in a tile that has not been made yet
+        return false;  // the elements may be in a tile that has not been computed yet
       }
     }
   }
@@ -128,7 +128,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
   unit.first_reader = before;
   unit.folded = together;
   std::sort(members.begin(), members.end());
-  members.pop_back();  // the node, which is settled below
+  members.pop_back();  // the node itself, which is settled below
   for (const NodeId member : members) unit_of_[member] = units[0];
   unit.members = std::move(members);
   for (const UnitId other : units.subspan(1)) units_[other].members.clear();

@@ -8,30 +8,30 @@
 
 namespace palimpsest {
 
-/// What runs as one: a group of elementwise nodes, and of reductions of what they make, or one
-/// node. Nodes are in the order of the tape.
+/// Nodes that run as one: either a group of elementwise nodes and reductions of their results, or a
+/// single node. Nodes are in the order of the tape.
 struct Unit {
   std::vector<NodeId> own;
-  std::vector<NodeId> clones = {};  ///< own ones of other units, which this one runs for itself
+  std::vector<NodeId> clones = {};  ///< nodes of other units that this unit recomputes for itself
 
   bool makes(NodeId node) const;
-  /// Own nodes and clones.
+  /// Own nodes and clones, together.
   std::vector<NodeId> nodes() const;
 };
 
-/// Units in an order in which they may run.
+/// Units in an execution order.
 using Units = std::vector<Unit>;
 
-/// How what has to run of a tape is cut into units that run as one: groups of elementwise nodes
-/// over equally many elements, with reductions of their values to results of equally many, and
-/// every other node alone.
+/// Partitions the needed nodes of a tape into units. A group contains elementwise nodes over an
+/// equal number of elements, and reductions of their values with results of equal size. Every other
+/// node is a unit of its own.
 ///
-/// Every unit has a place in an order: what it reads comes from units before it. A node joins the
-/// units of what it reads where there is a place behind all that both read and before all that read
-/// the unit.
+/// Units have places in an order: a unit reads only from units before it. A node joins the units
+/// whose values it reads, if a place exists after everything that they read together and before all
+/// readers of the unit.
 class Groups {
  public:
-  /// Nodes before `boundary` do not share a unit with others.
+  /// Nodes before `boundary` do not share a unit with later ones.
   Groups(const Tape& tape, const Readings& readings, NodeId boundary);
 
   Units in_order() const;
@@ -41,9 +41,9 @@ class Groups {
   struct Growing {
     std::vector<NodeId> members;
     std::uint32_t place;
-    std::uint32_t first_reader = none;  // no unit with a lesser place reads this one
-    std::int64_t elements = 0;          // of a pointwise unit
-    std::int64_t folded = 0;            // of them, in one result of its reductions
+    std::uint32_t first_reader = none;  // units at smaller places do not read this one
+    std::int64_t elements = 0;          // of an elementwise group
+    std::int64_t folded = 0;            // elements per result of its reductions
   };
 
   std::int64_t elements(NodeId node) const;

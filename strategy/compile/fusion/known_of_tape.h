@@ -7,9 +7,9 @@
 
 namespace palimpsest {
 
-/// What is known of nodes: those that have to run and, of these, those that can run in groups. Of
-/// values: those that are there already, and those that are asked for or read by nodes that are not
-/// elementwise.
+/// Facts about a tape. By node: whether it has to run, and whether it can run in groups. By value:
+/// whether it is present, and whether it must be in memory, because it is a target or a node that
+/// is not elementwise reads it.
 struct KnownOfTape {
   const std::vector<bool>& needed;
   const std::vector<bool>& pointwise;
@@ -17,8 +17,7 @@ struct KnownOfTape {
   const std::vector<bool>& read_whole;
 };
 
-/// The value whose elements `value` shows, views looked through; what is `present` stands by
-/// itself.
+/// The value whose storage `value` shares, looking through views. Stops at a `present` value.
 inline ValueId behind_views(const Tape& tape, const std::vector<bool>& present, ValueId value) {
   while (!present[value] && tape.operation(tape.producer(value)).view) {
     value = tape.inputs(tape.producer(value))[0];
@@ -26,7 +25,7 @@ inline ValueId behind_views(const Tape& tape, const std::vector<bool>& present, 
   return value;
 }
 
-/// By value, how often nodes that have to run read it.
+/// By value: how many times nodes that have to run read it.
 inline std::vector<std::uint32_t> count_readers(const Tape& tape, const KnownOfTape& known) {
   std::vector<std::uint32_t> readers(tape.value_count());
   for (NodeId node = 0; node < tape.node_count(); ++node) {

@@ -26,7 +26,7 @@ void fill(const Operand& operand, double number) {
   });
 }
 
-/// The number that all elements are, if f64 holds it.
+/// The number that all elements equal, if f64 represents it exactly.
 std::optional<double> number_in(const Operand& operand) {
   return visit(operand.dtype(), [&]<class T>(T) -> std::optional<double> {
     const T* const elements = operand.as<T>();
@@ -51,7 +51,7 @@ std::optional<double> literal_of(const NodeView& node, std::span<const double> n
   const bool pointwise = operation.pointwise != nullptr;
   if (!pointwise && operation.fold == nullptr) return {};
   if (pointwise && operation.workspace != nullptr) return {};
-  // One element stands for all of what is elementwise.
+  // For elementwise operations a single element is enough.
   const auto type = [&](ValueType full) { return pointwise ? ValueType{{}, full.dtype} : full; };
   Bytes bytes = type(node.output()).bytes();
   for (std::size_t i = 0; i < numbers.size(); ++i) bytes += type(node.input(i)).bytes();
@@ -74,7 +74,7 @@ std::optional<double> literal_of(const NodeView& node, std::span<const double> n
   if (pointwise) {
     run();
   } else {
-    tbb::task_arena(1).execute(run);  // the workspace is one thread's
+    tbb::task_arena(1).execute(run);  // the workspace is for one thread
   }
   return number_in(output);
 }

@@ -7,10 +7,10 @@
 
 namespace palimpsest {
 
-/// The number in every place of a node's output when its inputs have `numbers` in all of theirs:
-/// of operations that are elementwise, only move elements or fold them. None for others, for
-/// several outputs, for numbers that are not finite or that f64 does not hold, and where finding
-/// out takes more than 1 MiB.
+/// Constant folding: the value of every element of a node's output when its inputs are constant
+/// arrays filled with `numbers`. For operations that are elementwise, only move elements, or reduce
+/// them. Returns nothing for other operations and for several outputs. Also for results that are
+/// not finite or not exact in f64, and where the evaluation would take more than 1 MiB.
 std::optional<double> literal_of(const NodeView& node, std::span<const double> numbers);
 
 }  // namespace palimpsest

@@ -55,11 +55,11 @@ class Lowered::Builder {
     if (!backward) lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
   }
 
-  /// The value's number in the graph.
+  /// The number of a value in the graph.
   ValueId place(ValueId value) const { return place_[value]; }
 
  private:
-  /// Values that are in memory whatever reads them.
+  /// Values that are in memory whether or not they are read.
   std::vector<bool> held() const {
     std::vector<bool> held = wanted_;
     for (ValueId value = 0; value < tape_.value_count(); ++value) {
@@ -68,7 +68,7 @@ class Lowered::Builder {
     return held;
   }
 
-  /// Marks in `read_` what is read by units that run, and returns which those are.
+  /// Marks in `read_` the values that units read. Returns which units have to run.
   std::vector<bool> find_read(const Units& units, const Readings& readings) {
     read_ = wanted_;
     last_reader_.assign(tape_.value_count(), 0);
@@ -94,7 +94,7 @@ class Lowered::Builder {
     return runs;
   }
 
-  /// The number in the graph of a value that a unit reads: units before it made one.
+  /// The number in the graph of a value that a unit reads. An earlier unit must have made it.
   ValueId placed(ValueId value) const {
     if (place_[value] == none) {
       throw InternalError("no unit makes value " + std::to_string(value) + ", an output of '" +
@@ -179,9 +179,9 @@ class Lowered::Builder {
     lowered_.recorded_.push_back(recorded);
   }
 
-  /// For each output of a group the position of the input that it may be written over, or −1: one
-  /// that nothing reads later in the order recorded, where there is one. Later outputs can be
-  /// written over all that earlier ones can, so what is left serves them.
+  /// Buffer donation. For each output of a group: the index of the input whose memory it may reuse,
+  /// or −1. Preferably an input that is not read later in recorded order. Later outputs may reuse
+  /// all inputs that earlier ones may, so a greedy choice is enough.
   std::vector<int> overwritten(const GroupProgram& group, std::size_t unit) const {
     std::vector<int> chosen;
     const auto is_possible = [&](std::uint32_t output, std::size_t input) {
@@ -204,7 +204,7 @@ class Lowered::Builder {
     return chosen;
   }
 
-  /// Bytes of the storage a value lies in, 0 for a source's.
+  /// Bytes of the storage of a value; 0 for a source.
   Bytes graph_bytes(ValueId recorded) const {
     return lowered_.graph_.bytes(lowered_.graph_.storage(place_[recorded]));
   }
@@ -250,14 +250,14 @@ class Lowered::Builder {
   const std::vector<bool>& wanted_;
   const std::vector<bool>& present_;
   const std::vector<bool>& sources_;
-  std::vector<bool> read_;                // by value: wanted, or read by a unit other than its own
-  std::vector<std::size_t> last_reader_;  // by value: the last such unit, perhaps behind views
+  std::vector<bool> read_;                // by value: a target, or read by another unit
+  std::vector<std::size_t> last_reader_;  // by value: the last such unit, also through views
   std::vector<ValueId> place_;            // by value: its number in the graph
 };
 
 namespace {
 
-/// The tape that is lowered, and what is asked of it.
+/// The tape to lower, and the requested values.
 struct Input {
   Input(const Tape& recorded, std::span<const ValueId> asked, const Simplification& simplification)
       : own(simplified(recorded, simplification)), tape(own != nullptr ? *own : recorded) {
@@ -311,7 +311,7 @@ void Lowered::take_costs(const std::function<std::optional<double>(NodeId unit)>
 }
 
 Bytes Lowered::bytes() const {
-  // Edges and names among it; instructions, slots and numbers of a group.
+  // Estimates that include edges and names and, for a group, instructions, slots and numbers.
   constexpr Bytes bytes_of_unit = 256;
   constexpr Bytes bytes_of_value = 64;
   constexpr Bytes bytes_of_group = 2'048;

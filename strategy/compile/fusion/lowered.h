@@ -13,86 +13,85 @@
 
 namespace palimpsest {
 
-/// What is run in place of a tape's nodes, and planned: a graph whose nodes are units, each a
-/// recorded node, a group of them that run as one, or a product and the sum that it makes.
+/// The graph that is planned and run in place of a tape's nodes. Its nodes are units: a single
+/// recorded node, a fused group of nodes, or a node with a fused sum or epilogue.
 class Lowered {
  public:
-  /// What one node of the graph stands for.
+  /// The recorded nodes that a node of the graph runs.
   struct Entry {
-    NodeId node;  ///< recorded; of a group the last, of an accumulation the product
+    NodeId node;  ///< the recorded node; the last one of a group, the product of an accumulation
     std::uint32_t program = none;    ///< of a group
-    bool accumulates = false;        ///< the last input is added to what the node makes
-    std::uint32_t finishing = none;  ///< of a node that carries out another
-    Cost cost = {};                  ///< of what is carried out together; none of a single node
+    bool accumulates = false;        ///< the last input is added to the node's result
+    std::uint32_t finishing = none;  ///< of a node with a fused epilogue
+    Cost cost = {};                  ///< joint cost of fused nodes; empty for a single node
   };
 
-  /// Units for what `targets` need of a tape that is simplified, elementwise nodes in groups;
-  /// otherwise as `graph_of`. Values that are present are kept as they are, or taken for absent
-  /// with `afresh`.
+  /// Lowers what `targets` need of the simplified tape, with elementwise nodes in groups; otherwise
+  /// as `graph_of`. Present values are kept; with `afresh` they are treated as absent.
   static Lowered fused(const Tape& tape, std::span<const ValueId> targets, int threads,
                        NodeId backward_begins, std::span<const NodeId> supplied,
                        const Simplification& simplification = {}, bool afresh = false,
                        const Machine& machine = {});
-  /// A unit for each node, numbered as on the tape.
+  /// Likewise without fusion: one unit per node, with the numbers of the tape.
   static Lowered unfused(const Tape& tape, std::span<const ValueId> targets, int threads,
                          NodeId backward_begins, std::span<const NodeId> supplied,
                          const Simplification& simplification = {}, bool afresh = false,
                          const Machine& machine = {});
-  /// Takes units to run for as many seconds as are known of them.
+  /// Replaces the costs of units by known seconds.
   void take_costs(const std::function<std::optional<double>(NodeId unit)>& known);
 
-  /// Has what was asked for made in memory that the caller of the run names, where it is a storage
-  /// of its own and no source: it is among the sources of the instructions then.
+  /// Lets the caller of the run provide the memory of targets that own their storage and are not
+  /// sources. In the instructions they then count as sources.
   void place_results_elsewhere();
 
-  /// Bytes that this takes itself, about.
+  /// Approximate bytes of this object.
   Bytes bytes() const;
 
   const Graph& graph() const { return graph_; }
   /// Seconds of running each needed unit once.
   double one_pass_cost() const { return one_pass_cost_; }
-  /// Recorded value of a value of the graph.
+  /// The recorded value of a value of the graph.
   ValueId recorded(ValueId value) const { return recorded_[value]; }
-  /// The recorded node of an entry.
+  /// The recorded node of a unit.
   NodeId node(NodeId unit) const { return units_[unit].node; }
-  /// The recorded nodes that a unit runs; one that it runs more than once stands here as often.
+  /// The recorded nodes that a unit runs; a node that it runs several times occurs as often.
   std::span<const NodeId> members(NodeId unit) const { return graph_.tape_nodes(unit); }
-  /// By node of a tape with so many, how often a schedule of the graph runs it.
+  /// By node of a tape with `node_count` nodes: how often a schedule of the graph runs it.
   std::vector<std::uint32_t> runs(const Schedule& schedule, std::uint32_t node_count) const;
-  /// The program of a group; null for a node that runs by itself.
+  /// The fused kernel of a group; null for a node that runs by itself.
   const TileProgram* program(NodeId unit) const {
     const std::uint32_t program = units_[unit].program;
     return program == none ? nullptr : &programs_[program];
   }
-  /// What a node carries out on what it makes; null for others.
+  /// The fused epilogue of a unit; null without one.
   const Finishing* finishing(NodeId unit) const {
     const std::uint32_t finishing = units_[unit].finishing;
     return finishing == none ? nullptr : &finishings_[finishing];
   }
-  /// What a `full` makes the number of that a recorded node is run as; null for other nodes.
+  /// The `full` attributes of a recorded node that was folded to a constant; null for other nodes.
   const Attributes* literal(NodeId node) const;
-  /// A value that was asked for, and the one of the graph that is given for it.
+  /// A requested value, and the value of the graph that represents it.
   struct Result {
     ValueId recorded;
     ValueId value;
   };
   std::span<const Result> results() const { return results_; }
-  /// Recorded nodes that are not run since others make the same.
+  /// Number of recorded nodes removed as common subexpressions or identities.
   std::uint32_t merged() const { return merged_; }
-  /// Recorded nodes that are not run since they make a number.
+  /// Number of recorded nodes folded to constants.
   std::uint32_t folded() const { return static_cast<std::uint32_t>(literals_.size()); }
-  /// Units that are groups of nodes.
+  /// Number of units that are fused groups.
   std::uint32_t groups() const { return static_cast<std::uint32_t>(programs_.size()); }
-  /// True for a product that is added to what comes last among the inputs.
+  /// True for a product that is added to the last of its inputs.
   bool accumulates(NodeId unit) const { return units_[unit].accumulates; }
-  /// Work of a group, or of a node and what it carries out; none of a single node.
+  /// The joint cost of a group, or of a node with its epilogue; empty for a single node.
   const Cost& joint_cost(NodeId unit) const { return units_[unit].cost; }
 
  private:
   class Builder;
 
   explicit Lowered(const Simplification& simplification);
-  /// Notes where the targets lie, once the graph is there.
+  /// Notes the places of the targets when the graph is complete.
   template <class Place>
   void finish(std::span<const ValueId> targets, Place place, const Simplification& simplification);
 
@@ -103,11 +102,11 @@ class Lowered {
   std::vector<TileProgram> programs_;
   std::vector<Finishing> finishings_;
   std::vector<Result> results_;
-  Simplification::Literals literals_;  // in order
+  Simplification::Literals literals_;  // ordered by node
   std::uint32_t merged_ = 0;
 };
 
-/// The graph, which keeps what it is of alive.
+/// A pointer to the graph that keeps `lowered` alive.
 inline std::shared_ptr<const Graph> graph_in(const std::shared_ptr<const Lowered>& lowered) {
   return {lowered, &lowered->graph()};
 }

@@ -11,9 +11,9 @@
 namespace palimpsest {
 namespace {
 
-/// As many as plans are kept.
+/// The number of plans that are kept, too.
 constexpr std::size_t most_programs = 16;
-/// A step of training and one of evaluation.
+/// Enough for a training step and an evaluation step.
 constexpr std::size_t least_programs = 2;
 
 }  // namespace

@@ -15,38 +15,38 @@ namespace palimpsest {
 
 class Profile;
 
-/// What an engine made of the tapes it ran, found again when the same program is recorded anew.
-/// Kept are 16 programs at most, and `most_cached` bytes unless the last two take more.
+/// A cache of lowered programs, looked up by the tape that records the program again. It keeps at
+/// most 16 programs, and at most `most_cached` bytes unless the last two take more.
 class LoweredStore {
  public:
-  /// What is asked of a tape.
+  /// The input of a lookup.
   struct Request {
     std::span<const ValueId> targets;
     NodeId backward_begins;
     std::span<const NodeId> supplied;
     int threads;
     Machine machine = {};
-    const Profile* costs = nullptr;  ///< may be null
+    const Profile* costs = nullptr;  ///< null without measured costs
     bool results_elsewhere = false;  ///< as `Lowered::place_results_elsewhere`
-    bool afresh = false;             ///< what is present is taken for absent
+    bool afresh = false;             ///< present values are treated as absent
   };
 
   using Form = GraphForm;
 
-  /// A program, in each form once that was asked for.
+  /// A cached program. Each form is lowered when it is first requested.
   class Program {
    public:
-    /// `Lowered::fused` or, without `fuse`, `Lowered::unfused` of the tape that was looked up.
+    /// `Lowered::fused` of the tape that was looked up; without `fuse`, `Lowered::unfused`.
     const std::shared_ptr<const Lowered>& get(const Tape& tape, const Request& request, Form form);
-    /// Bytes that it takes itself, about.
+    /// Approximate bytes of this object.
     Bytes bytes() const;
-    /// True when something can be simplified.
+    /// True when simplification changes the program.
     bool is_simplified() const { return !simplification_.empty(); }
-    /// True when that may hold values for longer.
+    /// True when simplification may extend the lifetime of values.
     bool holds_longer() const { return simplification_.holds_longer(); }
-    /// Budgets that were chosen for caches, by planner and budget asked for.
+    /// The budgets chosen for caches, by planner and requested budget.
     std::map<std::pair<std::string, Bytes>, Bytes>& cache_budgets() { return cache_budgets_; }
-    /// The budget that was chosen for want of memory, for runs that have none.
+    /// The budget chosen because of little free memory, for runs without a budget.
     std::optional<Bytes>& free_budget() { return free_budget_; }
 
    private:
@@ -60,10 +60,10 @@ class LoweredStore {
     std::shared_ptr<const Lowered> forms_[2][2];  // by `fuse`, `simplify`
   };
 
-  /// The program that the tape holds. Where its numbers are not those that it was simplified by,
-  /// what depended on them is as recorded from now on.
+  /// The program that the tape recorded. If its attributes no longer satisfy a simplification, that
+  /// simplification is undone for this and later runs.
   const std::shared_ptr<Program>& find_or_make(const Tape& tape, const Request& request);
-  /// Bytes that are kept, about.
+  /// Approximate bytes kept.
   Bytes bytes() const;
 
  private:

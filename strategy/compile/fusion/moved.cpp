@@ -6,14 +6,14 @@
 namespace palimpsest {
 namespace {
 
-/// More would be a group of their own.
+/// More nodes are better off as a group of their own.
 constexpr std::size_t most_moved_nodes = 8;
-/// What a node is made of in its group is looked for among so many.
+/// Most nodes to visit when tracing a node's inputs within its group.
 constexpr std::size_t most_looked_at = 16;
 
 }  // namespace
 
-/// The search for nodes that can be moved to where their result is read.
+/// Finds nodes that can be moved to the reader of their result.
 class Readings::Moving {
  public:
   explicit Moving(Readings& readings)
@@ -23,7 +23,8 @@ class Readings::Moving {
                                        readings.read_whole_})) {}
 
   void find() {
-    // What others read too is moved only where that takes no more memory.
+    // Values that others read too are moved only where that takes no more memory, so they come
+    // second.
     find(true);
     find(false);
   }
@@ -42,14 +43,14 @@ class Readings::Moving {
     }
   }
 
-  /// An array that is not made yet, and whether only what is moved reads it.
+  /// An array that has not been made yet. `alone`: only moved nodes read it.
   struct Array {
     ValueId value;
     bool alone;
   };
 
-  /// Whether one node reads `value`, which has all its elements, in stretches, from one that is
-  /// made element by element.
+  /// Whether `value` is a complete roll of an elementwise node's result, and only one node reads
+  /// it.
   bool is_rolled_for_one(ValueId value) const {
     const NodeId node = tape_.producer(value);
     const auto stretches = tape_.operation(node).stretches;
@@ -71,14 +72,15 @@ class Readings::Moving {
   }
   bool may_be_made(const Array& array) const {
     if (!is_elementwise(array.value)) return false;
-    // Others go on making it.
+    // An array that others also read is duplicated, so it must be cheap.
     const NodeView node(tape_, tape_.producer(array.value));
     const auto elements = static_cast<double>(node.output().shape.elements());
     return array.alone || cost_of(node).flops <= elements;
   }
 
-  /// The nodes that make a value of arrays that are held anyway, or of one that is in memory in its
-  /// place or is where `reader` runs; nothing where they read more, or not element by element.
+  /// The nodes that make a value from arrays that are held anyway. One further array is allowed: it
+  /// replaces the value in memory, or `reader`'s group has it. Nothing if they need more arrays, or
+  /// do not read them element by element.
   std::optional<Moved> makers(ValueId value, NodeId reader) const {
     const bool alone = readers_[value] == 1;
     for (const std::size_t most : {0, 1}) {
@@ -98,8 +100,8 @@ class Readings::Moving {
     return {};
   }
 
-  /// Puts what they are made of in the place of arrays, the first of them in any case, until at
-  /// most so many are left that are not held.
+  /// Replaces arrays by the inputs of their producers, at least the first one, until at most `most`
+  /// of them are not held.
   bool make_all(std::vector<Array>& arrays, std::size_t most, Moved& moved) const {
     while (true) {
       std::size_t left = 0;
@@ -121,7 +123,8 @@ class Readings::Moving {
     }
   }
 
-  /// Adds what the array is made of; false where that is not read element by element.
+  /// Adds the inputs of the array's producer. Returns false if those are not read element by
+  /// element.
   bool make(const Array& array, std::vector<Array>& arrays, Moved& moved) const {
     const NodeId node = tape_.producer(array.value);
     moved.nodes.push_back(node);
@@ -141,7 +144,7 @@ class Readings::Moving {
     return true;
   }
 
-  /// Whether the node, or what it is made of in its group, reads the array in order.
+  /// Whether the node, or a node of its group that it depends on, reads the array in order.
   bool reads(NodeId node, ValueId array) const {
     std::vector<NodeId> nodes{node};
     for (std::size_t next = 0; next < nodes.size() && next < most_looked_at; ++next) {
@@ -159,7 +162,7 @@ class Readings::Moving {
     return false;
   }
 
-  /// Takes away those nodes that are read by no others.
+  /// Marks moved nodes that no others read as not needed.
   void move(ValueId rolled, Moved moved) {
     const NodeId roll = tape_.producer(rolled);
     std::vector<ValueId> read{tape_.inputs(roll)[0]};

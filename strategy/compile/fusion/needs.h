@@ -7,19 +7,19 @@
 
 namespace palimpsest {
 
-/// What is asked of a tape, and what has to run for it.
+/// The requested values of a tape, and the nodes that have to run for them.
 struct Needs {
-  /// Throws `ArgumentError` for a target that is no value. Values that are present are there, or
-  /// taken for absent with `afresh`.
+  /// Throws `ArgumentError` for a target that is not a value of the tape. With `afresh`, present
+  /// values are treated as absent.
   Needs(const Tape& tape, std::span<const ValueId> targets, std::span<const NodeId> supplied,
         bool afresh = false);
 
   std::vector<bool> wanted;   ///< by value: a target
   std::vector<bool> present;  ///< by value
   std::vector<bool> sources;  ///< by node: supplied by the user
-  /// By node: has to run, or its values are there and may be dropped and computed again.
+  /// By node: it has to run, or its values are present and may be dropped and recomputed.
   std::vector<bool> needed;
-  std::vector<bool> read;  ///< by value: a target, or read by a node that is needed
+  std::vector<bool> read;  ///< by value: a target, or read by a needed node
 };
 
 }  // namespace palimpsest

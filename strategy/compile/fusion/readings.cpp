@@ -22,7 +22,7 @@ bool takes_pieces(const Tape& tape, NodeId node) {
   return view.input(0).shape.elements() > 0 && operation.fold(view).add != nullptr;
 }
 
-/// The elements of a row from one on, one after the other.
+/// The access map of consecutive elements, beginning with element `from`.
 Gather row(std::int64_t elements, std::int64_t from = 0) {
   return Gather(Shape{elements}, Access{{1}, from});
 }
@@ -147,7 +147,7 @@ bool Readings::only_moves(NodeId node) const {
   return operation.view || (operation.stretches != nullptr && !operation.stretches(view).empty());
 }
 
-/// Whether a reader does better to take the elements from what the node itself reads.
+/// Whether readers should look through the node and read its input directly.
 bool Readings::is_transparent(ValueId value) const {
   const NodeId node = tape_.producer(value);
   if (present_[value] || !needed_[node] || tape_.operation(node).view || !only_moves(node)) {
@@ -163,8 +163,8 @@ ValueId Readings::behind_views(ValueId value) const {
   return palimpsest::behind_views(tape_, present_, value);
 }
 
-/// A stretch of a value's elements, in order from element `first` on; what the value itself takes
-/// from one place is read there where the stretch is all of it.
+/// A range of a value's elements, consecutive from element `first` on. If the range is the whole
+/// value and the value only moves elements, they are read from its input directly.
 ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value,
                         std::int64_t first) const {
   value = behind_views(value);

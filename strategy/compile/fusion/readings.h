@@ -12,75 +12,75 @@
 
 namespace palimpsest {
 
-/// A stretch of what an elementwise node reads: its elements [begin, end).
+/// A range of elements [begin, end) of an elementwise node, and where it reads them.
 struct ReadPart {
   std::int64_t begin;
   std::int64_t end;
-  ValueId value;  ///< `none`: `number` in every place
-  Gather from;    ///< of the stretch's elements among the value's
+  ValueId value;  ///< `none`: the constant `number`
+  Gather from;    ///< access map: from the range's elements to the value's
   double number = 0;
 };
 
-/// What an elementwise node reads as one of its inputs.
+/// How an elementwise node reads one of its inputs.
 struct Reading {
   std::vector<ReadPart> parts;
-  bool in_order;  ///< one part, of which element i of the node reads element i
+  bool in_order;  ///< a single part, and element i of the node reads element i
 
   ValueId value() const { return parts.size() == 1 ? parts[0].value : none; }
 };
 
-/// One value that a node reads from memory or from its own group, and whether its element i goes
-/// into element i of the node.
+/// A value that a node reads, from memory or from its own group. `in_order`: element i of the value
+/// goes into element i of the node.
 struct Link {
   ValueId value;
   bool in_order;
 };
 
-/// Elementwise nodes that make what one other reads rolled. They run where that does, on elements
-/// in its order, so that it is not in memory for that; those that others read too run there as
-/// well.
+/// Fusion through data movement: elementwise nodes whose result another node reads through a roll.
+/// They run at the reader, on elements in the reader's order, so the rolled array is not in memory.
+/// Nodes that others read too are duplicated.
 struct Moved {
-  std::vector<NodeId> nodes;  ///< in order; the last one makes what is rolled
+  std::vector<NodeId> nodes;  ///< in order; the last one makes the array that is rolled
   std::vector<ValueId> read;  ///< from memory
 };
 
-/// Finds out what elementwise nodes read when they look through nodes that only move elements:
-/// such a node need not run, unless others read it too. Nor need a product that a sum makes itself,
-/// a node that carries out another on what it makes, or what is made where it is read.
+/// The access maps of elementwise nodes, looking through nodes that only move elements. A data
+/// movement node need not run, unless others read it too. The same holds for a product that is
+/// fused into a sum, a node with a fused epilogue, and nodes that are moved to their reader.
 class Readings {
  public:
-  /// `needed` marks the nodes that have to run, `wanted` the values that must be there afterwards
-  /// and `present` those that are there already.
+  /// `needed` marks the nodes that have to run, `wanted` the targets, and `present` the values that
+  /// are already there.
   Readings(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
            std::vector<bool> present);
 
-  /// True when the node has to run and can run on a stretch of its elements.
+  /// True when the node has to run and can run on any range of its elements.
   bool is_pointwise(NodeId node) const { return pointwise_[node]; }
-  /// True when the node has to run and folds rows of what it reads: as part of a group, in order.
+  /// True when the node has to run and reduces rows of its input, in order, as part of a group.
   bool is_fold(NodeId node) const { return fold_[node]; }
-  /// True for a node that makes the same number for every element of a pointwise node.
+  /// True for a constant that a pointwise node fills in, the same for every element.
   bool is_number(ValueId value) const;
-  /// How the node is made with a product, whose inputs and addend are then what it reads; null for
-  /// other nodes.
+  /// The GEMM accumulate that makes the node; null for other nodes. The node then reads the
+  /// product's inputs and the addend.
   const Accumulation* accumulation(NodeId node) const {
     return accumulation_[node] == none ? nullptr : &accumulations_[accumulation_[node]];
   }
-  /// The same for a node that another one carries out on what it makes.
+  /// The epilogue fusion that makes the node; null for other nodes.
   const Finishing* finishing(NodeId node) const {
     return finishing_[node] == none ? nullptr : &finishings_[finishing_[node]];
   }
-  /// What makes what a node reads as an input, as it is read; null where that lies in memory.
+  /// The nodes that are moved to the reader of `input`; null where the input is read from memory.
   const Moved* moved(ValueId input) const {
     const std::uint32_t found = moved_of_[tape_.producer(input)];
     return found == none ? nullptr : &moved_[found];
   }
   bool is_needed(NodeId node) const { return needed_[node]; }
-  /// What a needed node reads; numbers are left out where a pointwise node makes them itself.
+  /// The values that a needed node reads, without constants that a pointwise node makes itself.
   std::span<const Link> links(NodeId node) const {
     return std::span(links_).subspan(first_link_[node], first_link_[node + 1] - first_link_[node]);
   }
 
-  /// Input `i` of a pointwise node.
+  /// How a pointwise node reads input `i`.
   Reading of(NodeId node, std::size_t i) const;
 
  private:
@@ -106,10 +106,10 @@ class Readings {
   std::vector<Finishing> finishings_;
   std::vector<std::uint32_t> finishing_;  // by node
   std::vector<Moved> moved_;
-  std::vector<std::uint32_t> moved_of_;  // by node that rolls it
+  std::vector<std::uint32_t> moved_of_;  // by the node that rolls them
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
-  std::vector<bool> read_whole_;  // by value: wanted, or read by a node that is not elementwise
+  std::vector<bool> read_whole_;  // by value: a target, or read by a node that is not elementwise
 };
 
 }  // namespace palimpsest

@@ -7,7 +7,7 @@
 namespace palimpsest {
 namespace {
 
-/// Users' operations run by what their nodes hold: those made anew at every call are planned alike.
+/// Users' operations count by name: those created anew at every call can share a plan.
 std::uint64_t word(const Operation& operation) {
   if (operation.of_user) {
     return std::hash<std::string_view>()(operation.name) ^

@@ -47,7 +47,7 @@ class Simplification::Finder {
     }
   }
 
-  /// The value whose storage this one shares when it is computed.
+  /// The value whose storage this one will share.
   ValueId behind_views(ValueId value) const {
     NodeId node = tape_.producer(value);
     while (tape_.operation(node).view && !needs_.sources[node]) {
@@ -61,7 +61,7 @@ class Simplification::Finder {
     const bool present = any_output(node, [&](ValueId output) { return needs_.present[output]; });
     find_number(node);
     if (present) {
-      if (!is_literal(node)) find_first(node);  // for those behind it
+      if (!is_literal(node)) find_first(node);  // later nodes may be merged with it
       return;
     }
     if (is_literal(node)) {
@@ -76,7 +76,7 @@ class Simplification::Finder {
     }
     const NodeId first = find_first(node);
     if (first == none) return;
-    // A number costs nothing where it is read, and is held nowhere.
+    // A constant is filled in where it is read, so it costs nothing and is not held.
     const bool computed = !is_number(node) && !is_number(first);
     for (ValueId i = 0; i < tape_.output_count(node); ++i) {
       const ValueId output = tape_.first_output(node) + i;
@@ -98,7 +98,7 @@ class Simplification::Finder {
   }
 
   bool is_full(NodeId node) const { return &tape_.operation(node) == &full_operation; }
-  /// True for a node that becomes a number. A view is none, and costs nothing.
+  /// True for a node that is folded to a constant. Views are not folded, since they cost nothing.
   bool is_literal(NodeId node) const {
     return numbers_[node] && !is_full(node) && !tape_.operation(node).view;
   }
@@ -119,8 +119,8 @@ class Simplification::Finder {
     numbers_[node] = found;
   }
 
-  /// The input that the node's output equals, `none` where there is none. A source's storage is not
-  /// handed out as what was computed.
+  /// The input that equals the node's output, or `none`. A source is excluded: its storage must not
+  /// be returned as a computed value.
   ValueId same_as_input(NodeId node) const {
     const Operation& operation = tape_.operation(node);
     const auto inputs = tape_.inputs(node);
@@ -143,8 +143,8 @@ class Simplification::Finder {
     return before_ == nullptr || before_->class_[a] == before_->class_[b];
   }
 
-  /// The first node that makes what this one does and may stand for it; the node is remembered
-  /// where there is none.
+  /// The first node that computes the same as this one and may replace it. If there is none, this
+  /// node is remembered for later ones.
   NodeId find_first(NodeId node) {
     const Operation& operation = tape_.operation(node);
     const bool drawn = operation.random || (tape_.inputs(node).empty() && !is_full(node));
@@ -167,7 +167,7 @@ class Simplification::Finder {
     for (const std::int64_t size : tape_.shape(tape_.first_output(node))) {
       mix(static_cast<std::uint64_t>(size));
     }
-    // Many numbers, and slices of one value, differ by their attributes alone.
+    // Constants, and slices of one value, often differ only in their attributes.
     if (numbers_[node]) mix(std::bit_cast<std::uint64_t>(*numbers_[node]));
     if (const auto access = tape_.operation(node).access) {
       mix(static_cast<std::uint64_t>(access(NodeView(tape_, node)).offset));
@@ -190,7 +190,7 @@ class Simplification::Finder {
     return tape_.attributes(a) == tape_.attributes(b);
   }
 
-  /// Whether what `first` makes is there anyway where `node` would make it.
+  /// Whether the values of `first` are held anyway until `node` would run.
   bool is_held_for(NodeId first, NodeId node) const {
     if (first >= boundary_ || node < boundary_) return true;
     if (is_number(first) || tape_.operation(first).view) return true;
@@ -201,8 +201,8 @@ class Simplification::Finder {
     return true;
   }
 
-  /// Notes which attributes have to be equal, or what they are, for all that was found: of what is
-  /// merged and simplified, and of what that follows from.
+  /// Notes which attributes must be equal to each other, or to given ones, for the simplifications
+  /// to hold. This includes the nodes that they follow from.
   void note_conditions() {
     std::vector<bool> equal(tape_.node_count());
     std::vector<bool> constant(tape_.node_count());
@@ -245,8 +245,8 @@ class Simplification::Finder {
   std::vector<ValueId>& stands_for_;
   std::vector<ValueId>& class_;
   std::vector<std::optional<double>>& numbers_;
-  std::vector<NodeId> identity_of_;     // by node: that of the input that stands for it
-  std::vector<bool> read_in_backward_;  // by value behind views
+  std::vector<NodeId> identity_of_;     // by node: the producer of the input that replaces it
+  std::vector<bool> read_in_backward_;  // by value, looking through views
   std::unordered_map<std::uint64_t, std::vector<NodeId>> nodes_;
 };
 

@@ -11,61 +11,62 @@
 
 namespace palimpsest {
 
-/// What of a tape need not be computed as it was recorded, with the same bits:
+/// Computations of a tape that can be left out without changing any bit:
 ///
-/// - a node that does what one before it does, with the same inputs and equal attributes: the
-///   values of that one stand for its values;
-/// - a node whose numbers make its output one of its inputs, as x·1 and x − 0: that input stands
-///   for it;
-/// - a node that makes one number in every place because its inputs are such numbers: it is a
-///   `full` of that number.
+/// - Common subexpression elimination (CSE): a node with the operation, inputs and attributes of an
+///   earlier node. The earlier node's values replace its values.
+/// - Identities: a node whose constants make its output equal to an input, such as x·1 and x − 0.
+///   That input replaces its value.
+/// - Constant folding: a node whose inputs are constant arrays, so that all its elements are one
+///   number. A `full` of that number replaces it.
 ///
-/// Random operations are not merged. Nor is what is computed from an `identity` with what is
-/// computed from its input, so that what a checkpoint computes again is computed again. The values
-/// of the forward part stand for those of the backward part only where they are held until then
-/// anyway. Signalling NaNs may stay signalling.
+/// Random operations are not merged. Values computed from an `identity` are not merged with those
+/// computed from its input, so that checkpoints do recompute. Values of the forward part replace
+/// those of the backward part only where they are held until then anyway. Signalling NaNs may stay
+/// signalling.
 class Simplification {
  public:
-  /// Everything as it was recorded.
+  /// No simplification.
   Simplification() = default;
-  /// Of what is needed of a tape whose adjoints begin at `backward_begins`. With `before`, that of
-  /// a tape of the same structure, what was found there and still holds.
+  /// Simplifies what is needed of a tape whose adjoints begin at `backward_begins`. `before` may be
+  /// the simplification of a tape of the same structure; then only its results that still hold are
+  /// kept.
   Simplification(const Tape& tape, const Needs& needs, NodeId backward_begins,
                  const Simplification* before = nullptr);
 
-  /// True when all of it holds for a tape of the same structure, whose attributes may be others.
-  /// Takes as long as it says something that depends on attributes.
+  /// Whether everything holds for a tape of the same structure, which may have other attributes.
+  /// O(number of attribute-dependent simplifications).
   bool holds(const Tape& tape) const;
 
-  /// Bytes that this takes itself, about.
+  /// Approximate bytes of this object.
   Bytes bytes() const;
 
   bool empty() const { return merged_ == 0 && literals_.empty(); }
-  /// Nodes that others stand for.
+  /// Number of nodes that others replace.
   std::uint32_t merged() const { return merged_; }
-  /// True when some value may be held for longer than what was recorded holds its values.
+  /// True when some value may be held longer than in the recorded program.
   bool holds_longer() const { return holds_longer_; }
-  /// Nodes that are numbers, in order, and what `full` makes them of.
+  /// The folded nodes, in order, with the `full` attributes that make their constants.
   using Literals = std::vector<std::pair<NodeId, Attributes>>;
   const Literals& literals() const { return literals_; }
-  /// The value that is computed in place of this one, which may be itself.
+  /// The value that is computed in place of this one, possibly itself.
   ValueId stands_for(ValueId value) const { return empty() ? value : stands_for_[value]; }
 
  private:
   class Finder;
 
   std::vector<ValueId> stands_for_;             // by value
-  std::vector<ValueId> class_;                  // by value: the first that has the same bits
-  std::vector<std::optional<double>> numbers_;  // by node: in every place of its output
+  std::vector<ValueId> class_;                  // by value: the first value with the same bits
+  std::vector<std::optional<double>> numbers_;  // by node: the constant that fills its output
   Literals literals_;
   std::uint32_t merged_ = 0;
   bool holds_longer_ = false;
-  std::vector<std::pair<NodeId, NodeId>> equal_;         // their attributes are
-  std::vector<std::pair<NodeId, Attributes>> constant_;  // theirs are these
+  std::vector<std::pair<NodeId, NodeId>> equal_;         // pairs whose attributes must be equal
+  std::vector<std::pair<NodeId, Attributes>> constant_;  // nodes that must have these attributes
 };
 
-/// A tape as it is simplified, nodes and values numbered as before; those that are needed no more
-/// are there all the same. Null when nothing is simplified.
+/// A copy of the tape after simplification, with the same numbers of nodes and values. Nodes that
+/// are no longer needed are still there. Null when nothing is simplified.
 std::unique_ptr<Tape> simplified(const Tape& tape, const Simplification& simplification);
 
 }  // namespace palimpsest

@@ -19,7 +19,7 @@ auto kernels_of(DType dtype) {
   }
 }
 
-/// What x·y, x + y and so on are with operands exchanged.
+/// The step with its operands exchanged.
 ArithmeticStep exchanged(ArithmeticStep step) {
   if (step == ArithmeticStep::subtract) return ArithmeticStep::subtract_from;
   if (step == ArithmeticStep::subtract_from) return ArithmeticStep::subtract;
@@ -28,8 +28,8 @@ ArithmeticStep exchanged(ArithmeticStep step) {
 
 }  // namespace
 
-/// Steps of arithmetic whose result is read by one other step, and by nothing else, become part of
-/// it, up to three of them, or two of 16-bit types, from the first instruction to the last.
+/// Fuses an arithmetic step into the step that reads it, if nothing else does. At most three steps
+/// are fused, or two for 16-bit types, in program order.
 void TileProgram::join_arithmetic() {
   std::vector<std::uint32_t> reads(slots_.size());
   std::vector<std::size_t> maker(slots_.size(), instructions_.size());
@@ -55,8 +55,8 @@ void TileProgram::join_arithmetic() {
   instructions_.resize(left);
 }
 
-/// Makes `last`, whose input `input` is the output of `before`, do both; false when that cannot be
-/// done.
+/// Makes `last` also do `before`, whose output is its input `input`. Returns false when that is
+/// impossible.
 bool TileProgram::join(Instruction& last, std::size_t input, const Instruction& before) {
   const ArithmeticStep end = input == 0 ? last.arithmetic[0] : exchanged(last.arithmetic[0]);
   if (end == ArithmeticStep::none || before.dtype != last.dtype) return false;
@@ -104,12 +104,12 @@ bool TileProgram::add_third(Instruction& last, ArithmeticStep end, std::size_t o
   return true;
 }
 
-/// How far apart the elements of an operand of a step of arithmetic lie: 0 for a number.
+/// The element stride of an operand of an arithmetic step: 0 for a number.
 std::int64_t TileProgram::step_of(const Instruction& instruction, std::size_t input) const {
   return input < instruction.input_count ? slots_[instruction.inputs[input]].step : 0;
 }
 
-/// An operand of a step of arithmetic: an input, or the number its node was given.
+/// An operand of an arithmetic step: an input, or the number in its node's attributes.
 TileProgram::Slot TileProgram::operand(const Instruction& instruction, std::size_t input) {
   if (input < instruction.input_count) return instruction.inputs[input];
   const DType dtype = instruction.dtype;

@@ -5,7 +5,7 @@
 
 namespace palimpsest {
 
-/// The same numbers as f32 where they are held in 16 bits.
+/// The same values as f32, where they are held in 16 bits.
 TileProgram::Slot TileProgram::wide(NodeId node, Slot slot) {
   const SlotInfo info = slots_[slot];
   if (!is_half(info.held)) return slot;
@@ -26,7 +26,7 @@ TileProgram::Slot TileProgram::wide(NodeId node, Slot slot) {
   return one;
 }
 
-/// The same numbers in 16 bits where they are wide, in an output or in a tile.
+/// The same values in 16 bits, where they are wide. They are written to an output or a tile.
 TileProgram::Slot TileProgram::narrow(NodeId node, Slot slot, std::uint32_t output) {
   const SlotInfo info = slots_[slot];
   if (info.held == info.dtype) return slot;
@@ -48,7 +48,7 @@ TileProgram::Rounding TileProgram::rounding_to(DType dtype) {
   return dtype == DType::bf16 ? kernels().bf16.round : kernels().f16.round;
 }
 
-/// What is only narrowed is rounded by that.
+/// A result that is only narrowed needs no rounding of its own.
 void TileProgram::leave_out_roundings() {
   std::vector<bool> is_read(slots_.size());
   for (const Instruction& instruction : instructions_) {

@@ -9,11 +9,11 @@
 namespace palimpsest {
 namespace {
 
-/// What the arrays that a tile is part of take there together: well inside a first-level cache.
+/// Bytes of all arrays that a tile is part of, together: well inside a first-level cache.
 constexpr std::int64_t cache_bytes = 32 << 10;
 constexpr std::int64_t smallest_tile = 256;
 constexpr std::int64_t largest_tile = 1024;
-/// A stretch of elements that is a whole number of cache lines for every dtype.
+/// A number of elements that is a whole number of cache lines for every dtype.
 constexpr std::int64_t line = 64;
 }  // namespace
 
@@ -115,7 +115,7 @@ void TileProgram::place_tiles() {
   };
   const auto keep = [&](Slot slot) {
     take(slot);
-    last_read[slot] = instructions_.size();  // for the next tile
+    last_read[slot] = instructions_.size();  // still read in the next tile
   };
   for (const Spread& spread : spread_) keep(spread.tile);
   for (const Load& load : loads_) take(load.slot);
@@ -138,13 +138,13 @@ void TileProgram::place_tiles() {
   const std::int64_t fitting = cache_bytes / (widest_ * std::max<std::int64_t>(arrays, 1));
   tile_elements_ = std::clamp(fitting / line * line, smallest_tile, largest_tile);
   if (folds_.empty()) {
-    // Of one length, as far as that goes.
+    // As equal in length as possible.
     const std::int64_t tiles = std::max<std::int64_t>(divide_up(elements_, tile_elements_), 1);
     tile_elements_ = round_up(std::max<std::int64_t>(divide_up(elements_, tiles), 1), line);
     return;
   }
   tile_elements_ = std::min(tile_elements_, round_up(std::max<std::int64_t>(elements_, 1), line));
-  // Whole results, or pieces of one.
+  // Whole results, or pieces of one result.
   const std::int64_t row = folds_[0].kernel.elements;
   const std::int64_t unit = row <= tile_elements_ ? row : FoldKernel::piece;
   tile_elements_ = std::max(tile_elements_ / unit * unit, unit);
@@ -166,7 +166,7 @@ TileProgram::Address TileProgram::address(Slot slot) const {
   return {2 + outputs_ + info.index, info.offset * bytes, info.step * bytes};
 }
 
-/// What instructions need to know of their slots, gathered for running.
+/// Stores the addresses of all slots in the instructions.
 void TileProgram::resolve() {
   for (Fold& fold : folds_) fold.from = address(fold.input);
   for (Load& load : loads_) load.tile = address(load.slot);
@@ -188,18 +188,18 @@ void TileProgram::resolve() {
   }
 }
 
-/// Tiles end where a part of a load meets the next one, so that most of them find what they read
-/// in a row in memory. What is put together around there takes a few cache lines.
+/// Ends tiles where the parts of a load meet, so that most tiles read contiguous memory. Only tiles
+/// of a few cache lines around these places are copied together.
 void TileProgram::find_seams() {
-  constexpr std::int64_t shortest = 128;  // that is worth tiles of its own
+  constexpr std::int64_t shortest = 128;  // the shortest range worth tiles of its own
   constexpr std::int64_t around = 16;
-  if (!folds_.empty()) return;  // which take longer pieces
+  if (!folds_.empty()) return;  // reductions need longer pieces
   std::vector<std::int64_t> meetings;
   for (const Load& load : loads_) {
     for (const Part& part : load.parts) meetings.push_back(part.begin);
   }
   std::ranges::sort(meetings);
-  std::int64_t end = 0;  // of what is put together
+  std::int64_t end = 0;  // end of the last range that is copied together
   for (const std::int64_t meeting : meetings) {
     const std::int64_t begin = meeting / around * around;
     if (begin - end >= shortest) seams_.insert(seams_.end(), {end, begin});
@@ -247,12 +247,12 @@ bool TileProgram::may_write_over(std::uint32_t output, std::uint32_t input) cons
 
 Bytes TileProgram::tile_bytes() const { return aligned(tile_elements_ * widest_); }
 
-/// Bytes of a thread's part of the workspace.
+/// Bytes of one thread's share of the workspace.
 Bytes TileProgram::share() const {
   return tiles_ * tile_bytes() + static_cast<Bytes>(folds_.size()) * FoldKernel::state_bytes;
 }
 
-/// Bytes before the threads' parts, for the totals of segments where results have several.
+/// Bytes before the threads' shares, for the totals of segments where results have several.
 Bytes TileProgram::totals() const {
   if (folds_.empty() || cut_.segments == 1) return 0;
   return aligned(static_cast<Bytes>(folds_.size()) * cut_.count * FoldKernel::total_bytes);

@@ -15,19 +15,19 @@
 
 namespace palimpsest {
 
-/// Elementwise nodes, and reductions of what they make, carried out in one pass: tile after tile
-/// goes through all of them while it is in the cache, and only what others read is written to
-/// memory.
+/// A fused kernel: elementwise nodes, and reductions of their results, carried out in one pass.
+/// Tile after tile passes through all nodes while it is in the cache. Only values that others read
+/// are written to memory.
 ///
-/// A small register program, interpreted per tile. Its instructions are the kernels the nodes run
-/// by themselves, or two or three steps of arithmetic at once with the same roundings, so that
-/// every element has the same bits, however it is cut into tiles. Numbers of 16-bit types are f32
-/// in tiles, rounded after every operation, where the kernels do not take them as they are.
+/// The kernel is a small register program that is interpreted per tile. An instruction is the
+/// kernel that the node would run by itself, or two or three arithmetic steps at once with the same
+/// roundings. So every element has the same bits, whatever the tiles. Within tiles, 16-bit types
+/// are held as f32 and rounded after every operation, unless the kernels read them directly.
 class TileProgram {
  public:
-  /// Names an operand of an instruction.
+  /// Identifies an operand of an instruction.
   using Slot = std::uint32_t;
-  /// Holds one element of any dtype.
+  /// Storage for one element of any dtype.
   struct alignas(8) Number {
     std::array<std::byte, 8> bytes;
   };
@@ -35,44 +35,45 @@ class TileProgram {
   /// A program over `elements` elements.
   explicit TileProgram(std::int64_t elements) : elements_(elements) {}
 
-  /// Elements of inputs, one stretch after the other.
+  /// A range of elements to load. The parts of a load follow each other.
   struct Part {
     std::int64_t begin;
     std::int64_t end;
-    std::uint32_t input;  ///< `none`: `made`, or else `number`, in every place
-    Gather from;          ///< of the stretch's elements among the input's
+    std::uint32_t input;  ///< `none`: the constant `made` or, without that, `number`
+    Gather from;          ///< access map: from the range's elements to the input's
     double number = 0;
-    Slot made = none;  ///< a number that a node makes, computed without inputs
+    Slot made = none;  ///< a constant that a node computes without inputs
   };
   Slot load(std::vector<Part> parts, DType dtype);
-  /// What `node`, whose kernel does with 16-bit types what `half` says, makes of `inputs`, or of
-  /// none when it makes one number for all elements. It is written to output `output`, or to none
-  /// and then is read by later instructions only.
+  /// Appends `node`, applied to `inputs`; without inputs it makes one number for all elements.
+  /// `half` says how the kernel handles 16-bit types. The result is written to output `output`.
+  /// With `none` only later instructions read it.
   Slot compute(NodeId node, PointwiseKernel kernel, HalfSupport half, DType dtype,
                std::span<const Slot> inputs, std::uint32_t output);
-  /// What `node`, a reduction, makes of `input`, which an instruction makes, is written to output
-  /// `output`. All reductions of a program are of equally many elements.
+  /// Appends a reduction. `input` is made by an instruction; the result of `node` is written to
+  /// output `output`. All reductions of a program have an equal number of elements per result.
   void fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output);
-  /// Makes the number of a node that makes one here of `given(node)`, unless that is null, whatever
-  /// the tape holds.
+  /// Sets the attributes of nodes that make a constant here to `given(node)`, where that is not
+  /// null. The attributes on the tape are then ignored.
   void give(const std::function<const Attributes*(NodeId)>& given);
-  /// Joins steps of arithmetic and gives slots that are no longer read to later ones; to be called
-  /// once, after the last instruction.
+  /// Fuses arithmetic steps and reuses slots that are no longer read. Call it once, after the last
+  /// instruction.
   void finish();
 
-  /// After `finish`, true when output `output` may lie where input `input` does, as far as the
-  /// program goes: every tile of the input is read before the output's is written there, and only
-  /// then. Their elements have to be of one dtype, and as many.
+  /// Buffer donation, to be called after `finish`: true when the program allows output `output` to
+  /// be stored where input `input` is. Then every tile of the input is read before the same tile of
+  /// the output is written. The caller must check that both have the same dtype and number of
+  /// elements.
   bool may_write_over(std::uint32_t output, std::uint32_t input) const;
 
-  /// How many numbers the nodes were given, or make.
+  /// Number of constants that nodes are given or make.
   std::uint32_t number_count() const { return numbers_; }
-  /// Writes these to `numbers`, of nodes with the attributes that `tape` holds.
+  /// Writes these constants to `numbers`, from the attributes on `tape`.
   void make_numbers(const Tape& tape, std::span<Number> numbers) const;
 
   /// Bytes of scratch for `threads` threads.
   Bytes workspace(int threads) const;
-  /// Runs the program with numbers that `make_numbers` made of this tape.
+  /// Runs the program. `numbers` must come from `make_numbers` with the same tape.
   void run(const Tape& tape, std::span<const Operand> inputs, std::span<const Operand> outputs,
            std::span<const Number> numbers, std::span<std::byte> workspace, int threads) const;
 
@@ -80,29 +81,30 @@ class TileProgram {
   enum class Place : std::uint8_t { input, output, number, tile };
   struct SlotInfo {
     Place place;
-    std::uint32_t index;      // of the input, the output, the number or, in the workspace, the tile
+    std::uint32_t index;      // index of the input, output or number, or of the tile in the
+                              // workspace
     DType dtype;              // of the value
-    DType held = dtype;       // what it is here: f32, where a number of 16 bits is wide
-    std::int64_t step = 1;    // 0 when every element is the same one
+    DType held = dtype;       // dtype stored here: f32 where a 16-bit value is widened
+    std::int64_t step = 1;    // 0 when all elements are the same
     std::int64_t offset = 0;  // of the first element, in an input
-    Slot other = none;        // the same numbers wide, or narrow
+    Slot other = none;        // the slot with the same values in the other width
 
     std::int64_t element_bytes() const { return size_of(held); }
   };
-  /// Where the first element of a slot lies: bytes behind the numbers, the tiles, an output or an
-  /// input, in this order. `move` leads to the next one's place, in a tile not at all.
+  /// The address of a slot's first element. `base` selects the numbers, the tiles, an output or an
+  /// input, in this order. `move` is the distance of its elements in bytes; 0 in a tile.
   struct Address {
     std::uint32_t base = 0;
     std::int64_t offset = 0;
     std::int64_t move = 0;
   };
-  /// A number that a node was given, and the slot it is read from.
+  /// A number from the attributes of a node, and the slot it is read from.
   struct Given {
     Slot slot;
     NodeId node;
     void (*write)(const Attributes& attributes, std::byte* to);
   };
-  /// A number that a node makes of what it was given, or of `given`, and the slot it is written to.
+  /// A number that a node makes from its attributes or, if not empty, from `given`, and its slot.
   struct Constant {
     PointwiseKernel kernel;
     NodeId node;
@@ -113,15 +115,15 @@ class TileProgram {
   using Rounding = void (*)(float* x, std::int64_t n);
   struct Instruction {
     PointwiseKernel kernel;
-    ArithmeticKernel joined = nullptr;           ///< what runs instead of `kernel`
-    std::array<ArithmeticStep, 3> arithmetic{};  ///< what that does
+    ArithmeticKernel joined = nullptr;           ///< replaces `kernel`
+    std::array<ArithmeticStep, 3> arithmetic{};  ///< the steps of `joined`
     DType dtype;                                 ///< of the output
-    Rounding round = nullptr;                    ///< of what `kernel` makes, where that is wide
+    Rounding round = nullptr;                    ///< rounds a wide result of `kernel`
     NodeId node;
     Slot output;
     std::uint32_t input_count;
     std::array<Slot, 4> inputs{};
-    std::array<std::int64_t, 4> steps{};  ///< of the inputs, in elements
+    std::array<std::int64_t, 4> steps{};  ///< element strides of the inputs
     std::array<Address, 4> from{};
     Address to{};
   };
@@ -144,20 +146,20 @@ class TileProgram {
     std::uint32_t output;
     Address from = {};
   };
-  /// One element, and the tile it fills, or is put in as the first, perhaps wide.
+  /// An element that is copied to all elements of a tile, or only to the first, perhaps widened.
   struct Spread {
     Slot one;
     Slot tile;
     Address from = {};
     Address to = {};
   };
-  /// How the elements are cut for several threads: the segments of reductions, or elements.
+  /// How the elements are divided among threads: by segments of reductions, or by elements.
   struct Cut {
-    std::int64_t count;     ///< of parts
-    std::int64_t grain;     ///< parts worth a task
-    std::int64_t elements;  ///< of a result; all of them without reductions
-    std::int64_t segment;   ///< of a part
-    std::int64_t segments;  ///< of a result
+    std::int64_t count;     ///< number of parts
+    std::int64_t grain;     ///< parts per task
+    std::int64_t elements;  ///< per result; all elements without reductions
+    std::int64_t segment;   ///< elements per part
+    std::int64_t segments;  ///< parts per result
 
     std::int64_t begin(std::int64_t part) const {
       return part / segments * elements + part % segments * segment;
@@ -191,25 +193,25 @@ class TileProgram {
   Bytes tile_bytes() const;
   Bytes share() const;
   Bytes totals() const;
-  /// Writes a result of a fold, made of the totals of its segments.
+  /// Writes a result of a reduction, combined from the totals of its segments.
   void finish(const Fold& fold, const Tape& tape, std::byte* totals, const Operand& output,
               std::int64_t result) const;
 
   std::int64_t elements_;
   std::vector<SlotInfo> slots_;
   std::vector<Load> loads_;
-  std::vector<Spread> spread_;  // filled once for all tiles of a thread's part
+  std::vector<Spread> spread_;  // filled once per thread, before its first tile
   std::vector<Given> given_;
   std::vector<Constant> constants_;
   std::vector<Instruction> instructions_;
   std::vector<Fold> folds_;
   std::uint32_t numbers_ = 0;
-  std::uint32_t tiles_ = 0;  // in the workspace
+  std::uint32_t tiles_ = 0;  // number of tiles in the workspace
   std::uint32_t outputs_ = 0;
   std::int64_t tile_elements_ = 0;
-  std::vector<std::int64_t> seams_;  // elements that a tile begins with
+  std::vector<std::int64_t> seams_;  // elements at which a tile must begin
   Cut cut_{};
-  std::int64_t widest_ = 1;  // bytes of the elements of any slot
+  std::int64_t widest_ = 1;  // bytes of the widest element of any slot
 };
 
 }  // namespace palimpsest

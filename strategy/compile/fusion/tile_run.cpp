@@ -13,13 +13,13 @@ void fill_elements(DType dtype, std::byte* to, std::int64_t n, double number) {
         [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(to), n, convert_element<T>(number)); });
 }
 
-/// Writes the element that `one` points at to `n` places.
+/// Copies the element at `one` to `n` places.
 void fill_with(const std::byte* one, std::byte* to, std::int64_t n, std::int64_t element_bytes) {
   static const Gather same(Shape{1}, {});
   same.copy(one, to, 0, n, element_bytes);
 }
 
-/// Room for as many as there are, without allocating where there are few.
+/// An array that needs no allocation for up to `few` elements.
 template <class T, std::size_t few>
 class Room {
  public:
@@ -35,7 +35,7 @@ class Room {
 
 }  // namespace
 
-/// One thread that walks a stretch of tiles: where its instructions read and write.
+/// One thread's pass over a range of tiles, with the addresses of its instructions.
 class TileProgram::Run {
  public:
   Run(const TileProgram& program, const Tape& tape, std::span<const Operand> inputs,
@@ -49,7 +49,7 @@ class TileProgram::Run {
         totals_(totals),
         states_(scratch + program.tiles_ * program.tile_bytes()) {
     bases_ = base_room_.take(2 + outputs.size() + inputs.size());
-    // Nothing writes to a number.
+    // Numbers are never written to.
     bases_[0] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers.data()));
     bases_[1] = scratch;
     auto base = bases_.begin() + 2;
@@ -77,7 +77,7 @@ class TileProgram::Run {
   }
 
  private:
-  /// Where an instruction reads and writes in the tile that is next.
+  /// The addresses of an instruction in the next tile.
   struct Call {
     std::array<const std::byte*, 4> inputs;
     std::byte* output;
@@ -113,7 +113,7 @@ class TileProgram::Run {
     }
   }
 
-  /// Makes the slot hold elements [first, first + n): in the tile, or where they lie in a row.
+  /// Makes elements [first, first + n) available: copied to the tile, or in place if contiguous.
   void fill(const Load& load, std::int64_t first, std::int64_t n) {
     const std::byte* const elements = row_or_tile(load, first, n);
     for (const Reader& reader : load.readers) {
@@ -146,13 +146,13 @@ class TileProgram::Run {
     return tile;
   }
 
-  /// Tiles are parts of a segment of reductions, or made of whole ones.
+  /// A tile is a part of a segment of reductions, or consists of whole segments.
   std::int64_t end_of_tile(std::int64_t first, std::int64_t end) const {
     if (program_.folds_.empty() || cut_.elements <= program_.tile_elements_) return end;
     return cut_.begin(cut_.part(first) + 1);
   }
 
-  /// Folds what the tile of elements [first, first + n) holds.
+  /// Reduces the tile of elements [first, first + n).
   void fold(std::size_t index, std::int64_t first, std::int64_t n) const {
     const Fold& fold = program_.folds_[index];
     const FoldKernel& kernel = fold.kernel;

@@ -75,11 +75,11 @@ class LoweredCheck {
       require(used_.contains(value), "a unit reads what none needs");
   }
 
-  /// Everything that the node reads comes from the unit or its inputs.
+  /// Checks that the unit or its inputs provide everything that the node reads.
   void check_inputs(NodeId node) {
     struct Read {
       ValueId value;
-      bool is_needed;  ///< not where it stands behind what is there
+      bool is_needed;  ///< false for inputs of a value that is already provided
     };
     std::vector<Read> open;
     for (const ValueId input : tape_.inputs(node)) open.push_back({input, true});
@@ -107,7 +107,7 @@ class LoweredCheck {
     }
   }
 
-  /// What the elements that a node moves come from: of an empty part nothing does.
+  /// The inputs that the elements of a data movement node come from; empty ranges have none.
   std::vector<ValueId> moved_by(NodeId mover) const {
     const std::span<const ValueId> inputs = tape_.inputs(mover);
     const auto stretches = tape_.operation(mover).stretches;
@@ -127,7 +127,7 @@ class LoweredCheck {
   std::unique_ptr<Tape> own_;
   const Tape& tape_;
   std::set<ValueId> recorded_;
-  NodeId unit_ = none;  // that is looked at
+  NodeId unit_ = none;  // the current unit
   std::span<const NodeId> members_;
   std::vector<ValueId> read_;
   std::set<ValueId> used_;

@@ -6,18 +6,20 @@
 
 namespace palimpsest {
 
-/// The specification of a lowered graph, checked. `lowered` was made of `tape`, simplified so, for
-/// `targets`. Throws `InternalError`, which says what does not hold:
+/// An executable specification of a lowered graph. `lowered` was made from `tape` for `targets`,
+/// with `simplification`. Throws `InternalError` naming the violated property:
 ///
-/// - Each value of the graph stands for one value of the tape, no two for the same one. It has its
-///   bytes, unless it is a view or lies elsewhere.
-/// - What a unit reads is made by a unit before it, or is supplied.
-/// - A unit makes outputs of the nodes that it runs. Each value that these read is made by one of
-///   them, is read by the unit, or is what nodes that only move elements make of such values and of
-///   numbers. The unit reads nothing else; where it is no group, first what its node reads.
-/// - Each target is there as the value that stands for it, and the graph keeps that to the end.
+/// - Each value of the graph represents one value of the tape, and no two represent the same one.
+///   It has that value's bytes, unless it is a view or is stored elsewhere.
+/// - A unit's inputs are made by earlier units, or are supplied.
+/// - A unit's outputs are outputs of the nodes that it runs. Each input of these nodes is made by
+///   one of them or read by the unit. Or data movement nodes make it from such values and
+///   constants. The unit reads nothing else. If it is not a group, its first inputs are those of
+///   its node.
+/// - Each target is present as the value that represents it, and the graph keeps that until the
+///   end.
 ///
-/// Checks of builds with assertions call it for all that is lowered.
+/// Builds with assertions call it for every lowered graph.
 void verify(const Lowered& lowered, const Tape& tape, std::span<const ValueId> targets,
             const Simplification& simplification);
 

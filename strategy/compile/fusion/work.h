@@ -6,13 +6,13 @@
 
 namespace palimpsest {
 
-/// The operation that a unit carries out, or those of a group with `+` between them.
+/// The name of a unit's operation; for a group the names of all, joined by `+`.
 std::string operation_of(const Tape& tape, const Lowered& lowered, NodeId unit);
 
-/// What a unit computes: the same text for the same operations on operands of the same bytes.
+/// A key for what a unit computes: equal for equal operations on operands of equal bytes.
 std::string work_of(const Tape& tape, const Lowered& lowered, NodeId unit);
 
-/// The same of a recorded node that runs by itself.
+/// Likewise for a recorded node that runs by itself.
 std::string work_of(const Tape& tape, NodeId node);
 
 /// Floating-point operations and bytes of a unit.

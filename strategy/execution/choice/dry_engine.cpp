@@ -13,7 +13,7 @@
 namespace palimpsest {
 namespace {
 
-/// Zeros, that take memory where they are few and otherwise none until somebody looks at them.
+/// Zeros. Large buffers take no memory until they are accessed.
 Buffer zeros(Bytes bytes) {
   constexpr Bytes few = 1024;
   if (bytes > few) return Arena(Meter(), bytes).cut(0, bytes);
@@ -22,10 +22,10 @@ Buffer zeros(Bytes bytes) {
   return buffer;
 }
 
-/// In place of storage of so many bytes.
+/// Zeros that stand for storage of so many bytes, and count at the meter.
 Buffer placeholder(const Meter& meter, Bytes bytes) { return meter.count(zeros(bytes), bytes); }
 
-/// The value whose storage a value lies in.
+/// The value that owns the storage of a value.
 ValueId storage_of(const Tape& tape, ValueId value) {
   while (tape.operation(tape.producer(value)).view) value = tape.inputs(tape.producer(value))[0];
   return value;
@@ -69,7 +69,7 @@ void DryEngine::compute_now(Tape& tape, NodeId node, const RunOptions& options) 
     made.push_back(placeholder(meter(), tape.bytes(first + i)));
   }
   const int threads = Engine::threads(options);
-  // While the node runs.
+  // The workspace counts only while the node runs.
   meter().count(zeros(0), workspace_of(view, threads));
   for (ValueId i = 0; i < made.size(); ++i) {
     if (!tape.has_value(first + i)) tape.set_buffer(first + i, std::move(made[i]));

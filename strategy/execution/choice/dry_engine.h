@@ -6,10 +6,10 @@
 
 namespace palimpsest {
 
-/// An engine that computes nothing, for evaluators that compute while a tape is recorded: it makes
-/// zeros present in place of what they ask for, counted at its meter as what would be there, and
-/// adds up what computing it would take. For tapes of which nobody else holds a value, in memory
-/// that keeps no results.
+/// An engine that computes nothing, for evaluators that compute while a tape is recorded. It makes
+/// zeros present in place of the requested values, and its meter counts them as if they were real.
+/// It adds up what computing them would take. Requires that the tape is the only holder of its
+/// values, and a memory mode that keeps no results between runs.
 class DryEngine final : public Engine {
  public:
   explicit DryEngine(Rates rates) : rates_(std::move(rates)) {}
@@ -19,7 +19,7 @@ class DryEngine final : public Engine {
                   const RunOptions& options) override;
   void compute_now(Tape& tape, NodeId node, const RunOptions& options) override;
 
-  /// The most bytes there would have been at once.
+  /// The most bytes that would have been live at once.
   Bytes peak() const { return std::max(peak_, meter().peak()); }
   double seconds() const { return seconds_; }  ///< by the rates given
   double cost() const { return cost_; }        ///< seconds on one thread, as planners have it

@@ -10,10 +10,10 @@ namespace palimpsest {
 namespace {
 
 struct PlannedRun {
-  Forecast rest;  ///< of what is run when all is recorded
+  Forecast rest;  ///< of the run after everything is recorded
   Bytes peak;
   double seconds;
-  double cost;  ///< seconds on one thread, as planners have it
+  double cost;  ///< seconds on one thread, by the planners' machine
 };
 
 PlannedRun run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptions& options,
@@ -42,12 +42,12 @@ DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
   Replica recorder(lazy, cut.options, cut.replicas, cut.sums);
   const Var made = recorder.computed(record_part(recorder, strategy, cut, part, workload));
 
-  // What was made has its precision already.
+  // The result already has its precision.
   ExecutionStrategy dry = strategy;
   dry.precision.reset();
   const PlannedRun run = run_again(made, dry, cut.options, cut, workload.training, rates);
 
-  // Everything once: eagerly without a budget, and since stages are computed again, lazily.
+  // Everything computed once. A hybrid mode counts as lazy here, since it recomputes stages.
   if (dry.mode == ExecutionMode::hybrid) dry = lazy;
   dry.precision.reset();
   RunOptions once = cut.options;

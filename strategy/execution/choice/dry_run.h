@@ -4,7 +4,7 @@
 
 namespace palimpsest {
 
-/// What a part of a batch takes in a mode that computes while it records.
+/// Predicted memory and time of a part of a batch, in a mode that computes while it records.
 struct DryRun {
   Bytes peak = 0;
   Bytes keep_all_peak = 0;
@@ -12,8 +12,8 @@ struct DryRun {
   double compute_overhead = 0;
 };
 
-/// Goes through such a run without computing: what is recorded lazily is recorded again, node by
-/// node, for an evaluator of the mode that has a `DryEngine`. Throws as `Execution`.
+/// Simulates such a run without computing. It records lazily, and then records the result again
+/// node by node, for an evaluator of the mode with a `DryEngine`. Throws as `Execution`.
 DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                const Workload& workload, const Rates& rates);
 

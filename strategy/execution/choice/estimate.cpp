@@ -33,20 +33,20 @@ Wanted wanted_of(const Workload& workload) {
   return workload.training ? Wanted::gradients : Wanted::values;
 }
 
-/// How many replicas have no part that is larger by an example.
+/// The number of replicas without a part that is larger by one example.
 int smaller_replicas(const BatchCut& cut, const Workload& workload) {
   if (cut.replicas == 1) return 0;
   const std::int64_t larger = examples_of(workload.batch) % cut.parts();
   return larger == 0 ? 0 : std::max(0, cut.replicas - static_cast<int>(larger));
 }
 
-/// Each part's gradients are read, and their sum read and written.
+/// Reads each part's gradients, and reads and writes their sum.
 double seconds_of_sums(const BatchCut& cut, const Rates& rates) {
   return 3 * static_cast<double>(cut.sums) / rates.machine.bytes_per_second * cut.parts();
 }
 
-/// By how much a micro-batch in one piece takes longer by the rates given than by the machine that
-/// planners go by.
+/// The time of a whole micro-batch by the given rates, relative to its time by the planners'
+/// machine.
 double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int micro_batches,
                 const Rates& rates) {
   ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
@@ -58,7 +58,7 @@ double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int
          forecast_part(alone, cut, 0, workload, {.machine = {}}).seconds;
 }
 
-/// Stages are planned by the machine that planners go by.
+/// Scales the planned time by `by_rates`, since stages are planned by the planners' machine.
 Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& workload,
                            const Rates& rates) {
   Pipeline pipeline(strategy, LossReduction::mean);
@@ -80,7 +80,7 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
       .micro_batches = strategy.accumulation};
 }
 
-/// So are devices.
+/// Likewise for devices.
 Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
                           const Rates& rates) {
   const int parts = workload.training ? strategy.accumulation : 1;

@@ -4,33 +4,33 @@
 
 namespace palimpsest {
 
-/// What a strategy takes for one step.
+/// The estimated memory and time of one step by a strategy.
 struct Estimate {
-  /// As the report of a step predicts it, of all that runs at once. Within a budget steps may
-  /// follow other plans, found in a hurry or later, of another peak that fits. Where memory is
-  /// cached, of a step that finds nothing kept.
+  /// As the report of a step predicts it, for everything that runs at once. Within a budget, steps
+  /// may follow other plans, from fast first planning or from later improvement; their peaks differ
+  /// but fit. With cached memory, the peak of a step that finds no results kept.
   Bytes peak = 0;
-  Bytes keep_all_peak = 0;      ///< about, recomputing nothing
-  double seconds = 0;           ///< once it has been planned
+  Bytes keep_all_peak = 0;      ///< approximately, when nothing is recomputed
+  double seconds = 0;           ///< without planning
   double compute_overhead = 0;  ///< as `Plan::compute_overhead`
-  int replicas = 1;             ///< at once
-  int micro_batches = 1;        ///< one after the other
-  /// Whether the peak is exact. It need not be in a mode that computes while it records, where a
-  /// model that looks at values may take more, in cached memory, where steps take less that find
-  /// results kept, and of graphs that run in pooled memory.
+  int replicas = 1;             ///< run at once
+  int micro_batches = 1;        ///< run in sequence
+  /// Whether the peak is exact. It may be inexact in three cases. In a mode that computes while it
+  /// records, a model that looks at values may take more. With cached memory, steps that find
+  /// results kept take less. And graphs that run in pooled memory are not exact.
   bool is_planned = true;
 };
 
-/// What one step of a workload takes by a strategy, by the rates given: recorded and planned, not
-/// run. In an eager or hybrid mode all that is done while it is recorded is gone through, without
-/// being computed. Throws as `Execution`, `BudgetError` where nothing fits.
+/// Estimates one step of a workload with the given rates: the step is recorded and planned, but not
+/// run. For an eager or hybrid mode, everything that is done while recording is simulated. Throws
+/// as `Execution`, and `BudgetError` where nothing fits.
 Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload,
                   const Rates& rates = {});
 
-/// What running a graph, whose costs are seconds on one thread, takes by a strategy. A hybrid mode
-/// is taken for a lazy one, an eager one for a lazy one that, where it has no budget, computes
-/// nothing again. Throws `ArgumentError` for one that records graphs of its own: with a precision,
-/// or that cuts the batch, or the program into stages; `BudgetError` where nothing fits.
+/// Estimates running a graph whose costs are seconds on one thread. A hybrid mode counts as lazy.
+/// An eager mode counts as a lazy one; without a budget it recomputes nothing. Throws
+/// `ArgumentError` for a strategy that records graphs of its own: with a precision, or one that
+/// cuts the batch or cuts the program into stages. Throws `BudgetError` where nothing fits.
 Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const Rates& rates = {});
 
 }  // namespace palimpsest

@@ -13,7 +13,7 @@
 namespace palimpsest {
 namespace {
 
-/// What is gained by less is not worth a change of anything.
+/// Smaller gains do not justify a more complicated strategy.
 constexpr double worth = 0.99;
 
 std::string milliseconds(double seconds) {
@@ -22,7 +22,7 @@ std::string milliseconds(double seconds) {
   return text;
 }
 
-/// Of pipelines: the least there is, and one for each thread.
+/// Numbers of pipeline stages to consider: two, and one per thread.
 std::vector<int> stages_for(int threads) {
   constexpr int most = 16;
   std::vector<int> stages{2};
@@ -38,7 +38,7 @@ ExecutionStrategy base_of(bool training, const RecommendOptions& options, Bytes 
   return base;
 }
 
-/// What is computed again by a setting in place of the budget.
+/// Adds strategies that recompute by a setting instead of a budget.
 void add_checkpointed(const ExecutionStrategy& base, std::vector<ExecutionStrategy>& list) {
   ExecutionStrategy checkpointed = base;
   checkpointed.gradient = GradientMode::checkpointed;
@@ -50,8 +50,8 @@ void add_checkpointed(const ExecutionStrategy& base, std::vector<ExecutionStrate
   }
 }
 
-/// Of the whole batch: ways that compute while they record, what is computed again by a setting in
-/// place of the budget, and devices that share the threads.
+/// Adds other strategies for the whole batch: checkpointing settings, modes that compute while they
+/// record, and devices that share the threads.
 void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
                     std::vector<ExecutionStrategy>& list) {
   if (training) add_checkpointed(base, list);
@@ -63,8 +63,8 @@ void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
   apart.devices.resize(2);
 }
 
-/// The shape of the value of the first of so many parts of a batch. Nothing where it cannot be
-/// recorded: the model is for the whole, or looks at values for which there is no memory.
+/// The shape of the value of the first of `parts` parts of a batch. Nothing where it cannot be
+/// recorded: the model needs the whole batch, or looks at values that do not fit the memory.
 std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes memory) {
   ExecutionStrategy strategy{.gradient = GradientMode::none, .memory_budget = memory};
   strategy.parallelism = parts > 1 ? ParallelMode::data_parallel : ParallelMode::none;
@@ -80,8 +80,8 @@ std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes me
   return {};
 }
 
-/// Whether parts of the batch may be computed apart: for a loss as the workload says. A value must
-/// have a row for each example besides, as a whole and in a half, and the same other axes.
+/// Whether parts of the batch may be computed separately. For a loss the workload decides. A value
+/// must also have a row for each example, as a whole and in a half, and the same other axes.
 bool is_cut(const Workload& workload, int threads, Bytes memory) {
   if (!workload.may_be_cut || workload.batch.empty()) return false;
   if (workload.training) return true;
@@ -95,11 +95,11 @@ bool is_cut(const Workload& workload, int threads, Bytes memory) {
   }
   std::optional<Shape> whole = shape_of_part(workload, 1, memory);
   if (!whole || !has_rows(*whole, examples)) return false;
-  (*whole)[0] = (examples + 1) / 2;  // the first part is the larger one
+  (*whole)[0] = (examples + 1) / 2;  // the first half is the larger one
   return shape_of_part(workload, 2, memory) == whole;
 }
 
-/// All that are considered, simple ones first. Of values only a pipeline makes micro-batches.
+/// All strategies to consider, simple ones first. For values only a pipeline makes micro-batches.
 std::vector<ExecutionStrategy> candidates(const Workload& workload, const RecommendOptions& options,
                                           Bytes memory) {
   ExecutionStrategy base = base_of(workload.training, options, memory);
@@ -139,10 +139,10 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
   return list;
 }
 
-/// Whether a strategy is not to be looked at. Of the whole batch: one that computes again by a
-/// setting where nothing need be computed again, and one that plans less than a lazy one where
-/// something must be. Micro-batches so small, since larger ones fit, and are enough to keep the
-/// stages of a pipeline busy.
+/// Whether a strategy need not be estimated. For the whole batch: one that recomputes by a setting
+/// where nothing must be recomputed, and one that plans less than a lazy mode where something must
+/// be. Also micro-batches smaller than necessary: larger ones fit, and keep the stages of a
+/// pipeline busy.
 bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> considered) {
   const auto is_like = [&](const Considered& other) {
     return other.strategy.precision == strategy.precision &&
@@ -163,8 +163,8 @@ bool is_needless(const ExecutionStrategy& strategy, std::span<const Considered> 
   });
 }
 
-/// None for what the model, whose estimate as a whole was made, is not to be cut into: it looks at
-/// values, has too few operations, or records parameters of its own.
+/// Nothing if the model cannot be cut in this way: it looks at values, has too few operations, or
+/// records parameters of its own. The model was estimated successfully as a whole.
 std::optional<Considered> consider(const ExecutionStrategy& strategy, const Workload& workload,
                                    const Rates& rates) {
   Considered considered{strategy, {}, 0};
@@ -217,7 +217,7 @@ Bytes memory_of(const RecommendOptions& options) {
   return options.memory > 0 ? options.memory : free_memory();
 }
 
-/// The fastest of those whose peak is exact; others where none of these fits.
+/// The fastest of those whose peak is exact; the fastest of the others where none of these fits.
 const Considered* best_of(std::span<const Considered> considered) {
   const Considered* best = nullptr;
   for (const Considered& each : considered) {
@@ -238,7 +238,7 @@ Recommendation choose(std::vector<Considered> considered, Bytes memory) {
   made.considered = std::move(considered);
   const Considered* const best = best_of(made.considered);
   if (best == nullptr) {
-    // What computes while it records names what is too little, not what is enough.
+    // Modes that compute while they record report what is too little, not what is enough.
     const auto least = std::ranges::min_element(made.considered, {}, [](const Considered& each) {
       return each.strategy.mode == ExecutionMode::lazy ? each.smallest : unlimited;
     });

@@ -7,13 +7,13 @@
 
 namespace palimpsest {
 
-/// Among which strategies one is recommended, and by what.
+/// Which strategies to choose from, and the rates to judge them by.
 struct RecommendOptions {
-  Bytes memory = 0;  ///< available for all that runs at once; 0 is what is free now
+  Bytes memory = 0;  ///< available for everything that runs at once; 0 is what is free now
   int threads = 0;   ///< 0 is one per core
-  /// That results may be computed in, besides the one the workload is recorded in.
+  /// Precisions that are allowed, in addition to the one that the workload is recorded in.
   std::vector<Precision> precisions = {};
-  /// Most micro-batches.
+  /// The largest number of micro-batches.
   int most_micro_batches = 64;
   Rates rates = {};
 };
@@ -22,42 +22,44 @@ struct RecommendOptions {
 struct Considered {
   ExecutionStrategy strategy;
   std::optional<Estimate> estimate;  ///< none where it does not fit
-  Bytes smallest = 0;                ///< budget it needs, where it does not
+  Bytes smallest = 0;                ///< smallest budget, where it does not fit
 };
 
 /// The fastest strategy that fits, and what it was chosen from.
 struct Recommendation {
   ExecutionStrategy strategy;
   Estimate estimate;
-  std::vector<Considered> considered;  ///< the fastest first, at the end those that do not fit
+  std::vector<Considered> considered;  ///< fastest first; those that do not fit come last
   std::string reason;                  ///< one line
 };
 
-/// The strategy by which a workload takes least time within the memory there is, by estimates. It
-/// has that memory for its budget. What is considered, in each of the precisions allowed:
+/// The strategy that, by estimates, takes the least time for a workload within the available
+/// memory. That memory becomes its budget. In each of the allowed precisions these are considered:
 ///
-/// - All threads within a program, one of them and, where the batch may be cut, a replica on each.
-/// - The whole batch and, where it may be cut, micro-batches; with twice as many of these as
-///   stages, pipelines of two stages and of one on each thread, at most 16. Of values only
-///   pipelines make micro-batches.
-/// - For the whole batch two devices and, where nothing must be computed again, the hybrid and the
-///   eager mode, else gradients checkpointed by a fraction or an interval.
+/// - All threads within one program, one thread, and, where the batch may be cut, a replica on each
+///   thread.
+/// - The whole batch and, where it may be cut, micro-batches. With at least twice as many
+///   micro-batches as stages, pipelines of two stages and of one stage per thread, at most 16. For
+///   values only pipelines make micro-batches.
+/// - For the whole batch, two devices. Where nothing must be recomputed also the hybrid and the
+///   eager mode; otherwise gradients checkpointed by a fraction or an interval.
 ///
-/// What the model cannot be cut into, as it looks at values or records parameters of its own, is
-/// left out. What is computed again within the budget is each one's planner's business. Of
-/// strategies within a hundredth of the fastest it is the simplest: the first in this order. One
-/// whose peak is not exact (`Estimate::is_planned`) is taken where no other fits. Throws
-/// `BudgetError`, naming the smallest that would do, where none fits, `ArgumentError` for numbers
-/// out of range, and what the model throws.
+/// A cut is left out where the model does not allow it, because it looks at values or records
+/// parameters of its own. The planner of each strategy decides what to recompute within the budget.
+///
+/// Among strategies within one percent of the fastest, the simplest wins: the first in this order.
+/// A strategy whose peak is not exact (`Estimate::is_planned`) is chosen only where no other fits.
+/// Throws `BudgetError` with the smallest budget that suffices, where none fits; `ArgumentError`
+/// for numbers out of range; and what the model throws.
 Recommendation recommend(const Workload& workload, const RecommendOptions& options = {});
 
-/// The same for what is known of a program as a graph alone, as one from a file or from
-/// `graph_of(LayerSizes)`: among the strategies that neither cut it nor change its precision. A
-/// graph without a backward part (`Graph::backward_begins`) is for inference.
-/// Throws `ArgumentError` where precisions are given.
+/// Likewise for a program that is known only as a graph, such as one from a file or from
+/// `graph_of(LayerSizes)`. It considers the strategies that neither cut the program nor change its
+/// precision. A graph without a backward part (`Graph::backward_begins`) is for inference. Throws
+/// `ArgumentError` where precisions are given.
 Recommendation recommend(const Graph& graph, const RecommendOptions& options = {});
 
-/// A table of what was considered, the reason below it.
+/// Writes a table of the considered strategies, followed by the reason.
 std::ostream& operator<<(std::ostream& stream, const Recommendation& recommendation);
 
 }  // namespace palimpsest

@@ -4,8 +4,8 @@
 
 namespace palimpsest {
 
-/// Records on `to`, which is empty, what was recorded on `from`, for the evaluator that `to` has:
-/// nodes and values have the same numbers, and leaves share their storage.
+/// Records the nodes of `from` on the empty tape `to`, for the evaluator that `to` has. Nodes and
+/// values have the same numbers, and leaves share their storage.
 void record_again(const Tape& from, Tape& to);
 
 }  // namespace palimpsest

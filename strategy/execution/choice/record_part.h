@@ -6,12 +6,12 @@
 
 namespace palimpsest {
 
-/// Records a part of the batch that a strategy cuts, of which the first is the largest: its loss,
-/// scaled where the strategy has it scaled, or its value. Throws as `Execution`.
+/// Records a part of the batch as the strategy cuts it; the first part is the largest. Returns its
+/// loss, scaled where the strategy scales it, or its value. Throws as `Execution`.
 Var record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                 const Workload& workload);
 
-/// What that part takes when it is planned as a whole.
+/// Forecasts that part when it is planned as a whole.
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                        const Workload& workload, const Rates& rates);
 

@@ -6,16 +6,16 @@
 
 namespace palimpsest {
 
-/// What is to be executed, for choosing how. Nothing of it is computed: tensors that describe
-/// shapes alone, as `Tensor(shape)`, will do.
+/// A program to choose a strategy for. Nothing of it is computed, so tensors only need the right
+/// shapes, as `Tensor(shape)` has.
 struct Workload {
-  ModelFunction model = {};  ///< whose loss is differentiated, or whose value is wanted
+  ModelFunction model = {};  ///< returns the loss to differentiate, or the value to compute
   std::vector<Tensor> parameters = {};
   std::vector<Tensor> batch = {};
-  bool training = true;  ///< gradients are wanted
-  /// Whether the loss is a mean or a sum over the examples of the batch, which may then be cut into
-  /// parts. Of values: whether each row is made of one example alone. A value is not cut that has
-  /// another number of rows than there are examples, as a whole or in a half.
+  bool training = true;  ///< whether gradients are computed
+  /// Whether the batch may be cut into parts. For a loss: whether it is a mean or a sum over the
+  /// examples. For a value: whether each row depends on one example alone. A value is not cut if
+  /// its number of rows differs from the number of examples, for the whole batch or for half of it.
   bool may_be_cut = true;
 };
 

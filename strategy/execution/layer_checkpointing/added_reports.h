@@ -4,8 +4,8 @@
 
 namespace palimpsest {
 
-/// Adds to the report of a pass through layers that of the run of one, behind those before it: work
-/// and time are added up, of peaks there is the highest. All that a run `again` of a layer computed
+/// Adds the report of one layer's run to the report of a pass through several layers. Work and time
+/// are added up; of peaks the highest is kept. If `again` is set, everything that the run computed
 /// counts as recomputed.
 void add_run(Report& sum, Report run, bool again);
 

@@ -13,16 +13,16 @@
 namespace palimpsest {
 namespace {
 
-/// Stages between two boundaries, which share a segment.
+/// The stages between two boundaries. They always share a segment.
 struct Block {
   std::size_t first;
   Bytes input;
   Bytes stored_input;
-  Bytes tape = 0;    ///< bytes, with what the next block reads
-  Bytes output = 0;  ///< of those, bytes of an output that is held for the next block only
-  // In picoseconds: sums of them are exact, and so are ties.
-  std::int64_t again = 0;   ///< that computing it again takes
-  std::int64_t spared = 0;  ///< of those, what they spare that nothing of it is read but its tape
+  Bytes tape = 0;    ///< bytes, including what the next block reads
+  Bytes output = 0;  ///< bytes of `tape` for an output that is held only for the next block
+  // In integer picoseconds, so that sums and ties are exact.
+  std::int64_t again = 0;   ///< to recompute it
+  std::int64_t spared = 0;  ///< saved where only its tape is read, and not its output
 };
 
 std::vector<Block> blocks_of(std::span<const LayerStage> stages,
@@ -42,14 +42,14 @@ std::vector<Block> blocks_of(std::span<const LayerStage> stages,
   return blocks;
 }
 
-/// A way to treat the blocks before some boundary.
+/// A partial solution: how the blocks before some boundary are treated.
 struct Label {
   Bytes bytes = 0;            ///< kept
-  std::int64_t again = 0;     ///< picoseconds of what is computed again
+  std::int64_t again = 0;     ///< picoseconds of recomputation
   int kept = 0;               ///< activations
   std::size_t from = 0;       ///< where its last segment begins
   bool from_at_hand = false;  ///< whether the activation there needed no keeping
-  std::size_t before = 0;     ///< the label there
+  std::size_t before = 0;     ///< the label at `from`
 };
 
 class Search {
@@ -79,7 +79,7 @@ class Search {
     Bytes peak = std::numeric_limits<Bytes>::max();
     std::vector<LayerSegment> segments;
   };
-  /// The best within `budget`; by peak alone unless seconds matter.
+  /// The best within `budget`. Ignores seconds unless they matter.
   Found run(Bytes budget, bool seconds_matter) {
     Found best;
     for (const Bytes size : sizes_) {
@@ -100,9 +100,11 @@ class Search {
   }
 
  private:
-  using Front = std::array<std::vector<Label>, 2>;  // by whether the activation is at hand
+  using Front = std::array<std::vector<Label>, 2>;  // by whether the activation is available
+                                                    // without keeping it
 
-  /// Bytes that computing blocks [p, q) again takes, from an activation at hand or one kept.
+  /// Bytes that recomputing blocks [p, q) takes. `at_hand`: their input is available without
+  /// keeping.
   Bytes working(std::size_t p, std::size_t q, bool at_hand) const {
     const Block& first = blocks_[p];
     const bool rounded = !at_hand && first.stored_input < first.input;
@@ -114,7 +116,7 @@ class Search {
     return blocks_[q].first - blocks_[p].first >= least;
   }
 
-  /// All that the largest segment computed again may take.
+  /// Lists all sizes that the largest recomputed segment may have.
   void list_sizes() {
     std::set<Bytes> sizes{0};
     for (std::size_t p = 0; p < blocks_.size(); ++p) {
@@ -125,7 +127,7 @@ class Search {
     sizes_.assign(sizes.begin(), sizes.end());
   }
 
-  /// No way of keeping tapes of so many bytes computes for less again: the relaxed knapsack.
+  /// A lower bound on the recomputation when tapes of so many bytes are kept: the relaxed knapsack.
   double least_again(Bytes capacity) const {
     double least = 0;
     for (const std::size_t b : by_value_) {
@@ -133,15 +135,15 @@ class Search {
       capacity -= taken;
       if (taken < blocks_[b].tape) least += value(b) * static_cast<double>(blocks_[b].tape - taken);
     }
-    return least * (1 - 1e-12);  // never above the exact number for want of digits
+    return least * (1 - 1e-12);  // rounding must not lift it above the exact number
   }
-  /// Picoseconds that each byte of a block's tape spares.
+  /// Picoseconds that each byte of a block's tape saves.
   double value(std::size_t b) const {
     return static_cast<double>(blocks_[b].again - blocks_[b].spared) /
            static_cast<double>(std::max<Bytes>(blocks_[b].tape, 1));
   }
 
-  /// Finds every label where no segment computed again takes more than `size`.
+  /// Finds all labels in which no recomputed segment takes more than `size`.
   void fill(Bytes size, Bytes budget, bool seconds_matter, std::int64_t most) {
     const std::size_t n = blocks_.size();
     fronts_.assign(n + 1, {});
@@ -174,15 +176,15 @@ class Search {
     }
   }
 
-  /// Leaves the labels that none other is as good as.
+  /// Removes dominated labels.
   void thin_out(std::vector<Label>& front) const {
     std::stable_sort(front.begin(), front.end(), [](const Label& a, const Label& b) {
       return std::tuple(a.bytes, a.again, a.kept) < std::tuple(b.bytes, b.again, b.kept);
     });
-    // The least time of those left that keep so many activations or fewer.
+    // The least time of the remaining labels that keep at most so many activations.
     std::vector<std::int64_t> least(blocks_.size() + 1, std::numeric_limits<std::int64_t>::max());
     std::erase_if(front, [&](const Label& label) {
-      // Without a limit on their number all are alike.
+      // Without a limit on kept activations their number does not matter.
       const std::size_t kept = given_.max_kept ? static_cast<std::size_t>(label.kept) : 0;
       if (least[kept] <= label.again) return true;
       for (std::size_t k = kept; k < least.size() && least[k] > label.again; ++k) {
@@ -211,19 +213,19 @@ class Search {
   }
 
   const LayerCheckpointing& given_;
-  std::size_t per_layer_;  // stages
+  std::size_t per_layer_;  // stages per layer
   std::size_t stage_count_;
   std::vector<Block> blocks_;
   std::vector<Bytes> tapes_;           // bytes before each block
   std::vector<std::int64_t> again_;    // picoseconds before each block
-  std::vector<std::size_t> by_value_;  // blocks, that with the most first
+  std::vector<std::size_t> by_value_;  // block indices, most valuable first
   std::vector<Bytes> sizes_;
   std::vector<Front> fronts_;  // by boundary
 };
 
 Bytes part_of(double keep_all, double fraction) { return static_cast<Bytes>(fraction * keep_all); }
 
-/// The least fraction of six digits that allows so many bytes, as text.
+/// The smallest fraction, to six digits, that allows so many bytes, as text.
 std::string fraction_for(Bytes least, double keep_all) {
   double millionths = std::ceil(static_cast<double>(least) / keep_all * 1e6);
   while (millionths < 1e6 && part_of(keep_all, millionths / 1e6) < least) ++millionths;

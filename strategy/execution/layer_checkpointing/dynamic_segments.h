@@ -4,13 +4,13 @@
 
 namespace palimpsest {
 
-/// The segments of `dynamic`: of all that heed the configuration, those that take the fewest
-/// seconds of forward passes again, and of these those with the lowest peak.
+/// The segments of mode `dynamic`. Among all that satisfy the configuration, they take the fewest
+/// seconds of repeated forward passes; ties go to the lowest peak.
 ///
-/// Exact, by a dynamic programme over the boundaries for every size that the largest segment
-/// computed again may have, which keeps all pairs of bytes and seconds that none other betters
-/// (Nemhauser and Ullmann, 1969). Their number is small where layers are alike; at worst it doubles
-/// with every layer. Throws `BudgetError` naming the fewest bytes that would do.
+/// Exact: dynamic programming over the boundaries, once for every possible size of the largest
+/// recomputed segment. It keeps the Pareto front of bytes and seconds (Nemhauser and Ullmann,
+/// 1969). The front is small where layers are alike; in the worst case it doubles with every layer.
+/// Throws `BudgetError` naming the fewest bytes that suffice.
 std::vector<LayerSegment> dynamic_segments(const LayerCheckpointing& checkpointing,
                                            LayerCount count, std::span<const LayerStage> stages);
 

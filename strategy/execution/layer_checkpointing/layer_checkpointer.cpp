@@ -80,7 +80,7 @@ struct LayerCheckpointer::State {
   LayerCount count() const { return {static_cast<int>(stages.size()) / sublayers(), sublayers()}; }
   bool is_dynamic() const { return checkpointing.mode == LayerCheckpointing::Mode::dynamic; }
 
-  /// The stage of a sublayer; of `layers()` the number of stages, where there may be an `end`.
+  /// The stage of a sublayer. If `end` is set, `layers()` is valid and gives the number of stages.
   std::size_t stage_of(int layer, Sublayer sublayer, bool end) const;
   /// Finds sizes and segments for an input of this type.
   void measure(const ValueType& input);
@@ -101,7 +101,7 @@ struct LayerCheckpointer::State {
   std::vector<std::vector<Var>> names;  // of the parameters, by stage
   std::vector<LayerSegment> fixed;      // of all modes but `dynamic`
 
-  // For inputs of the type last measured.
+  // For inputs of the type measured last.
   std::optional<ValueType> measured;
   std::vector<LayerStage> sizes;
   std::vector<LayerSegment> segments;
@@ -252,7 +252,7 @@ LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>&
     return std::pair(copy_of(both[0].value(), allocate_buffer),
                      flows ? copy_of(both[1].value(), allocate_buffer) : Tensor());
   });
-  tape.reset();  // so that the runs to come may have its memory
+  tape.reset();  // its memory is free for the runs that follow
   return state_->backward(adjoint, value);
 }
 

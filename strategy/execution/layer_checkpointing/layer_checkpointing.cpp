@@ -32,7 +32,7 @@ void require_list(const LayerCheckpointing& given) {
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   require(twice == sorted.end(), "layer " + (twice == sorted.end() ? "" : std::to_string(*twice)) +
                                      " is listed twice; name it once");
-  // The input of layer 0 is the caller's.
+  // The input of layer 0 is the caller's, so it does not count.
   const auto count = static_cast<std::int64_t>(sorted.size());
   const std::int64_t kept = (given.sublayers.attention ? count - (sorted.front() == 0) : 0) +
                             (given.sublayers.feed_forward ? count : 0);

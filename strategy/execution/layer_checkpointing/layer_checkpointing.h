@@ -11,45 +11,47 @@
 
 namespace palimpsest {
 
-/// Which activations between the layers of a model are kept for its backward part. What lies
-/// between two of them is computed again from the first. The input of the model is the caller's,
-/// always at hand and not counted among what is kept.
+/// Which activations between the layers of a model are kept for its backward part. Layers between
+/// two kept activations are recomputed from the first. The input of the model belongs to the
+/// caller. It is always available, and does not count as kept.
 struct LayerCheckpointing {
   enum class Mode : std::uint8_t {
-    none,  ///< nothing is computed again: every layer keeps what its backward reads, its tape
-    /// The inputs of the layers `interval`, 2·`interval`, … are kept, and the tapes of the layers
-    /// from the last of them on, until they have been differentiated: computed again then, they
-    /// would take as much memory. Not with a `codec` that rounds, whose gradients are those at the
-    /// rounded input.
+    /// No recomputation: every layer keeps its tape, with everything that its backward part reads.
+    none,
+    /// Keeps the inputs of the layers `interval`, 2·`interval`, … From the last of them on, layers
+    /// keep their tapes until they have been differentiated: recomputing those would take as much
+    /// memory. With a `codec` that rounds these tapes are not kept, because gradients are those at
+    /// the rounded input.
     every,
-    listed,  ///< the inputs of `layers` are kept, and tapes in the same way
-    /// Some layers keep their tapes, and of others inputs are kept, so that least is computed again
-    /// while all that is held at a time takes at most `memory_fraction` of the tapes of all layers.
+    /// Keeps the inputs of `layers`, and tapes as in `every`.
+    listed,
+    /// Some layers keep their tapes, and others only inputs. The choice minimizes recomputation
+    /// while the bytes held at a time are at most `memory_fraction` of the tapes of all layers.
     dynamic,
   };
-  /// Of a layer that has an attention and a feed-forward sublayer, those whose inputs are kept.
+  /// For layers of an attention and a feed-forward sublayer: the sublayers whose inputs are kept.
   struct Sublayers {
-    bool attention = true;  ///< whose input is the layer's; the one of a layer without sublayers
+    bool attention = true;  ///< its input is the layer's; also stands for a layer without sublayers
     bool feed_forward = false;
 
     bool operator==(const Sublayers&) const = default;
   };
 
   Mode mode = Mode::none;
-  /// Of `every`: from 1 on. With `feed_forward`, the input of layer 0's feed-forward is kept too.
+  /// For `every`: at least 1. With `feed_forward`, the input of layer 0's feed-forward is kept too.
   std::optional<int> interval = {};
-  /// Of `every`: an interval below is refused. Of `dynamic`: what is computed again from a kept
-  /// activation is so many layers at least, unless they are the last ones.
+  /// For `every`: smaller intervals are refused. For `dynamic`: segments that are recomputed from a
+  /// kept activation have at least this many layers, except the last segment.
   std::optional<int> minimum_interval = {};
-  std::vector<int> layers = {};                ///< of `listed`, in any order, none of them twice
-  std::optional<double> memory_fraction = {};  ///< of `dynamic`, above 0 and at most 1
+  std::vector<int> layers = {};                ///< for `listed`, in any order, without duplicates
+  std::optional<double> memory_fraction = {};  ///< for `dynamic`, above 0 and at most 1
   Sublayers sublayers = {};
-  /// Most activations kept on their own. The interval of `every` is taken wide enough for that, a
-  /// list that is longer is refused.
+  /// Most activations kept on their own. The interval of `every` is widened to respect it; a
+  /// `listed` configuration that is longer is refused.
   std::optional<int> max_kept = {};
-  /// How activations are kept that layers are computed again from. The gradients are exact for the
-  /// layers computed again from what was rounded: those of a trajectory nearby, within the errors
-  /// of `Codec` at every activation kept. Tapes and the model's output are not rounded.
+  /// How kept activations that layers are recomputed from are encoded. The gradients are exact for
+  /// layers computed from the rounded activation. They are those of a nearby trajectory, within the
+  /// errors of `Codec` at every kept activation. Tapes and the model's output are not rounded.
   Codec codec = Codec::exact;
 
   /// One line: the mode, and what differs from the default.
@@ -63,24 +65,24 @@ std::ostream& operator<<(std::ostream& stream, const LayerCheckpointing& checkpo
 /// `none`, `every`, `listed` or `dynamic`.
 std::string_view name_of(LayerCheckpointing::Mode mode);
 
-/// Throws `ArgumentError` for numbers out of range and for settings that contradict each other: one
-/// that the mode has no use for, or that it needs and is not there.
+/// Throws `ArgumentError` for numbers out of range and for contradictory settings: one that the
+/// mode does not use, or one that it needs and is missing.
 void require_valid(const LayerCheckpointing& checkpointing);
 
 /// A configuration as JSON of format `palimpsest-layers`, version 1. Its members are those of the
-/// struct, of which all but `mode` may be left out:
+/// struct. All but `mode` may be omitted:
 ///
 ///     {"format": "palimpsest-layers", "version": 1, "mode": "every", "interval": 2,
 ///      "sublayers": {"attention": true, "feed_forward": true}, "codec": "half"}
 ///
 /// Throws `ArgumentError` when the configuration is not valid.
 std::string to_json(const LayerCheckpointing& checkpointing);
-/// The configuration that JSON says. Throws `FileError` naming the place in it for whatever the
-/// format does not allow, and for what `require_valid` refuses.
+/// Parses a configuration from JSON. Throws `FileError`, with the path of the JSON value, for
+/// anything that the format or `require_valid` refuses.
 LayerCheckpointing layer_checkpointing_from_json(std::string_view text);
 
-/// The same from and to files. Errors name the file too; `FileError` when it cannot be read or
-/// written.
+/// Read and write the same JSON as files. Errors also name the file. They throw `FileError` when
+/// the file cannot be read or written.
 LayerCheckpointing read_layer_checkpointing(const std::string& path);
 void write_layer_checkpointing(const LayerCheckpointing& checkpointing, const std::string& path);
 

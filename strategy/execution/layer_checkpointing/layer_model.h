@@ -9,26 +9,26 @@
 
 namespace palimpsest {
 
-/// One function that every layer of a model runs, and each layer's parameters.
+/// A function that every layer of a model runs, and the parameters of each layer.
 struct LayerFunction {
-  /// By layer. Floating tensors, whose storage is shared: the next run sees what an optimizer makes
-  /// of them. A tensor that two layers have gets a gradient of each.
+  /// By layer. Floating tensors. Their storage is shared, so the next run sees what an optimizer
+  /// changed. A tensor that two layers share gets a gradient from each.
   std::vector<std::vector<Tensor>> parameters = {};
-  /// Records layer number `layer` on the tape of `x` and returns its output, which is floating.
-  /// Called again whenever the layer is computed again: it must record the same for the same `x`,
-  /// and no parameters of its own, whose gradients nobody could ask for.
+  /// Records layer number `layer` on the tape of `x` and returns its output, which is floating. It
+  /// is called again whenever the layer is recomputed, and must record the same for the same `x`.
+  /// It must not record parameters of its own, since their gradients could not be returned.
   std::function<Var(const Var& x, std::span<const Var> parameters, int layer)> forward = nullptr;
 };
 
-/// Layers that follow each other: either `layer`, or `attention` and behind it `feed_forward`,
-/// between which an activation can be kept too.
+/// Layers in sequence: either `layer`, or `attention` followed by `feed_forward`. In the second
+/// form an activation between the two can be kept too.
 struct LayerModel {
   LayerFunction layer = {};
   LayerFunction attention = {};
   LayerFunction feed_forward = {};
 };
 
-/// A part of a layer; of one that has no parts, `attention` stands for the whole.
+/// A part of a layer. `attention` stands for the whole of a layer without parts.
 enum class Sublayer : std::uint8_t { attention, feed_forward };
 
 }  // namespace palimpsest

@@ -9,10 +9,10 @@ namespace {
 
 using Mode = LayerCheckpointing::Mode;
 
-/// How many layers 0, n, 2n, … there are.
+/// The number of multiples of n, including 0, below `layers`.
 int multiples(int layers, int n) { return (layers - 1) / n + 1; }
 
-/// The interval of `every`, wide enough for the most that may be kept.
+/// The interval of `every`, widened until `max_kept` is respected.
 int interval_of(const LayerCheckpointing& given, int layers) {
   const auto kept = [&](int interval) {
     const int chosen = multiples(layers, interval);
@@ -24,7 +24,7 @@ int interval_of(const LayerCheckpointing& given, int layers) {
   return interval;
 }
 
-/// The layers that a configuration names.
+/// The layers that a configuration selects.
 std::vector<int> chosen_layers(const LayerCheckpointing& given, int layers) {
   std::vector<int> chosen;
   if (given.mode == Mode::listed) {
@@ -42,7 +42,7 @@ std::vector<int> chosen_layers(const LayerCheckpointing& given, int layers) {
   return chosen;
 }
 
-/// Bytes of a stage's tape; the output is among them where another stage reads it there.
+/// Bytes of a stage's tape. They include the output where another stage reads it from the tape.
 Bytes tape_bytes(const LayerStage& stage, bool with_output) {
   return stage.saved + (with_output ? stage.output : 0);
 }
@@ -118,7 +118,7 @@ LayerForecast simulate(std::span<const LayerStage> stages, std::span<const Layer
     }
   }
   use.peak = use.kept;
-  // The tapes of the last segment are gone when one before it is computed again.
+  // The last segment's tapes have been dropped when an earlier segment is recomputed.
   Bytes held = use.kept;
   if (!segments.empty() && segments.back().once) {
     for (std::size_t k = segments.back().first; k < stages.size(); ++k) {

@@ -81,7 +81,7 @@ Tensor LayerRun::forward_passing(const LayerSegment& segment, Tensor x) {
   for (std::size_t k = segment.first; k < segment.last; ++k) {
     StageTape tape = record(k, x);
     first_stream_[k + 1] = tape.streams();
-    // What is kept as it is lies in storage that is counted from the beginning.
+    // An activation that is kept unrounded is allocated from the meter, so that it counts at once.
     const std::size_t next = held_.size();
     const bool stays = k + 1 == segment.last && next < segments_.size() &&
                        (segments_[next].taped || !rounds(tape.output_type().dtype));

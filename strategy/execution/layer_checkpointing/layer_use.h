@@ -8,33 +8,32 @@
 
 namespace palimpsest {
 
-/// What one forward and one backward pass through a model hold and compute.
+/// The memory and work of one forward and one backward pass through a model.
 struct LayerUse {
-  /// Bytes held behind the forward pass: activations, as they are stored, and tapes.
+  /// Bytes held after the forward pass: activations, as they are stored, and tapes.
   Bytes kept = 0;
-  /// Most bytes of both at a time, those computed again among them. What the run of one layer takes
-  /// for itself comes on top, as do the activation at hand and the gradients returned.
+  /// Most bytes of both at a time, including recomputed ones. The memory of a single layer's run,
+  /// the current activation and the returned gradients come on top.
   Bytes peak = 0;
-  int kept_activations = 0;  ///< on their own, not as part of a tape
-  /// By layer, of one with sublayers one behind the other: times that it was computed forward. What
-  /// the last layer of a segment makes only for its output is not computed again.
+  int kept_activations = 0;  ///< kept on their own, not as part of a tape
+  /// By layer, or by sublayer in sequence: how often it was computed forward. Work of a segment's
+  /// last layer that only its output needs is not repeated.
   std::vector<int> forward_passes = {};
 
-  /// One line: bytes kept, the peak, and passes forward.
+  /// One line: bytes kept, the peak, and forward passes.
   std::string summary() const;
 
   bool operator==(const LayerUse&) const = default;
 };
 
-/// What `LayerUse` will be, against keeping every layer's tape.
+/// A prediction of `LayerUse`, compared with keeping every layer's tape.
 struct LayerForecast {
   LayerUse use;
-  Bytes keep_all = 0;  ///< bytes of the tapes of all layers
-  double compute_factor =
-      1;  ///< seconds over those of a forward and a backward pass, by the machine
+  Bytes keep_all = 0;         ///< bytes of the tapes of all layers
+  double compute_factor = 1;  ///< time relative to one forward and backward pass, by the machine
 
-  /// Bytes that are not held when most are; negative where activations kept take more than they
-  /// save.
+  /// Peak bytes saved compared with keeping all. Negative where kept activations take more than
+  /// they save.
   Bytes saved() const { return keep_all - use.peak; }
   double saved_fraction() const {
     return keep_all > 0 ? static_cast<double>(saved()) / static_cast<double>(keep_all) : 0;

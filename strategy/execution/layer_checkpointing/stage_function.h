@@ -17,14 +17,14 @@ struct StageFunction {
   const std::vector<Tensor>& parameters() const {
     return function->parameters[static_cast<std::size_t>(layer)];
   }
-  /// `layer 3, attention`, for messages.
+  /// For messages, such as `layer 3, attention`.
   std::string describe() const {
     return "layer " + std::to_string(layer) +
            (sublayer != nullptr ? ", " + std::string(sublayer) : "");
   }
 };
 
-/// Calls `f`. Of what it throws, errors of use and budgets that are too small name `part` of the
+/// Calls `f`. Usage errors that it throws, and budgets that are too small, name `part` of the
 /// model.
 template <class F>
 auto naming(const std::string& part, F f) {

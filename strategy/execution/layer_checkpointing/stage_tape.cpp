@@ -15,7 +15,7 @@
 namespace palimpsest {
 namespace {
 
-/// Of a tape whose input has no value.
+/// The evaluator of a tape whose input has no value.
 class NoValues : public Evaluator {
  public:
   explicit NoValues(const LayerPrecision& precision) : precision_(precision) {}
@@ -33,7 +33,7 @@ class NoValues : public Evaluator {
   LayerPrecision precision_;
 };
 
-/// While it lives, a leaf has a value.
+/// Gives a leaf a value for its lifetime.
 class Lent {
  public:
   Lent(Tape& tape, ValueId leaf, const Buffer& buffer) : tape_(tape), leaf_(leaf) {
@@ -48,8 +48,8 @@ class Lent {
   ValueId leaf_;
 };
 
-/// Drops values of a tape when it goes. Adjoints that stayed would be taken for those of the next
-/// seed, after an exception too.
+/// Drops values of a tape when it is destroyed, also after an exception. Adjoints that stayed would
+/// be mistaken for those of the next seed.
 class Passing {
  public:
   Passing(Tape& tape, std::span<const ValueId> values) : tape_(tape), values_(values) {}
@@ -64,7 +64,7 @@ class Passing {
   std::span<const ValueId> values_;
 };
 
-/// Whether a value lies in storage that its own node, or one it is a view of, makes.
+/// Whether a value's storage is made by a node, directly or through a view, and not by a source.
 bool is_made(const Graph& graph, ValueId value) {
   return !graph.is_source_value(graph.storage(value));
 }
@@ -209,9 +209,9 @@ void StageTape::differentiate() {
     for (NodeId node = 0; node < backward_begins_; ++node) {
       const ValueId first = tape.first_output(node);
       const ValueId last = first + tape.output_count(node);
-      // Numbers in every place are made where they are read.
+      // Constant fills are recomputed where they are read.
       if (tape.is_leaf(node) || &tape.operation(node) == &full_operation) continue;
-      // The outputs of a node are saved together: a run makes all of them, or none.
+      // A run makes all outputs of a node or none, so they are saved together.
       if (std::find(read.begin() + first, read.begin() + last, true) == read.begin() + last)
         continue;
       for (ValueId value = first; value < last; ++value) {
@@ -241,7 +241,7 @@ LayerStage StageTape::sizes(const Machine& machine) const {
   return stage;
 }
 
-/// The output with those that its node makes beside it, as a run makes all of them, or none.
+/// The output, with the other outputs of its node: a run makes all of them or none.
 std::vector<ValueId> StageTape::outputs_of_its_node(const Graph& graph) const {
   std::vector<ValueId> values;
   const ValueId first = tape_->first_output(output_.node());
@@ -267,7 +267,7 @@ StageTape::Held StageTape::hold(const Allocate& allocate, Output output) {
   return held;
 }
 
-/// Moves values that a run made into storage that is held, and lets go of all others.
+/// Moves values that a run made into storage that is held, and drops all others.
 void StageTape::settle(const Graph& graph, std::span<const ValueId> values,
                        const Allocate& allocate) {
   std::map<ValueId, Buffer> own;  // by storage

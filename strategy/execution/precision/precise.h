@@ -7,15 +7,15 @@
 
 namespace palimpsest {
 
-/// An evaluator that computes tapes in another precision than they are recorded in: whatever is
-/// recorded is recorded again, with casts where they are needed, on a tape of its own that `inner`
-/// computes, `lazy()` when it is null. `backward`, `evaluate` and plans are of that tape, and so
-/// are the bytes of budgets and reports.
+/// An evaluator that computes tapes in another precision than they are recorded in. It records each
+/// tape again on a tape of its own, with casts where they are needed. `inner` computes that tape;
+/// `lazy()` when it is null. `backward`, `evaluate`, plans, budgets and reports refer to that tape.
 ///
-/// Values and gradients have the dtypes they were recorded with: parameters that are f32 stay f32,
-/// are cast where they are read, and get f32 gradients. The tape holds a value asked for until the
-/// next is; the other tape holds it as its evaluator does. Throws `ArgumentError` when `half` is no
-/// 16-bit floating dtype and when `inner` has no engine, or a precision of its own.
+/// Values and gradients have the dtypes they were recorded with: f32 parameters stay f32, are cast
+/// where they are read, and get f32 gradients. The recorded tape holds a requested value until the
+/// next one is requested. The inner tape holds it as its evaluator does. Throws `ArgumentError`
+/// when `half` is not a 16-bit floating dtype, and when `inner` has no engine or a precision of its
+/// own.
 std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluator> inner = nullptr);
 
 }  // namespace palimpsest

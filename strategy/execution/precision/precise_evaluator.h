@@ -9,8 +9,8 @@
 
 namespace palimpsest {
 
-/// Has the tapes it is given computed in another precision, on tapes of its own: what `precise`
-/// makes.
+/// The evaluator that `precise` returns. It computes tapes in another precision, on tapes of its
+/// own.
 class PreciseEvaluator final : public EngineEvaluator {
  public:
   PreciseEvaluator(const Precision& precision, std::shared_ptr<EngineEvaluator> inner);
@@ -24,7 +24,7 @@ class PreciseEvaluator final : public EngineEvaluator {
   void set_memory_budget(Bytes budget) override;
 
  private:
-  /// What is computed for one tape.
+  /// The translation of one tape.
   struct Computed {
     Translation translation;
     std::vector<ValueId> lent = {};  // to the tape, because they were asked for
@@ -33,7 +33,7 @@ class PreciseEvaluator final : public EngineEvaluator {
         : translation(precision, inner) {}
   };
 
-  /// What was present before the evaluator was given to the tape is dropped: it may have another
+  /// Drops the values that were present before the tape got this evaluator: they may have another
   /// precision.
   Computed& computed(Tape& tape);
   static void take_back(Tape& tape, Computed& computed);

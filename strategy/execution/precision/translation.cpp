@@ -85,7 +85,7 @@ DType Translation::dtype_made(const Tape& from, NodeId node) const {
   throw InternalError("unknown place in mixed precision");
 }
 
-/// The dtype that the operation reads input `i` in, when `made` is that of its first output.
+/// The dtype in which the operation reads input `i`, when its first output has dtype `made`.
 DType Translation::dtype_read(const Tape& from, NodeId node, std::size_t i, DType made) const {
   const ValueId input = from.inputs(node)[i];
   const DType recorded = from.dtype(input);
@@ -108,7 +108,7 @@ Var Translation::operation(const Tape& from, NodeId node) {
   for (ValueId i = 0; i < from.output_count(node); ++i) {
     types.push_back(from.type(from.first_output(node) + i));
     DType& dtype = types.back().dtype;
-    // A whole number is cast only to be a floating one.
+    // A cast from an integer dtype takes the computed precision.
     const bool number =
         &operation == &cast_operation && !is_floating(from.dtype(from.inputs(node)[0]));
     const bool as_recorded = operation.mixed == MixedPrecision::recorded && !number;

@@ -12,30 +12,30 @@
 
 namespace palimpsest {
 
-/// What was recorded on one tape, recorded again on another in some precision: the same operations,
-/// attributes, lines, scopes and leaves, whose storage is shared, and casts where dtypes differ, of
-/// each value one to each dtype.
+/// A copy of a tape, recorded on another tape in another precision. It has the same operations,
+/// attributes, source lines, scopes and leaves; leaves share their storage. Casts are added where
+/// dtypes differ, at most one for each value and dtype.
 class Translation {
  public:
   Translation(const Precision& precision, std::shared_ptr<Evaluator> evaluator);
 
-  /// Where it is recorded.
+  /// The tape with the copy.
   Tape& tape() { return *tape_; }
-  /// The same; it may outlive this.
+  /// Likewise; it may outlive the translation.
   const std::shared_ptr<Tape>& shared_tape() const { return tape_; }
 
-  /// Records whatever was recorded on `from`, always the same tape until `clear`, since the last
-  /// call. Throws what the evaluator throws; what was recorded until then stays.
+  /// Records what was recorded on `from` since the last call. `from` must be the same tape until
+  /// `clear`. Throws what the evaluator throws; the nodes recorded until then stay.
   void follow(const Tape& from);
-  /// Gives nodes the names that those of `from` were given after they were recorded.
+  /// Copies the names of nodes that were named after they had been recorded.
   void follow_names(const Tape& from);
-  /// The value in place of a value of `from`, in whatever dtype it is computed.
+  /// The counterpart of a value of `from`, in the dtype it is computed in.
   Var operator[](ValueId value);
-  /// The same in `dtype`.
+  /// Likewise, cast to `dtype`.
   Var in_dtype(ValueId value, DType dtype);
   void clear();
 
-  /// While it lives, what `follow` records is taken off again when it goes.
+  /// Scope guard: its destructor removes what `follow` recorded since its construction.
   class [[nodiscard]] Temporary {
    public:
     explicit Temporary(Translation& translation);
@@ -52,7 +52,7 @@ class Translation {
   };
 
  private:
-  /// A value in the dtype it is computed in, and in each floating dtype it is read in.
+  /// A value in the dtype it is computed in, and its casts by floating dtype.
   struct Forms {
     ValueId value;
     std::array<ValueId, 4> in{none, none, none, none};
@@ -69,17 +69,18 @@ class Translation {
   DType wide_;
   DType narrow_;
   std::shared_ptr<Tape> tape_;
-  std::vector<NodeId> nodes_;  // in place of each node of the other tape
-  std::vector<Forms> values_;  // in place of each value
+  std::vector<NodeId> nodes_;  // counterparts, by node of the other tape
+  std::vector<Forms> values_;  // counterparts, by value
 };
 
-/// A program in some precision, on a tape of its own; its `values` have the dtypes they had.
+/// A program in some precision, on a tape of its own. Its `values` keep their dtypes.
 InnerProgram in_precision(const Precision& precision, const Tape& program,
                           std::span<const ValueId> values);
-/// The same for loops and checkpoints. The program keeps the recorded one, which loops in it know.
+/// Likewise as a function, for loops and checkpoints. The result keeps the recorded program, which
+/// loops in it refer to.
 InnerRewrite rewrite_in(const Precision& precision);
-/// Appends a copy of the nodes of a tape in another precision; leaves are shared. Returns what
-/// stands there for `values`, of the dtypes they have.
+/// Appends a copy of the nodes of a tape, in another precision, to the same tape. Leaves are
+/// shared. Returns the counterparts of `values`, in their dtypes.
 std::vector<Var> record_again(const Precision& precision, Tape& tape, std::span<const Var> values);
 
 }  // namespace palimpsest

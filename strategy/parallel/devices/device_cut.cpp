@@ -28,7 +28,8 @@ class Levels {
     };
     const auto needed = elements.needed();
     const auto backward = std::ranges::lower_bound(needed, program.backward_begins);
-    // The nodes of an element stay together: what it waits for was recorded before all of them.
+    // The nodes of an element stay together: everything it waits for was recorded before all of
+    // them.
     for (auto node = needed.begin(); node != backward;) {
       std::uint32_t level = 0;
       const std::size_t element = elements.of(*node);
@@ -47,7 +48,7 @@ class Levels {
   DeviceCut::At at(NodeId node) const { return {device_[node], level_[node]}; }
 
  private:
-  /// Calls f(producer, storage) for what a node reads that is not free.
+  /// Calls f(producer, storage) for each input of a node that is not free.
   template <class F>
   void for_inputs(NodeId node, F f) const {
     if (is_free(program_.tape, node)) return;
@@ -59,10 +60,10 @@ class Levels {
   }
 
   void move_adjoints() {
-    // By node: the first level in which its device reads it, and whether others do.
+    // By node: the first level in which its own device reads it, and whether other devices read it.
     std::vector<std::uint32_t> read_at(level_.size(), none);
     std::vector<bool> is_sent(level_.size());
-    // By storage and device: the last level in which it is read, as far as nodes have been seen.
+    // By storage and device: the last level in which it is read by the nodes visited so far.
     std::vector<std::uint32_t> last(graph_.value_count() * devices_, 0);
     const auto needed = elements_.needed();
     for (auto each = needed.rbegin(); each != needed.rend(); ++each) {
@@ -96,13 +97,13 @@ class Levels {
     }
   }
 
-  /// Makes two levels of each: of what other devices wait for, and behind it of the rest.
+  /// Splits each level in two: nodes that other devices wait for, then the rest.
   void split() {
     std::vector<bool> is_awaited(level_.size());
     const auto needed = elements_.needed();
     for (auto each = needed.rbegin(); each != needed.rend(); ++each) {
       const NodeId node = *each;
-      // A loop whose states are read in another piece would be run again.
+      // If another piece read the states, the loop would run again.
       if (reads_states(program_.tape, node)) is_awaited[node] = true;
       for_inputs(node, [&](NodeId producer, ValueId) {
         const bool is_sent = device_[producer] != device_[node];
@@ -173,7 +174,7 @@ std::vector<Piece> pieces_of(const RecordedProgram& program, const DeviceCut& cu
     if (!parts.pieces[piece].is_backward || !computes_again[static_cast<std::size_t>(device)]) {
       continue;
     }
-    // A checkpoint computes its nodes again in the backward part, loops with states among them.
+    // A checkpoint recomputes its nodes in the backward part, including loops with states.
     std::vector<bool> has_states(tape.node_count());
     for (const NodeId node : parts.nodes[piece]) {
       if (!reads_states(tape, node)) continue;

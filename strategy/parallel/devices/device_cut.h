@@ -8,35 +8,37 @@
 
 namespace palimpsest {
 
-/// When values go to other devices.
+/// When values are sent to other devices.
 enum class Sending : std::uint8_t {
-  late,   ///< with all that waited for other devices as often, in few pieces
-  early,  ///< before what no other device waits for: that is a piece of its own
+  late,   ///< after all nodes of the level: fewer pieces
+  early,  ///< before nodes that no other device waits for, which become a piece of their own
 };
 
-/// A placed program in pieces: nodes of one device that wait for other devices equally often. So
-/// pieces of one level do not wait for each other, and between levels values go to other devices.
+/// A placed program cut into pieces. A piece holds the nodes of one device and one level, where the
+/// level counts how often they wait for other devices. Pieces of one level do not wait for each
+/// other; values go to other devices between levels.
 struct DeviceCut {
   struct At {
     int device = 0;
     std::uint32_t level = 0;
   };
   std::vector<At> pieces;         ///< level by level, at least one
-  std::vector<PieceId> piece_of;  ///< by node; `none` where it is free or not needed
-  /// By device: adjoints read states of a loop that another piece runs.
+  std::vector<PieceId> piece_of;  ///< by node; `none` for a node that is free or not needed
+  /// By device: whether adjoints read states of a loop that another piece runs.
   std::vector<bool> has_loop;
 };
 
-/// Cuts a placed program. A node's level is one more than that of what it reads from another device
-/// and no less than that of what it reads from its own. An adjoint that nothing else keeps from it,
-/// and that then holds fewer bytes, moves to the level of what reads it. Where values are sent
-/// early, what no other device waits for has a level behind, but for loops whose states are read.
+/// Cuts a placed program. A node's level is at least that of its inputs from its own device, and at
+/// least one more than that of its inputs from other devices. An adjoint that is not sent to other
+/// devices moves to the level of its first reader, if fewer bytes are then held. With
+/// `Sending::early`, nodes that no other device waits for get a level of their own after the
+/// others. Loops whose states are read are an exception.
 DeviceCut cut_for_devices(const RecordedProgram& program, const Elements& elements,
                           const DevicePlacement& placement, std::size_t devices, Sending sending);
 
-/// The pieces, in order. Of the devices that compute again, pieces with adjoints hold the forward
-/// nodes that they need of earlier pieces of the device too, and read what those take from other
-/// devices.
+/// The pieces, in order. For a device that computes again, pieces with adjoints also contain the
+/// forward nodes that they need from earlier pieces of the device. They read the inputs that those
+/// nodes take from other devices.
 std::vector<Piece> pieces_of(const RecordedProgram& program, const DeviceCut& cut,
                              const std::vector<bool>& computes_again);
 

@@ -9,17 +9,16 @@
 
 namespace palimpsest {
 
-/// When something happens: pieces of a level at its even time, and what they make goes to other
-/// devices at the odd one behind.
+/// Time steps. Pieces of level l run at time 2l; their results go to other devices at time 2l + 1.
 struct DeviceTime {
   static std::uint32_t of_piece(std::uint32_t level) { return 2 * level; }
   static std::uint32_t of_transfer(std::uint32_t level) { return 2 * level + 1; }
 };
 
-/// Where in the memory of a device lies what its pieces make for others, and what comes from other
-/// devices, until it is read for the last time. What is there at the same time lies apart.
+/// Where a device stores values that its pieces make for others, and values from other devices,
+/// until their last use. Values that are live at the same time do not overlap.
 struct DeviceMemory {
-  /// Values that are there for the same times.
+  /// Values with equal lifetimes.
   std::vector<Interval> groups;
   struct Place {
     std::size_t group;
@@ -27,11 +26,11 @@ struct DeviceMemory {
   };
   std::map<ValueId, Place> places;  ///< by value of the program
 
-  /// The end of what lies highest at a time.
+  /// The end of the highest byte occupied at a time.
   Bytes top(std::uint32_t time) const;
 };
 
-/// `pieces` are those of all devices.
+/// Lays out the memory of one device; `pieces` are those of all devices.
 DeviceMemory lay_out_device(const RecordedProgram& program, const DeviceCut& cut,
                             std::span<const Piece> pieces, int device);
 

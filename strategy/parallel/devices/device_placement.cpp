@@ -14,8 +14,7 @@ namespace {
 
 constexpr int nowhere = -1;
 
-/// Where the last of the components that make up `scope` ends in a path; 0 where they are not in
-/// it.
+/// The end of the last occurrence of `scope` in a path, as whole components. 0 if there is none.
 std::size_t end_of(std::string_view scope, std::string_view path) {
   for (std::size_t at = path.rfind(scope); at != path.npos; at = path.rfind(scope, at - 1)) {
     const std::size_t end = at + scope.size();
@@ -34,11 +33,11 @@ std::size_t end_of(std::string_view scope, std::string_view path) {
                       "needed was recorded under '" + scope + "'; leave it out");
 }
 
-/// By element: the device that a scope puts it on, or `nowhere`.
+/// By element: the device that a scope assigns, or `nowhere`.
 DevicePlacement placed_by_scopes(const RecordedProgram& program, const Elements& elements,
                                  std::span<const Device> devices) {
   struct Claim {
-    std::size_t end = 0;  // in the path, and the size of the scope
+    std::size_t end = 0;  // end in the path, and size of the scope
     std::size_t size = 0;
     auto operator<=>(const Claim&) const = default;
   };
@@ -69,14 +68,15 @@ DevicePlacement placed_by_scopes(const RecordedProgram& program, const Elements&
   return placement;
 }
 
-/// Places each element such that it ends earliest.
+/// Places each element where it finishes earliest.
 class EarliestFinish {
  public:
   EarliestFinish(const RecordedProgram& program, const Elements& elements)
       : elements_(elements), seconds_(elements.seconds()), inputs_(elements.size()) {
     const Graph& graph = elements.graph();
     const Tape& tape = program.tape;
-    std::map<std::pair<std::size_t, ValueId>, Bytes> read;  // by element, storages of others
+    std::map<std::pair<std::size_t, ValueId>, Bytes> read;  // by element: bytes of storages that
+                                                            // other elements make and it reads
     for (const NodeId node : elements.needed()) {
       if (node >= program.backward_begins || is_free(tape, node)) continue;
       for (const ValueId input : tape.inputs(node)) {
@@ -87,7 +87,7 @@ class EarliestFinish {
       }
     }
     for (const auto& [what, bytes] : read) {
-      // What comes, and its adjoint that goes back.
+      // The input is transferred, and its adjoint is transferred back.
       const double seconds = 2 * seconds_of_transfer(bytes);
       inputs_[what.first].push_back({elements.of(graph.producer(what.second)), bytes, seconds});
     }
@@ -121,10 +121,11 @@ class EarliestFinish {
   struct Input {
     std::size_t element;
     Bytes bytes;
-    double seconds;  ///< of bringing it from another device
+    double seconds;  ///< to transfer it from another device
   };
 
-  /// Most seconds of elements and transfers from the begin of an element to the end, largest first.
+  /// The elements by decreasing upward rank: the longest path of elements and transfers from the
+  /// begin of the element to the end.
   std::vector<std::size_t> in_order_of_rank() const {
     std::vector<double> rank = seconds_;
     std::vector<double> behind(rank.size());
@@ -141,7 +142,7 @@ class EarliestFinish {
     return order;
   }
 
-  /// Where an element may be, first of them the device that most of what it reads is on.
+  /// The devices that an element may be on. The first is the one that has most bytes of its inputs.
   std::vector<int> candidates(std::size_t element, const DevicePlacement& fixed,
                               const DevicePlacement& placement, std::size_t devices) const {
     if (fixed[element] != nowhere) return {fixed[element]};
@@ -161,7 +162,8 @@ class EarliestFinish {
   std::vector<std::vector<Input>> inputs_;
 };
 
-/// Each element that no scope places with the one before it, the first of all with those behind.
+/// Places each element without a scope with the one before it. Elements before the first placed one
+/// go to its device.
 DevicePlacement with_neighbours(DevicePlacement placement) {
   const auto first = std::ranges::find_if(placement, [](int device) { return device != nowhere; });
   int device = *first;
@@ -183,7 +185,7 @@ DevicePlacement in_ranges(const Elements& elements, std::size_t devices) {
 DevicePlacement by_budgets(const RecordedProgram& program, const Elements& elements,
                            std::span<const Device> devices) {
   const Graph& graph = elements.graph();
-  std::vector<double> made(elements.size());  // bytes up to each element
+  std::vector<double> made(elements.size());  // bytes made up to and including each element
   for (const NodeId node : elements.needed()) {
     if (node >= program.backward_begins || is_free(program.tape, node)) continue;
     const ValueId first = graph.first_output(node);
@@ -194,7 +196,7 @@ DevicePlacement by_budgets(const RecordedProgram& program, const Elements& eleme
   std::partial_sum(made.begin(), made.end(), made.begin());
   const bool any_without = std::ranges::any_of(
       devices, [](const Device& device) { return device.memory_budget == unlimited; });
-  std::vector<double> shares;  // up to each device
+  std::vector<double> shares;  // cumulative, by device
   for (const Device& device : devices) {
     const bool has_none = device.memory_budget == unlimited;
     const double share =

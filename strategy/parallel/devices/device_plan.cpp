@@ -13,20 +13,21 @@
 namespace palimpsest {
 namespace {
 
-/// One device's share of a program, planned.
+/// The plan of one device.
 struct Share {
   bool computes_again = false;
   DeviceMemory memory;
-  std::vector<std::shared_ptr<const StepProgram>> programs = {};  // by piece, null of other devices
+  std::vector<std::shared_ptr<const StepProgram>> programs = {};  // by piece; null for pieces of
+                                                                  // other devices
   std::vector<Workspace> workspaces = {};                         // by piece
   Bytes block = 0;
-  Bytes beside = 0;  // gradients and the outcome
+  Bytes beside = 0;  // gradients and the outcome, outside the block
   double seconds = 0;
 
   Bytes peak() const { return block + beside; }
 };
 
-/// Plans a program for one placement, cut in one way.
+/// Plans a program for one placement and one cut.
 class PlacementPlanner {
  public:
   PlacementPlanner(const DeviceRequest& request, DeviceCut cut, PiecePrograms& programs)
@@ -42,7 +43,7 @@ class PlacementPlanner {
     }
   }
 
-  /// Seconds of the plan without budgets. A plan within budgets is hardly ever faster.
+  /// Seconds of the plan without budgets. A plan within budgets is rarely faster.
   double seconds_without_budgets() {
     budgets_.assign(devices_, unlimited);
     return fastest().seconds;
@@ -71,8 +72,8 @@ class PlacementPlanner {
  private:
   bool has_backward() const { return !request_.program.gradients.empty(); }
 
-  /// Whether a device may keep all that its adjoints read, and whether it may compute that again:
-  /// false, true, or both.
+  /// The ways a device may be planned: keeping everything that its adjoints read (false),
+  /// recomputing (true), or both.
   std::vector<bool> ways(std::size_t device) const {
     if (!has_backward()) return {false};
     if (request_.gradient == GradientMode::full) {
@@ -90,7 +91,7 @@ class PlacementPlanner {
     return cut_.pieces[piece].device == static_cast<int>(device);
   }
 
-  /// Bytes beside the memory of a device: what its pieces make for whoever asked.
+  /// Bytes outside the device's memory: the results that its pieces make for the caller.
   Bytes beside(std::span<const Piece> pieces, std::size_t device) const {
     Bytes bytes = 0;
     for (PieceId p = 0; p < pieces.size(); ++p) {
@@ -106,7 +107,7 @@ class PlacementPlanner {
     return bytes;
   }
 
-  /// A device's share within a budget, or nothing where a piece does not fit.
+  /// The plan of a device within a budget; nothing where a piece does not fit.
   std::optional<Share> share(std::size_t device, bool again, Bytes budget, bool keep) {
     const std::vector<Piece>& pieces = pieces_[again];
     Share made{.computes_again = again,
@@ -134,7 +135,7 @@ class PlacementPlanner {
     return made;
   }
 
-  /// The smallest budget that a device can do with.
+  /// The smallest budget with which a device can run.
   Bytes smallest(std::size_t device) {
     Bytes best = unlimited;
     for (const bool again : ways(device)) {
@@ -153,8 +154,8 @@ class PlacementPlanner {
     return best;
   }
 
-  /// Gives each device what it cannot do without and, of the rest, as much of what it took before
-  /// as the others.
+  /// Divides a budget: each device gets its minimum. The rest is divided in proportion to what each
+  /// took more than that in the plan `before`.
   void share_out(Bytes all, const DevicePlan& before) {
     std::vector<Bytes> least;
     Bytes least_of_all = 0;
@@ -182,8 +183,8 @@ class PlacementPlanner {
     }
   }
 
-  /// What of each device fits its budget, and is the fastest together: all keep what they can,
-  /// unless it takes less time that one does not.
+  /// The fastest combination of shares that fit their budgets. Every device keeps what it can,
+  /// unless recomputing on one device takes less time.
   DevicePlan fastest() {
     std::vector<std::vector<Share>> fitting(devices_);
     std::vector<std::size_t> chosen(devices_, 0);
@@ -239,7 +240,8 @@ class PlacementPlanner {
         programs[p] = share.programs[p];
         if (programs[p] != nullptr) computed += programs[p]->computed();
         const auto& keeps_all = keep_all_[d].programs[p];
-        // Where a loop is run again for its adjoints whatever is kept, pieces with adjoints do all.
+        // If a loop must run again for its adjoints anyway, the pieces with adjoints do all the
+        // work.
         if (keeps_all == nullptr || (keep_all_[d].computes_again && !pieces[p].is_backward)) {
           continue;
         }
@@ -310,12 +312,12 @@ class PlacementPlanner {
   PiecePrograms& programs_;
   std::size_t devices_;
   DeviceCut cut_;
-  std::vector<Piece> pieces_[2];  // where no device computes again, and where all do
+  std::vector<Piece> pieces_[2];  // if no device recomputes, and if all do
   std::vector<Share> keep_all_;   // by device
   std::vector<Bytes> budgets_;    // by device
 };
 
-/// How full the fullest device is: of its budget or, where some have none, in bytes.
+/// How full the fullest device is: relative to its budget or, if some have no budget, in bytes.
 double fullest(const DevicePlan& plan) {
   const bool all_limited = std::ranges::none_of(
       plan.devices, [](const Report::Device& device) { return device.budget == unlimited; });

@@ -10,12 +10,12 @@
 
 namespace palimpsest {
 
-/// A piece, how it is run, and where in the memory of its device its arguments and results lie.
+/// A piece, the program that runs it, and where its device stores its arguments and results.
 struct DevicePiece {
-  static constexpr Bytes nowhere = -1;  ///< of a result that goes to whoever runs the program
+  static constexpr Bytes nowhere = -1;  ///< for a result that the caller receives
 
   Piece piece;
-  std::shared_ptr<const StepProgram> program;  ///< null where nothing is wanted of the piece
+  std::shared_ptr<const StepProgram> program;  ///< null where nothing of the piece is needed
   Workspace workspace;
   std::vector<Bytes> arguments;
   std::vector<Bytes> results;
@@ -25,36 +25,39 @@ struct DevicePiece {
 struct DevicePlan {
   std::vector<DevicePiece> pieces;
   DeviceTasks tasks;
-  std::vector<Bytes> blocks;  ///< by device: its memory
+  std::vector<Bytes> blocks;  ///< by device: bytes of its memory
   std::vector<Report::Device> devices;
   Bytes predicted_peak = 0;  ///< of all devices together, without sums of micro-batches
-  Bytes keep_all_peak = 0;   ///< the same of a plan that computes nothing again
-  Bytes budget = unlimited;  ///< of all
-  double seconds = 0;        ///< of the longest chain of tasks, or of all work shared evenly
-  double work_seconds = 0;   ///< of all pieces on one thread
+  Bytes keep_all_peak = 0;   ///< likewise, for a plan that recomputes nothing
+  Bytes budget = unlimited;  ///< for all devices
+  /// Of the longest chain of tasks, or of all work divided evenly if that takes longer.
+  double seconds = 0;
+  double work_seconds = 0;  ///< of all pieces on one thread
   double keep_all_work_seconds = 0;
-  std::uint32_t keep_all_computed = 0;  ///< nodes that a plan runs that computes nothing again
+  std::uint32_t keep_all_computed = 0;  ///< nodes run by a plan that recomputes nothing
 };
 
-/// What is to be planned.
+/// The input of `plan_devices`.
 struct DeviceRequest {
   const RecordedProgram& program;
   std::span<const Device> devices;
   GradientMode gradient;
-  PieceOptions pieces;  ///< the budget is of all devices
-  bool sums_gradients;  ///< of micro-batches, which lie beside
-  Bytes kept;           ///< that runs before left to be used again
-  int threads;          ///< of all devices
+  PieceOptions pieces;  ///< the budget is for all devices
+  bool sums_gradients;  ///< micro-batches are summed, in memory outside of the plan
+  Bytes kept;           ///< bytes kept from earlier runs for reuse
+  int threads;          ///< for all devices
 };
 
-/// Places a program and plans what each device keeps: all that its adjoints read or, where the mode
-/// asks for it or that takes longer, what comes from other devices, from which its forward part is
-/// computed again; each piece in what the device's budget leaves beside. Of the placements
-/// that fit one that takes at most a twentieth longer than the fastest has to, on whose fullest
-/// device there is most room.
+/// Places a program, and plans what each device keeps. A device keeps everything that its adjoints
+/// read, or only its inputs from other devices, from which it computes its forward part again. It
+/// recomputes where the mode asks for it, or where keeping everything takes longer. Pieces run in
+/// the rest of the device's budget.
 ///
-/// Throws `BudgetError` naming a device and the smallest budget for it, or the smallest for all;
-/// `ArgumentError` as `possible_placements`, and for a loop where nothing is to be computed again.
+/// It considers the placements that fit and take at most 5 % longer than the fastest. Among these
+/// it chooses the one whose fullest device has the most room.
+///
+/// Throws `BudgetError` naming a device and the smallest budget for it, or the smallest budget for
+/// all; `ArgumentError` as `possible_placements`, and for a loop where nothing may be recomputed.
 DevicePlan plan_devices(const DeviceRequest& request, PiecePrograms& programs);
 
 }  // namespace palimpsest

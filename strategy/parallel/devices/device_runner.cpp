@@ -16,8 +16,8 @@
 namespace palimpsest {
 namespace {
 
-/// The NUMA nodes of a machine that has several, or none. Linux lists them as in "0-3" or "0,2",
-/// and TBB would load another library to find out that there is one.
+/// The NUMA nodes of the machine if it has several; otherwise empty. It reads Linux's list, such as
+/// "0-3" or "0,2", because TBB would load another library just to find a single node.
 std::vector<tbb::numa_node_id> several_numa_nodes() {
   std::ifstream list("/sys/devices/system/node/online");
   std::string nodes;
@@ -68,7 +68,7 @@ void DeviceRunner::prepare(const std::shared_ptr<const DevicePlan>& plan) {
     blocks_[d] = Arena();
     blocks_[d] = Arena(meters_[d], bytes);
     if (threads_->numa_nodes[d] < 0) continue;
-    // Pages lie on the node of the thread that touches them first.
+    // A page is placed on the NUMA node of the thread that touches it first.
     threads_->of_device[d]->execute(
         [&] { std::memset(blocks_[d].at(0), 0, static_cast<std::size_t>(bytes)); });
   }
@@ -121,9 +121,9 @@ class DeviceRunner::Run {
   }
 
  private:
-  /// What was measured of a device. Its pieces run one after the other.
+  /// Measurements of a device, whose pieces run in sequence.
   struct Measured {
-    std::atomic<Bytes> end = 0;  // of what lay highest
+    std::atomic<Bytes> end = 0;  // of the highest byte occupied
     std::uint32_t computed = 0;
     std::uint32_t groups = 0;
     Report profiled;

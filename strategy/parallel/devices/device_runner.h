@@ -9,27 +9,27 @@
 
 namespace palimpsest {
 
-/// Where a run's results go.
+/// Where a run's results are written.
 struct DeviceOutputs {
   std::byte* outcome;
   std::vector<std::byte*> gradients;  ///< by parameter
 };
 
-/// Runs programs on devices, pieces of different ones at once, and keeps the memory of the last
-/// plan for the next run.
+/// Runs programs on devices, and keeps the memory of the last plan for the next run. Pieces of
+/// different devices run in parallel.
 class DeviceRunner {
  public:
-  /// A device's work is done by `threads_of_device` threads, all of it by `threads`.
+  /// Each device uses `threads_of_device` threads, all devices together `threads`.
   DeviceRunner(int devices, int threads, int threads_of_device);
   ~DeviceRunner();
 
-  /// Bytes that are kept.
+  /// Bytes kept for the next run.
   Bytes kept() const;
 
-  /// Runs what `plan` says with the leaves of a tape whose program was recorded again, `round`
-  /// times cleared more often than that of the plan. Reports what was measured and what was done;
-  /// the measured peak is of the devices' memory, outputs not among it. Passes on what a piece
-  /// throws, with its device for errors of use.
+  /// Runs `plan` with the leaves of `tape`, on which the plan's program was recorded again. `round`
+  /// is the number of times that this tape was cleared more than the plan's. Returns the report;
+  /// the measured peak is that of the devices' memory, without outputs. Passes on exceptions of
+  /// pieces; usage errors name the device.
   Report run(const std::shared_ptr<const DevicePlan>& plan, const Tape& tape, std::uint32_t round,
              const DeviceOutputs& outputs);
 

@@ -7,7 +7,7 @@
 namespace palimpsest {
 namespace {
 
-/// Bytes of a device that something lies in for a while, and the tasks that have to do with it.
+/// Bytes of a device that are occupied for some time, and the tasks that use them.
 struct Occupied {
   int device;
   Bytes begin;
@@ -42,7 +42,7 @@ class TaskMaker {
     return memories_[static_cast<std::size_t>(device)];
   }
 
-  /// Pieces, with the transfers of a level behind all its pieces.
+  /// Adds pieces level by level, and the transfers of a level after all its pieces.
   void add_tasks() {
     std::map<std::pair<PieceId, int>, std::set<ValueId>> sent;  // by sender and device
     for (PieceId reader = 0; reader < pieces_.size(); ++reader) {
@@ -71,9 +71,9 @@ class TaskMaker {
     }
   }
 
-  /// Says which tasks write and read what lies in the devices.
+  /// Notes which tasks write and read each part of the devices' memory.
   void note_memory() {
-    std::vector<std::size_t> first_of;  // by device, of its groups
+    std::vector<std::size_t> first_of;  // by device: index of its first group
     for (std::size_t d = 0; d < memories_.size(); ++d) {
       first_of.push_back(occupied_.size());
       for (const Interval& group : memories_[d].groups) {
@@ -118,7 +118,7 @@ class TaskMaker {
   }
 
   void add_edges() {
-    std::map<int, std::uint32_t> before;  // by device: its last piece
+    std::map<int, std::uint32_t> before;  // the last piece so far, by device
     for (const std::uint32_t task : task_of_piece_) {
       const int device = made_.tasks[task].device;
       if (before.contains(device)) made_.edges.add(before[device], task);

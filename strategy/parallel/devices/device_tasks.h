@@ -8,16 +8,16 @@
 
 namespace palimpsest {
 
-/// What is done with a program on its devices: a piece is run, or what a piece made is brought to
-/// another device.
+/// A unit of work on devices: it runs a piece, or transfers the results of a piece to another
+/// device.
 struct DeviceTask {
-  int device = 0;        ///< that a piece runs on, or that a transfer brings to
-  PieceId piece = none;  ///< that is run; `none` for a transfer
-  int sender = 0;        ///< of a transfer, a device
+  int device = 0;        ///< runs the piece, or receives the transfer
+  PieceId piece = none;  ///< the piece to run; `none` for a transfer
+  int sender = 0;        ///< the sending device of a transfer
   struct Move {
     ValueId value;  ///< of the program
     Bytes bytes;
-    Bytes from;  ///< in the memory of the sender
+    Bytes from;  ///< offset in the sender's memory
     Bytes to;
   };
   std::vector<Move> moves = {};
@@ -25,21 +25,21 @@ struct DeviceTask {
   Bytes bytes() const;
 };
 
-/// The memory that a piece works in, beside what lies there for longer.
+/// The memory a piece runs in, apart from values that are stored there for longer.
 struct Workspace {
   Bytes begin = 0;
   Bytes bytes = 0;
 };
 
-/// All tasks, in an order in which none waits for one behind it, and what they wait for: for what
-/// they read; pieces of a device for each other; and whoever writes where something else lay for
-/// all that wrote and read that.
+/// All tasks, in a topological order, and their dependencies. A task waits for those that make its
+/// inputs, and for earlier pieces of its device. A task that overwrites memory waits for all tasks
+/// that wrote or read its previous content.
 struct DeviceTasks {
   std::vector<DeviceTask> tasks;
   TaskEdges edges{0};
 };
 
-/// `memories` by device, `workspaces` by piece.
+/// Makes the tasks. `memories` are by device, `workspaces` by piece.
 DeviceTasks tasks_of(const RecordedProgram& program, const DeviceCut& cut,
                      std::span<const Piece> pieces, std::span<const DeviceMemory> memories,
                      std::span<const Workspace> workspaces);

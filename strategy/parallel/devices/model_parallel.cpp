@@ -18,7 +18,7 @@ double overhead_of(const DevicePlan& plan) {
   return once > 0 ? std::max(plan.work_seconds / once - 1, 0.0) : 0;
 }
 
-/// Records a program to be cut. What users' adjoints look at meanwhile is not left behind.
+/// Records a program to be cut. Checks that values that users' VJPs looked at are not left present.
 void record(RecordedProgram& program, const Var& outcome, bool with_gradients) {
   Tape& tape = outcome.tape();
   with_gradients ? record_loss(program, outcome) : record_value(program, outcome);
@@ -45,7 +45,7 @@ ModelParallel::Known& ModelParallel::find_or_plan(const Var& outcome, const Var&
   if (same != known_.end()) {
     known_.splice(known_.begin(), known_, same);
   } else {
-    // Micro-batches have random numbers of their own, and so each a program.
+    // Micro-batches have random numbers of their own, so each needs its own program.
     const std::size_t most = static_cast<std::size_t>(strategy_.accumulation) + 8;
     std::list<Known> found(1);
     record(found.front().program, computed, with_gradients);
@@ -59,7 +59,7 @@ ModelParallel::Known& ModelParallel::find_or_plan(const Var& outcome, const Var&
   if (known.plan != nullptr && takes_free_memory(options) &&
       budget_of_free_memory(known.plan->predicted_peak, runner_.kept(),
                             [] { return free_memory(); })) {
-    known.plan = nullptr;  // made when there was more
+    known.plan = nullptr;  // planned when more memory was free
   }
   known.reused = known.plan != nullptr;
   if (known.reused) return known;

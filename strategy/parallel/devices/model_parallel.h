@@ -10,23 +10,23 @@
 
 namespace palimpsest {
 
-/// Runs programs on devices, as `Execution` does with `ParallelMode::model_parallel`. What was
-/// recorded before is neither differentiated nor planned again, but for programs that hold users'
+/// Runs programs on devices, as `Execution` does with `ParallelMode::model_parallel`. A program
+/// that was recorded before is neither differentiated nor planned again, unless it holds users'
 /// operations or loops.
 class ModelParallel {
  public:
   explicit ModelParallel(const ExecutionStrategy& strategy);
 
-  /// Of tapes that losses and values are recorded on.
+  /// The evaluator for tapes that losses and values are recorded on.
   const std::shared_ptr<EngineEvaluator>& evaluator() const { return evaluator_; }
 
-  /// The gradients of a loss, with the bits that they have on one device; nothing stays present.
-  /// Throws as `Execution::gradients`, and `ArgumentError` for a model that looks at values while
-  /// it records.
+  /// The gradients of a loss, with the same bits as on one device. No value stays present. Throws
+  /// as `Execution::gradients`, and `ArgumentError` for a model that looks at values while it
+  /// records.
   Gradients gradients(const Var& loss);
-  /// Throws the same.
+  /// The tensor of a value. Throws as `gradients`.
   Tensor value(const Var& value, Report& report);
-  /// What `gradients`, or `value`, would take, without computing anything. Throws the same.
+  /// Forecasts `gradients` or `value` without computing anything. Throws as they do.
   PiecesForecast forecast(const Var& outcome, bool with_gradients);
 
  private:
@@ -38,7 +38,7 @@ class ModelParallel {
     double planning_seconds = 0;
   };
 
-  /// The program of what is computed in place of what was recorded, planned.
+  /// Finds or plans the program of `computed`, the computed counterpart of `outcome`.
   Known& find_or_plan(const Var& outcome, const Var& computed, bool with_gradients);
   Report run(const Known& known, const Var& computed, const DeviceOutputs& outputs,
              const Meter& meter);

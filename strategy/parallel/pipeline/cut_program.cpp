@@ -8,12 +8,12 @@
 namespace palimpsest {
 namespace {
 
-/// Finds stages, and says which piece nodes belong to.
+/// Finds stages, and assigns nodes to pieces.
 void cut(CutProgram& program, int stages) {
   const Tape& tape = program.tape;
   const Elements elements(program);
   const std::vector<Bytes> crossing = elements.crossing();
-  // Of fewer elements than stages the last ones have nothing to do.
+  // With fewer elements than stages the last stages have nothing to do.
   const std::size_t parts = std::min(static_cast<std::size_t>(stages), elements.size());
   if (parts > 0) {
     for (const std::size_t begin : divide(elements.seconds(), crossing, parts).begins) {

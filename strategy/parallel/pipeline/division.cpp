@@ -12,17 +12,17 @@
 namespace palimpsest {
 namespace {
 
-using Sums = std::vector<double>;  // by element: seconds of those before it; and of all
+using Sums = std::vector<double>;  // prefix sums: seconds before each element, and in total
 
-/// The least seconds that the longest of the parts can take.
+/// The minimum, over all divisions, of the slowest part's seconds.
 double least_longest(const Sums& sums, std::size_t parts) {
   const std::size_t count = sums.size() - 1;
-  // By elements: the same of so many elements, in as many parts as there are rounds.
+  // By prefix length: that minimum for the prefix, cut into as many parts as rounds so far.
   std::vector<double> longest(sums.begin(), sums.end());
   for (std::size_t part = 1; part < parts; ++part) {
     std::vector<double> next(count + 1, std::numeric_limits<double>::infinity());
     for (std::size_t end = part + 1; end <= count; ++end) {
-      // The parts before take ever longer with the begin of the last one, and that ever less.
+      // As the last part begins later, the earlier parts take longer and the last one less: bisect.
       std::size_t low = part;
       std::size_t high = end - 1;
       while (low < high) {
@@ -38,18 +38,18 @@ double least_longest(const Sums& sums, std::size_t parts) {
   return longest[count];
 }
 
-/// The division across whose cuts fewest bytes pass, of those whose parts take at most `most`
-/// seconds; there is one.
+/// The division with the fewest crossing bytes whose parts take at most `most` seconds. There must
+/// be one.
 Division fewest_bytes(const Sums& sums, std::span<const Bytes> crossing, std::size_t parts,
                       double most) {
   const std::size_t count = sums.size() - 1;
   constexpr Bytes never = std::numeric_limits<Bytes>::max();
-  std::vector<Bytes> bytes(count + 1, never);  // by elements, in so many parts
+  std::vector<Bytes> bytes(count + 1, never);  // by prefix length, cut into `part` parts
   bytes[0] = 0;
   std::vector<std::vector<std::size_t>> begins(parts, std::vector<std::size_t>(count + 1));
   for (std::size_t part = 0; part < parts; ++part) {
     std::vector<Bytes> next(count + 1, never);
-    std::deque<std::size_t> window;  // where the part may begin, ever more bytes
+    std::deque<std::size_t> window;  // possible begins of the part, by increasing bytes
     for (std::size_t end = 1; end <= count; ++end) {
       const std::size_t begin = end - 1;
       const auto total = [&](std::size_t at) { return bytes[at] + (at > 0 ? crossing[at] : 0); };
@@ -89,7 +89,7 @@ Division divide(std::span<const double> seconds, std::span<const Bytes> crossing
   const double least = least_longest(sums, parts);
   constexpr double more = 1.05;
   Division best = fewest_bytes(sums, crossing, parts, more * least);
-  // Numbers that are not negative are ordered as their bits are.
+  // Non-negative numbers have the order of their bit patterns, so bisection is exact.
   auto low = std::bit_cast<std::uint64_t>(least);
   auto high = std::bit_cast<std::uint64_t>(best.largest);
   while (low < high) {

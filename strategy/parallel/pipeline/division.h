@@ -8,20 +8,21 @@
 
 namespace palimpsest {
 
-/// A sequence cut into parts that follow each other.
+/// A sequence cut into consecutive parts.
 struct Division {
   std::vector<std::size_t> begins;  ///< the first element of each part
-  double largest = 0;               ///< seconds of the part that takes longest
-  Bytes crossing = 0;               ///< bytes that cross the cuts, together
+  double largest = 0;               ///< seconds of the slowest part
+  Bytes crossing = 0;               ///< total bytes that cross the cuts
 
   bool operator==(const Division&) const = default;
 };
 
-/// Cuts a sequence into `parts` parts, none of them empty: of all divisions whose longest part
-/// takes at most a twentieth more than it has to, one across whose cuts fewest bytes pass, and of
-/// these one whose longest part takes least. `crossing[i]` are the bytes that pass a cut in front
-/// of element i. Exact, in O(parts · n · log n), some 50 times at
-/// most. Throws `ArgumentError` for fewer elements than parts.
+/// Cuts a sequence into `parts` non-empty parts. Considers the divisions whose slowest part takes
+/// at most 5 % more than the minimum. It returns one with the fewest crossing bytes; ties go to the
+/// smallest slowest part. `crossing[i]` are the bytes that cross a cut before element i.
+///
+/// Exact, in O(parts · n · log n), repeated at most some 50 times. Throws `ArgumentError` for fewer
+/// elements than parts.
 Division divide(std::span<const double> seconds, std::span<const Bytes> crossing,
                 std::size_t parts);
 

@@ -8,14 +8,14 @@
 
 namespace palimpsest {
 
-/// A micro-batch that goes through a pipeline.
+/// A micro-batch that passes through a pipeline.
 struct MicroBatch {
-  std::size_t program;  ///< of the plan
-  const Tape* tape;     ///< that it was recorded on: its leaves
-  std::uint32_t round;  ///< how often more than the program's this tape was cleared
-  std::byte* outcome;   ///< where the loss or the value goes
+  std::size_t program;  ///< index in the plan
+  const Tape* tape;     ///< the tape it was recorded on, with its leaves
+  std::uint32_t round;  ///< how many times more than the program's tape this one was cleared
+  std::byte* outcome;   ///< where the loss or the value is written
   std::vector<std::byte*>
-      gradients;  ///< where gradients go, by parameter; none where they are summed
+      gradients;  ///< where gradients are written, by parameter; none where they are summed
 };
 
 }  // namespace palimpsest

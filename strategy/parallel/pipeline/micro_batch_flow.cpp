@@ -56,7 +56,7 @@ std::shared_ptr<CutProgram> MicroBatchFlow::find_or_cut(
     std::size_t micro_batch, std::span<const std::shared_ptr<CutProgram>> found) const {
   const Var& outcome = outcomes_[micro_batch];
   const auto is_same = [&](const auto& program) { return is_recorded_again(*program, outcome); };
-  // What it was in the batch before it mostly is again.
+  // Usually it is the program that it was in the previous batch.
   if (micro_batch < program_of_.size()) {
     const std::shared_ptr<CutProgram>& before = programs_[program_of_[micro_batch]];
     if (is_same(before)) return before;
@@ -92,13 +92,13 @@ void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
   if (!with_gradients_) options.planner = nullptr;
   if (plan_ != nullptr && takes_free_memory(options) &&
       budget_of_free_memory(plan_->predicted_peak, planning.kept, planning.free)) {
-    plan_ = nullptr;  // made when there was more
+    plan_ = nullptr;  // planned when more memory was free
   }
   plan_reused_ = plan_ != nullptr;
   if (!plan_reused_) {
     Bytes bytes = 0;
     for (const Var& outcome : outcomes_) bytes += outcome.type().bytes();
-    // Values are put together once more.
+    // Concatenating the values takes the same bytes again.
     if (!with_gradients_ && outcomes_.size() > 1) bytes *= 2;
     std::vector<const CutProgram*> cut;
     for (const auto& program : programs_) cut.push_back(program.get());

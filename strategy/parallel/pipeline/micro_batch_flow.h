@@ -13,54 +13,54 @@
 
 namespace palimpsest {
 
-/// Gradients, or values, of micro-batches that go through a pipeline: recorded, cut into stages and
-/// planned. What was recorded in the batch before is neither differentiated nor planned again, but
-/// for programs that hold users' operations or loops.
+/// The micro-batches of a batch in a pipeline: recorded, cut into stages and planned, for gradients
+/// or for values. A program that the previous batch also recorded is neither differentiated nor
+/// planned again, unless it holds users' operations or loops.
 class MicroBatchFlow {
  public:
-  /// Records the loss that is differentiated in place of the one that a model made.
+  /// Records the loss to differentiate from the loss that a model returned.
   using Scale = std::function<Var(const Var& loss)>;
 
-  /// `strategy` outlives it.
+  /// `strategy` must outlive this object.
   MicroBatchFlow(const ExecutionStrategy& strategy, std::shared_ptr<EngineEvaluator> evaluator,
                  bool with_gradients);
 
-  /// Records every micro-batch. `count` is a tape that was cleared as often as there were batches:
-  /// streams of random numbers are fresh for each. Throws what the model throws, and
-  /// `ArgumentError` where it looks at values.
+  /// Records every micro-batch. `count` is a tape that was cleared once for each batch, so that
+  /// every batch has fresh random streams. Throws what the model throws, and `ArgumentError` where
+  /// it looks at values.
   void record(const ModelFunction& model, std::span<const Tensor> parameters,
               std::span<const Tensor> batch, const Scale& scale, const Tape& count);
 
   /// How stages are planned.
   struct Planning {
-    int threads;               ///< of a stage
-    Bytes kept;                ///< that runs before left
-    std::optional<int> stage;  ///< the only one, as in `PipelineRequest`
+    int threads;               ///< per stage
+    Bytes kept;                ///< bytes kept from earlier runs
+    std::optional<int> stage;  ///< the only stage to plan, as in `PipelineRequest`
     FreeMemory free;
   };
-  /// Cuts and plans what was recorded. Throws as `cut_loss` and `plan_pipeline`.
+  /// Cuts and plans the recorded micro-batches. Throws as `cut_loss` and `plan_pipeline`.
   void plan(PiecePrograms& programs, const Planning& planning);
 
-  /// The programs that micro-batches are, those alike once, and that of each.
+  /// The distinct programs of the micro-batches, and each micro-batch's index among them.
   std::span<const std::shared_ptr<CutProgram>> programs() const { return programs_; }
   std::span<const std::size_t> program_of() const { return program_of_; }
   const std::shared_ptr<const PipelinePlan>& plan() const { return plan_; }
   const PipelineOrder& order() const { return *order_; }
   std::span<const Var> outcomes() const { return outcomes_; }
   std::span<const std::int64_t> examples() const { return examples_; }
-  /// Of the parameters' gradients.
+  /// The types of the parameters' gradients.
   std::vector<ValueType> gradient_types() const;
-  /// The parameters, as they were recorded last.
+  /// The parameters, as recorded last.
   std::vector<Var> parameters() const;
 
-  /// What goes through the stages; places are for the caller to fill in.
+  /// The micro-batches to run. The caller fills in where results are written.
   std::vector<MicroBatch> micro_batches() const;
-  /// Says in a report what is known without having run.
+  /// Adds to a report what is known before running.
   void describe(Report& report) const;
 
  private:
   Tape& cleared(int part, const Tape& count);
-  /// The program of a micro-batch: one of those found, of those of the batch before, or a new one.
+  /// The program of a micro-batch: one in `found`, one of the previous batch, or a new one.
   std::shared_ptr<CutProgram> find_or_cut(std::size_t micro_batch,
                                           std::span<const std::shared_ptr<CutProgram>> found) const;
   void find_programs();
@@ -70,7 +70,7 @@ class MicroBatchFlow {
   bool with_gradients_;
   std::unique_ptr<PipelineOrder> order_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
-  std::vector<Var> outcomes_;                 // what is computed in place of what was recorded
+  std::vector<Var> outcomes_;                 // the computed counterparts of the recorded results
   std::vector<std::int64_t> examples_;
   std::vector<std::shared_ptr<CutProgram>> programs_;
   std::vector<std::size_t> program_of_;

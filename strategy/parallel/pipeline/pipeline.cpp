@@ -10,8 +10,8 @@
 namespace palimpsest {
 namespace {
 
-/// Of the longest chain of tasks that wait for each other, or of all work shared evenly by threads
-/// where that is more.
+/// The larger of two times: the longest chain of dependent tasks, and all work divided evenly among
+/// threads.
 double seconds_of(const PipelinePlan& plan, const PipelineOrder& order, int threads,
                   int threads_of_stage) {
   const auto tasks = order.tasks();

@@ -12,8 +12,8 @@
 namespace palimpsest {
 
 /// Runs a model in stages, through which micro-batches flow, as `Execution` does with
-/// `ParallelMode::pipeline`. Every micro-batch is recorded before any is computed; what was
-/// recorded before is neither differentiated nor planned again.
+/// `ParallelMode::pipeline`. Every micro-batch is recorded before any is computed. Programs
+/// recorded before are neither differentiated nor planned again.
 class Pipeline {
  public:
   Pipeline(const ExecutionStrategy& strategy, LossReduction reduction);
@@ -21,28 +21,28 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   using Scale = MicroBatchFlow::Scale;
-  /// With the bits of as many micro-batches one after the other. Throws as `Execution::gradients`,
-  /// and `ArgumentError` for a model that looks at values while it records.
+  /// The bits are those of the same micro-batches run in sequence. Throws as
+  /// `Execution::gradients`, and `ArgumentError` for a model that looks at values while it records.
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch, const Scale& scale);
-  /// One micro-batch behind the other along the first axis. Throws the same.
+  /// The values of all micro-batches, concatenated along the first axis. Throws as `gradients`.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch, Report& report);
-  /// What `gradients`, or `value`, would take, without computing anything. Throws the same.
+  /// Forecasts `gradients` or `value` without computing anything. Throws as they do.
   PiecesForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
                           std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
 
  private:
-  /// Of gradients, or values.
+  /// Batches of gradients, or of values.
   struct Batches {
     MicroBatchFlow flow;
-    Tape count{};  // cleared as often as there were any
+    Tape count{};  // cleared once per batch
   };
 
   /// Records micro-batches and plans how they run.
   void prepare(Batches& batches, const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch, const Scale& scale);
-  /// `outputs` counts what the run makes its results in.
+  /// `outputs` counts the bytes of the results.
   Report run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
              const PipelineRunner::TakeGradient& take, const Meter& outputs);
 

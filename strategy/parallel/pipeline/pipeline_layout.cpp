@@ -33,8 +33,8 @@ class Layouter {
   }
   bool is_own(PieceId piece) const { return !request_.stage || stage_of(piece) == *request_.stage; }
 
-  /// Finds the piece after which a parameter's gradient is added up: the last that makes it in
-  /// some program. And the stages that have what is wanted in the end.
+  /// Finds the piece after which each parameter's gradient is added up: the last that makes it in
+  /// any program. Also finds the stages that have the results at the end.
   void find_taking() {
     for (const std::vector<PlacedPiece>& pieces : programs_) {
       for (PieceId piece = 0; piece < pieces_; ++piece) {
@@ -51,7 +51,8 @@ class Layouter {
 
   using Readers = std::map<ValueId, std::vector<PieceId>>;
 
-  /// Who reads what is handed on, in order: of this process as it is, of others as all know.
+  /// The pieces that read each passed value, in order: pieces of this process as planned, others as
+  /// all processes know them.
   Readers readers_in(std::size_t program) const {
     Readers readers;
     for (PieceId piece = 0; piece < pieces_; ++piece) {
@@ -64,7 +65,8 @@ class Layouter {
     return is_own(piece) ? programs_[program][piece].piece : request_.common[program][piece];
   }
 
-  /// What comes into this process from others, by value: the first piece that all know to read it.
+  /// The values that this process receives, with the first piece that all processes know to read
+  /// them.
   std::map<ValueId, PieceId> incoming_in(std::size_t program) const {
     std::map<ValueId, PieceId> incoming;
     for (PieceId piece = 0; request_.stage && piece < pieces_; ++piece) {
@@ -118,7 +120,7 @@ class Layouter {
     if (request_.stage) check_sent(program, readers, places);
   }
 
-  /// Whatever this process decides, it makes what others wait for.
+  /// Checks that this process makes what others wait for, whatever it decided.
   void check_sent(std::size_t program, const Readers& readers,
                   const std::map<ValueId, RingPlace>& places) const {
     const auto is_elsewhere = [&](PieceId reader) { return !is_own(reader); };
@@ -134,7 +136,8 @@ class Layouter {
     }
   }
 
-  /// Places what piece `from` of this process makes for `readers`, in order, wherever these run.
+  /// Assigns a place to a value that piece `from` of this process makes for `readers`, given in
+  /// order, in any process.
   RingPlace hand_on(std::vector<PlacedPiece>& pieces, PieceId from,
                     std::span<const PieceId> readers, Bytes bytes, Offsets& used) {
     PieceId last = from;
@@ -149,10 +152,11 @@ class Layouter {
     }
     int places = request_.order.places(from, last);
     for (const PieceId reader : first_elsewhere) {
-      // So many that nobody waits for ever, though nothing be buffered: if piece p of micro-batch m
-      // ran at the time p + 2m, each task would come after those of its stage before it, after
-      // those that make what it reads, and after that by which a reader has room for what its place
-      // held before, at the latest the one in front of reading it.
+      // Enough places to exclude deadlock even if MPI buffers nothing. Let piece p of micro-batch m
+      // run at time p + 2m. Then each task comes after the earlier tasks of its stage, and after
+      // those that make what it reads. It also comes after the task by which a reader has room for
+      // the previous content of its place. At the latest that is the task just before the one that
+      // reads it.
       const int sent = static_cast<int>(reader - from + 1) / 2;
       places = std::max(places, at_most_all(sent + ahead()));
     }
@@ -163,8 +167,8 @@ class Layouter {
     return at;
   }
 
-  /// Places what piece `from` of another process makes, which comes before `first` and is read up
-  /// to the last of `readers` here, if there is one.
+  /// Assigns a place to a value that piece `from` of another process makes. `from` comes before
+  /// `first`. The last of `readers` in this process, if any, reads the value last.
   RingPlace receive(std::vector<PlacedPiece>& pieces, PieceId from, PieceId first,
                     std::span<const PieceId> readers, Bytes bytes, Offsets& used) {
     PieceId last = first;

@@ -61,11 +61,11 @@ class PipelinePlanner {
   struct Tried {
     Choice choice;
     PipelinePlan plan;
-    std::vector<Bytes> least = {};  // workspaces, by stage
-    Bytes between = 0;              // what these take less
+    std::vector<Bytes> least = {};  // smallest workspaces, by stage
+    Bytes between = 0;              // bytes saved by these
   };
 
-  /// From the one that computes least to the one that computes most.
+  /// All choices, from the one that computes least to the one that computes most.
   std::vector<Choice> choices_from(std::vector<bool> again) const {
     std::vector<Choice> choices;
     const auto add = [&] {
@@ -84,7 +84,8 @@ class PipelinePlanner {
     return choices;
   }
 
-  /// True for the forward part of a stage that runs it again for its adjoints whatever is kept.
+  /// Whether it is the forward part of a stage that must run again for its adjoints, whatever is
+  /// kept.
   static bool is_run_again(const PlacedPiece& placed, const std::vector<bool>& least) {
     return !placed.piece.is_backward && least[static_cast<std::size_t>(placed.piece.stage)];
   }
@@ -94,7 +95,7 @@ class PipelinePlanner {
   }
   bool has_backward() const { return !request_.programs[0]->gradients.empty(); }
 
-  /// Stages of loops, whose states lie in memory that no other piece knows of.
+  /// Stages with loops: their states are in memory that no other piece can access.
   std::vector<bool> least_again() const {
     std::vector<bool> again(stages_);
     for (const CutProgram* program : request_.programs) {
@@ -111,8 +112,8 @@ class PipelinePlanner {
     return again;
   }
 
-  /// The plan of a choice, with workspaces up to `most`; `keep` says to compute nothing again
-  /// within pieces.
+  /// The plan of a choice, with workspaces of at most `most` bytes. With `keep`, pieces recompute
+  /// nothing.
   PipelinePlan with(const Choice& choice, std::span<const Bytes> most, bool keep) {
     PipelinePlan plan;
     plan.stage = request_.stage;
@@ -162,7 +163,7 @@ class PipelinePlanner {
       const PieceId stage = std::min(ring.first, first.pieces() - 1 - ring.first);
       plan.stages[stage].predicted_peak += ring.places * ring.bytes;
     }
-    // In the end a process has what others made, too.
+    // At the end a process also has what other processes made.
     const auto peak_beside = [&](int stage) -> Bytes& {
       return plan.stages[static_cast<std::size_t>(request_.stage.value_or(stage))].predicted_peak;
     };
@@ -176,7 +177,7 @@ class PipelinePlanner {
     for (const Report::Stage& stage : plan.stages) plan.predicted_peak += stage.predicted_peak;
   }
 
-  /// The smallest workspaces that stages can do with.
+  /// Finds the smallest workspaces of the stages.
   void find_least(Tried& tried) {
     tried.least.assign(stages_, 0);
     for (const std::vector<PlacedPiece>& pieces : tried.plan.programs) {
@@ -193,8 +194,8 @@ class PipelinePlanner {
     }
   }
 
-  /// The fastest of the plans in as many bytes as the budget has: of all that a rank has, of all
-  /// stages together of the first, which computes nothing again, and the last.
+  /// The fastest plan that fits the budget with smaller workspaces. A single stage tries all
+  /// choices. All stages together try only the first, which recomputes nothing, and the last.
   PipelinePlan in_less(std::span<Tried> tried, Bytes budget) {
     Bytes smallest = unlimited;
     std::optional<PipelinePlan> best;
@@ -222,7 +223,7 @@ class PipelinePlanner {
                       budget, smallest);
   }
 
-  /// The same plan with `spare` bytes more than its least workspaces take.
+  /// The same choice, with `spare` bytes more than the smallest workspaces take.
   PipelinePlan in_less(const Tried& tried, Bytes spare) {
     const double part = static_cast<double>(spare) / static_cast<double>(tried.between);
     std::vector<Bytes> most;
@@ -252,7 +253,8 @@ class PipelinePlanner {
   const PipelineRequest& request_;
   PiecePrograms& programs_;
   std::size_t stages_;
-  std::vector<std::vector<Piece>> common_;  // by program; where others are other processes'
+  std::vector<std::vector<Piece>> common_;  // by program; used where other processes run the other
+                                            // stages
   Bytes keep_all_peak_ = 0;
   double keep_all_seconds_ = 0;
   std::vector<std::uint32_t> keep_all_computed_;

@@ -13,24 +13,24 @@
 
 namespace palimpsest {
 
-/// How the stages of a pipeline run, or one of them, in one block of memory.
+/// How the stages of a pipeline, or one of them, run in one block of memory.
 struct PipelinePlan {
-  /// The pieces of each; empty ones in place of those of other processes.
+  /// The pieces of each program. Pieces of other processes are empty.
   std::vector<std::vector<PlacedPiece>> programs;
-  std::optional<int> stage;  ///< the only one, as in `PipelineRequest`
+  std::optional<int> stage;  ///< the only planned stage, as in `PipelineRequest`
   PipelineLayout layout;
   std::vector<Bytes> workspaces;  ///< by stage: for one of its pieces at a time
   std::vector<Bytes> workspace_begins;
   Bytes block = 0;
-  Bytes predicted_peak = 0;  ///< the block, and what lies beside it
-  Bytes keep_all_peak = 0;   ///< of a plan that computes nothing again
+  Bytes predicted_peak = 0;  ///< the block, and memory outside of it
+  Bytes keep_all_peak = 0;   ///< of a plan that recomputes nothing
   Bytes budget = unlimited;
-  double seconds = 0;                            ///< of a micro-batch, by the machine
-  double keep_all_seconds = 0;                   ///< of a plan that computes nothing again
+  double seconds = 0;                            ///< per micro-batch, by the machine
+  double keep_all_seconds = 0;                   ///< of a plan that recomputes nothing
   std::vector<std::uint32_t> keep_all_computed;  ///< by program: nodes that such a plan runs
-  std::vector<Report::Stage> stages;             ///< all; without peaks where others run them
+  std::vector<Report::Stage> stages;             ///< all stages; peaks only of those run here
 
-  /// As `Plan::compute_overhead`; 0 of stages with nothing to do.
+  /// As `Plan::compute_overhead`. 0 where the stages have nothing to do.
   double compute_overhead() const {
     return keep_all_seconds > 0 ? seconds / keep_all_seconds - 1 : 0;
   }
@@ -41,32 +41,34 @@ struct PipelinePlan {
   }
 };
 
-/// What is to be planned.
+/// The input of `plan_pipeline`.
 struct PipelineRequest {
-  /// What micro-batches are, those that are alike once; cut into as many stages.
+  /// The distinct programs of the micro-batches, all cut into the same number of stages.
   std::span<const CutProgram* const> programs;
   const PipelineOrder& order;
   GradientMode gradient;
-  PieceOptions pieces;  ///< the budget is of all
-  bool sums_gradients;  ///< of several micro-batches; otherwise they are made where they stay
-  Bytes outcomes;       ///< bytes of losses or values
-  Bytes kept = 0;       ///< that runs before left to be used again
+  PieceOptions pieces;  ///< the budget is for everything together
+  /// Several micro-batches are summed; a single one writes gradients to their final place.
+  bool sums_gradients;
+  Bytes outcomes;  ///< bytes of losses or values
+  Bytes kept = 0;  ///< bytes kept from earlier runs for reuse
   FreeMemory free = [] { return free_memory(); };
-  /// The only stage that is planned, where each has a process of its own; then the budget is for
-  /// this one, which in the end has all gradients.
+  /// The only stage to plan, where each stage has a process of its own. Then the budget is for this
+  /// stage, which has all gradients at the end.
   std::optional<int> stage = {};
 };
 
-/// Decides what stages keep between the forward and the backward part of a micro-batch: all that
-/// adjoints read or, where the mode asks for it or the budget leaves no room, what comes in, from
-/// which the forward part is computed again; the first stages first, as they have most
-/// micro-batches in flight. Where that is not enough, stages compute in less memory, each in the
-/// same part of what it could do with. Of processes, each decides on its own stage, which changes
-/// nothing of what it sends to others; messages come ahead of when they are read where the budget
-/// has room for that.
+/// Decides what each stage keeps between the forward and the backward part of a micro-batch. A
+/// stage keeps everything that adjoints read, or only its inputs, from which it computes the
+/// forward part again. It recomputes where the mode asks for it or the budget is too small. The
+/// first stages recompute first, since they have the most micro-batches in flight.
 ///
-/// Throws `BudgetError` naming the smallest budget for all, `ArgumentError` for a loop where
-/// nothing is to be computed again.
+/// Where that is not enough, stages compute with smaller workspaces; the reduction is proportional
+/// for all stages. With several processes each decides for its own stage, which does not change
+/// what it sends to others. Messages are received ahead where the budget has room for them.
+///
+/// Throws `BudgetError` naming the smallest budget for all, and `ArgumentError` for a loop where
+/// nothing may be recomputed.
 PipelinePlan plan_pipeline(const PipelineRequest& request, PiecePrograms& programs);
 
 }  // namespace palimpsest

@@ -114,7 +114,7 @@ class PipelineRunner::Run {
   }
 
  private:
-  /// What was measured of a stage, by whoever does its work.
+  /// Measurements of a stage, written by the thread that does its work.
   struct Stage {
     Bytes peak = 0;
     Bytes live_peak = 0;

@@ -14,36 +14,35 @@
 
 namespace palimpsest {
 
-/// Runs planned pipelines, tasks of different stages at once and those of one stage one after the
-/// other, and keeps their memory for the next run.
+/// Runs planned pipelines, and keeps their memory for the next run. Tasks of different stages run
+/// in parallel, those of one stage in sequence.
 class PipelineRunner {
  public:
-  /// A stage's work is done by `threads_of_stage` threads, all of it by `threads`.
+  /// Each stage uses `threads_of_stage` threads, all stages together `threads`.
   PipelineRunner(int stages, int threads, int threads_of_stage);
   ~PipelineRunner();
 
   Bytes kept() const { return block_.size(); }
 
-  /// Takes the gradient of a parameter in a micro-batch: in their order for each parameter, for
-  /// parameters of different stages at once.
+  /// Receives the gradient of a parameter in a micro-batch. Calls for one parameter come in the
+  /// order of the micro-batches. Calls for parameters of different stages may come in parallel.
   using TakeGradient =
       std::function<void(int micro_batch, std::size_t parameter, std::byte* gradient)>;
 
-  /// Runs what `plan` says, until all is done or a task throws. Then no other begins, and the
-  /// exception, which says in which stage it was thrown where it is an error of use, is passed on
-  /// when those that had begun have ended. Returns what was measured and what was done;
-  /// measured peaks are of the pipeline's own memory, outputs not among it.
+  /// Runs `plan` until everything is done or a task throws. After an exception no other task
+  /// begins. When the running tasks have ended, the exception is passed on; a usage error names its
+  /// stage. Returns the report. Measured peaks are those of the pipeline's own memory, without
+  /// outputs.
   Report run(const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
              std::span<const MicroBatch> micro_batches, const TakeGradient& take);
-  /// The same of the stage that `plan` is for, others being other processes'. Returns where one of
-  /// these failed, too, with results that are of no use; a failure here is passed on when all
-  /// messages have come and gone. The plan is one that was prepared. The timeline is that of the
-  /// stage.
+  /// Runs only the stage that `plan` is for; other processes run the other stages. If another stage
+  /// fails, it returns results that are of no use. If this one fails, it throws after all messages
+  /// have been exchanged. Call `prepare` for the plan first. The timeline is that of the stage.
   Report run_stage(StageMessages& messages, const PipelinePlan& plan, const PipelineOrder& order,
                    std::span<const MicroBatch> micro_batches, const TakeGradient& take);
-  /// Takes the memory that runs of `plan` need, as `run` does itself.
+  /// Allocates the memory that runs of `plan` need. `run` does this itself.
   void prepare(const std::shared_ptr<const PipelinePlan>& plan);
-  /// Calls `f` where the threads of the pipeline work.
+  /// Calls `f` in the arena of the pipeline's threads.
   void execute(const std::function<void()>& f);
 
  private:
@@ -58,7 +57,8 @@ class PipelineRunner {
   Meter meter_;
   Arena block_;
   std::shared_ptr<const PipelinePlan> prepared_;
-  std::map<std::pair<int, const StepProgram*>, StepRunner> runners_;  // of its programs
+  std::map<std::pair<int, const StepProgram*>, StepRunner> runners_;  // of the prepared plan's
+                                                                      // programs
 };
 
 }  // namespace palimpsest

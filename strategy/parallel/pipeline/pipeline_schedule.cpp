@@ -50,7 +50,7 @@ PipelineOrder::PipelineOrder(const PipelineSchedule& schedule)
     if (tasks_[task - 1].stage == tasks_[task].stage) add(task - 1, task);
   }
   for (PieceId piece = 0; piece + 1 < pieces; ++piece) {
-    // The two pieces of the last stage follow each other there anyway.
+    // The last stage runs its two pieces in order anyway.
     if (static_cast<int>(piece) + 1 == stages_) continue;
     for (int m = 0; m < micro_batches_; ++m) add(task_of(piece, m), task_of(piece + 1, m));
   }
@@ -90,7 +90,7 @@ void PipelineOrder::find_ends_before() {
 
 int PipelineOrder::places(PieceId first, PieceId last) const {
   int most = 0;
-  int ended = 0;  // micro-batches that have ended `last` for sure when m begins `first`
+  int ended = 0;  // micro-batches that have certainly ended `last` when m begins `first`
   for (int m = 0; m < micro_batches_; ++m) {
     const std::uint32_t begins = task_of(first, m);
     while (ended < m) {

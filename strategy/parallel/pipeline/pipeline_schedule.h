@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// What the stages of a pipeline do, each one thing after the other.
+/// The tasks of each pipeline stage, in order.
 struct PipelineSchedule {
   /// One micro-batch through one stage.
   struct Task {
@@ -22,17 +22,17 @@ struct PipelineSchedule {
   int micro_batches = 0;
 };
 
-/// Gradients of micro-batches, in the order 1F1B (PipeDream-Flush: Narayanan et al., 2021): stage s
-/// of S begins with S − s forward tasks, follows each backward task by the next forward task, and
-/// ends with the backward tasks left. So it has at most S − s micro-batches in flight, forward but
-/// not backward. Backward tasks are in the order of the micro-batches.
+/// The order for gradients of micro-batches: 1F1B (PipeDream-Flush: Narayanan et al., 2021). Stage
+/// s of S begins with S − s forward tasks. Then each backward task is followed by the next forward
+/// task, and the remaining backward tasks come last. So a stage has at most S − s micro-batches in
+/// flight, forward but not backward. Backward tasks are in the order of the micro-batches.
 PipelineSchedule one_forward_one_backward(int stages, int micro_batches);
-/// Values of micro-batches: forward tasks alone.
+/// The order for values of micro-batches: forward tasks alone.
 PipelineSchedule forward_only(int stages, int micro_batches);
 
-/// What waits for what: tasks of one stage for each other, and a task for that of the same
-/// micro-batch in the piece before. Forward tasks that no backward task follows wait for the next
-/// stage to have taken over the micro-batch before the last, too.
+/// The dependencies between tasks. The tasks of one stage run in order. A task waits for the task
+/// of the same micro-batch in the previous piece. In a forward-only schedule a task of micro-batch
+/// m also waits until the next stage has run micro-batch m − 2.
 class PipelineOrder {
  public:
   explicit PipelineOrder(const PipelineSchedule& schedule);
@@ -41,16 +41,16 @@ class PipelineOrder {
     int stage;
     PipelineSchedule::Task what;
   };
-  /// Those of stage 0 in order, then those of stage 1, ….
+  /// The tasks of stage 0 in order, then those of stage 1, and so on.
   std::span<const Task> tasks() const { return tasks_; }
   const TaskEdges& edges() const { return edges_; }
   int micro_batches() const { return micro_batches_; }
 
-  /// How many micro-batches at most, however long tasks take, have begun piece `first` and not
-  /// ended piece `last`, which is `first` or behind it. So what is made in the one and read up to
-  /// the other needs as many places: micro-batch m lies in place m modulo their number.
+  /// The most micro-batches that can have begun piece `first` without having ended piece `last`,
+  /// however long tasks take. `last` is not before `first`. A value made in `first` and read until
+  /// `last` needs that many places: micro-batch m uses place m modulo their number.
   int places(PieceId first, PieceId last) const;
-  /// The same of whole stages: micro-batches that a stage has in flight.
+  /// The most micro-batches that a stage has in flight.
   int in_flight(int stage) const;
 
  private:
@@ -63,10 +63,10 @@ class PipelineOrder {
   int stages_;
   int micro_batches_;
   std::vector<Task> tasks_;
-  std::vector<std::uint32_t> position_;  // by task, in its stage
+  std::vector<std::uint32_t> position_;  // by task: its index in its stage
   std::vector<std::uint32_t> task_of_;   // by piece and micro-batch
   TaskEdges edges_{0};
-  /// By task and stage: how many of the stage's tasks have ended when the task begins, at least.
+  /// By task and stage: how many of the stage's tasks have certainly ended when the task begins.
   std::vector<std::uint32_t> ended_before_;
 };
 

@@ -6,23 +6,24 @@
 
 namespace palimpsest {
 
-/// How a stage whose neighbours are in other processes gets what it reads, and hands on what it
-/// makes. A stage that fails goes on with its messages, so that nobody waits for it for ever; for
-/// that they take no memory but that of MPI itself.
+/// Exchanges values between a stage and stages in other processes. A stage that fails continues to
+/// exchange messages, so that no other stage waits for it forever. For that, messages allocate no
+/// memory except inside MPI.
 class StageMessages {
  public:
   virtual ~StageMessages() = default;
 
-  /// A run begins, whose rings lie in `block`.
+  /// A run begins; its rings are in `block`.
   virtual void begin(std::byte* block) = 0;
-  /// Before a piece runs: waits until what it reads has come, and what it writes over has been
-  /// taken. False where a stage that it comes from has failed.
+  /// Called before a piece runs. Waits until the piece's inputs have arrived, and until the values
+  /// that it overwrites have been sent. Returns false where a stage that it receives from has
+  /// failed.
   virtual bool receive(const PlacedPiece& placed, int micro_batch) = 0;
-  /// After it: hands on what it has made or, where it `failed`, that it has made nothing.
+  /// Called after a piece has run. Sends what it made or, if it `failed`, that it made nothing.
   virtual void send(const PlacedPiece& placed, int micro_batch, bool failed) = 0;
-  /// A step of a piece has ended; by any thread.
+  /// Called when a step of a piece has ended, by any thread.
   virtual void progress() = 0;
-  /// The run ends: waits until all has been taken.
+  /// The run ends. Waits until everything has been sent.
   virtual void end() = 0;
 };
 
