@@ -296,7 +296,7 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
   if (no_cache == std::pair(tape.node_count(), options.memory_budget) &&
       options.memory_budget != unlimited) {
     results.reset();
-    return evaluate_all(tape, targets, backward_begins, options);
+    return evaluate_or_let_go(tape, targets, backward_begins, options);
   }
   if (!results) results.emplace(memory.meter());
   std::vector<ValueId> wanted(targets.begin(), targets.end());
@@ -325,7 +325,6 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
     return report;
   } catch (const BudgetError&) {
     results->abandon(tape);
-    if (kept == 0) throw;
   } catch (...) {
     results->abandon(tape);
     throw;

@@ -44,6 +44,18 @@ TEST_CASE("devices compute a loop in a checkpoint again where its states are rea
   CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
 }
 
+TEST_CASE("a budget that is named is enough where results are cached and values are present") {
+  const std::pair<std::string, std::uint32_t> found[] = {{"30651:5,6,7,8,9", 1},
+                                                         {"30035:0,1,3,4,5,6,7,8,9,10,11", 6}};
+  for (const auto& [program, number] : found) {
+    const ProgramText text = text_of(program);
+    const Cell cell = cell_of(text.seed, number);
+    INFO(to_string(cell));
+    REQUIRE(cell.memory == MemoryHandling::cached);
+    CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
+  }
+}
+
 TEST_CASE("what the passes make of random programs keeps to their specifications") {
   constexpr std::uint64_t programs = 200;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
