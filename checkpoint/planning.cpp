@@ -242,15 +242,15 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
   return planner_.accepts_keep_all() ? failed.keep_all_peak : smallest;
 }
 
-Plan Planning::make(Bytes budget, std::span<const Proposal> known) {
+OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known) {
   Attempt result = attempt(budget, known, false);
   if (result.plan) return labelled(std::move(*result.plan), graph_);
   name_smallest(result, !known.empty());
   const Bytes smallest = smallest_that_works(result);
   const Bytes allowed = planner_.limit(result.keep_all_peak, smallest);
   const bool own_limit = allowed < smallest;
-  throw BudgetError(own_limit ? allowed : budget, smallest, planner_.name(),
-                    own_limit ? planner_.how_to_allow(smallest, result.keep_all_peak) : "");
+  return BudgetError(own_limit ? allowed : budget, smallest, planner_.name(),
+                     own_limit ? planner_.how_to_allow(smallest, result.keep_all_peak) : "");
 }
 
 std::optional<Plan> Planning::look(Bytes budget) {

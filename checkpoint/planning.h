@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoint/front.h"
+#include "checkpoint/or_refusal.h"
 #include "checkpoint/plan.h"
 
 namespace palimpsest {
@@ -16,9 +17,13 @@ class Planning {
   /// The graph and the planner must outlive it.
   Planning(const Graph& graph, const Planner& planner) : graph_(graph), planner_(planner) {}
 
-  /// Plans as `make_plan` does, with its errors.
-  Plan make(Bytes budget, std::span<const Proposal> known = {});
-  /// The plan that `make` makes. Empty where `make` would name a smallest budget, which takes
+  /// Plans as `make_plan` does. A refusal names the smallest feasible budget.
+  OrRefusal<Plan> plan(Bytes budget, std::span<const Proposal> known = {});
+  /// Likewise; throws the refusal.
+  Plan make(Bytes budget, std::span<const Proposal> known = {}) {
+    return plan(budget, known).take();
+  }
+  /// The plan that `plan` makes. Empty where `plan` would name a smallest budget, which takes
   /// longer.
   std::optional<Plan> look(Bytes budget);
   /// Plans quickly, as `find_plan` does.

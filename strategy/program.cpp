@@ -10,11 +10,12 @@
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/compile.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/execution/precision/translation.h"
-#include "strategy/loops/loop_room.h"
+#include "strategy/loops/loop_budgets.h"
 #include "strategy/run/executor.h"
 #include "strategy/run/present.h"
 #include "strategy/run/report_of.h"
@@ -59,37 +60,24 @@ struct Program::State {
     return record_again(*precision, tape, recorded);
   }
 
-  /// Plans what the outputs need.
-  void compile(NodeId backward_begins) {
+  /// Compiles what the outputs need.
+  void compile_outputs(NodeId backward_begins) {
     const Stopwatch planning;
     std::vector<ValueId> present;  // looked at while it was recorded
     append_present(tape, present);
     for (const ValueId value : present) tape.drop(value);
     std::vector<ValueId> targets;
     for (const Var& each : outputs) targets.push_back(each.id());
-    const LoweredStore::Request request{targets, backward_begins, {},
-                                        threads, options.machine, options.costs.get()};
-    const auto plan_within = [&](const RunOptions& asked) {
-      LoopRoom room;
-      room.give(tape, request, asked);
-      loops = room.loops();
-      withheld = room.withheld();
-      RunOptions within = asked;
-      within.memory_budget = cache_budget(tape, request, asked);
-      return plan_tape(tape, request, within);
-    };
-    Planned planned = plan_within(options);
-    if (takes_free_memory(options)) {
-      const auto budget =
-          budget_of_free_memory(planned.plan.predicted_peak(), 0, [] { return free_memory(); });
-      if (budget) {
-        options.memory_budget = *budget;
-        planned = plan_within(options);
-      }
-    }
-    plan = std::move(planned.plan);
-    plan.budget = options.memory_budget;
-    instructions = std::make_shared<const Instructions>(tape, std::move(planned.lowered), plan);
+    ProgramCache cache;
+    const FreeMemory free = [] { return free_memory(); };
+    const CompileContext context{.cache = cache, .loops = &loops, .free_memory = &free};
+    const Compilation compiled =
+        compile(tape, spec_for(targets, backward_begins, options), options, context).take();
+    options.memory_budget = compiled.budget;
+    plan = *compiled.program->plan;
+    plan.budget = compiled.budget;
+    plan.runs = compiled.program->lowered->runs(plan.schedule, tape.node_count());
+    instructions = compiled.program->instructions;
     planning_seconds = planning.seconds();
   }
 
@@ -98,8 +86,7 @@ struct Program::State {
   Tape tape;
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
-  std::vector<LoopOfRun> loops;
-  Bytes withheld = 0;  // as `LoopRoom::withheld`
+  LoopBudgets loops;
   double planning_seconds = 0;
   std::vector<Var> outputs;
   std::vector<Var> names;       // what was recorded in place of the first of these; none: these
@@ -111,7 +98,7 @@ Program Program::of_values(const Record& record, const Precision* precision, Run
                            const Where& where) {
   const auto state = std::make_shared<State>(std::move(options));
   state->outputs = state->record(record, precision, where);
-  state->compile(state->tape.node_count());
+  state->compile_outputs(state->tape.node_count());
   return Program(state);
 }
 
@@ -126,7 +113,7 @@ Program Program::of_gradients(const RecordLoss& record, const Precision* precisi
   state->parameters = parameters_of(state->tape);
   state->outputs = vjp({&loss, 1}, state->parameters, {}, where);
   state->outputs.insert(state->outputs.begin(), loss);
-  state->compile(backward_begins);
+  state->compile_outputs(backward_begins);
   return Program(state);
 }
 
@@ -273,8 +260,8 @@ Report Runner::report() const {
                             program.options.profile);
   report.memory = program.options.memory;
   report.predicted_peak = state_->memory.predicted_peak();
-  report.loops = reports_of(program.loops, state_->executor.notes());
-  report.keep_all_peak += program.withheld;
+  report.loops = reports_of(program.loops.loops(), state_->executor.notes());
+  report.keep_all_peak += program.loops.withheld();
   report.planning_seconds = program.planning_seconds;
   report.plan_reused = state_->round > 1;
   report.run_seconds = state_->run_seconds;

@@ -139,4 +139,12 @@ Instructions::Instructions(const Tape& tape, std::shared_ptr<const Lowered> lowe
 #endif
 }
 
+Bytes Instructions::metadata_bytes() const {
+  // Successors and intervals that steps open, in addition to what is counted.
+  constexpr std::size_t bytes_of_step = 64;
+  const std::size_t bytes = steps_.size() * (sizeof(Instruction) + bytes_of_step) +
+                            operands_.size() * sizeof(Operand) + place_count() * sizeof(Interval);
+  return static_cast<Bytes>(bytes);
+}
+
 }  // namespace palimpsest

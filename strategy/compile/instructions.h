@@ -79,6 +79,8 @@ class Instructions {
   /// What was asked for, at the end.
   std::span<const Held> results() const { return results_; }
   bool is_source(Place place) const { return place >= intervals_.size() && place < empty_place(); }
+  /// Approximate bytes of this object.
+  Bytes metadata_bytes() const;
   /// Bytes of the arena.
   Bytes arena_size() const { return arena_size_; }
 

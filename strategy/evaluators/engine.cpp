@@ -1,7 +1,5 @@
 #include "strategy/evaluators/engine.h"
 
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -10,275 +8,132 @@
 #include "checkpoint/node_seconds.h"
 #include "strategy/base/profile.h"
 #include "strategy/base/stopwatch.h"
-#include "strategy/compile/cache_budget.h"
-#include "strategy/compile/forms.h"
-#include "strategy/compile/fusion/lowered_store.h"
-#include "strategy/compile/plan_store.h"
+#include "strategy/compile/compile.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/evaluators/collected_runs.h"
-#include "strategy/evaluators/known_steps.h"
 #include "strategy/evaluators/result_cache.h"
-#include "strategy/loops/loop_room.h"
+#include "strategy/loops/loop_budgets.h"
 #include "strategy/run/present.h"
 #include "strategy/run/report_of.h"
-#include "strategy/run/run_memory.h"
-#include "strategy/run/tape_values.h"
-#include "strategy/run/watched_run.h"
+#include "strategy/run/tape_runner.h"
 
 namespace palimpsest {
 namespace {
 
-/// What a program is run by.
-struct Found {
-  std::shared_ptr<const Lowered> lowered;
-  PlanStore::Entry* entry;
-};
+/// True when only leaves and, from an earlier run, the loss are present.
+bool has_leaves_only(const Tape& tape, ValueId loss) {
+  std::vector<ValueId> others;
+  append_present(tape, others);
+  return others.empty() || (others.size() == 1 && others[0] == loss);
+}
 
-double cost(const Found& found) { return found.entry->plan.simulation.cost; }
+/// The plan of a compilation, in terms of the tape.
+Plan plan_of(const Compilation& compiled, const Tape& tape) {
+  Plan plan = *compiled.program->plan;
+  plan.budget = compiled.budget;
+  plan.runs = compiled.program->lowered->runs(plan.schedule, tape.node_count());
+  return plan;
+}
 
 }  // namespace
 
 struct Engine::State {
-  RunMemory memory;
+  TapeRunner runner;
+  ProgramCache cache;
+  LoopBudgets loops;
   std::optional<ResultCache> results;  // of runs that keep them
   /// A program and its budget that had no room for them.
   std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
   RunWatch* watch = nullptr;
   CollectedRuns collected;
-  LoweredStore lowered;
-  PlanStore plans;
-  KnownSteps steps;
-  LoopRoom room;
-  std::uint64_t programs_planned = 0;  // that some plan was made for
-  std::optional<tbb::task_arena> threads;
+  std::uint64_t programs_planned = 0;  // programs and budgets that a plan was made for
 
-  /// A plan for `program`, which `tape` holds.
-  Found find(LoweredStore::Program& program, const Tape& tape, const LoweredStore::Request& request,
-             const RunOptions& options);
-  Found find_within(LoweredStore::Program& program, const Tape& tape,
-                    const LoweredStore::Request& request, const RunOptions& options);
-  /// `Engine::evaluate` with results kept.
-  Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                         const RunOptions& options);
-  /// `Engine::evaluate` without.
-  Report evaluate_all(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                      const RunOptions& options);
-  /// The same. Where no plan fits beside what is present, that is let go of: a budget that is named
-  /// does not depend on what an evaluator has kept so far.
-  Report evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                            const RunOptions& options);
-  /// The same as `evaluate_all`; where less memory is free than a run without a budget would take,
-  /// nothing but the budget to run with.
-  std::optional<Report> evaluate(Tape& tape, std::span<const ValueId> targets,
-                                 NodeId backward_begins, const RunOptions& options,
-                                 std::optional<Bytes>& chosen);
-  /// The budget that a run without one has, if it would take so many bytes. The one `before`
-  /// serves while there is memory for it, and not much more, so that its plans do.
-  std::optional<Bytes> free_budget(Bytes peak, std::optional<Bytes> before = {}) const {
-    const std::optional<Bytes> budget =
-        budget_of_free_memory(peak, memory.kept() + spare_bytes(), free);
-    const bool is_steady = budget && before && *before <= *budget && *budget / 2 < *before;
-    return is_steady ? before : budget;
-  }
-  /// Runs what was found since `planning` began; who watches is told of `watched`, if that is not
-  /// empty.
-  Report run(Tape& tape, const Found& found, std::span<const ValueId> watched,
-             const Stopwatch& planning, int thread_count, const RunOptions& options,
+  /// Compiles for runs, with what is known of earlier ones.
+  Compilation compile_for_run(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                              CachedStep* step = nullptr);
+  /// Runs a program that was compiled since `planning` began.
+  Report run(Tape& tape, const Compilation& compiled, const ProgramSpec& spec,
+             std::span<const ValueId> watched, double planning_seconds, const RunOptions& options,
              std::uint32_t round = 0);
 
-  /// `use(planned, request)` of what a run would follow, while loops have their memory for it.
+  /// Compiles and runs without cached results.
+  Report evaluate_all(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                      const RunOptions& options);
+  /// Likewise. Where no plan fits in addition to the present values, these are dropped: the budget
+  /// that is named does not depend on what an evaluator has kept so far.
+  Report evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                            const RunOptions& options);
+  /// Likewise, with results kept.
+  Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                         const RunOptions& options);
+
+  /// Compiles without running and without the cache, and calls `use(compilation, spec)` while loops
+  /// have their memory.
   template <class Use>
-  auto plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-            const RunOptions& options, Use use, bool afresh = false) {
+  auto compile_only(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
+                    const RunOptions& options, Use use, bool afresh = false) {
     check(options);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
-    LoweredStore::Request request{
-        targets,         backward_begins,    held, checked_threads(options.threads),
-        options.machine, options.costs.get()};
-    request.afresh = afresh;
-    RunOptions limited = options;
-    for (;;) {
-      const Bytes budget = limited.memory_budget;
-      const LentRoom lent(room, tape, request, limited);
-      limited.memory_budget = cache_budget(tape, request, limited);
-      Planned planned = plan_tape(tape, request, limited);
-      planned.plan.budget = budget;
-      limited.memory_budget = unlimited;
-      if (takes_free_memory(options) && budget == unlimited) {
-        const auto free_bytes = free_budget(planned.plan.predicted_peak());
-        limited.memory_budget = free_bytes.value_or(unlimited);
-      }
-      if (limited.memory_budget == unlimited) return use(planned, request);
-    }
-  }
-
-  tbb::task_arena& thread_arena(int count) {
-    if (!threads || threads->max_concurrency() != count) threads.emplace(count);
-    return *threads;
-  }
-
-  /// Instructions for the tape at hand, made when the plan runs for the first time.
-  Executor& executor_for(const Tape& tape, const Found& found) {
-    std::shared_ptr<Executor>& executor = found.entry->executor;
-    if (executor == nullptr || &executor->instructions().lowered() != found.lowered.get()) {
-      executor = std::make_shared<Executor>(
-          std::make_shared<const Instructions>(tape, found.lowered, found.entry->plan));
-    }
-    return *executor;
+    ProgramSpec spec = spec_for(targets, backward_begins, options, held);
+    spec.afresh = afresh;
+    ProgramCache own;
+    const LoopBudgetScope scope(tape);
+    const CompileContext context{.cache = own,
+                                 .loops = &loops,
+                                 .free_memory = &free,
+                                 .kept = runner.memory().kept() + spare_bytes()};
+    return use(compile(tape, spec, options, context).take(), spec);
   }
 };
 
-Found Engine::State::find(LoweredStore::Program& program, const Tape& tape,
-                          const LoweredStore::Request& request, const RunOptions& options) {
-  if (!has_caches(options.machine)) return find_within(program, tape, request, options);
-  const std::pair asked(planner_of(options)->key(), options.memory_budget);
-  auto chosen = program.cache_budgets().find(asked);
-  if (chosen == program.cache_budgets().end()) {
-    const Bytes budget = cache_budget(tape, request, options);
-    chosen = program.cache_budgets().emplace(asked, budget).first;
-  }
+Compilation Engine::State::compile_for_run(Tape& tape, const ProgramSpec& spec,
+                                           const RunOptions& options, CachedStep* step) {
+  const CompileContext context{
+      .cache = cache,
+      .loops = step == nullptr ? &loops : nullptr,  // cached steps have none
+      .program = step != nullptr ? step->program_for(spec) : nullptr,
+      .fast_first_plan = true,
+      .free_memory = &free,
+      .kept = runner.memory().kept() + spare_bytes()};
+  Compilation compiled = compile(tape, spec, options, context).take();
+  if (compiled.is_new) ++programs_planned;
+  if (step != nullptr) step->remember(spec, compiled.cached);
+  return compiled;
+}
+
+Report Engine::State::run(Tape& tape, const Compilation& compiled, const ProgramSpec& spec,
+                          std::span<const ValueId> watched, double planning_seconds,
+                          const RunOptions& options, std::uint32_t round) {
   RunOptions within = options;
-  within.memory_budget = chosen->second;
-  return find_within(program, tape, request, within);
-}
-
-Found Engine::State::find_within(LoweredStore::Program& program, const Tape& tape,
-                                 const LoweredStore::Request& request, const RunOptions& options) {
-  const std::uint64_t made = plans.made();
-  bool known = false;
-  // Whether there is a hurry is decided for one form: a hurried plan of another one is no match for
-  // a plan in full.
-  std::optional<bool> in_a_hurry;
-  const auto attempt = [&](LoweredStore::Form form, bool hurried) -> std::optional<Found> {
-    const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
-    const std::shared_ptr<const Graph> graph = graph_in(lowered);
-    const PlanStore::Request wanted{graph, planner_of(options), options.memory_budget};
-    PlanStore::Entry* entry = plans.find(wanted);
-    known = known || entry != nullptr;
-    if (entry == nullptr && !hurried) entry = &plans.make(wanted);
-    if (entry == nullptr) {
-      if (!in_a_hurry) in_a_hurry = PlanStore::is_in_a_hurry(wanted);
-      if (*in_a_hurry) entry = plans.hurry(wanted);
-    }
-    if (entry == nullptr) return {};
-    return Found{lowered, entry};
-  };
-  const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
-    return program.get(tape, request, form)->one_pass_cost();
-  };
-  // What is known, or found in a hurry: that serves until there is time for other forms.
-  const auto soon = [&](bool simplify) -> std::optional<Found> {
-    std::optional<Found> together;
-    if (may_fuse(options)) together = attempt({true, simplify}, true);
-    const auto apart_cost = [&] { return one_pass_cost({false, simplify}); };
-    if (together && suffices(*together, options, apart_cost)) return together;
-    // Groups are enough then, and planned in full where that takes no time to speak of.
-    if (may_fuse(options) && options.memory_budget == unlimited) return {};
-    std::optional<Found> apart = attempt({false, simplify}, true);
-    if (apart && together) return cost(*together) <= cost(*apart) ? together : apart;
-    if (together && together->entry->hurried) return together;
-    if (apart && (apart->entry->hurried || !may_fuse(options))) return apart;
-    return {};
-  };
-  const auto soon_in_some_form = [&]() -> std::optional<Found> {
-    const bool simplify = may_simplify(options) && program.is_simplified();
-    std::optional<Found> once = soon(simplify);
-    if (!simplify || !program.holds_longer()) return once;
-    if (once && cost(*once) <= recorded_one_pass_cost(options, one_pass_cost)) return once;
-    std::optional<Found> recorded = soon(false);
-    if (once && recorded) return cost(*once) <= cost(*recorded) ? once : recorded;
-    if (once && once->entry->hurried) return once;
-    if (recorded && recorded->entry->hurried) return recorded;
-    return {};
-  };
-  std::optional<Found> found;
-  if (!only_form(options)) found = soon_in_some_form();
-  if (!found) {
-    found = plan_some_form(
-        options, program, [&](LoweredStore::Form form) { return *attempt(form, false); },
-        one_pass_cost);
-  }
-  found->entry->plan.keep_all_cost = keep_all_cost(options, program, one_pass_cost);
-  if (!known && plans.made() > made) ++programs_planned;
-  return *found;
-}
-
-Report Engine::State::run(Tape& tape, const Found& found, std::span<const ValueId> watched,
-                          const Stopwatch& planning, int thread_count, const RunOptions& options,
-                          std::uint32_t round) {
-  const double planning_seconds = planning.seconds();
-  const bool is_watched = watch != nullptr && !watched.empty();
-  if (is_watched) watch->begin();
-  const Stopwatch running;
-  Executor& executor = executor_for(tape, found);
-  std::function<void(std::uint32_t)> after_step;
-  if (is_watched) after_step = WatchedRun(*watch, tape, executor, watched);
-  const Executor::Memory within = memory.get(executor, options);
-  tbb::task_arena& workers = thread_arena(thread_count);
-  take_values(tape, executor, within.arena);
-  try {
-    workers.execute([&] {
-      executor.run(tape, within,
-                   {.threads = thread_count,
-                    .anomaly = options.anomaly,
-                    .profile = options.profile,
-                    .round = round,
-                    .after_step = is_watched ? &after_step : nullptr});
-    });
-  } catch (...) {
-    give_back(tape, executor);
-    throw;
-  }
-  give_results(tape, executor);
-  const double run_seconds = running.seconds();
-  PlanStore::Entry& entry = *found.entry;
-  entry.run_seconds += run_seconds;
-  Report report = report_of(tape, entry.plan, executor, thread_count, options.profile);
-  report.budget = options.memory_budget;
-  report.memory = options.memory;
-  report.predicted_peak = memory.predicted_peak();
-  report.plan_reused = entry.reused;
-  report.plan_improvements = entry.improvements;
-  report.plan_cache = lowered.bytes() + plans.bytes() + steps.bytes();
+  within.memory_budget = compiled.budget;
+  Report report = runner.run(tape, compiled.program, {within, spec.threads, round, watch, watched});
+  PlanVersion& version = *compiled.version;
+  version.improvement.served(report.run_seconds);
+  report.budget = compiled.budget;
+  report.plan_reused = version.reused;
+  report.plan_improvements = version.improvement.improvements();
+  report.plan_cache = cache.bytes() + runner.metadata_bytes();
   report.planning_seconds = planning_seconds;
-  report.run_seconds = run_seconds;
-  return report;
-}
-
-std::optional<Report> Engine::State::evaluate(Tape& tape, std::span<const ValueId> targets,
-                                              NodeId backward_begins, const RunOptions& options,
-                                              std::optional<Bytes>& chosen) {
-  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
-  settle_present(tape, held, memory.meter(), options.memory_budget != unlimited);
-  const int thread_count = checked_threads(options.threads);
-  const Stopwatch planning;
-  const LoweredStore::Request request{targets,      backward_begins, held,
-                                      thread_count, options.machine, options.costs.get()};
-  const LentRoom lent(room, tape, request, options);
-  const auto program = lowered.find_or_make(tape, request);
-  const Found found = find(*program, tape, request, options);
-  if (takes_free_memory(options)) {
-    chosen = free_budget(found.entry->plan.predicted_peak(), program->free_budget());
-    if (chosen) return {};
-    program->free_budget().reset();
-  }
-  if (chosen) program->free_budget() = chosen;
-  const bool has_backward = backward_begins < tape.node_count();
-  Report report = run(tape, found, has_backward ? targets : std::span<const ValueId>(), planning,
-                      thread_count, options);
-  collected.note_run(report, tape, *found.lowered, found.entry->plan, backward_begins);
-  report.loops = reports_of(room.loops(), executor_for(tape, found).notes());
-  report.keep_all_peak += room.withheld();
+  collected.note_run(report, tape, *compiled.program->lowered, *compiled.program->plan,
+                     spec.backward_begins);
   return report;
 }
 
 Report Engine::State::evaluate_all(Tape& tape, std::span<const ValueId> targets,
                                    NodeId backward_begins, const RunOptions& options) {
-  std::optional<Bytes> chosen;
-  if (auto report = evaluate(tape, targets, backward_begins, options, chosen)) return *report;
-  RunOptions within = options;
-  within.memory_budget = *chosen;
-  return *evaluate(tape, targets, backward_begins, within, chosen);
+  const std::vector<NodeId> held = nodes_held_elsewhere(tape);
+  settle_present(tape, held, runner.memory().meter(), options.memory_budget != unlimited);
+  const Stopwatch planning;
+  const ProgramSpec spec = spec_for(targets, backward_begins, options, held);
+  const LoopBudgetScope scope(tape);
+  const Compilation compiled = compile_for_run(tape, spec, options);
+  const bool has_backward = backward_begins < tape.node_count();
+  Report report = run(tape, compiled, spec, has_backward ? targets : std::span<const ValueId>(),
+                      planning.seconds(), options);
+  report.loops = reports_of(loops.loops(), runner.notes());
+  report.keep_all_peak += loops.withheld();
+  return report;
 }
 
 Report Engine::State::evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets,
@@ -298,7 +153,7 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
     results.reset();
     return evaluate_or_let_go(tape, targets, backward_begins, options);
   }
-  if (!results) results.emplace(memory.meter());
+  if (!results) results.emplace(runner.memory().meter());
   std::vector<ValueId> wanted(targets.begin(), targets.end());
   try {
     results->begin(tape, wanted);
@@ -337,21 +192,25 @@ Report Engine::State::evaluate_cached(Tape& tape, std::span<const ValueId> targe
 Engine::Engine() : state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
-const Meter& Engine::meter() const { return state_->memory.meter(); }
+const Meter& Engine::meter() const { return state_->runner.memory().meter(); }
 std::uint64_t Engine::plans_made() const { return state_->programs_planned; }
 
 Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                   const RunOptions& options) {
-  return state_->plan(tape, targets, backward_begins, options,
-                      [](const Planned& planned, const auto&) { return planned.plan; });
+  return state_->compile_only(
+      tape, targets, backward_begins, options,
+      [&](const Compilation& compiled, const ProgramSpec&) { return plan_of(compiled, tape); });
 }
 
 Graph Engine::graph(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                     const RunOptions& options) {
   const auto graph_within = [&](const RunOptions& within) {
-    return state_->plan(
+    return state_->compile_only(
         tape, targets, backward_begins, within,
-        [](const Planned& planned, const auto&) { return planned.lowered->graph(); }, true);
+        [](const Compilation& compiled, const ProgramSpec&) {
+          return compiled.program->lowered->graph();
+        },
+        true);
   };
   try {
     return graph_within(options);
@@ -365,19 +224,19 @@ Graph Engine::graph(Tape& tape, std::span<const ValueId> targets, NodeId backwar
 
 Forecast Engine::forecast(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                           const RunOptions& options, const Rates& rates) {
-  const auto use = [&](const Planned& planned, LoweredStore::Request request) {
-    request.machine = rates.machine;
-    request.costs = rates.costs.get();
-    LoweredStore store;
-    const auto priced = store.find_or_make(tape, request)->get(tape, request, planned.form);
-    Executor executor(std::make_shared<const Instructions>(tape, planned.lowered, planned.plan));
-    const double seconds = seconds_of_run(priced->graph(), planned.plan, request.threads,
+  const auto use = [&](const Compilation& compiled, ProgramSpec spec) {
+    const CompiledProgram& program = *compiled.program;
+    spec.machine = rates.machine;
+    spec.costs = rates.costs.get();
+    const auto priced = LoweredForms(tape, spec).get(tape, spec, program.form);
+    Executor executor(program.instructions);
+    const double seconds = seconds_of_run(priced->graph(), *program.plan, spec.threads,
                                           rates.machine, rates.costs != nullptr);
     RunOptions within = options;
-    within.memory_budget = planned.plan.budget;
-    return Forecast{planned.plan, RunMemory::peak_of(executor, within), seconds};
+    within.memory_budget = compiled.budget;
+    return Forecast{plan_of(compiled, tape), RunMemory::peak_of(executor, within), seconds};
   };
-  return state_->plan(tape, targets, backward_begins, options, use);
+  return state_->compile_only(tape, targets, backward_begins, options, use);
 }
 
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunOptions& options) {
@@ -390,7 +249,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   if (options.memory == MemoryHandling::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
-  state_->results.reset();  // which would take memory beside the run
+  state_->results.reset();  // which would take memory in addition to the run
   return state_->evaluate_or_let_go(tape, targets, backward_begins, options);
 }
 
@@ -399,41 +258,17 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   check(options);
   if (options.memory == MemoryHandling::cached) return {};  // which run differs from the one before
   const Stopwatch planning;
-  KnownSteps::Step* const step = state_->steps.find(tape, loss);
-  if (step == nullptr) return {};
+  CachedStep* const step = state_->cache.steps().find(tape, loss);
+  if (step == nullptr || !has_leaves_only(tape, loss)) return {};
   state_->results.reset();
   Tape& known = step->tape;
   tape.drop(loss);  // which the run makes again
   const LentToStep lent(*step, tape);
-  const int threads = checked_threads(options.threads);
-  const LoweredStore::Request request{
-      step->targets,      step->recorded.backward_begins, {}, threads, options.machine,
-      options.costs.get()};
-  const std::uint64_t costs = options.costs != nullptr ? options.costs->hash() : 0;
-  if (step->program == nullptr || step->threads != threads || step->machine != options.machine ||
-      step->costs != costs) {
-    step->program = state_->lowered.find_or_make(known, request);
-    step->threads = threads;
-    step->machine = options.machine;
-    step->costs = costs;
-  }
-  RunOptions within = options;
-  if (takes_free_memory(options)) {
-    within.memory_budget = step->program->free_budget().value_or(unlimited);
-  }
-  Found found = state_->find(*step->program, known, request, within);
-  if (takes_free_memory(within)) {
-    if (const auto chosen = state_->free_budget(found.entry->plan.predicted_peak())) {
-      step->program->free_budget() = chosen;
-      within.memory_budget = *chosen;
-      found = state_->find(*step->program, known, request, within);
-    }
-  }
-  Repeated repeated{state_->run(known, found, step->targets, planning, threads, within,
-                                tape.generation() - known.generation()),
-                    {}};
-  state_->collected.note_run(repeated.report, known, *found.lowered, found.entry->plan,
-                             step->recorded.backward_begins);
+  const ProgramSpec spec = spec_for(step->targets, step->recorded.backward_begins, options);
+  const Compilation compiled = state_->compile_for_run(known, spec, options, step);
+  const std::uint32_t round = tape.generation() - known.generation();
+  Repeated repeated{
+      state_->run(known, compiled, spec, step->targets, planning.seconds(), options, round), {}};
   for (const ValueId gradient : step->recorded.gradients) {
     repeated.gradients.push_back(known.value(gradient));
   }
@@ -442,7 +277,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
 }
 
 void Engine::remember(const Tape& tape, const Differentiated& recorded) {
-  state_->steps.add(tape, recorded);
+  state_->cache.steps().add(tape, recorded);
 }
 
 int Engine::threads(const RunOptions& options) { return checked_threads(options.threads); }
@@ -452,11 +287,11 @@ void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); 
 void Engine::set_watch(RunWatch* watch) { state_->watch = watch; }
 
 void Engine::release_arena() {
-  state_->memory.give_up();
+  state_->runner.memory().give_up();
   state_->results.reset();
 }
 
-void Engine::share_arena() { state_->memory.share_arena(); }
+void Engine::share_arena() { state_->runner.memory().share_arena(); }
 
 void Engine::collect() { state_->collected.begin(); }
 
@@ -466,14 +301,14 @@ Report Engine::take_collected() { return state_->collected.take(); }
 
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
   const int threads = checked_threads(options.threads);
-  const Meter& meter = state_->memory.meter();
+  const Meter& meter = state_->runner.memory().meter();
   Report run;
   const auto allocate = [&](Bytes bytes) {
     ++run.allocations;
     return meter.allocate(bytes);
   };
   const Stopwatch running;
-  state_->thread_arena(threads).execute(
+  state_->runner.threads(threads).execute(
       [&] { execute_on_tape(tape, node, allocate, options.anomaly); });
   if (!state_->collected.has_begun() || tape.operation(node).view) return;
   const double seconds = seconds_of(NodeView(tape, node), options.machine);

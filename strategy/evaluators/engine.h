@@ -11,18 +11,12 @@
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
 #include "strategy/compile/forecast.h"
+#include "strategy/compile/step_cache.h"
 #include "strategy/evaluators/rates.h"
 
 namespace palimpsest {
 
 class RunWatch;
-
-/// A loss and its gradients with respect to all parameters, at the end of a tape.
-struct Differentiated {
-  ValueId loss;
-  NodeId backward_begins;
-  std::vector<ValueId> gradients;
-};
 
 /// Plans and runs tapes, and keeps what the next run can use again: the arena and the plans of
 /// graphs seen before, recognised by their structure. One engine serves one thread at a time.

@@ -5,7 +5,7 @@
 #include "autodiff/gradient.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/base/cache_limit.h"
-#include "strategy/loops/loop_room.h"
+#include "strategy/loops/loop_budgets.h"
 
 namespace palimpsest {
 namespace {
@@ -22,6 +22,9 @@ std::vector<ValueType> chosen(std::span<const ValueType> types,
   for (const std::size_t place : places) some.push_back(types[place]);
   return some;
 }
+
+/// Enough for the budgets that a search asks for.
+constexpr std::size_t most_programs = 1024;
 
 /// A copy on which more can be recorded, with the values of its constants.
 std::shared_ptr<Tape> copy_of(const Tape& tape) {
@@ -63,9 +66,11 @@ void require_state(const RecordedStep& step, const StepBody& body) {
   }
 }
 
-StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wanted)
-    : tape_(std::move(tape)), wanted_(std::move(wanted)) {
-  const Graph graph = graph_of(*tape_, wanted_.results);
+StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, BufferInterface interface)
+    : tape_(std::move(tape)),
+      interface_(std::move(interface)),
+      programs_(BufferPrograms::Match::tape, most_programs, most_cached) {
+  const Graph graph = graph_of(*tape_, interface_.results);
   for (const NodeId node : graph.needed_nodes()) {
     const Cost cost = cost_of(NodeView(*tape_, node));
     cost_.flops += cost.flops;
@@ -75,49 +80,32 @@ StepPrograms::StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wante
 
 Cost StepPrograms::cost(Bytes budget) const {
   if (budget == unlimited) return cost_;
-  const auto planned = [&]() -> std::shared_ptr<const StepProgram> {
+  BufferProgramPtr program;
+  {
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, program] : programs_) {
-      if (key.second == budget) return program;
-    }
-    return nullptr;
-  };
-  std::shared_ptr<const StepProgram> program = planned();
+    program = programs_.find_within(budget);
+  }
   if (program == nullptr) program = get(1, budget);
-  const double runs = 1 + program->compute_overhead();
+  const double runs = 1 + program->plan().compute_overhead();
   return {cost_.flops * runs, cost_.bytes * runs};
 }
 
-std::shared_ptr<const StepProgram> StepPrograms::get(int threads, Bytes budget) const {
+OrRefusal<BufferProgramPtr> StepPrograms::find_or_compile(int threads, Bytes budget) const {
   const std::lock_guard lock(mutex_);
-  const auto known = programs_.find({threads, budget});
-  if (known != programs_.end()) return known->second;
-  const LoweredStore::Request request{wanted_.results, wanted_.backward_begins, {}, threads};
-  const RunOptions options{.memory_budget = budget};
-  LoopRoom().give(*tape_, request, options);
-  auto program = std::make_shared<const StepProgram>(tape_, wanted_, options, threads);
-  bytes_ += program->bytes();
-  if (bytes_ > most_cached) {  // a search has asked for many budgets
-    programs_.clear();
-    bytes_ = program->bytes();
-  }
-  return programs_.emplace(std::pair(threads, budget), std::move(program)).first->second;
+  LoopBudgets loops;
+  return programs_.find_or_compile(tape_, interface_, {.memory_budget = budget, .threads = threads},
+                                   loops);
+}
+
+BufferProgramPtr StepPrograms::get(int threads, Bytes budget) const {
+  return find_or_compile(threads, budget).take();
 }
 
 Bytes StepPrograms::smallest(int threads) const {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = smallest_.find(threads);
-    if (known != smallest_.end()) return known->second;
-  }
-  Bytes bytes = get(threads)->workspace();
-  try {
-    if (bytes > 0) bytes = get(threads, 0)->workspace();
-  } catch (const BudgetError& error) {
-    bytes = error.smallest_feasible();
-  }
-  const std::lock_guard lock(mutex_);
-  return smallest_.emplace(threads, bytes).first->second;
+  const Bytes most = get(threads)->workspace();
+  if (most == 0) return 0;
+  const OrRefusal<BufferProgramPtr> least = find_or_compile(threads, 0);
+  return least ? (*least)->workspace() : least.refusal().smallest_feasible();
 }
 
 Loop::Loop(StepBody body, RecordedStep step, std::optional<RecordedStep> condition,
@@ -143,15 +131,15 @@ std::vector<ValueType> Loop::types(std::span<const ValueId> values) const {
   return types_of(*step_.tape, values);
 }
 
-StepProgram::Wanted program_of(const RecordedStep& step, bool with_outputs) {
-  StepProgram::Wanted wanted{step.arguments(), step.next, step.tape->node_count()};
+BufferInterface program_of(const RecordedStep& step, bool with_outputs) {
+  BufferInterface wanted{step.arguments(), step.next, step.tape->node_count()};
   if (with_outputs) {
     wanted.results.insert(wanted.results.end(), step.outputs.begin(), step.outputs.end());
   }
   return wanted;
 }
 
-StepProgram::Wanted program_of_outputs(const RecordedStep& step) {
+BufferInterface program_of_outputs(const RecordedStep& step) {
   return {step.arguments(), step.outputs, step.tape->node_count()};
 }
 

@@ -1,48 +1,46 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "strategy/compile/buffer_programs.h"
 #include "strategy/loops/loop_disk.h"
 #include "strategy/loops/loop_memory.h"
 #include "strategy/loops/state_codec.h"
-#include "strategy/loops/step_program.h"
 #include "strategy/loops/step_recorder.h"
 
 namespace palimpsest {
 
-/// A cache of step programs, by number of threads and budget. It is cleared when it takes more than
-/// `most_cached` bytes.
+/// The programs of a step, by number of threads and budget. For any number of threads.
 class StepPrograms {
  public:
-  StepPrograms(std::shared_ptr<Tape> tape, StepProgram::Wanted wanted);
+  StepPrograms(std::shared_ptr<Tape> tape, BufferInterface interface);
 
   /// The cost of running a step once, planned within `budget`.
   Cost cost(Bytes budget = unlimited) const;
   /// Throws `BudgetError` when no plan fits.
-  std::shared_ptr<const StepProgram> get(int threads, Bytes budget = unlimited) const;
+  BufferProgramPtr get(int threads, Bytes budget = unlimited) const;
   /// The smallest budget found for which a plan fits.
   Bytes smallest(int threads) const;
 
  private:
+  OrRefusal<BufferProgramPtr> find_or_compile(int threads, Bytes budget) const;
+
   std::shared_ptr<Tape> tape_;
-  StepProgram::Wanted wanted_;
+  BufferInterface interface_;
   Cost cost_;
   mutable std::mutex mutex_;
-  mutable std::map<std::pair<int, Bytes>, std::shared_ptr<const StepProgram>> programs_;
-  mutable std::map<int, Bytes> smallest_;
-  mutable Bytes bytes_ = 0;  // approximate bytes of the programs
+  mutable BufferPrograms programs_;
 };
 
 /// The program of a recorded step: its next state and, if requested, its outputs.
-StepProgram::Wanted program_of(const RecordedStep& step, bool with_outputs);
+BufferInterface program_of(const RecordedStep& step, bool with_outputs);
 /// The program of its outputs alone.
-StepProgram::Wanted program_of_outputs(const RecordedStep& step);
+BufferInterface program_of_outputs(const RecordedStep& step);
 
 /// Throws `ArgumentError`, `ShapeError` or `DTypeError` when a step's next state has another type
 /// than its state, or when it records a parameter.
@@ -115,7 +113,7 @@ class Loop {
 /// The derivative of a step, recorded after it on its tape: from the adjoints of its results to
 /// those of its inputs.
 struct StepGradient {
-  StepProgram::Wanted program;
+  BufferInterface program;
   std::vector<bool> untouched;  ///< by requested captured value: the step leaves its adjoint
                                 ///< unchanged
 };

@@ -62,7 +62,7 @@ std::uint32_t states_ahead(std::span<const LoopGradient* const> gradients,
   const std::uint32_t ahead = std::min(division.snapshots / part, most);
   if (all || ahead < 2 || loop.is_recorded_again() || loop.state().bytes == 0) return 0;
   const auto leaves_threads_idle = [&](const LoopGradient* gradient) {
-    const StepProgram& step = *gradient->backward().get(threads, division.share);
+    const BufferProgram& step = *gradient->backward().get(threads, division.share);
     return step.longest_seconds() < long_time &&
            step.serial_seconds() >= serial_share * step.seconds();
   };

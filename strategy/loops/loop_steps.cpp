@@ -1,11 +1,14 @@
 #include "strategy/loops/loop_steps.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 
 #include "autodiff/execute.h"
-#include "strategy/loops/recorded_programs.h"
+#include "strategy/base/cache_limit.h"
+#include "strategy/loops/loop_budgets.h"
+#include "strategy/run/buffer_runner.h"
 
 namespace palimpsest {
 
@@ -73,9 +76,9 @@ class PlannedSteps final : public LoopSteps {
  private:
   LoopArguments& arguments_;
   LoopArguments reversed_;  // of a step run backward
-  StepRunner whole_;
-  std::optional<StepRunner> reversing_;
-  std::optional<StepRunner> goes_on_;
+  BufferRunner whole_;
+  std::optional<BufferRunner> reversing_;
+  std::optional<BufferRunner> goes_on_;
   std::vector<bool> untouched_;
 };
 
@@ -87,7 +90,8 @@ class RecordedSteps final : public LoopSteps {
       : loop_(loop),
         gradient_(gradient),
         arguments_(arguments),
-        programs_(memory, threads),
+        memory_(memory),
+        threads_(threads),
         states_(loop.types(loop.step().state)),
         inputs_(loop.types(loop.step().inputs)),
         outputs_(loop.types(loop.step().outputs)) {
@@ -139,18 +143,34 @@ class RecordedSteps final : public LoopSteps {
     return recorded;
   }
 
-  void run(const RecordedStep& recorded, const StepProgram::Wanted& wanted, std::uint32_t step,
+  void run(const RecordedStep& recorded, const BufferInterface& wanted, std::uint32_t step,
            const Addresses& arguments, const Addresses& results) {
-    try {
-      StepRunner& runner = programs_.find_or_plan(recorded.tape, wanted);
-      runner.run(*recorded.tape, arguments, results, arguments_.round_of(step));
-    } catch (const BudgetError& error) {
-      throw BudgetError("[" + std::string(loop_.body().name()) + "] step " + std::to_string(step) +
-                            " takes " + std::to_string(error.smallest_feasible()) +
-                            " bytes, more than the " + std::to_string(error.budget()) +
-                            " that the loop has for one step; set LoopOptions::step_memory",
-                        error.budget(), error.smallest_feasible());
-    }
+    RunOptions options{.memory_budget = std::ssize(memory_), .threads = threads_};
+    options.simplify = false;  // the next step may have other constants
+    LoopBudgets loops;
+    const OrRefusal<BufferProgramPtr> program =
+        programs_.find_or_compile(recorded.tape, wanted, options, loops);
+    if (!program) refuse(step, program.refusal());
+    runner_of(*program).run(*recorded.tape, arguments, results, arguments_.round_of(step));
+  }
+
+  [[noreturn]] void refuse(std::uint32_t step, const BudgetError& refusal) const {
+    throw BudgetError("[" + std::string(loop_.body().name()) + "] step " + std::to_string(step) +
+                          " takes " + std::to_string(refusal.smallest_feasible()) +
+                          " bytes, more than the " + std::to_string(refusal.budget()) +
+                          " that the loop has for one step; set LoopOptions::step_memory",
+                      refusal.budget(), refusal.smallest_feasible());
+  }
+
+  /// Runners are kept as long as their programs.
+  BufferRunner& runner_of(const BufferProgramPtr& program) {
+    const auto found = runners_.find(program);
+    if (found != runners_.end()) return found->second;
+    std::erase_if(runners_, [](const auto& each) {
+      const long here = 2;  // the key and the runner
+      return each.first.use_count() == here;
+    });
+    return runners_.try_emplace(program, program, memory_).first->second;
   }
 
   void require_captured(const StepRecorder& recorder, std::uint32_t step) const {
@@ -179,7 +199,10 @@ class RecordedSteps final : public LoopSteps {
   const Loop& loop_;
   const LoopGradient* gradient_;
   LoopArguments& arguments_;
-  RecordedPrograms programs_;
+  std::span<std::byte> memory_;
+  int threads_;
+  BufferPrograms programs_{BufferPrograms::Match::structure, 32, most_cached};
+  std::map<BufferProgramPtr, BufferRunner> runners_;
   std::vector<ValueType> states_;
   std::vector<ValueType> inputs_;
   std::vector<ValueType> outputs_;

@@ -8,7 +8,9 @@
 #include <string>
 #include <system_error>
 
+#include "strategy/loops/loop_budgets.h"
 #include "strategy/loops/loop_operation.h"
+#include "strategy/run/buffer_runner.h"
 
 namespace palimpsest {
 namespace {
@@ -54,9 +56,10 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
 /// Computes a value of a step from the loop's initial operands.
 void look(const RecordedStep& step, ValueId value, std::span<const Var> operands,
           std::span<const Var> captured, std::byte* to) {
-  const auto program = std::make_shared<const StepProgram>(
-      step.tape, StepProgram::Wanted{step.arguments(), {value}, step.tape->node_count()},
-      RunOptions{}, 1);
+  LoopBudgets loops;
+  const BufferInterface interface{step.arguments(), {value}, step.tape->node_count()};
+  const BufferProgramPtr program =
+      compile_for_buffers(step.tape, interface, {.threads = 1}, loops).take();
   std::vector<Var> given(operands.begin(), operands.end());
   given.insert(given.end(), captured.begin(), captured.end());
   std::vector<Tensor> held;
@@ -68,7 +71,7 @@ void look(const RecordedStep& step, ValueId value, std::span<const Var> operands
   std::int64_t number = 0;
   addresses.push_back(reinterpret_cast<std::byte*>(&number));
   const Buffer memory = allocate_buffer(program->workspace());
-  StepRunner runner(program, {memory.get(), static_cast<std::size_t>(program->workspace())});
+  BufferRunner runner(program, {memory.get(), static_cast<std::size_t>(program->workspace())});
   tbb::task_arena(1).execute([&] { runner.run(addresses, {&to, 1}, 0); });  // as it was planned
 }
 

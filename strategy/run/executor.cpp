@@ -43,12 +43,9 @@ Executor::Executor(std::shared_ptr<const Instructions> instructions)
 }
 
 Bytes Executor::metadata_bytes() const {
-  // Successors and intervals that steps open, in addition to what is counted.
-  constexpr std::size_t bytes_of_step = 64;
-  const Instructions& made = *instructions_;
-  const std::size_t bytes = made.steps().size() * (sizeof(Instruction) + bytes_of_step) +
-                            2 * made.operands().size() * sizeof(Operand) +
-                            2 * made.place_count() * sizeof(Interval);
+  const std::size_t bytes = operands_.size() * sizeof(Operand) +
+                            instructions_->place_count() * sizeof(Interval) +
+                            instructions_->steps().size() * sizeof(std::uint32_t);
   return static_cast<Bytes>(bytes);
 }
 

@@ -40,8 +40,9 @@ class Executor {
   explicit Executor(std::shared_ptr<const Instructions> instructions);
 
   const Instructions& instructions() const { return *instructions_; }
+  const std::shared_ptr<const Instructions>& shared_instructions() const { return instructions_; }
 
-  /// Bytes that this takes itself, with its instructions, about.
+  /// Approximate bytes of this object, without its instructions.
   Bytes metadata_bytes() const;
   /// What a pool holds after a run in the order of the schedule, if it never gives anything back.
   Bytes pooled_bytes();

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "strategy/compile/fusion/lowered_store.h"
 #include "strategy/compile/fusion/needs.h"
 #include "strategy/compile/fusion/verify_lowered.h"
+#include "strategy/compile/lowered_forms.h"
 #include "strategy/compile/verify_plan.h"
 #include "tests/temporary_directory.h"
 
@@ -20,7 +20,7 @@ struct WithGradients {
     targets.push_back(program.loss.id());
     for (const Var& each : gradient(program.loss, program.parameters)) targets.push_back(each.id());
   }
-  LoweredStore::Request request() const { return {targets, backward_begins, {}, 3}; }
+  ProgramSpec spec() const { return {targets, backward_begins, {}, 3}; }
 
   Tape tape;
   std::vector<ValueId> targets;
@@ -40,13 +40,12 @@ void verify_plan(const Tape& tape, const std::shared_ptr<const Lowered>& lowered
   verify(Instructions(tape, lowered, plan), plan);
 }
 
-void verify_form(const Tape& tape, const LoweredStore::Request& request,
+void verify_form(const Tape& tape, const ProgramSpec& spec,
                  const std::shared_ptr<const Lowered>& lowered, bool simplify) {
   const Simplification simplification =
-      simplify
-          ? Simplification(tape, Needs(tape, request.targets, {}, false), request.backward_begins)
-          : Simplification();
-  verify(*lowered, tape, request.targets, simplification);
+      simplify ? Simplification(tape, Needs(tape, spec.targets, {}, false), spec.backward_begins)
+               : Simplification();
+  verify(*lowered, tape, spec.targets, simplification);
   const Graph& graph = lowered->graph();
   const Plan everything = make_plan(graph, *keep_all());
   verify_plan(tape, lowered, everything);
@@ -56,17 +55,16 @@ void verify_form(const Tape& tape, const LoweredStore::Request& request,
 
 /// Every other value of the forward part, computed, and planners that make again what of it does
 /// not fit a budget.
-void verify_present(Tape& tape, const LoweredStore::Request& request) {
+void verify_present(Tape& tape, const ProgramSpec& spec) {
   std::vector<Var> computed;
-  for (NodeId node = 0; node < request.backward_begins; node += 2) {
+  for (NodeId node = 0; node < spec.backward_begins; node += 2) {
     if (tape.operation(node).has_room) continue;
     for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
       computed.emplace_back(tape, tape.first_output(node) + i);
     }
   }
   evaluate(computed);
-  LoweredStore store;
-  const auto lowered = store.find_or_make(tape, request)->get(tape, request, {false, false});
+  const auto lowered = LoweredForms(tape, spec).get(tape, spec, {false, false});
   const Graph& graph = lowered->graph();
   const auto all = static_cast<double>(make_plan(graph, *keep_all()).predicted_peak());
   for (const PlannerPtr& planner : {greedy(), quick(), search({.moves = 0}), min_cut()}) {
@@ -83,16 +81,15 @@ std::optional<std::string> broken_pass_in(const ProgramText& text) {
   try {
     WithGradients program(text);
     Tape& tape = program.tape;
-    const LoweredStore::Request request = program.request();
-    LoweredStore store;
-    LoweredStore::Program& lowered = *store.find_or_make(tape, request);
+    const ProgramSpec spec = program.spec();
+    LoweredForms lowered(tape, spec);
     for (const bool fuse : {false, true}) {
       for (const bool simplify : {false, true}) {
         if (simplify && !lowered.is_simplified()) continue;
-        verify_form(tape, request, lowered.get(tape, request, {fuse, simplify}), simplify);
+        verify_form(tape, spec, lowered.get(tape, spec, {fuse, simplify}), simplify);
       }
     }
-    verify_present(tape, request);
+    verify_present(tape, spec);
     return {};
   } catch (const std::exception& error) {
     return error.what();
@@ -101,10 +98,8 @@ std::optional<std::string> broken_pass_in(const ProgramText& text) {
 
 std::optional<std::string> dearer_within_more(const ProgramText& text) {
   const WithGradients program(text);
-  const LoweredStore::Request request = program.request();
-  LoweredStore store;
-  const auto lowered =
-      store.find_or_make(program.tape, request)->get(program.tape, request, {true, false});
+  const ProgramSpec spec = program.spec();
+  const auto lowered = LoweredForms(program.tape, spec).get(program.tape, spec, {true, false});
   const Graph& graph = lowered->graph();
   const auto all = static_cast<double>(make_plan(graph, *keep_all()).predicted_peak());
   for (const PlannerPtr& planner : {greedy(), automatic({.moves = 0})}) {
@@ -121,7 +116,8 @@ std::optional<std::string> dearer_within_more(const ProgramText& text) {
       least = seconds;
     }
   }
-  constexpr NodeId planned_at_once = 83;  // nodes that take `short_planning` of plan_store.cpp
+  constexpr NodeId planned_at_once =
+      83;  // nodes that take `short_planning` of plan_improvement.cpp
   if (program.tape.node_count() > planned_at_once || has_loops(program.tape)) return {};
   double least = std::numeric_limits<double>::infinity();
   for (int part = 4; part < 20; ++part) {

@@ -4,7 +4,7 @@
 
 #include "checkpoint/planners.h"
 #include "palimpsest.h"
-#include "strategy/compile/plan_store.h"
+#include "strategy/compile/plan_versions.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 
@@ -25,12 +25,13 @@ TEST_CASE("a cache keeps what was used last, within its limits of entries and by
 }
 
 TEST_CASE("plans are kept within a limit of bytes") {
-  PlanStore store;
+  KeptPlannings plannings(4_MiB);
+  PlanVersions store(plannings);
   const PlannerPtr planner = keep_all();
   Bytes one = 0;
   for (std::uint32_t k = 0; k < 10; ++k) {
     const auto graph = std::make_shared<const Graph>(tests::chain(30'000 + k));
-    store.make({graph, planner, unlimited});
+    CHECK(store.plan({graph, planner, unlimited}));
     if (k == 0) one = store.bytes();
     CHECK(store.bytes() <= std::max(most_cached, 4 * one + one / 100));
   }

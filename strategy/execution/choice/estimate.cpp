@@ -4,7 +4,7 @@
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/record_model.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/execution/choice/dry_run.h"
 #include "strategy/parallel/devices/model_parallel.h"
 #include "strategy/parallel/pipeline/pipeline.h"

@@ -7,7 +7,7 @@
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/free_memory.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/execution/choice/record_part.h"
 
 namespace palimpsest {

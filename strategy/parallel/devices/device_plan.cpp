@@ -7,7 +7,7 @@
 #include <string>
 
 #include "strategy/base/free_memory.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/training/gradient_sums.h"
 
 namespace palimpsest {
@@ -17,9 +17,9 @@ namespace {
 struct Share {
   bool computes_again = false;
   DeviceMemory memory;
-  std::vector<std::shared_ptr<const StepProgram>> programs = {};  // by piece; null for pieces of
-                                                                  // other devices
-  std::vector<Workspace> workspaces = {};                         // by piece
+  std::vector<BufferProgramPtr> programs = {};  // by piece; null for pieces of
+                                                // other devices
+  std::vector<Workspace> workspaces = {};       // by piece
   Bytes block = 0;
   Bytes beside = 0;  // gradients and the outcome, outside the block
   double seconds = 0;
@@ -123,11 +123,10 @@ class PlacementPlanner {
       if (!is_of(p, device) || pieces[p].wanted.results.empty()) continue;
       const Bytes top = made.memory.top(DeviceTime::of_piece(cut_.pieces[p].level));
       const Bytes most = budget == unlimited ? unlimited : budget - made.beside - top;
-      try {
-        made.programs[p] = programs_.plan(pieces[p], request_.pieces, most, keep);
-      } catch (const BudgetError&) {
-        return {};
-      }
+      const OrRefusal<BufferProgramPtr> program =
+          programs_.plan(pieces[p], request_.pieces, most, keep);
+      if (!program) return {};
+      made.programs[p] = *program;
       made.workspaces[p] = {top, laid_out(made.programs[p]->workspace())};
       made.block = std::max(made.block, top + made.workspaces[p].bytes);
       made.seconds += made.programs[p]->seconds();
@@ -229,7 +228,7 @@ class PlacementPlanner {
     std::vector<DeviceMemory> memories;
     DevicePlan plan;
     std::vector<Workspace> workspaces(pieces.size());
-    std::vector<std::shared_ptr<const StepProgram>> programs(pieces.size());
+    std::vector<BufferProgramPtr> programs(pieces.size());
     for (std::size_t d = 0; d < devices_; ++d) {
       Share& share = shares[d];
       std::uint32_t computed = 0;
@@ -275,8 +274,8 @@ class PlacementPlanner {
     return plan;
   }
 
-  static DevicePiece placed(Piece piece, std::shared_ptr<const StepProgram> program,
-                            const Workspace& workspace, const DeviceMemory& memory) {
+  static DevicePiece placed(Piece piece, BufferProgramPtr program, const Workspace& workspace,
+                            const DeviceMemory& memory) {
     DevicePiece made{std::move(piece), std::move(program), workspace, {}, {}};
     for (const ValueId value : made.piece.arguments) {
       made.arguments.push_back(memory.places.at(value).offset);

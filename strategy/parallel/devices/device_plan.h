@@ -15,7 +15,7 @@ struct DevicePiece {
   static constexpr Bytes nowhere = -1;  ///< for a result that the caller receives
 
   Piece piece;
-  std::shared_ptr<const StepProgram> program;  ///< null where nothing of the piece is needed
+  BufferProgramPtr program;  ///< null where nothing of the piece is needed
   Workspace workspace;
   std::vector<Bytes> arguments;
   std::vector<Bytes> results;

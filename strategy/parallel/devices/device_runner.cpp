@@ -178,7 +178,7 @@ class DeviceRunner::Run {
         results.push_back(outputs_.gradients[result.parameter]);
       }
     }
-    StepRunner& runner = owner_.runners_.at(id);
+    BufferRunner& runner = owner_.runners_.at(id);
     runner.run(*placed.piece.tape, arguments, results, round_);
     const Executor& executor = runner.executor();
     if (executor.peak() > 0) raise_to(measured.end, placed.workspace.begin + executor.peak());

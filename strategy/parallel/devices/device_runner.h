@@ -6,6 +6,7 @@
 
 #include "checkpoint/arena.h"
 #include "strategy/parallel/devices/device_plan.h"
+#include "strategy/run/buffer_runner.h"
 
 namespace palimpsest {
 
@@ -43,7 +44,7 @@ class DeviceRunner {
   std::vector<Meter> meters_;  // by device
   std::vector<Arena> blocks_;  // by device
   std::shared_ptr<const DevicePlan> prepared_;
-  std::map<PieceId, StepRunner> runners_;
+  std::map<PieceId, BufferRunner> runners_;
 };
 
 }  // namespace palimpsest

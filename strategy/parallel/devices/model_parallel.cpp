@@ -5,7 +5,7 @@
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
 #include "strategy/run/report_of.h"
 #include "strategy/run/tape_reading.h"

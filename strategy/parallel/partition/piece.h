@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "strategy/loops/step_program.h"
+#include "strategy/compile/program_spec.h"
 #include "strategy/parallel/partition/recorded_program.h"
 
 namespace palimpsest {
@@ -20,7 +20,7 @@ struct Piece {
   int stage = 0;  ///< of a pipeline, or a device
   bool is_backward = false;
   std::shared_ptr<Tape> tape = std::make_shared<Tape>();
-  StepProgram::Wanted wanted;  ///< on that tape
+  BufferInterface wanted;  ///< on that tape
 
   std::vector<ValueId> arguments;  ///< of the program; as those wanted
   struct Result {

@@ -1,12 +1,9 @@
 #pragma once
 
-#include <list>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "strategy/compile/kept_plannings.h"
+#include "strategy/base/cache_limit.h"
+#include "strategy/compile/buffer_programs.h"
 #include "strategy/parallel/partition/piece.h"
 
 namespace palimpsest {
@@ -15,68 +12,41 @@ namespace palimpsest {
 struct PieceOptions {
   RunOptions run;           ///< the planner is for backward pieces, unless it is for all
   int threads;              ///< of a piece
-  bool has_fraction;        ///< the planner asks for a fraction of the memory, or what is least
-  bool all_pieces = false;  ///< the planner is for forward pieces, too
+  bool has_fraction;        ///< the planner takes a fraction of the memory, or the least there is
+  bool all_pieces = false;  ///< the planner is for forward pieces too
 };
 
-/// Programs of pieces: pieces that do the same, random numbers aside, share one, or the error of a
-/// budget that is too small for them. Kept are 1024 at most, and 16 MiB unless the program that was
-/// planned last takes more. For one thread at a time.
+/// Programs of pieces. Pieces that compute the same, except for random numbers, share one. Keeps
+/// 1024 at most, and `most_cached` bytes. For one thread at a time.
 class PiecePrograms {
  public:
-  /// While a program is planned. Plannings of its pieces are kept for other budgets until it
-  /// ends.
+  /// The scope in which a program's pieces are planned.
   class Session {
    public:
-    explicit Session(PiecePrograms& programs) : programs_(programs) { programs.begin_planning(); }
-    ~Session() { programs_.plannings_.clear(); }
+    explicit Session(PiecePrograms& programs) : programs_(programs.programs_) {
+      programs_.begin_phase();
+    }
+    ~Session() { programs_.end_phase(); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
    private:
-    PiecePrograms& programs_;
+    BufferPrograms& programs_;
   };
-  /// Bytes that are kept, about.
-  Bytes bytes() const { return bytes_; }
-  /// A program in a workspace of `budget` bytes; one that computes nothing again where the piece is
-  /// to `keep`. Throws `BudgetError`.
-  std::shared_ptr<const StepProgram> plan(const Piece& piece, const PieceOptions& options,
-                                          Bytes budget, bool keep = false);
+
+  /// Approximate bytes that are kept.
+  Bytes bytes() const { return programs_.bytes(); }
+  /// A program that runs in a workspace of `budget` bytes. It recomputes nothing if the piece is to
+  /// `keep` everything.
+  OrRefusal<BufferProgramPtr> plan(const Piece& piece, const PieceOptions& options, Bytes budget,
+                                   bool keep = false);
   /// The smallest workspace of a piece.
   Bytes least(const Piece& piece, const PieceOptions& options);
-  /// Plans made so far.
-  std::uint64_t made() const { return made_; }
 
  private:
-  /// Pieces that hold operations of users, which may never come again, are let go when the last few
-  /// programs had none like them.
-  void begin_planning();
-  std::shared_ptr<const StepProgram> find_or_plan(const Piece& piece, const RunOptions& options,
-                                                  int threads);
+  OrRefusal<BufferProgramPtr> find_or_compile(const Piece& piece, const RunOptions& options);
 
-  struct Entry {
-    std::vector<std::uint64_t> signature;
-    StepProgram::Wanted wanted;
-    Bytes budget;
-    std::string planner;
-    int threads;
-    std::shared_ptr<const Tape> tape;            ///< of the piece
-    std::shared_ptr<const StepProgram> program;  ///< null where the budget is too small
-    std::optional<BudgetError> refusal;          ///< then
-    Bytes bytes;                                 ///< about
-    bool comes_again;            ///< does what depends on nothing but what is recorded
-    std::uint64_t last_use = 0;  ///< the number of the program that was planned then
-  };
-  void erase(std::list<Entry>::iterator entry);
-  Entry plan_anew(const Piece& piece, const RunOptions& options, int threads, std::string planner);
-  void keep(Entry entry);
-
-  std::list<Entry> entries_;  // most recently used first
-  KeptPlannings plannings_{16_MiB};
-  std::vector<std::uint64_t> signature_;
-  std::uint64_t made_ = 0;
-  std::uint64_t planned_ = 0;  // programs
-  Bytes bytes_ = 0;
+  BufferPrograms programs_{BufferPrograms::Match::attributes, 1024, most_cached};
 };
 
 }  // namespace palimpsest

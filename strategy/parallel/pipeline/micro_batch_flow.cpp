@@ -7,7 +7,7 @@
 #include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/stopwatch.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
 #include "strategy/run/report_of.h"
 

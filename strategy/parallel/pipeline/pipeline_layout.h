@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "strategy/compile/buffer_program.h"
 #include "strategy/parallel/partition/piece.h"
 #include "strategy/parallel/pipeline/pipeline_schedule.h"
 
@@ -47,7 +48,7 @@ struct StageMessage {
 /// A piece, the program that runs it, and where its arguments and results are stored.
 struct PlacedPiece {
   Piece piece{};
-  std::shared_ptr<const StepProgram> program = nullptr;
+  BufferProgramPtr program = nullptr;
   std::vector<RingPlace> arguments{};
   std::vector<RingPlace> results{};
 

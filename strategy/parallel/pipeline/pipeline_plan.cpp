@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autodiff/execute.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/training/gradient_sums.h"
 
 namespace palimpsest {
@@ -123,7 +123,8 @@ class PipelinePlanner {
       for (Piece& piece : pieces_of(*program, choice.again)) {
         const auto stage = static_cast<std::size_t>(piece.stage);
         const bool runs = is_own(stage) && !piece.wanted.results.empty();
-        auto planned = runs ? programs_.plan(piece, request_.pieces, most[stage], keep) : nullptr;
+        BufferProgramPtr planned;
+        if (runs) planned = programs_.plan(piece, request_.pieces, most[stage], keep).take();
         if (planned != nullptr) {
           plan.workspaces[stage] = std::max(plan.workspaces[stage], aligned(planned->workspace()));
           if (program == request_.programs[0]) plan.seconds += planned->seconds();

@@ -155,7 +155,7 @@ class PipelineRunner::Run {
         results.push_back(batch.gradients[result.parameter]);
       }
     }
-    StepRunner& runner = owner_.runner(placed);
+    BufferRunner& runner = owner_.runner(placed);
     runner.set_after_step(after_step_ ? &after_step_ : nullptr);
     runner.run(*placed.piece.tape, arguments, results, batch.round);
     const Executor& executor = runner.executor();

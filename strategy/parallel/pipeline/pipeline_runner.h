@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "checkpoint/arena.h"
-#include "strategy/loops/step_program.h"
 #include "strategy/parallel/pipeline/micro_batch.h"
 #include "strategy/parallel/pipeline/pipeline_plan.h"
 #include "strategy/parallel/pipeline/stage_messages.h"
+#include "strategy/run/buffer_runner.h"
 
 namespace palimpsest {
 
@@ -49,7 +49,7 @@ class PipelineRunner {
   class Run;
   struct Threads;
 
-  StepRunner& runner(const PlacedPiece& placed) {
+  BufferRunner& runner(const PlacedPiece& placed) {
     return runners_.at({placed.piece.stage, placed.program.get()});
   }
 
@@ -57,8 +57,8 @@ class PipelineRunner {
   Meter meter_;
   Arena block_;
   std::shared_ptr<const PipelinePlan> prepared_;
-  std::map<std::pair<int, const StepProgram*>, StepRunner> runners_;  // of the prepared plan's
-                                                                      // programs
+  std::map<std::pair<int, const BufferProgram*>, BufferRunner> runners_;  // of the prepared plan's
+                                                                          // programs
 };
 
 }  // namespace palimpsest

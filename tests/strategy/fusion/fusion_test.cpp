@@ -13,7 +13,7 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
 #include "strategy/backward.h"
-#include "strategy/compile/fusion/lowered_store.h"
+#include "strategy/compile/program_cache.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
@@ -283,14 +283,14 @@ TEST_CASE("where groups take more than the budget, nodes run one by one") {
 }
 
 TEST_CASE("a program recorded anew is known by what planning and fusing read of it") {
-  LoweredStore store;
+  ProgramCache cache;
   const auto lowered = [&](std::int64_t elements, double number, std::int64_t first, bool fuse) {
     Tape tape;
     const Var x = tape.parameter(Tensor::zeros({elements}));
     const Var y = tanh(slice(x, 0, {first, first + 10}) * number);
     const ValueId target = y.id();
-    const LoweredStore::Request request{{&target, 1}, tape.node_count(), {}, 1};
-    return store.find_or_make(tape, request)->get(tape, request, {fuse, true});
+    const ProgramSpec spec{{&target, 1}, tape.node_count(), {}, 1};
+    return cache.find_or_add(tape, spec)->forms.get(tape, spec, {fuse, true});
   };
   const auto first = lowered(20, 2, 0, true);
   CHECK(lowered(20, 2, 0, true) == first);

@@ -1,4 +1,4 @@
-#include "strategy/compile/plan_store.h"
+#include "strategy/compile/plan_versions.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "tests/checkpoint/counted_planner.h"
 #include "tests/checkpoint/graphs.h"
 
-namespace palimpsest::plan_store_test {
+namespace palimpsest::plan_versions_test {
 namespace {
 
 Schedule order_in(const Graph& graph, std::uint32_t segments) {
@@ -19,15 +19,20 @@ std::shared_ptr<const Graph> shared(const Graph& graph) {
   return std::make_shared<const Graph>(graph);
 }
 
-PlanStore::Entry& find_or_make(PlanStore& store, const std::shared_ptr<const Graph>& graph,
-                               const PlannerPtr& planner, Bytes budget) {
-  const PlanStore::Request request{graph, planner, budget};
-  if (PlanStore::Entry* entry = store.find(request)) return *entry;
-  if (PlanStore::Entry* entry = store.hurry(request)) return *entry;
-  return store.make(request);
+/// The versions of a program, with plannings of their own.
+struct Store : private KeptPlannings, PlanVersions {
+  Store() : KeptPlannings(4_MiB), PlanVersions(static_cast<KeptPlannings&>(*this)) {}
+};
+
+PlanVersion& find_or_make(PlanVersions& store, const std::shared_ptr<const Graph>& graph,
+                          const PlannerPtr& planner, Bytes budget) {
+  const PlanVersions::Request request{graph, planner, budget};
+  if (const PlanVersionPtr version = store.find(request)) return *version;
+  if (const PlanVersionPtr version = store.plan_fast(request)) return *version;
+  return *store.plan(request).take();
 }
 
-double cost_of(const PlanStore::Entry& entry) { return entry.plan.simulation.cost; }
+double cost_of(const PlanVersion& version) { return version.plan->simulation.cost; }
 
 /// Plans larger budgets worse than small ones.
 class Fickle final : public Planner {
@@ -73,10 +78,10 @@ TEST_CASE("a store asks a planner that ignores the budget once for a graph") {
   const Bytes all = make_plan(*graph, *keep_all()).keep_all_peak;
   for (const bool ignores : {true, false}) {
     const auto planner = std::make_shared<const tests::CountedPlanner>(ignores);
-    PlanStore store;
+    Store store;
     for (const Bytes percent : {80, 60, 70}) {
       const Bytes budget = all * percent / 100;
-      CHECK(find_or_make(store, graph, planner, budget).plan.predicted_peak() <= budget);
+      CHECK(find_or_make(store, graph, planner, budget).plan->predicted_peak() <= budget);
     }
     CHECK((planner->times == 1) == ignores);
   }
@@ -86,16 +91,16 @@ TEST_CASE("a plan for one budget is a candidate for a larger one") {
   const Graph graph = tests::chain(64);
   const Bytes small = make_plan(graph, *uniform({.segments = 8})).predicted_peak();
   const auto fickle = std::make_shared<Fickle>(small + 64);
-  PlanStore fresh;
+  Store fresh;
   const double alone = cost_of(find_or_make(fresh, shared(graph), fickle, small + 64));
-  PlanStore store;
+  Store store;
   const double first = cost_of(find_or_make(store, shared(graph), fickle, small));
   CHECK(first < alone);
   CHECK(cost_of(find_or_make(store, shared(graph), fickle, small + 64)) == first);
   CHECK(store.made() == 2);
   // Another graph's plans are no candidates, nor another planner's.
   CHECK(cost_of(find_or_make(store, shared(tests::chain(63)), fickle, small + 64)) > first);
-  CHECK(find_or_make(store, shared(graph), uniform({.segments = 2}), unlimited).plan.planner ==
+  CHECK(find_or_make(store, shared(graph), uniform({.segments = 2}), unlimited).plan->planner ==
         "uniform, 2 segments");
 }
 
@@ -105,10 +110,10 @@ TEST_CASE(
   // Of 64 steps in k segments, all but the last of which are computed again, few segments cost
   // least.
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 8, 4, 16, 2, 2});
-  PlanStore store;
-  const auto serve = [&](double seconds) -> PlanStore::Entry& {
-    PlanStore::Entry& entry = find_or_make(store, shared(graph), planner, unlimited);
-    entry.run_seconds += seconds;
+  Store store;
+  const auto serve = [&](double seconds) -> PlanVersion& {
+    PlanVersion& entry = find_or_make(store, shared(graph), planner, unlimited);
+    entry.improvement.served(seconds);
     return entry;
   };
   const double eight = cost_of(serve(0));
@@ -122,7 +127,7 @@ TEST_CASE(
   REQUIRE(two < four);
   REQUIRE(four < eight);
   CHECK(costs == std::vector<double>{eight, four, four, two, two, two, two, two, two, two});
-  CHECK(serve(0).improvements == 2);
+  CHECK(serve(0).improvement.improvements() == 2);
   // A vain round, a better plan, a vain one, a better one, and three vain ones.
   CHECK(planner->asked == std::vector<double>{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64});
   CHECK(store.made() == 1);
@@ -148,24 +153,25 @@ class Thorough final : public Planner {
 TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its time") {
   const Graph quick_to_run = tests::chain(64, 64, 1e-9);
   const auto planner = std::make_shared<Thorough>();
-  PlanStore store;
+  Store store;
   const auto serve = [&](double seconds) {
-    PlanStore::Entry& entry = find_or_make(store, shared(quick_to_run), planner, unlimited - 1);
-    entry.run_seconds += seconds;
-    return entry.plan.planner;
+    PlanVersion& entry = find_or_make(store, shared(quick_to_run), planner, unlimited - 1);
+    entry.improvement.served(seconds);
+    return entry.plan->planner;
   };
   CHECK(serve(0) == "fickle");
   CHECK(serve(0.1) == "fickle");
   CHECK(serve(3) == "fickle");
   CHECK(serve(0) == "thorough");
-  CHECK(find_or_make(store, shared(quick_to_run), planner, unlimited - 1).improvements == 1);
+  CHECK(find_or_make(store, shared(quick_to_run), planner, unlimited - 1)
+            .improvement.improvements() == 1);
   CHECK(store.made() == 1);
 
   // What runs for long is planned thoroughly at once, and so is what has a limit that the hurried
   // plan does not keep.
   const Graph slow_to_run = tests::chain(64);
-  const PlanStore::Entry slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
-  CHECK(slow.plan.planner == "thorough");
+  const PlanVersion slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
+  CHECK(slow.plan->planner == "thorough");
   const auto limited = std::make_shared<Thorough>(0.01);
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
 }
@@ -181,11 +187,11 @@ TEST_CASE("a plan made in a hurry gets room for steps to run at once when it has
     parallel.set_parallel();
     const auto graph = shared(parallel);
     const Bytes budget = make_plan(*graph, *keep_all()).keep_all_peak * 3 / 4;
-    PlanStore store;
+    Store store;
     const auto plan_after = [&](double seconds) {
-      PlanStore::Entry& entry = find_or_make(store, graph, planner, budget);
-      entry.run_seconds += seconds;
-      return entry.plan;
+      PlanVersion& entry = find_or_make(store, graph, planner, budget);
+      entry.improvement.served(seconds);
+      return *entry.plan;
     };
     const auto seconds_of = [&](const Plan& plan) {
       return times_on(*graph, plan.schedule, Dependencies(*graph, plan.schedule, plan.layout), 8)
@@ -203,25 +209,25 @@ TEST_CASE("a plan made in a hurry gets room for steps to run at once when it has
 
 TEST_CASE("nobody is in a hurry to keep everything") {
   const Graph graph = tests::chain(64, 64, 1e-9);
-  PlanStore store;
-  CHECK(find_or_make(store, shared(graph), automatic({.moves = 0}), unlimited).plan.planner ==
+  Store store;
+  CHECK(find_or_make(store, shared(graph), automatic({.moves = 0}), unlimited).plan->planner ==
         "auto");
 }
 
 TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
   const Graph graph = tests::chain(64, 64, 1e-9);
-  PlanStore store;
+  Store store;
   const Bytes smallest = smallest_budget(graph, *automatic({.moves = 0}));
   const Bytes hurried = smallest_budget(graph, *quick());
   REQUIRE(smallest < hurried);
   const PlannerPtr planner = automatic({.moves = 0});
-  CHECK(find_or_make(store, shared(graph), planner, smallest).plan.predicted_peak() <= smallest);
+  CHECK(find_or_make(store, shared(graph), planner, smallest).plan->predicted_peak() <= smallest);
   CHECK_THROWS_AS(find_or_make(store, shared(graph), planner, smallest - 64), BudgetError);
 }
 
 TEST_CASE("a refusal in a hurry is no refusal of the planner that was hurried to") {
   const auto graph = shared(tests::chain(64, 64, 1e-9));
-  PlanStore store;
+  Store store;
   CHECK_THROWS_AS(find_or_make(store, graph, automatic({.moves = 0}), 1), BudgetError);
   CHECK_THROWS_AS(find_or_make(store, graph, quick(), 1), BudgetError);
   CHECK_THROWS_AS(find_or_make(store, graph, quick(), 1), BudgetError);
@@ -230,11 +236,11 @@ TEST_CASE("a refusal in a hurry is no refusal of the planner that was hurried to
 TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
   const Graph graph = tests::chain(64);
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 2, 2});
-  PlanStore store;
+  Store store;
   const Bytes large = unlimited - 1;
   const double before = cost_of(find_or_make(store, shared(graph), planner, large));
   for (int k = 0; k < 2; ++k) {
-    find_or_make(store, shared(graph), planner, unlimited - 2).run_seconds += 1000;
+    find_or_make(store, shared(graph), planner, unlimited - 2).improvement.served(1000);
   }
   const double better = cost_of(find_or_make(store, shared(graph), planner, unlimited - 2));
   CHECK(better < before);
@@ -256,15 +262,15 @@ TEST_CASE("plans of a searching planner never get worse while they serve") {
   const PlannerPtr planner = automatic({.moves = 0});
   const Bytes budget =
       (smallest_budget(graph, *planner) + make_plan(graph, *keep_all()).predicted_peak()) / 2;
-  PlanStore store;
+  Store store;
   double cost = std::numeric_limits<double>::infinity();
   for (int k = 0; k < 8; ++k) {
-    PlanStore::Entry& entry = find_or_make(store, shared(graph), planner, budget);
+    PlanVersion& entry = find_or_make(store, shared(graph), planner, budget);
     CHECK(cost_of(entry) <= cost);
-    CHECK(entry.plan.predicted_peak() <= budget);
-    CHECK(entry.plan.budget == budget);
+    CHECK(entry.plan->predicted_peak() <= budget);
+    CHECK(entry.plan->budget == budget);
     cost = cost_of(entry);
-    entry.run_seconds += 1000;
+    entry.improvement.served(1000);
   }
 }
 
@@ -282,7 +288,7 @@ class Counting final : public Planner {
 TEST_CASE("a budget refused once is refused at once") {
   const auto graph = shared(tests::chain(16));
   const auto planner = std::make_shared<Counting>();
-  PlanStore store;
+  Store store;
   CHECK_THROWS_AS(find_or_make(store, graph, planner, 1), BudgetError);
   const int asked = planner->asked;
   REQUIRE(asked > 0);
@@ -293,4 +299,4 @@ TEST_CASE("a budget refused once is refused at once") {
 }
 
 }  // namespace
-}  // namespace palimpsest::plan_store_test
+}  // namespace palimpsest::plan_versions_test

@@ -1,4 +1,4 @@
-#include "strategy/loops/loop_room.h"
+#include "strategy/loops/loop_budgets.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #include "checkpoint/chains/binomial.h"
 #include "checkpoint/planners.h"
 #include "strategy/base/profile.h"
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 #include "strategy/compile/fusion/needs.h"
 #include "strategy/compile/fusion/signature.h"
 #include "strategy/loops/loop_ahead.h"
@@ -73,11 +73,11 @@ bool leaves_threads_idle(std::span<const RecordedLoop> loops, int threads) {
 /// shares too.
 class Search {
  public:
-  Search(Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
+  Search(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
          std::span<const RecordedLoop> loops, std::vector<LoopDivision>& divisions,
          std::vector<std::size_t> flexible)
       : tape_(tape),
-        request_(request),
+        spec_(spec),
         options_(options),
         loops_(loops),
         divisions_(divisions),
@@ -112,7 +112,7 @@ class Search {
       least_cost = std::min(least_cost, cost);
     }
     set(best);
-    if (leaves_threads_idle(loops_, request_.threads)) make_states_ahead(best);
+    if (leaves_threads_idle(loops_, spec_.threads)) make_states_ahead(best);
   }
 
  private:
@@ -133,7 +133,7 @@ class Search {
     if (keep_all_peak(division) > options_.memory_budget) return;
     const double before = reversal_seconds();
     for (const std::size_t i : flexible_) {
-      ahead_[i] = states_ahead(loops_[i].gradients, divisions_[i], request_.threads);
+      ahead_[i] = states_ahead(loops_[i].gradients, divisions_[i], spec_.threads);
     }
     if (std::ranges::count(ahead_, 0u) == std::ssize(ahead_)) return;
     const std::uint32_t fewer = fitting(division.snapshots, division.share);
@@ -145,7 +145,7 @@ class Search {
   double reversal_seconds() const {
     double sum = 0;
     for (const std::size_t i : flexible_) {
-      sum += palimpsest::reversal_seconds(loops_[i].gradients, divisions_[i], request_.threads);
+      sum += palimpsest::reversal_seconds(loops_[i].gradients, divisions_[i], spec_.threads);
     }
     return sum;
   }
@@ -154,8 +154,8 @@ class Search {
     Bytes low = 0;
     Bytes high = 0;
     for (const std::size_t i : flexible_) {
-      low = std::max(low, smallest_share(loops_[i].gradients, request_.threads));
-      high = std::max(high, largest_share(loops_[i].gradients, request_.threads));
+      low = std::max(low, smallest_share(loops_[i].gradients, spec_.threads));
+      high = std::max(high, largest_share(loops_[i].gradients, spec_.threads));
     }
     return shares_between(low, high);
   }
@@ -174,16 +174,16 @@ class Search {
     options.simplify = may_simplify(options_);
     options.planner = keep_all();
     options.memory_budget = unlimited;
-    return plan_tape(tape_, request_, options).plan.keep_all_peak;
+    return plan_tape(tape_, spec_, options)->plan.keep_all_peak;
   }
   /// Infinite where nothing fits the budget.
   double planned_cost(const LoopDivision& division) {
     set(division);
-    return planned_seconds(tape_, request_, options_);
+    return planned_seconds(tape_, spec_, options_);
   }
 
   Tape& tape_;
-  const LoweredStore::Request& request_;
+  const ProgramSpec& spec_;
   const RunOptions& options_;
   std::span<const RecordedLoop> loops_;
   std::vector<LoopDivision>& divisions_;
@@ -193,16 +193,16 @@ class Search {
 };
 
 /// All that what loops are given depends on.
-std::vector<std::uint64_t> signature_of(const Tape& tape, const LoweredStore::Request& request,
+std::vector<std::uint64_t> signature_of(const Tape& tape, const ProgramSpec& spec,
                                         const RunOptions& options,
                                         std::span<const RecordedLoop> loops) {
   std::vector<std::uint64_t> signature;
-  sign(tape, request.threads, signature);
+  sign(tape, spec.threads, signature);
   const auto put = [&](auto word) { signature.push_back(static_cast<std::uint64_t>(word)); };
-  put(request.targets.size());
-  for (const ValueId target : request.targets) put(target);
-  for (const NodeId node : request.supplied) put(node);
-  put(request.backward_begins);
+  put(spec.targets.size());
+  for (const ValueId target : spec.targets) put(target);
+  for (const NodeId node : spec.held) put(node);
+  put(spec.backward_begins);
   for (const RecordedLoop& loop : loops) {
     const LoopOptions& own = loop.loop().options();
     put(own.memory_budget);
@@ -238,16 +238,26 @@ std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
   return reports;
 }
 
-void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunOptions& options) {
+std::optional<BudgetError> LoopBudgets::reserve(Tape& tape, const ProgramSpec& spec,
+                                                const RunOptions& options) {
+  try {
+    decide(tape, spec, options);
+    return {};
+  } catch (const BudgetError& refusal) {  // of a loop's own budget
+    return refusal;
+  }
+}
+
+void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
   loops_.clear();
   withheld_ = 0;
   take_room_from_loops(tape);
   if (!has_loop_gradients(tape)) return;
-  const Needs needs(tape, request.targets, request.supplied);
+  const Needs needs(tape, spec.targets, spec.held);
   const std::vector<RecordedLoop> loops = differentiated_loops(tape, needs.needed);
   if (loops.empty()) return;
 
-  std::vector<std::uint64_t> signature = signature_of(tape, request, options, loops);
+  std::vector<std::uint64_t> signature = signature_of(tape, spec, options, loops);
   std::vector<LoopDivision> divisions = divisions_;
   if (signature != signature_) {
     divisions.assign(loops.size(), {});
@@ -255,9 +265,9 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
     for (std::size_t i = 0; i < loops.size(); ++i) {
       const bool limited = loops[i].loop().options().memory_budget != unlimited;
       if (limited || options.memory_budget == unlimited) {
-        divisions[i] = own_division(loops[i].gradients, request.threads);
-        if (limited && leaves_threads_idle(loops, request.threads)) {
-          divisions[i] = divided_for_ahead(loops[i].gradients, divisions[i], request.threads);
+        divisions[i] = own_division(loops[i].gradients, spec.threads);
+        if (limited && leaves_threads_idle(loops, spec.threads)) {
+          divisions[i] = divided_for_ahead(loops[i].gradients, divisions[i], spec.threads);
         }
       } else {
         flexible.push_back(i);
@@ -265,7 +275,7 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
       give_room(tape, loops[i], divisions[i]);
     }
     if (!flexible.empty()) {
-      Search(tape, request, options, loops, divisions, std::move(flexible)).run();
+      Search(tape, spec, options, loops, divisions, std::move(flexible)).run();
     }
     divisions_ = divisions;
     signature_ = std::move(signature);
@@ -277,21 +287,10 @@ void LoopRoom::give(Tape& tape, const LoweredStore::Request& request, const RunO
       withheld_ +=
           snapshot_bytes(loop.snapshots(), loop) - snapshot_bytes(divisions[i].snapshots, loop);
     }
-    loops_.push_back({described(tape, loops[i], divisions[i], request.threads), &loop});
+    loops_.push_back({described(tape, loops[i], divisions[i], spec.threads), &loop});
   }
 }
 
-LentRoom::LentRoom(LoopRoom& room, Tape& tape, const LoweredStore::Request& request,
-                   const RunOptions& options)
-    : tape_(tape) {
-  try {
-    room.give(tape, request, options);
-  } catch (...) {
-    take_room_from_loops(tape);
-    throw;
-  }
-}
-
-LentRoom::~LentRoom() { take_room_from_loops(tape_); }
+LoopBudgetScope::~LoopBudgetScope() { take_room_from_loops(tape_); }
 
 }  // namespace palimpsest

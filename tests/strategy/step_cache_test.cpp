@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest::known_steps_test {
+namespace palimpsest::step_cache_test {
 namespace {
 
 /// A tape whose engine can be asked whether it knows a step.
@@ -280,4 +280,4 @@ TEST_CASE("steps that never come again are copied ever more seldom") {
 }
 
 }  // namespace
-}  // namespace palimpsest::known_steps_test
+}  // namespace palimpsest::step_cache_test

@@ -1,4 +1,4 @@
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 
 #include <algorithm>
 #include <limits>
@@ -55,67 +55,55 @@ bool may_simplify(const RunOptions& options) {
 }
 
 double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost) {
-  const double apart = one_pass_cost({false, false});
-  return may_fuse(options) ? std::min(apart, one_pass_cost({true, false})) : apart;
+  const double unfused = one_pass_cost({false, false});
+  return may_fuse(options) ? std::min(unfused, one_pass_cost({true, false})) : unfused;
 }
 
-double keep_all_cost(const RunOptions& options, const LoweredStore::Program& program,
+double keep_all_cost(const RunOptions& options, const LoweredForms& forms,
                      const OnePassCost& one_pass_cost) {
   const bool fuse = may_fuse(options);
-  const bool simplify = may_simplify(options) && program.is_simplified();
-  const double once = one_pass_cost({fuse, simplify});
-  if (!simplify || !program.holds_longer()) return once;
-  return std::min(once, one_pass_cost({fuse, false}));
+  const bool simplify = may_simplify(options) && forms.is_simplified();
+  const double simplified = one_pass_cost({fuse, simplify});
+  if (!simplify || !forms.holds_longer()) return simplified;
+  return std::min(simplified, one_pass_cost({fuse, false}));
 }
 
-Planned plan_tape(const Tape& tape, const LoweredStore::Request& request, const RunOptions& options,
-                  KeptPlannings* plannings) {
-  KeptPlannings own(0);  // keeps none
-  if (plannings == nullptr) plannings = &own;
-  LoweredStore store;
-  LoweredStore::Program& program = *store.find_or_make(tape, request);
-  const auto plan = [&](LoweredStore::Form form) {
-    const std::shared_ptr<const Lowered>& lowered = program.get(tape, request, form);
-    return Planned{lowered, form,
-                   plannings->with(graph_in(lowered), planner_of(options), [&](Planning& planning) {
-                     return planning.make(options.memory_budget);
-                   })};
+OrRefusal<Planned> plan_tape(const Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
+  LoweredForms forms(tape, spec);
+  const auto plan = [&](GraphForm form) -> OrRefusal<Planned> {
+    const std::shared_ptr<const Lowered>& lowered = forms.get(tape, spec, form);
+    OrRefusal<Plan> found =
+        Planning(lowered->graph(), *planner_of(options)).plan(options.memory_budget);
+    if (!found) return found.refusal();
+    return Planned{lowered, form, std::move(*found)};
   };
-  const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
-    return program.get(tape, request, form)->one_pass_cost();
+  const OnePassCost one_pass_cost = [&](GraphForm form) {
+    return forms.get(tape, spec, form)->one_pass_cost();
   };
-  Planned found = plan_some_form(options, program, plan, one_pass_cost);
-  found.plan.keep_all_cost = keep_all_cost(options, program, one_pass_cost);
-  found.plan.runs = found.lowered->runs(found.plan.schedule, tape.node_count());
-  return found;
+  return plan_some_form(options, forms, plan, one_pass_cost);
 }
 
-double planned_seconds(const Tape& tape, const LoweredStore::Request& request,
-                       const RunOptions& options) {
+double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
-  LoweredStore store;
-  LoweredStore::Program& program = *store.find_or_make(tape, request);
-  const auto plan = [&](LoweredStore::Form form) -> Seconds {
-    const Graph& graph = program.get(tape, request, form)->graph();
-    if (peak_lower_bound(graph) > options.memory_budget) return {infinite};
+  LoweredForms forms(tape, spec);
+  const auto plan = [&](GraphForm form) -> OrRefusal<Seconds> {
+    const Graph& graph = forms.get(tape, spec, form)->graph();
+    if (peak_lower_bound(graph) > options.memory_budget) return Seconds{infinite};
     const std::optional<Plan> found =
         Planning(graph, *planner_of(options)).look(options.memory_budget);
-    return {found ? found->simulation.cost : infinite};
+    return Seconds{found ? found->simulation.cost : infinite};
   };
-  const OnePassCost one_pass_cost = [&](LoweredStore::Form form) {
-    return program.get(tape, request, form)->one_pass_cost();
+  const OnePassCost one_pass_cost = [&](GraphForm form) {
+    return forms.get(tape, spec, form)->one_pass_cost();
   };
-  return plan_some_form(options, program, plan, one_pass_cost).cost;
+  return plan_some_form(options, forms, plan, one_pass_cost)->cost;
 }
 
-Bytes cache_budget(const Tape& tape, const LoweredStore::Request& request,
+Bytes cache_budget(const Tape& tape, const ProgramSpec& spec, LoweredForms& forms,
                    const RunOptions& options) {
   if (!has_caches(options.machine)) return options.memory_budget;
-  // Of one form: what it shows is how much is gained by staying in the caches.
-  LoweredStore store;
-  LoweredStore::Program& program = *store.find_or_make(tape, request);
-  const LoweredStore::Form form{may_fuse(options), may_simplify(options)};
-  const Graph& graph = program.get(tape, request, form)->graph();
+  // One form is enough to show how much is gained by staying in the caches.
+  const Graph& graph = forms.get(tape, spec, {may_fuse(options), may_simplify(options)})->graph();
   const auto plan = [&](Bytes budget) -> std::optional<WithinBudget> {
     const std::optional<Plan> found = find_plan(graph, *planner_of(options), budget);
     if (!found) return {};

@@ -1,9 +1,9 @@
-#include "strategy/evaluators/known_steps.h"
+#include "strategy/compile/step_cache.h"
 
 #include <algorithm>
 
 #include "strategy/base/cache_limit.h"
-#include "strategy/run/present.h"
+#include "strategy/base/profile.h"
 
 namespace palimpsest {
 namespace {
@@ -12,43 +12,51 @@ namespace {
 constexpr std::size_t most_steps = 4;
 constexpr std::size_t least_steps = 2;
 
-Bytes bytes_of_step(const KnownSteps::Step& step) {
+Bytes bytes_of_step(const CachedStep& step) {
   constexpr Bytes bytes_of_attributes = 64;
   return step.tape.metadata_bytes() + bytes_of_attributes * step.tape.node_count();
 }
 
-/// Whether nothing is present but leaves and, from an earlier run, the loss.
-bool has_leaves_only(const Tape& tape, ValueId loss) {
-  std::vector<ValueId> others;
-  append_present(tape, others);
-  return others.empty() || (others.size() == 1 && others[0] == loss);
-}
+std::uint64_t hash_of(const Profile* costs) { return costs != nullptr ? costs->hash() : 0; }
 
 }  // namespace
 
-Bytes KnownSteps::bytes() const { return bytes_of_all(steps_, bytes_of_step); }
+std::shared_ptr<CachedProgram> CachedStep::program_for(const ProgramSpec& spec) const {
+  const bool is_same =
+      threads_ == spec.threads && machine_ == spec.machine && costs_ == hash_of(spec.costs);
+  return is_same ? program_ : nullptr;
+}
 
-KnownSteps::Step* KnownSteps::find(const Tape& tape, ValueId loss) {
-  const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const Step& known) {
+void CachedStep::remember(const ProgramSpec& spec, std::shared_ptr<CachedProgram> compiled) {
+  program_ = std::move(compiled);
+  threads_ = spec.threads;
+  machine_ = spec.machine;
+  costs_ = hash_of(spec.costs);
+}
+
+Bytes StepCache::bytes() const { return bytes_of_all(steps_, bytes_of_step); }
+
+CachedStep* StepCache::find(const Tape& tape, ValueId loss) {
+  const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const CachedStep& known) {
     return known.recorded.loss == loss && known.recorded.backward_begins == tape.node_count() &&
            tape.begins(known.tape);
   });
-  if (step == steps_.end() || !has_leaves_only(tape, loss)) return nullptr;
+  if (step == steps_.end()) return nullptr;
   steps_.splice(steps_.begin(), steps_, step);
-  vain_ = 0;
+  unused_ = 0;
   return &steps_.front();
 }
 
-void KnownSteps::add(const Tape& tape, const Differentiated& recorded) {
+void StepCache::add(const Tape& tape, const Differentiated& recorded) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.attributes(node).may_come_again()) return;
   }
   constexpr std::uint32_t most_doublings = 10;
-  if (++passed_over_ < 1u << std::min(vain_, most_doublings)) return;
+  if (++passed_over_ < 1u << std::min(unused_, most_doublings)) return;
   passed_over_ = 0;
-  ++vain_;
-  std::list<Step> made;
-  Step& step = made.emplace_front();
+  ++unused_;
+  std::list<CachedStep> made;
+  CachedStep& step = made.emplace_front();
   step.tape.copy_nodes(tape);
   step.recorded = recorded;
   step.targets.push_back(recorded.loss);

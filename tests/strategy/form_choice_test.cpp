@@ -1,4 +1,4 @@
-#include "strategy/compile/forms.h"
+#include "strategy/compile/form_choice.h"
 
 #include <cmath>
 
@@ -6,7 +6,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest::forms_test {
+namespace palimpsest::form_choice_test {
 namespace {
 
 TEST_CASE("planned seconds are those of the plan, and infinite where there is none") {
@@ -16,22 +16,19 @@ TEST_CASE("planned seconds are those of the plan, and infinite where there is no
     Tape tape;
     const Var loss = record_random(tape, seed, 25).loss;
     const ValueId targets[] = {loss.id()};
-    const LoweredStore::Request request{targets, tape.node_count(), {}, 1};
-    const Bytes all = plan_tape(tape, request, {}).plan.predicted_peak();
+    const ProgramSpec spec{targets, tape.node_count(), {}, 1};
+    const Bytes all = plan_tape(tape, spec, {})->plan.predicted_peak();
     std::vector<RunOptions> rows{{.planner = fraction(0.5)}, {.planner = fraction(0.05)}};
     for (const Bytes percent : {100, 70, 50, 30, 10, 0}) {
       rows.push_back({.memory_budget = all * percent / 100});
     }
     for (const RunOptions& options : rows) {
       INFO(options.memory_budget);
-      const double seconds = planned_seconds(tape, request, options);
-      try {
-        const double planned = plan_tape(tape, request, options).plan.simulation.cost;
-        CHECK(seconds == planned);
-      } catch (const BudgetError&) {
-        CHECK(std::isinf(seconds));
-        ++refused;
-      }
+      const double seconds = planned_seconds(tape, spec, options);
+      const OrRefusal<Planned> planned = plan_tape(tape, spec, options);
+      CHECK(seconds ==
+            (planned ? planned->plan.simulation.cost : std::numeric_limits<double>::infinity()));
+      if (!planned) ++refused;
     }
   }
   CHECK(refused >= 12);
@@ -39,4 +36,4 @@ TEST_CASE("planned seconds are those of the plan, and infinite where there is no
 }
 
 }  // namespace
-}  // namespace palimpsest::forms_test
+}  // namespace palimpsest::form_choice_test

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strategy/compile/buffer_program.h"
+
+namespace palimpsest {
+
+/// The cache of programs that run on buffers, by tape, interface, budget, planner and number of
+/// threads. It keeps refusals of budgets too. For one thread at a time.
+class BufferPrograms {
+ public:
+  /// Which tapes a program serves in addition to the one that it was compiled from.
+  enum class Match : std::uint8_t {
+    tape,        ///< none
+    structure,   ///< those of the same structural fingerprint; a run takes their attributes
+    attributes,  ///< those whose attributes are equal too, except random streams. Tapes with loops
+                 ///< only serve themselves, since states have budgets of their own on each tape
+  };
+
+  /// Keeps `most` programs at most, and `most_bytes` unless the last one takes more.
+  BufferPrograms(Match match, std::size_t most, Bytes most_bytes)
+      : match_(match), most_(most), most_bytes_(most_bytes) {}
+
+  /// Finds the program, or compiles it as `compile_for_buffers` does.
+  OrRefusal<BufferProgramPtr> find_or_compile(const std::shared_ptr<Tape>& tape,
+                                              const BufferInterface& interface,
+                                              const RunOptions& options, LoopStateBudgets& loops);
+  /// A program within this budget, for any number of threads; null when there is none.
+  BufferProgramPtr find_within(Bytes budget) const;
+
+  /// Begins a phase of use. Refusals that the last phase did not use are dropped, and programs with
+  /// users' operations, which may never come again, that the last eight phases did not use.
+  void begin_phase();
+  /// While a phase lasts, proposals of planners are kept for other budgets; this drops them.
+  void end_phase();
+
+  /// Approximate bytes that are kept.
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::vector<std::uint64_t> fingerprint;
+    BufferInterface interface;
+    Bytes budget;
+    std::string planner;
+    int threads;
+    std::shared_ptr<const Tape> tape;
+    OrRefusal<BufferProgramPtr> outcome;
+    Bytes bytes;
+    bool comes_again;  ///< depends only on what is recorded
+    std::uint64_t last_phase = 0;
+  };
+  bool serves(const Entry& entry, const std::shared_ptr<Tape>& tape, bool only_itself) const;
+  void keep(Entry entry);
+  void erase(std::list<Entry>::iterator entry);
+
+  Match match_;
+  std::size_t most_;
+  Bytes most_bytes_;
+  std::list<Entry> entries_;                // most recently used first
+  std::unique_ptr<ProgramCache> phase_;     // during a phase
+  std::vector<std::uint64_t> fingerprint_;  // of the tape that was looked for last
+  std::uint64_t phases_ = 0;
+  Bytes bytes_ = 0;
+};
+
+}  // namespace palimpsest

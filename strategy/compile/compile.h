@@ -1,0 +1,42 @@
+#pragma once
+
+#include "checkpoint/or_refusal.h"
+#include "strategy/base/free_memory.h"
+#include "strategy/compile/compiled_program.h"
+#include "strategy/compile/loop_state_budgets.h"
+#include "strategy/compile/program_cache.h"
+
+namespace palimpsest {
+
+/// What `compile` uses beyond its input.
+struct CompileContext {
+  ProgramCache& cache;
+  LoopStateBudgets* loops;  ///< null for a tape without loops
+  /// The program of a tape that was compiled before; null: the cache finds it.
+  CachedProgramPtr program = nullptr;
+  /// Takes a fast first plan where planning would take longer than a tenth of a run.
+  bool fast_first_plan = false;
+  /// Chooses a smaller budget where that keeps values in the machine's caches.
+  bool fit_caches = true;
+  /// Returns the free memory, which limits runs without a budget. Null: nothing limits them.
+  const FreeMemory* free_memory = nullptr;
+  Bytes kept = 0;  ///< bytes of earlier runs that the next run can reuse
+};
+
+/// A compiled program, and what a run has to know of its compilation.
+struct Compilation {
+  std::shared_ptr<const CompiledProgram> program;
+  PlanVersionPtr version;    ///< of the plan; runs note there how long it has served
+  CachedProgramPtr cached;   ///< its program in the cache
+  Bytes budget = unlimited;  ///< that it was compiled for
+  bool is_new = false;       ///< no plan for this planner and budget was known before
+};
+
+/// Compiles `targets` of a tape within the budget of the options: the main path from a recorded
+/// tape to instructions. Returns a refusal that names the smallest feasible budget when there is no
+/// plan. Throws `ArgumentError` for invalid options. `PALIMPSEST_DUMP` prints what each pass did
+/// (see strategy/compile/dump.h).
+OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                               const CompileContext& context);
+
+}  // namespace palimpsest

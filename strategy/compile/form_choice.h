@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "checkpoint/or_refusal.h"
+#include "strategy/base/options.h"
+#include "strategy/compile/kept_plannings.h"
+#include "strategy/compile/lowered_forms.h"
+
+namespace palimpsest {
+
+/// The planner of the options, or the default one.
+const PlannerPtr& planner_of(const RunOptions& options);
+/// True when the run is limited by the free memory only.
+bool takes_free_memory(const RunOptions& options);
+/// The only form that the planner has schedules for. Empty for a planner of any form. Throws
+/// `ScheduleError` when the options forbid that form.
+std::optional<GraphForm> only_form(const RunOptions& options);
+/// True when elementwise nodes may be fused.
+bool may_fuse(const RunOptions& options);
+/// True when common subexpressions and constants may be removed.
+bool may_simplify(const RunOptions& options);
+
+/// Cost in seconds of running a form once.
+using OnePassCost = std::function<double(GraphForm)>;
+
+/// The smallest cost of a form that is not simplified.
+double recorded_one_pass_cost(const RunOptions& options, const OnePassCost& one_pass_cost);
+
+/// Seconds of a run that recomputes nothing, in the form that the program has without a budget.
+double keep_all_cost(const RunOptions& options, const LoweredForms& forms,
+                     const OnePassCost& one_pass_cost);
+
+/// A plan, and the lowered program that it is for.
+struct Planned {
+  std::shared_ptr<const Lowered> lowered;
+  GraphForm form;
+  Plan plan;
+};
+inline double cost(const Planned& planned) { return planned.plan.simulation.cost; }
+
+/// True when nothing that costs at least `one_pass_cost()` can cost less than `found`.
+template <class T, class C>
+bool suffices(const T& found, const RunOptions& options, C one_pass_cost) {
+  if (std::isinf(cost(found))) return false;
+  return options.memory_budget == unlimited || cost(found) <= one_pass_cost();
+}
+
+/// Returns `first()` if it succeeds and `is_enough`. Otherwise returns the cheaper one of `first()`
+/// and `second()`, so that a larger budget never costs more. If both are refused, returns the
+/// refusal with the smaller feasible budget.
+template <class First, class Enough, class Second>
+auto cheaper_of(First first, Enough is_enough, Second second) {
+  auto found = first();
+  if (found && is_enough(*found)) return found;
+  auto other = second();
+  if (found && other) return cost(*found) <= cost(*other) ? found : other;
+  if (found || other) return found ? found : other;
+  const bool first_is_less =
+      found.refusal().smallest_feasible() < other.refusal().smallest_feasible();
+  return first_is_less ? found : other;
+}
+
+/// Plans a program by `plan(form)`, an `OrRefusal`, fused or, where that is not permitted, unfused.
+/// A fused group holds all its outputs at once. It may not fit the budget, or cost more than single
+/// nodes, so both forms are tried then.
+template <class P>
+auto plan_either_form(const RunOptions& options, bool simplify, P plan,
+                      const OnePassCost& one_pass_cost) {
+  const auto unfused = [&] { return plan(GraphForm{false, simplify}); };
+  if (!may_fuse(options)) return unfused();
+  return cheaper_of([&] { return plan(GraphForm{true, simplify}); },
+                    [&](const auto& found) {
+                      return suffices(found, options,
+                                      [&] { return one_pass_cost({false, simplify}); });
+                    },
+                    unfused);
+}
+
+/// `plan_either_form` of the simplified program, where that is permitted. Simplifying may hold
+/// values for longer, so the program as recorded is tried too where that costs less.
+template <class P>
+auto plan_some_form(const RunOptions& options, const LoweredForms& forms, P plan,
+                    const OnePassCost& one_pass_cost) {
+  if (const auto form = only_form(options)) return plan(*form);
+  const bool simplify = may_simplify(options) && forms.is_simplified();
+  const auto simplified = [&] { return plan_either_form(options, simplify, plan, one_pass_cost); };
+  if (!simplify || !forms.holds_longer()) return simplified();
+  return cheaper_of(
+      simplified,
+      [&](const auto& found) {
+        return cost(found) <= recorded_one_pass_cost(options, one_pass_cost);
+      },
+      [&] { return plan_either_form(options, false, plan, one_pass_cost); });
+}
+
+/// Plans what a tape holds, in its best form, without a cache. For searches that compare budgets;
+/// `compile` makes programs.
+OrRefusal<Planned> plan_tape(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
+
+/// Seconds of the plan that `plan_tape` makes, infinite where it refuses the budget. Takes less
+/// time, since no smallest budget is named.
+double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
+
+/// The budget within which the program runs fastest on the machine of the options, by
+/// `budget_for_caches`. The budget of the options on a machine without caches.
+Bytes cache_budget(const Tape& tape, const ProgramSpec& spec, LoweredForms& forms,
+                   const RunOptions& options);
+
+}  // namespace palimpsest

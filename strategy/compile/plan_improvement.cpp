@@ -1,0 +1,83 @@
+#include "strategy/compile/plan_improvement.h"
+
+#include <algorithm>
+
+#include "strategy/base/stopwatch.h"
+#include "strategy/compile/plan_versions.h"
+
+namespace palimpsest {
+namespace {
+
+/// The share of the run time that looking for a better plan may take.
+constexpr double planning_share = 0.1;
+constexpr double longest_round = 2;
+/// Where planning takes no longer than this, a fast planner would save less time than its plans
+/// cost. Only layouts are made faster then. tests/programs/program_passes.cpp knows for how many
+/// nodes.
+constexpr double short_planning = 0.01;
+constexpr int most_rounds_without_gain = 3;
+/// The share of the cost of one pass that a round with gain saves at least.
+constexpr double noticeable = 1e-3;
+
+/// Seconds that the whole planner takes: those of `automatic({.moves = 0})` at a thousand nodes. It
+/// takes less per node for more nodes.
+double whole_seconds(const Graph& graph) {
+  return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
+}
+
+bool is_short(const Graph& graph) { return whole_seconds(graph) <= short_planning; }
+
+}  // namespace
+
+bool PlanImprovement::needs_fast_first_plan(const Graph& graph, const Planner& planner) {
+  if (planner.hurried() == nullptr) return false;
+  return whole_seconds(graph) > planning_share * graph.one_pass_cost();
+}
+
+PlannerPtr PlanImprovement::fast_planner(const Graph& graph, const PlannerPtr& planner) {
+  return is_short(graph) ? planner : planner->hurried();
+}
+
+bool PlanImprovement::recomputes_too_long(const Graph& graph, const Plan& fast) {
+  const double extra = fast.simulation.cost - fast.simulation.one_pass_cost;
+  return !is_short(graph) && extra >= whole_seconds(graph);
+}
+
+void PlanImprovement::improve(PlanVersion& version) {
+  const bool is_done = rounds_without_gain_ >= most_rounds_without_gain;
+  if (is_done || version.plan->simulation.recomputed == 0) return;
+  const double next = is_fast_ ? whole_seconds(*version.graph) : next_seconds_;
+  if (planning_share * run_seconds_ < planning_seconds_ + next) return;
+  const Stopwatch stopwatch;
+  if (is_fast_) {
+    is_fast_ = false;
+    // The whole planner's plan may leave room for steps to run in parallel.
+    plan_again(version, *version.planner, true);
+  } else {
+    continue_search(version);
+  }
+  planning_seconds_ += stopwatch.seconds();
+}
+
+void PlanImprovement::continue_search(PlanVersion& version) {
+  const PlannerPtr planner =
+      version.planner->continuing(version.plan->schedule, next_seconds_, ++rounds_);
+  if (planner == nullptr) {
+    rounds_without_gain_ = most_rounds_without_gain;
+    return;
+  }
+  const double saved = plan_again(version, *planner);
+  const bool has_gain = saved > noticeable * version.plan->simulation.one_pass_cost;
+  rounds_without_gain_ = has_gain ? 0 : rounds_without_gain_ + 1;
+  next_seconds_ = std::min(2 * next_seconds_, longest_round);
+}
+
+double PlanImprovement::plan_again(PlanVersion& version, const Planner& planner, bool if_equal) {
+  const Proposal present(version.plan->schedule, version.plan->planner);
+  const double saved =
+      version.adopt(make_plan(*version.graph, planner, version.limit(), {&present, 1}), if_equal);
+  if (saved > 0) ++improvements_;
+  return saved;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "checkpoint/plan.h"
+
+namespace palimpsest {
+
+struct PlanVersion;
+
+/// Improves a plan while it serves. Looking for a better plan takes about a tenth of the seconds
+/// spent running it, in rounds, until several rounds in a row gain nothing.
+///
+/// Where planning takes longer than a tenth of a run, a fast first plan serves at first (see
+/// `Planner::hurried`). The whole of planning is then the first round. A fast plan is not used
+/// where planning takes no longer than what that plan would recompute. For graphs of up to 83 nodes
+/// only the layouts are made faster, so that a larger budget never costs more.
+class PlanImprovement {
+ public:
+  /// True where planning takes longer than a tenth of a run of the graph.
+  static bool needs_fast_first_plan(const Graph& graph, const Planner& planner);
+  /// The planner that makes the fast first plan.
+  static PlannerPtr fast_planner(const Graph& graph, const PlannerPtr& planner);
+  /// True where a fast plan recomputes for longer than planning takes.
+  static bool recomputes_too_long(const Graph& graph, const Plan& fast);
+
+  PlanImprovement() = default;
+  PlanImprovement(double planning_seconds, bool is_fast)
+      : planning_seconds_(planning_seconds), is_fast_(is_fast) {}
+
+  /// Notes that the plan has served for so long.
+  void served(double seconds) { run_seconds_ += seconds; }
+  /// Looks for a better plan if that is due.
+  void improve(PlanVersion& version);
+
+  /// True for a fast first plan.
+  bool is_fast() const { return is_fast_; }
+  /// Number of better plans found.
+  std::uint32_t improvements() const { return improvements_; }
+
+ private:
+  /// Continues the planner's search from the plan.
+  void continue_search(PlanVersion& version);
+  /// Plans again and adopts the result. Returns the saved seconds.
+  double plan_again(PlanVersion& version, const Planner& planner, bool if_equal = false);
+
+  double planning_seconds_ = 0;
+  bool is_fast_ = false;
+  double run_seconds_ = 0;
+  double next_seconds_ = 0.01;  // of the next round
+  std::uint64_t rounds_ = 0;
+  int rounds_without_gain_ = 0;
+  std::uint32_t improvements_ = 0;
+};
+
+}  // namespace palimpsest

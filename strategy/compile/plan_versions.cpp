@@ -1,0 +1,154 @@
+#include "strategy/compile/plan_versions.h"
+
+#include <algorithm>
+
+#include "strategy/base/cache_limit.h"
+#include "strategy/base/stopwatch.h"
+#include "strategy/compile/compiled_program.h"
+
+namespace palimpsest {
+namespace {
+
+/// Enough for the handful of budgets that a program alternates between.
+constexpr std::size_t most_versions = 16;
+/// A program in each of its forms.
+constexpr std::size_t least_versions = 4;
+
+Bytes bytes_of_version(const PlanVersionPtr& version) {
+  const Bytes compiled = version->compiled != nullptr ? version->compiled->bytes() : 0;
+  // The version may be the only owner of the graph.
+  return version->graph->metadata_bytes() + version->plan->metadata_bytes() + compiled;
+}
+
+std::vector<Proposal> schedules_of(std::span<const PlanVersion* const> versions) {
+  std::vector<Proposal> schedules;
+  for (const PlanVersion* version : versions) {
+    schedules.emplace_back(version->plan->schedule, version->plan->planner);
+  }
+  return schedules;
+}
+
+}  // namespace
+
+Bytes PlanVersion::limit() const {
+  return std::min(budget, planner->limit(plan->keep_all_peak, budget));
+}
+
+double PlanVersion::adopt(Plan other, bool if_equal) {
+  const double saved = plan->simulation.cost - other.simulation.cost;
+  const bool is_taken = saved > 0 || (saved == 0 && if_equal);
+  if (!is_taken || other.predicted_peak() > limit()) return 0;
+  other.budget = budget;
+  plan = std::make_shared<const Plan>(std::move(other));
+  compiled = nullptr;
+  return saved;
+}
+
+Bytes PlanVersions::bytes() const {
+  return bytes_of_all(versions_, bytes_of_version) +
+         bytes_of_all(refusals_, [](const Refusal& each) { return each.graph->metadata_bytes(); });
+}
+
+PlanVersions::Match PlanVersions::match(const Request& request) {
+  const std::string key = request.planner->key();
+  std::optional<std::uint64_t> hash;  // computed when needed
+  Match match{versions_.end(), {}};
+  for (auto entry = versions_.begin(); entry != versions_.end(); ++entry) {
+    const PlanVersion& version = **entry;
+    if (version.key != key) continue;
+    if (version.graph != request.graph) {
+      if (!hash) hash = request.graph->structure_hash();
+      if (version.hash != *hash || !(*version.graph == *request.graph)) continue;
+    }
+    if (version.budget == request.budget) {
+      match.same = entry;
+    } else {
+      match.others.push_back(&version);
+    }
+  }
+  return match;
+}
+
+PlanVersionPtr PlanVersions::find(const Request& request) {
+  const auto [same, others] = match(request);
+  if (same == versions_.end()) return nullptr;
+  PlanVersion& version = **same;
+  for (const PlanVersion* other : others) version.adopt(*other->plan);
+  version.improvement.improve(version);
+  version.reused = true;
+  version.graph = request.graph;
+  versions_.splice(versions_.begin(), versions_, same);
+  return versions_.front();
+}
+
+PlanVersionPtr PlanVersions::plan_fast(const Request& request) {
+  const Graph& graph = *request.graph;
+  if (!PlanImprovement::needs_fast_first_plan(graph, *request.planner)) return nullptr;
+  const PlannerPtr planner = PlanImprovement::fast_planner(graph, request.planner);
+  const std::string key = request.planner->key() + " fast";
+  const std::vector<const PlanVersion*> others = match(request).others;
+  if (refusal(request, key, others) != nullptr) return nullptr;
+  const Stopwatch stopwatch;
+  std::optional<Plan> plan = plannings_.with(request.graph, planner, [&](Planning& planning) {
+    return planning.find(request.budget, schedules_of(others));
+  });
+  if (!plan ||
+      plan->predicted_peak() > request.planner->limit(plan->keep_all_peak, request.budget)) {
+    refuse({request.graph, key, request.budget, {}});
+    return nullptr;
+  }
+  if (PlanImprovement::recomputes_too_long(graph, *plan)) return nullptr;
+  if (plan->candidates.empty()) plan->planner = request.planner->name();  // it is keep-all
+  const PlanVersionPtr version = insert(request, std::move(*plan));
+  version->improvement = PlanImprovement(stopwatch.seconds(), true);
+  return version;
+}
+
+OrRefusal<PlanVersionPtr> PlanVersions::plan(const Request& request) {
+  const std::string key = request.planner->key();
+  const std::vector<const PlanVersion*> others = match(request).others;
+  if (const Refusal* known = refusal(request, key, others)) return *known->error;
+  const Stopwatch stopwatch;
+  OrRefusal<Plan> plan = plannings_.with(request.graph, request.planner, [&](Planning& planning) {
+    return planning.plan(request.budget, schedules_of(others));
+  });
+  if (!plan) {
+    refuse({request.graph, key, request.budget, plan.refusal()});
+    return plan.refusal();
+  }
+  const PlanVersionPtr version = insert(request, std::move(*plan));
+  version->improvement = PlanImprovement(stopwatch.seconds(), false);
+  return version;
+}
+
+const PlanVersionPtr& PlanVersions::insert(const Request& request, Plan plan) {
+  const auto& [graph, planner, budget] = request;
+  ++made_;
+  versions_.push_front(std::make_shared<PlanVersion>(
+      PlanVersion{graph->structure_hash(), planner->key(), planner, budget, graph,
+                  std::make_shared<const Plan>(std::move(plan))}));
+  keep_within_limit(versions_, least_versions, most_versions, bytes_of_version);
+  return versions_.front();
+}
+
+const PlanVersions::Refusal* PlanVersions::refusal(
+    const Request& request, const std::string& key,
+    std::span<const PlanVersion* const> others) const {
+  for (const PlanVersion* other : others) {
+    if (other->plan->predicted_peak() <= request.budget) return nullptr;
+  }
+  for (const Refusal& each : refusals_) {
+    if (each.graph == request.graph && each.key == key && each.budget == request.budget) {
+      return &each;
+    }
+  }
+  return nullptr;
+}
+
+void PlanVersions::refuse(Refusal refusal) {
+  refusals_.push_front(std::move(refusal));
+  keep_within_limit(refusals_, least_versions, most_versions,
+                    [](const Refusal& each) { return each.graph->metadata_bytes(); });
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/or_refusal.h"
+#include "strategy/compile/kept_plannings.h"
+#include "strategy/compile/plan_improvement.h"
+
+namespace palimpsest {
+
+struct CompiledProgram;
+
+/// A plan that serves for a planner and a budget.
+struct PlanVersion {
+  std::uint64_t hash;  ///< of the graph's structure
+  std::string key;     ///< of the planner
+  PlannerPtr planner;
+  Bytes budget;
+  std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const Plan> plan;
+  /// Made when the plan runs for the first time.
+  std::shared_ptr<const CompiledProgram> compiled = {};
+  bool reused = false;
+  PlanImprovement improvement = {};
+
+  /// Takes `other` if it fits and costs less, or `if_equal` as much. Returns the saved seconds.
+  double adopt(Plan other, bool if_equal = false);
+  /// Most bytes that a plan may take.
+  Bytes limit() const;
+};
+using PlanVersionPtr = std::shared_ptr<PlanVersion>;
+
+/// The plans of a program, by graph, planner and budget. A plan that was made for one budget is a
+/// candidate for all others. Plans get better while they serve (see `PlanImprovement`). Keeps 16
+/// plans at most, and `most_cached` bytes unless the last four take more, and as many refusals.
+class PlanVersions {
+ public:
+  /// `plannings` keeps a planner's proposals for other budgets.
+  explicit PlanVersions(KeptPlannings& plannings) : plannings_(plannings) {}
+
+  struct Request {
+    const std::shared_ptr<const Graph>& graph;
+    const PlannerPtr& planner;
+    Bytes budget;
+  };
+
+  /// Finds the plan that was made before, improved if it has served long enough. Null when there is
+  /// none.
+  PlanVersionPtr find(const Request& request);
+  /// Makes a plan by the planner's fast version. Null where the whole planner takes little time,
+  /// where no fast plan fits, and where it would recompute for longer than planning takes.
+  PlanVersionPtr plan_fast(const Request& request);
+  /// Makes a plan by the planner itself. A budget that was refused before is refused at once,
+  /// unless a plan made since fits.
+  OrRefusal<PlanVersionPtr> plan(const Request& request);
+
+  /// Approximate bytes that are kept.
+  Bytes bytes() const;
+  /// Number of plans made.
+  std::uint64_t made() const { return made_; }
+
+ private:
+  struct Refusal {
+    std::shared_ptr<const Graph> graph;
+    std::string key;  ///< of the planner, or of its fast version
+    Bytes budget;
+    std::optional<BudgetError> error;  ///< empty for a fast version
+  };
+  struct Match {
+    std::list<PlanVersionPtr>::iterator same;
+    std::vector<const PlanVersion*> others;  ///< for other budgets
+  };
+
+  Match match(const Request& request);
+  const PlanVersionPtr& insert(const Request& request, Plan plan);
+  /// Null when a plan found since fits.
+  const Refusal* refusal(const Request& request, const std::string& key,
+                         std::span<const PlanVersion* const> others) const;
+  void refuse(Refusal refusal);
+
+  KeptPlannings& plannings_;
+  std::list<PlanVersionPtr> versions_;  // most recently used first
+  std::list<Refusal> refusals_;
+  std::uint64_t made_ = 0;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,55 @@
+#include "strategy/compile/program_cache.h"
+
+#include <algorithm>
+
+#include "strategy/base/cache_limit.h"
+#include "strategy/base/profile.h"
+#include "strategy/compile/fusion/signature.h"
+
+namespace palimpsest {
+namespace {
+
+/// Enough for the handful of structures that a process alternates between.
+constexpr std::size_t most_programs = 16;
+/// A step of training and one of evaluation.
+constexpr std::size_t least_programs = 2;
+
+}  // namespace
+
+Bytes CachedProgram::bytes() const {
+  return std::ssize(fingerprint) * Bytes{sizeof(std::uint64_t)} + forms.bytes() + versions.bytes();
+}
+
+Bytes ProgramCache::bytes() const {
+  return bytes_of_all(programs_, [](const auto& each) { return each->bytes(); }) +
+         plannings_.bytes() + steps_.bytes();
+}
+
+const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const ProgramSpec& spec) {
+  sign(tape, spec.threads, fingerprint_);
+  const auto put = [&](auto number) { fingerprint_.push_back(static_cast<std::uint64_t>(number)); };
+  put(spec.threads);
+  put(spec.backward_begins);
+  put(spec.targets.size());
+  for (const ValueId target : spec.targets) put(target);
+  for (const NodeId node : spec.held) put(node);
+  sign(spec.machine, fingerprint_);
+  put(spec.costs != nullptr ? spec.costs->hash() : 0);
+  put(spec.results_in_buffers);
+  put(spec.afresh);
+
+  const auto same = std::ranges::find_if(
+      programs_, [&](const auto& program) { return program->fingerprint == fingerprint_; });
+  if (same != programs_.end()) {
+    programs_.splice(programs_.begin(), programs_, same);
+    programs_.front()->forms.follow(tape, spec);
+  } else {
+    programs_.push_front(std::make_shared<CachedProgram>(
+        CachedProgram{fingerprint_, LoweredForms(tape, spec), PlanVersions(plannings_)}));
+    keep_within_limit(programs_, least_programs, most_programs,
+                      [](const auto& each) { return each->bytes(); });
+  }
+  return programs_.front();
+}
+
+}  // namespace palimpsest

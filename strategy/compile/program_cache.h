@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "strategy/compile/lowered_forms.h"
+#include "strategy/compile/plan_versions.h"
+#include "strategy/compile/step_cache.h"
+
+namespace palimpsest {
+
+/// A program that was compiled before: its lowered forms, and its plans for planners and budgets.
+struct CachedProgram {
+  std::vector<std::uint64_t> fingerprint;
+  LoweredForms forms;
+  PlanVersions versions;
+  /// Budgets that were chosen for the machine's caches, by planner and requested budget.
+  std::map<std::pair<std::string, Bytes>, Bytes> cache_budgets = {};
+  /// The budget that was chosen for lack of free memory, for runs that have none.
+  std::optional<Bytes> free_budget = {};
+
+  Bytes bytes() const;
+};
+using CachedProgramPtr = std::shared_ptr<CachedProgram>;
+
+/// The cache of compiled programs. A program is found again by the structural fingerprint of its
+/// tape and its `ProgramSpec`; a training step already by its forward part. Keeps 16 programs at
+/// most, and `most_cached` bytes unless the last two take more. For one thread at a time.
+class ProgramCache {
+ public:
+  /// Finds or adds the program that a tape holds.
+  const CachedProgramPtr& find_or_add(const Tape& tape, const ProgramSpec& spec);
+
+  /// Steps that are run again without being differentiated.
+  StepCache& steps() { return steps_; }
+
+  /// Approximate bytes that are kept.
+  Bytes bytes() const;
+
+ private:
+  std::list<CachedProgramPtr> programs_;  // most recently used first
+  KeptPlannings plannings_{4_MiB};
+  StepCache steps_;
+  std::vector<std::uint64_t> fingerprint_;  // of the program that was looked for last
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "autodiff/run_scope.h"
+#include "strategy/base/options.h"
+#include "strategy/base/report.h"
+#include "strategy/compile/loop_state_budgets.h"
+#include "strategy/loops/loop_division.h"
+
+namespace palimpsest {
+
+/// A loop that a run differentiates, and what is known of it before the run.
+struct LoopOfRun {
+  Report::Loop planned;
+  /// The key of the run's notes about it. Only its address is used; it may be gone.
+  const Loop* loop;
+};
+
+/// The reports of loops, completed by the notes of a run.
+std::vector<Report::Loop> reports_of(std::span<const LoopOfRun> loops,
+                                     const RunScope::Notes& notes);
+
+/// Divides a budget between the states of loops and everything else. Keeps the decision for the
+/// program that it was asked for last.
+class LoopBudgets final : public LoopStateBudgets {
+ public:
+  /// Gives the loops whose backward part is run as much memory for states as the budget leaves, or
+  /// as their own options say, and other loops none.
+  std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
+                                     const RunOptions& options) override;
+  /// Bytes of states that the loops would hold in addition to those they were given last, if they
+  /// held all.
+  Bytes withheld() const { return withheld_; }
+  /// The loops that were given memory last.
+  const std::vector<LoopOfRun>& loops() const { return loops_; }
+
+ private:
+  void decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options);
+
+  std::vector<std::uint64_t> signature_;  // of the last program and request
+  std::vector<LoopDivision> divisions_;   // of its loops
+  std::vector<LoopOfRun> loops_;
+  Bytes withheld_ = 0;
+};
+
+/// Takes the memory for states back from the loops of a tape at the end of the scope.
+class LoopBudgetScope {
+ public:
+  explicit LoopBudgetScope(Tape& tape) : tape_(tape) {}
+  ~LoopBudgetScope();
+  LoopBudgetScope(const LoopBudgetScope&) = delete;
+  LoopBudgetScope& operator=(const LoopBudgetScope&) = delete;
+
+ private:
+  Tape& tape_;
+};
+
+}  // namespace palimpsest

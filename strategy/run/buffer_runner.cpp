@@ -1,0 +1,72 @@
+#include "strategy/run/buffer_runner.h"
+
+#include <oneapi/tbb/task_arena.h>
+
+#include <cstring>
+#include <utility>
+
+namespace palimpsest {
+
+BufferRunner::BufferRunner(BufferProgramPtr program, std::span<std::byte> memory)
+    : program_(std::move(program)),
+      arena_(memory.first(static_cast<std::size_t>(program_->workspace()))),
+      executor_(program_->instructions()) {
+  bind_constants(program_->tape());
+}
+
+void BufferRunner::bind_constants(const Tape& tape) {
+  const std::span<const ValueId> sources = executor_.instructions().sources();
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    if (tape.has_value(sources[k])) executor_.set_source(k, tape.buffer(sources[k]));
+  }
+}
+
+void BufferRunner::run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
+                       std::uint32_t round) {
+  carry_out(program_->tape(), arguments, results, round, std::exchange(has_run_, true));
+}
+
+void BufferRunner::run(const Tape& tape, std::span<std::byte* const> arguments,
+                       std::span<std::byte* const> results, std::uint32_t round) {
+  bind_constants(tape);
+  carry_out(tape, arguments, results, round, false);
+}
+
+void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> arguments,
+                             std::span<std::byte* const> results, std::uint32_t round,
+                             bool same_tape) {
+  using From = BufferProgram::Result::From;
+  const std::span<const std::size_t> sources = program_->arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (program_->reads(i)) executor_.set_source(sources[i], arguments[i]);
+  }
+  const std::span<const BufferProgram::Result> wanted = program_->results();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (wanted[i].from == From::made) executor_.set_source(wanted[i].place, results[i]);
+  }
+  Executor::Settings settings;
+  settings.threads = program_->threads();
+  settings.anomaly = program_->looks_for_anomalies();
+  settings.profile = program_->is_profiled();
+  settings.round = round;
+  settings.same_tape = same_tape;
+  settings.after_step = after_step_;
+  if (executor_.instructions().any_long() && settings.threads > 1) {
+    // A thread that waits in a step must not take up other work meanwhile, such as another loop.
+    tbb::this_task_arena::isolate([&] { executor_.run(tape, {meter_, &arena_}, settings); });
+  } else {
+    executor_.run(tape, {meter_, &arena_}, settings);
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const BufferProgram::Result& result = wanted[i];
+    const std::byte* from = nullptr;
+    if (result.from == From::argument) from = arguments[result.place];
+    if (result.from == From::result) from = results[result.place];
+    if (result.from == From::constant) {
+      from = tape.buffer(static_cast<ValueId>(result.place)).get();
+    }
+    if (from != nullptr) std::memcpy(results[i], from, result.bytes);
+  }
+}
+
+}  // namespace palimpsest

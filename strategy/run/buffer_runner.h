@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "strategy/compile/buffer_program.h"
+#include "strategy/run/executor.h"
+
+namespace palimpsest {
+
+/// Runs a program on buffers, again and again, for one thread at a time.
+class BufferRunner {
+ public:
+  /// `memory` holds `program->workspace()` bytes, aligned to 64, and outlives the runner.
+  BufferRunner(BufferProgramPtr program, std::span<std::byte> memory);
+
+  /// `arguments` and `results` hold an address for each of the program's. No result overlaps an
+  /// argument or another result.
+  void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
+           std::uint32_t round);
+  /// Likewise, with the constants and attributes of another tape of the same structure.
+  void run(const Tape& tape, std::span<std::byte* const> arguments,
+           std::span<std::byte* const> results, std::uint32_t round);
+
+  /// For later runs, as in `Executor::Settings`.
+  void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
+    after_step_ = after_step;
+  }
+
+  /// Measurements of the last run.
+  const Executor& executor() const { return executor_; }
+
+ private:
+  void bind_constants(const Tape& tape);
+  void carry_out(const Tape& tape, std::span<std::byte* const> arguments,
+                 std::span<std::byte* const> results, std::uint32_t round, bool same_tape);
+
+  BufferProgramPtr program_;
+  Arena arena_;
+  Meter meter_;  // counts nothing: everything lies in the arena
+  Executor executor_;
+  bool has_run_ = false;  // with the tape of the program
+  const std::function<void(std::uint32_t)>* after_step_ = nullptr;
+};
+
+}  // namespace palimpsest

@@ -1,0 +1,74 @@
+#include "strategy/run/tape_runner.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "strategy/base/stopwatch.h"
+#include "strategy/run/report_of.h"
+#include "strategy/run/tape_values.h"
+#include "strategy/run/watched_run.h"
+
+namespace palimpsest {
+
+tbb::task_arena& TapeRunner::threads(int count) {
+  if (!threads_ || threads_->max_concurrency() != count) threads_.emplace(count);
+  return *threads_;
+}
+
+Bytes TapeRunner::metadata_bytes() const {
+  Bytes bytes = 0;
+  for (const Executor& each : executors_) bytes += each.metadata_bytes();
+  return bytes;
+}
+
+Executor& TapeRunner::executor_for(const CompiledProgram& program) {
+  const auto known = std::ranges::find_if(executors_, [&](const Executor& executor) {
+    return executor.shared_instructions() == program.instructions;
+  });
+  if (known != executors_.end()) {
+    executors_.splice(executors_.begin(), executors_, known);
+  } else {
+    // Instructions that no program in a cache has are not run again.
+    std::erase_if(executors_, [](const Executor& executor) {
+      return executor.shared_instructions().use_count() == 1;
+    });
+    executors_.emplace_front(program.instructions);
+  }
+  return executors_.front();
+}
+
+Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>& program,
+                       const Request& request) {
+  const RunOptions& options = request.options;
+  const bool is_watched = request.watch != nullptr && !request.watched.empty();
+  if (is_watched) request.watch->begin();
+  const Stopwatch running;
+  Executor& executor = executor_for(*program);
+  std::function<void(std::uint32_t)> after_step;
+  if (is_watched) after_step = WatchedRun(*request.watch, tape, executor, request.watched);
+  const Executor::Memory within = memory_.get(executor, options);
+  tbb::task_arena& workers = threads(request.threads);
+  take_values(tape, executor, within.arena);
+  try {
+    workers.execute([&] {
+      executor.run(tape, within,
+                   {.threads = request.threads,
+                    .anomaly = options.anomaly,
+                    .profile = options.profile,
+                    .round = request.round,
+                    .after_step = is_watched ? &after_step : nullptr});
+    });
+  } catch (...) {
+    give_back(tape, executor);
+    throw;
+  }
+  give_results(tape, executor);
+  const double run_seconds = running.seconds();
+  Report report = report_of(tape, *program->plan, executor, request.threads, options.profile);
+  report.memory = options.memory;
+  report.predicted_peak = memory_.predicted_peak();
+  report.run_seconds = run_seconds;
+  return report;
+}
+
+}  // namespace palimpsest
