@@ -27,7 +27,7 @@ bool same(const Gradients& a, const Gradients& b) {
                     [](const auto& x, const auto& y) { return same_bits(x.gradient, y.gradient); });
 }
 
-/// A training step without its update, `percent` of keep-all memory allowed.
+/// A training step without its update, within `percent` of keep-all memory.
 void step(State& state, const Model& model, int percent) {
   const Bytes everything = keep_all_peak(model);
   const RunOptions options{.memory_budget = everything * percent / 100};
@@ -58,7 +58,7 @@ void step(State& state, const Model& model, int percent) {
   state.counters["exact"] = exact;
 }
 
-/// A keep-all step on one thread, and what of its time no kernel used.
+/// A keep-all step on one thread; counts the share of its time outside of kernels.
 void outside_kernels(State& state, const Model& model) {
   Tape tape;
   const RunOptions options{.planner = keep_all(), .threads = 1, .profile = true};
@@ -75,7 +75,7 @@ void outside_kernels(State& state, const Model& model) {
   state.counters["share_outside"] = 1 - kernels / all;
 }
 
-/// Planning for a budget of one byte, until the error names the smallest that works.
+/// Plans for a budget of one byte, until the error names the smallest feasible budget.
 void refusal(State& state, const Model& model) {
   Tape tape;
   const Var loss = model.record_loss(tape);

@@ -19,7 +19,7 @@ struct Object {
   std::vector<std::uint32_t> before;
 };
 
-/// One pass of the loop. The result depends on all of it.
+/// One pass of the loop. The result depends on all of its work.
 std::uint64_t pass() {
   std::minstd_rand random;
   std::vector<std::unique_ptr<Object>> made;

@@ -4,12 +4,12 @@
 
 namespace palimpsest::benchmarks {
 
-/// Registers the benchmark `calibration`: a fixed loop that makes, finds, orders and frees small
-/// objects, as bookkeeping does. A limit of time in such objects holds on fast and slow processors
-/// alike, where one in seconds does not.
+/// Registers the benchmark `calibration`: a fixed loop that creates, looks up, sorts and frees
+/// small objects, as bookkeeping code does. A time limit in units of such objects holds on fast and
+/// slow processors alike; a limit in seconds does not.
 void register_calibration();
 
-/// Wall time in objects of the loop, each of about 0.3 µs; NaN where the loop was left out.
+/// Converts wall time to objects of the loop, about 0.3 µs each. NaN when the loop was left out.
 double in_calibration_objects(double seconds, const Results& results);
 
 inline constexpr const char* calibration_unit = "objects of the calibration loop";

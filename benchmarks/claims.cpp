@@ -18,7 +18,7 @@ void Results::add(const std::string& benchmark, Run run) {
   for (const auto& [name, value] : run.counters) {
     const auto [counter, first] = known.counters.try_emplace(name, value);
     if (first) continue;
-    // Whatever a claim bounds, no repetition may break it.
+    // Keep the worst value: a claim must hold for every repetition.
     counter->second =
         name == "exact" ? std::min(counter->second, value) : std::max(counter->second, value);
   }

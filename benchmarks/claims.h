@@ -9,13 +9,13 @@
 
 namespace palimpsest::benchmarks {
 
-/// What the benchmarks of one suite measured. A benchmark is named by its function and arguments,
-/// as in `chain/1000`; of several repetitions the fastest counts.
+/// The measurements of the benchmarks of one suite. A benchmark is named by its function and
+/// arguments, as in `chain/1000`. The fastest of several repetitions counts.
 class Results {
  public:
   struct Run {
     double seconds = 0;      ///< wall time of one iteration
-    double cpu_seconds = 0;  ///< the benchmark's thread's processor time of one iteration
+    double cpu_seconds = 0;  ///< processor time of the benchmark's thread, of one iteration
     std::map<std::string, double> counters;
   };
 
@@ -24,43 +24,44 @@ class Results {
 
   bool partial() const { return partial_; }
   void add(const std::string& benchmark, Run run);
-  /// Throws `std::out_of_range` naming the benchmark or counter when it was not measured; of a
-  /// benchmark left out NaN.
+  /// These return NaN for a benchmark that was left out on purpose. Otherwise they throw
+  /// `std::out_of_range` naming the benchmark or counter that was not measured.
   double seconds(const std::string& benchmark) const;
   double cpu_seconds(const std::string& benchmark) const;
   double counter(const std::string& benchmark, const std::string& name) const;
 
  private:
-  /// Null for one left out.
+  /// Null when the benchmark was left out.
   const Run* run(const std::string& benchmark) const;
 
   bool partial_;
   std::map<std::string, Run> runs_;
 };
 
-/// The least number of several that were measured. NaN, of what could not be measured, does not
-/// count; the result is NaN when there is nothing else.
+/// The smallest measured value. Ignores NaN, which marks values that could not be measured; returns
+/// NaN when there is nothing else.
 double least_of(std::span<const double> measured);
 
-/// The figures that documentation asserts, each against what this run measured.
+/// The figures that the documentation states, each checked against the measurements of this run.
 class Claims {
  public:
-  /// `partial`: claims of NaN, which is what was not run, are left out instead of failing.
+  /// `partial`: omits claims whose value is NaN, because they were not run, instead of failing
+  /// them.
   explicit Claims(bool partial = false) : partial_(partial) {}
 
-  /// Claims that `subject` is at most, or at least, `target`. A claim of NaN does not hold: there
-  /// is no value. Make times comparable across machines: claim a ratio.
+  /// Claims that `subject` is at most, or at least, `target`. A claim with the value NaN fails.
+  /// Claim ratios, because times do not compare across machines.
   void at_most(const std::string& subject, double target, double measured, std::string unit);
   void at_least(const std::string& subject, double target, double measured, std::string unit);
-  /// Gives a picture, an SVG document, that belongs to the claims.
+  /// Attaches a picture, an SVG document, to the claims.
   void draw(std::string picture) { picture_ = std::move(picture); }
 
   bool all_hold() const;
-  /// The picture, or nothing.
+  /// The picture; empty when there is none.
   const std::string& picture() const { return picture_; }
-  /// An array of objects with the keys claim, target, measured, unit and holds.
+  /// Writes an array of objects with the keys claim, target, measured, unit and holds.
   void write_json(std::ostream& stream) const;
-  /// A table, one claim a line.
+  /// Prints a table with one claim per line.
   void print(std::ostream& stream) const;
 
  private:
@@ -78,11 +79,11 @@ class Claims {
   std::string picture_;
 };
 
-/// The main of a suite: runs the benchmarks with Google Benchmark's own options. With
-/// `--claims=FILE` it then lets `claim` state the claims, prints them and writes them to FILE, and
-/// their picture to one that ends in `.svg`. Returns the process's exit status: 1 when a claim does
-/// not hold or has no value, or a benchmark reported an error. With `--benchmark_filter` only what
-/// was run is claimed.
+/// The main function of a suite: runs the benchmarks with Google Benchmark's own options. With
+/// `--claims=FILE` it then calls `claim`, prints the claims and writes them to FILE. Their picture
+/// goes to a file of the same name with the extension `.svg`. Returns the exit status of the
+/// process: 1 when a claim fails or has no value, or when a benchmark reported an error. With
+/// `--benchmark_filter`, claims only what was run.
 int run_suite(int argc, char** argv, void (*claim)(const Results& results, Claims& claims));
 
 }  // namespace palimpsest::benchmarks

@@ -1,6 +1,7 @@
-// Matrix products in f32 against oneDNN's, in turns: medians of the ratio. Without oneDNN (Debian's
-// libdnnl-dev) at build time there are our own rates only, and nothing is claimed. Where the level
-// multiplies bf16, also that against widening it and multiplying in f32.
+// Matrix products in f32 against oneDNN's, in turns; figures are medians of the ratio. If oneDNN
+// (Debian's libdnnl-dev) is missing at build time, measures our own rates only and claims nothing.
+// If the instruction level multiplies bf16, also compares that with widening bf16 and multiplying
+// in f32.
 #include <benchmark/benchmark.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -20,7 +21,7 @@ using benchmark::State;
 
 namespace {
 
-/// m×n from products over k; N or T for each operand as it is stored.
+/// An m×n result of products over k, with N or T for each operand as it is stored.
 struct Row {
   std::int64_t m, n, k;
   const char* stored = "NN";
@@ -30,7 +31,7 @@ struct Row {
   }
 };
 
-/// Cubes; the products of perceptrons, transformers and convolutions, forward and backward.
+/// Cubes, and the products in perceptrons, transformers and convolutions, forward and backward.
 const Row regular[] = {
     {64, 64, 64},
     {128, 128, 128},
@@ -58,7 +59,7 @@ const Row skinny[] = {
 struct Group {
   const char* name;
   std::span<const Row> rows;
-  double least;  ///< of oneDNN's rate, in the geometric mean
+  double least;  ///< geometric mean of our rate over oneDNN's
 };
 const Group groups[] = {{"regular", regular, 0.9}, {"skinny", skinny, 0.75}};
 
@@ -129,7 +130,7 @@ void multiply(State& state, const Row& row, int threads) {
 
 Operand operand(const Tensor& tensor) { return {tensor.raw(), {tensor.shape(), tensor.dtype()}}; }
 
-/// Operands and results in bf16: as they are, and widened to f32 before and narrowed after.
+/// Operands and results in bf16: multiplied directly, and widened to f32 before and narrowed after.
 void multiply_bf16(State& state, const Row& row, int threads) {
   const auto [m, n, k, stored] = row;
   const bool ta = stored[0] == 'T';

@@ -1,6 +1,7 @@
-// Loops of many steps against the same loops and adjoints written by hand, and with files that the
-// system's cache can hold against unlimited memory. Compared times were taken in turns, but for the
-// million steps, which are run once; figures are medians over the rounds.
+// Loops of many steps against the same loops and adjoints written by hand; and loops with spill
+// files, small enough for the system's page cache, against unlimited memory. Times that are
+// compared were taken in turns, and figures are medians over the rounds. The loop of a million
+// steps runs once.
 #include "benchmarks/loops/parts.h"
 
 using namespace palimpsest::benchmarks;

@@ -9,7 +9,7 @@
 namespace palimpsest::benchmarks {
 namespace {
 
-/// Classes drawn from [0, count), i32.
+/// Class labels drawn from [0, count), i32.
 Tensor classes(const Shape& shape, std::int64_t count) {
   Tensor result(shape, DType::i32);
   std::int32_t number = 1;
@@ -73,7 +73,7 @@ Model rnn(const RnnSize& size) {
             const CellParameters cell{.input = tape.parameter(from_input),
                                       .hidden = tape.parameter(from_state)};
             Var h = tape.constant(Tensor::zeros({size.batch, size.width}));
-            // A loss at the end alone would leave subnormal adjoints after some dozen steps.
+            // With a loss at the end only, adjoints would become subnormal after a few dozen steps.
             Var loss = tape.constant(Tensor::scalar(0));
             for (int step = 0; step < size.steps; ++step) {
               h = rnn_cell(select(inputs, 0, step), h, cell);

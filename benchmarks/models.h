@@ -8,7 +8,7 @@
 
 namespace palimpsest::benchmarks {
 
-/// A program with one loss, recorded anew for each step as a user's training loop does.
+/// A program with one loss. Each step records it anew, as a user's training loop does.
 struct Model {
   std::string name;
   std::function<Var(Tape&)> record_loss;
@@ -16,15 +16,15 @@ struct Model {
 
 /// 24 layers of 256 units, batch 2048.
 Model mlp();
-/// The network of the demo, batch 128.
+/// The network of example 02, batch 128.
 Model residual_network();
-/// That of example 05, by default, with 16 passages of 128 tokens.
+/// By default the transformer of example 05, with 16 passages of 128 tokens.
 struct TransformerSize {
   int blocks = 4;
   std::int64_t width = 128;
 };
 Model transformer(const TransformerSize& size = {});
-/// A loss at each step.
+/// A recurrent network with a loss at each step.
 struct RnnSize {
   int steps = 200;
   std::int64_t width = 128;

@@ -25,14 +25,14 @@ class Layers {
     const Shape channels{x.shape()[1]};
     return batch_norm(x, parameter(channels), parameter(channels)).y;
   }
-  /// Convolution, normalisation, relu.
+  /// Convolution, normalisation and relu.
   Var unit(const Var& x, std::int64_t channels, std::int64_t size, std::int64_t stride = 1) const {
     return relu(normalized(convolution(x, channels, size, stride)));
   }
   Var linear(const Var& x, std::int64_t features) const {
     return palimpsest::linear(x, parameter({x.shape()[1], features}), parameter({features}));
   }
-  /// The loss of a classifier of x (n, features).
+  /// The classification loss of x (n, features).
   Var loss(const Var& x) const {
     const Tensor labels({x.shape()[0]}, DType::i32);
     return cross_entropy(linear(x, 100), tape_.constant(labels));

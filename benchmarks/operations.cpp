@@ -13,7 +13,7 @@ using benchmark::State;
 
 namespace {
 
-/// An operation on operands of given shapes, normally distributed.
+/// An operation, and the shapes of its operands, which are normally distributed.
 struct Row {
   std::string name;
   std::vector<Shape> shapes;
@@ -56,7 +56,7 @@ std::vector<Row> rows() {
   };
 }
 
-/// Records the operation and runs it, with the gradients of all operands if `differentiated`.
+/// Records and runs the operation; with the gradients of all operands if `differentiated`.
 void run(State& state, const Row& row, bool differentiated) {
   std::vector<Tensor> operands;
   for (const Shape& shape : row.shapes) operands.push_back(Tensor::normal(shape, operands.size()));

@@ -1,6 +1,6 @@
-// Training steps against PyTorch's, in turns: medians of the ratio. The same models are in
-// benchmarks/peers/models.py. The Python that has PyTorch 2 is PALIMPSEST_PYTHON, else python3;
-// when it has none there is nothing to do.
+// Training steps against PyTorch's, in turns; figures are medians of the ratio.
+// benchmarks/peers/models.py holds the same models. PALIMPSEST_PYTHON names the Python that has
+// PyTorch 2, by default python3. If it has none, the suite does nothing.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -20,15 +20,15 @@ using benchmark::State;
 
 namespace {
 
-/// A model, and the most that our step may take of PyTorch's time and activation bytes.
+/// A model, and limits of our step's time and activation bytes as ratios to PyTorch's.
 struct Row {
   std::string model;
   double time;
   std::optional<double> bytes = {};
-  /// The share of keep-all memory that we are allowed, where PyTorch recomputes.
+  /// Our budget in per cent of keep-all memory, where PyTorch recomputes.
   std::optional<int> percent = {};
-  bool small = false;     ///< also replayed as a `Program`, within the same time
-  bool budgeted = false;  ///< we have no more activation bytes than the most there is
+  bool small = false;     ///< also replayed as a `Program`, within the same limit of time
+  bool budgeted = false;  ///< our budget is the gradients and the limit of activation bytes
 
   std::string name() const { return model + (percent ? "_checkpointed" : ""); }
 };
@@ -57,7 +57,7 @@ std::vector<std::string> command(const std::vector<std::string>& arguments) {
   return result;
 }
 
-/// PyTorch's version; nothing when there is none.
+/// PyTorch's version; nothing when it is not installed.
 std::optional<std::string> version() {
   try {
     return Process(command({}), {}).read_line();
@@ -66,8 +66,8 @@ std::optional<std::string> version() {
   }
 }
 
-/// What makes PyTorch fast here: one pool of threads, kernels for the processor there is, memory
-/// that the allocator keeps from step to step.
+/// Environment that makes PyTorch fast here: one thread pool, kernels for this processor, and an
+/// allocator that keeps memory from step to step.
 std::map<std::string, std::string> tuning(int threads) {
   const std::string count = std::to_string(threads);
   return {{"OMP_NUM_THREADS", count},
@@ -77,8 +77,8 @@ std::map<std::string, std::string> tuning(int threads) {
           {"MALLOC_TOP_PAD_", "67108864"}};
 }
 
-/// Bytes that PyTorch's step takes beside parameters and gradients: the median of fresh processes
-/// that had loaded all they need, whose resident sizes differ by a quarter.
+/// Bytes that PyTorch's step takes in addition to parameters and gradients. This is the median over
+/// fresh processes that have loaded everything they need; their resident sizes differ by a quarter.
 double peer_activation_bytes(const Row& row) {
   std::vector<double> bytes;
   for (int run = 0; run < 7; ++run) {

@@ -1,6 +1,6 @@
-// How good plans are and how fast they are found. Costs are exact, by simulation. Graphs published
-// by others are taken from the folder that PALIMPSEST_GRAPHS names; PALIMPSEST_SECONDS shortens the
-// ten seconds that each of their budgets is planned in.
+// How good plans are and how fast they are found. Costs are exact: they come from simulation.
+// Graphs published by others are read from the folder that PALIMPSEST_GRAPHS names.
+// PALIMPSEST_SECONDS shortens the planning time for each of their budgets, ten seconds by default.
 #include "benchmarks/planners/parts.h"
 
 using namespace palimpsest::benchmarks;

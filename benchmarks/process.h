@@ -8,20 +8,20 @@
 
 namespace palimpsest::benchmarks {
 
-/// A program that is talked with, line by line, through its standard input and output.
+/// A child process that talks in lines through its standard input and output.
 class Process {
  public:
-  /// Starts `command`, looked up as a shell does, with `environment` added to this process's.
-  /// Throws `std::runtime_error` when it cannot be started.
+  /// Starts `command`, looked up as in a shell, with `environment` added to this process's
+  /// environment. Throws `std::runtime_error` when it cannot be started.
   Process(const std::vector<std::string>& command,
           const std::map<std::string, std::string>& environment);
-  /// Closes its standard input and waits until it has ended.
+  /// Closes the standard input of the child and waits until it has ended.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void write_line(const std::string& line) const;
-  /// The next line without its end. Throws `std::runtime_error` when there is none.
+  /// The next line without its newline. Throws `std::runtime_error` when there is none.
   std::string read_line();
 
  private:

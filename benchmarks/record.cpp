@@ -1,5 +1,5 @@
-// What a node of one element costs beside its arithmetic: recording, differentiating, planning and
-// running a chain of t ← t·t + a.
+// Overhead of a node of one element: recording, differentiating, planning and running a chain of t
+// ← t·t + a.
 #include <benchmark/benchmark.h>
 
 #include "benchmarks/calibration.h"
@@ -26,7 +26,7 @@ Chain record_chain(Tape& tape) {
   return {start, t};
 }
 
-/// A counter of the seconds that each of `nodes` takes.
+/// Counts the seconds per node.
 void count_time(State& state, std::int64_t nodes) {
   using benchmark::Counter;
   state.counters["seconds_per_node"] =
@@ -68,7 +68,7 @@ void plan(State& state) {
   count_time(state, tape.node_count());
 }
 
-/// Forward and backward on `state.range(0)` threads, planned and laid out before.
+/// Runs forward and backward on `state.range(0)` threads; planning and layout are done before.
 void run(State& state) {
   Tape tape;
   const Chain chain = record_chain(tape);

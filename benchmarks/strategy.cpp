@@ -1,7 +1,10 @@
-// Strategies: what their choices take of memory and time on one model, replicas of a program and
-// stages of a pipeline against threads within it, both in processes of their own, layers of which
-// some are kept, micro-batches, results that are kept, what is estimated of steps and what is
-// recommended. Compared times were taken in turns; figures are medians over the rounds.
+// Memory and time of execution strategies on one model. Further parts measure:
+// - replicas and pipeline stages against threads inside operations, also in separate processes
+// - layers with some activations kept
+// - micro-batches
+// - cached results
+// - estimates and recommendations
+// Times that are compared were taken in turns; figures are medians over the rounds.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -19,7 +22,7 @@ namespace {
 
 using benchmark::State;
 
-/// A model that records its own parameters and batch, for a strategy that cuts nothing.
+/// A model that records its own parameters and batch, for strategies that do not split the batch.
 Workload whole(const Model& model) {
   return {.model = [model](Tape& tape, std::span<const Var>, std::span<const Var>) {
     return model.record_loss(tape);
@@ -34,7 +37,7 @@ Report step(Execution& execution, const Workload& workload) {
   return execution.report();
 }
 
-/// A strategy on the transformer of example 05, against the one called training.
+/// A strategy on the transformer of example 05, against the strategy `training`.
 struct Row {
   std::string name;
   ExecutionStrategy strategy;
@@ -68,7 +71,7 @@ std::vector<Row> rows() {
   return list;
 }
 
-/// Times of the kernels of steps on one thread, each by itself and in groups.
+/// Kernel times of steps on one thread, each step by itself and in groups.
 Rates profiled(const Workload& workload, const std::optional<Precision>& precision) {
   std::vector<Report> reports;
   for (const bool fusion : {true, false}) {
@@ -109,7 +112,7 @@ void on_transformer(State& state, const Row& row) {
   state.counters["allocations"] = static_cast<double>(of_other.allocations);
 }
 
-/// Two replicas of a model, against two threads within its operations.
+/// Two replicas of a model, against two threads inside its operations.
 void replicas(State& state, std::int64_t width, std::int64_t examples) {
   const Workload layers = dense(6, width, examples, [](const Var& x) { return tanh(x); });
   Execution automatic({.threads = 2});
@@ -124,8 +127,8 @@ void replicas(State& state, std::int64_t width, std::int64_t examples) {
   state.counters["of_automatic"] = turns.ratio("shards", "automatic");
 }
 
-/// Layers with much between them, in two stages on two threads, against the same micro-batches one
-/// after the other.
+/// Layers with large activations between them, in two stages on two threads, against the same
+/// micro-batches one after the other.
 void pipeline(State& state, std::int64_t width, std::int64_t examples) {
   const Workload layers = dense(8, width, examples, [](const Var& x) { return gelu(x); });
   Execution automatic({.accumulation = 8, .threads = 2});
@@ -156,7 +159,7 @@ void claim(const Results& results, Claims& claims) {
     const std::string name = "transformer/" + row.name;
     claims.at_least(name + ": the peak is as predicted or less", 1, results.counter(name, "within"),
                     "");
-    // Plans that are improved while they run may take some bytes more or less.
+    // Plans that are improved during a run may take a few bytes more or less.
     claims.at_most(name + ": the estimated peak is off by", 0.001,
                    std::abs(results.counter(name, "estimated_peak") - 1), "of the predicted one");
   }
@@ -170,8 +173,8 @@ void claim(const Results& results, Claims& claims) {
   claim_times({"default", "training", "inference", "memory-efficient", "pooled", "full", "half",
                "mixed", "interval", "planner", "one-thread", "no-fusion", "profiled"},
               0.2);
-  // Calls of kernels one by one, storage from the system, looking for what is not finite, and
-  // widening f16, which a second thread speeds up little, are estimated roughly.
+  // These estimates are rough. They involve single kernel calls, storage from the system, checks
+  // for non-finite values, and widening f16, which a second thread hardly speeds up.
   claim_times({"eager", "hybrid", "hybrid-100-nodes", "standard", "debug", "anomaly", "mixed-f16"},
               0.3);
   claims.at_most("looking for what is not finite", 1.3,
@@ -225,7 +228,7 @@ int main(int argc, char** argv) {
   }
   add("replicas/large", [](State& state) { replicas(state, 1024, 512); });
   add("replicas/small", [](State& state) { replicas(state, 64, 512); });
-  // Some microseconds a replica: what calling another thread takes.
+  // Calling another thread costs a replica some microseconds.
   add("replicas/tiny", [](State& state) { replicas(state, 48, 64); });
   add("pipeline/large", [](State& state) { pipeline(state, 512, 1024); });
   add("pipeline/small", [](State& state) { pipeline(state, 64, 512); });

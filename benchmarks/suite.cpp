@@ -14,7 +14,7 @@
 namespace palimpsest::benchmarks {
 namespace {
 
-// Google Benchmark 1.8 renamed the flag.
+// Google Benchmark 1.8 renamed the member `error_occurred`.
 template <class Run>
 bool failed(const Run& run) {
   if constexpr (requires { run.error_occurred; }) {
@@ -43,12 +43,12 @@ class Collector : public benchmark::ConsoleReporter {
     }
   }
 
-  // Those that match everything are the library's own.
+  // "" and "." are Google Benchmark's defaults, which match everything.
   Results results{benchmark::GetBenchmarkFilter() != "" && benchmark::GetBenchmarkFilter() != "."};
   bool any_failed = false;
 };
 
-// Takes `--claims=FILE` out of the arguments; Google Benchmark refuses what it does not know.
+// Removes `--claims=FILE` from the arguments; Google Benchmark rejects unknown options.
 std::string take_claims_file(int& argc, char** argv) {
   static constexpr std::string_view flag = "--claims=";
   std::string file;

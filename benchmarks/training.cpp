@@ -1,5 +1,6 @@
 // Training steps as users write them, recorded anew each time: time on one and two threads, forward
-// alone, peak bytes. Compared times were taken in turns; figures are medians over the rounds.
+// only, and peak bytes. Times that are compared were taken in turns; figures are medians over the
+// rounds.
 #include "benchmarks/calibration.h"
 #include "benchmarks/training/parts.h"
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double turn_seconds = 0.02;
 constexpr std::size_t least_rounds = 7;
 constexpr int warm_up = 2;
-// Threads of other runtimes go on spinning for some milliseconds when they are done.
+// Threads of other runtimes keep spinning for some milliseconds after their work.
 constexpr std::chrono::milliseconds pause{10};
 
 }  // namespace
@@ -43,7 +43,7 @@ void Turns::take(double seconds) {
   std::map<std::string, std::int64_t> times;
   for (auto& [name, entry] : entries_) {
     entry.run(warm_up);
-    // Few of what takes microseconds would say little of how long many take.
+    // A few runs of microseconds would not predict the time of many runs.
     const double once = entry.run(1);
     const auto enough = [](double each) {
       return std::max<std::int64_t>(1, std::llround(turn_seconds / std::max(each, 1e-7)));

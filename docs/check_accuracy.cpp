@@ -1,6 +1,5 @@
-// Measures the error of every function and compares it with what docs/accuracy.md states:
-// check_accuracy FILE [POINTS]. Without POINTS 250,000 numbers are taken for each function and
-// dtype.
+// Measures the error of every function and compares it with docs/accuracy.md. Usage: check_accuracy
+// FILE [POINTS]. POINTS is the number of points for each function and dtype, by default 250,000.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -91,7 +90,7 @@ const Function functions[] = {
      [](Real x) { return std::atan2(x, 3.0L); }},
 };
 
-/// The distance of the numbers around `exact`; of subnormal numbers that of the smallest ones.
+/// The distance between neighbouring numbers at `exact`; for subnormal numbers, the smallest one.
 template <class T>
 Real unit_at(Real exact) {
   int exponent = 0;
@@ -100,7 +99,7 @@ Real unit_at(Real exact) {
                               std::numeric_limits<T>::digits);
 }
 
-/// Half of the points are spread over all bit patterns, half over ordinary numbers.
+/// Half of the points are random bit patterns, the other half ordinary numbers.
 template <class T>
 std::vector<T> points(const Function& f, std::size_t count) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -118,7 +117,7 @@ std::vector<T> points(const Function& f, std::size_t count) {
   return xs;
 }
 
-/// The largest error in units of the last place, where the exact result is in range.
+/// The largest error in units in the last place, over points whose exact result is in range.
 template <class T>
 double error_of(const Function& f, std::size_t count) {
   const std::vector<T> xs = points<T>(f, count);
@@ -140,7 +139,7 @@ struct Stated {
   double f32, f64;
 };
 
-/// Rows of the form | `name` | f32 | f64 |.
+/// Reads rows of the form | `name` | f32 | f64 |.
 std::map<std::string, Stated> stated_in(const char* path) {
   std::ifstream file(path);
   std::map<std::string, Stated> rows;

@@ -1,4 +1,4 @@
-// Writes the table of operations: generate_operations [--check] FILE.
+// Writes the table of operations. Usage: generate_operations [--check] FILE.
 #include <sstream>
 
 #include "autodiff/operation.h"
@@ -6,7 +6,7 @@
 
 namespace {
 
-// A bar would end the table's cell.
+// Escapes bars, which would end the cell of the table.
 std::string cell(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// Writes the table of strategies that have names: generate_strategies [--check] FILE.
+// Writes the table of named strategies. Usage: generate_strategies [--check] FILE.
 #include <sstream>
 
 #include "docs/generated_document.h"

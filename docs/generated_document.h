@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-/// The whole of a program that writes a document: NAME [--check] FILE, where --check says instead
-/// whether the file is what it would write.
+/// The main function of a program that writes a document: NAME [--check] FILE. With --check it
+/// compares the file with the document instead of writing it.
 inline int write_or_check(int argc, char** argv, const std::string& document) {
   const bool check = argc == 3 && std::string_view(argv[1]) == "--check";
   if ((argc != 2 && !check) || argv[argc - 1][0] == '-') {

@@ -1,5 +1,5 @@
-// Trains a residual network on Fashion-MNIST at several memory budgets and shows that only bytes
-// and time change, never a bit of the weights.
+// Trains a residual network on Fashion-MNIST at several memory budgets. Shows that a budget changes
+// bytes and time only, never a bit of the weights.
 //
 //   02_fashion_mnist [--quick] [--data FOLDER] [--output FOLDER]
 #include <algorithm>
@@ -28,15 +28,14 @@ struct Settings {
   std::string data = fashion_mnist_folder;
   std::string output = ".";
   std::int64_t batch = 128;
-  std::int64_t training_steps =
-      468;                           ///< of the rows that train to the end: once through the images
-  std::int64_t compared_steps = 24;  ///< of the others
+  std::int64_t training_steps = 468;  ///< of the rows that train to the end: one epoch
+  std::int64_t compared_steps = 24;   ///< of the other rows
   std::int64_t test_images = 10'000;
   ResidualNetwork::Options network;
   std::vector<double> budgets = {1.0, 0.6, 0.4, 0.3};
 };
 
-/// One line of the table.
+/// One row of the printed table.
 struct Row {
   double fraction = 1;
   Bytes budget = 0;
@@ -48,7 +47,7 @@ struct Row {
   double max_weight_difference = 0;
   std::optional<double> test_accuracy;
   Report report;          ///< of the last step
-  NamedTensors compared;  ///< weights after the steps that every row takes
+  NamedTensors compared;  ///< weights after the steps that all rows take
 };
 
 NamedTensors copy(const NamedTensors& tensors) {
@@ -64,14 +63,14 @@ double largest_difference(const NamedTensors& a, const NamedTensors& b) {
     const auto y = b.at(name).data<float>();
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double difference = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
-      // A NaN must not pass for equal.
+      // A NaN must not count as equal.
       if (!(difference <= largest)) largest = difference;
     }
   }
   return largest;
 }
 
-/// Batches in an order that is shuffled anew for each pass, the same in every run.
+/// Batches in an order that is shuffled for each epoch, identical in every run.
 class Batches {
  public:
   Batches(const LabelledImages& data, std::int64_t size) : data_(data), size_(size) {
@@ -115,7 +114,7 @@ double accuracy(const ResidualNetwork& network, const LabelledImages& test, std:
   return static_cast<double>(right) / static_cast<double>(images);
 }
 
-/// Trains from the same start inside `budget` and measures.
+/// Trains from the same initial weights within `budget` and measures the steps.
 Row train(const Settings& settings, const LabelledImages& images, const LabelledImages& test,
           double fraction, Bytes budget, std::int64_t steps) {
   using Clock = std::chrono::steady_clock;
@@ -188,7 +187,7 @@ void write_file(const std::string& path, const std::string& text) {
   std::printf("wrote %s\n", path.c_str());
 }
 
-/// A number in JSON, which has none that is not finite.
+/// Formats a number as JSON, which has no infinities or NaN: these become null.
 std::string to_json(double number) {
   std::ostringstream text;
   text.precision(10);
@@ -234,7 +233,7 @@ void write_files(const Settings& settings, const std::vector<Row>& rows) {
   write_file(settings.output + "/demo.svg", render(chart));
 }
 
-/// True when every row keeps what the library promises.
+/// True when every row keeps the promises of the library.
 bool holds(const std::vector<Row>& rows) {
   return std::all_of(rows.begin(), rows.end(), [](const Row& row) {
     return row.measured_peak <= row.predicted_peak && row.predicted_peak <= row.budget &&

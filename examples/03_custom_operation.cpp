@@ -1,5 +1,6 @@
-// An operation of one's own, with its derivative, used under a memory budget: the softplus of a
-// signed distance with a sharpness, y = log(1 + exp(s·x))/s, whose derivative is σ(s·x).
+// Defines a custom operation with its derivative and uses it under a memory budget. The operation
+// is the softplus of a signed distance with a sharpness: y = log(1 + exp(s·x))/s. Its derivative is
+// σ(s·x).
 #include <palimpsest.h>
 
 #include <algorithm>
@@ -19,11 +20,11 @@ CustomOperation smooth_ramp(double sharpness) {
             const auto y = call.outputs[0].data<double>();
             for (std::size_t i = 0; i < x.size(); ++i) {
               const double scaled = sharpness * x[i];
-              // exp of a large number overflows, of a negative one does not.
+              // The exp of a large positive number would overflow.
               y[i] = (std::max(scaled, 0.0) + std::log1p(std::exp(-std::abs(scaled)))) / sharpness;
             }
           },
-      // Written with recorded operations, so that it can be differentiated in turn.
+      // Uses recorded operations, so that the derivative can be differentiated again.
       .vjp =
           [sharpness](const Pullback& p) {
             p.set(0, p.adjoint() / (1.0 + exp(p.input() * -sharpness)));

@@ -1,5 +1,5 @@
 // Second derivatives: Newton's method on Rosenbrock's valley f(x) = Σ 100(xᵢ₊₁ − xᵢ²)² + (1 − xᵢ)²,
-// and a product of its Hessian and a vector, made without the Hessian.
+// and a Hessian-vector product that never forms the Hessian.
 #include <palimpsest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ int main() {
     std::cout << "step " << step << ": f = " << f.item() << ", |f'| = " << steepest << '\n';
     if (steepest < 1e-9) break;
     const Var direction = solve(tape.constant(hessian(f, x)), slope);
-    // Newton's step, halved until it goes downhill.
+    // Halve Newton's step until it goes downhill.
     for (int halvings = 0; halvings < 20; ++halvings) {
       const double length = std::ldexp(1.0, -halvings);
       const Tensor trial = (x - length * direction).value();

@@ -1,5 +1,5 @@
-// Trains a small causal transformer on the characters of the King James Bible, inside 40 % of the
-// memory that keeping everything would take, and lets it write.
+// Trains a small causal transformer on the characters of the King James Bible, within 40 % of the
+// memory that keeping everything would take. Then generates text with it.
 //
 //   05_character_model [--quick] [--steps N]
 #include <algorithm>
@@ -22,12 +22,12 @@ namespace {
 struct Settings {
   std::int64_t steps = 600;
   std::int64_t batch = 16;
-  std::int64_t written = 400;  ///< characters at the end
+  std::int64_t written = 400;  ///< characters to generate at the end
   double budget_fraction = 0.4;
   Transformer::Options model;
 };
 
-/// Passages of one length from the first or the last part of a text.
+/// Passages of equal length from one part of a text: characters [first, last).
 class Passages {
  public:
   Passages(const Text& text, std::int64_t first, std::int64_t last, std::int64_t length)
@@ -61,7 +61,7 @@ Var record_loss(Tape& tape, const Transformer& model, const Passages::Batch& bat
   return cross_entropy(logits, tape.constant(batch.next));
 }
 
-/// Bits a character of passages that were not learned.
+/// Bits per character, over passages that training did not use.
 double bits_per_character(const Transformer& model, Passages& passages) {
   Tape tape;
   double sum = 0;
@@ -73,7 +73,7 @@ double bits_per_character(const Transformer& model, Passages& passages) {
   return sum / batches / std::log(2.0);
 }
 
-/// Draws characters one by one, each given as many before it as the context holds.
+/// Samples characters one by one, each from as many preceding characters as the context holds.
 std::string write(const Transformer& model, const Text& text, std::int64_t count) {
   std::mt19937_64 random(5);
   std::vector<std::int32_t> tokens{text.numbers().data<std::int32_t>()[0]};

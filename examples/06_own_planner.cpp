@@ -1,4 +1,4 @@
-// A planner of one's own, in a file of one's own. Beside it, the files that palimpsest-plan reads.
+// Defines a custom planner. Also writes and reads the files that palimpsest-plan works with.
 #include <palimpsest.h>
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 using namespace palimpsest;
 
-/// Gives up the storages of the forward part that are cheapest to make again for their bytes: none,
-/// a sixteenth of them, two sixteenths, up to all.
+/// Recomputes the forward storages with the lowest cost per byte. Proposes 17 schedules: they
+/// recompute none of the storages, the cheapest sixteenth, the cheapest two sixteenths, up to all.
 class CheapestFirst final : public Planner {
  public:
   std::string name() const override { return "cheapest first"; }

@@ -1,5 +1,5 @@
-// A program recorded once and run many times: the sensitivity of Fisher's equation, diffusion with
-// growth, to its start, for many starts at once.
+// Records a program once and runs it many times. It computes the sensitivity of Fisher's equation,
+// diffusion with growth, to its initial state, for many initial states in parallel.
 #include <palimpsest.h>
 
 #include <iostream>
@@ -12,7 +12,7 @@ namespace {
 constexpr int cells = 400;
 constexpr int steps = 300;
 
-/// Squared distance of the state after `steps` explicit steps from a hump in the middle.
+/// Records `steps` explicit time steps and the squared distance of the final state from `wanted`.
 Var distance(const Var& start, const Var& wanted) {
   Var u = start;
   for (int n = 0; n < steps; ++n) {
@@ -31,7 +31,7 @@ int main() {
   Tensor wanted = Tensor::zeros({cells});
   for (int i = 150; i < 250; ++i) wanted.data<float>()[static_cast<std::size_t>(i)] = 1;
 
-  // Recorded, differentiated and planned here, inside a budget that holds for each of its runs.
+  // Record, differentiate and plan here. Each run of the program keeps to this budget.
   Var start;
   const Program program = Program::gradients(
       [&](Tape& tape) {
@@ -41,7 +41,7 @@ int main() {
       {.memory_budget = 128_KiB, .threads = 1});
   std::cout << program.plan().summary() << '\n';
 
-  // A runner has leaves and memory of its own, so that threads run the program at the same time.
+  // Each runner has its own leaves and memory, so threads can run the program concurrently.
   constexpr std::uint64_t members = 16;
   std::vector<Tensor> sensitivities(members);
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
-// What planners take computing to cost: a machine that is the same everywhere, the one at hand, or
-// the times of a run.
+// Where planners get the costs of operations from: a fixed machine model, this machine as measured,
+// or the times of a run.
 #include <palimpsest.h>
 
 #include <iostream>
@@ -9,7 +9,7 @@ using namespace palimpsest;
 
 namespace {
 
-/// Layers whose products are dear to compute again and whose functions are cheap.
+/// Layers of matrix products, which are expensive to recompute, and activations, which are cheap.
 Var record_loss(Tape& tape) {
   const Var weight = tape.parameter(Tensor::normal({128, 128}, 1, 0, 0.1), "weight");
   Var x = tape.constant(Tensor::uniform({256, 128}, 2), "input");
@@ -36,7 +36,7 @@ int main() {
 
   for (const Gradients* gradients : {&usual, &measured, &timed}) {
     std::cout << gradients->report().summary() << '\n';
-    // Other costs may make another plan, and never other gradients.
+    // Different costs may lead to a different plan, but never to different gradients.
     const Tensor& gradient = gradients->entries()[0].gradient;
     if (!same_bits(gradient, first.entries()[0].gradient)) return 1;
   }

@@ -1,6 +1,6 @@
-// Loops of many steps, each one node of the tape: heat on a ring, with the gradient of the end with
-// respect to the start and to the conductivity inside 4 MiB, and a loop that ends when the ring has
-// cooled down.
+// Loops of many steps, each recorded as one node of the tape. The first one diffuses heat on a ring
+// and differentiates the result by the initial state and the conductivity, within 4 MiB. The second
+// one ends when the ring has cooled down.
 #include <palimpsest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ int main() {
             << gradients[conductivity].item() << '\n'
             << gradients.report();
 
-  // The same from a conductivity nearby.
+  // Check against central differences in the conductivity.
   const double h = 1e-5;
   const auto energy_at = [&](double value) {
     const Var other = tape.constant(Tensor::scalar(value, DType::f64));

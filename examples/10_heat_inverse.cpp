@@ -1,16 +1,16 @@
-// Recovers how well a plate conducts heat, everywhere, from thermometers at its rim, which are read
-// without errors here.
+// Recovers the conductivity of a plate at every point from thermometers at its rim. The readings
+// have no errors here.
 //
-// The temperature u of n × n cells obeys ∂u/∂t = ∇·(k∇u); no heat leaves the plate. With D the
-// sparse matrix of differences across the faces between cells and M that of means, a step of length
-// τ is
+// The temperature u of n × n cells obeys ∂u/∂t = ∇·(k∇u); no heat leaves the plate. D is the sparse
+// matrix of differences across the faces between cells, and M that of means. A step of length τ is
 //
 //   u ← u − τ·Dᵀ·((M·k)∘(D·u)).
 //
-// Steps of one length would have to be so short that 2,000 of them carry heat over some 30 cells.
-// Cycles of steps of different lengths, most of them too long on their own, are stable together and
-// carry it four times as far (Alexiades, Amiez and Gremaud, 1996): the lengths are an input that
-// `scan` gives to its steps one by one.
+// Steps of equal length would have to be so short that 2,000 of them carry heat over only about 30
+// cells. The program uses cycles of steps of different lengths (Alexiades, Amiez and Gremaud,
+// 1996). Most of these steps are too long on their own, but a cycle is stable as a whole and
+// carries heat four times as far. The lengths are an input of the loop: `scan` passes one of them
+// to each step.
 //
 //   10_heat_inverse [--quick] [--output FOLDER]
 #include <palimpsest.h>
@@ -30,22 +30,22 @@ using namespace examples;
 
 namespace {
 
-constexpr double lowest = 0.3;  // conductivities that are looked for
+constexpr double lowest = 0.3;  // bounds of the conductivity
 constexpr double highest = 2.0;
-constexpr double typical = 0.9;  // of the plate: what the search starts from
+constexpr double typical = 0.9;  // of the plate; the search starts from it
 
 struct Settings {
   std::int64_t cells = 256;    ///< along each side
-  std::int64_t controls = 10;  ///< numbers along each side that the conductivity is made from
+  std::int64_t controls = 10;  ///< along each side, for interpolating the conductivity
   std::int64_t cycles = 50;
-  std::int64_t cycle = 40;  ///< steps of a cycle
+  std::int64_t cycle = 40;  ///< steps per cycle
   int iterations = 30;
   Bytes budget = 64_MiB;
 
   std::int64_t steps() const { return cycles * cycle; }
 };
 
-/// What is to be found: two good conductors and a bad one in a plate between them.
+/// The conductivity to recover: a plate with two good conductors and one bad conductor in it.
 double true_conductivity(double y, double x) {
   return typical + 0.9 * hump(y, x, 0.3, 0.3, 0.15) + 0.6 * hump(y, x, 0.65, 0.78, 0.12) -
          0.5 * hump(y, x, 0.72, 0.3, 0.16);
@@ -56,7 +56,7 @@ double start_temperature(double y, double x) {
   return hump(y, x, 0.5, 0.5, 0.2) + 0.5 * std::cos(3 * pi * y) * std::cos(2 * pi * x);
 }
 
-/// One row for each face between two cells of n × n, with an entry for either cell.
+/// One row for each face between two of the n × n cells, with an entry for each of both cells.
 SparsePattern faces_of(std::int64_t n) {
   std::vector<std::int32_t> cells;
   const auto add_face = [&](std::int64_t a, std::int64_t b) {
@@ -73,21 +73,21 @@ SparsePattern faces_of(std::int64_t n) {
   return SparsePattern(faces, n * n, std::move(starts), std::move(cells));
 }
 
-/// −1, 1, −1, 1 …: the values of D.
+/// The values of D: −1, 1, −1, 1, …
 Tensor differences(std::int64_t entries) {
   const Tensor values({entries}, DType::f64);
   for (std::size_t i = 0; auto& value : values.data<double>()) value = i++ % 2 == 0 ? -1 : 1;
   return values;
 }
 
-/// Lengths of all steps, each cycle the same, for conductivities up to `highest`.
+/// Lengths of all steps, equal in each cycle, for conductivities up to `highest`.
 Tensor step_lengths(const Settings& settings) {
   constexpr double longest_alone = 0.25 / highest;
   constexpr double damping = 0.001;
   const std::int64_t n = settings.cycle;
   const Tensor lengths({settings.steps()}, DType::f64);
   for (std::int64_t i = 0; auto& length : lengths.data<double>()) {
-    // Long and short ones in turn, so that rounding errors do not grow far before they are damped.
+    // Mix long and short steps, so that rounding errors do not grow far before they are damped.
     const auto j = static_cast<double>(7 * i++ % n);
     const double angle = (2 * j + 1) * std::numbers::pi / static_cast<double>(2 * n);
     length = longest_alone / (1 + damping - (1 - damping) * std::cos(angle));
@@ -95,7 +95,7 @@ Tensor step_lengths(const Settings& settings) {
   return lengths;
 }
 
-/// Cells at the rim, sixteen along each side.
+/// Indices of cells at the rim, sixteen along each side.
 Tensor thermometers(std::int64_t n) {
   std::vector<std::int64_t> cells;
   for (std::int64_t k = 0; k < n; k += n / 16) {
@@ -107,7 +107,7 @@ Tensor thermometers(std::int64_t n) {
   return Tensor::from(cells, {std::ssize(cells)});
 }
 
-/// The conductivity that a few numbers make: interpolated, and kept between the bounds.
+/// The conductivity field: the controls, interpolated and mapped to the range between the bounds.
 Var conductivity_of(const Var& controls, std::int64_t n) {
   const std::int64_t c = controls.shape()[0];
   const Var fine =
@@ -115,7 +115,7 @@ Var conductivity_of(const Var& controls, std::int64_t n) {
   return lowest + (highest - lowest) * sigmoid(reshape(fine, {n * n}));
 }
 
-/// What the thermometers read at the end of each cycle.
+/// The readings of the thermometers at the end of each cycle.
 Var readings_of(const Var& conductivity, const Settings& settings) {
   Tape& tape = conductivity.tape();
   const std::int64_t n = settings.cells;
@@ -147,7 +147,7 @@ bool run(const Arguments& arguments) {
   Tape tape;
   const Tensor measured = readings_of(tape.constant(truth.reshape({n * n})), settings).value();
 
-  // Recorded, differentiated and planned once, for every iteration.
+  // Record, differentiate and plan once, for all iterations.
   const double start = std::log((typical - lowest) / (highest - typical));
   const Tensor first = Tensor::full({settings.controls, settings.controls}, start, DType::f64);
   Var controls;

@@ -1,8 +1,9 @@
-// Recovers how a basin of water lay and flowed at the start from a few gauges that were read, with
-// errors, now and then for 5,000 steps: 4D-Var, as weather forecasts find their first state. At the
-// end one gradient is made again in half the memory, with states on disk.
+// Recovers the initial state of a basin of water from a few gauges that were read, with errors,
+// every 50 of 5,000 steps. This is 4D-Var, which weather forecasts use to find their initial state.
+// At the end, computes one gradient again in half the memory, with states on disk.
 //
-// The start is made of numbers χ, independent a priori, that are smoothed. What is minimised is
+// The initial state is made by smoothing numbers χ that are independent a priori. The program
+// minimises
 //
 //   J(χ) = ½·|χ|² + ½·Σ ((reading − water there and then)/error)².
 //
@@ -36,7 +37,7 @@ struct Settings {
   std::int64_t gauges = 64;  ///< scattered over the basin
   int iterations = 30;
   Bytes budget = 48_MiB;
-  std::string disk = {};  ///< folder for states that find no room in memory
+  std::string disk = {};  ///< folder for states that do not fit in memory
 };
 
 /// Heights at the gauges after every step, (steps, gauges).
@@ -52,13 +53,13 @@ Var heights_of(const Water& start, const Tensor& gauges, const Settings& setting
   return run.outputs[0];
 }
 
-/// Those of them that are read.
+/// The heights at the steps when the gauges are read.
 Var readings_of(const Var& heights, const Settings& settings) {
   return slice(heights, 0, {.start = settings.pause - 1, .step = settings.pause});
 }
 
-/// Heights and speeds that χ, (3, n, n), stands for: smoothed by diffusion over a twentieth of the
-/// basin, and scaled to a deviation of 0.05.
+/// Height and speeds from χ, (3, n, n): smoothed by diffusion over a twentieth of the basin and
+/// scaled to a standard deviation of 0.05.
 Water start_of(const Var& chi) {
   const auto steps = static_cast<int>(chi.shape()[1] * chi.shape()[1] / 200);
   constexpr double rate = 0.2;
@@ -72,7 +73,7 @@ Water start_of(const Var& chi) {
   return start;
 }
 
-/// What is to be found: an eddy whose rotation balances its pressure, and a hill of water at rest.
+/// The state to recover: an eddy whose rotation balances its pressure, and a hill of water at rest.
 std::vector<Tensor> true_start(std::int64_t n) {
   constexpr double radius = 0.12;
   const auto eddy = [](double y, double x) { return 0.1 * hump(y, x, 0.35, 0.4, radius); };
@@ -83,7 +84,7 @@ std::vector<Tensor> true_start(std::int64_t n) {
       field(n, [&](double y, double x) { return -speed * (x - 0.4) * eddy(y, x); })};
 }
 
-/// The water that χ stands for, computed.
+/// Evaluates the initial state that belongs to χ.
 std::vector<Tensor> water_of(const Tensor& chi) {
   Tape tape;
   std::vector<Tensor> fields;
@@ -91,7 +92,7 @@ std::vector<Tensor> water_of(const Tensor& chi) {
   return fields;
 }
 
-/// What the first gauge shows in the first 1,000 steps, from heights every so many steps.
+/// The first gauge in the first 1,000 steps, from heights taken every `pause` steps.
 Plot::Curve series(const std::string& label, const Tensor& heights, std::int64_t pause) {
   Plot::Curve curve{.label = label, .points = {}, .dots = pause > 1};
   for (std::int64_t i = 0; i < std::min(heights.shape()[0], 1000 / pause); ++i) {

@@ -1,12 +1,13 @@
-// A million steps of the Lorenz system: what a step of three numbers costs as part of a loop that
-// can be differentiated, and what the gradient of a time average over them is worth.
+// A million steps of the Lorenz system. Shows what a step of three numbers costs in a
+// differentiable loop, and how useful the gradient of a time average over these steps is.
 //
-// Neighbouring orbits of the system part as exp(0.9·t), so the derivative of where an orbit is at
-// time t grows like that, and with it the gradient of an average up to t: right to the last digit,
-// it is of no use after some ten units of time and overflows after 800. The average itself hardly
-// changes: its sensitivity to rho is 1. Gradients of many short windows, each from where the orbit
-// is by then, have a mean near it (Lea, Allen and Haine, 2000). Windows must be as long as the
-// orbit takes to answer, and no longer than its derivative stays small; the picture shows both.
+// Neighbouring orbits diverge as exp(0.9·t). The derivative of the position at time t grows at the
+// same rate, and so does the gradient of an average up to t. This gradient is correct to the last
+// digit, but useless after about ten units of time, and it overflows after 800. The average itself
+// hardly changes: its sensitivity to rho is 1. The mean of the gradients of many short windows,
+// each starting where the orbit is by then, comes close to it (Lea, Allen and Haine, 2000). Windows
+// must be as long as the orbit takes to respond, but short enough that its derivative stays small.
+// The picture shows both.
 //
 //   12_lorenz_million [--quick] [--output FOLDER]
 #include <palimpsest.h>
@@ -25,10 +26,10 @@ using namespace examples;
 namespace {
 
 constexpr double step_length = 0.01;
-/// Nothing in three numbers is worth a second thread.
+/// Three numbers are too little work for a second thread.
 const RunOptions one_thread = {.memory_budget = 4_MiB, .threads = 1};
 
-/// x, y and z: numbers, or values of a tape.
+/// x, y and z, as numbers or as values of a tape.
 template <class T>
 using Point = std::array<T, 3>;
 
@@ -45,7 +46,7 @@ struct Lorenz {
     const auto& [x, y, z] = p;
     return {sigma * (y - x), x * (rho - z) - y, x * y - beta * z};
   }
-  /// A step of the classical Runge-Kutta method.
+  /// One step of the classical Runge-Kutta method.
   Point<T> step(const Point<T>& p) const {
     const Point<T> a = slope(p);
     const Point<T> b = slope(moved(p, step_length / 2, a));
@@ -71,8 +72,8 @@ double average(const Lorenz<double>& lorenz, std::int64_t steps) {
   return total / static_cast<double>(steps);
 }
 
-/// The same as a loop of windows, each a loop of `window` steps. No derivative flows from one
-/// window into the one before.
+/// The time average as a loop of windows, each a loop of `window` steps. No derivative flows from a
+/// window to the one before it.
 Var average(const Lorenz<Var>& lorenz, std::int64_t windows, std::int64_t window) {
   Tape& tape = lorenz.rho.tape();
   std::vector<Var> state;
@@ -86,13 +87,13 @@ Var average(const Lorenz<Var>& lorenz, std::int64_t windows, std::int64_t window
   const auto run_window = [&](std::span<const Var> s, const StepNumber&) {
     std::vector<Var> cut(s.begin(), s.end());
     for (std::size_t i = 0; i < 3; ++i) cut[i] = stop_gradient(cut[i]);
-    // A loop in a loop has a budget of its own.
+    // A nested loop has a budget of its own.
     return scan(cut, window, step, {.memory_budget = 2_MiB});
   };
   return scan(state, windows, run_window)[3] / static_cast<double>(windows * window);
 }
 
-/// Processor time that `work` takes, in µs.
+/// Processor time of `work`, in µs.
 template <class F>
 double microseconds(F work) {
   const std::clock_t begin = std::clock();
@@ -100,7 +101,7 @@ double microseconds(F work) {
   return 1e6 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-/// With the usual coefficients on a tape of its own.
+/// Records the usual coefficients as parameters of `tape`.
 Lorenz<Var> record_usual(Tape& tape) {
   const auto record = [&](double x) { return tape.parameter(Tensor::scalar(x, DType::f64)); };
   return {record(usual.sigma), record(usual.rho), record(usual.beta)};
@@ -113,7 +114,7 @@ double derivative(std::int64_t windows, std::int64_t window) {
   return backward(average(lorenz, windows, window), one_thread)[lorenz.rho].item();
 }
 
-/// The same by the difference over ±h.
+/// The derivative of the average with respect to rho, by the central difference over ±h.
 double difference(double h, std::int64_t steps) {
   Lorenz<double> more = usual, less = usual;
   more.rho += h;
@@ -121,7 +122,7 @@ double difference(double h, std::int64_t steps) {
   return (average(more, steps) - average(less, steps)) / (2 * h);
 }
 
-/// Prints what a step takes; returns the derivative of the average over all of them.
+/// Prints the time per step; returns the derivative of the average over all steps.
 double run_whole(std::int64_t steps) {
   Tape tape;
   const Var mean = average(record_usual(tape), 1, steps);
@@ -160,7 +161,7 @@ Plot plot_growth(std::int64_t longest) {
   return plot;
 }
 
-/// Means of the gradients of windows that make up so many steps, by the length of a window.
+/// For several window lengths, the mean gradient of windows that add up to `steps` steps.
 Plot plot_windows(std::int64_t steps, double truth) {
   Plot plot{.title = "mean gradient of windows",
             .x_label = "length of a window",

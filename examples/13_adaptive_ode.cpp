@@ -1,11 +1,12 @@
-// The gradient through a solver of ordinary differential equations that chooses its own steps: the
-// Runge-Kutta pair of orders 5 and 4 of Dormand and Prince (1980) as a `while_loop`. How many steps
-// there are follows from values, and so does the length of each, which is part of the state.
+// The gradient through an ODE solver that chooses its own step sizes: the Runge-Kutta pair of
+// orders 5 and 4 of Dormand and Prince (1980) as a `while_loop`. The number of steps depends on
+// values. So does the length of each step, which is part of the state.
 //
-// A planet starts where its orbit is nearest to the sun, at a distance r with speed v across, and
-// flies for one period P. It comes back to where it was; but r and v change the period, and where
-// that grows by dP the planet is late, so that its place across is y = −v·dP. With 1/a = 2/r − v²
-// and P = 2π·a^(3/2) the exact derivatives are dy/dv = −6π·v²·a^(5/2), dy/dr = −6π·v·a^(5/2)/r².
+// A planet starts where its orbit is nearest to the sun, at distance r and with transverse speed v,
+// and flies for one period P. It comes back to where it started. But r and v change the period:
+// when the period grows by dP, the planet is late and its transverse position is y = −v·dP. With
+// 1/a = 2/r − v² and P = 2π·a^(3/2) the exact derivatives are dy/dv = −6π·v²·a^(5/2), dy/dr =
+// −6π·v·a^(5/2)/r².
 //
 //   13_adaptive_ode [--quick] [--output FOLDER]
 #include <palimpsest.h>
@@ -27,14 +28,15 @@ constexpr double nearest = 0.1;  // with a = 1, an eccentricity of 0.9
 const double fastest = std::sqrt(2 / nearest - 1);
 constexpr double period = 2 * std::numbers::pi;
 
-/// How place and velocity, the rows of `s`, change.
+/// The time derivative of `s`, whose rows are position and velocity.
 Var motion(const Var& s) {
   const Var place = select(s, 0, 0);
   const Var distance = sqrt(sum(place * place));
   return stack({select(s, 0, 1), -place / (distance * distance * distance)}, 0);
 }
 
-/// What a step of length h makes of s, and how far that is from what the method of order 4 makes.
+/// The result of a step of length h from s, and its distance from the result of the method of order
+/// 4.
 struct Attempt {
   Var next;
   Var error;
@@ -68,19 +70,19 @@ Attempt dormand_prince(const Var& s, const Var& h) {
 
 struct Solver {
   double tolerance;
-  /// Whether derivatives flow through the lengths of steps as well. These matter to the errors of
-  /// the solution only, and so do their derivatives.
+  /// Whether to differentiate through the step lengths as well. These affect only the error of the
+  /// solution, and their derivatives only the error of the gradient.
   bool through_lengths;
 
-  /// One attempt from the state: the time, the length to try, place and velocity. A step whose
-  /// error is too large leaves time and place as they are, and the next one is shorter.
+  /// Attempts one step. The state is the time, the length to try, and position and velocity. If the
+  /// error is too large, time and position stay as they are and the next attempt is shorter.
   LoopStep step(std::span<const Var> state) const {
     const Var& time = state[0];
     const Var tried = through_lengths ? state[1] : stop_gradient(state[1]);
     const Var h = minimum(tried, period - time);
     const auto [next, error] = dormand_prince(state[2], h);
     const Var good = error <= tolerance;
-    // Without a bound from below an error of 0 would make derivatives that are not numbers.
+    // Without this lower bound an error of 0 would make the derivatives NaN.
     const Var factor = 0.9 * pow(tolerance / maximum(error, 1e-4 * tolerance), 0.2);
     const std::vector<Var> after = {where(good, time + h, time), h * clamp(factor, 0.2, 5.0),
                                     where(good, next, state[2])};
@@ -92,9 +94,9 @@ struct Flight {
   std::int64_t steps = 0;
   double by_distance = 0;
   double by_speed = 0;
-  std::vector<Tensor> path;  ///< time, length and place after every attempt
+  std::vector<Tensor> path;  ///< time, next length, position and velocity after each attempt
 
-  /// The larger of both derivatives' relative errors.
+  /// The larger of the relative errors of both derivatives.
   double error() const {
     const double wanted = -6 * std::numbers::pi * fastest;
     return std::max(std::abs(by_speed / (wanted * fastest) - 1),
@@ -121,7 +123,7 @@ Flight fly(Tape& tape, const Solver& solver) {
                 .by_distance = gradients[distance].item(),
                 .by_speed = gradients[speed].item(),
                 .path = {}};
-  // Now that the number of steps is known, `scan` keeps what each makes.
+  // Now that the number of steps is known, `scan` can return the outputs of each step.
   for (const Var& output : scan(start, flight.steps, {}, body).outputs) {
     flight.path.push_back(output.value());
   }

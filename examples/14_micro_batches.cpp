@@ -1,5 +1,5 @@
-// An update from a large batch in the memory of a small one: the gradients of parts of the batch,
-// of unequal sizes, are added up, clipped and given to the optimizer.
+// An update from a large batch in the memory of a small one. The gradients of micro-batches of
+// unequal sizes are accumulated, clipped and passed to the optimizer.
 #include <palimpsest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ struct Model {
   Tensor first = Tensor::normal({width, width}, /*seed=*/1, 0, 0.2);
   Tensor second = Tensor::normal({width, 1}, /*seed=*/2, 0, 0.2);
 
-  /// Mean squared error of the sum of each example's numbers, of which there are `count`.
+  /// Mean squared error of predicting the sum of the numbers of each example.
   Var loss(Tape& tape, const Tensor& examples) const {
     const Var x = tape.constant(examples);
     Var state = x;
@@ -50,7 +50,7 @@ int main() {
       tape.clear();
       const Var loss = model.loss(tape, examples_of(part, parts[part]));
       if (accumulator.step(backward(loss), parts[part])) {
-        const Gradients gradients = accumulator.gradients();  // as of all 500 examples at once
+        const Gradients gradients = accumulator.gradients();  // as from one batch of 500
         optimizer->step(gradients);
         losses.push_back(gradients.loss().item());
         in_parts = gradients.report().measured_peak + accumulator.statistics().buffers;

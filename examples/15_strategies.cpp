@@ -1,5 +1,5 @@
-// One model, executed in several ways: the strategies that have names, and one read from a file.
-// With a folder as argument, writes them there as JSON.
+// Executes one model in several ways: by each named strategy, and by one read from a file. With a
+// folder as argument, writes the strategies there as JSON.
 #include <palimpsest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   double expected = 0;
   bool agree = true;
   for (NamedStrategy named : named_strategies()) {
-    // Replicas may take what the machine has; here two are enough.
+    // By default, replicas use the whole machine; two are enough here.
     if (named.strategy.parallelism == ParallelMode::data_parallel) named.strategy.workers = 2;
     const Row row = run(named.strategy, layers, batch);
     if (named.name == "default") expected = row.loss;

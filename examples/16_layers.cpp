@@ -1,5 +1,5 @@
-// A transformer run layer by layer, of which only some activations are kept: what that saves and
-// costs is forecast, measured, and the gradient has the same bits.
+// Runs a transformer layer by layer and keeps only some of the activations. Compares the forecast
+// savings and costs with the measured ones. The gradients have the same bits in all cases.
 #include <palimpsest.h>
 
 #include <cmath>
@@ -50,7 +50,7 @@ int main(int count, char** arguments) {
   const LayerModel model = transformer();
   const Tensor input = Tensor::normal({4, 64, width}, /*seed=*/1);
 
-  // Every second layer's input is kept; layers are computed again from it.
+  // Keeps the input of every second layer and recomputes the layers from it.
   LayerCheckpointer every_second(model, {.mode = LayerCheckpointing::Mode::every, .interval = 2});
   const Tensor output = every_second.forward(input, /*seed=*/1);
   const LayerGradients gradients = every_second.backward(loss_of);

@@ -1,4 +1,4 @@
-// The same training loop in five precisions: what each takes, and what it learns.
+// The same training loop in five precisions: the memory each one takes and the loss it reaches.
 #include <palimpsest.h>
 
 #include <cmath>
@@ -13,7 +13,8 @@ namespace {
 constexpr int steps = 60;
 constexpr std::int64_t batch = 512, inputs = 3, width = 128, layers = 5;
 
-/// Whether a point lies outside of a sphere, learned by a perceptron. It knows of no precision.
+/// A perceptron that learns whether a point lies outside of a sphere. The model does not mention
+/// precision.
 class Model {
  public:
   Model() {
@@ -48,7 +49,7 @@ class Model {
 };
 
 struct Trained {
-  double loss = 0;  ///< mean of the last ten steps
+  double loss = 0;  ///< mean over the last ten steps
   Bytes peak = 0;
 };
 
@@ -56,7 +57,7 @@ Trained train(const Precision& precision) {
   const Model model;
   Tape tape(precise(precision));
   const auto optimizer = adam({.learning_rate = 1e-3});
-  LossScaler scaler;  // of use where gradients pass through f16
+  LossScaler scaler;  // needed where gradients pass through f16
   Trained trained;
   for (int step = 0; step < steps; ++step) {
     tape.clear();

@@ -1,6 +1,6 @@
-// Trains a convolutional network on Fashion-MNIST in as many processes as `mpirun` starts, each on
-// its shard of every batch or, in a pipeline, on its stage of the network; or in one process, with
-// as many shards. The weights have the same bits as in one process.
+// Trains a convolutional network on Fashion-MNIST in as many processes as `mpirun` starts. Each
+// process takes its shard of every batch or, in a pipeline, its stage of the network. A single
+// process can train with the same number of shards. The weights have the same bits either way.
 //
 //   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--pipeline] [--compare | --fast] [--data FOLDER]
 //   18_mpi_fashion_mnist --shards 4 [--quick] [--compare] [--data FOLDER]
@@ -28,16 +28,16 @@ namespace {
 struct Settings {
   std::string data = fashion_mnist_folder;
   std::int64_t batch = 128;
-  std::int64_t steps = 468;  ///< once through the images
+  std::int64_t steps = 468;  ///< one epoch
   std::int64_t test_images = 10'000;
-  std::optional<int> shards;  ///< of a process that is alone
-  bool compares = false;      ///< with one process that has as many shards as this has, or ranks
+  std::optional<int> shards;  ///< number of shards in a single process
+  bool compares = false;      ///< with one process of as many shards or micro-batches
   bool in_order = true;       ///< adds gradients in the order of the ranks
   bool in_stages = false;
 };
 
-/// Two convolutions and two dense layers. The same weights on every rank, which the first step sees
-/// to in any case.
+/// Weights of two convolutions and two dense layers. They are the same on every rank; the first
+/// step ensures that in any case.
 std::vector<Tensor> first_weights() {
   std::uint64_t seed = 1;
   const auto normal = [&](const Shape& shape, std::int64_t inputs) {
@@ -63,7 +63,8 @@ Var loss_of(Tape&, std::span<const Var> weights, std::span<const Var> batch) {
 using GradientsOf =
     std::function<Gradients(std::span<const Tensor> weights, std::span<const Tensor> batch)>;
 
-/// The weights that training by such gradients ends with. Shows how it goes if there is a label.
+/// Trains with the given gradients and returns the final weights. Shows progress unless `label` is
+/// empty.
 std::vector<Tensor> train(const Settings& settings, const LabelledImages& images,
                           const std::string& label, const GradientsOf& gradients_of) {
   std::optional<Progress> progress;
@@ -154,7 +155,7 @@ double accuracy(const std::vector<Tensor>& weights, const LabelledImages& test) 
   return static_cast<double>(right) / static_cast<double>(test.size());
 }
 
-/// Why settings do not go together here; nothing where they do.
+/// Why the settings do not fit together; empty when they do.
 std::string refusal(const Settings& settings, const RankWorld& world) {
   if (world.size() > 1 && settings.shards) {
     return "--shards is for a process that is alone; each rank has one";
@@ -171,7 +172,7 @@ std::string refusal(const Settings& settings, const RankWorld& world) {
   return {};
 }
 
-/// True when everything is as it must be.
+/// Returns false when `--compare` finds different weights.
 bool run(const Settings& settings, RankWorld& world) {
   LabelledImages images;
   world.together([&] { images = read_fashion_mnist(settings.data, "train"); });
@@ -233,7 +234,7 @@ int main(int argc, char** argv) {
   try {
     return run(settings, world) ? 0 : 1;
   } catch (const Error& error) {
-    // Every rank has an error; the first one that failed tells.
+    // Every rank throws an error; the first one that failed reports it.
     if (world.first_failed().value_or(world.rank()) == world.rank()) {
       std::cerr << error.what() << '\n';
     }

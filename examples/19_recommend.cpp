@@ -1,6 +1,6 @@
-// Which strategy is fastest within the memory there is: estimates of all that come into question,
-// at shrinking memory, and a step by the one recommended. With a file as argument, keeps this
-// machine's rates there.
+// Which strategy is fastest within the available memory? Estimates all candidates for shrinking
+// memory and takes one step with a recommended strategy. With a file as argument, keeps the
+// measured rates of this machine there.
 #include <palimpsest.h>
 
 #include <iostream>

@@ -1,5 +1,6 @@
-// A model in stages on several threads: the same gradients as micro-batches one after the other,
-// within budgets for all stages together. With a file as argument, writes a Chrome trace there.
+// Runs a model in stages on several threads. The gradients are the same as from micro-batches one
+// after the other, within a memory budget for all stages together. With a file as argument, writes
+// a Chrome trace there.
 #include <palimpsest.h>
 
 #include <iomanip>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::int64_t width = 128;
 
-/// Layers that each add to what they are given, whose loss is the mean over the examples.
+/// Residual layers. The loss is the mean over the examples.
 Var loss_of(Tape& tape, std::span<const Var> layers, std::span<const Var> batch) {
   Var state = batch[0];
   for (const Var& layer : layers) {

@@ -1,5 +1,5 @@
-// A model on two devices, each with a memory budget of its own: two branches side by side, whose
-// ends come together. With a file as argument, writes a Chrome trace there.
+// Runs a model on two devices, each with its own memory budget: two branches in parallel whose
+// outputs are compared at the end. With a file as argument, writes a Chrome trace there.
 #include <palimpsest.h>
 
 #include <iostream>
@@ -16,7 +16,7 @@ Var branch(Tape& tape, std::string_view name, Var state, std::span<const Var> la
   return state;
 }
 
-/// How far what is made of images is from what is made of texts, on average.
+/// The mean squared difference between the outputs of the image and the text branch.
 Var loss_of(Tape& tape, std::span<const Var> layers, std::span<const Var> batch) {
   const Var image = branch(tape, "image", batch[0], layers.first(6));
   const Var text = branch(tape, "text", batch[1], layers.subspan(6));

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-/// How many cases a test tries that tries `at_100` where the build's `property_cases` is 100: fewer
-/// in the tests of every change, more in the long ones. At least one.
+/// Scales the number of cases of a test by the build's `property_cases`, relative to 100. Checks of
+/// every change try fewer cases, long checks more. At least one.
 inline int cases(int at_100) {
   const char* const parameters = std::getenv("RC_PARAMS");
   const std::string text = parameters != nullptr ? parameters : "";

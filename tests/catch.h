@@ -1,7 +1,7 @@
 #pragma once
 
-// Catch2 3 (many headers) or 2 (one): the part both have. Do not use Approx (its namespace moved)
-// or SKIP (3 only). Include before <rapidcheck/catch.h>.
+// Includes the common part of Catch2 3 (many headers) and Catch2 2 (one header). Do not use Approx
+// (its namespace moved) or SKIP (3 only). Include this header before <rapidcheck/catch.h>.
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +15,7 @@
 #include <string>
 
 namespace Catch::Matchers {
-// 2's name for it.
+// The name in Catch2 2.
 inline auto Contains(const std::string& text) { return ContainsSubstring(text); }
 }  // namespace Catch::Matchers
 #else

@@ -10,15 +10,15 @@
 
 namespace palimpsest {
 
-/// A process of its own that runs one test case of this program, which is hidden (`[.]`) and reads
-/// what it is to do from the environment variable `PALIMPSEST_TEST_CHILD`.
+/// A child process that runs one hidden test case (`[.]`) of this program. The test case reads its
+/// task from the environment variable `PALIMPSEST_TEST_CHILD`.
 class ChildProcess {
  public:
   ChildProcess(const char* test_case, const std::string& what) {
     setenv(variable, what.c_str(), 1);
     process_ = fork();
     if (process_ == 0) {
-      dup2(STDERR_FILENO, STDOUT_FILENO);  // its totals are not those of this program
+      dup2(STDERR_FILENO, STDOUT_FILENO);  // keeps the child's totals out of this program's output
       execl("/proc/self/exe", "child", test_case, static_cast<char*>(nullptr));
       _exit(127);
     }
@@ -31,18 +31,18 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// What the parent gave for `what`; empty in no child.
+  /// The value that the parent passed for `what`; empty when this process is not a child.
   static std::string task() {
     const char* what = getenv(variable);
     return what == nullptr ? "" : what;
   }
 
-  /// Ends it as the system does when memory runs out.
+  /// Kills the child, as the system does when memory runs out.
   void kill() {
     ::kill(process_, SIGKILL);
     wait();
   }
-  /// Its exit code, -1 when a signal ended it.
+  /// The exit code; -1 when a signal ended the child.
   int wait() {
     int status = 0;
     waitpid(process_, &status, 0);

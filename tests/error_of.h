@@ -8,7 +8,7 @@
 
 namespace palimpsest {
 
-/// What the `UsageError` that `f` throws says; empty when it throws none.
+/// The message of the `UsageError` that `f` throws; empty when it throws none.
 template <class F>
 std::string error_of(F f) {
   try {
@@ -19,7 +19,7 @@ std::string error_of(F f) {
   return "";
 }
 
-/// Checks that `f` throws a `UsageError` that says all of `words`.
+/// Checks that `f` throws a `UsageError` whose message contains all of `words`.
 template <class F>
 void check_error(F f, std::initializer_list<std::string> words) {
   const std::string message = error_of(f);

@@ -1,6 +1,6 @@
-// Has mappings fail as tests/failing_memory.h says. They stand in for the C library's by their
-// names in the program alone, as headers may have given these to others. Not for MPI, which
-// replaces the C library's too.
+// Makes mappings fail as described in tests/failing_memory.h. The functions replace those of the C
+// library by their symbol names, which do not clash with declarations in headers. Not for MPI,
+// which also replaces the functions of the C library.
 
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -46,7 +46,7 @@ std::int64_t allocations_held() { return held; }
 
 }  // namespace palimpsest
 
-// The other functions of these names call these, but those of sanitizers: these have all that are
+// The other overloads call these ones, except under sanitizers: there, these are all that are
 // called.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return palimpsest::allocate(size, alignof(std::max_align_t));

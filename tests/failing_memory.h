@@ -4,17 +4,17 @@
 
 namespace palimpsest {
 
-/// From here on, `before` allocations of this process succeed, and the one after them fails: of
-/// operators new and, where failing_maps.cpp is linked, of mmap and mremap.
+/// Lets the next `before` allocations of this process succeed and makes the one after them fail.
+/// Counts operators new and, if failing_maps.cpp is linked, mmap and mremap.
 void fail_allocation(std::int64_t before);
-/// Lets all succeed again; true if one failed.
+/// Lets all allocations succeed again. Returns whether one failed.
 bool end_failing();
-/// How many blocks of operators new, and bytes mapped, have not been given back.
+/// Blocks of operators new and mapped bytes that have not been released.
 std::int64_t allocations_held();
 
-/// True when this allocation is the one to fail.
+/// Whether this allocation is the one to fail.
 bool is_to_fail();
-/// So many allocations succeeded, or were given back where it is negative.
+/// Records `count` successful allocations; a negative number records releases.
 void note_allocations(std::int64_t count);
 
 }  // namespace palimpsest

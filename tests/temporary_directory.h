@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// A directory that nothing else uses; it goes with this, and so does what is in it.
+/// A new directory that is removed with its contents at the end of this object's lifetime.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -23,7 +23,7 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  /// Whole paths of what is in it.
+  /// Full paths of the directory's entries.
   std::vector<std::string> files() const {
     std::vector<std::string> paths;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {

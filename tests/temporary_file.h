@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// A path that nothing else uses; what is written there goes when this does.
+/// A path that nothing else uses. The file is removed at the end of this object's lifetime.
 class TemporaryFile {
  public:
   TemporaryFile() : path_("/tmp/palimpsest-test-" + std::to_string(getpid())) {}
@@ -19,7 +19,7 @@ class TemporaryFile {
 
   const std::string& path() const { return path_; }
   void write(const std::string& bytes) const {
-    std::remove(path_.c_str());  // some file systems write through what replaces a content
+    std::remove(path_.c_str());  // some file systems write replaced contents to the disk at once
     std::ofstream(path_, std::ios::binary) << bytes;
   }
   std::string read() const {

@@ -57,7 +57,8 @@ def read_by(folder, test, headers):
     """Absolute paths of every file that the test's programs are made from or that it is given."""
     inputs = list(inputs_of(folder, targets_of(folder, test)))
     inputs += [header for name in inputs for header in headers.get(name, [])]
-    # Not realpath for each of thousands: that asks the file system about every folder on the way.
+    # realpath is slow for thousands of files: it asks the file system about every folder on the
+    # way.
     base = os.path.realpath(folder)
     return {os.path.normpath(os.path.join(base, name)) for name in inputs + test["cmd"]}
 
@@ -72,7 +73,7 @@ def affected(folder, tests, commit):
     chosen = []
     for test in tests:
         files = read_by(folder, test, headers)
-        # Whoever is given the whole tree reads any of it.
+        # A test that gets the whole tree can read any file of it.
         if changed & files or (changed and root in files):
             chosen.append(test)
     return chosen

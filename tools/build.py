@@ -12,7 +12,7 @@ import sys
 import time
 
 STATUS = re.compile(r"^@(\d+)/(\d+)@ (.*)$")
-# How long steps take, against one that compiles a small program: the compiler's time on the library's own units.
+# Time per step, relative to compiling a small program. The compile time was measured on the library's own units.
 WEIGHTS = [
     (re.compile(r"Compiling .*kernels_(base|v3|v4)\.a"), 7),
     (re.compile(r"Compiling .*operations"), 6),
@@ -68,7 +68,7 @@ def environment():
 def build(folder, targets=()):
     """ninja's exit status."""
     command = ["ninja", "-C", folder, *targets]
-    # What there is to do is known once the build is configured anew, where it has to be.
+    # The steps are known only after reconfiguring, if that is necessary.
     subprocess.run(["ninja", "-C", folder, "build.ninja"], stdout=subprocess.DEVNULL)
     to_do = sum(map(weight_of, steps_to_do(command)))
     line = Line()

@@ -13,7 +13,7 @@ def main():
     child = os.fork()
     if child == 0:
         os.execvp(command[0], command)
-    # What asks this program to stop is meant for the command.
+    # Signals that ask this program to stop are meant for the command.
     signal.signal(signal.SIGTERM, lambda *_: os.kill(child, signal.SIGTERM))
     _, status, usage = os.wait4(child, 0)
     line = json.dumps({"command": command, "kernels": os.environ.get("PALIMPSEST_KERNELS"),

@@ -98,7 +98,7 @@ def run(folder, tests):
 
 
 def name_of(record):
-    # In the log, project and suite stand in front: `palimpsest:examples / 01_first_gradient`.
+    # The log prefixes project and suite: `palimpsest:examples / 01_first_gradient`.
     return record["name"].split(" / ")[-1]
 
 
@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--no-suite", action="append", default=[])
     parser.add_argument("--since")
     arguments = parser.parse_args()
-    # Whether a test is affected is known once everything is built that the change leads to.
+    # Affected tests are known only when everything is built that the change leads to.
     everything = not arguments.tests and not arguments.suite
     if everything and build.build(arguments.folder):
         print("the build failed, no test ran\n0 passed, 1 failed")

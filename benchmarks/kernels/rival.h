@@ -4,10 +4,11 @@
 
 namespace palimpsest::benchmarks {
 
-/// True when oneDNN was there when the suite was built.
+/// Whether oneDNN was available when the suite was built.
 bool has_rival();
 
-/// The product by oneDNN's sgemm, on so many threads; `alpha` is 1. Returns false when it refuses.
+/// Computes the product by oneDNN's sgemm on `threads` threads; `alpha` is 1. Returns false when
+/// oneDNN refuses.
 bool rival_gemm(const Gemm<float>& product, int threads);
 
 }  // namespace palimpsest::benchmarks

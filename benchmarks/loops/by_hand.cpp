@@ -29,7 +29,7 @@ double adjoint_step(const std::vector<double>& u, const std::vector<double>& adj
     b[i] = here * a[i] + left * a[i + 1] + right * a[i - 1];
   }
   b[n - 1] = here * a[n - 1] + left * a[0] + right * a[n - 2];
-  // Eight sums, so that none waits for the one before.
+  // Eight independent sums, so that no addition waits for the one before it.
   double sums[8] = {};
   std::size_t i = 1;
   for (; i + 8 <= n; i += 8) {

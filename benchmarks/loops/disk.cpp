@@ -15,7 +15,7 @@ using benchmark::State;
 constexpr std::int64_t side = 128;
 constexpr std::int64_t steps = 2'000;
 
-/// A nonlinear diffusion of side × side cells, f64.
+/// Nonlinear diffusion on side × side cells, f64.
 struct Plate {
   Tape tape;
   Var start = tape.parameter(first());
@@ -42,8 +42,9 @@ struct Plate {
   }
 };
 
-/// One hundredth of the memory that holds every state, and the rest in a file. The system's cache
-/// can hold that, so what is measured is not the disk but the way there and back.
+/// Keeps states in one hundredth of the memory that holds all of them, and the rest in a file. The
+/// system's page cache can hold the file, so this measures the path to the disk and back, not the
+/// disk.
 void disk(State& state) {
   const std::string directory = std::filesystem::temp_directory_path();
   Report all;

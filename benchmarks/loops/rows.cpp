@@ -15,7 +15,7 @@ using benchmark::State;
 
 constexpr Bytes budget = 16_MiB;
 
-/// Steps forward, for what a step costs.
+/// Forward steps; measures the time per step.
 void forward(State& state) {
   constexpr std::int64_t steps = 50'000;
   double ours = 0;
@@ -38,7 +38,7 @@ void forward(State& state) {
   state.counters["agree"] = std::abs(ours - theirs) < 1e-9 * std::abs(theirs);
 }
 
-/// A gradient within the budget, against the hand-written one with as many states.
+/// A gradient within the budget, against the hand-written one with the same number of states.
 void gradient(State& state) {
   constexpr std::uint32_t steps = 20'000;
   constexpr Bytes some = 1_MiB;
@@ -127,7 +127,7 @@ void ensemble(State& state) {
   state.counters["agree"] = one == two;
 }
 
-/// The gradient of one loop whose steps are too small to be divided.
+/// The gradient of one loop whose steps are too small to be split between threads.
 void ahead(State& state) {
   constexpr std::int64_t steps = 20'000;
   std::uint32_t states = 0;

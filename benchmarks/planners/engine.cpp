@@ -15,15 +15,15 @@ using benchmark::State;
 
 constexpr int steps = 40;
 
-/// A training loop of so many steps.
+/// A training loop of `steps` steps.
 struct Loop {
   std::string name;
-  int percent;  ///< of keep-all memory, the budget
-  int graphs;   ///< different ones among its steps
+  int percent;  ///< the budget, in per cent of keep-all memory
+  int graphs;   ///< number of different graphs among the steps
   std::function<Model(int step)> model;
 
-  /// Planning, of the time of running. With kernels of microseconds, and a graph for each step,
-  /// even a hurried plan takes about as long as its step.
+  /// Limit of planning time over running time. With kernels of microseconds and a new graph in each
+  /// step, even a hurried plan takes about as long as its step.
   double planning() const { return graphs < steps ? 0.1 : 1.5; }
 };
 
@@ -34,7 +34,7 @@ std::vector<Loop> loops() {
       result.push_back({"engine/" + name + "/" + std::to_string(percent) + "%", percent, graphs,
                         std::move(model)});
     };
-    // The demo's network, the character model, a recurrent network.
+    // The network of example 02, the character model, and a recurrent network.
     for (const Model& model : {residual_network(), transformer(), rnn()}) {
       add(model.name, 1, [=](int) { return model; });
     }

@@ -14,13 +14,13 @@ namespace {
 
 using benchmark::State;
 
-/// A program that can be made of any number of parts.
+/// A program that can be built from any number of parts.
 struct Growing {
   std::string name;
   std::function<Graph(int parts)> graph;
 };
 
-/// t ← tanh(t·w), with one w for each step.
+/// t ← tanh(t·w), with its own w in each step.
 Graph chain_of(int steps) {
   return gradient_graph([=](Tape& tape) {
     Var t = tape.constant(Tensor::zeros({128, 64}));
@@ -36,7 +36,7 @@ std::vector<Growing> growing() {
   return {{"chain", chain_of}, {"transformer", transformer_of}};
 }
 
-/// A graph of very nearly `nodes` nodes.
+/// A graph of approximately `nodes` nodes.
 Graph graph_of_size(const Growing& program, std::uint32_t nodes) {
   const std::uint32_t one = program.graph(1).node_count();
   const std::uint32_t more = program.graph(2).node_count() - one;
@@ -45,7 +45,7 @@ Graph graph_of_size(const Growing& program, std::uint32_t nodes) {
 
 struct Size {
   std::uint32_t nodes;
-  double seconds;  ///< allowed; 0 where nothing is said of time
+  double seconds;  ///< time limit; 0: none is claimed
 };
 constexpr Size sizes[] = {{1'000, 0.1}, {10'000, 1}, {30'000, 0}, {100'000, 15}};
 constexpr int percents[] = {50, 20};
@@ -55,12 +55,12 @@ std::string benchmark_name(const Growing& program, const Size& size, int percent
          std::to_string(percent) + "%";
 }
 
-/// The first plan of `auto` for a budget of so many per cent of keep-all.
+/// The first plan of `auto` for a budget of `percent` per cent of keep-all.
 void first_plan(State& state, const Growing& program, const Size& size, int percent) {
   const Graph graph = graph_of_size(program, size.nodes);
   const Bytes budget = smallest_budget(graph, *keep_all()) / 100 * percent;
   const PlannerPtr planner = automatic({.moves = 0});
-  // The planners' own code is not what planning takes.
+  // Loads the planners' code, so that the measured growth does not include it.
   smallest_budget(program.graph(2), *planner);
   examples::restart_peak_resident();
   const Bytes resident = resident_size();
@@ -74,7 +74,7 @@ void first_plan(State& state, const Growing& program, const Size& size, int perc
   state.counters["gap"] = gap(graph, plan->simulation.cost, budget);
 }
 
-/// Planning for a chain of so many unequal stages.
+/// Plans a chain of unequal stages.
 void chain_planner(State& state) {
   const Graph graph = gradient_graph([&](Tape& tape) {
     Var t = tape.constant(Tensor::zeros({1024, 32}));
@@ -92,7 +92,7 @@ void chain_planner(State& state) {
   state.counters["cost"] = plan->simulation.cost_ratio();
 }
 
-/// Fusing and planning a chain of so many steps on scalars, without a budget.
+/// Fuses and plans a chain of steps on scalars, without a budget.
 void scalar_chain(State& state) {
   for (auto _ : state) {
     Tape tape(lazy());
@@ -103,7 +103,7 @@ void scalar_chain(State& state) {
   }
 }
 
-/// The binomial schedule of a long chain, an action at a time.
+/// Generates the binomial schedule of a long chain, action by action.
 void binomial_schedule(State& state) {
   const auto steps = static_cast<std::uint32_t>(state.range(0));
   constexpr std::uint32_t snapshots = 50;
@@ -133,7 +133,7 @@ void binomial_schedule(State& state) {
       static_cast<double>(forward) / static_cast<double>(binomial_forward_steps(steps, snapshots));
 }
 
-/// Seconds of a first plan against nodes.
+/// Draws the seconds of a first plan against the number of nodes.
 std::string picture(const Results& results) {
   Chart chart{"Time to the first plan", "nodes, thousands", "processor time, s", {}, {}};
   for (const Growing& program : growing()) {

@@ -9,15 +9,16 @@
 #include "checkpoint/lower_bound.h"
 #include "palimpsest.h"
 
-/// Each part of the suite registers its benchmarks, and claims what must be true of what they
-/// measured.
+/// Each part of the suite registers its benchmarks and claims what must hold for their
+/// measurements.
 namespace palimpsest::benchmarks {
 
-/// Against costs published for graphs of others, where PALIMPSEST_GRAPHS says they are.
+/// Against published costs of published graphs, if PALIMPSEST_GRAPHS names their folder.
 void register_published();
 void claim_published(const Results& results, Claims& claims);
 
-/// The planner `auto`, given a hundred moves, against every other at many budgets of many networks.
+/// The planner `auto` with a hundred moves, against every other planner at many budgets of many
+/// networks.
 void register_rivals();
 void claim_rivals(const Results& results, Claims& claims);
 
@@ -25,26 +26,27 @@ void claim_rivals(const Results& results, Claims& claims);
 void register_small();
 void claim_small(const Results& results, Claims& claims);
 
-/// What planning takes as graphs grow.
+/// Planning time and memory as graphs grow.
 void register_growth();
 void claim_growth(const Results& results, Claims& claims);
 
-/// Training loops whose budget is planned by default.
+/// Training loops whose budget is planned with the defaults.
 void register_engine();
 void claim_engine(const Results& results, Claims& claims);
 
-/// A counter's value for what there is none of.
+/// The value of a counter that has no value.
 inline constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-/// The cost where no plan fits.
+/// The cost when no plan fits.
 inline constexpr double infeasible = std::numeric_limits<double>::infinity();
 
-/// The share by which the cost is above what no schedule within the budget is below, at most.
+/// The relative distance of a cost from the lower bound for the budget; an upper bound of its
+/// distance from the optimum.
 inline double gap(const Graph& graph, double cost, Bytes budget) {
   return cost / lower_bound(graph, budget) - 1;
 }
 
-/// The least cost of what `planner` proposes, in seconds, within a budget of live bytes; the place
-/// its buffers find in an arena is left out of account, as in most of the literature.
+/// The lowest cost of `planner`'s proposals, in seconds, within a budget of live bytes. Ignores the
+/// placement of buffers in an arena, as most of the literature does.
 inline double cheapest(const Graph& graph, const Planner& planner, Bytes budget) {
   double best = infeasible;
   for (const Proposal& proposal : planner.propose(graph, budget)) {

@@ -18,15 +18,15 @@ using benchmark::State;
 
 constexpr double unknown = infeasible;
 
-/// What others reach on one graph within one budget of live bytes, as costs over that of one pass,
-/// rounded to four decimals.
+/// Published results of other methods on one graph within one budget of live bytes. Costs are
+/// relative to one pass and rounded to four decimals.
 struct Row {
   std::string name;
   std::string graph;
   Bytes budget;
-  double milp;   ///< Checkmate's programme (Jain et al., 2020), 24 hours of Gurobi
-  double dtr;    ///< the best of four heuristics (Kirisame et al., 2021), in its authors' simulator
-  double rough;  ///< a hundred lines of interval search, 15 s
+  double milp;   ///< Checkmate's MILP (Jain et al., 2020), 24 hours of Gurobi
+  double dtr;    ///< best of four heuristics (Kirisame et al., 2021), in their authors' simulator
+  double rough;  ///< interval search in a hundred lines, 15 s
 
   double best() const { return std::min({milp, dtr, rough}); }
 };
@@ -48,7 +48,8 @@ std::vector<Row> rows() {
   collected("unet_p100", 7'344'631'808, 1.0442, 1.0607, 1.0442);
   collected("unet_p100", 6'270'889'984, 1.0603, 1.1063, unknown);
   collected("unet_p100", 5'197'148'160, 1.1116, infeasible, 1.1116);
-  // DTR's own traces: a budget is a share of what its simulator takes, resident bytes included.
+  // DTR's own traces. A budget is a share of the memory that its simulator takes, including
+  // resident bytes.
   struct Traced {
     double share, dtr, rough;
   };
@@ -92,7 +93,7 @@ std::vector<Row> rows() {
   return rows;
 }
 
-/// The rows whose graphs are there, and how to read these.
+/// The rows whose graphs are available, with the networks to plan.
 std::vector<std::pair<Row, Network>> rows_at_hand() {
   std::vector<std::pair<Row, Network>> result;
   const std::vector<Network> networks = published_networks();
@@ -105,7 +106,7 @@ std::vector<std::pair<Row, Network>> rows_at_hand() {
   return result;
 }
 
-/// The longer of the two times a row is planned in.
+/// The longer of the two planning times of a row.
 double patience() {
   const char* const text = std::getenv("PALIMPSEST_SECONDS");
   return text != nullptr ? std::strtod(text, nullptr) : 10;
@@ -131,8 +132,8 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Calls f(limit) with a limit of wall time in which the processor gives this thread `seconds`,
-/// near enough, unless it does much else: the same limit when it does nothing else. Returns the
+/// Calls f(limit) with a limit of wall time that gives this thread about `seconds` of processor
+/// time. The limit equals `seconds` unless the machine is busy with other work. Returns the
 /// processor time of the last call.
 template <class F>
 double within(double seconds, F f) {
@@ -172,7 +173,7 @@ void plan(State& state, const Row& row, const Network& network, const Way& way) 
 
 double rounded(double cost) { return std::round(1e4 * cost) / 1e4; }
 
-/// As far as four decimals tell.
+/// The cost that is one unit lower in the fourth decimal.
 double just_below(double cost) { return cost - 1e-4; }
 
 }  // namespace
@@ -213,7 +214,7 @@ void claim_published(const Results& results, Claims& claims) {
     claim(quick, "the best known and 1 %", 1.01 * row.best());
     claim(laid_out, "the same, layout in the budget", 1.01 * row.best());
     claim(patient, "a MILP's and 0.05 %", 1.0005 * row.milp);
-    // Where the MILP has proven that nothing is cheaper, there is nothing below DTR either.
+    // If the MILP has proven DTR's cost optimal, no plan can be cheaper.
     claim(patient, "DTR's", row.dtr == row.milp ? row.dtr : just_below(row.dtr));
     claim(patient, "a rough search's", row.rough);
     const double cost = results.counter(benchmark_name(row, quick), "cost");
@@ -227,7 +228,7 @@ void claim_published(const Results& results, Claims& claims) {
     }
     double& layout = layouts[row.graph];
     const double own = results.counter(benchmark_name(row, laid_out), "layout");
-    if (std::isnan(own) || own > layout) layout = own;  // NaN stays
+    if (std::isnan(own) || own > layout) layout = own;  // also keeps NaN
   }
   for (const auto& [graph, layout] : layouts) {
     claims.at_most(graph + ": layout at any of these budgets", 1.02, layout, "of live bytes");

@@ -15,11 +15,11 @@ using benchmark::State;
 
 constexpr int levels[] = {0, 10, 25, 50, 75, 100};
 
-/// A planner that `auto` is compared with, or several of one kind, of which the best counts.
+/// A planner to compare with `auto`, or several planners of one kind, of which the best one counts.
 struct Rival {
   std::string name;
   std::vector<PlannerPtr> planners;
-  bool limits_auto = false;  ///< each is `auto`, but for a limit of its own
+  bool limits_auto = false;  ///< each one is `auto` with a limit of its own
 };
 
 std::vector<Rival> rivals() {
@@ -36,7 +36,8 @@ std::vector<Rival> rivals() {
           {"online", {online()}}};
 }
 
-/// What is compared with them: a hundred moves, on a machine that makes them in three seconds.
+/// The planner under test: `auto` with a hundred moves, on a machine that makes them in three
+/// seconds.
 PlannerPtr in_time() { return automatic({.moves = 100, .seconds = 3}); }
 PlannerPtr at_once() { return automatic({.moves = 0}); }
 
@@ -45,7 +46,7 @@ struct Point {
   double cost;
 };
 
-/// One network and what does not depend on the budget it is planned for.
+/// One network, with cached results that do not depend on the budget.
 class Contest {
  public:
   explicit Contest(Network network) : network_(std::move(network)) {}
@@ -55,13 +56,13 @@ class Contest {
     if (!graph_) graph_ = network_.graph();
     return *graph_;
   }
-  /// The smallest budget of `planner`.
+  /// The smallest budget that `planner` can meet.
   Bytes smallest(const Planner& planner) {
     const auto [entry, fresh] = smallest_.try_emplace(planner.key());
     if (fresh) entry->second = smallest_budget(graph(), planner);
     return entry->second;
   }
-  /// The budget at `level` per cent of the way from the smallest of `auto` to keep-all.
+  /// The budget at `level` per cent of the way from the smallest budget of `auto` to keep-all.
   Bytes budget(int level) {
     const Bytes first = smallest(*in_time());
     return first + (keep_all_peak() - first) * level / 100;
@@ -73,7 +74,7 @@ class Contest {
   Bytes limit(const Planner& planner, Bytes budget) {
     return std::min(budget, planner.limit(keep_all_peak(), budget));
   }
-  /// What `planner` makes of a budget.
+  /// The plan of `planner` for a budget.
   std::optional<Point> point(const Planner& planner, Bytes budget) {
     const Bytes limit = this->limit(planner, budget);
     const auto [entry, fresh] = points_.try_emplace({planner.key(), limit});
@@ -102,11 +103,12 @@ std::optional<Point> best_of(Contest& contest, const Rival& rival, Bytes budget)
   return best;
 }
 
-/// Costs that differ by less than sums are rounded are equal.
+/// Rounds, so that costs count as equal when they differ only by rounding errors of sums.
 double quotient(double a, double b) { return std::round(1e9 * a / b) / 1e9; }
 
-/// The cost of `theirs` over what `auto` costs at the same peak, or less: more is not looked for.
-/// More moves make no plan worse, so the first plan of `auto` is enough where it is no dearer.
+/// The cost of `theirs` over the cost of `auto` at the same peak, or a lower bound of it that is at
+/// least 1. More moves never make a plan worse, so the first plan of `auto` suffices if it is not
+/// more expensive.
 double share_of_auto(Contest& contest, const std::optional<Point>& theirs) {
   if (!theirs) return nothing;
   const auto against = [&](const Planner& planner) {
@@ -117,8 +119,8 @@ double share_of_auto(Contest& contest, const std::optional<Point>& theirs) {
   return first >= 1 ? first : against(*in_time());
 }
 
-/// Cost of `auto` at one budget, and for each rival its cost within that budget over the cost of
-/// `auto` at the peak that the rival has there.
+/// Counts the cost of `auto` at one budget. For each rival, counts its cost within that budget over
+/// the cost of `auto` at the rival's peak.
 void compare(State& state, Contest& contest, int level) {
   const Graph& graph = contest.graph();
   const PlannerPtr planner = in_time();
@@ -189,7 +191,7 @@ void claim_rivals(const Results& results, Claims& claims) {
         const std::string name = benchmark_name(network, std::to_string(level));
         costs.push_back(results.counter(name, rival.name));
       }
-      // Budgets that a rival does not fit do not count, nor does a rival that fits none.
+      // Skips budgets that the rival cannot meet, and rivals that meet none.
       if (const double least = least_of(costs); !std::isnan(least)) {
         claims.at_least(network.name + ": cost of " + rival.name + " at the same peak", 1, least,
                         "of auto's");

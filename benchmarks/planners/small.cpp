@@ -16,13 +16,14 @@ constexpr std::uint32_t most_nodes = 30;
 constexpr int percents[] = {10, 30, 50, 70, 90};
 constexpr const char* name = "small/graphs";
 
-/// A random forward and backward part of about 10 nodes and more.
+/// A random graph with a forward and a backward part, of about 10 nodes or more.
 Graph small_graph(std::uint32_t seed) { return tests::random_graph(seed, 5 + seed % 9); }
 
-/// The oracle. It gives up, with an `ArgumentError`, on graphs that would take it half a minute.
+/// The exact planner. It gives up with an `ArgumentError` on graphs that would take it half a
+/// minute.
 PlannerPtr oracle() { return exact({.most_sets = 2'000'000, .lay_out = false}); }
 
-/// The lowest peak of what `planner` proposes when nothing fits.
+/// The lowest peak among the proposals of `planner` for a budget of 0.
 Bytes lowest_peak(const Graph& graph, const Planner& planner) {
   Bytes lowest = unlimited;
   for (const Proposal& proposal : planner.propose(graph, 0)) {
@@ -31,7 +32,7 @@ Bytes lowest_peak(const Graph& graph, const Planner& planner) {
   return lowest;
 }
 
-/// How costs and smallest budgets compare with the least possible.
+/// Costs and smallest budgets relative to the optimum.
 struct Comparison {
   int graphs = 0;
   int budgets = 0;
@@ -39,7 +40,7 @@ struct Comparison {
   int optimal = 0;
   double sum = 0;
   double worst = 0;
-  double smallest = 0;  ///< sum over the graphs of the smallest budget over the least possible
+  double smallest = 0;  ///< sum over the graphs of the smallest budget over the optimal one
 
   void add(double least, double found) {
     ++budgets;
@@ -52,8 +53,8 @@ struct Comparison {
   }
 };
 
-/// `auto` at five budgets of live bytes, from the smallest that can be kept to keep-all, and how
-/// small its own are.
+/// Compares `auto` with the optimum at five budgets of live bytes between the smallest feasible one
+/// and keep-all. Also compares its smallest budget.
 void compare(const Graph& graph, Comparison& comparison) {
   std::vector<std::pair<Bytes, double>> optima;
   const Bytes first = lowest_peak(graph, *oracle());

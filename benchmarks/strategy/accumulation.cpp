@@ -23,7 +23,7 @@ Var loss_of(Tape&, std::span<const Var> weights, std::span<const Var> batch) {
 
 struct Row {
   int micro_batches;
-  double most_peak;  ///< of the whole batch
+  double most_peak;  ///< as a ratio to the whole batch
   double most_time;
 
   std::string name() const { return "accumulation/" + std::to_string(micro_batches); }

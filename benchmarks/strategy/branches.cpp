@@ -15,7 +15,7 @@ namespace {
 
 using benchmark::State;
 
-/// An operation of a user that takes 7 ms of one thread.
+/// A custom operation that takes 7 ms on one thread.
 CustomOperation slow_operation() {
   const auto forward = [](const CustomCall& call) {
     std::this_thread::sleep_for(std::chrono::milliseconds(7));
@@ -37,7 +37,7 @@ Var loss_of_branches(Tape& tape, const CustomOperation& slow) {
   return loss;
 }
 
-/// The gradient of four branches whose values nobody keeps.
+/// The gradient of four branches whose values are not kept.
 void branches(State& state, MemoryHandling memory) {
   const CustomOperation slow = slow_operation();
   Turns turns;

@@ -13,7 +13,7 @@ using benchmark::State;
 
 constexpr std::int64_t width = 256;
 
-/// What is trained is the last layer, of a network and a batch that stay as they are.
+/// A network whose last layer is trained; its other layers and the batch stay fixed.
 struct Frozen {
   std::vector<Tensor> layers;
   std::vector<Tensor> parameters{Tensor::normal({width, width}, 9, 0, 0.06)};
@@ -31,7 +31,7 @@ struct Frozen {
   }
 };
 
-/// Results kept from step to step, against none; the parameters change in each.
+/// Caching results from step to step, against no cache. The parameters change in every step.
 void keep_results(State& state, bool batch_changes) {
   Frozen frozen;
   const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {

@@ -18,7 +18,7 @@ using benchmark::State;
 
 constexpr std::int64_t width = 256;
 
-/// Layers on a batch, for ways of running it in parts.
+/// A workload of layers, for ways of running a batch in parts.
 Workload layers() {
   Workload workload{.batch = {Tensor::uniform({2048, width}, 20, -1, 1)}};
   for (std::uint64_t k = 0; k < 8; ++k) {
@@ -49,7 +49,7 @@ std::vector<Row> rows() {
           {"devices", {.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}}};
 }
 
-/// What a strategy takes of time and memory, and what is estimated, by rates alone, of it.
+/// Time and memory of a strategy, and their estimates from machine rates alone.
 void in_parts(State& state, const Row& row) {
   const Workload workload = layers();
   Execution usual;
@@ -74,7 +74,7 @@ void in_parts(State& state, const Row& row) {
   state.counters["estimated_time"] = estimated.seconds / turns.seconds("other");
 }
 
-/// What is recommended within so many bytes, against all that was considered and fits.
+/// The strategy recommended for `memory` bytes, against all candidates that fit.
 void recommended(State& state, Bytes memory) {
   const Workload workload = layers();
   const Recommendation found = recommend(workload, {.memory = memory, .threads = 2});
@@ -143,7 +143,7 @@ void claim_choice(const Results& results, Claims& claims) {
   for (const auto& [name, memory] : memories) {
     claims.at_least(name + ": all that was considered keeps to it", 1,
                     results.counter(name, "within"), "");
-    // Estimates are off by up to a quarter.
+    // Allows for estimates that are off by up to a quarter.
     claims.at_most(name + ": a step", 1.25, results.counter(name, "of_fastest"),
                    "of the time of the fastest that was considered");
   }

@@ -13,7 +13,7 @@ namespace {
 
 using benchmark::State;
 
-/// Two branches of layers that do not wait for each other, whose ends are compared.
+/// Two independent branches of layers whose outputs are compared.
 Workload branches(std::int64_t width, std::int64_t examples) {
   constexpr std::size_t layers = 4;
   Workload workload;
@@ -37,7 +37,7 @@ Workload branches(std::int64_t width, std::int64_t examples) {
   return workload;
 }
 
-/// On two devices with a thread each, against automatic parallelism on two threads.
+/// Two devices with one thread each, against automatic parallelism on two threads.
 void on_devices(State& state, std::int64_t width, std::int64_t examples) {
   const Workload workload = branches(width, examples);
   const ExecutionStrategy strategy{.parallelism = ParallelMode::model_parallel,

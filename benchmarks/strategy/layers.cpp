@@ -42,7 +42,7 @@ LayerModel model() {
 struct Row {
   const char* name;
   LayerCheckpointing checkpointing;
-  double most_peak;  ///< of what keeping every tape takes
+  double most_peak;  ///< as a ratio to keeping every tape
   double most_time;
 };
 

@@ -1,6 +1,6 @@
-// Takes steps in as many processes as `mpirun` starts. The first one prints how many seconds these
-// took, after some that planning settled in; the peak of the rank that has the largest one; and
-// whether all peaks were as predicted or less, 1 or 0.
+// Takes steps in as many processes as `mpirun` starts, after warm-up steps in which planning
+// settles. The first process prints three numbers: the seconds of the steps, the largest peak of
+// all ranks, and 1 if all peaks were within the predicted ones, else 0.
 //
 //   mpirun -n 2 rank_steps shards|stages WIDTH EXAMPLES STEPS
 #include <strategy/mpi/distributed_execution.h>

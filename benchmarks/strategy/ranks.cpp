@@ -26,13 +26,13 @@ using benchmark::State;
 
 struct Row {
   const char* name;
-  const char* kind;  ///< as `rank_steps` calls it
+  const char* kind;  ///< the argument of `rank_steps`
   std::int64_t width;
   std::int64_t examples;
-  double most_peak;  ///< of the fuller process, of that of one process
-  double most_time;  ///< of that of one process
+  double most_peak;  ///< larger peak of both processes, as a ratio to one process
+  double most_time;  ///< as a ratio to one process
 };
-// On large layers gradients, of which each process has all, are much of the peak.
+// With large layers, the gradients are a large part of the peak, and every process has all of them.
 constexpr Row rows[] = {{"ranks/shards-large", "shards", 1024, 512, 0.85, 1.4},
                         {"ranks/shards-small", "shards", 64, 512, 0.65, 1.1},
                         {"ranks/stages-large", "stages", 512, 1024, 0.75, 1.2},
@@ -40,18 +40,18 @@ constexpr Row rows[] = {{"ranks/shards-large", "shards", 1024, 512, 0.85, 1.4},
 
 struct Steps {
   double seconds = 0;
-  double fullest = 0;  ///< bytes of the larger peak
-  double within = 0;   ///< 1 where both peaks are as predicted or less
+  double fullest = 0;  ///< larger peak of both processes, in bytes
+  double within = 0;   ///< 1 if both peaks are within the predicted ones
 };
 
-/// Of two processes, which are started for these steps.
+/// Starts two processes for these steps.
 Steps on_ranks(const Row& row, std::int64_t times) {
   std::istringstream words(PALIMPSEST_MPIRUN);
   std::vector<std::string> command(std::istream_iterator<std::string>(words), {});
   command.insert(command.end(),
                  {"-n", "2", PALIMPSEST_RANK_STEPS, row.kind, std::to_string(row.width),
                   std::to_string(row.examples), std::to_string(times)});
-  // As tests, without a network, but for processes that have a core each.
+  // Without a network, as in the tests, but with one core for each process.
   Process process(command,
                   {{"OMPI_MCA_btl", "^tcp"}, {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}});
   Steps steps;
@@ -59,7 +59,8 @@ Steps on_ranks(const Row& row, std::int64_t times) {
   return steps;
 }
 
-/// Two processes, with a core each, against one on two threads that cuts the batch alike.
+/// Two processes with one core each, against one process on two threads that splits the batch
+/// alike.
 void against_one(State& state, const Row& row) {
   const Workload layers = dense(8, row.width, row.examples, [](const Var& x) { return gelu(x); });
   ExecutionStrategy strategy{.parallelism = ParallelMode::data_parallel, .workers = 2};

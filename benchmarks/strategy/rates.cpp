@@ -33,7 +33,7 @@ void by_rates(State& state, const Model& model, const Row& row) {
   const ExecutionStrategy strategy{
       .precision = row.value, .gradient = GradientMode::full, .parallelism = ParallelMode::none};
   Execution execution(strategy);
-  // What else the machine does only ever adds to seconds, those of rates and those of steps.
+  // Other work on the machine only adds to the seconds of rates and of steps, so take the minimum.
   double fastest = std::numeric_limits<double>::infinity();
   for (auto _ : state) {
     for (const double start = now(); now() < start + 2;) {

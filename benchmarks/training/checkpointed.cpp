@@ -10,11 +10,11 @@ namespace {
 
 using benchmark::State;
 
-/// A model whose budget is a share of its keep-all peak, on one thread.
+/// A model whose budget is a percentage of its keep-all peak, on one thread.
 struct Budgeted {
   const char* model;
   int percent;
-  double most;  ///< of the keep-all time
+  double most;  ///< limit of the time, as a ratio to keep-all
 
   std::string name() const { return std::string(model) + "/" + std::to_string(percent) + "%"; }
 };
@@ -45,7 +45,7 @@ void train(State& state, const Budgeted& row) {
   state.counters["within"] = report.measured_peak <= budget;
 }
 
-/// Without a budget, on the machine as it was measured: what is far is computed again.
+/// No budget, but the measured machine: values far away in the memory hierarchy are recomputed.
 void in_caches(State& state) {
   const Model model = training_model("pde");
   Loop usual(model, {.threads = 1});

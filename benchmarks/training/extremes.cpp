@@ -13,7 +13,7 @@ namespace {
 
 using benchmark::State;
 
-/// exp(tanh(x/2 + y)·z) + x of 10⁷ elements: six operations, with the gradients of all three
+/// exp(tanh(x/2 + y)·z) + x on 10⁷ elements: six operations, with the gradients of all three
 /// operands if `differentiated`.
 class Chain {
  public:
@@ -72,12 +72,12 @@ void run_chain(State& state, DType dtype) {
 
 constexpr DType chain_dtypes[] = {DType::f32, DType::bf16, DType::f16};
 
-/// The suite's name of the chain in a dtype.
+/// The name of the chain in the suite, for a dtype.
 std::string chain_of(DType dtype) {
   return dtype == DType::f32 ? "chain" : "chain_" + std::string(name_of(dtype));
 }
 
-/// What a node of four elements takes from being recorded to being forgotten.
+/// The time of a node of four elements from recording it to freeing it.
 void run_tiny(State& state) {
   Loop loop(tiny_additions(), {.threads = 1});
   Runner runner(Program::gradients(tiny_additions().record_loss, {.threads = 1}));
@@ -121,7 +121,7 @@ void claim_extremes(const Results& results, Claims& claims) {
                      "of the time of single operations");
     }
   }
-  // About 0.03 of what libtorch took for the same.
+  // About 0.03 of the time that libtorch took for the same program.
   claims.at_most("a node of four elements, recorded, differentiated, run and freed", 0.42,
                  in_calibration_objects(results.seconds("tiny"), results), calibration_unit);
   claims.at_most("a node of four elements in a program that is run again, forward and backward",

@@ -4,31 +4,31 @@
 
 namespace palimpsest::benchmarks {
 
-/// A training loop without its update: every step records the model anew. Plans and memory are
-/// those of the step before.
+/// A training loop without its update. Each step records the model anew and reuses the plans and
+/// the memory of the step before.
 class Loop {
  public:
   explicit Loop(Model model, RunOptions options = {})
       : model_(std::move(model)), options_(std::move(options)) {}
 
-  /// The loss and the gradients of all parameters.
+  /// Computes the loss and the gradients of all parameters.
   void step();
-  /// The loss alone.
+  /// Computes the loss only.
   void forward();
 
-  /// Of the last step.
+  /// The report of the last step.
   const Report& report() const { return report_; }
   Bytes gradient_bytes() const { return gradient_bytes_; }
-  /// Bytes at the peak that are no returned gradients.
+  /// Bytes at the peak, without the returned gradients.
   Bytes activation_bytes() const { return report_.measured_peak - gradient_bytes_; }
 
-  /// Where the time of all steps went, in seconds of one step.
+  /// Where the time of all steps went, in seconds per step.
   struct Shares {
-    double recording;  ///< the model alone
+    double recording;  ///< the user's model only
     double running;
   };
   Shares shares() const;
-  /// Seconds that kernels take in a step more, summed over threads.
+  /// Runs one more step and returns the seconds in its kernels, summed over threads.
   double kernels();
 
  private:

@@ -10,17 +10,17 @@
 namespace palimpsest::benchmarks {
 namespace {
 
-/// A weight of normal distribution, 1/√rows its deviation.
+/// A normally distributed weight with standard deviation 1/√rows.
 Tensor weight(const Shape& shape, std::uint64_t seed) {
   return Tensor::normal(shape, seed, 0, 1 / std::sqrt(static_cast<double>(shape[0])));
 }
 
-/// Classes drawn from [0, count), i32.
+/// Class labels drawn from [0, count), i32.
 Tensor class_labels(const Shape& shape, std::int64_t count) {
   return Tensor::uniform(shape, 7, 0, static_cast<double>(count)).to(DType::i32);
 }
 
-/// Layers between the given widths, relu between them, and the loss of a classifier.
+/// Layers between the given widths with relu between them, and a classification loss.
 Model perceptron(const std::string& name, std::int64_t batch,
                  const std::vector<std::int64_t>& widths) {
   std::vector<Tensor> weights;

@@ -4,10 +4,9 @@
 
 namespace palimpsest::benchmarks {
 
-/// Seconds that a training step of `model` takes one thread of a machine at best, each operation on
-/// its own: the longer of its arithmetic and of moving its operands once, from the smallest cache
-/// that holds them. What operations that run together do not move counts too, so a step can take
-/// less.
+/// Roofline estimate of the seconds of a training step of `model` on one thread. Each operation
+/// takes the longer of its arithmetic and of moving its operands once, from the smallest cache that
+/// holds them. Counts memory traffic that fused operations avoid, so a real step can be faster.
 double least_seconds(const Model& model, const Machine& machine);
 
 }  // namespace palimpsest::benchmarks

@@ -11,7 +11,7 @@ namespace {
 
 using benchmark::State;
 
-/// What `of_roofline` is a share of.
+/// The rates that `of_roofline` is relative to.
 void measure_machine(State& state) {
   for (auto _ : state) measured_machine();
   const Machine& machine = measured_machine();
@@ -78,7 +78,7 @@ void claim_steps(const Results& results, Claims& claims) {
     claims.at_least(std::string(name) + " on two threads", 1.8, results.counter(name, "speedup"),
                     "times as fast");
   }
-  // Small work stays on one thread; the rest is what two measurements of one thing differ by.
+  // Small models stay on one thread; the tolerance covers the noise between two measurements.
   for (const Model& model : training_models()) {
     claims.at_least(model.name + " with a second thread allowed", 0.95,
                     results.counter(model.name, "speedup"), "times as fast");

@@ -6,10 +6,11 @@
 
 namespace examples {
 
-/// A function of the unit square's ordinate and abscissa at the middles of n × n cells, f64.
+/// Evaluates `value(y, x)`, a function on the unit square, at the centres of n × n cells. Returns
+/// f64 (n, n).
 palimpsest::Tensor field(std::int64_t n, const std::function<double(double, double)>& value);
 
-/// Around (y0, x0), where it is 1, falling off within some `radius`.
+/// A Gaussian hump: 1 at (y0, x0), falling off over a distance of about `radius`.
 double hump(double y, double x, double y0, double x0, double radius);
 
 /// The 2-norm of the difference of two f64 tensors.

@@ -6,11 +6,12 @@
 
 namespace examples {
 
-/// Reads a gzipped IDX file of bytes, the format of MNIST and its kin, as an i32 tensor of the
-/// shape it states. Throws `palimpsest::FileError` when the file is missing, truncated or not IDX.
+/// Reads a gzipped IDX file of bytes, the format of MNIST and its relatives, as an i32 tensor of
+/// the shape it states. Throws `palimpsest::FileError` when the file is missing, truncated or not
+/// IDX.
 palimpsest::Tensor read_idx(const std::string& path);
 
-/// Images as f32 in [0, 1], (n, 1, height, width), and their labels, i32 (n).
+/// Images as f32 (n, 1, height, width) with values in [0, 1], and their labels as i32 (n).
 struct LabelledImages {
   palimpsest::Tensor images;
   palimpsest::Tensor labels;
@@ -22,11 +23,11 @@ struct LabelledImages {
   LabelledImages gather(std::span<const std::int64_t> order) const;
 };
 
-/// Fashion-MNIST from `folder`; `part` is "train" or "t10k". Throws `palimpsest::FileError` when a
-/// file is missing or malformed, or when the two do not go together.
+/// Reads Fashion-MNIST from `folder`; `part` is "train" or "t10k". Throws `palimpsest::FileError`
+/// when a file is missing or malformed, or when images and labels do not match.
 LabelledImages read_fashion_mnist(const std::string& folder, const std::string& part);
 
-/// Where Debian's package dataset-fashion-mnist puts its files.
+/// The folder where Debian's package dataset-fashion-mnist installs its files.
 inline constexpr const char* fashion_mnist_folder = "/usr/share/datasets/fashion-mnist";
 
 }  // namespace examples

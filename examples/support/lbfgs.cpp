@@ -14,13 +14,14 @@ Eigen::Map<VectorXd> vector_of(const Tensor& tensor) {
   return {tensor.data<double>().data(), tensor.elements()};
 }
 
-/// A step and how the gradient changed along it.
+/// A step and the change of the gradient along it.
 struct Pair {
   VectorXd step;
   VectorXd change;
 };
 
-/// −H·gradient, with H the inverse Hessian that the pairs make of a multiple of the identity.
+/// −H·gradient, where H is the inverse Hessian that the pairs build from a multiple of the
+/// identity.
 VectorXd direction(const VectorXd& gradient, const std::deque<Pair>& pairs) {
   VectorXd q = -gradient;
   std::vector<double> along(pairs.size());
@@ -44,7 +45,7 @@ Objective objective_of(palimpsest::Runner& runner, const palimpsest::Var& parame
     runner.bind(parameter, x);
     runner.run();
     const palimpsest::Gradients gradients = runner.gradients();
-    // A copy, so that the next run uses the memory of this one.
+    // Copy, so that the next run can reuse the memory of this one.
     return ValueAndGradient{gradients.loss().item(), gradients[parameter].clone()};
   };
 }
@@ -68,13 +69,13 @@ Tensor minimize_lbfgs(const Objective& objective, const Tensor& start, const Lbf
     for (; halvings < 20; ++halvings, step /= 2) {
       vector_of(next) = vector_of(at) + step;
       there = objective(next);
-      // A value that is not a number is no descent either.
+      // False for NaN, which therefore does not count as descent.
       if (there.value <= here.value + 1e-4 * std::ldexp(slope, -halvings)) break;
     }
     if (halvings == 20) break;
 
     Pair pair{step, vector_of(there.gradient) - gradient};
-    // Where the slope does not rise along the step, the pair would spoil H.
+    // A pair whose slope does not rise along the step would make H indefinite.
     if (pair.step.dot(pair.change) > 0) {
       pairs.push_back(std::move(pair));
       if (pairs.size() > static_cast<std::size_t>(options.memory)) pairs.pop_front();

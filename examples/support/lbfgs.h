@@ -7,7 +7,7 @@
 
 namespace examples {
 
-/// A function's value at a point, and its gradient there.
+/// The value of a function at a point and its gradient there.
 struct ValueAndGradient {
   double value = 0;
   palimpsest::Tensor gradient;
@@ -15,23 +15,26 @@ struct ValueAndGradient {
 /// A smooth function of an f64 tensor.
 using Objective = std::function<ValueAndGradient(const palimpsest::Tensor&)>;
 
-/// The loss of a `Program::gradients` by what is bound to one parameter. The runner must stay.
+/// An objective that binds its argument to `parameter`, runs the program of `Program::gradients`,
+/// and returns the loss and its gradient. `runner` must outlive the result.
 Objective objective_of(palimpsest::Runner& runner, const palimpsest::Var& parameter);
 
 struct LbfgsOptions {
-  int iterations = 50;      ///< most
-  int memory = 8;           ///< pairs of steps and changes of the gradient that are kept
+  int iterations = 50;      ///< maximum number of iterations
+  int memory = 8;           ///< number of (step, change of gradient) pairs that are kept
   double first_step = 0.1;  ///< length of the first step, before any curvature is known
 };
 
-/// Minimises from `start` by the limited-memory BFGS method (Nocedal, 1980), each step halved until
-/// the function falls by a part of what its slope promises (Armijo's rule). Ends early where no
-/// such step is found. `watch` is told the number of the iteration, the point and the value there.
+/// Minimises from `start` by the limited-memory BFGS method (Nocedal, 1980). Each step is halved
+/// until it meets Armijo's rule: the function falls by a fraction of the decrease that its slope
+/// predicts. Stops early when no such step is found. Calls `watch` with the number of the
+/// iteration, the point and the value there.
 palimpsest::Tensor minimize_lbfgs(
     const Objective& objective, const palimpsest::Tensor& start, const LbfgsOptions& options = {},
     const std::function<void(int, const palimpsest::Tensor&, double)>& watch = {});
 
-/// That the gradient at a point is the central difference over ±`distance` along it.
+/// Claims that the gradient at a point agrees with the central difference over ±`distance` along
+/// it.
 Claim check_gradient(const Objective& objective, const palimpsest::Tensor& at, double distance);
 
 }  // namespace examples

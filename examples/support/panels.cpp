@@ -10,13 +10,13 @@
 namespace examples {
 namespace {
 
-constexpr double side = 260;  // of the square that a panel draws in
-constexpr double left = 62, right = 18, top = 34, bottom = 64;  // around it
+constexpr double side = 260;  // of the square drawing area of a panel
+constexpr double left = 62, right = 18, top = 34, bottom = 64;  // margins
 constexpr double width = left + side + right;
 constexpr double height = top + side + bottom;
 constexpr const char* inks[] = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd"};
 
-/// From dark blue through green to yellow: viridis at equal distances.
+/// The viridis colour map at equal distances, from dark blue through green to yellow.
 constexpr Colour stops[] = {{68, 1, 84},    {71, 44, 122},  {59, 81, 139},
                             {44, 113, 142}, {33, 144, 141}, {39, 173, 129},
                             {92, 200, 99},  {170, 220, 50}, {253, 231, 37}};
@@ -82,7 +82,7 @@ std::string content(const HeatMap& map) {
          text_at(left + side, top + side + 32, format("%.3g", map.high), "end");
 }
 
-/// An axis from `low` to `high`, of numbers or of their logarithms.
+/// An axis from `low` to `high`, in values or in their logarithms.
 struct Axis {
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
@@ -94,18 +94,18 @@ struct Axis {
     low = std::min(low, scaled(value));
     high = std::max(high, scaled(value));
   }
-  /// Moves the ends apart, to this distance; a single value gets some room too.
+  /// Moves the ends apart to at least `span`. An axis with a single value gets some room too.
   void widen(double span) {
     const double room = (std::max(span, 1e-9 * (1 + std::abs(high))) - (high - low)) / 2;
     low -= room;
     high += room;
   }
-  /// Where a value lies between the ends, 0 to 1.
+  /// Position of a value between the ends, from 0 to 1.
   double place(double value) const { return (scaled(value) - low) / (high - low); }
   std::string label(double tick) const {
     return logarithmic ? format("1e%g", std::log10(tick)) : format("%g", tick);
   }
-  /// Round numbers between the ends, some five, and the decimal powers of a logarithmic axis.
+  /// About five round numbers between the ends; powers of ten on a logarithmic axis.
   std::vector<double> ticks() const {
     const double rough = (high - low) / 5;
     const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -159,7 +159,7 @@ std::string content(const Plot& plot) {
     std::string path;
     for (const auto& [a, b] : curve.points) {
       if (!y.shows(b)) continue;
-      // A line of no length with round ends is a dot.
+      // A line of length zero with round caps is a dot.
       path += format(path.empty() || curve.dots ? "M%.1f %.1f" : "L%.1f %.1f", across(a), down(b));
       if (curve.dots) path += "h0";
     }

@@ -5,14 +5,14 @@
 namespace examples {
 namespace {
 
-/// The 32 bits of a number, highest byte first.
+/// The number in 32 bits, most significant byte first.
 std::string big_endian(std::size_t number) {
   std::string bytes;
   for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xff);
   return bytes;
 }
 
-/// A chunk of the file: its length, its type and data, and their checksum.
+/// A chunk of the file: its length, type and data, and a checksum of type and data.
 std::string chunk(const std::string& type, const std::string& data) {
   const std::string body = type + data;
   const auto bytes = reinterpret_cast<const Bytef*>(body.data());
@@ -37,11 +37,11 @@ std::string png(std::span<const std::uint8_t> pixels, std::size_t rows, std::siz
   for (const Colour& colour : palette) colours.append(colour.begin(), colour.end());
   std::string lines;
   for (std::size_t row = 0; row < rows; ++row) {
-    lines += '\0';  // a line as it is, not as its difference from another one
+    lines += '\0';  // filter type 0: the line is stored as it is
     lines.append(pixels.begin() + static_cast<std::ptrdiff_t>(row * columns),
                  pixels.begin() + static_cast<std::ptrdiff_t>((row + 1) * columns));
   }
-  // 8 bits a pixel (8) of a palette (3), with the only methods there are (0) and not interlaced
+  // 8 bits per pixel (8), palette (3), the only compression and filter methods (0), no interlace
   // (0).
   const std::string header =
       big_endian(columns) + big_endian(rows) + std::string("\x08\x03\0\0\0", 5);

@@ -21,7 +21,7 @@ int program_main(int argc, char** argv, const std::function<bool(const Arguments
       return 2;
     }
   }
-  // What a long run has to say is seen at once, also through a pipe.
+  // Line buffering shows the output of a long run immediately, also through a pipe.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
     return run(arguments) ? 0 : 1;

@@ -7,17 +7,17 @@
 
 namespace examples {
 
-/// What the simulations among the examples are told on the command line.
+/// Command-line arguments of the simulation examples.
 struct Arguments {
-  bool quick = false;        ///< a small setting, for tests
+  bool quick = false;        ///< small problem size, for tests
   std::string output = ".";  ///< folder for the picture
 };
 
-/// Reads `[--quick] [--output FOLDER]` and calls `run`, which returns whether everything holds that
-/// the example claims. Returns the exit code of the program; errors are printed.
+/// Parses `[--quick] [--output FOLDER]` and calls `run`, which returns whether all claims of the
+/// example hold. Prints errors. Returns the exit code of the program.
 int program_main(int argc, char** argv, const std::function<bool(const Arguments&)>& run);
 
-/// What an example says of itself, and whether that is so.
+/// A statement that an example checks about its results.
 struct Claim {
   bool holds = false;
   std::string text;
@@ -29,10 +29,10 @@ inline bool all_hold(std::initializer_list<Claim> claims) {
   return all_hold(std::span(claims.begin(), claims.size()));
 }
 
-/// Writes a text file and says so. Throws `palimpsest::FileError`.
+/// Writes a text file and prints its path. Throws `palimpsest::FileError`.
 void write_file(const std::string& path, const std::string& text);
 
-/// As `std::printf` would print it.
+/// Formats like `std::printf`, up to 255 characters.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
 
 }  // namespace examples

@@ -5,8 +5,8 @@
 
 namespace examples {
 
-/// One line that is written over while it changes, on a terminal; elsewhere a line every tenth
-/// part.
+/// A progress bar. On a terminal it is one line that is updated in place; otherwise it prints a
+/// line for every tenth of the steps.
 class Progress {
  public:
   Progress(std::string label, std::int64_t steps);
@@ -14,7 +14,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Shows that `step` of the steps are done, and `text` after the bar.
+  /// Shows that `step` steps are done, and prints `text` after the bar.
   void show(std::int64_t step, const std::string& text);
 
  private:

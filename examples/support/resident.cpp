@@ -20,7 +20,7 @@ std::int64_t peak_resident() {
 }
 
 void restart_peak_resident() {
-  // What the allocator keeps for later would hide growth: new memory would come out of it.
+  // Memory that the allocator keeps free would hide growth: new allocations would come from it.
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif

@@ -4,10 +4,11 @@
 
 namespace examples {
 
-/// Largest resident size of this process since `restart_peak_resident` or its start, in bytes.
+/// Largest resident size of this process in bytes, since `restart_peak_resident` or the start of
+/// the process.
 std::int64_t peak_resident();
-/// Starts the measurement anew, after memory that is kept free was given back to the system. Where
-/// the system refuses, the peak stays that since the start.
+/// Restarts the measurement, after returning the allocator's free memory to the system. If the
+/// system refuses, the peak remains that since the start of the process.
 void restart_peak_resident();
 
 }  // namespace examples

@@ -12,7 +12,7 @@ std::string block_name(int stage, int block) {
   return "stage" + std::to_string(stage) + "/block" + std::to_string(block);
 }
 
-/// Means over 2 × 2 positions.
+/// Mean pooling over 2 × 2 positions.
 Var halved(const Var& x) {
   const Shape shape = x.shape();
   const Shape cells{shape[0], shape[1], shape[2] / 2, 2, shape[3] / 2, 2};
@@ -37,7 +37,7 @@ ResidualNetwork::ResidualNetwork(const Options& options) : options_(options) {
     for (int block = 0; block < options.blocks[static_cast<std::size_t>(stage)]; ++block) {
       const std::int64_t from = stage > 0 && block == 0 ? channels / 2 : channels;
       convolution(block_name(stage, block) + "/first", channels, from, 1);
-      // Each block begins as the identity.
+      // With scale 0 each block starts as the identity.
       convolution(block_name(stage, block) + "/second", channels, channels, 0);
     }
     if (stage + 1 < stages) channels *= 2;
@@ -66,8 +66,8 @@ Var ResidualNetwork::logits(Tape& tape, const Var& images) const {
       const bool halves = stage > 0 && block == 0;
       const Var hidden = relu(normalized_convolution(x, name + "/first", halves ? 2 : 1));
       const Var change = normalized_convolution(hidden, name + "/second", 1);
-      // Where the image halves, the way around is its mean over 2 × 2, once for each half of the
-      // doubled channels.
+      // Where the image is halved, the skip connection is its 2 × 2 mean, repeated for the doubled
+      // channels.
       const Var around = halves ? halved(x) : x;
       x = relu(change + (halves ? concat({around, around}, 1) : around));
     }

@@ -25,8 +25,8 @@ Water shallow_water_step(std::span<const Var> water) {
   const Var height =
       h - step_length * (flow_east - west(flow_east) + flow_north - south(flow_north));
 
-  // Vorticity at the corner in the north-east, and kinetic energy with the new height: gravity
-  // waves are stable where speeds follow the height they have just made.
+  // Vorticity at the north-east corner, and kinetic energy with the new height. Gravity waves are
+  // stable because the speeds use the height of the same step.
   const Var vorticity = water_rotation + east(v) - v - north(u) + u;
   const Var squares = u * u + v * v;
   const Var head = height + 0.25 * (squares + west(u * u) + south(v * v));

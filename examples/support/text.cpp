@@ -33,7 +33,7 @@ std::string read_king_james_bible() {
         "[text] the program bible printed nothing; install the Debian packages "
         "bible-kjv and bible-kjv-text");
   }
-  // Every line is "Ge1:1 In the beginning …".
+  // Every line has the form "Ge1:1 In the beginning …".
   std::string text;
   text.reserve(printed.size());
   for (std::size_t line = 0; line < printed.size();) {

@@ -6,7 +6,8 @@
 
 namespace examples {
 
-/// A text as numbers, one a character: its alphabet is the characters that occur, in their order.
+/// A text as a sequence of numbers, one per character. The alphabet is the sorted set of characters
+/// that occur.
 class Text {
  public:
   explicit Text(const std::string& characters);
@@ -22,8 +23,8 @@ class Text {
   palimpsest::Tensor numbers_;
 };
 
-/// The King James Bible, as the program of Debian's package bible-kjv prints it, without the names
-/// of the verses. Throws `palimpsest::FileError` when the program is missing.
+/// The King James Bible without the names of the verses, as printed by the program of Debian's
+/// package bible-kjv. Throws `palimpsest::FileError` when the program is missing.
 std::string read_king_james_bible();
 
 }  // namespace examples

@@ -19,7 +19,7 @@ Transformer::Transformer(const Options& options) : options_(options) {
   };
   const std::int64_t width = options.width;
   const double deviation = 1 / std::sqrt(static_cast<double>(width));
-  // What the blocks add up does not grow with their number.
+  // Keeps the sum of the blocks' outputs independent of their number.
   const double added = deviation / std::sqrt(2.0 * options.blocks);
   matrix("tokens", options.tokens, width, deviation);
   matrix("positions", options.context, width, deviation);

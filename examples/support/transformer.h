@@ -4,13 +4,13 @@
 
 namespace examples {
 
-/// A causal transformer over tokens (Vaswani et al., 2017, normalised before each sublayer): blocks
-/// of attention and of a feed-forward network four times as wide, each in a name scope of its own
-/// ("block2/attention") that a planner can be told to recompute.
+/// A causal transformer over tokens (Vaswani et al., 2017) with normalisation before each sublayer.
+/// Each block consists of attention and a feed-forward network four times as wide. Each sublayer
+/// has its own name scope ("block2/attention"), so a planner can be told to recompute it.
 class Transformer {
  public:
   struct Options {
-    std::int64_t tokens = 256;  ///< different ones
+    std::int64_t tokens = 256;  ///< size of the vocabulary
     std::int64_t context = 128;
     std::int64_t width = 128;
     std::int64_t heads = 4;
@@ -20,12 +20,12 @@ class Transformer {
 
   explicit Transformer(const Options& options);
 
-  /// Logits (n, length, tokens) of the token that follows each of `tokens`, i32 (n, length) with a
-  /// length of at most the context. All weights are parameters of the tape.
+  /// Logits (n, length, tokens) for the token after each of `tokens`, i32 (n, length). The length
+  /// is at most the context. Records all weights as parameters of the tape.
   palimpsest::Var logits(palimpsest::Tape& tape, const palimpsest::Var& tokens) const;
 
   const Options& options() const { return options_; }
-  /// The weights by name; they share storage with the model's.
+  /// The weights by name. They share storage with the model.
   const palimpsest::NamedTensors& weights() const { return weights_; }
 
  private:

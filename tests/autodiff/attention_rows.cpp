@@ -14,10 +14,10 @@ std::vector<OperationRow> attention_rows() {
   const std::vector<Tensor> qkv{some({2, 3, 5, 4}, 81), some({2, 3, 7, 4}, 82),
                                 some({2, 3, 7, 6}, 83)};
   const std::vector<Tensor> square{some({2, 6, 3}, 84), some({2, 6, 3}, 85), some({2, 6, 3}, 86)};
-  // Two blocks of queries, gone through in two parts.
+  // Enough queries for two blocks, processed in two parts.
   const std::vector<Tensor> blocks{some({70, 2}, 87), some({9, 2}, 88), some({9, 2}, 89)};
   Tensor seen = Tensor::zeros({5, 7}, DType::boolean);
-  for (std::size_t i = 0; i < 28; ++i) seen.data<bool>()[i] = i % 3 != 0;  // the last row is blind
+  for (std::size_t i = 0; i < 28; ++i) seen.data<bool>()[i] = i % 3 != 0;  // none in the last row
   const auto with = [](std::vector<Tensor> inputs, Tensor extra) {
     inputs.push_back(std::move(extra));
     return inputs;

@@ -20,7 +20,7 @@ std::vector<To> converted(std::vector<From>& from) {
   return to;
 }
 
-/// Bits, since NaN equals nothing.
+/// Compares bits, because NaN is not equal to itself.
 std::uint32_t bits(float number) { return std::bit_cast<std::uint32_t>(number); }
 std::uint32_t bits(BFloat16 number) { return number.bits; }
 std::uint32_t bits(Float16 number) { return number.bits; }
@@ -41,7 +41,7 @@ TEST_CASE("convert: arrays give the bits of their elements, one by one", "[conve
   std::mt19937 random(1);
   std::vector<float> numbers(1'000'000);
   for (float& number : numbers) number = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-  // Around all that 16 bits hold, ties and both ends among it.
+  // Numbers around every finite 16-bit number, including ties and both ends of the range.
   for (std::uint32_t half = 0; half < 0x8000; ++half) {
     for (const std::uint32_t step : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u}) {
       numbers.push_back(std::bit_cast<float>(0x33000000u + (half << 13) + step));

@@ -21,7 +21,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// y = sin(x), z = x·w: two inputs, two outputs, 8 bytes of workspace.
+/// y = sin(x), z = x·w: two inputs, two outputs, and 8 bytes of workspace.
 CustomDefinition sine_and_product() {
   CustomDefinition definition;
   definition.name = "sine_and_product";
@@ -46,7 +46,7 @@ CustomDefinition sine_and_product() {
   return definition;
 }
 
-/// With cos(x) = sin(x + π/2) as the operation itself, so that it has derivatives of any order.
+/// Computes cos(x) = sin(x + π/2) by the operation itself, so that it has derivatives of any order.
 CustomOperation differentiable_sine_and_product() {
   CustomDefinition definition = sine_and_product();
   definition.vjp = [](const Pullback& p) {
@@ -85,7 +85,7 @@ TEST_CASE("a user's operation tells planners its cost and workspace") {
   const NodeView node(tape, y.node());
   CHECK(node.operation().name == "sine_and_product");
   CHECK(cost_of(node).flops == 55);
-  // Scratch and four operands widened to f32, each rounded up to 64 bytes.
+  // The scratch memory and four operands widened to f32, each rounded up to 64 bytes.
   CHECK(workspace_of(node, 1) == 5 * 64);
   CHECK(tape.describe(y.node()) == "sine_and_product #1");
   CHECK_THAT(y.value().at(2), Catch::Matchers::WithinAbs(std::sin(x.value().at(2)), 4e-3));
@@ -159,7 +159,7 @@ TEST_CASE("an operation without inputs is recorded on the tape named") {
   CHECK(same_bits(seven(tape, {}).value(), Tensor::from<std::int32_t>({7, 7}, {2})));
 }
 
-/// A loss through the operation, many times over.
+/// A loss that applies the operation many times.
 Var chain(Tape& tape, const CustomOperation& operation) {
   const Var w = tape.parameter(some({64}, 3, DType::f32), "w");
   Var x = tape.parameter(some({64}, 4, DType::f32), "x");
@@ -250,7 +250,7 @@ TEST_CASE("a trace is taken off the tape and can be replayed") {
   const std::uint32_t nodes = tape.node_count();
   const auto f = [&](std::span<const Var> xs) {
     const auto scope = tape.scope("inner");
-    static_cast<void>(exp(xs[0]));  // nobody needs it
+    static_cast<void>(exp(xs[0]));  // unused
     const Var constant = tape.constant(Tensor::full({3}, 2, DType::f64));
     const Var product = (xs[0] * outside).named("product");
     return std::vector<Var>{product + constant * outside, xs[1], outside, product};
@@ -259,7 +259,7 @@ TEST_CASE("a trace is taken off the tape and can be replayed") {
   CHECK(tape.node_count() == nodes);
   REQUIRE(trace.captured().size() == 1);
   CHECK(trace.captured()[0] == outside);
-  // Three arguments, the constant, two products and a sum; the exponential is forgotten.
+  // Three arguments, the constant, two products and a sum. The unused exponential is dropped.
   CHECK(trace.program().node_count() == 7);
 
   const std::vector<Var> replayed = trace.replay(std::vector<Var>{y, x, outside});

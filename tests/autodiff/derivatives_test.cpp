@@ -26,7 +26,7 @@ Tensor f64(std::vector<double> values) {
   return Tensor::from(values, Shape{size});
 }
 
-// y = (x₀x₁, x₁x₂, x₂x₀), whose Jacobian is read off.
+// y = (x₀x₁, x₁x₂, x₂x₀), whose Jacobian is easy to write down.
 struct Products {
   Tape tape;
   Var x = tape.parameter(f64({2, 3, 5}));
@@ -103,7 +103,7 @@ TEST_CASE("the Hessian and its products") {
   Tape tape;
   const Var x = tape.parameter(f64({0.5, -1, 2}));
   const Var s = sum(x);
-  const Var y = sum(x * x * x) + s * s;  // diag(6x) + 2
+  const Var y = sum(x * x * x) + s * s;  // the Hessian is diag(6x) + 2
   const Tensor expected = Tensor::from({5., 2., 2., 2., -4., 2., 2., 2., 14.}, {3, 3});
   check_close(hessian(y, x), expected);
   const Var v = tape.constant(f64({1, 2, 3}));

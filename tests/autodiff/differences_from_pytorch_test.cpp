@@ -1,5 +1,5 @@
-// What docs/differences-from-pytorch.md says of this library, in its order. PyTorch's side was
-// tried with version 2.15.
+// The statements of docs/differences-from-pytorch.md about this library, in the order of the
+// document. PyTorch's side was tried with version 2.15.
 #include <cmath>
 #include <limits>
 
@@ -36,7 +36,7 @@ Tensor f64(std::vector<double> values) {
   return Tensor::from(std::move(values), {size});
 }
 
-/// Equal numbers, or NaN both.
+/// Equal numbers, or both NaN.
 void check_equal(const Tensor& a, const std::vector<double>& b) {
   REQUIRE(a.elements() == static_cast<std::int64_t>(b.size()));
   for (std::size_t i = 0; i < b.size(); ++i) {
@@ -46,7 +46,7 @@ void check_equal(const Tensor& a, const std::vector<double>& b) {
   }
 }
 
-/// The gradient of the sum of f's elements at x.
+/// The gradient at x of the sum of f's elements.
 template <class F>
 Tensor slope(F f, const std::vector<double>& x) {
   Tape tape;

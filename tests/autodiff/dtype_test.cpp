@@ -21,7 +21,7 @@ float value(std::uint32_t bits) {
   return static_cast<float>(with_bits<Half>(bits));
 }
 
-/// Bit pattern of the largest finite number.
+/// The bit pattern of the largest finite number.
 template <class Half>
 constexpr std::uint32_t largest = std::is_same_v<Half, Float16> ? 0x7bffu : 0x7f7fu;
 
@@ -37,13 +37,14 @@ TEMPLATE_TEST_CASE("every 16-bit number survives widening and narrowing", "", BF
   CHECK(changed == 0);
 }
 
-// Between neighbours a < b: all up to the middle goes to a, all above to b, the middle to the even.
+// For neighbours a < b: numbers below the middle round to a, numbers above it to b, and the middle
+// to the even one.
 TEMPLATE_TEST_CASE("narrowing rounds to the nearest, ties to even", "", BFloat16, Float16) {
   int wrong = 0;
   for (std::uint32_t bits = 0; bits < largest<TestType>; ++bits) {
     for (const std::uint32_t sign : {0u, 0x8000u}) {
       const std::uint32_t low = bits | sign;
-      const std::uint32_t high = low + 1;  // one further from zero
+      const std::uint32_t high = low + 1;  // the next number away from zero
       const float a = value<TestType>(low);
       const float b = value<TestType>(high);
       const auto middle = static_cast<float>((static_cast<double>(a) + static_cast<double>(b)) / 2);

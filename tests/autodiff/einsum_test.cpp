@@ -18,7 +18,8 @@ namespace {
 struct Row {
   std::string equation;
   std::vector<Shape> shapes;
-  /// The same with every ellipsis written in letters and an explicit result; empty: as it stands.
+  /// The equation with every ellipsis written as letters and an explicit result; empty: `equation`
+  /// already has this form
   std::string plain = {};
 };
 
@@ -33,7 +34,7 @@ std::vector<std::string> split(const std::string& text, char mark) {
   return parts;
 }
 
-/// The definition: a loop over all letters. Axes of size 1 repeat.
+/// The definition of einsum: a loop over all letters. Axes of size 1 are broadcast.
 Tensor naive(const std::string& equation, const std::vector<Tensor>& operands) {
   const std::size_t arrow = equation.find("->");
   const std::vector<std::string> names = split(equation.substr(0, arrow), ',');

@@ -11,7 +11,7 @@ Tensor between(double low, double high, std::uint64_t seed = 3) {
   return Tensor::uniform({7, 5}, seed, low, high, DType::f64);
 }
 
-/// Numbers of both signs, none nearer to 0 than 0.25.
+/// Numbers of both signs, at least 0.25 away from 0.
 Tensor off_zero(Shape shape, std::uint64_t seed) {
   Tensor x = Tensor::uniform(shape, seed, -2.5, 2.5, DType::f64);
   for (double& element : x.data<double>()) element += element < 0 ? -0.25 : 0.25;
@@ -20,7 +20,7 @@ Tensor off_zero(Shape shape, std::uint64_t seed) {
 
 using Function = Var (*)(const Var&);
 
-/// A function of one variable and, where it has one of its own, the operation of its adjoint.
+/// A function of one variable and, if it has one, its adjoint operation.
 void add_unary(std::vector<OperationRow>& rows, const std::string& name, const Tensor& x,
                Function f, bool has_adjoint = true, int order = 2) {
   rows.push_back({name, "", {x}, [f](auto xs) { return f(xs[0]); }, order});

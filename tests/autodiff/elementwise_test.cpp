@@ -39,7 +39,7 @@ bool agree(double a, double b, double tolerance) {
   return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= tolerance * std::abs(b);
 }
 
-/// Numbers between `low` and `high`, of both large and small magnitude where 0 is among them.
+/// Numbers between `low` and `high`, both large and small in magnitude if 0 is among them.
 std::vector<double> samples(double low, double high) {
   std::vector<double> xs;
   for (int i = 0; i <= 997; ++i) xs.push_back(low + (high - low) * i / 997);
@@ -56,7 +56,7 @@ struct Accuracy {
   Function f;
   Reference reference;
   double low, high;
-  double units = 4;  ///< of the last place, f32 as f64
+  double units = 4;  ///< limit of the error in units in the last place, for f32 compared with f64
 };
 
 double logistic(double x) {
@@ -229,7 +229,7 @@ TEST_CASE("powers, losses and acosh have the limits of their formulas", "[elemen
   CHECK(agree(slope_at(steep, 1e20, DType::f32), 1e-20, 1e-6));
 }
 
-// The contract that lets an executor cut arrays anywhere.
+// This contract lets an executor split arrays anywhere.
 TEST_CASE("an element's bits depend on its operands, not on its place", "[elementwise]") {
   const DType dtype = GENERATE(DType::f64, DType::f32);
   const Function f = GENERATE(values<Function>({
@@ -417,7 +417,7 @@ TEST_CASE("the slope of elu is right for every number of f16", "[elementwise]") 
   int wrong = 0;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const double exact = std::exp(double{xs[i]});
-    // Half of the distance between numbers of f16, and what f32 adds to it.
+    // Half the distance between neighbouring f16 numbers, plus the error of f32.
     const double unit = std::max(exact * 0x1p-11, 0x1p-25) * 1.001;
     wrong += !(std::abs(slope.at(static_cast<std::int64_t>(i)) - exact) <= unit);
   }

@@ -28,7 +28,7 @@
 namespace palimpsest::errors_test {
 namespace {
 
-/// The message of the error of type `E` that `f` must throw.
+/// Requires that `f` throws an error of type `E`; returns its message.
 template <class E, class F>
 std::string message_of(F f) {
   try {
@@ -49,7 +49,8 @@ struct Values {
 
 using Call = void (*)(Values&);
 
-/// Every row must throw an `E` whose message has all the words and the line of this file.
+/// Requires that every row throws an `E` whose message contains all the words and the line in this
+/// file.
 template <class E>
 void check_words(const std::vector<std::pair<Call, std::vector<std::string>>>& rows) {
   for (const auto& [call, words] : rows) {

@@ -18,7 +18,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// y = x² with a wrong derivative of order `wrong`: what gradcheck is for.
+// y = x² with a wrong derivative of order `wrong`, which gradcheck must find.
 template <int wrong>
 Var crooked_square(const Var& x) {
   static const Operation operation{

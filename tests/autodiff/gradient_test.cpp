@@ -58,7 +58,7 @@ TEST_CASE("adjoints of slices are put together before they are added") {
     CHECK(tape.operation(node).name != "add");
   }
   const Tensor value = adjoint.value();
-  CHECK(value.data<double>()[5] == 0);  // in row 1, which nobody reads
+  CHECK(value.data<double>()[5] == 0);  // row 1, which is not read
 }
 
 TEST_CASE("adjoints of slices that overlap, of other axes and of the whole are added") {
@@ -76,7 +76,7 @@ TEST_CASE("adjoints of slices that overlap, of other axes and of the whole are a
   CHECK(result.passed);
 }
 
-/// The sum of so many products of rows with one matrix, and of others with it.
+/// The sum of `steps` products of rows with one matrix, and of other products with it.
 Var shared_products(std::span<const Var> xs, std::int64_t steps, std::int64_t rows) {
   const Var& w = xs[0];
   Var h = xs[1];
@@ -134,13 +134,13 @@ TEST_CASE("products are put together as far as their rows take no more than the 
     return sizes;
   };
   const std::vector<std::int64_t> threes{6, 6, 6, 6, 6, 6, 6, 6, 4, 4};
-  CHECK(stacks(2) == threes);  // of 12·12/(12 + 12) rows, of 14 products
+  CHECK(stacks(2) == threes);  // for at most 12·12/(12 + 12) rows each, of 14 products
   CHECK(stacks(4).empty());
   CHECK(stacks(9).empty());
 }
 
 TEST_CASE("gradients are recorded where nothing more comes to them, not all at the end") {
-  for (const std::int64_t rows : {2, 50}) {  // put together with others, or not
+  for (const std::int64_t rows : {2, 50}) {  // with and without stacking the products
     Tape tape;
     std::vector<Var> layers;
     Var y = tape.constant(Tensor::uniform({rows, 12}, 1));
@@ -149,7 +149,7 @@ TEST_CASE("gradients are recorded where nothing more comes to them, not all at t
       y = tanh(matmul(y, layers.back()));
     }
     const std::vector<Var> gradients = gradient(sum(y), layers);
-    std::vector<NodeId> adjoints;  // of layers, from the last on
+    std::vector<NodeId> adjoints;  // of the layers, from the last to the first
     for (NodeId node = y.node() + 1; node < tape.node_count(); ++node) {
       if (tape.operation(node).name == "tanh_adjoint") adjoints.push_back(node);
     }
@@ -237,7 +237,7 @@ TEST_CASE("adjoint nodes carry the line and the scope they are recorded for") {
   CHECK(tape.where(tape.node_count() - 1).line() == line);
 }
 
-// (x, 2x) as one node, to see an output without an adjoint.
+// (x, 2x) as one node; tests an output without an adjoint.
 const Operation pair_operation{
     .name = "pair",
     .formula = "y₀ = x, y₁ = 2x",

@@ -18,8 +18,8 @@ namespace {
 
 using Function = Var (*)(const Var&);
 
-/// The largest difference between two tensors, relative to the largest element of the second; NaN
-/// where either is no number.
+/// The largest difference between two tensors, relative to the largest element of the second one.
+/// NaN when either contains NaN.
 double distance(const Tensor& a, const Tensor& b) {
   double most = 0, largest = 0;
   for (std::int64_t i = 0; i < b.elements(); ++i) {

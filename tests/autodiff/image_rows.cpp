@@ -12,7 +12,7 @@ std::vector<OperationRow> image_rows() {
   const Tensor sequence = normal({2, 3, 5}, 1);
   const Tensor image = normal({2, 3, 4, 5}, 2);
   const Tensor volume = normal({1, 2, 3, 2, 4}, 3);
-  // No place lies where the interpolation has a kink; some lie outside.
+  // Keeps away from the kinks of the interpolation; some positions lie outside of the image.
   const Tensor grid = Tensor::uniform({2, 3, 3, 2}, 4, -1.4, 1.4, DType::f64);
   constexpr Interpolation linear = Interpolation::linear;
   return {
@@ -66,7 +66,7 @@ std::vector<OperationRow> image_rows() {
        {image, grid},
        [](auto xs) { return grid_sample(xs[0], xs[1]); },
        2,
-       false},  // 16 bits move a place by some percent of an element
+       false},  // in 16 bits, a position moves by some per cent of a pixel
       {"grid_sample",
        "border outside, corners at the ends",
        {image, grid},

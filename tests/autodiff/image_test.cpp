@@ -78,7 +78,7 @@ TEST_CASE("a grid of the image's own centres gives the image, others what lies b
   CHECK(at(0, 0) == 3.5);
   CHECK(at(-1, -1, {.align_corners = true}) == 1);
   CHECK(at(1, 0, {.align_corners = true}) == 4.5);
-  CHECK(at(-1, -0.5f) == 0.5);  // half of it outside
+  CHECK(at(-1, -0.5f) == 0.5);  // half of the weight lies outside
   CHECK(at(-1, -0.5f, {.padding = border}) == 1);
   CHECK(at(9, 9) == 0);
   CHECK(at(9, 9, {.padding = border}) == 6);
@@ -89,7 +89,7 @@ TEST_CASE("a grid of the image's own centres gives the image, others what lies b
 TEST_CASE("the nearest element of a place, of two the even one") {
   Tape tape;
   const Var x = tape.parameter(Tensor::from({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {1, 1, 2, 3}));
-  // Across, −1, 0 and 1 are the elements; −0.5 and 0.5 lie halfway.
+  // Horizontally, −1, 0 and 1 are pixels, and −0.5 and 0.5 lie halfway between them.
   const Var grid = tape.parameter(Tensor::from(
       {-0.6f, -1.0f, -0.5f, -1.0f, 0.5f, 1.0f, 1.4f, 1.0f, 1.6f, 1.0f, -9.0f, 0.0f}, {1, 1, 6, 2}));
   constexpr Interpolation nearest = Interpolation::nearest;
@@ -99,7 +99,7 @@ TEST_CASE("the nearest element of a place, of two the even one") {
         Numbers{1, 1, 6, 6, 6, 1});
   CHECK(elements(gradient(outside, x)) == Numbers{2, 0, 0, 0, 0, 2});
   CHECK(elements(gradient(outside, grid)) == Numbers(12, 0));
-  // What is not the nearest does not count, whatever it is.
+  // Only the nearest pixel counts, even next to an infinity.
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const Var odd = tape.constant(Tensor::from({1.0f, infinity}, {1, 1, 1, 2}));
   const Var left = tape.constant(Tensor::from({-0.5f, 0.0f}, {1, 1, 1, 2}));

@@ -13,8 +13,8 @@
 namespace palimpsest {
 namespace {
 
-/// Matrices far from singular, with the eigenvalues of their symmetric part around 3; symmetric and
-/// positive definite as read from the lower triangle.
+/// Matrices far from singular: the eigenvalues of their symmetric part are around 3. The symmetric
+/// matrix in the lower triangle is positive definite.
 Tensor definite(const Shape& shape, std::uint64_t seed) {
   const Tensor a = normal_numbers(shape, seed);
   const std::int64_t n = shape.size(-1);
@@ -27,7 +27,7 @@ Tensor definite(const Shape& shape, std::uint64_t seed) {
   return a;
 }
 
-/// A row of an operation with two outputs: both count, and each alone.
+/// Rows of an operation with two outputs: both outputs together, and each one alone.
 template <class F>
 void add_pair(std::vector<OperationRow>& rows, const char* name, const char* label,
               const Tensor& input, F f) {
@@ -50,7 +50,7 @@ OperationRow system(const char* name, const char* label, const Shape& a, const S
           }};
 }
 
-/// Matrices that lack `missing` in rank.
+/// Matrices whose rank is lower than n by `missing`.
 Tensor singular(std::int64_t n, std::int64_t missing, std::uint64_t seed) {
   const Tensor a = normal_numbers({n, n}, seed);
   const auto data = a.data<double>();

@@ -30,7 +30,7 @@ Tensor normal(const Shape& shape, std::uint64_t seed) {
   return Tensor::normal(shape, seed, 0, 1, DType::f64);
 }
 
-/// Symmetric and positive definite.
+/// A symmetric positive definite matrix.
 Var definite(Tape& tape, const Shape& shape, std::uint64_t seed) {
   const Var a = tape.constant(normal(shape, seed));
   const auto n = static_cast<double>(shape.size(-1));
@@ -111,7 +111,7 @@ TEST_CASE("qr and eigh have the signs that make them unique, eigh ascending valu
     while (std::abs(column(first)) < 0.9 * column.cwiseAbs().maxCoeff()) ++first;
     CHECK(column(first) > 0);
   }
-  // Elements of one magnitude: the first decides, in every precision.
+  // If the elements have equal magnitude, the first one decides the sign in every precision.
   const Var even = tape.constant(Tensor::from({1.0, 0.5, 0.5, 1.0}, {2, 2}));
   CHECK(eigh(even).vectors.value().at(0) > 0);
   CHECK(eigh(cast(even, DType::f32)).vectors.value().at(0) > 0);
@@ -139,7 +139,7 @@ TEST_CASE("the gradient of a determinant is the adjugate, at singular matrices t
   CHECK(same_bits(slope(with_diagonal({2, 0, 3})), with_diagonal({0, 6, 0})));
   CHECK(same_bits(slope(with_diagonal({2, 0, 0})), Tensor::zeros({3, 3}, DType::f64)));
   CHECK(same_bits(slope(Tensor::zeros({1, 1}, DType::f64)), Tensor::ones({1, 1}, DType::f64)));
-  // Rows that are multiples of each other, whose elimination leaves a pivot of rounding's size.
+  // Linearly dependent rows whose elimination leaves a pivot of the size of rounding errors.
   const Tensor dependent = Tensor::from({0.1, 0.2, 0.3, 0.7}, {2, 2});
   dependent.data<double>()[3] = 0.6;
   const Tensor g = slope(dependent);
@@ -149,11 +149,11 @@ TEST_CASE("the gradient of a determinant is the adjugate, at singular matrices t
   const Var x = tape.parameter(with_diagonal({0, 0, 3}));
   const Var each = tape.constant(Tensor::ones({3, 3}, DType::f64));
   const Var first = gradient(det(x), x);
-  const Var second = gradient(sum(first * each), x);  // the third row and column count
+  const Var second = gradient(sum(first * each), x);  // through the third row and column
   CHECK(same_bits(second.value(),
                   Tensor::from({3.0, -3.0, 0.0, -3.0, 3.0, 0.0, 0.0, 0.0, 0.0}, {3, 3})));
   const Var third = gradient(sum(second * each), x);
-  CHECK(sum(third * each).item() == 0);  // the third derivative along ones, of a matrix of ones
+  CHECK(sum(third * each).item() == 0);  // the third derivative along the matrix of ones
   const Tensor single = with_diagonal({1e-20, 1, 1e-20});
   const Tensor tiny = slope(single);
   CHECK_THAT(tiny.at(4), Catch::Matchers::WithinRel(1e-40, 1e-12));
@@ -235,7 +235,7 @@ TEST_CASE("matrices that cannot be factored are named, with the line that record
   check(logdet(mixed), {"[logdet]", "matrix 1", "slogdet"});
   const Var bad = tape.constant(with_diagonal({1, std::nan(""), 2}));
   check(eigh(bad).values, {"[eigh]", "do not converge", "not finite"});
-  // An adjoint that fails names the line of the forward operation.
+  // An adjoint that fails reports the line of the forward operation.
   const Var x = tape.parameter(with_diagonal({1, 0, 2}));
   const Var d = slogdet(x).log_magnitude;
   check_error([&] { gradient(d, x).value(); }, {"[inverse]", "singular", at(d)});

@@ -21,7 +21,7 @@ std::vector<OperationRow> loss_rows() {
   const auto of = [](Loss loss, const ClassificationOptions& options) {
     return [=](std::span<const Var> xs) { return loss(xs[0], xs[1], options, Where::current()); };
   };
-  // The classes are the last input, so that the gradient is one of floating inputs.
+  // The class labels are the last input, so the gradient is with respect to floating inputs only.
   const auto slope = [](Loss loss, const ClassificationOptions& options) {
     return [=](std::span<const Var> xs) {
       const Var y = loss(xs[0], xs[2], options, Where::current());
@@ -30,7 +30,7 @@ std::vector<OperationRow> loss_rows() {
   };
   const Tensor w = Tensor::normal({}, 53, 0, 1, DType::f64);
   const Tensor ws = Tensor::normal({2, 3, 2}, 54, 0, 1, DType::f64);
-  // No difference lies near 0 or near ±0.7, where the derivatives jump.
+  // No difference is near 0 or ±0.7, where the derivatives jump.
   const Tensor prediction = Tensor::from({-1.9, 0.3, 2.2, 1.1, -0.4, 0.9}, {2, 3});
   const Tensor target = Tensor::from({0.1, 0.7, 0.5, 0.8, -0.1, 2.4}, {2, 3});
   const Tensor likely = Tensor::uniform({4, 6}, 55, 0, 1, DType::f64);

@@ -97,8 +97,8 @@ TEST_CASE("a product's adjoints record products and views, and no copies of oper
   const Var shared = tape.parameter(Tensor::zeros({6, 5}));
   const Var many = tape.parameter(Tensor::zeros({4, 3, 6}));
   const Var batch = tape.parameter(Tensor::zeros({4, 5, 2}));
-  const Var y = matmul(matmul(many, shared), batch);  // rows of all matrices as one product
-  const Var z = matmul(shared, batch);                // the shared one on the left
+  const Var y = matmul(matmul(many, shared), batch);  // the rows of all matrices form one product
+  const Var z = matmul(shared, batch);                // the shared matrix is on the left
   const NodeId first = tape.node_count();
   const Var ys[] = {y, z};
   const Var xs[] = {shared, many, batch};
@@ -109,7 +109,7 @@ TEST_CASE("a product's adjoints record products and views, and no copies of oper
     CHECK((name == "matmul" || name == "reshape" || name == "add" || name == "full"));
     largest = std::max(largest, tape.bytes(tape.first_output(node)));
   }
-  CHECK(largest <= 4 * 6 * 5 * 4);  // never a copy of the shared matrix for each of the batch
+  CHECK(largest <= 4 * 6 * 5 * 4);  // no copy of the shared matrix per batch element
 }
 
 TEST_CASE("matmul costs 2mnk for each product, summed ones too") {
@@ -156,7 +156,7 @@ TEST_CASE("products of 16-bit operands are added up in f32 and rounded once", "[
   const double rounding = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
   double worst = 0;
   for (std::int64_t i = 0; i < y.elements(); ++i) {
-    const double allowed = rounding * std::abs(exact.at(i)) + 1e-4;  // of rounding, of adding up
+    const double allowed = rounding * std::abs(exact.at(i)) + 1e-4;  // rounding, summation
     worst = std::max(worst, std::abs(y.at(i) - exact.at(i)) / allowed);
   }
   CHECK(worst <= 1);

@@ -15,8 +15,8 @@
 #include "autodiff/operations/softmax.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
-// What the rows of losses, normalisations, attention and recurrent cells do not say: identities,
-// what is kept and taken, and the words of errors.
+// Tests what the operation rows do not cover for losses, normalisations, attention and recurrent
+// cells: identities, kept values and their bytes, and error messages.
 
 namespace palimpsest {
 namespace {
@@ -47,7 +47,7 @@ TEST_CASE("cross entropy is nll of log_softmax and ignores what it is told to") 
   check_near(cross_entropy(x, classes, ignoring), three);
   const Var slope = gradient(cross_entropy(x, classes, ignoring), x);
   CHECK(slope.value().at(2 * 7) == 0);
-  // Far logits: the loss of the certain answer is exact, not the difference of two large numbers.
+  // Logits far apart: the loss of a certain answer is exact, not a difference of large numbers.
   const Var far = tape.constant(Tensor::matrix({{1000, 0}, {0, -1000}}));
   const Var zeros = tape.constant(Tensor::from<std::int32_t>({0, 0}, {2}));
   CHECK(cross_entropy(far, zeros).item() == 0);
@@ -167,12 +167,12 @@ TEST_CASE("attention equals its definition") {
   const Var v = tape.constant(some({3, 100, 8}, 3));
   const Var causal = scaled_dot_product_attention(q, k, v, {.causal = true});
   const Slice late{.start = 60};
-  // With a cache of keys, the last queries are what is left to do.
+  // As with a key cache, only the last queries are computed.
   check_near(scaled_dot_product_attention(slice(q, 1, late), k, v, {.causal = true}),
              slice(causal, 1, late));
   // The first query sees its own key only.
   check_near(select(causal, 1, 0), select(v, 1, 0));
-  // Every third key hidden by a mask, or left out.
+  // A mask that hides every key but each third one is equal to leaving them out.
   Tensor seen = Tensor::zeros({100}, DType::boolean);
   for (std::size_t i = 0; i < 100; i += 3) seen.data<bool>()[i] = true;
   const Slice third{.step = 3};

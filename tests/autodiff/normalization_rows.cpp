@@ -21,7 +21,7 @@ std::vector<OperationRow> normalization_rows() {
   const Tensor flat = some({6, 4}, 68);
   const Tensor variance = Tensor::uniform({4}, 69, 0.5, 2, DType::f64);
   const Tensor far = Tensor::normal({3, 700}, 70, 100, 1, DType::f64);
-  // The first gradients of every input, so that the adjoint operation is what is differentiated.
+  // Uses the first gradients of every input, so that the test differentiates the adjoint operation.
   const auto slopes = [](Differentiable f) {
     return [f](std::span<const Var> xs) {
       const Var y = f(xs);

@@ -7,11 +7,11 @@
 
 namespace palimpsest {
 
-/// One case of an operation: inputs and how to call it. The tests check its gradients in f64 to
-/// `order`, its f32 and 16-bit values against f64, and that recomputing gives the same bits.
+/// One test case of an operation: its inputs and how to call it. The tests check gradients in f64
+/// up to `order`, f32 and 16-bit values against f64, and that recomputing gives the same bits.
 struct OperationRow {
   std::string operation;  ///< a name in `operations()`
-  std::string label;      ///< what is particular about the case
+  std::string label;      ///< distinguishes the rows of an operation
   std::vector<Tensor> inputs;
   Differentiable call;
   int order = 2;     ///< 0: values only, for operations without derivatives
@@ -23,13 +23,13 @@ inline Tensor normal_numbers(const Shape& shape, std::uint64_t seed) {
   return Tensor::normal(shape, seed, 0, 1, DType::f64);
 }
 
-/// The rows of one file of operations.
+/// The rows of one source file of operations.
 struct RowFamily {
   const char* name;
   std::vector<OperationRow> (*rows)();
 };
 
-/// Every family; a test fails when a registered operation has no row in any.
+/// All families. A test fails when a registered operation has no row in any of them.
 std::span<const RowFamily> row_families();
 
 std::vector<OperationRow> leaf_rows();

@@ -26,7 +26,7 @@ std::vector<Tensor> converted(std::span<const Tensor> inputs, DType dtype) {
   return result;
 }
 
-/// A row recorded on a tape of its own: its value and, where it has derivatives, its gradients.
+/// A row recorded on its own tape: its value and, if it has derivatives, its gradients.
 struct Recorded {
   Tape tape;
   std::vector<Var> results;
@@ -68,7 +68,7 @@ void check_gradients(const OperationRow& row) {
   CHECK(result.passed);
 }
 
-/// The value in `dtype` against the value in f64 at the same, already rounded, inputs.
+/// Compares the value in `dtype` with the value in f64 at the same, already rounded inputs.
 void check_precision(const OperationRow& row, DType dtype, double tolerance) {
   const std::vector<Tensor> narrow = converted(row.inputs, dtype);
   const Tensor value = Recorded(row, narrow, false).values()[0];
@@ -110,7 +110,7 @@ void check_recomputation(const OperationRow& row) {
   CHECK(all_same_bits(first, recorded.values()));
 }
 
-/// What is recorded again is recognised by its attributes.
+/// Recording the same row again gives equal attributes.
 void check_attributes(const OperationRow& row) {
   const Recorded first(row, row.inputs, true);
   const Recorded again(row, row.inputs, true);
@@ -121,7 +121,8 @@ void check_attributes(const OperationRow& row) {
   }
 }
 
-/// Every node that can accumulate has the bits of computing and then adding.
+/// For every node that can accumulate into its output, checks that this equals computing and then
+/// adding, bit for bit.
 void check_accumulation(const OperationRow& row, DType dtype) {
   Recorded recorded(row, converted(row.inputs, dtype), true);
   recorded.values();
@@ -176,8 +177,8 @@ void check_row(const OperationRow& row) {
   for (const DType dtype : {DType::f32, DType::f64}) check_accumulation(row, dtype);
 }
 
-// Each row is a test case of its own, so that the runner counts and names it. Catch2 registers
-// functions by macro only; this is what the macro does, for objects.
+// Makes each row a test case of its own, so that the runner counts and names it. Catch2 registers
+// functions by macro only; this class does for objects what the macro does for functions.
 class RowTest : public Catch::ITestInvoker {
  public:
   explicit RowTest(const OperationRow& row) : row_(row) {}

@@ -14,7 +14,8 @@ namespace {
 using Words = std::array<std::uint32_t, 4>;
 using Key = std::array<std::uint32_t, 2>;
 
-// Philox 4×32-10 as in the paper (Salmon et al., 2011), written anew to check the library's use.
+// Philox 4×32-10 as in the paper (Salmon et al., 2011), implemented independently to check how the
+// library uses it.
 Words philox(Words counter, Key key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53u} * counter[0];

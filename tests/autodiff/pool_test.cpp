@@ -45,12 +45,12 @@ TEST_CASE("windows at the edges") {
   CHECK(elements(average_pool(x, 2, {.stride = 3, .padding = 1})) == Row{0.5, 3.5, 6.5});
   CHECK(elements(average_pool(x, 2, {.stride = 3, .padding = 1, .count_include_pad = false})) ==
         Row{1, 3.5, 6.5});
-  // The last window begins inside and covers one element, one of padding, and one behind it.
+  // The last window begins inside and covers one element, one of the padding, and one after it.
   CHECK(elements(average_pool(x, 3, {.stride = 2, .padding = 0, .ceil_mode = true})) ==
         Row{2, 4, 6});
   CHECK(elements(average_pool(x, 4, {.stride = 3, .padding = 1, .ceil_mode = true})) ==
         Row{1.5, 4.5, 13.0f / 3});
-  // A window that would begin in the padding behind the input is no window.
+  // A window that would begin in the padding after the input does not count.
   CHECK(elements(max_pool(row(tape, {1, 2, 3}), 2, {.stride = 4, .padding = 1, .ceil_mode = true}))
             .size() == 1);
   CHECK(elements(max_pool(x, 3, {.stride = 1, .dilation = 2})) == Row{5, 6, 7});
@@ -58,7 +58,7 @@ TEST_CASE("windows at the edges") {
                           {.stride = 2, .padding = 1, .dilation = 2})) == Row{1, 8, 8});
   CHECK(elements(max_pool(row(tape, {9, 1, 2, 8, 3, 4}), 2,
                           {.stride = 3, .dilation = 2, .ceil_mode = true})) == Row{9, 8});
-  // An axis shorter than the dilation, where every window still touches it.
+  // The axis is shorter than the dilation, but every window still covers an element of it.
   CHECK(elements(max_pool(row(tape, {1, 2}), 3, {.stride = 1, .padding = 3, .dilation = 3})) ==
         Row{1, 2});
   CHECK(elements(adaptive_average_pool(x, 3)) == Row{2, 4, 6});
@@ -128,7 +128,8 @@ TEST_CASE("pooling of an image is the loop over its windows") {
   CHECK(wrong == 0);
 }
 
-/// One axis of windows that hold no padding only, and as many elements as they need or some more.
+/// A random axis in which no window covers only padding. It has as many elements as the windows
+/// need, or some more.
 struct RandomAxis {
   std::int64_t kernel = *rc::gen::inRange<std::int64_t>(1, 4);
   std::int64_t stride = *rc::gen::inRange<std::int64_t>(1, 4);
@@ -166,7 +167,7 @@ TEST_CASE("max_pool, its adjoint and its pick are loops over windows, bit for bi
     const Var picked = vjp({&adjoint, 1}, {&seed, 1}, {&along, 1})[0];
 
     std::vector<double> largest, taken;
-    // Halves are widened to f32, where they are added up.
+    // 16-bit gradients are summed in f32.
     std::vector<double> sums(static_cast<std::size_t>(shape.elements()));
     const Tensor seeds = seed.value();
     const auto q = y.shape();
@@ -196,7 +197,7 @@ TEST_CASE("max_pool, its adjoint and its pick are loops over windows, bit for bi
     RC_ASSERT(same_bits(picked.value(), Tensor::from(taken, q).to(dtype)));
     const Tensor expected = Tensor::from(sums, shape);
     const Tensor narrow = dtype == DType::f64 ? expected : expected.to(DType::f32);
-    // Which of two NaNs a sum keeps is up to the compiler, which may swap what is added.
+    // A compiler may swap the operands of a sum, so it decides which of two NaNs the sum keeps.
     const Tensor found = adjoint.value();
     const Tensor wanted = narrow.to(dtype);
     RC_ASSERT(found.dtype() == dtype);

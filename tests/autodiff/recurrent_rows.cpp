@@ -10,14 +10,14 @@ std::vector<OperationRow> recurrent_rows() {
   const auto some = [](Shape shape, std::uint64_t seed) {
     return Tensor::normal(shape, seed, 0, 0.7, DType::f64);
   };
-  /// x (2, 3), h (2, 4), the weights and biases of so many gates, and what else is given.
+  /// x (2, 3), h (2, 4), the weights and biases of `gates` gates, and the inputs in `more`.
   const auto inputs = [&](std::int64_t gates, std::vector<Tensor> more = {}) {
     std::vector<Tensor> list{some({2, 3}, 101), some({2, 4}, 102), some({3, 4 * gates}, 103),
                              some({4, 4 * gates}, 104), some({4 * gates}, 105)};
     list.insert(list.end(), more.begin(), more.end());
     return list;
   };
-  /// The same with three steps of x.
+  /// The same inputs, with three steps of x.
   const auto sequence = [&](std::int64_t gates, std::vector<Tensor> more = {}) {
     std::vector<Tensor> list = inputs(gates, std::move(more));
     list[0] = some({3, 2, 3}, 108);

@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-constexpr std::int64_t batch = 60;  // five steps make a product's 256 rows
+constexpr std::int64_t batch = 60;  // five steps together reach the 256 rows of one product
 constexpr std::int64_t features = 3;
 constexpr std::int64_t width = 4;
 
@@ -33,7 +33,7 @@ struct Setting {
          some({gates * width}, 6), some({gates * width}, 7)};
   }
 
-  /// The state after every step by itself.
+  /// The state after every step, computed step by step.
   template <class Step>
   Var by_cells(Step step) {
     std::vector<Var> outputs;

@@ -10,7 +10,7 @@ namespace {
 
 using Call = Var (*)(const Var&, const Axes&, bool);
 
-/// One operation over axes inside, in front, behind, around, and of sizes that leave remainders.
+/// One operation over inner, leading, trailing and outer axes, with sizes that leave remainders.
 void append_axes(std::vector<OperationRow>& rows, const char* name, Call call, int order = 2,
                  bool half = true) {
   const auto numbers = [](Shape shape) {

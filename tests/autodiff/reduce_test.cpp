@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::WithinAbs;
 using Numbers = std::vector<double>;
 
-/// The elements that make up each result, in row-major order, found one by one.
+/// The elements that contribute to each result, in row-major order, collected one by one.
 std::vector<Numbers> grouped(const Tensor& x, const Axes& axes) {
   const Shape& shape = x.shape();
   std::vector<bool> reduced(static_cast<std::size_t>(shape.rank()), axes.empty());
@@ -149,7 +149,7 @@ TEST_CASE("reductions of many short runs cost more than those of few long ones")
   };
   constexpr double elements = 64 * 32 * 2;
   CHECK(flops({}) == elements + 200);
-  CHECK(flops({0}) == elements + 200);  // run by run of whole rows
+  CHECK(flops({0}) == elements + 200);  // in runs of whole rows
   CHECK(flops({1, 2}) == elements + 64 * 200);
   CHECK(flops({2}) == elements + 64 * 32 * 200);
   CHECK(flops({0, 2}) == elements + 32 * 64 * 200);

@@ -11,7 +11,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Whole = std::vector<std::int64_t>;
 
-/// The elements of a value as whole numbers.
+/// The elements of a value as integers.
 Whole elements(const Var& y) {
   const Tensor value = y.value();
   Whole list;
@@ -21,7 +21,7 @@ Whole elements(const Var& y) {
   return list;
 }
 
-/// 0, 1 … in that shape.
+/// 0, 1, … in the given shape.
 Var counted(Tape& tape, const Shape& shape, DType dtype = DType::i32) {
   return tape.constant(Tensor::arange(shape.elements(), dtype).reshape(shape));
 }

@@ -9,7 +9,7 @@
 
 namespace palimpsest::softmax_test {
 
-// Lines of every length around whole registers and blocks, contiguous and by columns.
+// Lines of lengths around multiples of registers and blocks, contiguous and in columns.
 TEMPLATE_TEST_CASE("softmax: lines of any length are those of f64", "[elementwise]", float,
                    double) {
   const double allowed = sizeof(TestType) == 4 ? 1e-6 : 1e-14;
@@ -49,7 +49,7 @@ TEMPLATE_TEST_CASE("softmax: what is far below the largest is 0", "[elementwise]
     CHECK(y.at(2) == 0);
     CHECK(y.at(3) == 0.5);
   }
-  // Two columns, which go together.
+  // Two columns, which the kernel processes together.
   const Tensor pair = Tensor::from({TestType(1), TestType(-900), -infinity, TestType(2)}, {2, 2});
   const Tensor y = softmax(tape.constant(pair), 0).value();
   CHECK(y.at(0) == 1);

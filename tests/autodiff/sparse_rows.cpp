@@ -5,7 +5,7 @@
 namespace palimpsest {
 
 std::vector<OperationRow> sparse_rows() {
-  // Rows with none, one, three and two entries, two of them at one place.
+  // Rows with none, one, three and two entries; two entries are at the same position.
   const SparsePattern pattern(4, 5, {0, 0, 1, 4, 6}, {2, 0, 3, 1, 4, 4});
   const SparsePattern empty(2, 3, {0, 0, 0}, {});
   const auto normal = [](const Shape& shape, std::uint64_t seed) {

@@ -18,7 +18,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// About `each` entries a row at scattered places.
+/// About `each` entries per row at scattered positions.
 Eigen::SparseMatrix<double> scattered(int rows, int columns, int each) {
   std::vector<Eigen::Triplet<double>> entries;
   for (int i = 0; i < rows; ++i) {

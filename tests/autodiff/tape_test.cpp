@@ -73,7 +73,7 @@ TEST_CASE("values are computed when asked for and again after a drop") {
   CHECK(!tape.has_value(y.id()));
   CHECK(same_bits(y.value(), first));
   tape.drop(x.id());
-  CHECK(tape.has_value(x.id()));  // nobody could make a leaf's value again
+  CHECK(tape.has_value(x.id()));  // a leaf's value cannot be recomputed
 }
 
 TEST_CASE("a parameter shares the storage of its tensor") {
@@ -171,7 +171,7 @@ TEST_CASE("handles of two tapes, and empty ones, do not mix") {
   CHECK_THROWS_WITH(x * Var(), Contains("Var without a value") || Contains("holds no value"));
   CHECK_THROWS_WITH(gradient(x, y), Contains("[gradient]") && Contains("different tapes"));
   CHECK((x + a.constant(y.value())).item() == 3);
-  CHECK(a.node_count() == 3);  // what failed left nothing behind
+  CHECK(a.node_count() == 3);  // the failed call left nothing on the tape
 }
 
 TEST_CASE("no derivative flows through blocked nodes") {
@@ -265,7 +265,7 @@ TEST_CASE("two threads that record on one tape get an error, not a broken tape")
   other.join();
   REQUIRE(met);
   CHECK_THAT(message, Contains("one thread at a time") && Contains("give each thread"));
-  // What was recorded is whole, and the tape goes on.
+  // The recording is intact, and the tape remains usable.
   CHECK(tape.node_count() == recorded);
   const Var x = tape.parameter(Tensor::scalar(3, DType::f64));
   CHECK(gradient(x * x, x).item() == 6);

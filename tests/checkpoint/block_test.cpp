@@ -16,7 +16,7 @@ using namespace palimpsest;
 
 namespace {
 
-/// False under AddressSanitizer, where all blocks are the heap's.
+/// False under AddressSanitizer, where all blocks come from the heap.
 bool are_pages_kept() {
   release_spare(spare_bytes());
   return is_mapped(1_MiB);
@@ -37,7 +37,7 @@ TEST_CASE("blocks: freed pages serve the next block, in part or made larger") {
   a.reset();
   a = block_buffer(300'000);
   CHECK(spare_bytes() == 1_MiB - whole_pages(300'000));
-  const Buffer large = block_buffer(2_MiB);  // of the rest and fresh pages
+  const Buffer large = block_buffer(2_MiB);  // from the rest and from new pages
   CHECK(spare_bytes() == 0);
   std::fill_n(large.get(), 2_MiB, std::byte{1});
   a.reset();
@@ -97,7 +97,7 @@ TEST_CASE("blocks: what the heap grows by and arenas take the place of kept page
   for (int k = 0; k < 1000; ++k) small.push_back(meter.allocate(200'000));
   CHECK(spare_bytes() == 0);
   small.clear();
-  // The heap keeps that.
+  // The heap keeps these blocks.
   meter.allocate(20_MiB);
   for (int k = 0; k < 500; ++k) small.push_back(meter.allocate(200'000));
   CHECK(spare_bytes() == 20_MiB);
@@ -120,7 +120,7 @@ TEST_CASE("blocks: from and to any thread") {
 }
 
 TEST_CASE("blocks: memory that the system has not is the environment's error") {
-  if (!are_pages_kept()) return;  // AddressSanitizer stops the process then
+  if (!are_pages_kept()) return;  // AddressSanitizer would abort the process
   const Meter meter;
   CHECK_THROWS_AS(meter.allocate(INT64_MAX / 2), EnvironmentError);
   CHECK(meter.reserved() == 0);

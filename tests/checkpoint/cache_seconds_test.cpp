@@ -13,7 +13,7 @@ namespace {
 
 constexpr Bytes size = 64'000;
 
-/// A chain of nodes and its reversal: reversing node k reads what k and k − 1 made.
+/// A chain of nodes and its reversal: reversing node k reads the outputs of k and k − 1.
 Graph chain(int length, const Machine& machine) {
   Graph graph;
   const Graph::Output value{.bytes = size};
@@ -46,7 +46,7 @@ TEST_CASE("cache seconds: all at the rate of a cache that holds everything") {
   const Machine machine = cached(1_GiB);
   const Graph graph = chain(50, machine);
   const Plan plan = make_plan(graph, *keep_all());
-  // What has never been touched comes from memory: each piece of the arena once.
+  // Each part of the arena comes from memory when it is first touched.
   const double from_memory = static_cast<double>(plan.layout.size) * (1 / 1e9 - 1 / 8e9);
   CHECK_THAT(seconds_in_caches(graph, plan, machine),
              WithinRel(plan.simulation.cost + from_memory, 1e-9));

@@ -18,8 +18,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A chain of unequal blocks: a wide value inside of each that its backward reads, and, when
-/// `skips`, a value of each second block that the block after the next reads too.
+/// A chain of unequal blocks. Each has a wide inner value that its backward reads. When `skips`,
+/// the block after the next one also reads a value of every second block.
 Graph blocks(std::uint32_t seed, std::uint32_t count, bool skips = false) {
   std::mt19937 random(seed);
   const auto some = [&](std::uint32_t limit) { return 1 + static_cast<Bytes>(random() % limit); };
@@ -59,7 +59,7 @@ std::string error_of(const Graph& graph, const PlannerPtr& planner) {
   return "";
 }
 
-/// The least cost of the planner's schedules within `limit`.
+/// The lowest cost among the planner's schedules within `limit`.
 double least_cost(const Graph& graph, const PlannerPtr& planner, Bytes limit) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [schedule, name] : planner->propose(graph, unlimited)) {
@@ -76,11 +76,12 @@ TEST_CASE("binomial planner: a chain's nodes run as often as the closed form say
     CAPTURE(n, s);
     const Plan plan = make_plan(tests::chain(n), *binomial({.snapshots = s}));
     const std::uint64_t advanced = binomial_forward_steps(n, s) - n;
-    // The backward part reads the inputs of the steps and the last output: no step but the last
-    // runs for its own sake.
+    // The backward part reads the inputs of the steps and the last output. So only the last step
+    // runs for the sake of its output.
     CHECK(plan.simulation.computed == advanced + 1 + n);
     CHECK(plan.simulation.recomputed == advanced + 1 - n);
-    // Snapshots but the first, which the user has; a value at hand and the one made of it.
+    // The snapshots without the first one, which the user holds; the current value and its
+    // successor.
     CHECK(plan.simulation.peak <= 64 * (s - 1 + 2 + 1));
   }
 }
@@ -117,7 +118,7 @@ TEST_CASE("chain planner: costs that no number of single precision holds") {
       for (const PlannerPtr& planner : {chain(), automatic({.moves = 0})}) {
         const Plan plan = make_plan(b.graph, *planner, 64 * 25);
         CHECK(plan.predicted_peak() <= 64 * 25);
-        // What is cheap is recomputed, as far as that is enough.
+        // Cheap nodes are recomputed first, as long as that suffices.
         CHECK(plan.simulation.cost < 1.01 * plan.simulation.one_pass_cost);
       }
     }
@@ -202,7 +203,7 @@ TEST_CASE("stages: what they take on a chain") {
     CHECK(costs[k].forward_peak == (last ? 0 : 64));
     CHECK(costs[k].gradient == (last ? 0 : 64));
     CHECK(costs[k].records.front().saved == 64);
-    // The first stage's adjoint reads what is the user's: it need not wait for its turn.
+    // The adjoint of the first stage reads the user's value, so it need not wait for its turn.
     CHECK(costs[k].records.front().backward == (k == 0 ? 0 : k == 1 ? 2 : 1));
   }
 }

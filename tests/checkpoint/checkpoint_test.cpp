@@ -110,7 +110,7 @@ TEST_CASE("a checkpoint may return arguments, constants, views and one value twi
     for (const Var& y : ys) result = result + sum(y * y);
     return result;
   };
-  // The loss of the checkpoint adds contributions in another order.
+  // The loss of the checkpoint sums its contributions in another order.
   for (const Var& leaf : {x, w}) {
     const Tensor a = gradient(total(kept), leaf).value();
     const Tensor b = gradient(total(direct), leaf).value();
@@ -158,7 +158,7 @@ TEST_CASE("a checkpoint runs in its workspace and outputs alone") {
   };
   const Var y = checkpoint(f, x);
   const NodeView node(tape, y.node());
-  // A product and its hyperbolic tangent at a time.
+  // One product and its hyperbolic tangent at a time.
   CHECK(workspace_of(node, 1) == 2 * 64 * 64 * 4);
   CHECK(cost_of(node).flops > 10 * 64 * 64);
   Tape tiny;
@@ -168,7 +168,7 @@ TEST_CASE("a checkpoint runs in its workspace and outputs alone") {
   CHECK(checkpoint([](const Var& a) { return a; }, x).value().at(5) == x.value().at(5));
 }
 
-/// Blocks of three layers, each block perhaps a checkpoint.
+/// Blocks of three layers; with `checkpointed`, each block is a checkpoint.
 Var network(Tape& tape, bool checkpointed, DType dtype = DType::f32) {
   Var x = tape.constant(some({32, 16}, 1, dtype));
   for (std::uint64_t block = 0; block < 8; ++block) {
@@ -215,7 +215,7 @@ TEST_CASE("a checkpoint at half width is exact forward, and differentiated where
     const Var x = sin(a);
     const Var y = checkpoint({.codec = codec}, f, x, w);
     CHECK(same_bits(y.value(), f(x, w).value()));
-    // By hand: the adjoint of f at the rounded input, the rest as it is.
+    // Expected by hand: the adjoint of f at the rounded input, and the exact remainder.
     const Var rounded = tape.constant(cast(cast(x, stored), DType::f32).value().clone());
     const Var there = f(rounded, w);
     CHECK(same_bits(gradient(y, w).value(), gradient(there, w).value()));
@@ -303,7 +303,7 @@ TEST_CASE("a Var leaked from a checkpoint is an error when it is used") {
       return leaked * leaked;
     };
     const Var y = checkpoint(f, x);
-    const Var z = exp(y) + 1;  // may have the id that the leaked one had
+    const Var z = exp(y) + 1;  // may have the same id as the leaked value
     CHECK_THROWS_WITH(leaked.value(), Contains("recorded inside a function given to checkpoint()"));
     CHECK_THROWS_AS(leaked + x, TapeError);
     CHECK_THROWS_AS(leaked.shape(), TapeError);

@@ -7,7 +7,7 @@
 
 namespace palimpsest::tests {
 
-/// Proposes what greedy does, and counts how often it is asked.
+/// Proposes the schedules of greedy and counts the calls.
 class CountedPlanner final : public Planner {
  public:
   explicit CountedPlanner(bool ignores_budget) : ignores_budget_(ignores_budget) {}

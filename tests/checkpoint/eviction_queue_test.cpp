@@ -60,14 +60,14 @@ TEST_CASE("eviction queue: the least is found to within a quarter of a doubling"
 
 TEST_CASE("eviction queue: time turns the order round") {
   EvictionQueue queue;
-  queue.put(1, 1, 0);     // cheap and used long ago
-  queue.put(2, 100, 10);  // dear
+  queue.put(1, 1, 0);     // cheap and not used for a long time
+  queue.put(2, 100, 10);  // expensive
   CHECK(queue.least(10.5) == 1);
   queue.put(1, 1, 10.95);
   CHECK(queue.least(11) == 1);
   queue.put(1, 1, 10.999);
   CHECK(queue.least(11) == 2);
-  queue.put(3, 0, 11);  // what costs nothing goes first, however new
+  queue.put(3, 0, 11);  // a free value is evicted first, however recent
   CHECK(queue.least(11.5) == 3);
 }
 

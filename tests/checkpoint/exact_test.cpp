@@ -22,9 +22,9 @@ const PlannerPtr live = exact({.lay_out = false});
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A graph of at most 9 nodes besides sources with much that is out of the ordinary: nodes that
-/// cost nothing, values without bytes, views of views and of sources, several outputs, targets
-/// anywhere, workspaces, values present.
+/// A graph of at most 9 nodes in addition to sources, with many unusual features. It has nodes
+/// without cost, values without bytes, views of views and of sources, several outputs, targets
+/// anywhere, workspaces and present values.
 Graph odd_graph(std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](std::uint32_t limit) {
@@ -63,9 +63,9 @@ Bytes keep_all_peak(const Graph& graph) {
   return simulate(graph, drop_after_last_use(graph, graph.needed_nodes())).peak;
 }
 
-/// The best that a planner proposes.
+/// The best of a planner's proposals.
 struct Best {
-  double cost = infinity;  ///< within the limit, of live bytes
+  double cost = infinity;  ///< lowest cost within the limit of live bytes
   Bytes peak = unlimited;
 };
 Best best_of(const Graph& graph, const PlannerPtr& planner, Bytes limit) {
@@ -78,7 +78,7 @@ Best best_of(const Graph& graph, const PlannerPtr& planner, Bytes limit) {
   return best;
 }
 
-/// The smallest budget that brute force finds a schedule for.
+/// The smallest budget for which brute force finds a schedule.
 Bytes smallest_feasible(const Graph& graph) {
   Bytes least = 0;
   for (Bytes most = keep_all_peak(graph); least < most;) {
@@ -157,7 +157,7 @@ TEST_CASE("exact: chains of equal steps take the closed form") {
   for (const auto& [n, s] : {std::pair{6u, 1u}, {10u, 2u}, {16u, 2u}, {16u, 3u}, {12u, 5u}}) {
     CAPTURE(n, s);
     const Graph graph = tests::chain(n, 1);
-    // Besides the snapshots but the first, a value and the one made of it, and an adjoint.
+    // The snapshots without the first one; and a value, its successor and an adjoint.
     const auto forward = static_cast<double>(binomial_forward_steps(n, s) - n + 1);
     CHECK(best_of(graph, live, s + 2).cost == forward + n);
   }
@@ -283,7 +283,7 @@ TEST_CASE("exact: graphs that are too large are errors that say what to do") {
   check_error(plan(30, {.most_sets = 20}), {"[exact] 60 nodes", "20 sets", "look at more sets"});
   check_error([] { exact({.most_sets = 0}); }, {"[exact]", "give most_sets"});
   CHECK(make_plan(tests::chain(33), *exact()).simulation.recomputed == 0);
-  // Sources and what no target depends on do not count.
+  // Sources, and nodes that no target depends on, do not count.
   tests::GraphBuilder b;
   std::vector<ValueId> read;
   for (int k = 0; k < 64; ++k) b.node({read.emplace_back(b.source(8))}, 8);

@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A file of `nodes`, followed by `more` members.
+/// A graph file with the given `nodes`, followed by the members in `more`.
 std::string file_of(const std::string& nodes,
                     const std::string& more = R"("backward_begins":null,"targets":[])") {
   return R"({"format":"palimpsest-graph","version":1,"name":"n","nodes":[)" + nodes + "]," + more +
@@ -28,7 +28,7 @@ std::string ending(const std::string& backward_begins, const std::string& target
   return R"("backward_begins":)" + backward_begins + R"(,"targets":[)" + targets + "]";
 }
 
-/// A node called "add", node 1 after `input`.
+/// A node called "add", which is node 1 after `input`.
 std::string second(const std::string& inputs, const std::string& outputs, const std::string& cost,
                    const std::string& more = "") {
   return R"({"name":"x","inputs":[],"outputs":[8],"cost":0,"source":true},{"name":"add","inputs":)" +

@@ -61,7 +61,7 @@ TEST_CASE("tape view: a topological sort keeps to the order of recording") {
     CHECK(place[(*edge).target] < place[(*edge).source]);
     CHECK((*edge).source < (*edge).target);
   }
-  // The first 201 nodes are a chain: there is one order only.
+  // The first 201 nodes are a chain, which has one order only.
   std::erase_if(order, [](NodeId node) { return node > 200; });
   std::vector<NodeId> recorded(201);
   std::iota(recorded.rbegin(), recorded.rend(), 0u);

@@ -8,7 +8,7 @@
 
 namespace palimpsest::tests {
 
-/// Shorthand for graphs written by hand: each call appends a node with one output.
+/// Shorthand for writing graphs by hand: each call appends a node with one output.
 struct GraphBuilder {
   Graph graph;
 
@@ -40,7 +40,7 @@ inline Graph chain(std::uint32_t n, Bytes bytes = 64, double cost = 1) {
   return std::move(b.graph);
 }
 
-/// A random forward part of `n` nodes and a backward part that reads it in reverse: shared
+/// A random forward part of `n` nodes, and a backward part that reads it in reverse. Has shared
 /// subexpressions, views, several outputs, workspace, several targets, and some present values.
 inline Graph random_graph(std::uint32_t seed, std::uint32_t n) {
   std::mt19937 random(seed);
@@ -90,7 +90,7 @@ inline Graph random_graph(std::uint32_t seed, std::uint32_t n) {
   return graph;
 }
 
-/// The same graph with every storage and workspace as large as a layout makes it.
+/// The same graph with the sizes of storages and workspaces rounded up as in a layout.
 inline Graph laid_out(const Graph& graph) {
   Graph result;
   for (NodeId node = 0; node < graph.node_count(); ++node) {
@@ -117,8 +117,8 @@ inline Graph laid_out(const Graph& graph) {
   return result;
 }
 
-/// The same graph with outputs that may take over the storage of an input, as large as that; with
-/// `sizes_only` they only are as large.
+/// The same graph with outputs that may take over the storage of an input and are as large as it.
+/// With `sizes_only`, changes only the sizes.
 inline Graph taking_over(const Graph& graph, std::uint32_t seed, bool sizes_only = false) {
   std::mt19937 random(seed);
   Graph result;

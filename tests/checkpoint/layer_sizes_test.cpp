@@ -11,7 +11,7 @@ TEST_CASE("layer sizes: keeping everything holds what each layer makes, and all 
   const LayerSizes sizes{.layers = 10, .parameters = 1_MiB, .activations = 4_MiB, .seconds = 0.5};
   const Graph graph = graph_of(sizes);
   const Plan all = make_plan(graph, *keep_all(), unlimited);
-  // At the last layer: ten activations and the adjoints before and behind it; later on less.
+  // The peak is at the last layer: ten activations and the adjoints before and after it.
   CHECK(all.predicted_peak() >= 10 * 4_MiB + 4_MiB);
   CHECK(all.predicted_peak() <= 10 * 4_MiB + 2 * 4_MiB + 10 * 1_MiB);
   CHECK(graph.one_pass_cost() == 10 * 0.5 * 3);

@@ -49,7 +49,7 @@ TEST_CASE("layout: a keep-all chain is packed without a gap") {
 
 namespace {
 
-/// Bytes occupied at each step; what takes over and what it takes over count once.
+/// Bytes occupied at each step. An output and the storage it takes over count once.
 std::vector<Bytes> timeline_of(const Layout& layout, const Schedule& schedule) {
   std::vector<Bytes> timeline(schedule.steps.size());
   for (const Interval& interval : layout.intervals) {
@@ -82,7 +82,7 @@ TEST_CASE("layout: intervals agree with the simulation and never overlap") {
   });
 }
 
-/// Three nodes that may each be made where the one before lies.
+/// Three nodes, each of which may be computed in place of the previous one.
 Graph takers(bool read_again, bool first_present) {
   GraphBuilder b;
   const ValueId x = b.source(1000);

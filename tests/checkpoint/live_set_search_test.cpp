@@ -30,8 +30,8 @@ double extra_cost(const Graph& graph, Bytes budget) {
   return LiveSetSearch(sets, budget, 1000).find_cheaper(1).value().cost - rest.cost;
 }
 
-/// A value of 4 bytes and 3 seconds is read before, between and behind two nodes that take 8 bytes
-/// of workspace; between only when `thrice`.
+/// A value of 4 bytes and 3 seconds that is read before and after two nodes with 8 bytes of
+/// workspace; also between them when `thrice`.
 Graph two_bottlenecks(bool thrice) {
   tests::GraphBuilder b;
   const ValueId value = b.node({b.source()}, 4, 3);
@@ -43,7 +43,7 @@ Graph two_bottlenecks(bool thrice) {
   return std::move(b.graph);
 }
 
-/// A node of 2000 bytes of workspace behind many small values that are read after it.
+/// A node with 2000 bytes of workspace, after many small values that are read after it.
 Graph many_ways() {
   tests::GraphBuilder b;
   const ValueId source = b.source();
@@ -63,7 +63,7 @@ TEST_CASE("extra cost: what bottlenecks force adds up where a value is read betw
     CAPTURE(thrice);
     for (const Bytes budget : {9, 10, 11, 12, 13, 14}) {
       CAPTURE(budget);
-      // Half a value cannot go, but the bound does not know.
+      // Half a value cannot be dropped, but the bound does not know that.
       const double part = budget < 10 ? -1 : static_cast<double>(14 - budget) / 4;
       const double least = least_extra(graph, budget);
       if (part < 0) {

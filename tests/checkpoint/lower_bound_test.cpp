@@ -60,7 +60,7 @@ TEST_CASE("lower bound: never above the optimum of tiny graphs") {
 }
 
 TEST_CASE("lower bound: a chain keeps what fits and computes the rest again") {
-  // While the first backward step runs, the budget holds its operands and one input in two.
+  // During the first backward step, the budget holds its operands and half of the inputs.
   const Graph graph = tests::chain(1000);
   CHECK_THAT(lower_bound(graph, 64 * 500) / graph.one_pass_cost(), WithinRel(1.25, 1e-2));
 }

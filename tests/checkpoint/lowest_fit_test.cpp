@@ -23,7 +23,7 @@ std::vector<Interval> random_intervals(std::uint32_t count, std::uint32_t longes
   return intervals;
 }
 
-/// Tries offset 0 and the end of every interval that is placed.
+/// Tries offset 0 and the end of every placed interval.
 Bytes naive_lowest(const std::vector<Interval>& intervals, const std::vector<bool>& placed,
                    const Interval& one) {
   const auto meets = [&](std::size_t j) {
@@ -48,7 +48,7 @@ Bytes naive_lowest(const std::vector<Interval>& intervals, const std::vector<boo
 
 Bytes most_occupied(const std::vector<Interval>& intervals) {
   Bytes most = 0;
-  for (const Interval& at : intervals) {  // the most begins where one begins
+  for (const Interval& at : intervals) {  // occupation peaks where an interval begins
     Bytes occupied = 0;
     for (const Interval& one : intervals) {
       if (one.first <= at.first && at.first <= one.last) occupied += laid_out(one.bytes);
@@ -95,7 +95,7 @@ TEST_CASE("lowest fit: every interval lies as low as those before it allow") {
 }
 
 TEST_CASE("lowest fit: a placement that is given up leaves the others where they were") {
-  for (const std::uint32_t count : {200u, 3000u}) {  // by scan, and by index
+  for (const std::uint32_t count : {200u, 3000u}) {  // with a linear scan, and with an index
     INFO(count);
     std::mt19937 random(count);
     std::vector<Interval> intervals = random_intervals(count, count == 200 ? 20 : 5, random);

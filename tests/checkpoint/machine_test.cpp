@@ -79,7 +79,7 @@ TEST_CASE("kinds of work have rates of their own where the machine knows them") 
   struct Row {
     DType dtype;
     double product, convolution, function, reduction;
-    double widened;  ///< seconds an element
+    double widened;  ///< seconds per element for widening
   };
   for (const auto& [dtype, product, convolution, function, reduction, widened] :
        {Row{DType::f32, 1e11, 4e10, 3e10, 2e10, 0}, Row{DType::f64, 5e10, 2e10, 1e10, 1e11, 0},
@@ -89,11 +89,11 @@ TEST_CASE("kinds of work have rates of their own where the machine knows them") 
     const Var matrix = leaf({32, 32}, dtype);
     const auto check = [&](const Var& value, double rate, double elements) {
       CHECK_THAT(seconds(value, m), WithinRel(flops(value) / rate + elements * widened, 1e-9));
-      // Without rates there is but one.
+      // Without separate rates, one rate applies to all work.
       CHECK_THAT(seconds(value, {.bytes_per_second = 1e30}),
                  WithinRel(flops(value) / 50e9 + 1e-6, 1e-9));
     };
-    check(matmul(matrix, matrix), product, 0);  // as its kernel was measured
+    check(matmul(matrix, matrix), product, 0);  // widening is part of the measured kernel
     check(conv2d(leaf({1, 4, 8, 8}, dtype), leaf({4, 4, 3, 3}, dtype)), convolution,
           256 + 144 + 144);
     check(exp(matrix), function, 2 * 1024);
@@ -105,9 +105,9 @@ TEST_CASE("kinds of work have rates of their own where the machine knows them") 
           0);
     CHECK_THAT(seconds(matrix > matrix, m), WithinRel(1024 / function + 2 * 1024 * widened, 1e-9));
   }
-  // Of a cast the type that it makes, and of booleans' none.
+  // A cast uses the rate of its result type; booleans have none.
   CHECK_THAT(seconds(cast(leaf({8}, DType::f32), DType::f64), m), WithinRel(8 / 1e10, 1e-9));
-  // What a program of one node takes is work of any kind.
+  // A program recorded as one node counts as general work.
   const Var x = tape.constant(Tensor::ones({32, 32}));
   const Var traced = checkpoint([](const Var& in) { return exp(in); }, x);
   CHECK_THAT(seconds(traced, m), WithinRel(flops(traced) / 1e11, 1e-9));
@@ -179,7 +179,7 @@ TEST_CASE("machines survive being written and read, and what is wrong in a file 
     CHECK_THROWS_AS(read_machine(file.path()), FileError);
     CHECK_THROWS_WITH(read_machine(file.path()), Contains(file.path()) && Contains(row.words));
   }
-  // As they were before there were kinds of work.
+  // The format from before there were separate rates for kinds of work.
   file.write(
       R"({"format":"palimpsest-machine","version":1,"flops_per_second":3,"bytes_per_second":2,"seconds_per_node":1})");
   const Machine old{.flops_per_second = 3, .bytes_per_second = 2, .seconds_per_node = 1};

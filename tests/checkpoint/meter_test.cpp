@@ -14,7 +14,7 @@ namespace {
 
 constexpr Bytes page = 4096;
 
-/// Pages of [data, data + bytes) that hold something other than zero.
+/// The number of pages in [data, data + bytes) that contain a non-zero byte.
 int dirty_pages(const std::byte* data, Bytes bytes) {
   int count = 0;
   for (Bytes at = 0; at < bytes; at += page) count += data[at] != std::byte{0} ? 1 : 0;
@@ -112,7 +112,7 @@ TEST_CASE("arena: given up, only the pages of what is kept stay") {
   const std::vector<Arena::Range> kept{{5 * page - 64, 128}, {page + 64, 100}, {page + 64, 0}};
   arena.release_except(kept);
   CHECK(arena.size() == 0);
-  CHECK(meter.reserved() == 2 * page + 64);  // pages 1, 4 and what is cut of page 5
+  CHECK(meter.reserved() == 2 * page + 64);  // pages 1, 4 and the part of page 5
   CHECK(dirty_pages(data, 10 * page) == 3);
   CHECK(low.get()[99] == std::byte{1});
   CHECK(high.get()[127] == std::byte{1});

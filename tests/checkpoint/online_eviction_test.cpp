@@ -18,8 +18,8 @@ using namespace palimpsest;
 
 namespace {
 
-/// Memory as the decisions make it, checked at every step: what is read is live, and bytes stay
-/// within the budget. `held` storages are the user's and outside of it.
+/// Simulates the memory and checks every step: inputs are live, and bytes stay within the budget.
+/// The storages in `held` belong to the user and do not count.
 struct Memory : OnlineEviction::Host {
   Memory(const Graph& g, Bytes b)
       : graph(g), budget(b), live(g.value_count()), held(g.value_count()), lent(held) {}
@@ -62,7 +62,7 @@ struct Memory : OnlineEviction::Host {
     return count;
   }
 
-  /// Of what is live, with or without what the user holds.
+  /// Live bytes, including storages that the user holds if `all`.
   Bytes bytes(bool all) const {
     std::vector<bool> counted(graph.value_count());
     Bytes sum = 0;
@@ -82,13 +82,13 @@ struct Memory : OnlineEviction::Host {
   const Graph& graph;
   Bytes budget;
   std::vector<bool> live;
-  std::vector<bool> held;  // by root
-  std::vector<bool> lent;  // by root: the live values are those of the user's storage
+  std::vector<bool> held;  // by root storage
+  std::vector<bool> lent;  // by root storage: the live values use the user's storage
   NodeId fails = none;
   std::vector<NodeId> order;
 };
 
-/// What a node takes at once, each storage once.
+/// The bytes that a node needs at once, each storage once.
 Bytes working_set(const Graph& graph, NodeId node) {
   Bytes sum = laid_out(graph.workspace(node));
   std::vector<bool> counted(graph.value_count());
@@ -153,7 +153,7 @@ TEST_CASE("online eviction: the budget holds at every step, and whatever is read
       for (ValueId value = 0; value < graph.first_output(node); ++value) {
         RC_ASSERT(eviction.is_live(value) == memory.is_live(value));
       }
-      if (stopped) break;  // what comes later reads what is not there
+      if (stopped) break;  // later nodes would read missing values
       memory.fails = none;
       const ValueId asked = static_cast<ValueId>(random() % (graph.first_output(node) + 1));
       if (random() % 4 == 0 && !eviction.require({&asked, 1})) RC_ASSERT(memory.is_live(asked));
@@ -179,10 +179,10 @@ TEST_CASE("online eviction: the bytes named are the smallest budget that holds t
     if (!shortage) continue;
     CHECK(shortage->node == 3);
     CHECK(shortage->bytes == needs);
-    CHECK(memory.is_live(a));  // nothing is dropped in vain
+    CHECK(memory.is_live(a));  // nothing is dropped unnecessarily
     memory.held[a] = true;
     CHECK_FALSE(eviction.compute(3));
-    CHECK_FALSE(memory.is_live(a));  // the user's, put back for the node alone
+    CHECK_FALSE(memory.is_live(a));  // the user's storage, restored for this node only
     CHECK_FALSE(eviction.require({&a, 1}));
     CHECK(memory.is_live(a));
     CHECK(memory.order == std::vector<NodeId>{1, 2, 3});
@@ -280,7 +280,7 @@ TEST_CASE("auto: goes as low as online eviction does") {
     const PlannerPtr planner = automatic({.moves = 0});
     ours += lowest(graph, *planner);
     theirs += lowest(graph, *online());
-    // It is not monotone, and one of the two can meet a level by luck.
+    // The planner is not monotone, and either one can reach a level by luck.
     CHECK(lowest(graph, *planner) <= 1.05 * lowest(graph, *online()));
     const std::vector<Proposal> proposals = planner->propose(graph, 0);
     helps = helps || std::ranges::any_of(proposals, [](const Proposal& proposal) {

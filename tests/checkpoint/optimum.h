@@ -11,8 +11,8 @@
 
 namespace palimpsest::tests {
 
-/// The least cost of any schedule within `limit` bytes, by search over the sets of live values; for
-/// graphs of a dozen values.
+/// The lowest cost of any schedule within `limit` bytes, by searching over the sets of live values;
+/// for graphs of a dozen values.
 inline std::optional<double> least_cost(const Graph& graph, Bytes limit) {
   using Live = std::uint32_t;
   Live sources = 0;
@@ -70,7 +70,7 @@ inline std::optional<double> least_cost(const Graph& graph, Bytes limit) {
         after |= 1u << (graph.first_output(node) + i);
       }
       if (!ready || after == live) continue;
-      // Any of what outputs may take over is given up or is not.
+      // Each storage that an output may take over is either given up or not.
       std::vector<ValueId> taken;
       for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
         const ValueId output = graph.first_output(node) + i;

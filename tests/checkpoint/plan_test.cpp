@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// Proposes keep-all, and recomputing everything for the last use.
+/// Proposes two schedules: keep-all, and recomputing everything for the last use.
 class TwoWays final : public Planner {
  public:
   std::string name() const override { return "two ways"; }
@@ -23,7 +23,7 @@ class TwoWays final : public Planner {
   }
 };
 
-/// Proposes keep-all, and looks further when asked for less.
+/// Proposes keep-all, and searches only when given a smaller budget.
 class Reluctant final : public Planner {
  public:
   std::string name() const override { return "reluctant"; }

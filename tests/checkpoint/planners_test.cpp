@@ -64,7 +64,7 @@ std::string error_of(const Graph& graph, const PlannerPtr& planner) {
   return "";
 }
 
-/// A densely connected block: each layer joins the outputs of all before it.
+/// A densely connected block: each layer joins the outputs of all layers before it.
 Graph dense_block(std::uint32_t layers) {
   constexpr Bytes unit = 4096;
   tests::GraphBuilder b;
@@ -329,7 +329,7 @@ TEST_CASE("fraction: where no plan is that small, a larger fraction is named, an
 }
 
 TEST_CASE("segments: each node is computed again once at most") {
-  // x is summed through tanh at every step: each tanh needs the chain before it.
+  // Sums x through tanh at every step; each tanh needs the whole chain before it.
   tests::GraphBuilder b;
   std::vector<ValueId> branches;
   ValueId x = b.source(64);

@@ -11,7 +11,7 @@ using namespace palimpsest;
 
 namespace {
 
-/// The plan's schedule and layout, or the smallest budget that its refusal names.
+/// The schedule and layout of the plan, or the smallest budget that the refusal names.
 struct Outcome {
   Schedule schedule;
   std::vector<Bytes> offsets;

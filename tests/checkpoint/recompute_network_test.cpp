@@ -15,7 +15,7 @@ using Catch::Matchers::WithinRel;
 
 namespace {
 
-/// Seconds of what runs again when only `kept` is kept of what is demanded.
+/// The seconds of recomputation if, of the demanded values, only those in `kept` are kept.
 double seconds_without(const Graph& graph, const Moment& moment, const std::vector<bool>& kept) {
   std::vector<bool> runs = moment.after;
   double seconds = 0;

@@ -21,7 +21,7 @@ Bytes peak_of(const Graph& graph, std::span<const NodeId> order) {
   return simulate(graph, drop_after_last_use(graph, order)).peak;
 }
 
-/// The lowest peak of all orders, by dynamic programming over the sets of nodes that have run.
+/// The lowest peak over all orders, by dynamic programming over the sets of computed nodes.
 Bytes lowest_peak(const Graph& graph) {
   const std::vector<NodeId> nodes = graph.needed_nodes();
   std::vector<std::uint32_t> reads(nodes.size()), readers(graph.value_count());
@@ -58,7 +58,7 @@ Bytes lowest_peak(const Graph& graph) {
   return least.back();
 }
 
-/// `count` large values, all made before the first of them is summed up.
+/// `count` large values, all computed before the first one is summed.
 Graph breadth_first(int count, Bytes bytes) {
   GraphBuilder b;
   const ValueId x = b.source(8);

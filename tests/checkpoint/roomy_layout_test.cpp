@@ -15,7 +15,7 @@ namespace roomy_layout_test {
 using namespace palimpsest;
 using palimpsest::tests::GraphBuilder;
 
-/// Branches, each of a node that takes a millisecond on one thread and one that sums it up.
+/// Branches of two nodes: one takes a millisecond on one thread, the other sums its result.
 Graph branches(int count, Bytes bytes, bool parallel = true) {
   GraphBuilder b;
   const ValueId x = b.source(bytes);
@@ -42,7 +42,7 @@ TEST_CASE("lanes: steps begin when a lane is free and what they wait for has end
   CHECK_THAT(seconds_on(graph, plan, 1), Catch::Matchers::WithinRel(4e-3 + 7e-6, 1e-9));
   CHECK_THAT(seconds_on(graph, plan, 2), Catch::Matchers::WithinRel(2e-3 + 5e-6, 1e-2));
   CHECK_THAT(seconds_on(graph, plan, 4), Catch::Matchers::WithinRel(1e-3 + 5e-6, 1e-2));
-  // What a kernel shares has all lanes that are free.
+  // A kernel that is split over threads uses all free lanes.
   GraphBuilder b;
   const ValueId first = b.node({b.source(64)}, 64, 1e-3);
   b.graph.add_target(b.node({first}, 64, 1e-3));
@@ -62,7 +62,7 @@ TEST_CASE("independent branches do not wait for reused memory where little is en
   }
   CHECK(roots == 4);
   CHECK(plan.predicted_peak() <= with_room(graph, plan.keep_all_peak));
-  // On one thread nothing is gained.
+  // On one thread more memory gains nothing.
   const Graph alone = branches(4, 4'000, false);
   CHECK(make_plan(alone, *keep_all()).predicted_peak() == plan.keep_all_peak);
 }
@@ -71,9 +71,9 @@ TEST_CASE("without a budget the peak grows by a tenth at most where values are l
   for (const Bytes bytes : {Bytes{1} << 24, Bytes{1} << 30}) {
     const Graph graph = branches(4, bytes);
     const Plan plan = make_plan(graph, *keep_all());
-    CHECK(plan.predicted_peak() == plan.keep_all_peak);  // a second place is more than that
+    CHECK(plan.predicted_peak() == plan.keep_all_peak);  // a second buffer would exceed a tenth
   }
-  // Nor does anything of the library's, however small.
+  // Neither do graphs of library operations, however small.
   for (int seed = 0; seed < cases(40); ++seed) {
     Graph graph = tests::random_graph(static_cast<std::uint32_t>(seed), 40);
     for (NodeId node = 0; node < graph.node_count(); ++node) {
@@ -83,7 +83,7 @@ TEST_CASE("without a budget the peak grows by a tenth at most where values are l
     const Plan plan = make_plan(graph, *keep_all());
     CHECK(plan.predicted_peak() <= plan.keep_all_peak + plan.keep_all_peak / 10);
   }
-  // Beside something large there is room for all.
+  // Next to a large value, the tenth has room for all branches.
   Graph graph = branches(4, 1 << 22);
   const Graph::Output large{Bytes{1} << 28};
   const ValueId x = 0;
@@ -101,7 +101,7 @@ TEST_CASE("within a budget bytes that are left serve branches, and no more") {
   const Bytes packed = make_plan(branches(4, bytes, false), *keep_all()).predicted_peak();
   double before = 1;
   for (int more = 0; more <= 3; ++more) {
-    const Bytes budget = packed + more * (bytes + 256);  // results of branches, too
+    const Bytes budget = packed + more * (bytes + 256);  // also room for results of branches
     const Plan plan = make_plan(graph, *automatic(), budget);
     CHECK(plan.predicted_peak() <= budget);
     const double seconds = seconds_on(graph, plan, 4);

@@ -56,12 +56,12 @@ TEST_CASE("simulate: what takes over an input counts once with it, where that is
         std::vector<Bytes>{100, 100, 107, 100, 100});
   CHECK(timeline({compute(1), compute(2), drop(a), compute(1), compute(taker), drop(v), drop(a)}) ==
         std::vector<Bytes>{100, 100, 100, 100, 107, 100, 100});
-  // Held by a view or not dropped at once, it stays beside it.
+  // A storage that a view holds, or that is not dropped at once, stays next to the output.
   CHECK(timeline({compute(1), compute(2), compute(taker), drop(a), compute(1), drop(v), drop(a)}) ==
         std::vector<Bytes>{100, 100, 207, 200, 200, 200, 200});
   CHECK(timeline({compute(1), compute(taker), compute(2), drop(v), drop(a)}) ==
         std::vector<Bytes>{100, 207, 200, 200, 200});
-  // What is written again in place takes nothing over.
+  // An output that is computed again in place takes nothing over.
   CHECK(timeline({compute(1), compute(taker), compute(taker), drop(a)}) ==
         std::vector<Bytes>{100, 207, 207, 200});
 }

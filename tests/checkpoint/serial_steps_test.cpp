@@ -10,7 +10,7 @@ using namespace palimpsest;
 
 namespace {
 
-/// `members` chains of two serial nodes with workspace, from one source; their results are summed.
+/// `members` chains of two serial nodes with workspace, from one source; the results are summed.
 Graph ensemble(std::uint32_t members, bool serial = true) {
   Graph graph;
   const Graph::Output value{.bytes = 640};
@@ -67,7 +67,7 @@ TEST_CASE("serial nodes lie apart where there is room, and share memory where no
   for (std::size_t i = 0; i + 1 < workspaces.size(); ++i) {
     CHECK_FALSE(share_memory(workspaces[i], workspaces[i + 1]));
   }
-  // Memory of other things is not kept apart.
+  // Only memory of the workspaces is kept apart.
   Graph followed = ensemble(2);
   ValueId at = followed.targets()[0];
   const Graph::Output large{.bytes = 64'000};

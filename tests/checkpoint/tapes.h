@@ -6,7 +6,7 @@
 
 namespace palimpsest::tests {
 
-/// Operations that are only ever planned, never run.
+/// Operations that are planned but never run.
 inline const Operation plain{.name = "plain", .formula = {}, .summary = {}};
 inline const Operation alias{.name = "alias", .formula = {}, .summary = {}, .view = true};
 inline const Operation scratched{

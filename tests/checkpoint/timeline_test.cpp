@@ -18,7 +18,7 @@ using namespace palimpsest;
 
 namespace {
 
-/// A random graph, with outputs that may take over inputs, and an order that recomputes some of it.
+/// A random graph whose outputs may take over inputs, and an order that recomputes some nodes.
 struct Case {
   Graph graph;
   std::vector<NodeId> order;

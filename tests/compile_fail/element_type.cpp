@@ -1,4 +1,4 @@
-// Only the C++ types of a dtype are elements.
+// Only the C++ types of a dtype are element types.
 #include "autodiff/tensor.h"
 
 #ifdef WRONG

@@ -1,4 +1,4 @@
-// A size is a whole number.
+// A size must be an integer.
 #include "autodiff/shape.h"
 
 #ifdef WRONG

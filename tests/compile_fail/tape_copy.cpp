@@ -1,4 +1,4 @@
-// A tape has one identity, which its Vars name.
+// A tape cannot be copied: its Vars refer to this one tape.
 #include "autodiff/tape.h"
 
 #ifdef WRONG

@@ -1,4 +1,4 @@
-// A scope that nothing holds would end at once.
+// A scope must be held in a variable; a temporary would end at once.
 #include "autodiff/tape.h"
 
 void record(palimpsest::Tape& tape) {

@@ -1,4 +1,4 @@
-// A stranger's program: the slope of x² at 3.
+// A program of an external user: the derivative of x² at 3.
 #include <palimpsest.h>
 
 int main() {

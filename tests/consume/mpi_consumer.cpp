@@ -1,4 +1,4 @@
-// A stranger's program in as many processes as there are: the slope of x² at 3.
+// A program of an external user, in as many processes as there are: the derivative of x² at 3.
 #include <palimpsest.h>
 #include <strategy/mpi/distributed_execution.h>
 

@@ -1,5 +1,5 @@
-// Arbitrary bytes as a safetensors file: they are refused with a `FileError`, or what was read from
-// them is written and read again the same.
+// Reads arbitrary bytes as a safetensors file. They must be refused with a `FileError`, or the
+// tensors read must be the same after writing and reading them again.
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ void run(std::string bytes) {
                                    ("fuzz" + std::to_string(::getpid()) + ".safetensors"))
                                       .string();
   if (!bytes.empty() && bytes.front() % 8 != 0) {
-    // A header of a length that fits; few would have one by chance.
+    // Replaces the header length by one that fits; random bytes rarely have one.
     const std::size_t length = bytes.find('\n');
     bytes.replace(0, 1,
                   {static_cast<char>(std::min(length, bytes.size()) - 1), 0, 0, 0, 0, 0, 0, 0});

@@ -1,5 +1,5 @@
-// Bytes become a tape program, a mode and a budget. Its gradients inside the budget must have the
-// bits of those that keep everything, and its peak must stay below what was predicted and allowed.
+// Turns bytes into a tape program, a mode and a budget. Its gradients within the budget must have
+// the same bits as with keep-all, and its peak must stay below the prediction and the budget.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ class Bytestream {
  public:
   explicit Bytestream(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
   bool empty() const { return bytes_.empty(); }
-  /// 0 once the bytes are used up.
+  /// Returns 0 once the bytes are used up.
   std::size_t next() {
     if (bytes_.empty()) return 0;
     const std::uint8_t byte = bytes_.front();
@@ -32,14 +32,14 @@ class Bytestream {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// All shapes here broadcast with each other.
+/// All of these shapes broadcast with each other.
 const std::array<Shape, 5> shapes{Shape{4, 4}, Shape{4, 1}, Shape{1, 4}, Shape{}, Shape{16, 4, 4}};
 
 bool is_matrix(const Var& x) {
   return x.rank() >= 2 && x.shape().size(-1) == 4 && x.shape().size(-2) == 4;
 }
 
-/// Through an operation with two outputs, of which the second is read twice.
+/// An operation with two outputs, the second of which is read twice.
 Var split_and_meet(const Var& x) {
   const std::int64_t last = x.shape().size(-1);
   const std::vector<Var> parts = split(x, {1, last - 1}, -1);
@@ -83,7 +83,7 @@ Var record_one(std::size_t kind, const Var& a, const Var& b) {
   }
 }
 
-/// True when the shapes of `a` and `b` meet; a reshape can make ones that do not.
+/// Whether the shapes of `a` and `b` broadcast. A reshape can produce shapes that do not.
 bool broadcasts(const Var& a, const Var& b) {
   try {
     broadcast(a.shape(), b.shape(), "fuzz", Where::current());
@@ -115,8 +115,8 @@ void require(bool holds, const char* promise) {
   std::abort();
 }
 
-/// One of the many orders that `automatic` considers: far cheaper, so that more programs get a
-/// turn.
+/// One of the many orders that `automatic` considers. Much cheaper, so that the fuzzer tries more
+/// programs.
 class OneOrder final : public Planner {
  public:
   explicit OneOrder(std::size_t byte) : byte_(byte) {}

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int values = 12;
 
-/// Bytes of values of one size, as the allocator sees them.
+/// The bytes of values of one size, as the allocator sees them.
 class Outside {
  public:
   explicit Outside(Bytes bytes) : bytes_(bytes) {
@@ -34,10 +34,10 @@ class Outside {
   std::int64_t mapped_ = 0;
 };
 
-/// What was seen while a program ran.
+/// Measurements taken while a program ran.
 struct Seen {
-  Bytes most = 0;      // outside
-  Bytes too_much = 0;  // most by which that exceeded the meter, and what is kept for reuse
+  Bytes most = 0;      // outside the meter, as the allocator sees it
+  Bytes too_much = 0;  // largest excess over the meter and the spare memory
   Bytes too_few = 0;
 
   void note(Bytes outside, Bytes inside) {
@@ -47,11 +47,11 @@ struct Seen {
   }
 };
 
-// Values of one element are counted inside alone, and each mapping ends on a page.
+// Values of one element are counted by the meter only, and each mapping ends at a page boundary.
 constexpr Bytes scalars = 512;
 constexpr Bytes page = 4096;
 
-/// Memory that oneTBB maps when it is first used is there then.
+/// Makes oneTBB map the memory that it maps when first used.
 void start_threads() {
   Tape tape;
   backward(Chain(64, false, [] {}).record(tape, values));
@@ -75,8 +75,8 @@ void check(const Way& way, Bytes bytes, Bytes budget) {
       const Report report = backward(chain.record(tape, values), way.options(budget)).report();
       CHECK(seen.most >= 3 * bytes);
       CHECK(seen.too_few <= scalars);
-      // The meter does not know what a pool keeps, but its report does. Of arenas of hybrid stages
-      // only the pages that something lies in are left, in a mapping of the same size.
+      // The meter does not know what a pool keeps, but the pool's report does. Arenas of hybrid
+      // stages keep only their occupied pages, in a mapping of unchanged size.
       if (way.name == "lazy, pooled") {
         CHECK(std::abs(seen.most - report.measured_peak) <= scalars);
       } else if (!is_pooled && !is_hybrid) {
@@ -92,8 +92,8 @@ void check(const Way& way, Bytes bytes, Bytes budget) {
 
 TEST_CASE("the allocator has given out what the meter counts, at any size, mode and handling") {
   start_threads();
-  // What is on the heap is told from other blocks by a size that nothing else has; pools hand out
-  // multiples of 64 bytes.
+  // A unique size tells the heap blocks of these values from other blocks. Pools hand out multiples
+  // of 64 bytes.
   for (const Bytes bytes :
        {Bytes{19 * 64}, Bytes{257 * 64}, Bytes{2049 * 64}, 256_KiB, 1_MiB, 16_MiB}) {
     for (const Way& way : ways()) {
@@ -106,7 +106,7 @@ TEST_CASE("the allocator has given out what the meter counts, at any size, mode 
 TEST_CASE("the allocator has given out what the meter counts, of values of a gibibyte") {
   start_threads();
   for (const Way& way : ways()) {
-    // Others copy what is present, or what they keep.
+    // The other ways copy present values or the results that they keep.
     if (way.name.starts_with("lazy") && !way.is(MemoryHandling::cached)) {
       check(way, 1_GiB, unlimited);
     }

@@ -7,7 +7,7 @@ namespace {
 
 using Observe = std::function<void()>;
 
-/// Halves the first input, if it computes; what has one element stands for all.
+/// Halves the first input if it computes. A single element stands for all of them.
 std::function<void(const CustomCall&)> forward(bool computes, const Observe& observe) {
   return [=](const CustomCall& call) {
     const std::span<float> y = call.outputs[0].data<float>();
@@ -19,7 +19,7 @@ std::function<void(const CustomCall&)> forward(bool computes, const Observe& obs
   };
 }
 
-/// An operation of an output of so many elements.
+/// An operation with an output of `elements` elements.
 CustomDefinition definition(const char* name, std::int64_t elements, bool computes,
                             const Observe& observe) {
   const Shape shape = elements == 1 ? Shape{} : Shape{elements};

@@ -18,7 +18,7 @@ std::atomic<std::size_t> last = 0;
 std::atomic<std::int64_t> blocks = 0;
 std::atomic<std::int64_t> mapped = 0;
 
-/// Before each block, and as large as the alignment that is promised.
+/// Stored before each block; as large as the guaranteed alignment.
 struct alignas(std::max_align_t) Header {
   bool is_watched;
 };
@@ -52,7 +52,7 @@ std::int64_t mapped_bytes() { return mapped; }
 
 }  // namespace palimpsest
 
-// The other functions of these names call these; aligned ones stay as they are.
+// The other overloads call these ones; the aligned ones are not replaced.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return palimpsest::allocate(size);
 }
@@ -64,7 +64,7 @@ void* operator new(std::size_t size) {
 void operator delete(void* data) noexcept { palimpsest::give_back(data); }
 void operator delete(void* data, std::size_t) noexcept { palimpsest::give_back(data); }
 
-// By their names in the program alone, as headers may have given these to others.
+// Replaced by their symbol names, which do not clash with declarations in headers.
 extern "C" {
 void* counted_mmap(void* address, std::size_t size, int protection, int flags, int file,
                    std::int64_t offset) noexcept asm("mmap");

@@ -5,18 +5,18 @@
 
 namespace palimpsest {
 
-/// What a program has from the system as its allocator sees it. This test program has operators
-/// new and mmap of its own, which count; the library is told nothing.
+/// Measures the memory that a program has from the system, as its allocator sees it. The test
+/// program replaces operators new and mmap by counting ones; the library does not take part in
+/// this.
 ///
-/// Blocks of the heap that are requested from here on in exactly `size` bytes are counted, others
-/// are not.
+/// Counts heap blocks that are requested from now on with exactly `size` bytes, and no others.
 void watch_size(std::size_t size);
-/// The size that was requested last, of those between two bounds.
+/// The last requested size between two bounds.
 void bound_requests(std::size_t least, std::size_t most);
 std::size_t last_request();
-/// Blocks of the watched size that are there now.
+/// The number of live blocks of the watched size.
 std::int64_t watched_blocks();
-/// Bytes that are mapped now, but for those of the C library.
+/// Bytes mapped now, excluding those of the C library.
 std::int64_t mapped_bytes();
 
 }  // namespace palimpsest

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int values = 40;
 
-/// Bytes of this process that lie in memory, page by page: /proc/self/statm adds up what each
-/// processor counts only now and then.
+/// The resident bytes of this process, counted page by page. /proc/self/statm is inexact: it adds
+/// up the counts of the processors only now and then.
 Bytes exact_resident_size() {
   std::ifstream file("/proc/self/smaps_rollup");
   for (std::string word; file >> word;) {
@@ -25,10 +25,10 @@ Bytes exact_resident_size() {
   return resident_size();
 }
 
-/// The budget for chains of values of so many bytes.
+/// The budget for chains of values of `bytes` bytes.
 Bytes budget_for(Bytes bytes) { return 16 * bytes + 1024; }
 
-/// The most that the process has while a chain is recorded and differentiated, twice.
+/// The largest resident size while a chain is recorded and differentiated twice.
 Bytes peak_of(const Way& way, Bytes bytes) {
   Bytes most = 0;
   const Chain chain(bytes / 4, true, [&] { most = std::max(most, exact_resident_size()); });
@@ -45,7 +45,7 @@ TEST_CASE("a process grows by the budget and hardly more, in any mode and memory
   for (const Way& way : ways()) {
     for (const Bytes bytes : {64_KiB, 132_KiB + 4, 256_KiB, 1_MiB + 4}) {
       CAPTURE(way.name, bytes);
-      // What was freed and lies in the heap yet would hide growth.
+      // Memory that is freed but still in the heap would hide growth.
       malloc_trim(0);
       peak_of(way, 256);
       release_spare(spare_bytes());
@@ -67,7 +67,7 @@ TEST_CASE("an eager tape in a budget holds no more however much passes through i
     const Bytes budget = budget_for(bytes);
     Tape tape(eager_way.evaluator(budget));
     CHECK(chain.record(tape, 400).item() == 0);
-    // The nodes of the tape are no part of the budget.
+    // The budget does not cover the nodes of the tape.
     CHECK(most - before <= budget + 1_MiB);
   }
 }

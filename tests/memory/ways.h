@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// A mode and a way of handling memory, for a tape and its `backward` within a budget.
+/// A mode and a memory handling, for a tape and its `backward` within a budget.
 struct Way {
   std::string name;
   std::function<std::shared_ptr<Evaluator>(Bytes budget)> evaluator;
@@ -21,7 +21,7 @@ struct Way {
   }
 };
 
-/// All that there are.
+/// All combinations.
 inline std::vector<Way> ways() {
   std::vector<Way> all;
   for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,

@@ -1,5 +1,5 @@
-// Has calls to the file system fail as failing_calls.h says. They stand in for the C library's by
-// their names, for the program and for the libraries it uses.
+// Makes calls to the file system fail as described in failing_calls.h. The functions replace those
+// of the C library by their symbol names, for the program and for the libraries it uses.
 #include "tests/mutations/failing_calls.h"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ std::atomic<bool> is_armed = false;
 std::atomic<std::int64_t> left = 0;
 std::atomic<const char*> failed = nullptr;
 
-/// What the C library's function of that name does, unless this call is the one to fail.
+/// Calls the C library's function `name`, unless this call is the one to fail.
 template <class Result, class... Arguments>
 Result call(const char* name, int error, Result on_error, Arguments... arguments) {
   if (is_armed.load() && left.fetch_sub(1) == 0) {
@@ -47,7 +47,8 @@ using palimpsest::call;
 
 struct iovec;
 
-// Under names of their own, as headers may have given the others to more arguments.
+// The functions have their own C++ names, because headers may declare the others with more
+// arguments.
 extern "C" {
 #define PALIMPSEST_FAILING(result, name, error, on_error, parameters, ...) \
   result failing_##name parameters noexcept asm(#name);                    \

@@ -19,8 +19,8 @@ using namespace palimpsest;
 
 namespace {
 
-/// Calls `work` with its call `n` to the file system failing. Returns what it threw, if that was
-/// one of the library's errors.
+/// Calls `work` and makes its file system call number `n` fail. `refused` tells whether `work`
+/// threw one of the library's errors.
 struct Failing {
   explicit Failing(std::int64_t n, const std::function<void()>& work) {
     fail_file_call(n);
@@ -50,7 +50,7 @@ std::string content_of(const std::string& path) { return read_file(path, "test")
 struct Format {
   std::string name;
   std::function<void(const std::string& path)> write;
-  std::function<void(const std::string& path)> read;  // and throws if it is another
+  std::function<void(const std::string& path)> read;  // throws when the file has another content
 };
 
 Var record_model(Tape& tape) {
@@ -177,7 +177,7 @@ TEST_CASE("whichever call to the file system fails, a loop on disk has its gradi
     }
     INFO("call " << n << ", " << failing.function);
     if (!failing.refused) CHECK(same_bits(found, expected));
-    // The next one removes what this one could not remove, or not look at.
+    // The next run removes what this run could not remove or could not stat.
     const bool looked = std::strstr(failing.function, "stat") != nullptr;
     if (!failing.left_something() && !looked) CHECK(directory.files().empty());
     CHECK(same_bits(run(), expected));

@@ -17,7 +17,8 @@ using namespace palimpsest;
 
 namespace {
 
-/// A program with products, groups, views, outputs that take over others, and several targets.
+/// A program with products, fused groups, views, outputs that take over inputs, and several
+/// targets.
 Var record_model(Tape& tape) {
   Var x = tape.constant(Tensor::uniform({4, 6}, 1, -1, 1), "x");
   const Var w = tape.parameter(Tensor::uniform({6, 6}, 2, -1, 1), "w");
@@ -32,8 +33,8 @@ std::string content_of(const std::function<void(const std::string& path)>& write
   return file.read();
 }
 
-/// Reads `wanted` mutated contents. Each is refused with a `FileError`, or `use` does with it what
-/// can be done; no more is allocated than the content can need.
+/// Reads mutated contents. Each must be refused with a `FileError`, or `use` must succeed with it.
+/// No allocation may exceed what the content can need.
 void check_mutations(const std::string& content, bool json,
                      const std::function<void(const std::string& mutated)>& use) {
   const std::size_t most = std::size_t{1} << 22;
@@ -61,7 +62,7 @@ void check_mutations(const std::string& content, bool json,
   CHECK(accepted < wanted);
 }
 
-/// The same of what is read from a file.
+/// Like `check_mutations`, for contents that are read from a file.
 void check_file_mutations(const std::string& content, bool json,
                           const std::function<void(const std::string& path)>& use) {
   const TemporaryFile file;
@@ -124,7 +125,7 @@ TEST_CASE("mutated machine files are refused, or hold a machine that can be plan
         const ValueId target = loss.id();
         try {
           graph_of(tape, {&target, 1}, 1, {}, read);
-        } catch (const ArgumentError&) {  // rates by which a node would take forever
+        } catch (const ArgumentError&) {  // rates that would make a node run forever
         }
       });
 }
@@ -229,7 +230,7 @@ TEST_CASE("spill files that are mutated while they are in use give what was writ
       ++refused;
     }
     CHECK(largest_allocation() < std::size_t{1} << 22);
-    if (seed % 16 == 0) write();  // into a file that is damaged
+    if (seed % 16 == 0) write();  // writes into a damaged file
   }
   CHECK(refused > 0);
   write();

@@ -1,5 +1,5 @@
-// Replaces `new` of the test program, to see what it is asked for. Sanitizers have one of their
-// own: there it is not seen.
+// Replaces `new` of the test program, to record the requested sizes. Sanitizers have their own
+// `new`, and nothing is recorded there.
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>

@@ -18,7 +18,7 @@ struct Token {
 
 bool is_punctuation(char c) { return std::strchr("{}[],:", c) != nullptr && c != '\0'; }
 
-/// Strings, numbers and words; nothing else of a JSON text.
+/// The strings, numbers and words of a JSON text.
 std::vector<Token> values_of(const std::string& text) {
   std::vector<Token> tokens;
   for (std::size_t at = 0; at < text.size();) {
@@ -39,7 +39,7 @@ std::vector<Token> values_of(const std::string& text) {
   return tokens;
 }
 
-/// Where what begins at `begin` ends: before the comma or bracket that closes it.
+/// The end of the element that begins at `begin`: before the comma or bracket that closes it.
 std::size_t end_of_element(const std::string& text, std::size_t begin) {
   int depth = 0;
   bool quoted = false;
@@ -187,7 +187,7 @@ void Mutations::change_json(std::string& content) {
 }
 
 int mutations_wanted() {
-  const int per_property = cases(100);  // as many as the build's `property_cases`
+  const int per_property = cases(100);  // the build's `property_cases`
   return per_property >= 200 ? 100'000 : 25 * per_property;
 }
 

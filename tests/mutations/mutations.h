@@ -6,15 +6,17 @@
 
 namespace palimpsest {
 
-/// Changes a file's content at random, one to three times over; the same seed makes the same of it.
+/// Changes the content of a file at random, one to three times. The changes depend on the seed
+/// only.
 class Mutations {
  public:
   explicit Mutations(std::uint64_t seed) : random_(seed) {}
 
-  /// Bytes flipped, cut off, left out, repeated and made others.
+  /// Flips, cuts off, removes, repeats or replaces bytes.
   std::string of_bytes(std::string content);
-  /// That or, most of the time, changes that leave most of a JSON text what it is: numbers become
-  /// huge, negative, none or other values, members and elements are left out, repeated or swapped.
+  /// Mutates like `of_bytes` or, most of the time, in ways that keep most of the JSON intact.
+  /// Numbers become huge, negative, missing or other values. Members and elements are removed,
+  /// repeated or swapped.
   std::string of_json(std::string content);
 
  private:
@@ -25,7 +27,7 @@ class Mutations {
   std::mt19937_64 random_;
 };
 
-/// How many mutations a test tries of a format: some hundreds, and a hundred thousand in
+/// The number of mutations that a test tries per format: some hundreds, and a hundred thousand in
 /// `./dev check long`.
 int mutations_wanted();
 

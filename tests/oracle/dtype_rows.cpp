@@ -1,4 +1,4 @@
-// Integers, bools, and pairs of dtypes: values without derivatives.
+// Rows of integers, bools and pairs of dtypes: values without derivatives.
 #include <cstdint>
 #include <limits>
 #include <string>

@@ -1,4 +1,4 @@
-// Functions of one and of two variables, element by element.
+// Elementwise functions of one and of two variables.
 #include <cmath>
 #include <string>
 
@@ -112,7 +112,7 @@ const FunctionOfTwo functions_of_two[] = {
     {"where(a > b, a, b)", [](const Var& a, const Var& b) { return where(a > b, a, b); }},
 };
 
-/// Losses of two operands of one shape, place by place.
+/// Elementwise losses of two operands of the same shape.
 const FunctionOfTwo losses[] = {
     {"mse", [](const Var& a, const Var& b) { return mse(a, b, Reduction::none); }},
     {"l1", [](const Var& a, const Var& b) { return l1(a, b, Reduction::none); }},
@@ -123,7 +123,7 @@ const FunctionOfTwo losses[] = {
 
 struct View {
   const char* label;
-  Shape shape;  ///< of what is seen
+  Shape shape;  ///< of the view
   Var (*see)(const Var&);
 };
 
@@ -134,7 +134,7 @@ const View views[] = {
     {"repeated", {4, 1}, [](const Var& x) { return broadcast_to(x, {2, 4, 3}); }},
 };
 
-/// Both signs; half around 1, half over many magnitudes.
+/// Numbers of both signs: half of them around 1, half over many magnitudes.
 Tensor ordinary(std::int64_t count, std::uint64_t seed, DType dtype) {
   const Tensor near = Tensor::uniform({count}, seed, -6, 6, DType::f64);
   const Tensor exponents = Tensor::uniform({count}, seed + 1, -9, 8, DType::f64);
@@ -171,7 +171,7 @@ void add_functions(std::vector<OperationRow>& rows, DType dtype) {
   }
 }
 
-/// Every pair of special numbers.
+/// All pairs of special numbers.
 std::vector<Tensor> pairs(DType dtype) {
   const std::vector<double> all = special_numbers(dtype);
   std::vector<double> a, b;

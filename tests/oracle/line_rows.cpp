@@ -1,5 +1,6 @@
-// What makes one value, or another line, of a line: reductions, softmax, losses of classes. A row
-// for each line, as the largest number of one would hide the errors of the others.
+// Operations that turn a line into one value or into another line: reductions, softmax,
+// classification losses. Each line has its own row, because the largest number of one line would
+// hide the errors of the others.
 #include <limits>
 #include <string>
 #include <utility>
@@ -97,7 +98,7 @@ std::vector<OperationRow> line_rows(DType dtype) {
                       f.order});
     }
   }
-  // Places 0 and 2 count; place 1 is ignored by the options that ignore class 1.
+  // Positions 0 and 2 count. Options that ignore class 1 ignore position 1.
   const Tensor classes = Tensor::from<std::int64_t>({2, 1, 0}, {3});
   const std::vector<std::pair<const char*, std::vector<double>>> logits = {
       {"ordinary numbers", {0.5, -1, 2, 0, 1, 3, 1.5, 1, -2}},
@@ -134,7 +135,8 @@ std::vector<OperationRow> line_rows(DType dtype) {
                   "every place ignored",
                   {Tensor::ones({2, 3}, dtype), Tensor::from<std::int64_t>({1, 1}, {2})},
                   [ignoring](auto xs) { return cross_entropy(xs[0], xs[1], ignoring); }});
-  // A weight of the logits: what an ignored place gives it.
+  // Multiplies the logits by a weight, to test which gradient an ignored position contributes to
+  // it.
   rows.push_back(
       {"cross_entropy of weighted logits, ignoring",
        "NaN at place 1",

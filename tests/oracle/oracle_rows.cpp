@@ -7,7 +7,8 @@ namespace palimpsest::oracle {
 namespace {
 
 struct Ends {
-  double least, smallest, largest, epsilon;  // subnormal, normal, finite, from 1 to the next
+  double least, smallest, largest, epsilon;  // smallest subnormal, smallest normal, largest finite,
+                                             // distance from 1 to the next number
 };
 
 Ends ends_of(DType dtype) {

@@ -6,10 +6,10 @@
 
 namespace palimpsest::oracle {
 
-/// Rows in addition to those of tests/autodiff: special values of `dtype`, and functions in several
-/// classes of shapes. The floating inputs are of `dtype`.
+/// Rows in addition to those of tests/autodiff: special values of `dtype`, and functions on several
+/// kinds of shapes. The floating inputs have the type `dtype`.
 std::vector<OperationRow> rows_of(DType dtype);
-/// Rows of dtypes that have no derivatives, and of pairs of dtypes.
+/// Rows of dtypes without derivatives, and of pairs of dtypes.
 std::vector<OperationRow> rows_of_other_dtypes();
 
 // Parts of `rows_of`.

@@ -1,5 +1,5 @@
-// write_rows FOLDER: computes every row in every dtype, with first and second derivatives, and
-// writes rows.jsonl and tensors.bin there for compare.py.
+// Usage: write_rows FOLDER. Computes every row in every dtype, with first and second derivatives,
+// and writes rows.jsonl and tensors.bin into FOLDER for compare.py.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -29,8 +29,9 @@ using palimpsest::Tape;
 using palimpsest::Tensor;
 using palimpsest::Var;
 
-/// Numbers that every floating dtype holds, in an order without a period, which derivatives of
-/// normalisations would cancel. Few are negative: sums of them should not cancel either.
+/// Numbers that every floating dtype represents, in an order without a period, because derivatives
+/// of normalisations would cancel over a period. Few are negative, so that sums do not cancel
+/// either.
 Tensor weights(const Shape& shape, std::uint64_t seed, DType dtype) {
   static constexpr double numbers[] = {1.25, 0.5, 0.75, -1.5, 1, 0.625, 0.875};
   const Tensor made = Tensor::zeros(shape, DType::f64);
@@ -42,7 +43,7 @@ Tensor weights(const Shape& shape, std::uint64_t seed, DType dtype) {
   return made.to(dtype);
 }
 
-/// A file of tensors one behind the other; what stands in the JSON is where.
+/// A file with the bytes of tensors one after the other. The JSON contains their positions.
 class TensorFile {
  public:
   explicit TensorFile(const std::filesystem::path& path) : file_(path, std::ios::binary) {}
@@ -71,15 +72,15 @@ class TensorFile {
   std::int64_t offset_ = 0;
 };
 
-/// What one row gives in one dtype.
+/// The results of one row in one dtype.
 struct Outcome {
   std::vector<Tensor> inputs;
   std::optional<Tensor> value;
-  std::vector<Tensor> seeds, gradients;  ///< by every floating input
-  /// The derivatives of direction·gradient, for each gradient by every input: they are not added,
-  /// as the sum of two would hide the digits of either.
+  std::vector<Tensor> seeds, gradients;  ///< one for every floating input
+  /// The derivatives of direction·gradient, for each gradient by every input. They are not summed,
+  /// because a sum would hide digits of its terms.
   std::vector<Tensor> directions, second;
-  std::string error;  ///< what was thrown in place of the rest
+  std::string error;  ///< message of an error, instead of the other members
 };
 
 std::vector<Tensor> values_of(const std::vector<Var>& vars) {
@@ -151,7 +152,7 @@ class Writer {
     lines_ << "}\n";
   }
 
-  /// The last line: every operation that is registered, and those that no row recorded.
+  /// Writes the last line: all registered operations, and those that no row recorded.
   bool finish() {
     lines_ << R"({"never_recorded": [)";
     const char* comma = "";
@@ -164,7 +165,7 @@ class Writer {
   }
 
  private:
-  /// The label; where several rows have the same one, with a number.
+  /// The label of a row, with a number where several rows have the same label.
   std::string label_of(const OperationRow& row, const std::string& family, std::string_view dtype) {
     const int count = ++seen_[{row.operation, row.label, family, std::string(dtype)}];
     if (count == 1) return row.label;

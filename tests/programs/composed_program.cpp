@@ -10,7 +10,7 @@
 namespace palimpsest {
 namespace {
 
-/// The rows of each operation.
+/// All rows, grouped by operation.
 const std::vector<std::vector<OperationRow>>& rows_by_operation() {
   static const std::vector<std::vector<OperationRow>> rows = [] {
     std::map<std::string, std::vector<OperationRow>> found;
@@ -24,7 +24,7 @@ const std::vector<std::vector<OperationRow>>& rows_by_operation() {
   return rows;
 }
 
-/// x in another order of memory, with a derivative: what a user's own code may do.
+/// Returns x in another memory order, with a derivative, as user code may do.
 const CustomOperation& doubled() {
   static const CustomOperation operation({
       .name = "doubled",
@@ -76,7 +76,7 @@ class Composer {
 
  private:
   void draw_from(std::uint32_t number) {
-    // Generators of neighbouring seeds draw alike; a sequence mixes them.
+    // Generators with neighbouring seeds start with similar numbers; seed_seq mixes the seeds.
     std::seed_seq sequence{static_cast<std::uint32_t>(seed_),
                            static_cast<std::uint32_t>(seed_ >> 32), number};
     random_.seed(sequence);
@@ -104,12 +104,12 @@ class Composer {
     pool_.push_back(value);
   }
 
-  /// Mostly a recent value, sometimes one from long ago.
+  /// A random value: mostly a recent one, sometimes an old one.
   Var any() {
     const std::size_t recent = std::min<std::size_t>(pool_.size(), 3);
     return below(3) == 0 ? pool_[below(pool_.size())] : pool_[pool_.size() - 1 - below(recent)];
   }
-  /// Numbers between −1 and 1, so that nothing grows without end.
+  /// Numbers between −1 and 1, so that values do not grow without limit.
   Var bounded(DType dtype) {
     const Var value = any();
     return tanh(value.dtype() == dtype ? value : cast(value, dtype));
@@ -119,7 +119,7 @@ class Composer {
     return tanh(is_floating(value.dtype()) ? value : cast(value, DType::f32));
   }
 
-  /// Elements of x, some of them more than once, in another shape.
+  /// Elements of x in another shape, some of them repeated.
   Var reshaped(const Var& x, const Shape& shape) {
     const std::int64_t n = shape.elements();
     const std::int64_t m = x.shape().elements();
@@ -146,8 +146,8 @@ class Composer {
     std::vector<Var> inputs;
   };
 
-  /// A row, and its inputs, combined with what there is: by so little that they keep their sign and
-  /// their order.
+  /// A random row whose inputs are perturbed by existing values, so little that they keep their
+  /// signs and their order.
   Call draw_call() {
     const auto& rows = rows_by_operation();
     const std::vector<OperationRow>& of_operation = rows[below(rows.size())];
@@ -194,7 +194,7 @@ class Composer {
         return keep("where", where(a > b, a, 0.25));
       case 5:
         return keep("one and zero", a * 1.0 + full_like(a, 0) * b);
-      case 6: {  // the adjoint of one sum meets that of another
+      case 6: {  // the adjoints of two sums are added
         const Var part = a.shape().elements() > 1 ? reshaped(a, {a.shape().elements() / 2}) : a;
         return keep("sum and sum of a part", sum(a) + sum(part));
       }
@@ -203,7 +203,7 @@ class Composer {
     }
   }
 
-  /// Of sizes at which products change their ways, none among them.
+  /// Multiplies matrices of sizes around which products change their method, including size 0.
   void multiply_matrices() {
     constexpr std::int64_t sizes[] = {0, 1, 2, 5, 16, 33};
     const auto any_size = [&] { return sizes[below(std::size(sizes))]; };
@@ -277,7 +277,7 @@ class Composer {
     }
   }
 
-  /// Something inside a function that the library calls, or a derivative.
+  /// Composes operations inside a function that the library calls, or inside a derivative.
   void compose_inside() {
     switch (below(8)) {
       case 0: {
@@ -312,7 +312,7 @@ class Composer {
     }
   }
 
-  /// A loop, perhaps within a memory of its own, perhaps inside a checkpoint.
+  /// A loop, perhaps with its own budget, perhaps inside a checkpoint.
   void advect() {
     const Var x = bounded(DType::f64);
     const Var speed = like(bounded(DType::f64), x);
@@ -330,8 +330,8 @@ class Composer {
     keep(line, loop(x));
   }
 
-  /// A loop with a state of two values, something given and something kept per step, the number of
-  /// the step, and a checkpoint in its body.
+  /// A loop with two state values, an input and an output per step, the step number, and a
+  /// checkpoint in its body.
   void accumulate() {
     const Var x = bounded(DType::f64);
     const std::int64_t steps = 1 + below(std::int64_t{5});
@@ -350,7 +350,7 @@ class Composer {
          below(2) == 0 ? result.state[1] : result.outputs[below(std::size_t{2})]);
   }
 
-  /// A loop as long as it has to be.
+  /// A loop whose length depends on values.
   void shrink() {
     const Var x = bounded(DType::f64);
     const Var captured = like(bounded(DType::f64), x);

@@ -7,9 +7,8 @@
 
 namespace palimpsest {
 
-/// A random program that any operation of the library may be part of, as a list of steps. Each step
-/// is drawn from the seed and its own number, so that the program stays one when steps are left
-/// out.
+/// A random program, as a list of steps, that may contain any operation of the library. Each step
+/// is drawn from the seed and its own number, so the program remains valid when steps are removed.
 struct ProgramText {
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> steps;
@@ -17,25 +16,26 @@ struct ProgramText {
 
 /// The program of a seed: 1 to 24 steps.
 ProgramText program_of(std::uint64_t seed);
-/// `SEED` or, where steps were left out, `SEED:STEP,STEP,...`; `text_of` reads that.
+/// `SEED` or, if steps were removed, `SEED:STEP,STEP,...`; `text_of` parses this.
 std::string to_string(const ProgramText& text);
 ProgramText text_of(const std::string& written);
 
-/// What a program records.
+/// The recorded values of a program.
 struct ComposedProgram {
   std::vector<Var> parameters;
-  std::vector<std::string> lines;  ///< of each step, what it does
+  std::vector<std::string> lines;  ///< description of each step
   Var loss;
-  Var other_loss;  ///< of some of the same values
-  Var last;        ///< that a step made
+  Var other_loss;  ///< depends on some of the same values
+  Var last;        ///< the last value that a step made
 };
 
-/// Records the program. A step applies one of the library's operations, with the inputs of one of
-/// its rows in tests/autodiff/operation_rows.h, each of them combined with what earlier steps made;
-/// moves, joins, reduces or casts what earlier steps made; or does so inside a checkpoint, a loop
-/// or an operation of the user's, or takes a derivative. The loss is a sum of terms that are
-/// linear, constant or quadratic in some of the values. Where `parameters` are given, these are its
-/// parameters: as many as it has, of the same types.
+/// Records the program. A step does one of the following:
+/// - It applies one of the library's operations. The inputs are those of one of its rows in
+///   tests/autodiff/operation_rows.h, each combined with results of earlier steps.
+/// - It moves, joins, reduces or casts results of earlier steps.
+/// - It does so inside a checkpoint, a loop or a custom operation, or takes a derivative.
+/// The loss is a sum of terms that are linear, constant or quadratic in some of the values.
+/// `parameters`, if given, replace those of the program: the same number with the same types.
 ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters = {});
 
 }  // namespace palimpsest

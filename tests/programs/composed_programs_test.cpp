@@ -14,7 +14,7 @@ TEST_CASE("random programs of all operations have the bits of single operations 
   const std::uint64_t programs = 200;
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     const Cell cell = cell_of(seed, 0);
-    // Where stages and parts are planned within a budget, a program takes seconds: `./dev check
+    // Planning stages and parts within a budget takes seconds per program: see `./dev check
     // programs`.
     const bool has_parts = cell.mode == Cell::Mode::hybrid || is_executed(cell.mode);
     if (has_parts && cell.share) continue;
@@ -79,7 +79,7 @@ TEST_CASE("random programs have the same bits by schedules of their graphs, thro
 
 TEST_CASE("each operation occurs in a hundredth of the random programs") {
   constexpr std::uint64_t programs = 1000;
-  std::map<std::string, std::uint64_t> count;  // of names: those of users' operations are taken off
+  std::map<std::string, std::uint64_t> count;  // by name, without the custom operations
   for (std::uint64_t seed = 1; seed <= programs; ++seed) {
     Tape tape;
     const ComposedProgram program = compose(tape, program_of(seed));

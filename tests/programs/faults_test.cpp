@@ -18,17 +18,17 @@ struct Way {
   std::string name;
   std::function<std::shared_ptr<Evaluator>()> evaluator;
   RunOptions options = {};
-  /// A tape of the same evaluator ran the program before.
+  /// Another tape of the same evaluator ran the program before.
   bool again = false;
 };
 
-/// A program on a tape, recorded and differentiated.
+/// A program recorded on a tape and differentiated.
 class Subject {
  public:
   Subject(const ProgramText& text, const Way& way)
       : text_(text), way_(way), tape_(way.evaluator()) {}
 
-  /// Goes on where a call before stopped: with what is recorded, if that is the whole program.
+  /// Continues where a previous call stopped. Keeps the recording if it is complete.
   Results run() {
     if (!program_) {
       tape_.clear();
@@ -49,8 +49,8 @@ class Subject {
   std::optional<ComposedProgram> program_;
 };
 
-/// Has allocation `n` of a run fail. Afterwards the run succeeds twice, once more on what is there,
-/// and nothing is left. True if there was such an allocation.
+/// Lets allocation `n` of a run fail. Afterwards the run must succeed twice, the second time from
+/// the existing state. Returns whether there was such an allocation.
 bool goes_on(const ProgramText& text, const Way& way, const Results& expected, std::int64_t n) {
   Subject subject(text, way);
   if (way.again) {
@@ -100,12 +100,12 @@ TEST_CASE("wherever a random program runs out of memory, it goes on when there i
       const Way& way = ways[(3 * seed + k) % ways.size()];
       Results expected = Subject(text, way).run();
       bool failed = true;
-      // Each of the first, then ever fewer: other programs begin elsewhere.
+      // Tries all of the first allocations, then ever fewer. The stride differs between programs.
       const auto stride = static_cast<std::int64_t>(7 + seed);
       for (std::int64_t n = 0; failed; n += 1 + n / stride) {
         INFO(to_string(text) << ", " << way.name << ", allocation " << n);
         const auto work = [&] { failed = goes_on(text, way, expected, n); };
-        // What is made once a process is there the second time.
+        // Allocations that happen once per process do not recur in the second run.
         if (left_behind(work) != 0) CHECK(left_behind(work) == 0);
       }
     }
@@ -121,7 +121,7 @@ TEST_CASE("a pool goes on where there was no memory to note what it keeps") {
     fail_allocation(n);
     buffer.reset();
     const bool failed = end_failing();
-    CHECK(failed == (n < 2));  // the size, and the list of its buffers
+    CHECK(failed == (n < 2));  // the entry for the size, and the list of its buffers
     CHECK(pool.kept() == (failed ? 0 : 640));
     buffer = pool.allocate(640);
     CHECK(buffer != nullptr);

@@ -1,5 +1,5 @@
 // Runs random programs in random cells, in child processes, so that a crash is a finding. Makes
-// each finding as small as it can, and prints how to repeat it. Fails when there is one.
+// each finding as small as possible and prints how to repeat it. Fails if there is a finding.
 //
 //     find_defects [--from SEED] [--count PROGRAMS] [--cells CELLS] [--seconds MOST] [--jobs JOBS]
 //     find_defects --repeat PROGRAM CELL
@@ -38,13 +38,13 @@ struct Finding {
   std::string problem;
 };
 
-/// What a program does wrong in a cell, found out in this process.
+/// Returns the problem of a program in a cell, determined in this process.
 std::optional<std::string> problem_here(const ProgramText& text, std::uint32_t cell) {
   Results expected;
   try {
     expected = reference_of(text);
   } catch (const UsageError&) {
-    return {};  // no legal program: a decomposition of numbers that have none
+    return {};  // an invalid program: a decomposition of numbers that do not have one
   } catch (const std::exception& error) {
     return std::string("the reference: ") + error.what();
   }
@@ -56,7 +56,7 @@ std::optional<std::string> problem_here(const ProgramText& text, std::uint32_t c
   return problem_in(text, cell_of(text.seed, cell), expected);
 }
 
-/// A child process, and what it writes.
+/// A child process and its output.
 class Child {
  public:
   explicit Child(const std::function<void(int to)>& work) {
@@ -88,7 +88,7 @@ class Child {
   }
 
   int from() const { return from_; }
-  /// Reads what is there; false at the end.
+  /// Reads the available output; false at its end.
   bool read_into(std::string& text) const {
     char buffer[4096];
     const ssize_t n = read(from_, buffer, sizeof buffer);
@@ -96,7 +96,7 @@ class Child {
     text.append(buffer, static_cast<std::size_t>(n));
     return true;
   }
-  /// How it ended; empty when well.
+  /// How the child ended; empty when it succeeded.
   std::string end() {
     int status = 0;
     waitpid(process_, &status, 0);
@@ -120,7 +120,7 @@ void write_all(int to, const std::string& text) {
   }
 }
 
-/// What a program does wrong in a cell, a crash and a hang included.
+/// Returns the problem of a program in a cell, including crashes and hangs.
 std::optional<std::string> problem_in_child(const ProgramText& text, std::uint32_t cell) {
   constexpr int most_milliseconds = 60'000;
   Child child([&](int to) {
@@ -141,7 +141,7 @@ std::optional<std::string> problem_in_child(const ProgramText& text, std::uint32
   return problem.empty() ? std::nullopt : std::optional(problem);
 }
 
-/// Leaves out steps as long as the program fails in the cell, ever fewer at once.
+/// Removes steps while the program still fails in the cell, fewer and fewer at once.
 Finding smallest(Finding finding) {
   for (std::size_t piece = std::max<std::size_t>(finding.text.steps.size() / 2, 1);; piece /= 2) {
     for (std::size_t first = 0; first < finding.text.steps.size();) {
@@ -173,8 +173,8 @@ void print(const Finding& finding) {
   std::cout << "  " << finding.problem << std::endl;
 }
 
-/// A range of programs in a child, which writes a line `SEED CELL` before each run, and a line that
-/// begins with `!` where one fails.
+/// A child process that runs a range of programs. It writes a line `SEED CELL` before each run, and
+/// a line that begins with `!` for each failure.
 struct Worker {
   Child child;
   std::uint64_t next;
@@ -190,7 +190,7 @@ Child start(std::uint64_t first, std::uint32_t first_cell, std::uint64_t end,
       const ProgramText text = program_of(seed);
       for (std::uint32_t cell = seed == first ? first_cell : 0; cell < settings.cells; ++cell) {
         write_all(to, std::to_string(seed) + " " + std::to_string(cell) + "\n");
-        alarm(120);  // a hang is a crash
+        alarm(120);  // turns a hang into a crash
         if (problem_here(text, cell)) write_all(to, "!\n");
       }
     }
@@ -237,7 +237,7 @@ class Search {
     return raw_.size() < most_findings ? settings_.from + settings_.count : next_;
   }
 
-  /// Reads what a worker says; false when it has no more to do.
+  /// Reads a worker's output; false when it has nothing left to do.
   bool attend(Worker& worker) {
     const bool goes_on = worker.child.read_into(worker.text);
     for (std::size_t line; (line = worker.text.find('\n')) != std::string::npos;) {
@@ -256,7 +256,7 @@ class Search {
     const std::string crash = worker.child.end();
     if (crash.empty()) return false;
     note(worker, crash);
-    // Goes on behind the run that crashed.
+    // Continue after the run that crashed.
     if (++worker.next_cell == settings_.cells) {
       worker.next_cell = 0;
       ++worker.next;

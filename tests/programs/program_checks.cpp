@@ -12,7 +12,7 @@ constexpr const char* mode_names[] = {"lazy",          "eager",    "hybrid", "pr
                                       "micro-batches", "replicas", "stages", "devices"};
 using Mode = Cell::Mode;
 
-/// The same bits, where NaN is NaN: which of two NaNs a sum keeps is left open.
+/// The same bits, except for NaN: which of two NaNs a sum keeps is unspecified.
 bool same_numbers(const Tensor& a, const Tensor& b) {
   if (a.type() != b.type()) return false;
   if (same_bits(a, b)) return true;
@@ -25,7 +25,7 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-/// Adds a loss and its gradients.
+/// Appends a loss and its gradients.
 void add(Results& results, const std::string& of, const Tensor& loss, auto&& gradients) {
   results.push_back({"loss" + of, loss});
   for (std::size_t i = 0; const Tensor& gradient : gradients) {
@@ -34,16 +34,16 @@ void add(Results& results, const std::string& of, const Tensor& loss, auto&& gra
 }
 constexpr const char* of_other = " of the other loss";
 
-/// A sum of losses may begin at 0, so that none is −0.
+/// A sum of losses may start from 0, so it is never −0.
 Tensor with_positive_zero(const Tensor& loss) {
   Tape tape;
   return (tape.constant(loss) + 0.0).value();
 }
 
-/// What the results are when they are added to themselves.
+/// The results when each is added to itself.
 Results added_to_themselves(Results results) {
   for (Result& result : results) {
-    if (!is_floating(result.tensor.dtype())) continue;  // no gradient
+    if (!is_floating(result.tensor.dtype())) continue;  // not a gradient
     Tape tape;
     const Var one = tape.constant(result.tensor);
     result.tensor = (one + one).value();
@@ -58,8 +58,8 @@ std::vector<Tensor> tensors_of(std::span<const Var> values) {
   return tensors;
 }
 
-/// Whether a program can be a model: it has parameters and draws no random numbers, which are
-/// others in each part of a batch and in each run.
+/// Whether a program can be a model. It needs parameters, and it must not draw random numbers,
+/// which would differ between parts of a batch and between runs.
 bool is_model(const ProgramText& text) {
   Tape tape;
   const ComposedProgram program = compose(tape, text);
@@ -71,7 +71,7 @@ bool is_model(const ProgramText& text) {
   });
 }
 
-/// A promise of the library that does not hold.
+/// A broken promise of the library.
 struct BrokenPromise : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -101,7 +101,8 @@ class Runs {
     options_.planner = planner_named(cell.planner, timed ? std::optional(0.02) : std::nullopt);
   }
 
-  /// Within the share, or if that is too small within the smallest budget that is named.
+  /// Results within the share or, if that is too small, within the smallest budget that the error
+  /// names.
   Results results() {
     if (cell_.share) {
       Tape tape(in_precision(lazy()));
@@ -109,10 +110,10 @@ class Runs {
       const auto most = static_cast<double>(plan.predicted_peak());
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
     }
-    // Where values are computed while they are recorded, what is named holds for what is recorded
-    // so far, so that the next refusal comes later. In another precision one operation is several
-    // of the tape that computes. After a few refusals there is more, so that a program does not
-    // take minutes.
+    // A mode that computes while recording names a budget for what is recorded so far, so the next
+    // refusal must come later. In another precision, one operation is several operations of the
+    // tape that computes. After a few refusals, adds more than the named budget, so that a program
+    // does not take minutes.
     const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
     const int losses = cell_.mode == Mode::lazy ? 2 : 1;
     constexpr int most_refusals = 50;
@@ -125,7 +126,7 @@ class Runs {
         if (cell_.mode == Mode::lazy) check_monotone();
         return results;
       } catch (const BudgetError& error) {
-        if (error.own_limit() && options_.planner != nullptr) {  // which no budget mends
+        if (error.own_limit() && options_.planner != nullptr) {  // no budget helps here
           options_.planner = nullptr;
           continue;
         }
@@ -173,8 +174,8 @@ class Runs {
     throw InternalError("unknown mode");
   }
 
-  /// Within a larger budget the planner there is without one named plans for no more seconds. Not
-  /// of loops, which take a larger share for their states then.
+  /// Without a named planner, a plan for a larger budget must not take longer. Excludes loops,
+  /// which then use a larger share for their states.
   void check_monotone() const {
     if (options_.planner != nullptr || options_.memory_budget == unlimited) return;
     Tape tape(in_precision(lazy()));
@@ -192,8 +193,8 @@ class Runs {
             "a plan within a larger budget costs more");
   }
 
-  /// Twice on one tape, the second time from what the evaluator knows of the first; then the other
-  /// loss, and a value that nobody has kept.
+  /// Differentiates twice on one tape; the second time, the evaluator knows the step. Then
+  /// differentiates the other loss and evaluates a value that was not kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
     Tape tape(in_precision(evaluator));
     int part = 0;
@@ -243,7 +244,7 @@ class Runs {
     return results_of(runner.gradients());
   }
 
-  /// Gradients that are values of the tape.
+  /// Gradients as values of the tape.
   Results evaluate_all() {
     Tape tape;
     const ComposedProgram program = compose(tape, text_);
@@ -288,7 +289,8 @@ class Runs {
     return strategy;
   }
 
-  /// The sum of the losses of both parts of a batch, each that of the program, three times.
+  /// Three times: the sum of the losses of both parts of a batch, each of which is the program's
+  /// loss.
   Results execute() {
     Tape tape;
     std::vector<Tensor> parameters;
@@ -313,7 +315,7 @@ class Runs {
   const ProgramText& text_;
   const Cell& cell_;
   RunOptions options_;
-  std::pair<int, NodeId> reached_{};  // part of `differentiate` that was refused, nodes before it
+  std::pair<int, NodeId> reached_{};  // refused part of `differentiate`, nodes before it
 };
 
 }  // namespace
@@ -415,7 +417,7 @@ std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
                                                      : expected);
     return problem.empty() ? std::nullopt : std::optional(problem);
   } catch (const ArgumentError& error) {
-    // Some planners are for gradients: of a loss that no parameter leads to there are none.
+    // Some planners need gradients. A loss without parameters has none.
     if (std::string_view(error.what()).find("no backward part") != std::string_view::npos)
       return {};
     return error.what();

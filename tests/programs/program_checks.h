@@ -16,7 +16,7 @@ struct Cell {
     hybrid,
     program,
     evaluated,
-    // By an `Execution`, twice the program for a batch of two parts:
+    // By an `Execution`, with the program as the loss of each of two parts of a batch:
     micro_batches,
     replicas,
     stages,
@@ -27,39 +27,39 @@ struct Cell {
   bool simplify = true;
   int threads = 1;
   MemoryHandling memory = MemoryHandling::minimal_peak;
-  std::string planner = {};  ///< as `planner_named` knows it; empty: the one there is without
-  /// Of the bytes that keeping everything takes; none: no budget.
+  std::string planner = {};  ///< a name for `planner_named`; empty: the default planner
+  /// Budget relative to the keep-all peak; none: no budget.
   std::optional<double> share = {};
-  std::optional<Precision> precision = {};  ///< other than recorded; not where gradients are values
+  std::optional<Precision> precision = {};  ///< unless as recorded; not where gradients are values
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
-/// Cell number `index` of a program, at random.
+/// Random cell number `index` of a program.
 Cell cell_of(std::uint64_t seed, std::uint32_t index);
 std::string to_string(const Cell& cell);
 
-/// Something that a program computes.
+/// A named result of a program.
 struct Result {
   std::string name;
   Tensor tensor;
 };
-/// The loss of a program and the gradients of its parameters, the same of its other loss, and what
-/// its last step made. Some modes find the first of these only.
+/// The loss of a program and the gradients of its parameters, the same for its other loss, and the
+/// result of its last step. Some modes compute only the first of these.
 using Results = std::vector<Result>;
-/// Computed node after node: nothing is planned, fused or simplified.
+/// Computes node by node, without planning, fusion or simplification.
 Results reference_of(const ProgramText& text);
-/// The same in another precision.
+/// The reference in another precision.
 Results reference_of(const ProgramText& text, const Precision& precision);
 
-/// What `backward` found.
+/// The results of `backward`.
 Results results_of(const Gradients& gradients, std::span<const Var> parameters);
 
-/// The first of the results found that is not as expected, in words; empty when all are.
+/// Describes the first result that differs from the expected one; empty when none does.
 std::string difference(const Results& found, const Results& expected);
 
-/// Runs the program in a cell and returns what is wrong: other bits than `expected`, or than the
-/// reference in the precision of the cell, more bytes than predicted or allowed, a named budget
-/// that does not suffice, an error that should not be.
+/// Runs the program in a cell and returns the problem, if there is one. Problems are bits that
+/// differ from `expected` or from the reference in the cell's precision, more bytes than predicted
+/// or allowed, a named budget that does not suffice, and unexpected errors.
 std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
                                       const Results& expected);
 

@@ -53,8 +53,8 @@ void verify_form(const Tape& tape, const ProgramSpec& spec,
   if (const auto plan = find_plan(graph, *quick(), budget)) verify_plan(tape, lowered, *plan);
 }
 
-/// Every other value of the forward part, computed, and planners that make again what of it does
-/// not fit a budget.
+/// Computes every other node of the forward part. Then verifies plans in which these values are
+/// present and, if they do not fit the budget, recomputed.
 void verify_present(Tape& tape, const ProgramSpec& spec) {
   std::vector<Var> computed;
   for (NodeId node = 0; node < spec.backward_begins; node += 2) {
@@ -116,8 +116,7 @@ std::optional<std::string> dearer_within_more(const ProgramText& text) {
       least = seconds;
     }
   }
-  constexpr NodeId planned_at_once =
-      83;  // nodes that take `short_planning` of plan_improvement.cpp
+  constexpr NodeId planned_at_once = 83;  // nodes, see `short_planning` in plan_improvement.cpp
   if (program.tape.node_count() > planned_at_once || has_loops(program.tape)) return {};
   double least = std::numeric_limits<double>::infinity();
   for (int part = 4; part < 20; ++part) {
@@ -161,7 +160,7 @@ std::optional<std::string> problem_through_files(const ProgramText& text, double
     const std::optional<Plan> found = find_plan(graph, *quick(), options.memory_budget);
     const Plan plan = found ? *found : make_plan(graph, *keep_all());
     write_schedule(plan.schedule, schedule_path);
-    // Loops are given other memory where the planner is another one.
+    // Loops get a different amount of memory with another planner.
     if (!found || loops) options.memory_budget = unlimited;
     options.planner = given(read_schedule(schedule_path));
     Tape tape;

@@ -18,7 +18,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::WithinAbs;
 
-/// One name, shape and dtype each.
+/// Parameters, each with a name, shape and dtype.
 struct Model {
   std::vector<std::pair<std::string, ValueType>> parameters;
 
@@ -48,7 +48,7 @@ bool same(const NamedTensors& a, const NamedTensors& b) {
 }
 
 TEST_CASE("the same bits at any number of threads") {
-  // Beyond one chunk, and small ones in numbers.
+  // Larger than one chunk, and many small ones.
   Model model{{{"large", {{300, 401}, DType::f32}}, {"half", {{90'001}, DType::bf16}}}};
   for (int i = 0; i < 40; ++i) {
     model.parameters.push_back({"small" + std::to_string(i), {{i}, DType::f64}});
@@ -175,7 +175,7 @@ struct Failure {
 const Model model{
     {{"w", {{2, 3}, DType::f32}}, {"b", {{3}, DType::f64}}, {"h", {{4}, DType::f16}}}};
 
-/// A micro-batch with another gradient for one parameter.
+/// A micro-batch in which one parameter has another gradient.
 NamedTensors with(const std::string& name, const Tensor& gradient) {
   NamedTensors gradients = model.gradients(7);
   gradients[name] = gradient;
@@ -365,7 +365,7 @@ TEST_CASE("an update that is empty, full or taken says what comes next") {
   accumulator.step(model.gradients(1));
   CHECK(accumulator.step(model.gradients(2)));
   CHECK(same(model.taken(accumulator), taken));
-  // An update that is not complete can be looked at, and goes on.
+  // An incomplete update can be read, and continues afterwards.
   accumulator.reset();
   accumulator.step(model.gradients(1));
   CHECK(same(model.taken(accumulator), model.gradients(1)));

@@ -33,7 +33,7 @@ struct Network {
   Tensor inputs = Tensor::normal({30, 6}, 4, 0, 1, dtype);
   Tensor wanted = Tensor::normal({30, 3}, 5, 0, 1, dtype);
 
-  /// Squared errors of some examples.
+  /// Squared errors of `count` examples from `first` on.
   Var errors(Tape& tape, std::int64_t first, std::int64_t count) const {
     const auto scope = tape.scope("network");
     const Var x = tape.constant(rows(inputs, first, count));
@@ -49,7 +49,7 @@ struct Network {
     return backward(by_sum ? sum(all) : mean(all));
   }
 
-  /// One update from micro-batches of these sizes; what the last step says.
+  /// One update from micro-batches of these sizes; returns the result of the last step.
   bool accumulate(GradientAccumulator& accumulator, Tape& tape, const Sizes& sizes,
                   bool by_sum = false) const {
     std::int64_t first = 0;
@@ -69,7 +69,7 @@ double largest(const Tensor& x) {
   return most;
 }
 
-/// Difference of what two gave, relative to the largest element of a parameter.
+/// The difference between two results, relative to the largest element of each parameter.
 double distance(const Gradients& a, const Gradients& b) {
   double most = std::abs(a.loss().item() - b.loss().item()) / std::abs(b.loss().item());
   REQUIRE(a.entries().size() == b.entries().size());
@@ -137,7 +137,7 @@ TEST_CASE("one micro-batch and equal ones have the bits that they should") {
 TEST_CASE("gradients of 16 bits are rounded once, at the end") {
   GradientAccumulator accumulator({.steps = 5, .normalization = GradientNormalization::sum});
   accumulator.register_parameter("p", {{1}, DType::bf16});
-  // In bf16 256 + 1 is 256.
+  // In bf16, 256 + 1 is 256.
   accumulator.step({{"p", Tensor::full({1}, 256, DType::bf16)}});
   for (int i = 0; i < 4; ++i) accumulator.step({{"p", Tensor::full({1}, 1, DType::bf16)}});
   CHECK(accumulator.gradient("p").at(0) == 260);
@@ -283,7 +283,7 @@ TEST_CASE("the norm is that of all normalised gradients, and clipping scales the
   GradientAccumulator accumulator = two_parameters({.steps = 2, .clip_norm = 6.5});
   accumulator.step(two_gradients(1, 5, 20));
   CHECK(accumulator.step(two_gradients(5, 3, 4)));
-  CHECK(accumulator.norm() == 13);  // of 3, 4, 12
+  CHECK(accumulator.norm() == 13);  // the norm of 3, 4, 12
   CHECK_THAT(accumulator.gradient("w").at(0), WithinAbs(1.5, 1e-15));
   CHECK_THAT(accumulator.gradient("w").at(1), WithinAbs(2, 1e-15));
   CHECK(accumulator.gradient("b").item() == 6);
@@ -291,7 +291,7 @@ TEST_CASE("the norm is that of all normalised gradients, and clipping scales the
 
   accumulator.reset();
   accumulator.step(two_gradients(0, 3, 4));
-  CHECK(accumulator.norm() == 5);  // below the limit; of one micro-batch in place of two
+  CHECK(accumulator.norm() == 5);  // below the limit; the norm of one micro-batch instead of two
   CHECK(accumulator.gradient("b").item() == 4);
 
   GradientAccumulator sums =
@@ -320,14 +320,14 @@ TEST_CASE("an update can be looked at midway, and goes on") {
         each->step(two_gradients(5 * part, 3, 4 * part));
       }
       if (part == 3) break;
-      // What an update of these micro-batches alone would have.
+      // The result of an update with only these micro-batches.
       GradientAccumulator alone = two_parameters({.steps = part, .clip_norm = clip});
       for (int k = 1; k <= part; ++k) alone.step(two_gradients(5 * k, 3, 4 * k));
       CHECK(accumulator.norm() == alone.norm());
       const Tensor w = accumulator.gradient("w");
       CHECK(same_bits(w, alone.gradient("w")));
       CHECK(same_bits(accumulator.gradient("b"), alone.gradient("b")));
-      w.data<double>()[0] = 1e9;  // the caller's own
+      w.data<double>()[0] = 1e9;  // the caller owns the tensor
       CHECK(accumulator.statistics().updates == 0);
     }
     CHECK(accumulator.should_update());
@@ -396,7 +396,7 @@ TEST_CASE("buffers serve again unless somebody holds them") {
   CHECK(held.second.item() == 4);
   CHECK(later.first.at(0) == 5);
   CHECK(later.second.item() == 5);
-  // What an accumulator gave can be given to it.
+  // An accumulator accepts its own results.
   accumulator.reset();
   accumulator.step({{"w", later.first}, {"b", later.second}});
   CHECK(accumulator.gradient("w").at(1) == 5);
@@ -425,11 +425,11 @@ TEST_CASE("accumulating takes the memory of a micro-batch and of the buffers") {
   CHECK(buffers == 6 * weight.bytes());
   CHECK(accumulator.gradients().report().measured_peak == micro_batch);
   CHECK(2 * (micro_batch + buffers) < whole);
-  // The report is that of the micro-batch that took most.
+  // The report is that of the micro-batch with the largest peak.
   accumulator.reset();
   for (const std::int64_t count : {16, 64, 32}) accumulator.step(record(tape, 0, count));
   CHECK(accumulator.gradients().report().measured_peak == micro_batch);
-  // Nothing of a micro-batch is held: its memory serves the next one.
+  // A micro-batch is not held, so the next one can reuse its memory.
   const Gradients last = record(tape, 0, examples / 8);
   const auto holders = last.entries()[0].gradient.buffer().use_count();
   accumulator.reset();

@@ -123,7 +123,7 @@ TEST_CASE("anomaly mode names the operation, the node, the line and the input") 
       CHECK_THROWS_WITH(backward(loss, {.threads = threads, .anomaly = true}),
                         Contains("[log]") || Contains("[divide]"));
     }
-    CHECK(std::isinf(loss.item()));  // usable afterwards
+    CHECK(std::isinf(loss.item()));  // the tape remains usable
     CHECK(std::isinf(backward(loss).loss().item()));
   }
   Tape tape;
@@ -200,7 +200,7 @@ TEST_CASE("a plan of backward counts how often nodes of the tape run, and is dra
   const std::uint32_t nodes = tape.node_count();
   const Bytes budget = plan_backward(loss).predicted_peak() / 2;
   const Plan plan = plan_backward(loss, {.memory_budget = budget});
-  CHECK(plan.runs.size() > nodes);  // adjoint nodes too
+  CHECK(plan.runs.size() > nodes);  // includes adjoint nodes
   CHECK(plan.runs[x.node()] == 0);
   CHECK(plan.runs[loss.node()] == 1);
   CHECK_FALSE(plan.recomputes(loss.node()));
@@ -253,7 +253,7 @@ TEST_CASE("several values are computed in one planned run") {
   const Report report = evaluate(std::vector<Var>{q.loss, cube}, {.fuse = false});
   CHECK(q.tape.has_value(q.loss.id()));
   CHECK(same_bits(cube.value(), Tensor::vector({1, 8, 27})));
-  CHECK(report.computed == 3);  // x·x once
+  CHECK(report.computed == 3);  // x·x runs once
   CHECK(report.merged == 1);
 }
 

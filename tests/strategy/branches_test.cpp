@@ -10,8 +10,8 @@
 namespace palimpsest::branches_test {
 namespace {
 
-/// Where two threads wait for each other: each call ends when another one has begun, or fails after
-/// a time that no other cause explains.
+/// A meeting point of two threads. Each call ends when another one has begun. It fails after a time
+/// so long that no other cause explains it.
 class Meeting {
  public:
   void expect(int calls) {
@@ -41,7 +41,7 @@ class Meeting {
   bool failed_ = false;
 };
 
-/// x², which takes two threads.
+/// x², in a meeting that needs two threads.
 CustomOperation squares_of(Meeting& meeting) {
   const auto attending = [&meeting](auto compute) {
     return [&meeting, compute](const CustomCall& call) {

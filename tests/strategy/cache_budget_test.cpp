@@ -18,7 +18,7 @@ TEST_CASE("a budget for caches: the fastest, where it is worth it") {
       return WithinBudget{std::min<Bytes>(within, 1'000'000), 0, seconds(within)};
     });
   };
-  // Faster the less memory it takes, down to that of a cache.
+  // Less memory is faster, down to the size of a cache.
   CHECK(chosen(unlimited, [](Bytes within) { return static_cast<double>(within); }) == 100'000);
   CHECK(chosen(unlimited, [](Bytes within) { return within < 900'000 ? 0.98 : 1.0; }) == unlimited);
   CHECK(chosen(200'000, [](Bytes) { return 1.0; }) == 200'000);

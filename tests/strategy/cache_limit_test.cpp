@@ -58,7 +58,7 @@ TEST_CASE("a user's operation that is made anew at every call is planned once") 
     Tape tape(evaluator);
     const Var w = tape.parameter(Tensor::vector({1, 2, 3}));
     const auto factor = static_cast<float>(call + 2);
-    // Another function, at perhaps the same address.
+    // Another function, possibly at the same address.
     const Gradients gradients = backward(sum(square(times(factor)({w}))));
     CHECK(gradients[w].at(2) == 2 * factor * factor * 3);
     CHECK(gradients.report().plan_reused == (call > 0));

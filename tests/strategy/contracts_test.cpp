@@ -16,10 +16,10 @@
 namespace palimpsest::contracts_test {
 namespace {
 
-/// Eight threads whatever the machine has.
+/// Uses eight threads on every machine.
 const tbb::global_control eight_threads(tbb::global_control::max_allowed_parallelism, 8);
 
-/// Gradients by the interpreter: no plan, no budget, no threads. The oracle.
+/// Gradients by the interpreter, without plan, budget or threads. The oracle.
 std::vector<Tensor> interpreted(std::uint64_t seed, int size) {
   Tape tape;
   const RandomProgram program = record_random(tape, seed, size);
@@ -114,7 +114,7 @@ const Meter& meter_of(const Tape& tape) {
   return static_cast<EngineEvaluator&>(*tape.evaluator()).engine().meter();
 }
 
-/// The smallest budget that a program can be recorded in eagerly, as the errors name it.
+/// The smallest budget for recording the program eagerly, as named by the errors.
 Bytes smallest_recording(std::uint64_t seed, int size) {
   Bytes budget = 0;
   while (true) {
@@ -148,7 +148,7 @@ TEST_CASE("an eager tape stays within its budget from the first node on, with th
     RC_ASSERT(meter_of(tape).peak_reserved() <= budget);
     RC_ASSERT(meter_of(tape).live() > 0);
     if (*rc::gen::arbitrary<bool>()) {
-      // What was not asked for while recording may take more than recording did.
+      // Values that were not requested while recording may need more memory than recording did.
       for (std::size_t i = 0; i < program.values.size(); ++i) {
         try {
           RC_ASSERT(same_bits(program.values[i].value(), reference.values[i].value()));
@@ -210,7 +210,7 @@ TEST_CASE("a larger budget never costs more") {
       try {
         const Plan plan = plan_backward(program.loss, {.memory_budget = budget});
         RC_ASSERT(plan.simulation.cost <= cost);
-        // Also where the program is fused or simplified in another way within the budget.
+        // Also holds when the program is fused or simplified differently within the budget.
         RC_ASSERT(std::abs(plan.compute_overhead() - (plan.simulation.cost / keep_all - 1)) < 1e-9);
         cost = plan.simulation.cost;
       } catch (const BudgetError&) {
@@ -222,7 +222,7 @@ TEST_CASE("a larger budget never costs more") {
 }
 
 TEST_CASE("a larger budget never costs more on tapes of their own, whoever is in a hurry") {
-  constexpr std::uint32_t planned_at_once = 83;  // nodes; above, a plan in a hurry serves first
+  constexpr std::uint32_t planned_at_once = 83;  // nodes; above, a plan in a hurry comes first
   int checked = 0;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     double overhead = std::numeric_limits<double>::infinity();

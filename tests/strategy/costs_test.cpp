@@ -19,7 +19,7 @@ namespace {
 
 using Catch::Matchers::WithinRel;
 
-/// A chain of products and functions of them.
+/// A chain of matrix products, each followed by a function.
 Var record_chain(Tape& tape) {
   const Var weight = tape.parameter(Tensor::normal({32, 32}, 1, 0, 0.2));
   Var x = tape.constant(Tensor::uniform({64, 32}, 2));
@@ -33,7 +33,7 @@ Report profiled(RunOptions options = {}) {
   return backward(record_chain(tape), options).report();
 }
 
-/// The report with so many nanoseconds for each step, by what it computed.
+/// The report, with the given nanoseconds for each step, depending on what it computed.
 template <class F>
 Report with_times(Report report, F nanoseconds) {
   for (Report::Step& step : report.steps) step.event.end = step.event.start + nanoseconds(step);
@@ -215,7 +215,7 @@ TEST_CASE("the machine at hand is kept in a file, whoever asks for it at the sam
   CHECK(failures == 0);
   for (const Machine& machine : machines) CHECK(machine == measured_machine());
   CHECK(directory.files() == std::vector{path});
-  // A file is no directory.
+  // A file is not a directory.
   CHECK_THROWS_AS(measured_machine(path + "/below"), FileError);
   CHECK(directory.files() == std::vector{path});
 }

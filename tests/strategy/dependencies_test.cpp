@@ -33,7 +33,7 @@ std::vector<std::uint32_t> random_order(const Dependencies& dependencies, std::u
   return order;
 }
 
-/// Which interval holds each storage while steps are taken in some order.
+/// Tracks which interval holds each storage while steps run in some order.
 class Storages {
  public:
   Storages(const Graph& graph, const Plan& plan, const Dependencies& dependencies)
@@ -42,7 +42,7 @@ class Storages {
         dependencies_(dependencies),
         holder_(graph.value_count(), none) {}
 
-  /// Takes a step and gives the intervals that its inputs lie in.
+  /// Runs a step and returns the intervals that hold its inputs.
   std::vector<std::uint32_t> take(std::uint32_t step) {
     std::vector<std::uint32_t> read;
     const Step& action = plan_.schedule.steps[step];
@@ -52,7 +52,7 @@ class Storages {
       }
       for (const std::uint32_t index : dependencies_.opened(step)) {
         for (std::uint32_t& held : holder_) {
-          if (held != none && !apart(held, index)) held = none;  // written over
+          if (held != none && !apart(held, index)) held = none;  // overwritten
         }
         holder_[plan_.layout.intervals[index].storage] = index;
       }
@@ -62,7 +62,8 @@ class Storages {
     return read;
   }
 
-  /// Whether an interval may open at a step: what lies there is taken over.
+  /// Whether an interval may open at a step: nothing else lies there, except a storage that is
+  /// taken over.
   bool may_open(std::uint32_t index, std::uint32_t step) const {
     const ValueId output = plan_.layout.intervals[index].storage;
     ValueId taken = none;
@@ -91,7 +92,7 @@ class Storages {
   std::vector<std::uint32_t> holder_;
 };
 
-/// The same of nodes that are worth handing to other threads.
+/// The same graph, with nodes slow enough to be handed to other threads.
 Graph slow(Graph graph) {
   for (NodeId node = 0; node < graph.node_count(); ++node) {
     if (graph.cost(node) > 0) graph.set_cost(node, 6e-6 + 1e-6 * (node % 13));
@@ -112,9 +113,9 @@ Bytes bytes_at_start(const Graph& graph) {
   return bytes;
 }
 
-/// In `order`, every step reads the intervals it reads in the order of the schedule, and whatever a
-/// step opens lies inside the layout, apart from everything occupied that it does not take over,
-/// and no more bytes are live than the layout has.
+/// Checks that in `order` every step reads the same intervals as in the schedule. Whatever a step
+/// opens lies inside the layout, apart from everything occupied that it does not take over. No more
+/// bytes are live than the layout has.
 void check_order(const Graph& graph, const Plan& plan, const Dependencies& dependencies,
                  const std::vector<std::uint32_t>& order) {
   std::vector<std::vector<std::uint32_t>> meant;

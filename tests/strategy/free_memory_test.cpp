@@ -8,7 +8,7 @@
 namespace palimpsest::free_memory_test {
 namespace {
 
-/// Files as the system has them.
+/// Files as the operating system provides them.
 struct System {
   TemporaryDirectory root;
 
@@ -41,7 +41,7 @@ TEST_CASE("free memory: control groups of version 2") {
   CHECK(system.free() == 3'000'000);
   system.write("/sys/fs/cgroup/user/job/memory.stat", "anon 1\ninactive_file 1000000\n");
   CHECK(system.free() == 4'000'000);
-  // What is around the group counts too.
+  // The limits of enclosing groups count too.
   system.write("/sys/fs/cgroup/user/memory.max", "6000000\n");
   system.write("/sys/fs/cgroup/user/memory.current", "5500000\n");
   CHECK(system.free() == 500'000);
@@ -76,7 +76,7 @@ TEST_CASE("free memory: a budget where a run would take too much of it") {
   CHECK_FALSE(budget_of_free_memory(170_MiB, 160_MiB, free).has_value());
 }
 
-/// A chain whose gradient takes some 130 MiB when everything is kept.
+/// A chain whose gradient takes about 130 MiB with keep-all.
 Var large_loss(Tape& tape) {
   const Var x = tape.parameter(Tensor::full({1 << 20}, 0.5, DType::f64));
   Var y = x;
@@ -107,9 +107,9 @@ TEST_CASE("free memory: runs without a budget keep to it") {
     CHECK(some.report().recomputed > 0);
     CHECK(same_bits(some.entries()[0].gradient, expected));
     if (step > 1) CHECK(some.report().plan_reused);
-    free = 5_MiB;  // the rest is what the step before has kept
+    free = 5_MiB;  // the rest is kept from the previous step
   }
-  // A budget, or a planner, is what it says.
+  // An explicit budget or planner takes precedence.
   tape.clear();
   CHECK(backward(large_loss(tape), {.planner = keep_all()}).report().recomputed == 0);
   tape.clear();

@@ -13,7 +13,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A model on a tape of its own.
+/// A model on its own tape.
 struct Recorded {
   Tape tape;
   Var loss;
@@ -183,7 +183,7 @@ TEST_CASE("given: a schedule that does not fit says what differs") {
   CHECK_THROWS_WITH(follow(recorded.loss, plan.schedule, {.anomaly = true}),
                     Contains("RunOptions::anomaly"));
 
-  // Without a word of its graph a schedule names the nodes of the tape, as it always did.
+  // A schedule without a description of its graph names the nodes of the tape, as in older files.
   const Schedule unsaid{
       plan_backward(recorded.loss, {.fuse = false, .simplify = false}).schedule.steps};
   CHECK_NOTHROW(follow(recorded.loss, unsaid));

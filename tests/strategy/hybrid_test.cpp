@@ -142,7 +142,7 @@ TEST_CASE("hybrid: what a stage reads of earlier ones is computed once") {
     constexpr int stages = 40;
     for (int k = 0; k < stages; ++k) {
       const auto scope = tape.scope(k % 2 == 0 ? "even" : "odd");
-      carried = counted({carried}) * 0.9;  // read in this stage, and in the next
+      carried = counted({carried}) * 0.9;  // read in this stage and in the next one
       state = tanh(carried + state);
     }
     const Var last = state + early;

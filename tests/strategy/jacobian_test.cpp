@@ -16,7 +16,7 @@ namespace {
 
 struct Found {
   Tensor jacobian, hessian, after;
-  std::uint32_t left;  ///< nodes more on the tape
+  std::uint32_t left;  ///< additional nodes on the tape
 };
 
 Found found(std::shared_ptr<Evaluator> evaluator, bool has_value) {

@@ -32,13 +32,14 @@ TEST_CASE("a pool never holds more than a run may") {
   pool.allocate(256).reset();
   pool.allocate(128).reset();
   CHECK(pool.peak() == 512);
-  Buffer large = pool.allocate(320);  // the 256 go
+  Buffer large = pool.allocate(320);  // the buffer of 256 bytes is released
   CHECK(pool.peak() == 576);
   pool.release_outside(128);
   const Buffer other = pool.allocate(192);
   CHECK(pool.peak() == 640);
   CHECK(pool.allocations() == 4);
-  // What is held longer than a run is the holder's, and comes back where there is room.
+  // A buffer that is held beyond a run belongs to its holder. It returns to the pool if there is
+  // room.
   pool.begin(320, 0);
   CHECK(pool.peak() == 128);
   large.reset();
@@ -68,7 +69,7 @@ TEST_CASE("what a pool handed out may outlive it, and come back from any thread"
   left.get()[999] = std::byte{1};
 }
 
-/// Layers whose gradients do not all fit, so that some work is done twice.
+/// Layers whose gradients do not all fit, so that some work is repeated.
 Var loss_of(Tape& tape, const Tensor& weights, const Tensor& input) {
   const Var w = tape.parameter(weights);
   Var y = tape.constant(input);
@@ -112,7 +113,7 @@ TEST_CASE("memory handling: the same bits, within any budget, on any number of t
           if (memory == MemoryHandling::pooled && threads == 1) {
             CHECK(report.allocations <= first_allocations);
           }
-          // The loss and the gradient are taken away each time.
+          // The caller takes the loss and the gradient from the pool each time.
           if (memory == MemoryHandling::pooled && step == 2 && threads == 1 &&
               budget == unlimited) {
             CHECK(report.allocations <= 2);

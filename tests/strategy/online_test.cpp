@@ -13,13 +13,13 @@ namespace {
 using Catch::Matchers::Contains;
 
 constexpr std::int64_t elements = 1024;
-constexpr Bytes size = 4096;  // of a value of so many elements
+constexpr Bytes size = 4096;  // of a value with `elements` elements
 
 const Meter& meter_of(const std::shared_ptr<Evaluator>& evaluator) {
   return static_cast<EngineEvaluator&>(*evaluator).engine().meter();
 }
 
-/// Doubles its input, counts how often it does, and may fail.
+/// Doubles its input, counts its calls, and can fail.
 struct Doubling {
   std::shared_ptr<int> calls = std::make_shared<int>(0);
   std::shared_ptr<bool> fails = std::make_shared<bool>(false);
@@ -122,8 +122,8 @@ TEST_CASE("eager within a budget: a Tensor in the user's hands is outside of it"
   CHECK_FALSE(tape.has_value(a.id()));
   CHECK(*twice.calls == 12);
   CHECK(meter_of(evaluator).peak_reserved() <= (3 + 2) * size);
-  // Read by an operation that would not fit with them, looked at, found by backward: the same
-  // storage, never computed again.
+  // A reader that would not fit next to them, a request and a backward pass all use the same
+  // storage, without recomputation.
   const Var both = concat({a, b}, 0);
   CHECK(both.value().at(elements) == 4);
   CHECK(a.value().raw() == held[0].raw());
@@ -235,7 +235,7 @@ TEST_CASE("eager within a budget: values may be asked for while a function is tr
     return y;
   };
   const Var y = checkpoint(look, x);
-  const Var z = y + 1.0;  // takes the places of the nodes traced
+  const Var z = y + 1.0;  // reuses the ids of the traced nodes
   const Var again = checkpoint(look, z);
   CHECK(seen.front().at(0) == 3 * 64);
   CHECK(seen.back().at(0) == 193 * 64);
@@ -304,7 +304,7 @@ TEST_CASE("eager within a budget: takes over tapes that others recorded") {
     }
     CHECK(flat.value().at(1) == 64);
     CHECK(meter_of(evaluator).peak_reserved() <= 4 * size);
-    // Another tape's values are another tape's business.
+    // The values of another tape do not matter here.
     Tape other(evaluator);
     const Var y = other.parameter(Tensor::ones({elements})) * 3.0;
     CHECK(values[2].value().at(0) == 4);
@@ -357,7 +357,7 @@ TEST_CASE("eager within a budget: a tape where another one was is not taken for 
   const Var a = x * 3.0;
   const Var b = x * 5.0;
   CHECK(b.value().at(0) == 5);
-  REQUIRE(tape->changes() == 1);  // as before, but of another value
+  REQUIRE(tape->changes() == 1);  // as before, but for another value
   tape->set_evaluator(evaluator);
   CHECK((a + b).value().at(0) == 8);
 }

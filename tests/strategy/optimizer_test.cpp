@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
 
-/// One step on ½·x² from x = 2, whose gradient is x.
+/// `steps` steps on ½·x² from x = 2, whose gradient is x.
 double after_steps(Optimizer& optimizer, int steps, DType dtype = DType::f64) {
   const Tensor x = Tensor::scalar(2, dtype);
   for (int i = 0; i < steps; ++i) {
@@ -88,7 +88,7 @@ TEST_CASE(
     CHECK(x.item() == 2);
     GradientAccumulator accumulator;
     CHECK_THROWS_AS(accumulator.step(gradients), TapeError);
-    Tape tape;  // which may take the place of the one that is gone
+    Tape tape;  // may take the place of the destroyed tape
     const Var p = tape.parameter(x);
     CHECK_THROWS_AS(optimizer->step(gradients), TapeError);
     const Tensor before = x.clone();

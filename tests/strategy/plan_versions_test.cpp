@@ -34,14 +34,14 @@ PlanVersion& find_or_make(PlanVersions& store, const std::shared_ptr<const Graph
 
 double cost_of(const PlanVersion& version) { return version.plan->simulation.cost; }
 
-/// Plans larger budgets worse than small ones.
+/// Makes worse plans for larger budgets.
 class Fickle final : public Planner {
  public:
   explicit Fickle(Bytes worse_from) : worse_from_(worse_from) {}
   std::string name() const override { return "fickle"; }
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     Schedule schedule = order_in(graph, 8);
-    if (budget >= worse_from_) {  // computes the first node many times over
+    if (budget >= worse_from_) {  // computes the first node many times
       const Step first = schedule.steps.front();
       schedule.steps.insert(schedule.steps.begin(), 10, first);
     }
@@ -52,7 +52,7 @@ class Fickle final : public Planner {
   Bytes worse_from_;
 };
 
-/// Finds something better in some rounds.
+/// Finds a better plan in some rounds.
 class Improving final : public Planner {
  public:
   explicit Improving(std::vector<std::uint32_t> segments_by_round)
@@ -98,7 +98,7 @@ TEST_CASE("a plan for one budget is a candidate for a larger one") {
   CHECK(first < alone);
   CHECK(cost_of(find_or_make(store, shared(graph), fickle, small + 64)) == first);
   CHECK(store.made() == 2);
-  // Another graph's plans are no candidates, nor another planner's.
+  // Plans of another graph or planner are no candidates.
   CHECK(cost_of(find_or_make(store, shared(tests::chain(63)), fickle, small + 64)) > first);
   CHECK(find_or_make(store, shared(graph), uniform({.segments = 2}), unlimited).plan->planner ==
         "uniform, 2 segments");
@@ -107,8 +107,7 @@ TEST_CASE("a plan for one budget is a candidate for a larger one") {
 TEST_CASE(
     "plans get better while they serve, in a tenth of the time, until nothing more is found") {
   const Graph graph = tests::chain(64);
-  // Of 64 steps in k segments, all but the last of which are computed again, few segments cost
-  // least.
+  // 64 steps in k segments, all but the last of which are recomputed: few segments cost the least.
   const auto planner = std::make_shared<Improving>(std::vector<std::uint32_t>{8, 8, 4, 16, 2, 2});
   Store store;
   const auto serve = [&](double seconds) -> PlanVersion& {
@@ -133,7 +132,7 @@ TEST_CASE(
   CHECK(store.made() == 1);
 }
 
-/// Has a hurried version.
+/// A planner with a hurried version.
 class Thorough final : public Planner {
  public:
   explicit Thorough(double share = 1) : share_(share) {}
@@ -167,8 +166,8 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
             .improvement.improvements() == 1);
   CHECK(store.made() == 1);
 
-  // What runs for long is planned thoroughly at once, and so is what has a limit that the hurried
-  // plan does not keep.
+  // A long-running graph is planned thoroughly at once, and so is one whose limit the hurried plan
+  // does not keep.
   const Graph slow_to_run = tests::chain(64);
   const PlanVersion slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
   CHECK(slow.plan->planner == "thorough");
@@ -253,7 +252,7 @@ TEST_CASE("a searching planner continues from a schedule") {
   const PlannerPtr next = automatic({.moves = 0})->continuing(bad.schedule, 0.5, 1);
   const Plan better = make_plan(graph, *next, 2 * bad.predicted_peak());
   CHECK(better.simulation.cost < bad.simulation.cost);
-  // So many moves mean the same plan every time.
+  // A fixed number of moves gives the same plan every time.
   CHECK(search({.moves = 5})->continuing(bad.schedule, 0.5, 1) == nullptr);
 }
 
@@ -274,7 +273,7 @@ TEST_CASE("plans of a searching planner never get worse while they serve") {
   }
 }
 
-/// Proposes what keeps everything, and counts how often it is asked.
+/// Proposes keep-all and counts the calls.
 class Counting final : public Planner {
  public:
   std::string name() const override { return "counting"; }

@@ -22,7 +22,7 @@ TEST_CASE("budgets hold and bits stay, whatever was computed, held or thrown awa
     const RandomProgram oracle = record_random(oracle_tape, seed, size);
     const Gradients expected = backward(oracle.loss, {.planner = keep_all()});
 
-    const int mode = *rc::gen::inRange(0, 3);  // the third computes its first values unplanned
+    const int mode = *rc::gen::inRange(0, 3);  // mode 2 computes its first values without planning
     Tape tape(mode == 0 ? lazy() : mode == 1 ? eager() : nullptr);
     const RandomProgram program = record_random(tape, seed, size);
     std::vector<Tensor> held;

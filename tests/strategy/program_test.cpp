@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// A small network with dropout, whose input can be given anew.
+/// A small network with dropout, whose input can be bound again.
 struct Network {
   Tensor weight = Tensor::normal({16, 16}, 1, 0, 0.3, DType::f64);
   Tensor input = Tensor::normal({8, 16}, 2, 0, 1, DType::f64);
@@ -49,7 +49,7 @@ TEST_CASE("a program computes what its tape does, at any budget and number of th
     Tape tape;
     const Gradients expected = backward(record(tape));
     for (const int threads : {1, 2}) {
-      // Kernels' workspaces, and so the plans, differ with the number of threads.
+      // The workspaces of kernels, and so the plans, depend on the number of threads.
       for (const Bytes budget : {unlimited, smallest_budget_of(record, threads)}) {
         Runner runner(Program::gradients(record, {.memory_budget = budget, .threads = threads}));
         for (int run = 0; run < 2; ++run) {
@@ -114,7 +114,7 @@ TEST_CASE("leaves can be given other tensors, and are read where they lie") {
   std::copy_n(network.weight.raw(), other.bytes(), other.raw());
   runner.run();
   CHECK(same_bits(runner.value(output), first));
-  // Another runner of the program has its own.
+  // Another runner of the program has its own leaves.
   Runner second(program);
   second.run();
   CHECK(same_bits(second.value(output), first));

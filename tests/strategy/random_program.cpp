@@ -11,7 +11,7 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
   RandomProgram program;
   std::vector<Var> wide;    // (rows, 6)
   std::vector<Var> losses;  // scalars
-  // Some are large enough for their steps to be handed from thread to thread.
+  // Some programs are large enough that their steps are handed between threads.
   const std::int64_t least = below(3) == 0 ? 1000 : 3;
   const std::int64_t rows = least + static_cast<std::int64_t>(below(40));
   const auto keep = [&](const Var& value) {
@@ -28,12 +28,13 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
       tape.parameter(Tensor::uniform({6, 6}, seed, -0.4, 0.4, DType::f64)));
   const Var weight = program.parameters.back();
   const auto any = [&]() -> const Var& {
-    // Mostly recent values, sometimes one from long ago, as in a network with skips.
+    // Mostly recent values, sometimes an old one, as in a network with skip connections.
     const std::size_t recent = std::min<std::size_t>(wide.size(), 4);
     return below(4) == 0 ? wide[below(wide.size())] : wide[wide.size() - 1 - below(recent)];
   };
   while (program.values.size() < static_cast<std::size_t>(size)) {
-    // Nothing grows so fast that a NaN could come of it: which of two NaNs a sum is, is left open.
+    // Values grow slowly enough that no NaN can arise: which of two NaNs a sum keeps is
+    // unspecified.
     switch (below(15)) {
       case 0:
         wide.push_back(keep(any() + any()));
@@ -47,12 +48,12 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
       case 3:
         wide.push_back(keep(exp(-(tanh(any()) * tanh(any())))));
         break;
-      case 4: {  // through a view and back, the view read twice
+      case 4: {  // reshaped and back; the view is read twice
         const Var flat = keep(reshape(any(), {-1}));
         wide.push_back(keep(reshape(flat * tanh(flat), {rows, 6})));
         break;
       }
-      case 5: {  // rows meet in their mean
+      case 5: {  // all rows contribute to their mean
         const Var mean = keep(sum(any(), {0}, true) / static_cast<double>(rows));
         wide.push_back(keep(any() - mean));
         break;
@@ -60,28 +61,28 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
       case 6:
         wide.push_back(keep(relu(any()) + 0.1));
         break;
-      case 7: {  // an operation of three outputs, two of them read
+      case 7: {  // an operation with three outputs, two of which are read
         const BatchNorm normal = batch_norm(any());
         wide.push_back(keep(normal.y));
         losses.push_back(keep(sum(normal.variance)));
         break;
       }
-      case 8: {  // a product added to another, which may be read elsewhere
+      case 8: {  // a product added to another one, which may be read elsewhere
         const Var product = matmul(any(), weight);
         wide.push_back(keep(product + matmul(any(), weight)));
         if (below(3) == 0) wide.push_back(keep(product));
         break;
       }
-      case 9:  // products added to what there is
+      case 9:  // products added to an existing value
         wide.push_back(keep(any() + matmul(any(), weight) + matmul(any(), weight)));
         break;
-      case 10: {  // rows added to a product, which is read behind a view
+      case 10: {  // rows added to a product, which is read through a view
         const Var flat = reshape(matmul(any(), weight, {.transpose_b = true}), {-1});
         wide.push_back(
             keep(reshape(flat + reshape(any(), {-1}), {rows, 6}) + program.parameters[0]));
         break;
       }
-      case 11: {  // 16 bits between, read by a product too
+      case 11: {  // 16-bit values in between, also read by a product
         const Var half = keep(cast(tanh(any()), DType::bf16));
         const Var other = cast(program.parameters[0], DType::bf16);
         wide.push_back(keep(cast(tanh(half * 0.5 + other) * half - other, DType::f64)));
@@ -96,7 +97,7 @@ RandomProgram record_random(Tape& tape, std::uint64_t seed, int size) {
         wide.push_back(keep(cast(exp(-square(turned)), DType::f64)));
         break;
       }
-      case 13: {  // the other 16 bits, which an adjoint might be too large for
+      case 13: {  // the other 16-bit type, in which an adjoint might overflow
         const Var half = cast(stop_gradient(tanh(any())), DType::f16);
         const Var mean = sum(half, {0}, true) / static_cast<double>(rows);
         wide.push_back(any() + keep(cast(exp(half - mean) * half, DType::f64)));

@@ -76,7 +76,7 @@ TEST_CASE("a report says what operations did, and what share of the machine that
   const Report::OperationTime by_bytes{"by bytes", 2, 0.5, {1e8, 2e7}};
   CHECK_THAT(by_bytes.of_peak(machine), WithinRel(0.4, 1e-12));
   CHECK(Report::OperationTime{}.of_peak(machine) == 0);
-  // Each type has a peak of its own.
+  // Each type has its own peak rate.
   Machine types = machine;
   types.products.f64 = 2e8;
   const Report::OperationTime in_f64{"by flops", 2, 0.5, {1e7, 1e6}, DType::f64};
@@ -160,7 +160,7 @@ TEST_CASE("a chart thins long curves but keeps their extremes") {
   const std::string svg = render(chart);
   CHECK(svg.size() < 200'000);
   CHECK_THAT(svg, Contains("a &lt; b &amp; c"));
-  // The only point at 50 of an axis to 54 lies at this height.
+  // The height of the single point at 50, on an axis up to 54.
   CHECK_THAT(svg, Contains("V67.7"));
 }
 

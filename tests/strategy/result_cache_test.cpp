@@ -11,7 +11,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::WithinRel;
 
-/// Copies, and counts how often it does.
+/// Copies its input and counts the calls.
 struct Counted {
   std::shared_ptr<int> calls = std::make_shared<int>(0);
   CustomOperation operation{{.name = "counted",
@@ -24,7 +24,7 @@ struct Counted {
                              .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); }}};
 };
 
-/// Features of a batch that does not change, and a layer that is trained on them.
+/// Features of a batch that does not change, and a layer trained on them.
 struct Frozen {
   Tensor batch = Tensor::uniform({40, 30}, 1, -1, 1, DType::f64);
   Tensor frozen = Tensor::uniform({30, 30}, 2, -0.3, 0.3, DType::f64);
@@ -70,7 +70,7 @@ TEST_CASE("cached results: a leaf that is changed in place is noticed") {
     CHECK(same_bits(found.entries()[0].gradient, expected.entries()[0].gradient));
     for (Frozen* each : {&kept, &plain}) {
       each->trained.data<double>()[step] += 0.01;
-      if (step % 3 == 2) each->frozen.data<double>()[step] = 0.25;  // not told to anybody
+      if (step % 3 == 2) each->frozen.data<double>()[step] = 0.25;  // without telling the library
       if (step == 4) each->batch = Tensor::uniform({40, 30}, 9, -1, 1, DType::f64);
       if (step == 6) each->batch = Tensor::uniform({20, 30}, 9, -1, 1, DType::f64);
     }
@@ -87,9 +87,9 @@ TEST_CASE("cached results: what is asked for again is there, and is the caller's
     const Var y = counted.operation({sin(tape.constant(given))});
     Tensor value = y.value();
     CHECK(value.data<double>()[3] == std::sin(0.5));
-    value.data<double>()[3] = 7;  // changes what he was given only
+    value.data<double>()[3] = 7;  // changes only the caller's copy
   }
-  // The function is the user's: the same operation is known, and what it made.
+  // The function belongs to the user. The cache recognises the same operation and its result.
   CHECK(*counted.calls == 2);
 }
 

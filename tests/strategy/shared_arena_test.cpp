@@ -4,7 +4,7 @@
 namespace palimpsest::shared_arena_test {
 namespace {
 
-/// Bytes that an engine holds on to behind runs of these many rows, in turn.
+/// Bytes that an engine still reserves after each of successive runs with these numbers of rows.
 std::vector<Bytes> reserved_behind(Engine& engine, std::initializer_list<std::int64_t> rows) {
   std::vector<Bytes> reserved;
   for (const std::int64_t n : rows) {

@@ -8,7 +8,7 @@
 namespace palimpsest::step_cache_test {
 namespace {
 
-/// A tape whose engine can be asked whether it knows a step.
+/// A tape whose engine can tell whether it knows a step.
 struct Loop {
   std::shared_ptr<Evaluator> evaluator = lazy();
   Tape tape{evaluator};
@@ -27,7 +27,7 @@ bool same(const Gradients& a, const Gradients& b) {
                     [](const auto& x, const auto& y) { return same_bits(x.gradient, y.gradient); });
 }
 
-/// A loss of leaves made for step `step`, with `factor` as the number of a node.
+/// A loss of leaves for step `step`, with `factor` as an attribute of a node.
 Var record_step(Tape& tape, std::uint64_t step, double factor = 0.5) {
   const Var w = tape.parameter(Tensor::normal({6, 6}, 2 * step, 0, 1, DType::f64));
   const Var x = tape.constant(Tensor::normal({3, 6}, 2 * step + 1, 0, 1, DType::f64));
@@ -54,7 +54,7 @@ TEST_CASE("backward again on an unchanged tape plans no second time") {
   Loop loop;
   const Var loss = record_step(loop.tape, 1);
   const Gradients expected = on_its_own(1);
-  std::vector<Gradients> held;  // and their losses, which the tape has too
+  std::vector<Gradients> held;  // these hold the losses, which the tape also has
   for (int call = 0; call < 4; ++call) {
     CAPTURE(call);
     held.push_back(backward(loss));
@@ -66,7 +66,7 @@ TEST_CASE("backward again on an unchanged tape plans no second time") {
   }
   CHECK(loop.engine().plans_made() == 1);
   CHECK(loop.engine().repeat(loop.tape, loss.id(), {}).has_value());
-  // A value that was asked for stays, and is a part of another program.
+  // A requested value stays on the tape; a program that contains it is a different one.
   Var other;
   Tape tape;
   const Var w = tape.parameter(Tensor::ones({3}));
@@ -154,7 +154,7 @@ TEST_CASE("a known step draws other random numbers each time, as its tape does")
     other.clear();
     const Var loss = record(loop.tape);
     CHECK(loop.knows(loss) == (step >= 2));
-    other.set_evaluator(nullptr);  // its engine knows nothing
+    other.set_evaluator(nullptr);  // starts with an engine that knows no step
     CHECK(same(backward(loss), backward(record(other))));
   }
   loop.tape.clear();
@@ -240,7 +240,7 @@ TEST_CASE("what is present beside leaves and the loss is used, and a known step 
   }
   loop.tape.clear();
   const Var loss = record_step(loop.tape, 7);
-  loss.value();  // alone, it is made again
+  loss.value();  // computed by itself, it is recomputed later
   CHECK(loop.knows(loss));
   const Var squared = loop.tape.var(loop.tape.inputs(loss.node())[0]);
   squared.value();

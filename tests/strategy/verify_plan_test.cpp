@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// A chain of products with groups between them, differentiated, lowered and planned.
+/// A chain of products with fused groups between them, differentiated, lowered and planned.
 struct Made {
   Tape tape;
   std::vector<ValueId> targets;

@@ -1,6 +1,6 @@
-// follow_schedule GRAPH.json writes the graph of a small program; follow_schedule GRAPH.json
-// SCHEDULE.json BUDGET runs it by a schedule of that graph, and fails where the gradients have
-// other bits than without one.
+// `follow_schedule GRAPH.json` writes the graph of a small program. `follow_schedule GRAPH.json
+// SCHEDULE.json BUDGET` runs the program by a schedule of that graph and fails if the gradients
+// differ in any bit from those without a schedule.
 #include <cstdlib>
 #include <iostream>
 

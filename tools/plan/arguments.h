@@ -8,33 +8,33 @@
 
 namespace palimpsest::tool {
 
-/// A budget as it is given: bytes, or a share of what keeping everything takes.
+/// A budget as given by the user: bytes, or a share of the keep-all peak.
 struct Budget {
   double amount = 1;
   bool share = true;
   Bytes of(Bytes keep_all_peak) const;
 };
 
-/// Reads `40%`, `2GiB`, `1.5 MiB` or `4096`; nothing for anything else.
+/// Parses `40%`, `2GiB`, `1.5 MiB` or `4096`; empty for anything else.
 std::optional<Budget> parse_budget(std::string text);
 
-/// What the program was asked to do.
+/// The parsed command line.
 struct Arguments {
   std::string graph;
   Budget budget;
   bool budget_given = false;
-  std::vector<std::string> planners;  ///< as asked for; none: the command's choice
+  std::vector<std::string> planners;  ///< in the given order; empty: the command's default
   std::optional<double> seconds;
   bool json = false;
-  std::string schedule;  ///< file to write to, or none
-  std::string check;     ///< file to read from, or none
-  int sweep = 0;         ///< number of budgets, or 0
-  std::string svg;       ///< file to write to, or none
+  std::string schedule;  ///< file to write; empty: none
+  std::string check;     ///< file to read; empty: none
+  int sweep = 0;         ///< number of budgets; 0: no sweep
+  std::string svg;       ///< file to write; empty: none
   bool list = false;
 };
 
-/// Reads the command line. When there is nothing left to do, as after `--help` and after a mistake,
-/// which it tells, `exit_code` is set.
+/// Parses the command line. Sets `exit_code` when nothing is left to do: after `--help`, and after
+/// an error, which it prints.
 Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code);
 
 }  // namespace palimpsest::tool

@@ -4,7 +4,7 @@
 
 namespace palimpsest::tool {
 
-/// What the program does; each prints to stdout and throws when it cannot.
+/// The commands of the program. Each prints to stdout and throws on failure.
 void list_planners(const Arguments& arguments);
 void plan(const Arguments& arguments);
 void check(const Arguments& arguments);

@@ -1,4 +1,4 @@
-// palimpsest-plan: plans graph files from the command line; docs/planning.md shows how.
+// palimpsest-plan: plans graph files from the command line. See docs/planning.md.
 #include <iostream>
 
 #include "checkpoint/planner_names.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// The planners that serve any graph without a setting.
+/// The planners that handle any graph and need no settings.
 Names complete_names() {
   Names names;
   for (const NamedPlanner& planner : named_planners()) {

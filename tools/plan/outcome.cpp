@@ -54,7 +54,7 @@ Planned plan_with(const Graph& graph, const std::string& name, const Planner& pl
 PlannerPtr planner_for(const std::string& name, const Arguments& arguments) {
   const auto timed = [](const std::string& planner) { return named_planner(planner).timed; };
   const auto& all = arguments.planners;
-  // When nobody heeds the limit, the error is that of the first who is given it.
+  // When no planner supports a limit, passing it on raises an error about the first one.
   const bool heeded = std::any_of(all.begin(), all.end(), timed);
   return planner_named(name, heeded && !timed(name) ? std::nullopt : arguments.seconds);
 }

@@ -36,7 +36,7 @@ void add_members(nlohmann::ordered_json& json, const Subject& subject) {
   json["resident"] = subject.graph.resident();
 }
 
-/// What was chosen from: the plan alone when nothing else was considered.
+/// The candidates of the plan, or the plan itself when no others were considered.
 std::vector<Candidate> candidates_of(const Plan& plan) {
   if (!plan.candidates.empty()) return plan.candidates;
   return {{plan.planner, plan.simulation.peak, plan.simulation.cost_ratio(), true}};

@@ -7,7 +7,7 @@
 
 namespace palimpsest::tool {
 
-/// One line about what is under way, on stderr when that is a terminal; gone when it is over.
+/// One line about current work. Shown on stderr if that is a terminal, and erased at the end.
 class Progress {
  public:
   Progress() = default;

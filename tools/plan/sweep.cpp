@@ -11,17 +11,17 @@ namespace palimpsest::tool {
 
 namespace {
 
-/// What one planner makes of the budgets.
+/// The results of one planner over all budgets.
 struct Swept {
   std::string name;
   PlannerPtr planner;
   Bytes smallest = 0;
-  std::optional<Outcome> at_smallest = {};            // where its curve begins
-  std::vector<std::optional<Outcome>> outcomes = {};  // by budget; nothing where no plan fits
-  std::vector<Proposal> found = {};                   // for smaller budgets
+  std::optional<Outcome> at_smallest = {};            // start of the curve
+  std::vector<std::optional<Outcome>> outcomes = {};  // by budget; empty where no plan fits
+  std::vector<Proposal> found = {};                   // reused for smaller budgets
 };
 
-/// What all planners are asked for, and what none can be below.
+/// A budget for all planners, with the lower bound of its cost ratio.
 struct Level {
   Bytes budget;
   double lower_bound;

@@ -28,7 +28,7 @@ Geometry sized(Geometry g) {
   return g;
 }
 
-/// x, w and y of one geometry, and the derivatives of Σ y·(w ∗ x) by each of them.
+/// x, w and y of one geometry, and the derivatives of Σ y·(w ∗ x) with respect to each of them.
 template <class T>
 struct Operands {
   std::vector<T> x, w, y;
@@ -89,7 +89,7 @@ bool near(const std::vector<T>& a, const std::vector<double>& b, double toleranc
                     [=](T x, double y) { return std::abs(x - y) <= tolerance; });
 }
 
-/// Exactly as much workspace as asked for, the rest of its page guarded by a pattern.
+/// Provides exactly the requested workspace and checks that the memory after it is not overwritten.
 template <class F>
 void with_workspace(Bytes bytes, F f) {
   struct alignas(64) Line {
@@ -97,7 +97,7 @@ void with_workspace(Bytes bytes, F f) {
   };
   std::vector<Line> lines(static_cast<std::size_t>(bytes / 64 + 2));
   auto* data = reinterpret_cast<std::byte*>(lines.data());
-  std::fill(data, data + lines.size() * 64, std::byte{0xff});  // NaN wherever it is read
+  std::fill(data, data + lines.size() * 64, std::byte{0xff});  // reads as NaN
   f(std::span(data, static_cast<std::size_t>(bytes)));
   const bool kept = std::all_of(data + bytes, data + lines.size() * 64,
                                 [](std::byte b) { return b == std::byte{0xff}; });
@@ -161,7 +161,7 @@ void check(const Geometry& g) {
   }
 }
 
-/// What position `at` of a grid reads.
+/// The value at position `at` of a grid.
 float read_at(const GridRead<float>& r, std::int64_t at) {
   std::int64_t index[3];
   for (std::size_t a = 3; a-- > 0; at /= r.axes[a].positions) {
@@ -174,7 +174,7 @@ float read_at(const GridRead<float>& r, std::int64_t at) {
 TEST_CASE("reading a stretch of a grid is reading each of its positions") {
   rc::prop("and up to 64 bytes behind it are written", [] {
     GridRead<float> r{};
-    const bool shifted = *rc::gen::arbitrary<bool>();  // rows are those of the source
+    const bool shifted = *rc::gen::arbitrary<bool>();  // rows have the layout of the source
     std::int64_t positions = 1, size = 1;
     for (std::size_t a = 0; a < 3; ++a) {
       GridAxis& axis = r.axes[a];
@@ -185,7 +185,7 @@ TEST_CASE("reading a stretch of a grid is reading each of its positions") {
       positions *= axis.positions;
       size *= axis.source;
     }
-    // Nothing around the source may be read: the vector ends there.
+    // The vector ends here, so that a sanitizer finds reads past the source.
     std::vector<float> source(static_cast<std::size_t>(size));
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i + 1);
     r.first = *rc::gen::inRange<std::int64_t>(0, positions);

@@ -8,7 +8,7 @@
 namespace palimpsest::empty_arrays_test {
 namespace {
 
-// Null pointers: a kernel that reads or writes an element of no elements ends the test.
+// Uses null pointers, so that a kernel that accesses an element of an empty array crashes the test.
 
 template <class T>
 void unary_and_adjoints() {

@@ -23,7 +23,7 @@ Matrix<T> random(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
   return as_matrix<T>(Tensor::uniform({rows, columns}, seed, -1, 1, dtype_of<T>()));
 }
 
-/// Without Eigen's blocked product, which costs the compiler seconds wherever it stands.
+/// Avoids Eigen's blocked product, which takes seconds to compile at each use.
 template <class T>
 Matrix<T> product(const Matrix<T>& a, const Matrix<T>& b) {
   return a.lazyProduct(b);
@@ -39,7 +39,8 @@ View<T> view(Matrix<T>& m) {
   return {m.data(), m.rows(), m.cols(), m.cols()};
 }
 
-/// Calls `f(products)` in an arena of so many threads, with exactly the workspace it measures.
+/// Calls `f(products)` in an arena of `threads` threads, with exactly the workspace that it
+/// measures.
 template <class T, class F>
 void run(bool split, int threads, F f) {
   Products<T> measure(split, threads);

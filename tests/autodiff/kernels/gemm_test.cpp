@@ -20,7 +20,7 @@ using namespace palimpsest;
 
 namespace {
 
-/// Random numbers, the same for the same arguments.
+/// Random numbers that depend on the arguments only.
 template <class T>
 std::vector<T> numbers(std::int64_t n, std::uint64_t seed) {
   const Tensor tensor = Tensor::uniform({n}, seed, -1, 1, dtype_of<T>());
@@ -28,7 +28,7 @@ std::vector<T> numbers(std::int64_t n, std::uint64_t seed) {
   return {data.begin(), data.end()};
 }
 
-/// True where the kernels have products of T.
+/// Whether the kernels have products of T.
 template <class T>
 bool is_there() {
   return !std::is_same_v<T, BFloat16> || multiplies_bf16();
@@ -50,7 +50,7 @@ double naive(const Gemm<T>& p, std::int64_t i, std::int64_t j) {
   return static_cast<double>(p.alpha) * sum;
 }
 
-/// One product with gaps of `gap` elements after each row of the operands and the result.
+/// One product whose operands and result have gaps of `gap` elements after each row.
 template <class T>
 struct Case {
   using Sum = SumOf<T>;
@@ -85,7 +85,7 @@ struct Case {
         [&] { gemm(product, {workspace.get(), static_cast<std::size_t>(bytes)}); });
   }
 
-  /// The largest error over what rounding allows for; infinite when a gap was written to.
+  /// The largest error relative to the rounding allowance; infinite when a gap was overwritten.
   double error() const {
     const double scale = (static_cast<double>(product.k) + 8) * std::numeric_limits<Sum>::epsilon();
     double worst = 0;
@@ -186,7 +186,7 @@ TEMPLATE_TEST_CASE("an addend is added to what the product is without it", "[gem
     Case<TestType> one(sizes.m, sizes.n, sizes.k, flags, gap);
     one.product.alpha = 1;
     auto addend = numbers<Sum>(sizes.m * one.product.ldc, 4);
-    if (vanishing) {  // so that zeros of either sign are added up
+    if (vanishing) {  // sums zeros of both signs
       for (TestType& x : one.a)
         x = static_cast<TestType>(std::copysign(Sum(0), static_cast<Sum>(x)));
       std::fill(addend.begin(), addend.end(), Sum(-0.0));
@@ -255,7 +255,7 @@ TEMPLATE_TEST_CASE("products have the same bits at any thread count", "[gemm]", 
 
 TEST_CASE("a batch is its products, and its sums their sums in order", "[gemm]") {
   const tbb::global_control eight(tbb::global_control::max_allowed_parallelism, 8);
-  // Small and many, and few and large; y[i, j] += Σₜ a[i, t]·b[t, j].
+  // Many small products and few large ones; y[i, j] += Σₜ a[i, t]·b[t, j].
   const Sizes sizes = GENERATE(
       values<Sizes>({{3, 4, 5}, {200, 150, 64}, {1, 4, 2}, {20, 1, 30000}, {20, 20, 900}}));
   const auto [m, n, k] = sizes;
@@ -323,7 +323,7 @@ TEST_CASE("products of bf16 take subnormal numbers for 0 and keep what is not fi
   }
 }
 
-// Run where the build was told so.
+// Runs only in builds that use oneDNN.
 TEST_CASE("oneDNN makes the products of f32", "[.onednn]") {
   REQUIRE(kernels().product_library != nullptr);
   CHECK(std::string_view(kernels().product_library) == "onednn");

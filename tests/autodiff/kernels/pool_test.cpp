@@ -14,7 +14,7 @@
 namespace palimpsest::pool_test {
 namespace {
 
-/// The first largest element of window k, by its place.
+/// The position of the first largest element in window k.
 template <class T>
 std::int64_t place_of_maximum(const WindowRun<T>& run, std::int64_t k) {
   const std::int64_t start = run.first + k * run.stride;
@@ -45,7 +45,7 @@ TEMPLATE_TEST_CASE("maxima of a run of windows are those of a loop over each", "
       run.step[axis] = *rc::gen::inRange<std::int64_t>(1, 9);
       last += (run.taps[axis] - 1) * run.step[axis];
     }
-    // Nothing behind the last element may be read: the vector ends there.
+    // The vector ends at the last element, so that a sanitizer finds reads past it.
     const T odd[] = {
         Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(), T(0), -T(0), T(1), T(-1)};
     const int kinds = *rc::gen::inRange(1, 8);
@@ -55,7 +55,7 @@ TEMPLATE_TEST_CASE("maxima of a run of windows are those of a loop over each", "
       element = kind < kinds ? odd[kind] : static_cast<T>(*rc::gen::inRange(-9, 9));
     }
     run.x = x.data();
-    // Of as many elements as do not fit 32 bits, too.
+    // Also a size that does not fit in 32 bits.
     run.size = *rc::gen::element<std::int64_t>(std::ssize(x), std::int64_t{1} << 32);
 
     const auto count = static_cast<std::size_t>(run.windows);

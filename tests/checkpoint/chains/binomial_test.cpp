@@ -13,7 +13,7 @@ using tests::SnapshotMachine;
 
 namespace {
 
-/// Fewest forward steps, and of these fewest stores, by what the first advance can be.
+/// The lowest number of forward steps and, among these, the lowest number of stores.
 struct Best {
   std::uint64_t forward;
   std::uint64_t stores;
@@ -41,7 +41,7 @@ TEST_CASE("binomial: counts that others published") {
 TEST_CASE("binomial: the schedule is the closed form is the recurrence, with fewest stores") {
   constexpr std::uint32_t most_steps = 400;
   constexpr std::uint32_t most_snapshots = 40;
-  // Of the chain whose first state is stored.
+  // For the chain whose first state is already stored.
   std::vector<Best> fewer;
   std::size_t wrong = 0;
   for (std::uint32_t s = 1; s <= most_snapshots; ++s) {
@@ -77,7 +77,7 @@ TEST_CASE("binomial: long chains") {
   }
   // C(54, 4) < 10⁶ ≤ C(55, 5).
   CHECK(binomial_forward_steps(1'000'000, 50) == 6'000'000 - 1 - 51 - 1326 - 23426 - 316251);
-  // n (n + 1) / 2 at its largest.
+  // n (n + 1) / 2 for the largest n.
   CHECK(binomial_forward_steps(4'294'967'295u, 1) == 2'147'483'648ull * 4'294'967'295ull);
   CHECK(binomial_forward_steps(4'294'967'295u, 4'294'967'295u) == 2 * 4'294'967'295ull - 1);
 }

@@ -21,7 +21,7 @@ using tests::SnapshotMachine;
 
 namespace {
 
-/// Of sweep and reversal together, had the length been known.
+/// Forward steps of sweep and reversal together if the length were known in advance.
 std::uint64_t least_forward_steps(std::uint32_t steps, std::uint32_t snapshots) {
   return binomial_forward_steps(steps + 1, snapshots) - 1;
 }
@@ -44,11 +44,11 @@ std::uint32_t repetitions(std::uint32_t steps, std::uint32_t snapshots) {
   return r;
 }
 
-/// The least forward steps of a reversal from the states in the mask `held`, which stay until their
-/// steps are reversed, by search over everything that can be done.
+/// The lowest number of forward steps of a reversal that starts from the states in the mask `held`.
+/// States stay until their steps are reversed. Searches all possible actions.
 std::uint64_t least_reversal(std::uint32_t steps, std::uint32_t slots, std::uint32_t held) {
   struct State {
-    std::uint32_t left, at, memory;  // steps left, state at hand or `steps`, states held
+    std::uint32_t left, at, memory;  // steps left; current state, or `steps`; states held
     std::uint64_t total;
   };
   constexpr std::uint64_t unseen = ~0ull;
@@ -87,10 +87,10 @@ std::vector<HeldState> held_states(std::uint32_t mask, std::uint32_t first_slot)
   return held;
 }
 
-/// Whether there is an online choice of states, in chains of any length below β(s, r) ≤ 64, with
-/// which the forward steps exceed the least by at most `excess[q]` when the least number of
-/// repetitions is q: all choices are followed at once. With `minimal`, no step may be run more
-/// often than that.
+/// Whether an online choice of states exists for chains of any length below β(s, r) ≤ 64. Its
+/// forward steps may exceed the optimum by at most `excess[q]`, where q is the lowest possible
+/// number of repetitions. Follows all choices at once. With `minimal`, no step may run more than q
+/// times.
 bool possible(std::uint32_t snapshots, const std::vector<std::uint64_t>& excess, bool minimal) {
   std::set<std::uint64_t> choices{1};
   const auto serves = [&](std::uint64_t choice, std::uint32_t steps, std::uint32_t r) {
@@ -125,7 +125,7 @@ bool possible(std::uint32_t snapshots, const std::vector<std::uint64_t>& excess,
   return false;
 }
 
-/// By repetitions, the most by which the forward steps exceed the least.
+/// For each number of repetitions, the largest excess of forward steps over the optimum.
 std::vector<std::uint64_t> worst_excess(std::uint32_t snapshots, std::uint32_t most_repetitions) {
   std::vector<std::uint64_t> worst(most_repetitions + 1);
   OnlineSnapshots online(snapshots);
@@ -183,7 +183,7 @@ TEST_CASE("online: least repetitions, the bound, and the least forward steps up 
 TEST_CASE("online: long chains") {
   struct Row {
     std::uint32_t steps, snapshots;
-    double most;  // of the least forward steps
+    double most;  // limit, relative to the lowest number of forward steps
   };
   for (const auto& [steps, snapshots, most] : {Row{1'000'000, 50, 1.0001},
                                                {1'000'000, 5, 1.05},
@@ -300,7 +300,7 @@ TEST_CASE("online: a chain that ends before its first step, and one that goes on
                                   {Kind::advance, 1},    {Kind::store, 1, 1}};
   OnlineReversal reversal(online);
   for (const ChainAction& action : expected) CHECK(reversal.next() == action);
-  // What the reversal does is not the choice's affair.
+  // The reversal does not affect the online choice.
   CHECK(online.before_step() == std::nullopt);
   CHECK(online.before_step() == ChainAction{Kind::store, 6, 1});
 }

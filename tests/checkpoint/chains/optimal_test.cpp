@@ -22,7 +22,7 @@ namespace {
 struct Limits {
   std::uint32_t stages;
   std::uint32_t records;
-  std::uint32_t size;  ///< largest, in `unit` bytes
+  std::uint32_t size;  ///< largest size, in multiples of `unit` bytes
   Bytes unit = 1;
 };
 
@@ -53,8 +53,8 @@ std::vector<ChainStage> random_chain(std::uint32_t seed, Limits limits) {
   return stages;
 }
 
-/// The least seconds of any persistent schedule, by search over what is live: outputs held for a
-/// later backward, one that need not be, and records. Infinite when nothing fits.
+/// The lowest time of any persistent schedule, by searching over the live values: outputs kept for
+/// a later backward, one output that may be dropped, and records. Infinite when nothing fits.
 class Search {
  public:
   Search(const std::vector<ChainStage>& stages, Bytes limit) : stages_(stages), limit_(limit) {}
@@ -78,9 +78,9 @@ class Search {
   static constexpr std::uint8_t nothing = 15;
   struct State {
     std::uint8_t left = 0;
-    std::uint8_t loose = nothing;          // the stage whose output may go
-    std::uint8_t kept = 0;                 // stages whose output stays
-    std::array<std::uint8_t, 8> record{};  // one more than its number; 0 for none
+    std::uint8_t loose = nothing;          // the stage whose output may be dropped
+    std::uint8_t kept = 0;                 // stages whose outputs are kept
+    std::array<std::uint8_t, 8> record{};  // the number of the record plus one; 0 for none
   };
   using Key = std::uint64_t;
 
@@ -161,7 +161,7 @@ class Search {
       open_;
 };
 
-/// n equal stages with outputs of one byte, of which one is recorded at a time.
+/// n equal stages with outputs of one byte; one stage is recorded at a time.
 std::vector<ChainStage> uniform_chain(std::uint32_t n, Bytes record) {
   ChainStage stage{1, 1, 1, 0, {{1, 0, record, record, record}}};
   return std::vector<ChainStage>(n, stage);
@@ -192,7 +192,7 @@ TEST_CASE("optimal chain: the least of all persistent schedules") {
 }
 
 TEST_CASE("optimal chain: binomial where the models agree") {
-  // The first state is free here, while the one at hand counts.
+  // Here the first state is free, but the current one counts.
   for (const auto& [steps, snapshots] :
        {std::pair{2u, 1u}, {10u, 3u}, {40u, 1u}, {60u, 4u}, {100u, 3u}, {100u, 7u}}) {
     const Bytes budget = 1000 + snapshots;

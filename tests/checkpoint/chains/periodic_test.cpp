@@ -61,7 +61,8 @@ TEST_CASE("periodic: every length is reversed, long ones nearly as cheaply as an
       for (std::uint32_t steps = 1; steps <= 60; ++steps) {
         cost_of_sweep_and_reversal(steps, snapshots, cost);
       }
-      // Where a read is worth many steps, reading a state several times is cheaper.
+      // If a read costs as much as many steps, other schedules read a state several times and are
+      // cheaper.
       if (cost.read > 100 && snapshots < 3) continue;
       const std::uint32_t steps = 40'000;
       const TwoTierSchedule best(steps, snapshots, cost);
@@ -94,7 +95,7 @@ TEST_CASE("two tiers: chains longer than are planned exactly") {
              cost.write * static_cast<double>(machine.writes) +
              cost.read * static_cast<double>(machine.reads);
     };
-    // The cost a step of the exact ones, whatever the length.
+    // The cost per step of exact schedules, which does not depend on the length.
     const double exact = (cost_of(65'000) - cost_of(35'000)) / 30'000;
     const double longer = (cost_of(400'000) - cost_of(65'000)) / 335'000;
     CAPTURE(snapshots);

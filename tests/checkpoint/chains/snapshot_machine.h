@@ -10,7 +10,8 @@
 
 namespace palimpsest::tests {
 
-/// Carries out the actions of a snapshot schedule, counts, and refuses what the rules forbid.
+/// Executes the actions of a snapshot schedule, counts them, and rejects those that break the
+/// rules.
 class SnapshotMachine {
  public:
   SnapshotMachine(std::uint32_t steps, std::uint32_t memory_slots)
@@ -48,7 +49,7 @@ class SnapshotMachine {
     ++actions;
   }
 
-  /// Runs all steps as a chain that ends after them unforeseen. What is given up is overwritten.
+  /// Runs all steps as a chain whose end is not known in advance. Dropped states are overwritten.
   SnapshotMachine& sweep(OnlineSnapshots& snapshots) {
     auto& memory = slots(ChainAction::Tier::memory);
     while (*at_hand_ < left_) {
@@ -70,7 +71,7 @@ class SnapshotMachine {
     return *this;
   }
 
-  /// The same in two tiers. Slots in memory are given up for the next piece.
+  /// Like `sweep` above, with two tiers. Memory slots are reused for the next piece of the chain.
   SnapshotMachine& sweep(PeriodicSnapshots& snapshots) {
     auto& memory = slots(ChainAction::Tier::memory);
     while (*at_hand_ < left_) {
@@ -84,7 +85,7 @@ class SnapshotMachine {
     return *this;
   }
 
-  /// How often the step run most often was run, its run with the tape among these.
+  /// How often the most repeated step was run, including its run with the tape.
   std::int64_t most_runs() const {
     std::int64_t most = 0;
     std::int64_t runs = 0;
@@ -119,8 +120,8 @@ class SnapshotMachine {
     if (!condition) throw std::logic_error(what);
   }
 
-  std::uint32_t left_;              // steps that are not reversed yet
-  std::vector<std::int64_t> runs_;  // of each step, as the difference to the one before
+  std::uint32_t left_;              // number of steps not reversed yet
+  std::vector<std::int64_t> runs_;  // by step, as the difference to the step before
   std::optional<std::uint32_t> at_hand_ = 0;
   Slots tiers_[2];
 };

@@ -23,11 +23,11 @@ namespace {
 constexpr DiskCosts costs[] = {{0, 0},   {2, 2}, {0, 3},       {5, 0},     {1, 4},
                                {20, 20}, {7, 1}, {0.25, 0.75}, {1e3, 1e3}, {1.0 / 3, 2.0 / 3}};
 
-/// The least cost by search over everything that can be done: states held in memory and on disk are
-/// sets, a snapshot can be given up at any time, and a state written at any time.
+/// The lowest cost, by searching all possible actions. States in memory and on disk are sets; a
+/// snapshot can be dropped at any time, and a state written at any time.
 double least_cost(std::uint32_t steps, std::uint32_t slots, DiskCosts cost) {
   using State = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
-  using Entry = std::pair<double, State>;  // steps left, state at hand (or `steps`), memory, disk
+  using Entry = std::pair<double, State>;  // steps left, current state (or `steps`), memory, disk
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   std::map<State, double> best;
   const auto reach = [&](double total, const State& state) {
@@ -63,7 +63,7 @@ double least_cost(std::uint32_t steps, std::uint32_t slots, DiskCosts cost) {
   }
 }
 
-/// The same by dynamic programming over what persistent schedules can do: a stored state stays.
+/// The same by dynamic programming over persistent schedules, in which a stored state stays.
 class Recurrence {
  public:
   Recurrence(std::uint32_t steps, std::uint32_t slots, DiskCosts cost) : cost_(cost) {
@@ -90,7 +90,7 @@ class Recurrence {
   }
 
   DiskCosts cost_;
-  // By free slots and steps; the first state is at hand and stored nowhere, in memory, on disk.
+  // By free slots and steps. The first state is current and stored nowhere, in memory, or on disk.
   std::vector<std::vector<double>> loose_, memory_, disk_;
 };
 

@@ -35,7 +35,7 @@ std::vector<T> decoded(const std::vector<std::byte>& bytes, std::size_t count, C
   return numbers;
 }
 
-/// Numbers of every size that `T` has, of either sign.
+/// Numbers of all magnitudes of `T`, of either sign.
 template <class T>
 std::vector<T> numbers(std::size_t count, T largest) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -48,7 +48,8 @@ std::vector<T> numbers(std::size_t count, T largest) {
   return all;
 }
 
-/// Checks the header's table: half the bytes, errors, and that what was decoded is kept as it is.
+/// Checks the table in the header: half the bytes, the errors, and that encoding decoded numbers
+/// again changes nothing.
 template <class T>
 void check_half(Codec codec, DType stored, T largest, int digits, int smallest, int absolute) {
   const std::vector<T> before = numbers<T>(200'000, largest);

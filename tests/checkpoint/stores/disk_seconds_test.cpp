@@ -24,7 +24,7 @@ TEST_CASE("disk seconds: positive, soon there, and nothing is left") {
   CHECK(std::isfinite(seconds.read));
   CHECK(seconds.write > 0);
   CHECK(seconds.read > 0);
-  CHECK(taken.count() < 10);  // generous: the machine may be busy
+  CHECK(taken.count() < 10);  // generous, as the machine may be busy
   CHECK(directory.files().empty());
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("jobs: end wherever one waits for them, however few the threads") {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                   static_cast<std::size_t>(threads));
   std::atomic<int> done = 0;
-  // Each worker waits for jobs while it holds its thread.
+  // Each worker holds its thread while it waits for jobs.
   const auto run = [&](JobQueue& queue, std::uint32_t key) {
     for (int i = 0; i < 20; ++i) {
       queue.add(key, [&] { ++done; });

@@ -150,7 +150,7 @@ TEST_CASE("left behind: what a killed process has left goes with the next run") 
   CHECK(is_there(left));
   SpillFile file(directory.path(), {{300'000}});
   CHECK(directory.files() == std::vector{file.path()});
-  // It is none of the next run's.
+  // The file does not serve the next run.
   Record room({{300'000}}, 0);
   CHECK_THROWS_AS(file.prefetch(0, 0, room.room()), ArgumentError);
 }

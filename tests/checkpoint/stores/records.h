@@ -11,7 +11,7 @@ namespace palimpsest::tests {
 
 using Sizes = std::vector<RecordPiece>;
 
-/// A record's bytes: half of them noise, half of them easily compressed.
+/// The bytes of a record: one half is noise, the other half compresses well.
 class Record {
  public:
   Record(const Sizes& sizes, unsigned seed) {

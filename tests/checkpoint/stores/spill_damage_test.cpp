@@ -22,7 +22,7 @@ namespace {
 const tests::Sizes sizes{{100'000}, {400'000, DType::f32}};
 constexpr std::uint32_t slot = 3;
 
-/// A file with a record in slot 3, and another in slot 2, before it.
+/// A spill file with a record in slot 3, and another one in slot 2 before it.
 class Damaged {
  public:
   explicit Damaged(bool compress) : file_(directory_.path(), sizes, {.compress = compress}) {
@@ -38,7 +38,7 @@ class Damaged {
     file_.write(into, step, record.bytes());
     file_.wait(into);
   }
-  /// What reading slot 3 throws; nothing when it gives the record.
+  /// The error message of reading slot 3; empty when the record is intact.
   std::string error(std::uint64_t step = 12) {
     Record read(sizes, 0);
     file_.prefetch(slot, step, read.room());
@@ -67,7 +67,8 @@ class Damaged {
   Record record_{sizes, 8};
 };
 
-/// Slots are of one size, a multiple of a page: the record and the headers of its two blocks.
+/// All slots have the same size, a multiple of a page: the record and the headers of its two
+/// blocks.
 constexpr std::size_t slot_bytes = (500'000 + 2 * 64 + 4095) / 4096 * 4096;
 constexpr std::size_t slot_begin = 4096 + slot * slot_bytes;
 constexpr std::size_t header_bytes = 64;
@@ -95,7 +96,7 @@ TEST_CASE("spill damage: any flipped bit is found, and named") {
     damaged.put(at, {content[at]});
   }
   CHECK(damaged.error() == "");
-  // After a compressed block lies a hole, which matters to nobody.
+  // Damage in the unused space after a compressed block is harmless.
   CHECK((harmless > 0) == compress);
 }
 
@@ -126,7 +127,7 @@ TEST_CASE("spill damage: a file cut short") {
     CHECK_THAT(error, Contains(", byte " + std::to_string(size)) ||
                           Contains(", byte " + std::to_string(slot_begin)));
   }
-  // What is written from now on is there again, the rest is not.
+  // Records written from now on are readable; the others are not.
   damaged.write(slot, 13, damaged.record());
   CHECK(damaged.error(13) == "");
   Record room(sizes, 0);

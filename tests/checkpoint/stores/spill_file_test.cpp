@@ -27,7 +27,7 @@ using tests::Sizes;
 
 namespace {
 
-/// What is read back from a slot.
+/// Reads a record back from a slot.
 Record read(SpillFile& file, std::uint32_t slot, std::uint64_t step, const Sizes& sizes) {
   Record record(sizes, 0);
   file.prefetch(slot, step, record.room());
@@ -98,7 +98,7 @@ TEST_CASE("spill: any calls in any order give what a map gives") {
       Record into;
     };
     std::map<std::uint32_t, Held> model;
-    std::deque<Record> given;  // stay where they are
+    std::deque<Record> given;  // a deque, because elements must not move
     std::deque<Read> reads;
     SpillFile file(directory.path(), sizes, {.compress = compress});
     const auto calls = *rc::gen::container<std::vector<unsigned>>(rc::gen::arbitrary<unsigned>());
@@ -213,7 +213,7 @@ TEST_CASE("spill: it takes no more memory than it says") {
   const Record record(sizes, 1);
   constexpr std::uint32_t slots = 500;
   constexpr std::uint32_t under_way = 50;
-  // What a process allocates once.
+  // Allocates what a process allocates only once.
   {
     SpillFile(directory.path(), sizes, {.compress = compress}).write(0, 0, record.bytes());
   }

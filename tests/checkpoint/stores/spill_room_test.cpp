@@ -25,8 +25,8 @@ namespace {
 constexpr int not_possible_here = 77;
 const tests::Sizes sizes{{300'000}};
 
-/// Writes until there is no room, which it must say; what was written before is still there, and so
-/// is what is written over it.
+/// Writes until the disk is full, which must be reported. Records written before must remain
+/// readable, and so must records that overwrite them.
 void fill(SpillFile& file, const std::string& reason, const std::string& cure) {
   const Record record(sizes, 1);
   Record room(sizes, 0);
@@ -75,7 +75,7 @@ TEST_CASE("spill room: a limit for files is an error, no signal") {
 
 TEST_CASE("child process: a small disk", "[.]") {
   const std::string directory = ChildProcess::task();
-  // A mount that only this process sees. Where not even that may be done there is no test.
+  // Mounts a file system that only this process sees. If that is not permitted, skips the test.
   const bool own = unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
   if (!own || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       mount("none", directory.c_str(), "tmpfs", 0, "size=2m") != 0) {

@@ -34,7 +34,7 @@ class File {
   int descriptor_;
 };
 
-/// `text` in pieces of 0, 1, 2, … bytes.
+/// Cuts `text` into pieces of 0, 1, 2, … bytes.
 std::vector<iovec> cut(std::string& text) {
   std::vector<iovec> pieces;
   std::size_t first = 0;

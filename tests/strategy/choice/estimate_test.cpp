@@ -15,7 +15,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::WithinRel;
 
-/// The same on every machine.
+/// Rates that are the same on every machine.
 const Rates rates{.machine = {}};
 
 struct TwoThreads {
@@ -65,7 +65,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: peaks of planned steps are those of thei
       const Report report = run(model, strategy);
       const Estimate estimated = estimate(strategy, workload_of(model), rates);
       if (strategy.checkpoint_fraction) {
-        // Where that is too little, steps go by whichever plan of the least memory they find.
+        // If the fraction is too small, a step uses whichever plan of the least memory it finds.
         CHECK_THAT(static_cast<double>(estimated.peak),
                    WithinRel(static_cast<double>(report.predicted_peak), 0.1));
       } else {
@@ -108,7 +108,7 @@ TEST_CASE("estimate: nothing is computed, and shapes are enough") {
   const SmallModel real{"counted", model.parameters, model.batch, values.model};
   run(real, {.gradient = GradientMode::none});
   CHECK(calls == 1);
-  // An adjoint that looks at a value finds zeros where that was not computed.
+  // Values that an adjoint reads while recording are zeros, if they were not computed.
   const CustomOperation looking{{.name = "looking",
                                  .forward = [](const CustomCall&) {},
                                  .vjp =
@@ -206,14 +206,15 @@ TEST_CASE_METHOD(TwoThreads, "estimate: stages and devices by the rates of a slo
                  WithinRel(2 * estimate(strategy, workload_of(model), rates).seconds, 1e-9));
     }
   }
-  // A value on devices is made in one piece, however many micro-batches gradients have.
+  // On devices a value is computed in one piece, regardless of the number of micro-batches for
+  // gradients.
   model.batch[0] = Tensor::zeros({2, 6}, DType::i32);
   const ExecutionStrategy devices{
       .accumulation = 4, .parallelism = ParallelMode::model_parallel, .devices = {{}, {}}};
   CHECK(estimate(devices, workload_of(model, false), slow).micro_batches == 1);
 }
 
-/// A loop that is one node, between others.
+/// A loop, recorded as one node, between other operations.
 SmallModel looping() {
   SmallModel model = perceptron();
   model.name = "looping";
@@ -257,9 +258,9 @@ TEST_CASE_METHOD(TwoThreads, "estimate: peaks of modes that compute while they r
       const Report report = run(model, strategy);
       CAPTURE(model.name, strategy.summary());
       CHECK(made.peak == report.predicted_peak);
-      // These tensors of some hundred bytes are placed in steps of 64, where measured peaks are to
-      // the byte; and what is measured is the largest of the parts, not the first, which is
-      // planned.
+      // Predictions place these tensors of some hundred bytes in steps of 64; measured peaks are
+      // exact to the byte. Also, the measurement covers the largest of the parts, but the plan is
+      // for the first one.
       CHECK(report.measured_peak <= made.peak);
       CHECK(static_cast<double>(made.peak) <= 1.2 * static_cast<double>(report.measured_peak));
       CHECK(made.replicas == report.replicas);
@@ -291,7 +292,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
         }
         const Report report = run(model, strategy);
         CHECK(made->peak <= strategy.memory_budget);
-        // Which plans are found in a hurry is up to the machine.
+        // The plans found in a hurry depend on the machine.
         CHECK_THAT(static_cast<double>(made->peak),
                    WithinRel(static_cast<double>(report.predicted_peak), 0.2));
         CHECK(made->seconds >= 0.98 * all.seconds);
@@ -353,7 +354,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: pipelines") {
       CHECK(estimated.compute_overhead == report.compute_overhead);
       CHECK(estimated.micro_batches == micro_batches);
       CHECK(estimated.is_planned);
-      // Stages take turns on one thread, and overlap on two where there are micro-batches.
+      // Stages take turns on one thread. On two threads they overlap if there are micro-batches.
       strategy.threads = 1;
       const double alone = estimate(strategy, workload_of(model), rates).seconds;
       CHECK(estimated.seconds <= alone);

@@ -26,7 +26,7 @@ Workload workload_of(const SmallModel& model, bool training = true) {
 
 RecommendOptions within(Bytes memory) { return {.memory = memory, .rates = {.machine = {}}}; }
 
-/// Runs what was recommended within the memory that was named.
+/// Runs the recommended strategy and checks that it keeps within the given memory.
 void check_runs(const SmallModel& model, const Recommendation& found, Bytes memory) {
   Execution execution(found.strategy);
   const Report report = execution.gradients(model.loss, model.parameters, model.batch).report();
@@ -37,7 +37,7 @@ void check_runs(const SmallModel& model, const Recommendation& found, Bytes memo
 
 TEST_CASE_METHOD(TwoThreads, "recommend: the fastest that fits, down to the smallest there is") {
   for (const SmallModel& model : {perceptron(), small_transformer(), heat()}) {
-    // Whose plans take most of the time.
+    // Planning this model takes most of the time.
     if (model.name == small_transformer().name && cases(100) < 100) continue;
     CAPTURE(model.name);
     const Recommendation ample = recommend(workload_of(model), within(1_GiB));
@@ -92,7 +92,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: batches are cut where that is allowed a
   }
   workload.may_be_cut = true;
   workload.batch = {Tensor({0, 24}), Tensor({0, 24})};
-  CHECK_THROWS_WITH(recommend(workload, within(1_MiB)), Contains("[mean]"));  // the model's own
+  CHECK_THROWS_WITH(recommend(workload, within(1_MiB)), Contains("[mean]"));  // the model's
 }
 
 TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") {
@@ -150,7 +150,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") 
     CHECK(execution.report().measured_peak <= each.estimate.value().peak);
   }
 
-  // What it makes of parts is not parts of what it makes of the whole.
+  // The model's value for a part is not a part of its value for the whole.
   Workload uncut = values;
   uncut.may_be_cut = false;
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
@@ -179,7 +179,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
       graph_of({.layers = 12, .parameters = 1_MiB, .activations = 4_MiB, .seconds = 1e-2});
   const Recommendation ample = recommend(graph, within(1_GiB));
   CHECK(ample.estimate.compute_overhead <= 0);
-  CHECK(ample.considered.size() == 3);  // nothing is computed again
+  CHECK(ample.considered.size() == 3);  // no candidate recomputes
   const Bytes tight = ample.estimate.peak / 2;
   const Recommendation found = recommend(graph, within(tight));
   CHECK(found.estimate.peak <= tight);
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
   CHECK(recommend(values, within(1_MiB)).strategy.gradient == GradientMode::none);
 }
 
-/// Layers that are too small to be shared among threads.
+/// Layers that are too small to be split among threads.
 SmallModel narrow() {
   constexpr std::int64_t width = 64;
   std::vector<Tensor> layers;
@@ -227,7 +227,7 @@ std::vector<Considered> pipelines(const Recommendation& found) {
 TEST_CASE_METHOD(TwoThreads, "recommend: pipelines where examples and threads are enough") {
   const SmallModel model = narrow();
   Workload workload = workload_of(model);
-  // Small micro-batches are as good as large ones.
+  // With these rates, small micro-batches are as good as large ones.
   RecommendOptions options = within(1_GiB);
   options.rates.machine = {.bytes_per_second = 1e13, .seconds_per_node = 1e-9};
   const std::vector<Considered> found = pipelines(recommend(workload, options));
@@ -236,7 +236,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: pipelines where examples and threads ar
     CHECK(each.strategy.stages == 2);
     CHECK((each.strategy.accumulation == 4 || each.strategy.accumulation == 8));
   }
-  // Two replicas have gradients of their own.
+  // Two replicas each have their own gradients.
   options.memory = found[0].estimate->peak * 11 / 10;
   const Recommendation chosen = recommend(workload, options);
   CHECK(chosen.strategy.parallelism == ParallelMode::pipeline);

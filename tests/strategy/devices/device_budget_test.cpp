@@ -26,7 +26,7 @@ void check_peaks(const Report& report) {
   CHECK(predicted == report.predicted_peak);
 }
 
-/// Of one device, when the others may take what they like.
+/// The smallest budget of one device when the others are unlimited.
 Bytes smallest_of(const SmallModel& model, ExecutionStrategy strategy, std::size_t device) {
   strategy.devices[device].memory_budget = 1;
   try {
@@ -137,8 +137,8 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: with micro-batches errors name wh
 
 TEST_CASE_METHOD(SomeThreads,
                  "device budgets: one for all is kept where computing again takes more") {
-  // What a device is sent, and its adjoint there, are as large as each other and lie beside each
-  // other only where the first is read again.
+  // A value sent to a device and its adjoint there are equally large. They are live at the same
+  // time only if the value is read again.
   const SmallModel model{"sent",
                          {Tensor::normal({64, 256}, 1, 0, 0.2)},
                          {Tensor::uniform({128, 64}, 2, -1, 1)},
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: what does not fit is refused befo
 }
 
 TEST_CASE_METHOD(SomeThreads, "device budgets: where nothing is to be computed again nothing is") {
-  // Products that are read early and late, by nothing that an adjoint reads.
+  // Products that are read early and late, but not by anything that an adjoint reads.
   const SmallModel model{"products",
                          {Tensor::normal({32, 32}, 1, 0, 0.2), Tensor::normal({32, 32}, 2, 0, 0.2)},
                          {Tensor::uniform({48, 32}, 3, -1, 1), Tensor::normal({32, 32}, 4, 0, 0.2)},

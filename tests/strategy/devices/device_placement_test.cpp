@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// A model's program and what it can be cut between.
+/// A model's program and the places where it can be cut.
 struct Recorded {
   explicit Recorded(const SmallModel& model) {
     record_loss(program, record_model(model.loss, tape, model.parameters, model.batch));
@@ -21,7 +21,7 @@ struct Recorded {
   std::vector<DevicePlacement> placements(const std::vector<Device>& devices) const {
     return possible_placements(program, *elements, devices, false);
   }
-  /// Devices of the nodes recorded in a scope.
+  /// The devices of the nodes recorded in a scope.
   std::set<int> devices_of(const DevicePlacement& placement, std::string_view scope) const {
     std::set<int> devices;
     for (std::size_t e = 0; e < elements->size(); ++e) {
@@ -101,7 +101,7 @@ TEST_CASE("device placement: the longest scope says, and two of a length are ref
   }
   CHECK_THROWS_WITH(nested.placements({{.scopes = {"left"}}, {.scopes = {"left"}}}),
                     Contains("model/left/matmul") && Contains("devices 0 and 1"));
-  // What is recorded in the innermost of two scopes belongs to that, however they are called.
+  // Nodes recorded in nested scopes belong to the innermost one, whatever the names are.
   for (const DevicePlacement& placement :
        nested.placements({{.scopes = {"model"}}, {.scopes = {"left"}}})) {
     CHECK(nested.devices_of(placement, "model/left") == std::set<int>{1});

@@ -11,7 +11,7 @@
 namespace palimpsest::device_tasks_test {
 namespace {
 
-/// A task's bytes: where it writes and reads, and the value there; `none` in a workspace.
+/// Bytes that a task writes or reads, and the value in them; `none` in a workspace.
 struct Touched {
   int device;
   Bytes begin;
@@ -24,7 +24,7 @@ struct Touched {
   }
 };
 
-/// A program on devices at random.
+/// A program placed on devices at random.
 struct Placed {
   Placed(const SmallModel& model, std::size_t devices, Sending sending, std::uint64_t seed,
          bool again) {
@@ -83,7 +83,7 @@ struct Placed {
 
 Sending any_sending() { return *rc::gen::element(Sending::late, Sending::early); }
 
-/// By task, those that are sure to have ended when it begins.
+/// By task, the tasks that have certainly ended when it begins.
 std::vector<std::vector<bool>> ended_before(const DeviceTasks& made) {
   const std::size_t count = made.tasks.size();
   std::vector<std::vector<bool>> before(count, std::vector<bool>(count));
@@ -119,7 +119,7 @@ TEST_CASE("device tasks: whatever order they run in, nothing is written where so
         }
       }
     }
-    // In the order of the tasks every value is there when it is read.
+    // In the order of the tasks, every value is present when it is read.
     std::vector<Touched> lying;
     for (const std::vector<Touched>& of_task : touched) {
       for (const Touched& each : of_task) {

@@ -12,7 +12,7 @@ inline ExecutionStrategy on_devices(std::vector<Device> devices, int micro_batch
   return strategy;
 }
 
-/// Two branches that do not wait for each other, each of some layers, that come together.
+/// Two independent branches, each of several layers, that are joined at the end.
 inline SmallModel two_towers(std::int64_t width = 32, std::size_t layers = 3) {
   std::vector<Tensor> parameters;
   for (std::size_t k = 0; k < 2 * layers; ++k) {

@@ -20,7 +20,7 @@ struct SomeThreads {
   tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
 };
 
-/// A loop over a state, between layers.
+/// A loop with one state, between layers.
 SmallModel looping() {
   return {"loop",
           {Tensor::normal({8, 8}, 1, 0, 0.3), Tensor::normal({8, 8}, 2, 0, 0.3)},
@@ -257,7 +257,7 @@ TEST_CASE("devices: random graphs have the same bits within any budget") {
     const Found found = run(model, strategy, 2, LossReduction::sum);
     RC_ASSERT(have_same_bits(found, expected));
     RC_ASSERT(found.report.measured_peak <= found.report.predicted_peak);
-    if (*rc::gen::inRange(0, 3) > 0) return;  // plans within budgets take long
+    if (*rc::gen::inRange(0, 3) > 0) return;  // planning within budgets takes long
     strategy.memory_budget = found.report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
     Found within;
     try {
@@ -322,7 +322,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and 
     }
     CHECK(pieces.size() == 2);
     CHECK(moved == report.devices[0].incoming + report.devices[1].incoming);
-    // A tower's end goes over, and its adjoint back.
+    // The output of a tower is sent to the other device, and its adjoint back.
     CHECK(moved == 2 * 24 * 32 * 4);
     report.write_chrome_trace(file.path());
     std::map<std::string, int> seen;
@@ -342,14 +342,14 @@ TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and 
 TEST_CASE_METHOD(SomeThreads, "devices: the adjoint of one branch is sent before the other's") {
   const ExecutionStrategy strategy = on_devices({{.scopes = {"left"}}, {.scopes = {"right"}}});
   SmallModel model = two_towers(256);
-  // The adjoints of both wait for the mean.
+  // The adjoints of both branches depend on the mean.
   model.loss = [mean_of = model.loss](Tape& tape, std::span<const Var> p,
                                       std::span<const Var> batch) {
     const Var mean = mean_of(tape, p, batch);
     return mean * mean;
   };
   const Report report = run(model, strategy).report;
-  std::set<int> last;  // to compute, behind all transfers
+  std::set<int> last;  // devices that compute after all transfers
   for (const Report::DeviceTask& task : report.device_tasks) {
     if (task.sender < 0) {
       last.insert(task.device);

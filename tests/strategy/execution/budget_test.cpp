@@ -29,7 +29,7 @@ TEST_CASE_METHOD(FourThreads, "execution: values of replicas need no room for su
   CHECK(estimate(strategy, {model, parameters, batch, false}).peak ==
         values.report().predicted_peak);
   CHECK_THROWS_AS(values.gradients(loss, parameters, batch), BudgetError);
-  // In turns, neither is planned again for the other.
+  // Alternating calls reuse their plans.
   strategy.memory_budget = 8 * parameters[0].bytes();
   Execution execution(strategy);
   for (int step = 0; step < 3; ++step) {
@@ -44,7 +44,7 @@ TEST_CASE("execution: what a model looks at keeps to the budget of the call") {
   const std::vector<Tensor> parameters{Tensor::normal({256, 256}, 1, 0, 0.05)};
   const std::vector<Tensor> batch{Tensor::uniform({2, 256}, 2)};
   const Bytes sums = parameters[0].bytes();
-  // What it looks at takes some 14 times the bytes of its parameters.
+  // The value that this model reads takes about 14 times the bytes of its parameters.
   const ModelFunction model = [](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
     std::vector<Var> products;
     for (int k = 0; k < 13; ++k) products.push_back(matmul(p[0] * (1.0 + k), p[0]));
@@ -59,7 +59,7 @@ TEST_CASE("execution: what a model looks at keeps to the budget of the call") {
                       .parallelism = ParallelMode::none,
                       .fusion = false});
   };
-  // The least that values need, and gradients beside their sums.
+  // The least memory for values, and for gradients in addition to their sums.
   Bytes least = 0;
   try {
     execution_within(1).value(model, parameters, batch);
@@ -94,7 +94,7 @@ TEST_CASE("execution: the smallest budget that is named does, for values beside 
     const auto value = [&] { Execution(strategy).value(model, parameters, batch); };
     const Workload workload{model, parameters, batch, false};
     const Bytes estimated = smallest_of([&] { estimate(strategy, workload); });
-    // An eager mode finds the next thing that does not fit only when it comes to it.
+    // An eager mode finds the next value that does not fit only when it reaches it.
     for (int tries = 0; tries < 20; ++tries) {
       const Bytes smallest = smallest_of(value);
       if (smallest == 0) break;
@@ -116,7 +116,7 @@ TEST_CASE("a cut batch has sums where there are parts, whoever counts them") {
   CHECK(sums({}, Wanted::gradients, 1) == 0);
   CHECK(sums({}, Wanted::gradients, 8) >= parameters[0].bytes());
   CHECK(sums({.accumulation = 2}, Wanted::values, 1) == 0);
-  // What computes while it records has one budget for gradients and values.
+  // A mode that computes while it records uses one budget for gradients and values.
   const ExecutionStrategy eager{.mode = ExecutionMode::eager, .accumulation = 2};
   CHECK(sums(eager, Wanted::values, 1) == sums(eager, Wanted::gradients, 2));
 }

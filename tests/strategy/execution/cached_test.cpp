@@ -1,4 +1,4 @@
-// Results that executions keep from run to run.
+// Results that executions cache from run to run.
 #include <oneapi/tbb/global_control.h>
 
 #include "tests/strategy/execution/runs.h"
@@ -10,7 +10,7 @@ struct FourThreads {
   tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
 };
 
-/// Reads its weights by way of what is made of them alone.
+/// Reads its weights only through values computed from them alone.
 Var scores(Tape&, std::span<const Var> p, std::span<const Var> batch) {
   return matmul(batch[0], tanh(matmul(p[0], p[0])));
 }
@@ -61,7 +61,7 @@ TEST_CASE_METHOD(FourThreads, "execution: micro-batches find what the one before
       const Gradients expected = usual.gradients(loss, moving, batch);
       const Gradients found = cached.gradients(loss, moving, batch);
       CHECK(same_bits(found.begin()->gradient, expected.begin()->gradient));
-      // The second notices what stays, the third has it.
+      // The second run detects the unchanged values, and the third one has them cached.
       CHECK(found.report().cached >= static_cast<std::uint32_t>(replicas));
       CHECK(found.report().computed < expected.report().computed);
       moving[0].data<float>()[step] += 0.1f;

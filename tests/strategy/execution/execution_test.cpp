@@ -312,7 +312,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: random numbers go on where replicas ch
   const std::vector<Tensor> two{Tensor::ones({2, 12}, DType::f64),
                                 Tensor::ones({2, 3}, DType::f64)};
   const Tensor before = first(network.batch);
-  first(two);  // two replicas in place of four
+  first(two);  // with two replicas instead of four
   CHECK_FALSE(same_bits(first(network.batch), before));
 
   const ModelFunction noise = [](Tape&, std::span<const Var>, std::span<const Var> b) {
@@ -348,7 +348,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: no replica computes where one of them 
   } catch (const BudgetError& error) {
     smallest = error.smallest_feasible();
   }
-  // Of 13 examples the larger part has 7.
+  // The larger part of 13 examples has 7.
   strategy.memory_budget = smallest - 2;
   CHECK_THROWS_AS(Execution(strategy).gradients(model, network.parameters, network.batch),
                   BudgetError);

@@ -21,8 +21,8 @@ struct Found {
   Report report;
 };
 
-/// The second of two steps, so that plans and memory are those that were kept, or the first
-/// without an overflow.
+/// The second of two steps, so that plans and memory are those kept from the first. With overflows,
+/// the first step without one.
 Found found_by(const SmallModel& model, const ExecutionStrategy& strategy) {
   Execution execution(strategy);
   Found found;
@@ -54,7 +54,7 @@ std::vector<ExecutionStrategy> gradients_of(const ExecutionStrategy& base, doubl
   return list;
 }
 
-/// All that are valid in one precision.
+/// All valid strategies in one precision.
 std::vector<ExecutionStrategy> strategies_in(const std::optional<Precision>& precision,
                                              double fraction) {
   std::vector<ExecutionStrategy> list;
@@ -78,7 +78,7 @@ std::vector<ExecutionStrategy> strategies_in(const std::optional<Precision>& pre
   return list;
 }
 
-/// Of these, so many that every pair of choices that is there is in one of them.
+/// A subset that contains every pair of choices that occurs in `all`.
 std::vector<ExecutionStrategy> pairs_of(std::span<const ExecutionStrategy> all) {
   std::set<std::array<std::string, 4>> seen;
   std::vector<ExecutionStrategy> list;
@@ -103,7 +103,8 @@ std::vector<ExecutionStrategy> pairs_of(std::span<const ExecutionStrategy> all) 
   return list;
 }
 
-/// Largest difference over all gradients, relative to the largest element of its own.
+/// The largest difference over all gradients, relative to the largest element of the respective
+/// gradient.
 double difference(const Found& a, const Found& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.gradients.size(); ++i) {
@@ -137,8 +138,8 @@ struct TwoThreads {
   tbb::global_control control{tbb::global_control::max_allowed_parallelism, 2};
 };
 
-/// Checkpointed by a fraction of the memory: where that is too little, as in a perceptron, it takes
-/// a while to find the least.
+/// `fraction` limits the memory for checkpointing. If it is too small, as for a perceptron, finding
+/// the smallest budget takes a while.
 template <class Choose>
 void check_model(const SmallModel& model, double fraction, Choose choose) {
   const Found exact = found_by(model, {.precision = Precision{PrecisionKind::full}});
@@ -147,7 +148,7 @@ void check_model(const SmallModel& model, double fraction, Choose choose) {
     CAPTURE(model.name, whole.report.precision);
     CHECK(std::abs(whole.loss - exact.loss) <= tolerance * std::abs(exact.loss));
     CHECK(difference(whole, exact) <= tolerance);
-    // In parts the sums are others, but the same for all that have as many.
+    // Parts change the sums, but the same number of parts always gives the same sums.
     const Found halves = found_by(model, {.precision = precision, .accumulation = 2});
     CHECK(difference(halves, exact) <= tolerance);
     for (const ExecutionStrategy& strategy : choose(strategies_in(precision, fraction))) {
@@ -171,13 +172,13 @@ void check_model(const SmallModel& model, double fraction, Choose choose) {
 }
 
 TEST_CASE("matrix: no combination that is valid is left out") {
-  // Of 3 modes and 5 ways to gradients: eager refuses the three that plan, hybrid refuses full.
-  // Neither keeps results. Pipelines and devices are lazy, in one way of handling memory.
+  // 3 modes and 5 kinds of gradients: eager refuses the three that plan, and hybrid refuses full.
+  // Neither caches results. Pipelines and devices require lazy mode and one memory handling.
   CHECK(strategies_in({}, 0.4).size() == std::size_t{5 * 4 * 3 + (2 + 4) * 3 * 3 + 5 + 5});
 }
 
 TEST_CASE_METHOD(TwoThreads, "matrix: every combination on a perceptron") {
-  // Where fewer cases are asked for every so many of them, others in each precision.
+  // With fewer cases, takes every `step`-th strategy, different ones in each precision.
   const int step = std::max(1, 100 / cases(100));
   int first = 0;
   check_model(perceptron(), 0.4, [&](const std::vector<ExecutionStrategy>& all) {

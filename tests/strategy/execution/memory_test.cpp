@@ -9,7 +9,7 @@
 namespace palimpsest::memory_test {
 namespace {
 
-/// Two layers and a loop over one of them.
+/// Two layers, and a loop over one of them.
 struct Model {
   explicit Model(std::int64_t rows = 8, std::int64_t columns = 6)
       : parameters{Tensor::uniform({columns, columns}, 1, -0.4, 0.4),
@@ -47,8 +47,8 @@ bool same(const Found& a, const Found& b) {
   return a.loss == b.loss && std::ranges::equal(a.gradients, b.gradients, same_bits);
 }
 
-/// Has allocations of a step fail, each in an execution of its own that has taken `steps` before,
-/// and looks whether it goes on.
+/// Lets each allocation of a step fail in turn, each in its own execution after `steps` steps, and
+/// checks that the execution recovers.
 void check_steps_without_memory(const Model& model, const ExecutionStrategy& strategy, int steps,
                                 std::int64_t stride = 100) {
   Execution whole(strategy);
@@ -62,7 +62,7 @@ void check_steps_without_memory(const Model& model, const ExecutionStrategy& str
     try {
       step(execution, model);
     } catch (const std::exception&) {
-      // std::bad_alloc, an EnvironmentError, or nothing where it could do without.
+      // std::bad_alloc, an EnvironmentError, or no error if the step managed without.
     }
     failed = end_failing();
     for (int k = 0; k < 2; ++k) CHECK(same(step(execution, model), expected));
@@ -88,7 +88,7 @@ TEST_CASE("an execution that runs out of memory anywhere goes on when there is s
 }
 
 TEST_CASE("an execution that runs out of pages goes on when there are some again") {
-  const Model model(1024, 64);  // values of 256 KiB have pages of their own
+  const Model model(1024, 64);  // values of 256 KiB have their own pages
   for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::eager}) {
     const ExecutionStrategy strategy{.mode = mode,
                                      .memory = MemoryHandling::standard,
@@ -98,7 +98,7 @@ TEST_CASE("an execution that runs out of pages goes on when there are some again
   }
 }
 
-/// True if `f` throws that there is no memory when its first allocation fails.
+/// Whether `f` throws an `EnvironmentError` when its first allocation fails.
 template <class F>
 bool is_refused(F f) {
   bool refused = false;
@@ -118,7 +118,7 @@ TEST_CASE("pages that the system has not are the environment's error") {
   CHECK(is_refused([&] { meter.allocate(1_MiB); }));
   CHECK(meter.reserved() == 0);
   if (!is_mapped(1_MiB)) return;  // under AddressSanitizer
-  // Where the system has none, other pages that are kept do.
+  // If the system has no memory, other spare pages serve.
   meter.allocate(1_MiB);
   CHECK_FALSE(is_refused([&] { meter.allocate(2_MiB); }));
 }

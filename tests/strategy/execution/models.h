@@ -33,8 +33,8 @@ inline SmallModel perceptron() {
           }};
 }
 
-/// A block of attention and a layer behind it that predict tokens from those before, with one
-/// table of tokens at both ends.
+/// An attention block and a layer after it that predict tokens from preceding ones. Both ends share
+/// one table of tokens.
 inline SmallModel small_transformer() {
   constexpr std::int64_t width = 8;
   constexpr std::int64_t tokens = 7;
@@ -70,7 +70,7 @@ inline SmallModel small_transformer() {
           }};
 }
 
-/// Two convolutions, the maxima of what they make, and a layer that tells three kinds of image.
+/// Two convolutions, max pooling, and a layer that distinguishes three kinds of images.
 inline SmallModel small_convolution() {
   const Tensor kinds({6}, DType::i32);
   std::int32_t kind = 0;
@@ -93,7 +93,7 @@ inline SmallModel small_convolution() {
           }};
 }
 
-/// Steps of heat on a ring, with the conductivity of every cell to be found.
+/// Heat steps on a ring, with the conductivity of every cell as parameter.
 inline SmallModel heat() {
   constexpr std::int64_t cells = 24;
   return {"heat",
@@ -109,7 +109,7 @@ inline SmallModel heat() {
           }};
 }
 
-/// A model whose hidden values are dropped at random.
+/// A model with dropout on its hidden values.
 inline SmallModel with_dropout() {
   SmallModel model = perceptron();
   model.name = "dropout";
@@ -121,8 +121,8 @@ inline SmallModel with_dropout() {
   return model;
 }
 
-/// A matrix of few rows that every step multiplies by, whose products are added up together, and a
-/// state that is read slice by slice.
+/// Every step multiplies by the same small matrix, so that the products' adjoints are computed
+/// together, and reads slices of a state.
 inline SmallModel recurrent() {
   return {"recurrent",
           {Tensor::normal({24, 24}, 1, 0, 0.2), Tensor::normal({24, 24}, 2, 0, 0.2)},

@@ -6,8 +6,8 @@
 
 namespace palimpsest {
 
-/// A model of one width whose values read any values before: parameters of which each may be read
-/// anywhere, views, slices, numbers, random numbers and operations of several outputs.
+/// A model of one width whose values read arbitrary earlier values. Any node may read a parameter.
+/// Has views, slices, constants, random numbers and operations with several outputs.
 inline SmallModel random_model(std::uint64_t seed, int nodes) {
   constexpr std::int64_t width = 6;
   std::vector<Tensor> parameters;

@@ -1,4 +1,4 @@
-// What the reports of executions say.
+// The contents of execution reports.
 #include <oneapi/tbb/global_control.h>
 
 #include <algorithm>
@@ -140,7 +140,7 @@ TEST_CASE_METHOD(FourThreads, "execution: gradients that a user holds are in no 
       const Gradients third = step();
       CHECK(third.report().measured_peak == second.report().measured_peak);
       CHECK(third.report().measured_peak <= first.report().measured_peak);
-      // Nor is what a call that fails leaves behind, which takes no memory then.
+      // Nor does the peak include memory of a failed call, which holds none afterwards.
       const ModelFunction fails = [&](Tape& tape, std::span<const Var> p,
                                       std::span<const Var> batch) -> Var {
         model.loss(tape, p, batch).value();

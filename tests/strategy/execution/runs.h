@@ -12,7 +12,7 @@ struct Found {
   Report report;
 };
 
-/// The last of some steps, so that plans and memory are those that were kept.
+/// The last of `steps` steps, so that plans and memory are those kept from earlier steps.
 inline Found run(const SmallModel& model, const ExecutionStrategy& strategy, int steps = 2,
                  LossReduction reduction = LossReduction::mean) {
   Execution execution(strategy, reduction);

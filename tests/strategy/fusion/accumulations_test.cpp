@@ -14,7 +14,7 @@
 namespace palimpsest::accumulations_test {
 namespace {
 
-/// Sums with products in them, and how many of those are made by a product.
+/// Sums with products in them, and the number of sums that are fused into a product.
 struct SumOfProducts {
   const char* name;
   int made;
@@ -137,7 +137,7 @@ TEST_CASE("sums made by products may take over what they are added to") {
   const Var product = matmul(transpose(a * 2.0), b);
   const Var sum = matmul(transpose(a), b) + product;
   const ValueId target = sum.id();
-  // oneDNN's kernels may not.
+  // oneDNN's kernels may not accumulate.
   const Operation& operation = tape.operation(product.node());
   const int place = operation.accumulates_in_place(NodeView(tape, product.node())) ? 2 : -1;
   const auto takes_over = [&](int threads) {

@@ -9,7 +9,7 @@ namespace palimpsest {
 
 inline const RunOptions as_recorded{.threads = 1, .simplify = false};
 
-/// The values that `record` returns, and the report of computing them.
+/// The values that `record` returns, and the report of their computation.
 struct Computed {
   std::vector<Tensor> tensors;
   Report report;

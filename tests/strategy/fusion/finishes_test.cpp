@@ -14,7 +14,8 @@
 namespace palimpsest::finishes_test {
 namespace {
 
-/// Elementwise operations behind others, and how many of these carry one out, forward and backward.
+/// Elementwise operations after other operations, and how many of these execute one as an epilogue,
+/// forward and backward.
 struct Finished {
   const char* name;
   int forward, backward;
@@ -89,7 +90,7 @@ TEST_CASE("kernels carry out the elementwise operation that follows, with the sa
   for (const Finished& row : finished) {
     INFO(row.name);
     for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
-      // Some images in a block, and some blocks in an image.
+      // Several images per block, and several blocks per image.
       for (const Shape& shape : {Shape{9, 4, 7, 6}, Shape{2, 4, 41, 40}}) {
         const auto results = [&](const RunOptions& options, int* made = nullptr) {
           Tape tape;
@@ -124,7 +125,7 @@ TEST_CASE("the gradient of a pooled activation takes the place of one image, not
   const Var y = max_pool(relu(conv2d(x, w, {}, same)), 2);
   const Report report = backward(sum(y), {.threads = 1}).report();
   constexpr Bytes image = 8 * 4 * 64 * 64 * 4;
-  // The activation, its gradient and a quarter; the gradient of x.
+  // The activation, its gradient and a quarter of it; the gradient of x.
   CHECK(report.measured_peak < 3 * image);
 }
 

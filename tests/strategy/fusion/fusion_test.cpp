@@ -22,7 +22,7 @@
 namespace palimpsest::fusion_test {
 namespace {
 
-/// An operation between elementwise ones, and all that comes of it.
+/// The results of an operation between elementwise ones.
 std::vector<Tensor> sandwich(const OperationRow& row, DType dtype, const RunOptions& options) {
   Tape tape;
   tape.set_seed(7);
@@ -63,7 +63,7 @@ TEST_CASE("groups have the bits of single operations, for every operation") {
   }
 }
 
-/// What elementwise operations read that is not a row of elements of their own.
+/// Elementwise operations with inputs that are not contiguous rows of elements of their own.
 struct Reader {
   const char* name;
   Shape shape;
@@ -165,7 +165,7 @@ TEST_CASE("a chain is one pass, however long running it takes against planning")
   }
 }
 
-/// x and another operand joined by one step of arithmetic.
+/// x and another operand, combined by one arithmetic operation.
 using Join = Var (*)(const Var&, const Var&);
 const Join joins[] = {[](const Var& x, const Var& y) { return x + y; },
                       [](const Var& x, const Var& y) { return y + x; },
@@ -177,7 +177,7 @@ const Join joins[] = {[](const Var& x, const Var& y) { return x + y; },
                       [](const Var& x, const Var&) { return x * -1.7; },
                       [](const Var& x, const Var&) { return -x; }};
 
-/// All that steps make one of the other, of operands x, a and b.
+/// All combinations of two or three operations on the operands x, a and b.
 void record_steps(const Var& x, const Var& a, const Var& b, std::vector<Var>& results) {
   for (const Join begin : joins) {
     for (const Join next : joins) {
@@ -248,7 +248,7 @@ TEST_CASE("the backward part makes again what takes no more bytes to make than t
     }
     return backward(sum(u), {.threads = 1, .fuse = fuse}).report().measured_peak;
   };
-  // A state for each step, not a difference and a curvature.
+  // One state per step is kept, instead of a difference and a curvature per step.
   constexpr Bytes array = 40'000;
   CHECK(peak(false) >= 2 * steps * array);
   CHECK(peak(true) <= (steps + 8) * array);

@@ -7,10 +7,10 @@
 namespace palimpsest::half_models_test {
 namespace {
 
-/// Four threads whatever the machine has.
+/// Uses four threads on every machine.
 const tbb::global_control four_threads(tbb::global_control::max_allowed_parallelism, 4);
 
-/// A loss of parameters that are f32, computed in a 16-bit type where that is enough.
+/// A loss of f32 parameters, computed in a 16-bit type where that suffices.
 struct Model {
   const char* name;
   std::vector<Shape> parameters;
@@ -83,7 +83,8 @@ TEST_CASE("models of mixed precision have the bits of single operations on any t
       for (const int threads : {1, 2, 3, 4}) {
         const Run together = run(model, half, {.threads = threads});
         CHECK(equal(alone.tensors, together.tensors));
-        // Several threads take up to a tenth more, so that branches do not wait for memory.
+        // With several threads the peak may be a tenth higher, so that branches do not wait for
+        // memory.
         const Bytes most = alone.report.measured_peak;
         CHECK(together.report.measured_peak <= (threads == 1 ? most : most + most / 10));
       }

@@ -21,7 +21,7 @@ namespace {
 constexpr DType halves[] = {DType::bf16, DType::f16};
 constexpr std::int64_t rows = 37, columns = 131;
 
-/// The numbers again and again, in another shape and dtype.
+/// The numbers repeated, in another shape and dtype.
 Tensor repeated(const Tensor& numbers, const Shape& shape, DType dtype) {
   Tensor all(shape, dtype);
   visit(dtype, [&]<class T>(T) {
@@ -33,7 +33,7 @@ Tensor repeated(const Tensor& numbers, const Shape& shape, DType dtype) {
   return all;
 }
 
-/// What an operation reads as one of its inputs.
+/// A form in which an operation reads one of its inputs.
 struct Way {
   const char* name;
   Shape shape;
@@ -47,7 +47,8 @@ const Way ways[] = {{"in order", {rows, columns}},
                     {"one number", {}},
                     {"one number of its shape", {1, 1}}};
 
-/// The operation between others, with input `at` read that way, and all gradients.
+/// The results of the operation between others, with input `at` in the given form, and all
+/// gradients.
 std::vector<Tensor> results_of(const OperationRow& row, DType dtype, const Way& way, std::size_t at,
                                const RunOptions& options) {
   Tape tape;
@@ -82,7 +83,7 @@ std::vector<Tensor> results_of(const OperationRow& row, DType dtype, const Way& 
 TEST_CASE("groups of 16-bit types have the bits of single operations, whatever they read",
           "[half]") {
   for (const OperationRow& row : elementwise_rows()) {
-    const bool is_adjoint = row.operation.ends_with("_adjoint");  // of one shape with its input
+    const bool is_adjoint = row.operation.ends_with("_adjoint");  // has the shape of its input
     if (row.inputs[0].elements() == 0) continue;
     for (const Way& way : ways) {
       const bool whole = way.shape == Shape{rows, columns};
@@ -99,7 +100,7 @@ TEST_CASE("groups of 16-bit types have the bits of single operations, whatever t
   }
 }
 
-/// Every number there is, infinities, subnormals and NaNs among them.
+/// All numbers of the type, including infinities, subnormals and NaNs.
 template <class Half>
 Tensor every_number() {
   Tensor all({0x10000}, dtype_of<Half>());

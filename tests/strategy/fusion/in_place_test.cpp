@@ -22,10 +22,11 @@
 namespace palimpsest::in_place_test {
 namespace {
 
-/// Four threads whatever the machine has.
+/// Uses four threads on every machine.
 const tbb::global_control four_threads(tbb::global_control::max_allowed_parallelism, 4);
 
-/// What elementwise operations make of arrays `a` and `b`, and how many arrays they make in place.
+/// Elementwise operations on arrays `a` and `b`, and the number of arrays that they compute in
+/// place.
 struct InPlace {
   const char* name;
   int count;
@@ -66,7 +67,7 @@ const InPlace programs[] = {
      [](const Var& a, const Var&) { return std::vector{tanh(a), reshape(a, {-1})}; }},
     {"a neighbour of its own", 0,
      [](const Var& a, const Var&) { return std::vector{a + tanh(roll(a, 1, 0))}; }},
-    // The operation in front makes an array of its own, which is written over.
+    // The preceding operation computes its own array, which is overwritten.
     {"turned", 1, [](const Var& a, const Var&) { return std::vector{tanh(transpose(a))}; }},
     {"and turned", 1, [](const Var& a, const Var&) { return std::vector{a + tanh(transpose(a))}; }},
     {"a row of it", 1,
@@ -80,7 +81,7 @@ const InPlace programs[] = {
      [](const Var& a, const Var&) { return std::vector{cast(a * 100.0, DType::i32)}; }},
 };
 
-/// Runs one, with gradients of what is differentiable.
+/// Runs one program, with the gradients of its differentiable values.
 std::vector<Tensor> results_of(const InPlace& program, const RunOptions& options, DType dtype) {
   Tape tape;
   const Var x = tape.parameter(Tensor::uniform({300, 300}, 1, -0.1, 0.1, dtype));
@@ -177,7 +178,7 @@ TEST_CASE("what is present is written over, and made again when it is asked for"
   }
 }
 
-/// An operation that takes its time, though the plan does not know.
+/// An operation that takes some time, although the plan does not know.
 CustomOperation slow(int milliseconds) {
   return CustomOperation({
       .name = "slow",

@@ -2,8 +2,8 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-/// Groups that read numbers moved: adjoints that are the same in every place, rolled, sliced,
-/// padded and put together with others.
+/// Fused groups that read moved constants: adjoints that are equal at every position, after
+/// rolling, slicing, padding and concatenating.
 namespace moved_numbers_test {
 
 using namespace palimpsest;
@@ -72,7 +72,7 @@ TEST_CASE("Numbers that are moved and added have the bits of single operations",
 
 TEST_CASE("A program draws numbers that are moved anew for another tape of its structure",
           "[fusion]") {
-  // The adjoint is 3 or 5 in every place; plans and groups are found by structure.
+  // The adjoint is 3 or 5 at every position; plans and groups are looked up by structure.
   Tape tape;
   for (const double factor : {3.0, 5.0, 3.0}) {
     tape.clear();

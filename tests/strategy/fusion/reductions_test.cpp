@@ -15,12 +15,12 @@
 namespace palimpsest::reductions_test {
 namespace {
 
-/// Reductions at the end of a group.
+/// Reductions at the end of a fused group.
 struct Reduction {
   const char* name;
   Shape shape;
   std::vector<Var> (*call)(const Var&);
-  std::size_t units;  ///< that run, with those that cannot be part of a group
+  std::size_t units;  ///< units that run, including operations that cannot join a group
 };
 
 const Reduction reductions[] = {

@@ -53,8 +53,8 @@ TEST_CASE("the backward part makes for itself what the forward part need not hol
                                          },
                                      .vjp =
                                          [w](const Pullback& p) {
-                                           // Reads a product again that the forward part has made
-                                           // and let go of.
+                                           // Reads again a product that the forward part has
+                                           // computed and released.
                                            p.set(0, p.adjoint() * sum(matmul(p.input(), w)));
                                          }});
     const Var early = stop_gradient(sum(exp(matmul(x, w))));
@@ -70,7 +70,7 @@ TEST_CASE("the backward part makes for itself what the forward part need not hol
   CHECK(together.report().predicted_peak <= apart.report().predicted_peak);
 }
 
-/// A program all of whose nodes are recorded twice, some of them three times.
+/// A program in which every node is recorded twice, and some of them three times.
 std::vector<Var> record_doubled(Tape& tape, std::uint64_t seed, int size) {
   std::mt19937_64 random(seed);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -199,7 +199,7 @@ TEST_CASE("values that were computed as one lie apart for what follows") {
   CHECK(tape.has_value(b.id()));
   CHECK(same_bits(a.value(), b.value()));
   const Bytes bytes = 64 * 64 * 4;
-  // One of them is taken over, the other one still read.
+  // One of them is taken over, the other one is still read.
   const Var y = sum((a + matmul(x, w)) * exp(b) + b);
   const Report report = evaluate({&y, 1}, {.memory_budget = 6 * bytes, .threads = 1});
   CHECK(report.measured_peak <= 6 * bytes);

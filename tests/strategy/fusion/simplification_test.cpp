@@ -15,7 +15,7 @@ Var matrix(Tape& tape, std::uint64_t seed) {
   return tape.parameter(Tensor::uniform({12, 12}, seed, -1, 1, DType::f64));
 }
 
-// What is recorded twice -------------------------------------------------------------------------
+// Common subexpressions --------------------------------------------------------------------------
 
 struct Duplicates {
   const char* name;
@@ -149,7 +149,7 @@ TEST_CASE("a user's operation is called once for the same arguments") {
   CHECK(calls == 1);
 }
 
-// Numbers ----------------------------------------------------------------------------------------
+// Constants --------------------------------------------------------------------------------------
 
 TEST_CASE("steps of arithmetic that change nothing are left out, and no others") {
   struct Row {

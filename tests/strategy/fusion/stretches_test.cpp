@@ -13,17 +13,17 @@
 #include "strategy/program.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
-/// Groups that read what rolls, slices, pads and concatenations put one behind the other.
+/// Fused groups that read through rolls, slices, pads and concatenations.
 namespace palimpsest {
 namespace {
 
-/// Moves the elements of a row about; as many come out.
+/// Rearranges the elements of a row and keeps their number.
 Var moved(const Var& x, std::mt19937_64& random) {
   const std::int64_t n = x.shape()[0];
   const auto below = [&](std::int64_t end) {
     return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
   };
-  // Mostly a neighbour, sometimes one from far away.
+  // Mostly a neighbour, sometimes a distant element.
   const std::int64_t shift = below(2) == 0 ? 1 + below(2) : below(n);
   switch (below(6)) {
     case 0:
@@ -127,7 +127,8 @@ TEST_CASE("what a roll alone reads is made where the roll is read") {
   CHECK(computed([](const Var& x, const Var& y) { return roll(tanh(x * 2.0), 3, 0) + y; }) == 1);
   CHECK(computed([](const Var& x, const Var& y) { return roll(x * y * mean(y), 3, 0) + y; }) == 2);
   CHECK(computed([](const Var& x, const Var& y) { return roll(0.5 * x + x * x, 3, 0) - y; }) == 1);
-  // Read by others too, made of two arrays that nothing holds, or with numbers between.
+  // The source is also read by others, consists of two arrays that are not stored, or has constants
+  // in between.
   CHECK(computed([](const Var& x, const Var& y) {
           const Var z = tanh(x);
           return roll(z, 3, 0) + z * y;

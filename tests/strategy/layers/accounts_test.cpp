@@ -12,7 +12,8 @@ namespace {
 
 using Mode = LayerCheckpointing::Mode;
 
-/// What is forecast is what is measured: behind the forward pass, at the worst moment, by layer.
+/// Checks that measurements equal the forecast: after the forward pass, at the peak, and for each
+/// layer.
 void check_forecast(const LayerModel& model, const Tensor& input, const LayerCheckpointing& given) {
   CAPTURE(static_cast<int>(given.mode), given.interval.value_or(0), given.layers,
           given.memory_fraction.value_or(0), given.max_kept.value_or(-1),
@@ -69,7 +70,7 @@ TEST_CASE("bytes are those counted by hand") {
   const std::int64_t rows = 5;
   const std::int64_t width = 8;
   const Bytes activation = rows * width * 4;
-  const Bytes tape = 3 * activation + activation;  // what is in between, and the output
+  const Bytes tape = 3 * activation + activation;  // the intermediate values and the output
   const LayerModel model = perceptron(6, width);
   const Tensor input = Tensor::uniform({rows, width}, 1);
   const auto forecast = [&](const LayerCheckpointing& given) {
@@ -78,7 +79,7 @@ TEST_CASE("bytes are those counted by hand") {
   SECTION("every layer's input") {
     const LayerForecast found = forecast({.mode = Mode::every, .interval = 1});
     CHECK(found.keep_all == 6 * tape);
-    CHECK(found.use.kept == 5 * activation + tape);  // that of the last layer
+    CHECK(found.use.kept == 5 * activation + tape);  // the tape of the last layer
     CHECK(found.use.kept_activations == 5);
     CHECK(found.use.peak == 5 * activation + tape);
     CHECK(found.saved() == found.keep_all - found.use.peak);
@@ -111,8 +112,8 @@ TEST_CASE("numbers in every place are made where they are read, not held") {
   check_forecast(model, Tensor::uniform({10}, 1), {});
 }
 
-/// Layers x → 4x of two operations that count their runs and have costs of their own. The adjoint
-/// of each reads its input: what the second one makes is the layer's output and nothing else.
+/// Layers x → 4x of two operations that count their runs and have their own costs. The adjoint of
+/// each reads its input, so the result of the second operation is only the layer's output.
 class Counted {
  public:
   explicit Counted(int layers)
@@ -367,7 +368,7 @@ TEST_CASE("layers that are kept can be asked for and added to") {
     CHECK(layers.use().kept_activations == 2);
     layers.save(3);
     layers.save(0);
-    layers.save(7);  // stays when the tapes of the last layers go
+    layers.save(7);  // stays when the tapes of the last layers are dropped
     CHECK(layers.use().kept_activations == 3);
     CHECK(kept() == std::vector{0, 3, 6, 7, 8});
     const int passes = layers.use().forward_passes[3];

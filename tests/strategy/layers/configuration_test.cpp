@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/temporary_file.h"
-// After tests/catch.h.
+// Must follow tests/catch.h.
 #include <rapidcheck.h>
 #include <rapidcheck/catch.h>
 

@@ -6,7 +6,7 @@
 
 #include "checkpoint/plan.h"
 #include "tests/catch.h"
-// After tests/catch.h.
+// Must follow tests/catch.h.
 #include <rapidcheck.h>
 #include <rapidcheck/catch.h>
 
@@ -28,11 +28,11 @@ std::int64_t picoseconds_again(std::span<const LayerStage> stages,
 }
 
 struct Best {
-  std::optional<std::pair<std::int64_t, Bytes>> within;  // time computed again, peak
-  Bytes lowest = INT64_MAX;                              // peak of any way
+  std::optional<std::pair<std::int64_t, Bytes>> within;  // recomputation time, peak
+  Bytes lowest = INT64_MAX;                              // lowest peak of all ways
 };
 
-/// Tries every way of cutting the stages at boundaries, with every choice of tapes.
+/// Tries every way to cut the stages at boundaries, with every choice of tapes.
 Best try_all(const LayerCheckpointing& given, LayerCount count, std::span<const LayerStage> stages,
              Bytes budget) {
   const std::vector<std::size_t> boundaries = boundaries_of(given, count);
@@ -63,7 +63,7 @@ Best try_all(const LayerCheckpointing& given, LayerCount count, std::span<const 
   return best;
 }
 
-/// Uniform on [least, most), in small cases too.
+/// Uniform on [least, most), also in small cases.
 int pick(int least, int most) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(least, most));
 }
@@ -76,7 +76,7 @@ std::vector<LayerStage> arbitrary_stages(std::size_t number, bool half) {
     stage.stored_input = half ? stage.input / 2 : stage.input;
     stage.pass = pick(0, 30) * 1e-9;
     stage.save = pick(0, 30) * 1e-9;
-    // What is saved and what makes the output share some of the work.
+    // Saving the values and computing the output share some of the work.
     stage.record = std::max(stage.pass, stage.save) + pick(0, 10) * 1e-9;
     stage.record = std::min(stage.record, stage.pass + stage.save);
     stages.push_back(stage);
@@ -84,7 +84,7 @@ std::vector<LayerStage> arbitrary_stages(std::size_t number, bool half) {
   return stages;
 }
 
-/// Of one random model and configuration.
+/// Checks one random model and configuration.
 void check_against_all() {
   const LayerCount count{pick(1, 5), pick(1, 3)};
   LayerCheckpointing given{.mode = Mode::dynamic, .memory_fraction = pick(30, 101) / 100.0};
@@ -161,7 +161,7 @@ TEST_CASE("the fraction that an error advises is enough, and what it names was g
 TEST_CASE("more memory never computes more again, of 96 sublayers") {
   const std::vector<LayerStage> stages = transformer_stages(48);
   LayerCheckpointing given{.mode = Mode::dynamic, .sublayers = {true, true}};
-  // A limit that no way of keeping reaches changes nothing.
+  // A limit that is never reached changes nothing.
   if (GENERATE(false, true)) given.max_kept = 96;
   double before = INFINITY;
   for (const double fraction : {0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0}) {

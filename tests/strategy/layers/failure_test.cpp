@@ -10,7 +10,7 @@ namespace {
 
 using Mode = LayerCheckpointing::Mode;
 
-/// Checks that `f` throws an error of type `E` that says all of `words`.
+/// Checks that `f` throws an error of type `E` whose message contains all of `words`.
 template <class E, class F>
 void check_throws(F f, std::initializer_list<std::string> words) {
   std::string message;
@@ -22,7 +22,7 @@ void check_throws(F f, std::initializer_list<std::string> words) {
   for (const std::string& word : words) CHECK_THAT(message, Catch::Matchers::Contains(word));
 }
 
-/// What the layers do when they are told to fail.
+/// How the layers fail.
 enum class Fault { none, users, shape, foreign, integers, parameter };
 
 /// A perceptron whose layer 3 fails as `fault` says.
@@ -82,7 +82,7 @@ TEST_CASE("a layer that fails is named, and what is held stays usable") {
     LayerCheckpointer layers(faulty(fault), given);
     const Tensor output = layers.forward(input);
     const std::vector<Tensor> expected = all(layers.backward(square_sum));
-    // In the forward pass: nothing is kept.
+    // After a failure in the forward pass, nothing is kept.
     *fault = how;
     if (given.mode != Mode::dynamic) {
       check_fault(how, [&] { layers.forward(input); });
@@ -91,7 +91,7 @@ TEST_CASE("a layer that fails is named, and what is held stays usable") {
       *fault = Fault::none;
       layers.forward(input);
     }
-    // In the backward pass: what is kept stays, but for tapes that have served.
+    // After a failure in the backward pass, everything is kept except tapes that have been used.
     const Bytes kept = layers.meter().live();
     const Bytes left = given.mode == Mode::every ? 2 * input.bytes() : kept;
     *fault = how;

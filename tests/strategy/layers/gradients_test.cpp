@@ -7,8 +7,8 @@
 namespace palimpsest::gradients_test {
 namespace {
 
-/// Gradients, activations and the loss under a configuration that rounds nothing are those of the
-/// whole model.
+/// Checks that a configuration without rounding gives the same gradients, activations and loss as
+/// the whole model.
 void check_same(const LayerModel& model, const Tensor& input, const LayerCheckpointing& given,
                 const Whole& whole, std::uint64_t seed, const RunOptions& options = {}) {
   LayerCheckpointer layers(model, given, options);
@@ -22,7 +22,7 @@ void check_same(const LayerModel& model, const Tensor& input, const LayerCheckpo
     const Sublayer part = k % parts == 0 ? Sublayer::attention : Sublayer::feed_forward;
     CHECK(same_bits(layers.activation(static_cast<int>(k / parts), part), whole.activations[k]));
   }
-  // By the adjoint of the output, and again: what is kept stays.
+  // Runs backward again, from the adjoint of the output: the kept values are still there.
   Tensor adjoint(output.shape(), output.dtype());
   for (std::int64_t i = 0; i < output.elements(); ++i) {
     visit_floating(output.dtype(), [&]<class T>(T) {
@@ -33,7 +33,7 @@ void check_same(const LayerModel& model, const Tensor& input, const LayerCheckpo
   CHECK(same_bits(all(layers.backward(adjoint)), whole.gradients));
 }
 
-/// Within a share of the largest element.
+/// Whether the difference is within a share of the largest element.
 bool is_near(const Tensor& found, const Tensor& expected, double share) {
   double largest = 0;
   double error = 0;
@@ -111,7 +111,7 @@ TEST_CASE("layers in another precision have the same bits, whatever is kept") {
   const Whole whole = run_whole(dense, input, square_sum, 0, precise(precision));
   const Whole single = run_whole(dense, input, square_sum);
   CHECK(found.back().dtype() == DType::f32);
-  const bool rounds = precision.kind == PrecisionKind::full;  // to f32, between layers
+  const bool rounds = precision.kind == PrecisionKind::full;  // rounds to f32 between layers
   if (!rounds) CHECK(same_bits(found.back(), whole.activations.back()));
   CHECK(same_bits(found.back(), single.activations.back()) == false);
   for (std::size_t i = 0; i < whole.gradients.size(); ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("where no derivative flows gradients are zeros, whatever lies before")
   LayerModel model = perceptron(6, 8);
   model.layer.forward = [sound = model.layer.forward](const Var& x, std::span<const Var> w,
                                                       int layer) {
-    if (layer == 1) return sqrt(sound(x, w, layer) * 0.0);  // of infinite slope
+    if (layer == 1) return sqrt(sound(x, w, layer) * 0.0);  // has an infinite slope
     return sound(layer == 3 ? stop_gradient(x) : x, w, layer);
   };
   const Tensor input = Tensor::uniform({5, 8}, 1, -1, 1);
@@ -199,7 +199,7 @@ TEST_CASE("gradients are those of optimizers, and parameters change in place") {
   }
 }
 
-/// Gradients within the error that rounding the activations makes: relative to the largest.
+/// The error of gradients caused by rounding the activations, relative to the largest element.
 double difference(std::span<const Tensor> a, std::span<const Tensor> b) {
   double most = 0;
   double largest = 0;
@@ -243,7 +243,7 @@ TEST_CASE("half width gives the exact gradient of the rounded trajectory") {
   const Tensor output = layers.forward(input);
   const Tensor adjoint = Tensor::uniform(output.shape(), 4);
   const std::vector<Tensor> found = all(layers.backward(adjoint));
-  // By hand: the last two layers from the input of layer 2 rounded to bf16.
+  // Expected by hand: the last two layers from the input of layer 2, rounded to bf16.
   const Tensor exact = run_whole(model, input, square_sum).activations[2];
   const Tensor rounded = exact.to(DType::bf16).to(DType::f32);
   CHECK(!same_bits(rounded, exact));

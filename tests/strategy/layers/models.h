@@ -6,7 +6,7 @@
 
 namespace palimpsest {
 
-/// Weights of `layers` layers, each of the shapes given.
+/// Weights of `layers` layers, each with the given shapes.
 inline std::vector<std::vector<Tensor>> weights(int layers, const std::vector<Shape>& shapes,
                                                 std::uint64_t seed, DType dtype = DType::f32) {
   std::vector<std::vector<Tensor>> made(static_cast<std::size_t>(layers));
@@ -16,7 +16,7 @@ inline std::vector<std::vector<Tensor>> weights(int layers, const std::vector<Sh
   return made;
 }
 
-/// Layers tanh(tanh(x·w + b)·v) of `width` numbers, with three times as many in between.
+/// Layers tanh(tanh(x·w + b)·v) of `width` numbers, with a hidden width three times as large.
 inline LayerModel perceptron(int layers, std::int64_t width, DType dtype = DType::f32) {
   const std::vector<Shape> shapes{{width, 3 * width}, {3 * width}, {3 * width, width}};
   return {.layer = {.parameters = weights(layers, shapes, 100, dtype),
@@ -25,8 +25,8 @@ inline LayerModel perceptron(int layers, std::int64_t width, DType dtype = DType
                     }}};
 }
 
-/// A transformer's layers on (n, length, width): causal attention, and a feed-forward network twice
-/// as wide, with dropout, behind a normalisation each.
+/// Transformer layers on (n, length, width): causal attention, and a feed-forward network twice as
+/// wide, each with dropout and preceded by a normalisation.
 inline LayerModel transformer(int layers, std::int64_t width) {
   const Shape square{width, width};
   return {
@@ -49,8 +49,8 @@ inline LayerModel transformer(int layers, std::int64_t width) {
           }}};
 }
 
-/// Layers that leave their input as it is, read it as a view, ignore a parameter, hold operations
-/// with several outputs, or have no parameters.
+/// Unusual layers: some leave their input as it is, read it as a view, ignore a parameter, use
+/// operations with several outputs, or have no parameters.
 inline LayerModel odd_layers() {
   return {.layer = {.parameters = {{},
                                    {Tensor::normal({6, 4}, 1)},
@@ -80,7 +80,7 @@ inline LayerModel odd_layers() {
                     }}};
 }
 
-/// The functions of a model in order, with the parameters of each.
+/// The functions of a model in order, with their parameters.
 struct Stage {
   const LayerFunction* function;
   int layer;
@@ -96,11 +96,11 @@ inline std::vector<Stage> stages_of(const LayerModel& model) {
   return stages;
 }
 
-/// What the whole model on one tape gives.
+/// The results of the whole model on one tape.
 struct Whole {
   Tensor loss;
-  std::vector<Tensor> activations;  // the input first, the output last
-  std::vector<Tensor> gradients;    // of the parameters, then of the input where it is floating
+  std::vector<Tensor> activations;  // from the input to the output
+  std::vector<Tensor> gradients;    // of the parameters, then of the input if it is floating
 };
 inline Whole run_whole(const LayerModel& model, const Tensor& input,
                        const std::function<Var(const Var&)>& loss_of, std::uint64_t seed = 0,
@@ -129,7 +129,7 @@ inline Whole run_whole(const LayerModel& model, const Tensor& input,
   return whole;
 }
 
-/// The gradients of all parameters, and of the input where there is one.
+/// The gradients of all parameters and, if there is one, of the input.
 inline std::vector<Tensor> all(const LayerGradients& found) {
   std::vector<Tensor> gradients;
   for (const auto& [parameter, gradient] : found.parameters) gradients.push_back(gradient);
@@ -145,7 +145,7 @@ inline bool same_bits(std::span<const Tensor> a, std::span<const Tensor> b) {
 
 inline Var square_sum(const Var& y) { return sum(y * y); }
 
-/// Every mode, with every choice of sublayers, several limits, for a model of 5 layers or more.
+/// Every mode with every choice of sublayers and several limits, for models of at least 5 layers.
 inline std::vector<LayerCheckpointing> configurations(bool sublayers) {
   using Mode = LayerCheckpointing::Mode;
   std::vector<LayerCheckpointing> made{{.mode = Mode::none}};

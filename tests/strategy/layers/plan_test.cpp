@@ -77,15 +77,16 @@ TEST_CASE("a simulation leaves alone what lies before a stage that stops derivat
   const auto of = [&](std::vector<LayerSegment> segments) { return simulate(stages, segments); };
   const LayerForecast apart = of({{0, 1, false}, {1, 2, false}, {2, 3, false}, {3, 4, false}});
   CHECK(apart.use == LayerUse{15, 15 + 10 + 100, 3, {1, 1, 2, 2}});
-  // Two forward passes again, over four and two backward.
+  // Two repeated forward passes, relative to four forward and two backward passes.
   CHECK(apart.compute_factor == 1 + 2.0 / (4 * 1 + 2 * 2));
-  // What lies before it in its own segment is computed again, for it.
+  // The layers before it in its own segment are recomputed for it.
   const LayerForecast together = of({{0, 3, false}, {3, 4, false}});
   CHECK(together.use.forward_passes == std::vector{2, 2, 2, 2});
 }
 
 TEST_CASE("a simulation counts what is held at the worst moment") {
-  // Input, stored, saved, output, seconds of a pass, with what is saved, of that, backward.
+  // Per stage: input, stored input, saved, output; seconds of a pass, a pass with saving, saving,
+  // backward.
   const std::vector<LayerStage> stages{
       {10, 5, 100, 20, 1, 1, 1, 2}, {20, 10, 200, 30, 2, 2, 1, 4}, {30, 15, 300, 40, 3, 3, 3, 6}};
   const auto of = [&](std::vector<LayerSegment> segments) { return simulate(stages, segments); };

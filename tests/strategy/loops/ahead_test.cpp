@@ -12,12 +12,12 @@
 namespace palimpsest::ahead_test {
 namespace {
 
-/// Threads are there whatever the machine has.
+/// Provides threads on every machine.
 struct SomeThreads {
   tbb::global_control control{tbb::global_control::max_allowed_parallelism, 8};
 };
 
-/// Kernels too short to be divided among threads, of which a step takes a while.
+/// Kernels that are too short to be split among threads; a whole step takes a while.
 Var slow_step(const Var& u, const Var& speed) {
   Var x = ring_step(u, speed);
   for (int i = 0; i < 3; ++i) x = cumsum(sin(x), 0) * 0.01;
@@ -27,7 +27,7 @@ Var slow_step(const Var& u, const Var& speed) {
 constexpr std::int64_t cells = 300;
 constexpr std::int64_t steps = 500;
 
-/// A loop of known length, or one that nobody knows.
+/// A loop of known or unknown length.
 struct Slow {
   Tape tape;
   Var u = tape.parameter(wave(cells));
@@ -155,14 +155,14 @@ TEST_CASE_METHOD(SomeThreads, "states made ahead: not where that is of no use") 
   const Var large = tape.constant(wave(many));
   const Var divided =
       scan(large, 60, [&](const Var& x, const StepNumber&) { return exp(sin(x) * c); });
-  CHECK(ahead(sum(divided), 40 * many * 8) == 0);  // kernels that are divided
+  CHECK(ahead(sum(divided), 40 * many * 8) == 0);  // kernels that are split among threads
   const Var small = tape.constant(wave(64));
   const Var branches = scan(small, steps, [&](const Var& x, const StepNumber&) {
     Var y = x;
     for (int i = 0; i < 8; ++i) y = y + cumsum(sin(x * (c + 0.1 * i)), 0);
     return y * 0.1;
   });
-  CHECK(ahead(sum(branches), 160 * 64 * 8) == 0);  // kernels that run at once
+  CHECK(ahead(sum(branches), 160 * 64 * 8) == 0);  // kernels that run concurrently
   for (const std::int64_t few : {0, 1, 2, 9}) {
     const Var short_loop =
         scan(small, few, [&](const Var& x, const StepNumber&) { return slow_step(x, c); });
@@ -173,7 +173,7 @@ TEST_CASE_METHOD(SomeThreads, "states made ahead: not where that is of no use") 
 std::atomic<int> reversing = 0;
 std::atomic<bool> has_met = false;
 
-/// A copy whose adjoint waits a moment until another thread makes a copy, once.
+/// A copy operation. Once, its adjoint waits a moment for another thread to run the operation.
 void copy(const KernelCall& call) {
   if (reversing > 0) has_met = true;
   const double* const from = call.input().as<double>();

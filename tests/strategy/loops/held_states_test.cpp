@@ -50,7 +50,7 @@ TEST_CASE("states kept in half the bytes: twice as many, and gradients nearly ri
   }
 }
 
-/// The sine again and again, until no element is above 0.3.
+/// Applies the sine until no element is above 0.3.
 Var decayed(const Var& u, const LoopOptions& options) {
   return while_loop(
              {&u, 1}, [](std::span<const Var> x, const StepNumber&) { return max(x[0]) > 0.3; },
@@ -112,7 +112,7 @@ TEST_CASE("states kept in half the bytes: two derivatives have the same bits in 
   }
 }
 
-/// Gradients of a loop in which step `bad` makes another state from its `calls`th call on.
+/// Gradients of a loop in which step `bad` computes a different state from its `calls`th call on.
 void run_with_hidden_state(std::int64_t bad, int calls, const LoopOptions& options) {
   Tape tape;
   const Var u = tape.parameter(wave(100));

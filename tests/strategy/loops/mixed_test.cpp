@@ -88,7 +88,8 @@ TEST_CASE("a while loop holds as many states as the budget leaves") {
   CHECK(found.report().loops.at(0).states > 5);
   const auto steps = static_cast<std::uint32_t>(loop.steps.item<std::int64_t>());
   CHECK(steps > 50);
-  // Online: less than one step more each than had the length been known.
+  // Online checkpointing takes less than one additional run of each step compared with a known
+  // length.
   const auto least = binomial_forward_steps(steps, found.report().loops.at(0).states);
   CHECK(static_cast<std::uint64_t>(calls) < 2 * steps + least);
 }
@@ -157,7 +158,7 @@ TEST_CASE("loops and checkpoints mix") {
   }
 }
 
-/// The gradient of a sum over trajectories that do not depend on each other.
+/// The gradient of a sum over independent trajectories.
 struct Ensemble {
   Tape tape;
   Var speed = tape.parameter(number(0.2));

@@ -7,7 +7,7 @@
 namespace palimpsest::recorded_steps_test {
 namespace {
 
-/// Differs by the number of the step, and by values.
+/// Depends on the step number and on values.
 Var turning_step(const Var& u, const Var& speed, std::int64_t n) {
   const Var next =
       n % 3 == 1 ? ring_step(u, speed) : u + std::sin(0.1 * static_cast<double>(n)) * speed;
@@ -102,7 +102,7 @@ TEST_CASE("random numbers of a loop differ from step to step and come again") {
   const Gradients all = backward(sum(loop.state[0]));
   const Gradients some = backward(sum(loop.state[0]), {.memory_budget = 100'000});
   CHECK(same_bits(all[u], some[u]));
-  // The state is what is left of ones: its own derivative.
+  // Dropout is linear and starts from ones, so the state equals its own derivative.
   CHECK(same_bits(all[u], loop.state[0].value()));
   const Tensor left = loop.outputs[0].value();
   for (std::size_t n = 1; n < 10; ++n) CHECK(left.data<double>()[n] != left.data<double>()[n - 1]);
@@ -143,7 +143,7 @@ TEST_CASE("a loop says what is wrong with its body") {
   const Var foreign = other.parameter(wave(4));
   CHECK_THROWS_AS(scan(u, 3, [&](const Var& x, const StepNumber&) { return x * foreign; }),
                   TapeError);
-  CHECK(same_bits(scan(u, 3, same).value(), u.value()));  // the tape is as good as before
+  CHECK(same_bits(scan(u, 3, same).value(), u.value()));  // the tape remains usable
 }
 
 }  // namespace

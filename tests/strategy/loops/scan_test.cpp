@@ -28,14 +28,15 @@ TEST_CASE("a scan makes the state and the gradients of the steps recorded one by
   }
 }
 
-/// What a tape holds of a loop.
+/// A recorded loop: its leaves, final state and outputs.
 struct Recorded {
   std::vector<Var> leaves;
   std::vector<Var> state;
   std::vector<Var> outputs;
 };
 
-/// A forced oscillator: two floating values and a counter, and of each step its energy and place.
+/// A forced oscillator. The state is two floating values and a counter; the outputs are energy and
+/// position of each step.
 LoopStep oscillate(std::span<const Var> s, const Var& force, const Var& damping, const Var& n) {
   const Var x = s[0] + 0.1 * s[1];
   const Var v = damping * s[1] - 0.1 * mean(sin(x)) + 0.01 * mean(force) * cos(0.2 * n);

@@ -12,7 +12,7 @@
 namespace palimpsest::spill_test {
 namespace {
 
-/// The same until the wave is small.
+/// The same loop, but until the wave is small.
 struct Decay {
   Tape tape;
   Var u = tape.parameter(wave(100));
@@ -147,12 +147,12 @@ TEST_CASE("loops with a disk: costs are measured where they are not given, befor
   Ring other(200, {.spill = gone});
   std::filesystem::remove(gone);
   CHECK_THROWS_AS(plan_backward(other.loss, {.memory_budget = 30'000}), FileError);
-  CHECK_NOTHROW(plan_backward(other.loss));  // which needs no disk
+  CHECK_NOTHROW(plan_backward(other.loss));  // this needs no disk
 }
 
 TEST_CASE("loops with a disk nest, and have second derivatives") {
   const TemporaryDirectory directory;
-  std::atomic<bool> has_file = false;  // loops at once call their bodies at once
+  std::atomic<bool> has_file = false;  // concurrent loops call their bodies concurrently
   const auto run = [&](const LoopOptions& outer, const LoopOptions& inner) {
     Tape tape;
     const Var u = tape.parameter(wave(60));
@@ -204,7 +204,7 @@ TEST_CASE("loops with a disk: two derivatives of one loop, in several threads") 
   }
 }
 
-/// A scan with inputs and outputs, random numbers and a state of several dtypes.
+/// A scan with inputs, outputs, random numbers and a state of several dtypes.
 struct Mixed {
   Tape tape;
   Var u = tape.parameter(wave(40));

@@ -9,7 +9,7 @@ namespace palimpsest {
 inline constexpr DiskCosts cheap{3, 2};
 inline constexpr DiskCosts nearly_free{0.01, 0.01};
 
-/// Steps on a ring; a body that asks for its number is recorded, and counted, at every step.
+/// Steps on a ring. A body that reads its step number is recorded, and counted, at every step.
 struct Ring {
   Tape tape;
   Var u = tape.parameter(wave(100));

@@ -5,7 +5,7 @@
 namespace palimpsest::step_share_test {
 namespace {
 
-/// A step that makes many values on its way, none of which a group of elementwise nodes keeps.
+/// A step with many intermediate values that fusion cannot remove.
 Var long_step(const Var& u, const Var& c) {
   Var x = u;
   for (int i = 0; i < 8; ++i) x = cumsum(sin(x), 0) * c;

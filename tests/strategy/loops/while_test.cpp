@@ -5,7 +5,7 @@
 namespace palimpsest::while_test {
 namespace {
 
-/// Decays until it is small; how soon depends on the rate.
+/// Decays until it is small; the number of steps depends on the rate.
 Var decay_step(const Var& x, const Var& rate) { return x - rate * sin(x); }
 
 TEST_CASE("a while loop makes the state and the gradients of the steps recorded one by one") {
@@ -59,7 +59,7 @@ TEST_CASE("derivatives of both orders of a while loop agree with central differe
 TEST_CASE("a while loop whose steps differ") {
   Tape tape;
   const Var u = tape.parameter(number(7));
-  // The steps of Collatz, of which there are 16.
+  // The Collatz sequence, which has 16 steps here.
   const Var end = while_loop(
       u, [](const Var& x) { return x > 1; },
       [](const Var& x, const StepNumber&) {
@@ -86,7 +86,7 @@ TEST_CASE("reports of while loops have the steps that a run took") {
   };
   const Report::Loop all = report_of(unlimited);
   CHECK(all.steps == count);
-  CHECK(all.forward_steps == 2 * count);  // forward once, and once with a tape
+  CHECK(all.forward_steps == 2 * count);  // once forward and once with a tape
   CHECK(all.disk_writes == 0);
   const Report::Loop some = report_of(3'000);
   CHECK(some.steps == count);

@@ -7,7 +7,7 @@
 namespace palimpsest::bucket_exchange_test {
 namespace {
 
-/// Buckets of ones, each of a parameter.
+/// Buckets of ones, one parameter each.
 struct Ones {
   static constexpr std::size_t count = 12;
   static constexpr std::int64_t size = 65'536;
@@ -26,7 +26,7 @@ struct Ones {
     block = Tensor::ones({static_cast<std::int64_t>(count) * size});
     exchange.begin(block.raw(), weights);
   }
-  /// The same for all.
+  /// The common value of all elements; -1 when they differ.
   double element() const {
     const std::span<float> all = block.data<float>();
     const bool are_same = std::equal(all.begin() + 1, all.end(), all.begin());
@@ -39,7 +39,7 @@ TEST_CASE("in any order, no more is under way than is counted") {
   BucketExchange exchange(world().link(), ones.layout, SumOrder::any);
   CHECK(exchange.bytes() == (world().size() > 1 ? 1_MiB : 0));
   ones.begin(exchange);
-  // Nothing ends on rank 0 before others begin.
+  // On rank 0 no exchange ends before other ranks begin.
   if (world().rank() == 0) {
     for (std::size_t bucket = 0; bucket < Ones::count; ++bucket) exchange.give(bucket);
     CHECK(exchange.started_early() == (world().size() > 1 ? 4 : 11));

@@ -13,19 +13,19 @@ TEST_CASE("ranks share out the cores that they may use in common") {
     const std::vector<CoreSet> all(sets.begin(), sets.end());
     return share_of_cores(all, own);
   };
-  // All of 8 cores, or of the 2 that the job has.
+  // All ranks may use all 8 cores, or the 2 cores of the job.
   for (std::size_t rank = 0; rank < 2; ++rank) {
     CHECK(share({"11111111", "11111111"}, rank) == 4);
     CHECK(share({"00001100", "00001100"}, rank) == 1);
   }
-  // Each bound to cores of its own.
+  // Each rank is bound to its own cores.
   CHECK(share({"1111", "11110000"}, 0) == 4);
   CHECK(share({"1", "1110"}, 0) == 1);
   CHECK(share({"1", "1110"}, 1) == 3);
-  // Two and two on the same cores, and one that is bound to none of theirs.
+  // Two ranks on the same cores, and one on other cores.
   CHECK(share({"0001111", "0001111", "1110000"}, 1) == 2);
   CHECK(share({"0001111", "0001111", "1110000"}, 2) == 3);
-  // In a row, of which neighbours have a core in common.
+  // Each rank shares a core with its neighbours.
   CHECK(share({"000011", "000110", "001100", "011000"}, 0) == 1);
   CHECK(share({"0000111111", "1111110000"}, 1) == 5);
   // More ranks than cores.

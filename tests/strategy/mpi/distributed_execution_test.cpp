@@ -24,7 +24,7 @@ Found distributed(const Model& model, const ExecutionStrategy& strategy,
   return found;
 }
 
-/// The same in one process, with a shard for each rank.
+/// Runs the strategy in one process, with a shard for each rank.
 Found in_one_process(const Model& model, ExecutionStrategy strategy) {
   strategy.parallelism = ParallelMode::data_parallel;
   strategy.workers = world().size();
@@ -36,7 +36,7 @@ Found in_one_process(const Model& model, ExecutionStrategy strategy) {
   return found;
 }
 
-/// After so many steps in one process, with a shard for each rank.
+/// The model after `steps` steps in one process, with a shard for each rank.
 Model trained_alone(Model model, Optimizer& optimizer, int steps) {
   Execution execution({.parallelism = ParallelMode::data_parallel, .workers = world().size()});
   for (int step = 0; step < steps; ++step) {
@@ -185,7 +185,7 @@ TEST_CASE("reductions begin while other gradients are still to be computed") {
           CHECK(report.started_early < report.buckets);
           CHECK(report.overlapped_seconds > 0);
           CHECK(report.examples == examples / world().size());
-          // Layer by layer, each is sent at once; parts are received for one at a time.
+          // Layer by layer, each bucket is sent at once; parts are received one at a time.
           if (!deterministic) CHECK(report.started_early == report.buckets - 1);
         }
       }
@@ -293,7 +293,7 @@ TEST_CASE("training on ranks has the weights of one process") {
 
 TEST_CASE("gradients that a model asks for while it records are its own") {
   const Model model(DType::f32, 16, 3);
-  // Scales the loss by a number made of gradients of a part of it.
+  // Scales the loss by a number computed from gradients of a part of it.
   const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
     const Gradients inner = backward(sum(p[0] * p[0]) + mean(b[0] * b[0]));
     const Tensor slope = inner.entries()[0].gradient;
@@ -323,7 +323,7 @@ TEST_CASE("parameters without elements, and those that the loss does not read, h
     std::vector<Tensor> parameters;
     if (has_layers) parameters = model.parameters;
     parameters.push_back(Tensor::zeros({0, 3}));
-    if (has_layers) parameters.push_back(Tensor::ones({5, 40}));  // more than a bucket
+    if (has_layers) parameters.push_back(Tensor::ones({5, 40}));  // larger than a bucket
     const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
       std::vector<Var> layers;
       for (const Tensor& tensor : model.parameters) layers.push_back(tape.constant(tensor));

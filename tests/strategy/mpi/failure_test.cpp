@@ -31,8 +31,8 @@ struct Subject {
   }
 };
 
-/// Checks that `f` fails on `rank` with a message, and because of it on all others; and that what
-/// comes then works.
+/// Checks that `f` fails on `rank` with a message and therefore on all other ranks, and that the
+/// next step works.
 template <class F>
 void check_failure(Subject& subject, int rank, const std::string& words, F f) {
   const Failure failure = failure_of(f);
@@ -51,7 +51,8 @@ void check_failure(Subject& subject, int rank, const std::string& words, F f) {
 
 using Hook = std::function<void()>;
 
-/// An operation that changes nothing, and calls these when it, and its adjoint, are computed.
+/// The identity as an operation. It calls `forward` when it is computed and `backward` when its
+/// adjoint is.
 CustomOperation identity(const Hook& forward, const Hook& backward) {
   const auto copy_after = [](const Hook& hook) {
     return [hook](const CustomCall& call) {
@@ -114,11 +115,11 @@ TEST_CASE("an error in backward comes after gradients were sent") {
   subject.run();
   CHECK(subject.execution.reports()[0].started_early > 0);
   const bool fails = is_rank(last_rank());
-  std::atomic<int> computed = 0;  // of adjoints that come before the one that fails
+  std::atomic<int> computed = 0;  // number of adjoints before the one that fails
   check_failure(subject, last_rank(), "no luck backward", [&] {
     subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
       std::vector<Var> parameters(p.begin(), p.end());
-      parameters[0] = identity([] {}, failing_if(fails, "backward"))({p[0]});  // the last one back
+      parameters[0] = identity([] {}, failing_if(fails, "backward"))({p[0]});  // the last back
       for (Var& later : std::span(parameters).subspan(2)) {
         later = identity([] {}, [&] { ++computed; })({later});
       }
@@ -177,7 +178,7 @@ TEST_CASE("an anomaly on one rank ends the step of all") {
   const int rank = last_rank();
   bad.data<float>()[static_cast<std::size_t>(bad.elements() - 1)] =
       std::numeric_limits<float>::quiet_NaN();
-  // The last examples are those of the last rank.
+  // The last rank has the last examples.
   subject.model.batch[0] = bad;
   const Failure failure = failure_of([&] { subject.run(); });
   CHECK(world().first_failed() == rank);
@@ -186,7 +187,7 @@ TEST_CASE("an anomaly on one rank ends the step of all") {
   CHECK(same(subject.run(), subject.expected));
 }
 
-/// Checks that `f` throws a RankError on all ranks that names `rank` and says `words`.
+/// Checks that `f` throws a RankError on all ranks that names `rank` and contains `words`.
 template <class F>
 void check_disagreement(int rank, std::initializer_list<std::string> words, F f) {
   const Failure failure = failure_of(f);
@@ -213,14 +214,14 @@ TEST_CASE("ranks that record different programs are told where they differ") {
       return is_rank(rank) ? loss : sum(loss * 1.0);
     });
   });
-  // Another output of one node.
+  // Another output of the same node.
   check_disagreement(rank, {"= tanh #", ".1, rank 0 has", ".0; "}, [&] {
     subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
       const std::vector<Var> halves = chunk(b[0], 2, 1);
       return subject.model.record(p, b) + mean(tanh(halves[is_rank(rank) ? 1 : 0]));
     });
   });
-  // As many axes, another shape.
+  // The same number of axes, but another shape.
   check_disagreement(rank, {"f32 (12, 5)", "f32 (12, 4)"}, [&] {
     subject.run([&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
       const Var columns = tape.constant(Tensor::ones({Model::width, is_rank(rank) ? 5 : 4}));
@@ -248,7 +249,7 @@ TEST_CASE("ranks that are given different parameters, options or calls are told 
         });
   }
   CHECK(same(subject.run(), subject.expected));
-  // Another layout on one rank only, for it was given others before.
+  // One rank has another layout, because it was given other parameters before.
   const Failure failure = failure_of([&] {
     subject.execution.gradients(subject.model.loss(),
                                 is_rank(rank) ? others : subject.model.parameters,

@@ -1,4 +1,4 @@
-// A program whose last rank ends early: the others are told in their next step, and end too.
+// A program whose last rank ends early. The other ranks learn this in their next step and end too.
 #include "palimpsest.h"
 #include "strategy/mpi/distributed_execution.h"
 

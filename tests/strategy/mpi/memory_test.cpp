@@ -9,8 +9,8 @@
 namespace palimpsest::memory_test {
 namespace {
 
-/// Has an allocation of the last rank fail in the step behind so many, one after the other until
-/// the step has no more, and checks that all ranks fail then or none.
+/// Lets each allocation of the last rank in the step after `steps` others fail in turn. Checks that
+/// either all ranks fail or none.
 void check_allocations(const ExecutionStrategy& strategy, const DistributedOptions& options,
                        int steps, std::int64_t stride = 20) {
   const int rank = world().size() - 1;
@@ -46,7 +46,7 @@ TEST_CASE("wherever a rank runs out of memory, all ranks fail in that step or no
     check_allocations({.accumulation = accumulation, .parallelism = ParallelMode::none},
                       {.deterministic = accumulation == 1, .bucket_bytes = 640}, steps);
   }
-  // Scaled losses: every single one, as what ends the step takes a few.
+  // With scaled losses, tries every allocation, because the end of the step has only a few.
   check_allocations({.precision = Precision{.half = DType::f16}, .parallelism = ParallelMode::none},
                     {}, 1, 10'000);
 }

@@ -8,13 +8,13 @@
 
 namespace palimpsest {
 
-/// Layers on random data, whose loss is a mean or a sum over examples.
+/// Layers on random data. The loss is a mean or a sum over examples.
 struct Model {
   std::vector<Tensor> parameters;
   std::vector<Tensor> batch;
   bool is_sum = false;
   double dropped = 0;
-  bool loops = false;  ///< the first layer comes again, as 20 steps of a loop
+  bool loops = false;  ///< repeats the first layer, as 20 steps of a loop
 
   Model(DType dtype, std::int64_t examples, std::size_t layers) {
     for (std::size_t k = 0; k < layers; ++k) {
@@ -45,7 +45,7 @@ struct Model {
   static constexpr std::int64_t width = 12;
 };
 
-/// A loss and gradients that nobody else holds.
+/// A loss and gradients with their own storage.
 struct Found {
   double loss = 0;
   std::vector<Tensor> gradients;
@@ -62,7 +62,7 @@ inline bool same(const Found& a, const Found& b) {
                                         b.gradients.end(), same_bits);
 }
 
-/// Largest difference of any element of any gradient.
+/// The largest difference between any two elements of the gradients.
 inline double distance(const Found& a, const Found& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.gradients.size(); ++i) {

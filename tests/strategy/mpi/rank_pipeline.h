@@ -14,7 +14,7 @@ inline LossReduction reduction_of(const Model& model) {
   return model.is_sum ? LossReduction::sum : LossReduction::mean;
 }
 
-/// A model, and a loss that it is asked for.
+/// A model and one of its losses.
 struct Case {
   std::string name;
   Model model{DType::f32, 12, 6};

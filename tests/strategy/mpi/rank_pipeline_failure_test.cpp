@@ -49,7 +49,7 @@ TEST_CASE("an error of one stage ends the step of all ranks, whenever it comes")
       for (int call = 0; call < 4; ++call) {
         CAPTURE(is_backward, call);
         std::atomic<int> calls = 0;
-        // On this rank alone one call fails, and its stage runs no more.
+        // One call fails on this rank only, and its stage stops.
         const auto copy = [&](const CustomCall& given, bool counts) {
           if (counts && world().rank() == rank && calls++ == call) {
             throw ArgumentError("no luck");
@@ -110,7 +110,7 @@ TEST_CASE("ranks that record other stages are told where they differ") {
       return world().rank() == rank ? mean(relu(y)) : mean(sin(y));
     });
   });
-  int recorded = 0;  // in the third micro-batch
+  int recorded = 0;  // differs in the third micro-batch
   check({name, "rank 0 has "}, [&] {
     subject.run([&](Tape&, std::span<const Var> p, std::span<const Var> b) {
       const bool differs = recorded++ == 2 && world().rank() == rank;
@@ -155,7 +155,7 @@ TEST_CASE("what a pipeline over ranks cannot do is refused") {
                                          subject.layers.model.batch);
   });
   CHECK_THAT(failure.own, Contains("a pipeline has no shards"));
-  // Nobody's parameters are overwritten by that.
+  // The failed call does not overwrite anyone's parameters.
   DistributedExecution fresh(world(), pipeline_of(4));
   const std::vector<Tensor> own{Tensor::full({3}, world().rank())};
   const Failure first = failure_of(

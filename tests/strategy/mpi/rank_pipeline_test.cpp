@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// The same in one process, as a pipeline.
+/// Runs the case in one process, as a pipeline.
 Found in_one_process(const Case& of, ExecutionStrategy strategy) {
   strategy.stages = world().size();
   strategy.memory_budget = unlimited;
@@ -33,8 +33,8 @@ void check_same(const Case& of, const ExecutionStrategy& strategy) {
   CHECK(found.report.predicted_peak <= strategy.memory_budget);
 }
 
-/// Layers between which values are dropped at random, each followed by one that is the same
-/// everywhere; an input that every layer reads; and the first parameter at the end again.
+/// Layers with dropout, each followed by a layer that is the same everywhere. Every layer reads the
+/// input, and the end reads the first parameter again.
 Var tangled(std::span<const Var> p, std::span<const Var> b) {
   Var y = b[0];
   for (std::size_t k = 0; k + 3 < p.size(); k += 2) {
@@ -95,7 +95,7 @@ TEST_CASE("messages that MPI does not buffer find their way through stages that 
   } catch (const BudgetError& error) {
     least.memory_budget = error.smallest_feasible();
   }
-  check_same(layers, least);  // no room for messages ahead
+  check_same(layers, least);  // no room to receive messages ahead
 }
 
 TEST_CASE("a pipeline over ranks has them in every precision, scaled losses too") {
@@ -152,7 +152,8 @@ TEST_CASE("models that differ from micro-batch to micro-batch go through stages 
                 return mean(error * error);
               }};
   for (const int micro_batches : {4, 8}) check_same(longer, pipeline_of(micro_batches));
-  // Every other one is another model: cuts, and who makes which gradient, differ.
+  // Every other micro-batch is a different model, with other cuts and other stages that compute the
+  // gradients.
   int recorded = 0;
   longer.loss = [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
     std::vector<Var> order(p.begin(), p.end());
@@ -265,7 +266,7 @@ TEST_CASE("every rank keeps to its own budget, and all are told of one that is t
 TEST_CASE("a pipeline over ranks trains to the weights of one process") {
   Model model(DType::f32, 14, 6);
   Model alone(DType::f32, 14, 6);
-  if (world().rank() > 0) model.parameters[2].data<float>()[5] = 7;  // rank 0 gives it its own
+  if (world().rank() > 0) model.parameters[2].data<float>()[5] = 7;  // rank 0 overwrites it
   DistributedExecution execution(world(), pipeline_of(4), {.verify_every = 1});
   Execution expected({.accumulation = 4});
   const auto optimizer = adamw();
@@ -302,10 +303,11 @@ TEST_CASE("the report of a rank has the stages and the timeline of all") {
     CHECK(stage.measured_peak == of_rank.measured_peak);
     CHECK(stage.measured_peak > 0);
     CHECK(of_rank.examples == 12);
-    // Forward to the next one and backward to the one before, in every micro-batch, at least.
+    // At least one message to each neighbour per micro-batch: forward to the next rank, backward to
+    // the previous one.
     const int neighbours = (s > 0 ? 1 : 0) + (s + 1 < size ? 1 : 0);
     CHECK(of_rank.messages >= parts * neighbours);
-    CHECK(of_rank.bytes >= parts * neighbours * Bytes{128});  // of two examples: 96, in lines
+    CHECK(of_rank.bytes >= parts * neighbours * Bytes{128});  // two examples: 96, in cache lines
     CHECK(of_rank.bytes % 64 == 0);
     CHECK(of_rank.buckets == 0);
   }

@@ -5,15 +5,15 @@
 
 namespace palimpsest {
 
-/// The one of this program, which `mpirun` starts as several processes. All of them run every test
-/// case: what is checked on one of them only must not end a case there, as REQUIRE does.
+/// The world of this program, which `mpirun` starts as several processes. All ranks run every test
+/// case. A check on a single rank must not end a case there, as REQUIRE does.
 RankWorld& world();
 
-/// How a call of all ranks failed here; no message where it did not.
+/// How a call of all ranks failed on this rank; without messages when it succeeded.
 struct Failure {
-  std::string own;       ///< message, unless it is a RankError
+  std::string own;       ///< message of an error other than a RankError
   std::string of_other;  ///< message of a RankError
-  int rank = -1;         ///< that it names
+  int rank = -1;         ///< the rank that the RankError names
 };
 
 template <class F>

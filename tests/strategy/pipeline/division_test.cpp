@@ -14,7 +14,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// All ways of cutting, one by one: as `divide` chooses, but for which of equals.
+/// Tries all ways of cutting. Finds what `divide` chooses, up to ties.
 Division best_of_all(const std::vector<double>& seconds, const std::vector<Bytes>& crossing,
                      std::size_t parts) {
   std::vector<double> sums{0};
@@ -66,7 +66,7 @@ TEST_CASE("division: as good as the best of all ways of cutting") {
     const Division best = best_of_all(seconds, crossing, parts);
     RC_ASSERT(found.largest == best.largest);
     RC_ASSERT(found.crossing == best.crossing);
-    // What it says of itself is true.
+    // The members of the result are consistent.
     RC_ASSERT(found.begins.size() == parts);
     RC_ASSERT(found.begins[0] == 0u);
     std::vector<double> sums{0};
@@ -90,8 +90,8 @@ TEST_CASE("division: costs come first, bytes among what costs about as much") {
   CHECK(divide(equal, some, 4).begins == std::vector<std::size_t>{0, 2, 4, 6});
   std::vector<double> many(100, 1.0);
   std::vector<Bytes> dear(100, 1'000);
-  dear[52] = 8;  // at 4 per cent more than half
-  dear[55] = 1;  // at 10
+  dear[52] = 8;  // 4 per cent above one half
+  dear[55] = 1;  // 10 per cent above one half
   CHECK(divide(many, dear, 2).begins == std::vector<std::size_t>{0, 52});
   CHECK_THROWS_WITH(divide(equal, some, 9),
                     Contains("[pipeline]") && Contains("8 operations cannot be cut into 9"));

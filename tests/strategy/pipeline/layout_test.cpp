@@ -14,16 +14,16 @@
 namespace palimpsest::layout_test {
 namespace {
 
-/// A value that a piece makes for others.
+/// A value that a piece computes for other pieces.
 struct Handed {
   PieceId from;
   std::set<PieceId> readers;
   std::int64_t elements;
 };
 
-/// Stages of one process each that hand such values on, while each decides on its own what its
-/// backward part reads again. A message arrives at any time after it is sent and asked for, and its
-/// sender knows of nothing before.
+/// Simulates stages with one process each that pass such values on. Each process decides
+/// independently what its backward part reads again. A message arrives at any time after it is sent
+/// and requested; its sender learns nothing before that.
 class Processes {
  public:
   Processes(int stages, int micro_batches, std::vector<Handed> values, unsigned seed)
@@ -45,7 +45,7 @@ class Processes {
     }
   }
 
-  /// True when all processes come to their ends, none of them reading what it should not.
+  /// Whether all processes finish without reading a wrong value.
   bool run() {
     while (true) {
       std::vector<std::function<void()>> possible;
@@ -87,17 +87,18 @@ class Processes {
     return backward ? pieces_ - 1 - forward : forward;
   }
 
-  /// As the process of a stage knows them, or as all do.
+  /// The pieces as the process of `stage` knows them; -1: as all processes do.
   std::vector<PlacedPiece> pieces_for(int stage) {
     std::vector<PlacedPiece> pieces(pieces_);
     const bool runs_again = stage >= 0 && random_() % 3 != 0;
-    const bool is_empty = random_() % 2 == 0;  // the forward piece, if it is run again
+    const bool is_empty = random_() % 2 == 0;  // the forward piece, when it runs again
     for (std::size_t v = 0; v < values_.size(); ++v) {
       std::set<PieceId> readers = values_[v].readers;
       if (runs_again) {
         const PieceId forward = piece_of(stage, false);
         const PieceId backward = piece_of(stage, true);
-        // It reads what comes in again, or only then; and not what it made itself.
+        // The backward piece reads the incoming values, in addition to or instead of the forward
+        // piece, and not the forward piece's own values.
         if (values_[v].from == forward) {
           readers.erase(backward);
         } else if (readers.contains(forward)) {
@@ -233,11 +234,11 @@ TEST_CASE("pipelines: what one process hands on is at hand once, and twice betwe
     CHECK(layout.bytes == (layout.rings.empty() ? 0 : 64 * layout.rings[0].places));
     return layout.rings.empty() ? 0 : layout.rings[0].places;
   };
-  CHECK(places({}, true) == 3);  // in flight from stage 0 to where stage 1 goes backward
+  CHECK(places({}, true) == 3);  // in flight from stage 0 until stage 1 runs backward
   CHECK(places(0, false) == 1);  // until it is sent
-  CHECK(places(0, true) == 2);   // and another one while it is
+  CHECK(places(0, true) == 2);   // and another one during the sending
   CHECK(places(1, false) == 2);  // in flight in stage 1
-  CHECK(places(1, true) == 3);   // and one that comes
+  CHECK(places(1, true) == 3);   // and one that arrives
   CHECK(places(2, true) == 0);
 }
 

@@ -15,7 +15,7 @@ struct SomeThreads {
   tbb::global_control control{tbb::global_control::max_allowed_parallelism, 4};
 };
 
-/// Layers of some width, of which much is kept; counts the calls of a kernel.
+/// Layers of some width that keep many values; counts the calls of a kernel.
 SmallModel layers(std::int64_t width, std::int64_t examples, std::size_t count) {
   std::vector<Tensor> parameters;
   for (std::size_t k = 0; k < count; ++k) {
@@ -114,7 +114,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: loops hold states within the budget") 
 }
 
 TEST_CASE_METHOD(SomeThreads, "pipelines: no smaller budget does than the one that errors name") {
-  // All that the first layers make is read behind them, so that running them again saves nothing.
+  // All results of the first layers are read after them, so recomputing them saves nothing.
   SmallModel model = layers(16, 12, 6);
   model.loss = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
     std::vector<Var> made{batch[0]};
@@ -138,7 +138,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: no smaller budget does than the one th
 }
 
 TEST_CASE_METHOD(SomeThreads, "pipelines: where nothing is to be computed again nothing is") {
-  // Products that are read early and late, by nothing that an adjoint reads.
+  // Products that are read early and late, but not by anything that an adjoint reads.
   SmallModel model = layers(32, 48, 2);
   model.batch.push_back(Tensor::normal({48, 32, 32}, 4, 0, 0.2));
   model.loss = [](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
@@ -220,7 +220,7 @@ TEST_CASE("pipelines: a stage keeps for as many micro-batches as it has in fligh
   };
   const auto four = stages_of(4);
   for (std::size_t s = 0; s < 4; ++s) CHECK(four[s].in_flight == 4 - static_cast<int>(s));
-  // Stages are alike: so the first keeps most.
+  // The stages are alike, so the first one keeps the most.
   CHECK(four[0].predicted_peak > four[1].predicted_peak);
   CHECK(four[1].predicted_peak > four[2].predicted_peak);
   // Less than if every micro-batch was kept.

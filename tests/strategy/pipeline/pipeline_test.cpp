@@ -116,7 +116,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: values are those of parts of the batch
       CHECK(execution.report().timeline.size() == 6);
     }
   }
-  // Values between gradients change none.
+  // Computing values between gradients does not change the gradients.
   const Found alone = run(model, pipeline_of(2, 3), 2);
   Execution mixed(pipeline_of(2, 3));
   mixed.gradients(model.loss, model.parameters, model.batch);
@@ -126,7 +126,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: values are those of parts of the batch
 }
 
 TEST_CASE_METHOD(SomeThreads, "pipelines: models that differ from micro-batch to micro-batch") {
-  // The graph follows the number of examples and a count, so that cuts differ as well.
+  // The graph depends on the number of examples and on a count, so the cuts differ too.
   int recorded = 0;
   SmallModel model = perceptron();
   model.loss = [&](Tape&, std::span<const Var> p, std::span<const Var> batch) {
@@ -156,7 +156,7 @@ TEST_CASE_METHOD(SomeThreads,
     const Var made = loss(tape, p, batch);
     return batch[0].shape()[0] == 2 ? made : cast(made, DType::f64);
   };
-  // Of six examples parts of two and one, or one and two.
+  // Parts of six examples: two and one, or one and two.
   for (const int parts : {4, 5}) {
     CHECK(have_same_bits(run(model, pipeline_of(2, parts)), run(model, {.accumulation = parts})));
   }
@@ -193,7 +193,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: loops, users' operations and gradients
     const Var error = matmul(end, p[2]) - batch[1];
     return mean(error * error);
   };
-  // One parameter is not used, the gradient of another is what the batch holds, or a number.
+  // One parameter is unused. The gradient of another one is a value of the batch, or a constant.
   const ModelFunction sparse = [](Tape&, std::span<const Var> p, std::span<const Var> batch) {
     return sum(matmul(batch[0], p[0])) + sum(p[1]) + sum(exp(sin(batch[1])));
   };
@@ -216,8 +216,8 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: stages work at once, each on one thing
   std::array<std::atomic<int>, 2> inside{};
   std::atomic<bool> met = false;
   std::atomic<bool> twice = false;
-  // A kernel that waits, until they have met, for the one of the other stage; the first in stage 0
-  // would wait in vain, as no micro-batch has come to stage 1 yet.
+  // A kernel that waits for the kernel of the other stage until they have met. The first call in
+  // stage 0 does not wait, because no micro-batch has reached stage 1 yet.
   const auto meeting = [&](std::size_t stage) {
     const auto forward = [&, stage](const CustomCall& call) {
       if (++inside[stage] > 1) twice = true;
@@ -329,7 +329,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: what goes wrong names the stage, and n
   for (int step = 0; step < 2; ++step) {
     CHECK(same_bits(attempt().entries()[0].gradient, expected.gradients[0]));
   }
-  // Streams of random numbers go on as without stages when a model fails while it records.
+  // If a model fails while it records, its random streams continue as without stages.
   const SmallModel random = with_dropout();
   const auto fourth_of = [&](const ExecutionStrategy& strategy) {
     Execution other(strategy);

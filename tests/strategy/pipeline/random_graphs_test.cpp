@@ -24,7 +24,7 @@ TEST_CASE("pipelines: random graphs have the same bits within any budget") {
     RC_ASSERT(have_same_bits(found, expected));
     const Report& report = found.report;
     RC_ASSERT(report.measured_peak <= report.predicted_peak);
-    if (*rc::gen::inRange(0, 3) > 0) return;  // plans within budgets take long
+    if (*rc::gen::inRange(0, 3) > 0) return;  // planning within budgets takes long
     strategy.memory_budget = report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
     Found within;
     try {

@@ -11,8 +11,8 @@
 namespace palimpsest::schedule_test {
 namespace {
 
-/// When each task begins and ends that takes so long, by stage for forward and backward ones; every
-/// task as early as can be.
+/// Begin and end of each task, by the seconds that it takes. Every task begins as early as
+/// possible.
 struct Times {
   std::vector<double> begin;
   std::vector<double> end;
@@ -41,7 +41,7 @@ Times times_of(const PipelineOrder& order, Seconds seconds) {
       if (--waiting[next] == 0) ready.push_back(next);
     }
   }
-  REQUIRE(done == count);  // nothing waits for itself
+  REQUIRE(done == count);  // no task waits for itself
   return times;
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("schedules: order, micro-batches in flight, and bubbles have their clo
         CHECK(most == std::min(batches, stages - stage));
         CHECK(order.in_flight(stage) == most);
       }
-      // Of equal forward and backward tasks every stage is idle for as many slots as there are
-      // stages before and behind it, twice.
+      // With equal forward and backward tasks, every stage is idle for twice as many slots as there
+      // are other stages.
       const Times times = times_of(order, [](const auto&) { return 1.0; });
       CHECK(times.last == 2 * batches + 2 * (stages - 1));
       const Times twice =
@@ -124,15 +124,15 @@ TEST_CASE("schedules: places are as many as micro-batches can be between two pie
         const int places = order.places(static_cast<PieceId>(first), static_cast<PieceId>(last));
         RC_ASSERT(places >= 1);
         RC_ASSERT(places <= batches);
-        // Whoever uses a place again begins behind whoever used it before.
+        // The next user of a place begins after the previous user has ended.
         for (int m = places; m < batches; ++m) {
           RC_ASSERT(times.end[task_of(last, m - places)] <= times.begin[task_of(first, m)]);
         }
       }
     }
   }));
-  // Where all that waits for nothing begins at once, and what ends a piece takes for ever, as many
-  // are open as there are places.
+  // Every task that waits for nothing begins at once, and the last piece never ends. Then as many
+  // micro-batches are open as there are places.
   for (int stages = 1; stages <= 4; ++stages) {
     const int batches = 6;
     const PipelineOrder order(one_forward_one_backward(stages, batches));

@@ -69,12 +69,12 @@ TEST_CASE("the scale halves after an overflow and doubles after steps without on
   CHECK(step(1));
   CHECK(step(1));
   CHECK(scaler.scale() == 4);
-  CHECK_FALSE(step(NAN));  // the count begins anew
+  CHECK_FALSE(step(NAN));  // the count restarts
   CHECK(scaler.scale() == 2);
   CHECK_FALSE(step(NAN));
-  CHECK(scaler.scale() == 2);  // the smallest
+  CHECK(scaler.scale() == 2);  // the minimum
   for (int i = 0; i < 12; ++i) CHECK(step(1));
-  CHECK(scaler.scale() == 16);  // the largest
+  CHECK(scaler.scale() == 16);  // the maximum
   CHECK(scaler.growths() == 3);
   CHECK(scaler.skipped() == 3);
   CHECK(scaler.steps() == 17);

@@ -11,7 +11,7 @@ Report step(const SmallTransformer& model, const Precision& precision) {
   return gradients.report();
 }
 
-// The sizes of the example, which trains on text.
+// The sizes of the example that trains on text.
 TEST_CASE("mixed precision takes little more than half the memory of single precision") {
   const SmallTransformer model(
       {.batch = 16, .context = 128, .width = 128, .heads = 4, .tokens = 256, .blocks = 4});

@@ -64,7 +64,7 @@ TEST_CASE("products in mixed precision keep to their bound") {
     std::int64_t m, n, k;
     MatmulOptions options;
   };
-  // The last ones are made in parts.
+  // The last ones are computed in parts.
   for (const auto& [m, n, k, options] :
        {Case{7, 5, 300, {}}, Case{33, 65, 1, {}}, Case{2, 900, 64, {.transpose_b = true}},
         Case{1100, 40, 24, {}}, Case{700, 300, 90, {.transpose_b = true}},
@@ -184,7 +184,7 @@ TEST_CASE("a training loop in a precision plans once, and records its gradient o
       losses.push_back(backward(perceptron(tape)).loss().item());
     }
     CHECK(engine_of(evaluator).plans_made() == 1);
-    CHECK((losses[0] == losses[1]) == fresh);  // other elements are dropped after `clear`
+    CHECK((losses[0] == losses[1]) == fresh);  // after `clear`, dropout drops other elements
   }
 }
 
@@ -254,8 +254,8 @@ TEST_CASE("an evaluator given to a tape with nodes computes these too") {
   CHECK(y.item() == plain);
 }
 
-/// Two layers and five steps, as plain operations or as a checkpoint and a loop, whose steps are
-/// recorded once or each for itself.
+/// Two layers and five steps, as plain operations or as a checkpoint and a loop. The steps of the
+/// loop are recorded once, or each by itself.
 enum class Form { plain, once, each };
 
 Var record_layers(Tape& tape, Form form) {
@@ -268,7 +268,7 @@ Var record_layers(Tape& tape, Form form) {
     for (int k = 0; k < 5; ++k) state = step(state);
   } else {
     const auto look = [&](const Var& in) {
-      CHECK(std::isfinite(in.value().at(0)));  // while it is traced
+      CHECK(std::isfinite(in.value().at(0)));  // during tracing
       return layer(in);
     };
     state = scan(checkpoint(look, x), 5, [form, step](const Var& in, const StepNumber& number) {
@@ -306,8 +306,8 @@ TEST_CASE("checkpoints and loops compute in the precision of their tape") {
   }
 }
 
-/// Loops in loops, in checkpoints, and one that looks at how far it is; with a second derivative of
-/// them in the loss.
+/// Loops in loops and in checkpoints, and a loop that reads its step number. The loss contains
+/// their second derivative.
 Var record_nested(Tape& tape, bool each) {
   const Var x = tape.parameter(Tensor::normal({8, 8}, 1, 0, 0.3), "x");
   const auto inner = [each](const Var& in, const StepNumber& number) {
@@ -393,8 +393,8 @@ TEST_CASE("a program in a precision has the bits of a tape in it") {
   runner.bind(leaf, Tensor::full({2, 2}, 1.01));
   runner.run();
   CHECK(runner.value(program.outputs()[0]).dtype() == DType::f32);
-  CHECK(runner.value(program.outputs()[0]).at(0) == 2.03125);  // of bf16 1.0078125
-  CHECK(runner.value(product).at(0) == 2.03125);               // which names the output
+  CHECK(runner.value(program.outputs()[0]).at(0) == 2.03125);  // 1.01 in bf16: 1.0078125
+  CHECK(runner.value(product).at(0) == 2.03125);               // the same value as the output
   CHECK(runner.value(leaf).at(0) == Tensor::scalar(1.01).item());
 }
 

@@ -29,14 +29,14 @@ Tensor converted(const Tensor& tensor, DType dtype) {
   return is_floating(tensor.dtype()) ? tensor.to(dtype) : tensor;
 }
 
-/// x as the result of a product, which mixed precision computes narrow.
+/// x as the result of a product, which mixed precision computes in 16 bits.
 Var as_product(const Var& x) {
   const Shape shape = x.shape();
   const Var one = x.tape().constant(Tensor::ones({1, 1}, x.dtype()));
   return reshape(matmul(reshape(x, {shape.elements(), 1}), one), shape);
 }
 
-/// A row recorded on a tape of its own, with a loss where derivatives flow.
+/// A row recorded on its own tape, with a loss if derivatives flow.
 struct Recorded {
   Tape tape;
   Var value;
@@ -108,7 +108,7 @@ TEST_CASE("a precision of one dtype has the bits of a program recorded in it") {
   }
 }
 
-/// By the largest number of the exact result.
+/// The error relative to the largest element of the exact result.
 double error_of(const Tensor& result, const Tensor& exact) {
   double largest = 0;
   double error = 0;
@@ -122,7 +122,7 @@ double error_of(const Tensor& result, const Tensor& exact) {
 
 TEST_CASE("mixed precision is near single precision for every operation") {
   for (const DType half : halves) {
-    // Some roundings to 8 or 11 bits in a row; gradients have more of them.
+    // Allows for some successive roundings to 8 or 11 bits; gradients have more of them.
     const double bound = half == DType::bf16 ? 3e-2 : 4e-3;
     for (const bool products : {false, true}) {
       for (const OperationRow& row : all_rows()) {
@@ -146,7 +146,7 @@ TEST_CASE("mixed precision is near single precision for every operation") {
   }
 }
 
-/// Checks the dtypes of one node against what its operation says of itself.
+/// Checks the dtypes of one node against the declaration of its operation.
 void check_dtypes(const Tape& tape, NodeId node, const Precision& precision) {
   const NodeView view(tape, node);
   std::vector<DType> inputs, outputs;

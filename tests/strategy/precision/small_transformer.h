@@ -7,8 +7,8 @@
 
 namespace palimpsest {
 
-/// A causal transformer over tokens, normalised before each sublayer, and tokens to learn: each
-/// follows from the two before it.
+/// A causal transformer over tokens, normalised before each sublayer, and tokens to learn: each one
+/// is determined by the two before it.
 class SmallTransformer {
  public:
   struct Sizes {
@@ -36,7 +36,7 @@ class SmallTransformer {
     add_matrix(width, sizes.tokens);
   }
 
-  /// The loss over the passages of one step; weights are the tape's parameters, in order.
+  /// The loss over the passages of one step. The weights become the tape's parameters, in order.
   Var loss(Tape& tape, int step) const {
     const Tensor text({sizes_.batch, sizes_.context + 1}, DType::i32);
     std::int64_t before = 1, last = step;
@@ -71,7 +71,7 @@ class SmallTransformer {
     return cross_entropy(matmul(last_norm, weight()), slice(tokens, 1, {.start = 1}));
   }
 
-  /// What the parameters share storage with.
+  /// The weights; the parameters share their storage.
   const std::vector<Tensor>& weights() const { return weights_; }
 
  private:

@@ -8,7 +8,8 @@
 namespace palimpsest::training_test {
 namespace {
 
-/// Two classes of points, one inside of the other, in a perceptron with batch normalisation.
+/// A perceptron with batch normalisation that separates two classes of points, one inside the
+/// other.
 class Perceptron {
  public:
   Perceptron() {
@@ -41,7 +42,7 @@ class Perceptron {
   std::vector<Tensor> weights_;
 };
 
-/// Mean loss of the last tenth of the steps.
+/// The mean loss of the last tenth of the steps.
 template <class Model>
 double train(Model model, const Precision& precision, int steps, LossScaler* scaler = nullptr) {
   Tape tape(precise(precision));
@@ -80,7 +81,7 @@ TEST_CASE("models learn as well in mixed precision as in single precision") {
 
 TEST_CASE("a step that overflows f16 is left out, and the scale halves") {
   const SmallTransformer model({});
-  // An adjoint of f16 holds less than 2¹⁶: with this scale the first ones overflow.
+  // Adjoints in f16 hold less than 2¹⁶, so with this scale the first ones overflow.
   LossScaler scaler({.scale = 0x1p24});
   Tape tape(precise({.half = DType::f16}));
   const auto optimizer = sgd({.learning_rate = 0.1});

@@ -31,7 +31,7 @@ TEST_CASE("a value is cast once to each dtype, and leaves share their storage") 
   Translation translation({.half = DType::f16}, lazy());
   translation.follow(tape);
   Tape& other = translation.tape();
-  // w and x to f16; y and y² back for the sums.
+  // Casts of w and x to f16; casts of y and y² back for the sums.
   CHECK(count(other, "cast") == 4);
   CHECK(other.is_parameter(0));
   CHECK(other.name(0) == "w");
