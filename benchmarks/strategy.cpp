@@ -49,8 +49,8 @@ std::vector<Row> rows() {
     if (named.strategy.parallelism == ParallelMode::data_parallel) continue;
     list.push_back({std::string(named.name), named.strategy});
   }
-  list.push_back({"pooled", {.memory = MemoryHandling::pooled}});
-  list.push_back({"standard", {.memory = MemoryHandling::standard}});
+  list.push_back({"pooled", {.memory = AllocationPolicy::pooled}});
+  list.push_back({"standard", {.memory = AllocationPolicy::standard}});
   list.push_back({"hybrid", {.mode = ExecutionMode::hybrid}});
   list.push_back({"hybrid-100-nodes", {.mode = ExecutionMode::hybrid, .stage = {.nodes = 100}}});
   list.push_back({"eager", {.mode = ExecutionMode::eager}});

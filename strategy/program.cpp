@@ -38,7 +38,7 @@ void require_own(const Tape& tape, std::span<const Var> outputs, const Where& wh
 struct Program::State {
   explicit State(RunOptions run_options) : options(std::move(run_options)) {
     check(options);
-    if (options.memory == MemoryHandling::cached) {
+    if (options.memory == AllocationPolicy::cached) {
       throw ArgumentError(
           "[program] results are kept by what runs tapes, not by a Runner; choose another "
           "RunOptions::memory");

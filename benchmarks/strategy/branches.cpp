@@ -38,7 +38,7 @@ Var loss_of_branches(Tape& tape, const CustomOperation& slow) {
 }
 
 /// The gradient of four branches whose values are not kept.
-void branches(State& state, MemoryHandling memory) {
+void branches(State& state, AllocationPolicy memory) {
   const CustomOperation slow = slow_operation();
   Turns turns;
   std::shared_ptr<Evaluator> evaluator[2];
@@ -58,9 +58,9 @@ void branches(State& state, MemoryHandling memory) {
   state.counters["times_as_fast"] = turns.ratio("one", "two");
 }
 
-const std::pair<const char*, MemoryHandling> kinds[] = {
-    {"branches/minimal_peak", MemoryHandling::minimal_peak},
-    {"branches/standard", MemoryHandling::standard}};
+const std::pair<const char*, AllocationPolicy> kinds[] = {
+    {"branches/minimal_peak", AllocationPolicy::minimal_peak},
+    {"branches/standard", AllocationPolicy::standard}};
 
 }  // namespace
 

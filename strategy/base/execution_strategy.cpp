@@ -140,7 +140,7 @@ void require_pipeline(const ExecutionStrategy& s) {
     refuse("a pipeline is cut into stages when all is recorded; it needs mode = lazy, not " +
            std::string(name_of(s.mode)));
   }
-  if (s.memory != MemoryHandling::minimal_peak) {
+  if (s.memory != AllocationPolicy::minimal_peak) {
     refuse(
         "the stages of a pipeline compute in memory that is laid out with their plans; it needs "
         "memory = minimal_peak, not " +
@@ -172,7 +172,7 @@ void require_devices(const ExecutionStrategy& s) {
     refuse("nodes are placed on devices when all is recorded; it needs mode = lazy, not " +
            std::string(name_of(s.mode)));
   }
-  if (s.memory != MemoryHandling::minimal_peak) {
+  if (s.memory != AllocationPolicy::minimal_peak) {
     refuse(
         "devices compute in memory that is laid out with their plans; it needs memory = "
         "minimal_peak, not " +
@@ -194,7 +194,7 @@ void require_modes(const ExecutionStrategy& s) {
         "an eager mode computes again what does not fit its memory_budget, gradient = full "
         "nothing");
   }
-  if (s.memory == MemoryHandling::cached && s.mode != ExecutionMode::lazy) {
+  if (s.memory == AllocationPolicy::cached && s.mode != ExecutionMode::lazy) {
     refuse(
         "memory = cached compares a program with the one run before, as a whole; it needs mode = "
         "lazy, not " +
@@ -267,7 +267,7 @@ std::string ExecutionStrategy::summary() const {
     add(how);
   }
   if (accumulation > 1) add(std::to_string(accumulation) + " micro-batches");
-  if (memory != MemoryHandling::minimal_peak) add(std::string(name_of(memory)) + " memory");
+  if (memory != AllocationPolicy::minimal_peak) add(std::string(name_of(memory)) + " memory");
   if (memory_budget != unlimited) add("within " + format_bytes(memory_budget));
   if (parallelism == ParallelMode::none) add("one thread");
   if (parallelism == ParallelMode::data_parallel)
@@ -309,7 +309,7 @@ std::span<const NamedStrategy> named_strategies() {
       {"changing-sizes",
        "programs whose sizes differ from step to step: what one step lets go of is handed on to "
        "the next by size, where one block would be laid out anew",
-       {.memory = MemoryHandling::pooled}},
+       {.memory = AllocationPolicy::pooled}},
       {"profile",
        "where time and bytes go: the report has the seconds of every operation",
        {.profiling = true}},
@@ -317,7 +317,7 @@ std::span<const NamedStrategy> named_strategies() {
        "every operation as it is recorded, on one thread, in storage of its own that memory tools "
        "see; the first NaN is an error",
        {.mode = ExecutionMode::eager,
-        .memory = MemoryHandling::standard,
+        .memory = AllocationPolicy::standard,
         .parallelism = ParallelMode::none,
         .fusion = false,
         .anomaly = true}},

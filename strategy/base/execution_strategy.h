@@ -78,7 +78,7 @@ struct ExecutionStrategy {
   /// cuts the batch of a value in the same way.
   int accumulation = 1;
 
-  MemoryHandling memory = MemoryHandling::minimal_peak;
+  AllocationPolicy memory = AllocationPolicy::minimal_peak;
   /// For everything that runs at the same time, including replicas and gradient sums. Without a
   /// budget, a planned run without checkpointing settings keeps within the free memory.
   Bytes memory_budget = unlimited;

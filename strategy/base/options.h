@@ -4,7 +4,7 @@
 
 #include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
-#include "strategy/base/memory_handling.h"
+#include "strategy/base/allocation_policy.h"
 
 namespace palimpsest {
 
@@ -32,7 +32,7 @@ struct RunOptions {
   /// have the same bits for any number.
   int threads = 0;
   /// How memory is laid out, and what is kept for later runs.
-  MemoryHandling memory = MemoryHandling::minimal_peak;
+  AllocationPolicy memory = AllocationPolicy::minimal_peak;
   /// Fuses elementwise operations into groups. Each group runs in one pass over tiles that stay in
   /// the cache: the same bits, in less time and memory. Not used with planners that name nodes, nor
   /// in anomaly mode. With `given`, the schedule says whether a program is fused and simplified.

@@ -49,12 +49,12 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
                  << '\n';
   line("peak") << "predicted " << bytes(report.predicted_peak) << ", measured "
                << bytes(report.measured_peak);
-  if (report.memory == MemoryHandling::pooled || report.memory == MemoryHandling::standard) {
+  if (report.memory == AllocationPolicy::pooled || report.memory == AllocationPolicy::standard) {
     stream << ", " << name_of(report.memory) << " storage, " << report.allocations
            << " times from the system";
   }
   stream << '\n';
-  if (report.memory == MemoryHandling::cached) {
+  if (report.memory == AllocationPolicy::cached) {
     line("cached") << report.cached << " values of the run before, " << bytes(report.cached_bytes)
                    << " kept\n";
   }

@@ -26,7 +26,7 @@ struct Report {
   int replicas = 1;         ///< program instances that ran at once; peaks are their sum
   int micro_batches = 1;    ///< run in sequence by each replica
   Bytes budget = unlimited;
-  MemoryHandling memory = MemoryHandling::minimal_peak;
+  AllocationPolicy memory = AllocationPolicy::minimal_peak;
   std::uint64_t allocations = 0;  ///< allocations from the system, except for the arena
   std::uint32_t cached = 0;       ///< values reused from the previous run
   Bytes cached_bytes = 0;         ///< kept for the next run; part of the peaks

@@ -92,7 +92,7 @@ ExecutionStrategy strategy_in(const JsonText& json, const char* operation) {
         [&](const JsonValue& value) { read.checkpoint_planner = value.text(); });
   given("accumulation", [&](const JsonValue& value) { read.accumulation = natural<int>(value); });
   given("memory", [&](const JsonValue& value) {
-    using enum MemoryHandling;
+    using enum AllocationPolicy;
     read.memory = value.word({minimal_peak, pooled, standard, cached});
   });
   given("memory_budget", [&](const JsonValue& value) { read.memory_budget = value.natural(); });

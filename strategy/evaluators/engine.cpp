@@ -246,7 +246,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, const RunO
 Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                         const RunOptions& options) {
   check(options);
-  if (options.memory == MemoryHandling::cached) {
+  if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
   state_->results.reset();  // which would take memory in addition to the run
@@ -256,7 +256,8 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
 std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
                                                const RunOptions& options) {
   check(options);
-  if (options.memory == MemoryHandling::cached) return {};  // which run differs from the one before
+  if (options.memory == AllocationPolicy::cached)
+    return {};  // which run differs from the one before
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, loss);
   if (step == nullptr || !has_leaves_only(tape, loss)) return {};

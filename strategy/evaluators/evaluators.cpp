@@ -54,7 +54,7 @@ std::shared_ptr<Evaluator> eager(RunOptions options) {
         "[eager] nothing is planned while an eager tape is recorded; give the planner to "
         "backward(), or use lazy()");
   }
-  if (options.memory != MemoryHandling::minimal_peak) {
+  if (options.memory != AllocationPolicy::minimal_peak) {
     throw ArgumentError("[eager] memory = " + std::string(name_of(options.memory)) +
                         " has no effect while an eager tape is recorded, where every value has "
                         "storage of its own; give it to backward()");

@@ -6,7 +6,7 @@ namespace palimpsest {
 
 Bytes RunMemory::peak_of(Executor& executor, const RunOptions& options) {
   const Bytes laid_out = executor.instructions().arena_size();
-  if (options.memory != MemoryHandling::pooled) return laid_out;
+  if (options.memory != AllocationPolicy::pooled) return laid_out;
   // In the order of the schedule nothing is given back for want of room then.
   return std::min(std::max(laid_out, executor.pooled_bytes()), options.memory_budget);
 }
@@ -15,13 +15,14 @@ Executor::Memory RunMemory::get(Executor& executor, const RunOptions& options) {
   const Instructions& instructions = executor.instructions();
   Executor::Memory memory{meter_};
   predicted_peak_ = peak_of(executor, options);
-  if (options.memory == MemoryHandling::minimal_peak || options.memory == MemoryHandling::cached) {
+  if (options.memory == AllocationPolicy::minimal_peak ||
+      options.memory == AllocationPolicy::cached) {
     pool_.reset();
     memory.arena = arena_.get(instructions, meter_);
     return memory;
   }
   arena_.give_up();
-  if (options.memory == MemoryHandling::standard) {
+  if (options.memory == AllocationPolicy::standard) {
     pool_.reset();
     return memory;
   }

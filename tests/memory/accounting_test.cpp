@@ -59,7 +59,7 @@ void start_threads() {
 
 void check(const Way& way, Bytes bytes, Bytes budget) {
   CAPTURE(way.name, bytes, budget);
-  const bool is_pooled = way.is(MemoryHandling::pooled);
+  const bool is_pooled = way.is(AllocationPolicy::pooled);
   const bool is_hybrid = way.name.starts_with("hybrid");
   const Outside outside(bytes);
   {
@@ -107,7 +107,7 @@ TEST_CASE("the allocator has given out what the meter counts, of values of a gib
   start_threads();
   for (const Way& way : ways()) {
     // The other ways copy present values or the results that they keep.
-    if (way.name.starts_with("lazy") && !way.is(MemoryHandling::cached)) {
+    if (way.name.starts_with("lazy") && !way.is(AllocationPolicy::cached)) {
       check(way, 1_GiB, unlimited);
     }
   }

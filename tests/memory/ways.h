@@ -13,9 +13,9 @@ namespace palimpsest {
 struct Way {
   std::string name;
   std::function<std::shared_ptr<Evaluator>(Bytes budget)> evaluator;
-  MemoryHandling memory = MemoryHandling::minimal_peak;
+  AllocationPolicy memory = AllocationPolicy::minimal_peak;
 
-  bool is(MemoryHandling handling) const { return memory == handling; }
+  bool is(AllocationPolicy handling) const { return memory == handling; }
   RunOptions options(Bytes budget) const {
     return {.memory_budget = budget, .threads = 1, .memory = memory};
   }
@@ -24,8 +24,8 @@ struct Way {
 /// All combinations.
 inline std::vector<Way> ways() {
   std::vector<Way> all;
-  for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                      MemoryHandling::standard, MemoryHandling::cached}) {
+  for (const AllocationPolicy memory : {AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+                                        AllocationPolicy::standard, AllocationPolicy::cached}) {
     const std::string name(name_of(memory));
     all.push_back({"lazy, " + name, [](Bytes) { return lazy(); }, memory});
     all.push_back({"hybrid, " + name,

@@ -51,7 +51,7 @@ TEST_CASE("a budget that is named is enough where results are cached and values 
     const ProgramText text = text_of(program);
     const Cell cell = cell_of(text.seed, number);
     INFO(to_string(cell));
-    REQUIRE(cell.memory == MemoryHandling::cached);
+    REQUIRE(cell.memory == AllocationPolicy::cached);
     CHECK(problem_in(text, cell, reference_of(text)).value_or("") == "");
   }
 }

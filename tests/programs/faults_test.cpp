@@ -77,11 +77,11 @@ std::int64_t left_behind(const std::function<void()>& work) {
 TEST_CASE("wherever a random program runs out of memory, it goes on when there is some again") {
   const RunOptions options{.threads = 1};
   RunOptions standard = options;
-  standard.memory = MemoryHandling::standard;
+  standard.memory = AllocationPolicy::standard;
   RunOptions pooled = options;
-  pooled.memory = MemoryHandling::pooled;
+  pooled.memory = AllocationPolicy::pooled;
   RunOptions cached = options;
-  cached.memory = MemoryHandling::cached;
+  cached.memory = AllocationPolicy::cached;
   const std::vector<Way> ways{
       {"lazy", [] { return lazy(); }, options},
       {"lazy, again", [] { return lazy(); }, options, true},

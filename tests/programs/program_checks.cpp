@@ -336,7 +336,7 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
   cell.simplify = below(4) != 0 || is_executed(cell.mode);
   cell.threads = 1 + static_cast<int>(below(4));
   const bool can_keep_results = cell.mode != Mode::program && !is_executed(cell.mode);
-  cell.memory = static_cast<MemoryHandling>(below(can_keep_results ? 4 : 3));
+  cell.memory = static_cast<AllocationPolicy>(below(can_keep_results ? 4 : 3));
   const bool plans =
       cell.mode == Mode::lazy || cell.mode == Mode::program || cell.mode == Mode::evaluated;
   if (plans && below(2) == 0) cell.planner = planners[below(std::size(planners))];

@@ -26,7 +26,7 @@ struct Cell {
   bool fuse = true;
   bool simplify = true;
   int threads = 1;
-  MemoryHandling memory = MemoryHandling::minimal_peak;
+  AllocationPolicy memory = AllocationPolicy::minimal_peak;
   std::string planner = {};  ///< a name for `planner_named`; empty: the default planner
   /// Budget relative to the keep-all peak; none: no budget.
   std::optional<double> share = {};

@@ -59,8 +59,8 @@ TEST_CASE("wrong calls of backward say what to do") {
   CHECK_THROWS_AS(backward(integer), DTypeError);
   CHECK_THROWS_WITH(eager({.planner = keep_all()}), Contains("[eager]") && Contains("backward()"));
   CHECK_THROWS_WITH(eager({.memory_budget = -1}), Contains("[eager]") && Contains("256_MiB"));
-  for (const MemoryHandling memory :
-       {MemoryHandling::pooled, MemoryHandling::standard, MemoryHandling::cached}) {
+  for (const AllocationPolicy memory :
+       {AllocationPolicy::pooled, AllocationPolicy::standard, AllocationPolicy::cached}) {
     CHECK_THROWS_WITH(
         eager({.memory = memory}),
         Contains("[eager] memory = " + std::string(name_of(memory))) && Contains("backward()"));

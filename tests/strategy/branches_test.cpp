@@ -75,8 +75,8 @@ TEST_CASE("independent branches run at once in all kinds of memory") {
   const tbb::global_control two(tbb::global_control::max_allowed_parallelism, 2);
   Meeting meeting;
   const CustomOperation square = squares_of(meeting);
-  for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::standard,
-                                      MemoryHandling::pooled, MemoryHandling::cached}) {
+  for (const AllocationPolicy memory : {AllocationPolicy::minimal_peak, AllocationPolicy::standard,
+                                        AllocationPolicy::pooled, AllocationPolicy::cached}) {
     for (const bool fuse : {true, false}) {
       INFO(name_of(memory) << (fuse ? ", fused" : ""));
       const RunOptions options{.threads = 2, .memory = memory, .fuse = fuse};

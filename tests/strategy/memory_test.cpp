@@ -88,8 +88,8 @@ TEST_CASE("memory handling: the same bits, within any budget, on any number of t
   const Var w = loss_of(all, given.weights, given.input);
   const Gradients expected = backward(w, {.threads = 1});
   const auto gradient = [](const Gradients& found) { return found.entries()[0].gradient; };
-  for (const MemoryHandling memory :
-       {MemoryHandling::standard, MemoryHandling::pooled, MemoryHandling::minimal_peak}) {
+  for (const AllocationPolicy memory :
+       {AllocationPolicy::standard, AllocationPolicy::pooled, AllocationPolicy::minimal_peak}) {
     for (const Bytes budget : {unlimited, Bytes{400'000}, Bytes{220'000}}) {
       for (const int threads : {1, 2}) {
         CAPTURE(name_of(memory), budget, threads);
@@ -108,13 +108,13 @@ TEST_CASE("memory handling: the same bits, within any budget, on any number of t
           CHECK(report.measured_peak <= report.predicted_peak);
           CHECK(report.predicted_peak <= budget);
           if (step == 0) first_allocations = report.allocations;
-          if (memory == MemoryHandling::minimal_peak) CHECK(report.allocations == 0);
-          if (memory == MemoryHandling::standard) CHECK(report.allocations > 20);
-          if (memory == MemoryHandling::pooled && threads == 1) {
+          if (memory == AllocationPolicy::minimal_peak) CHECK(report.allocations == 0);
+          if (memory == AllocationPolicy::standard) CHECK(report.allocations > 20);
+          if (memory == AllocationPolicy::pooled && threads == 1) {
             CHECK(report.allocations <= first_allocations);
           }
           // The caller takes the loss and the gradient from the pool each time.
-          if (memory == MemoryHandling::pooled && step == 2 && threads == 1 &&
+          if (memory == AllocationPolicy::pooled && step == 2 && threads == 1 &&
               budget == unlimited) {
             CHECK(report.allocations <= 2);
           }
@@ -131,7 +131,7 @@ TEST_CASE("memory handling: programs, and what runners give out") {
   Runner usual(Program::gradients(record));
   usual.run();
   const Gradients expected = usual.gradients();
-  for (const MemoryHandling memory : {MemoryHandling::standard, MemoryHandling::pooled}) {
+  for (const AllocationPolicy memory : {AllocationPolicy::standard, AllocationPolicy::pooled}) {
     Runner runner(Program::gradients(record, {.memory = memory}));
     runner.run();
     const Tensor held = runner.gradients().entries()[0].gradient;
@@ -145,7 +145,7 @@ TEST_CASE("memory handling: programs, and what runners give out") {
 }
 
 TEST_CASE("memory handling: values that are present count") {
-  for (const MemoryHandling memory : {MemoryHandling::standard, MemoryHandling::pooled}) {
+  for (const AllocationPolicy memory : {AllocationPolicy::standard, AllocationPolicy::pooled}) {
     Tape tape;
     const Var x = tape.parameter(Tensor::full({1'000}, 0.5, DType::f64));
     Var y = x;
@@ -164,7 +164,7 @@ TEST_CASE("memory handling: a kernel that fails leaves nothing behind") {
   const CustomOperation broken{{.name = "broken", .forward = [](const CustomCall&) {
                                   throw std::runtime_error("broken kernel");
                                 }}};
-  for (const MemoryHandling memory : {MemoryHandling::standard, MemoryHandling::pooled}) {
+  for (const AllocationPolicy memory : {AllocationPolicy::standard, AllocationPolicy::pooled}) {
     const auto evaluator = lazy({.memory = memory});
     const Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
     Tape tape(evaluator);

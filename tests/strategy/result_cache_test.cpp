@@ -47,7 +47,7 @@ TEST_CASE("cached results: what leads up to a change is computed twice, then nev
   Frozen plain;
   std::uint32_t computed = 0;
   for (int step = 0; step < 5; ++step) {
-    const Gradients found = kept.step({.memory = MemoryHandling::cached});
+    const Gradients found = kept.step({.memory = AllocationPolicy::cached});
     const Gradients expected = plain.step({});
     CHECK(same_bits(found.entries()[0].gradient, expected.entries()[0].gradient));
     CHECK(found.loss().item() == expected.loss().item());
@@ -65,7 +65,7 @@ TEST_CASE("cached results: a leaf that is changed in place is noticed") {
   Frozen plain;
   for (int step = 0; step < 8; ++step) {
     CAPTURE(step);
-    const Gradients found = kept.step({.memory = MemoryHandling::cached});
+    const Gradients found = kept.step({.memory = AllocationPolicy::cached});
     const Gradients expected = plain.step({});
     CHECK(same_bits(found.entries()[0].gradient, expected.entries()[0].gradient));
     for (Frozen* each : {&kept, &plain}) {
@@ -78,7 +78,7 @@ TEST_CASE("cached results: a leaf that is changed in place is noticed") {
 }
 
 TEST_CASE("cached results: what is asked for again is there, and is the caller's") {
-  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  const auto evaluator = lazy({.memory = AllocationPolicy::cached});
   Tape tape(evaluator);
   const Counted counted;
   const Tensor given = Tensor::full({10}, 0.5, DType::f64);
@@ -94,14 +94,14 @@ TEST_CASE("cached results: what is asked for again is there, and is the caller's
 }
 
 TEST_CASE("cached results: views of them are the caller's too, and stay views of one value") {
-  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  const auto evaluator = lazy({.memory = AllocationPolicy::cached});
   Tape tape(evaluator);
   const Tensor given = Tensor::full({10}, 0.5, DType::f64);
   for (int step = 0; step < 5; ++step) {
     tape.clear();
     const Var y = exp(tape.constant(given));
     const Var views[] = {reshape(y, {2, 5}), reshape(y, {5, 2})};
-    const Report report = evaluate(views, {.memory = MemoryHandling::cached});
+    const Report report = evaluate(views, {.memory = AllocationPolicy::cached});
     if (step > 1) CHECK(report.cached == 1);
     Tensor first = views[0].value();
     CHECK(first.data<double>()[3] == std::exp(0.5));
@@ -111,24 +111,24 @@ TEST_CASE("cached results: views of them are the caller's too, and stay views of
 }
 
 TEST_CASE("cached results: none are left where another kind of memory is asked for") {
-  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  const auto evaluator = lazy({.memory = AllocationPolicy::cached});
   Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
   Tape tape(evaluator);
   const Tensor given = Tensor::full({1000}, 0.5, DType::f64);
-  const auto step = [&](MemoryHandling memory) {
+  const auto step = [&](AllocationPolicy memory) {
     tape.clear();
     const Var y = sum(dropout(exp(tape.constant(given)), 0.5));
     return evaluate({&y, 1}, {.memory = memory});
   };
-  for (int k = 0; k < 3; ++k) step(MemoryHandling::cached);
-  CHECK(step(MemoryHandling::cached).cached == 1);
-  CHECK(step(MemoryHandling::standard).cached == 0);
+  for (int k = 0; k < 3; ++k) step(AllocationPolicy::cached);
+  CHECK(step(AllocationPolicy::cached).cached == 1);
+  CHECK(step(AllocationPolicy::standard).cached == 0);
   tape.clear();
   CHECK(engine.meter().live() == 0);
 }
 
 TEST_CASE("cached results: random numbers are drawn anew") {
-  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  const auto evaluator = lazy({.memory = AllocationPolicy::cached});
   Tape tape(evaluator);
   Tape plain;
   const Tensor given = Tensor::full({100}, 0.5, DType::f64);
@@ -145,7 +145,7 @@ TEST_CASE("cached results: random numbers are drawn anew") {
 
 TEST_CASE("cached results: inside budgets, and none where there is no room") {
   Frozen unlimited_run;
-  const Report first = unlimited_run.step({.memory = MemoryHandling::cached}).report();
+  const Report first = unlimited_run.step({.memory = AllocationPolicy::cached}).report();
   const Gradients expected = Frozen().step({});
   Bytes smallest = 0;
   try {
@@ -158,7 +158,7 @@ TEST_CASE("cached results: inside budgets, and none where there is no room") {
     for (int step = 0; step < 4; ++step) {
       CAPTURE(budget, step);
       const Gradients found =
-          kept.step({.memory_budget = budget, .memory = MemoryHandling::cached});
+          kept.step({.memory_budget = budget, .memory = AllocationPolicy::cached});
       CHECK(same_bits(found.entries()[0].gradient, expected.entries()[0].gradient));
       CHECK(found.report().measured_peak <= found.report().predicted_peak);
       CHECK(found.report().predicted_peak <= budget);
@@ -166,12 +166,12 @@ TEST_CASE("cached results: inside budgets, and none where there is no room") {
     }
   }
   Frozen none;
-  CHECK_THROWS_AS(none.step({.memory_budget = 1'000, .memory = MemoryHandling::cached}),
+  CHECK_THROWS_AS(none.step({.memory_budget = 1'000, .memory = AllocationPolicy::cached}),
                   BudgetError);
 }
 
 TEST_CASE("cached results: a run that fails leaves nothing behind") {
-  const auto evaluator = lazy({.memory = MemoryHandling::cached});
+  const auto evaluator = lazy({.memory = AllocationPolicy::cached});
   Tape tape(evaluator);
   auto fails = std::make_shared<bool>(false);
   const CustomOperation breaking{{.name = "breaking", .forward = [fails](const CustomCall& call) {
@@ -200,7 +200,7 @@ TEST_CASE("cached results: a run that fails leaves nothing behind") {
 TEST_CASE("cached results: not by programs") {
   CHECK_THROWS_WITH(
       Program::values([](Tape& tape) { return std::vector{exp(tape.constant(Tensor::ones({3})))}; },
-                      {.memory = MemoryHandling::cached}),
+                      {.memory = AllocationPolicy::cached}),
       Contains("[program]"));
 }
 

@@ -58,9 +58,9 @@ TEST_CASE("a watch is told of gradients as they are when the run has ended") {
     const int size = *rc::gen::inRange(3, 60);
     const int threads = *rc::gen::element(1, 8);
     const double part = *rc::gen::element(1.0, 0.7, 0.4);
-    const MemoryHandling memory =
-        *rc::gen::element(MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                          MemoryHandling::standard, MemoryHandling::cached);
+    const AllocationPolicy memory =
+        *rc::gen::element(AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+                          AllocationPolicy::standard, AllocationPolicy::cached);
     Watched watched;
     Bytes budget = unlimited;
     for (int step = 0; step < 4; ++step) {

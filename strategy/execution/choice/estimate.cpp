@@ -142,7 +142,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   made.replicas = cut.replicas;
   made.micro_batches = cut.micro_batches;
   made.is_planned =
-      strategy.mode == ExecutionMode::lazy && strategy.memory != MemoryHandling::cached;
+      strategy.mode == ExecutionMode::lazy && strategy.memory != AllocationPolicy::cached;
   return made;
 }
 
@@ -176,8 +176,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const R
     made = forecast(*planner_of({}), std::min(error.smallest_feasible(), options.memory_budget));
   }
   made.is_planned =
-      strategy.mode == ExecutionMode::lazy && (strategy.memory == MemoryHandling::minimal_peak ||
-                                               strategy.memory == MemoryHandling::standard);
+      strategy.mode == ExecutionMode::lazy && (strategy.memory == AllocationPolicy::minimal_peak ||
+                                               strategy.memory == AllocationPolicy::standard);
   return made;
 }
 

@@ -37,8 +37,8 @@ Report run(const SmallModel& model, const ExecutionStrategy& strategy) {
 
 std::vector<ExecutionStrategy> planned_strategies() {
   std::vector<ExecutionStrategy> list;
-  for (const MemoryHandling memory :
-       {MemoryHandling::minimal_peak, MemoryHandling::pooled, MemoryHandling::standard}) {
+  for (const AllocationPolicy memory :
+       {AllocationPolicy::minimal_peak, AllocationPolicy::pooled, AllocationPolicy::standard}) {
     for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{}),
                                   std::optional(Precision{.half = DType::f16})}) {
       const ExecutionStrategy base{.precision = precision, .memory = memory};
@@ -230,8 +230,8 @@ SmallModel looping() {
 
 std::vector<ExecutionStrategy> recording_strategies() {
   std::vector<ExecutionStrategy> list;
-  for (const MemoryHandling memory :
-       {MemoryHandling::minimal_peak, MemoryHandling::pooled, MemoryHandling::standard}) {
+  for (const AllocationPolicy memory :
+       {AllocationPolicy::minimal_peak, AllocationPolicy::pooled, AllocationPolicy::standard}) {
     for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{})}) {
       const ExecutionStrategy base{
           .mode = ExecutionMode::eager, .precision = precision, .memory = memory};
@@ -304,7 +304,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
 
 TEST_CASE("estimate: cached memory is estimated, and it is said") {
   const SmallModel model = perceptron();
-  const ExecutionStrategy strategy{.memory = MemoryHandling::cached};
+  const ExecutionStrategy strategy{.memory = AllocationPolicy::cached};
   const Estimate estimated = estimate(strategy, workload_of(model), rates);
   const Report report = run(model, strategy);
   CHECK_FALSE(estimated.is_planned);

@@ -19,7 +19,7 @@ const std::vector<Tensor> weights{Tensor::normal({16, 16}, 1, 0, 0.2)};
 
 Tensor examples(std::uint64_t seed) { return Tensor::uniform({12, 16}, seed, -1, 1); }
 
-ExecutionStrategy with(MemoryHandling memory, int replicas) {
+ExecutionStrategy with(AllocationPolicy memory, int replicas) {
   ExecutionStrategy strategy{.memory = memory};
   if (replicas > 1) {
     strategy.parallelism = ParallelMode::data_parallel;
@@ -31,8 +31,8 @@ ExecutionStrategy with(MemoryHandling memory, int replicas) {
 TEST_CASE_METHOD(FourThreads, "execution: what weights alone make is kept for other batches") {
   for (const int replicas : {1, 2, 3}) {
     CAPTURE(replicas);
-    Execution usual(with(MemoryHandling::minimal_peak, replicas));
-    Execution cached(with(MemoryHandling::cached, replicas));
+    Execution usual(with(AllocationPolicy::minimal_peak, replicas));
+    Execution cached(with(AllocationPolicy::cached, replicas));
     for (std::uint64_t step = 0; step < 5; ++step) {
       const std::vector<Tensor> batch{examples(step)};
       const Tensor expected = usual.value(scores, weights, batch);
@@ -51,10 +51,10 @@ TEST_CASE_METHOD(FourThreads, "execution: micro-batches find what the one before
   std::vector<Tensor> moving{weights[0].clone()};
   for (const int replicas : {1, 2}) {
     CAPTURE(replicas);
-    ExecutionStrategy strategy = with(MemoryHandling::minimal_peak, replicas);
+    ExecutionStrategy strategy = with(AllocationPolicy::minimal_peak, replicas);
     strategy.accumulation = 3;
     Execution usual(strategy);
-    strategy.memory = MemoryHandling::cached;
+    strategy.memory = AllocationPolicy::cached;
     Execution cached(strategy);
     for (std::uint64_t step = 0; step < 4; ++step) {
       const std::vector<Tensor> batch{examples(step)};

@@ -68,11 +68,11 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.mode = ExecutionMode::eager, .parallelism = ParallelMode::pipeline, .stages = 2},
                 "needs mode = lazy, not eager");
   check_refused(
-      {.memory = MemoryHandling::pooled, .parallelism = ParallelMode::pipeline, .stages = 2},
+      {.memory = AllocationPolicy::pooled, .parallelism = ParallelMode::pipeline, .stages = 2},
       "needs memory = minimal_peak, not pooled");
-  check_refused({.mode = ExecutionMode::eager, .memory = MemoryHandling::cached},
+  check_refused({.mode = ExecutionMode::eager, .memory = AllocationPolicy::cached},
                 "needs mode = lazy, not eager");
-  check_refused({.mode = ExecutionMode::hybrid, .memory = MemoryHandling::cached},
+  check_refused({.mode = ExecutionMode::hybrid, .memory = AllocationPolicy::cached},
                 "needs mode = lazy, not hybrid");
   const ExecutionStrategy devices{.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}};
   const auto check_devices = [&](auto change, const std::string& text) {
@@ -87,7 +87,7 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_devices([](Strategy& s) { s.devices[1].memory_budget = -1; }, "devices[1].memory_budget");
   check_devices([](Strategy& s) { s.devices[1].scopes = {""}; }, "devices[1] has a scope");
   check_devices([](Strategy& s) { s.mode = ExecutionMode::hybrid; }, "needs mode = lazy");
-  check_devices([](Strategy& s) { s.memory = MemoryHandling::cached; }, "needs memory = minimal");
+  check_devices([](Strategy& s) { s.memory = AllocationPolicy::cached; }, "needs memory = minimal");
   check_devices([](Strategy& s) { s.stages = 2; }, "stages need parallelism = pipeline");
   check_refused({.precision = Precision{.half = DType::f32}}, "precision.half is f32");
   check_refused({.precision = Precision{PrecisionKind::single, DType::f16}},
@@ -144,7 +144,7 @@ TEST_CASE("strategies: a line says what is not as by default") {
                               .gradient = GradientMode::checkpointed,
                               .checkpoint_interval = 8,
                               .accumulation = 4,
-                              .memory = MemoryHandling::pooled,
+                              .memory = AllocationPolicy::pooled,
                               .memory_budget = 256_MiB,
                               .parallelism = ParallelMode::data_parallel,
                               .workers = 2,

@@ -91,11 +91,11 @@ TEST_CASE_METHOD(SomeThreads, "execution: every pair of choices gives the same b
   const Network network;
   const Found expected = run(network, {});
   const ExecutionMode modes[] = {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid};
-  const MemoryHandling memories[] = {MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                     MemoryHandling::standard, MemoryHandling::cached};
+  const AllocationPolicy memories[] = {AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+                                       AllocationPolicy::standard, AllocationPolicy::cached};
   for (const ExecutionMode mode : modes) {
-    for (const MemoryHandling memory : memories) {
-      if (memory == MemoryHandling::cached && mode != ExecutionMode::lazy) continue;
+    for (const AllocationPolicy memory : memories) {
+      if (memory == AllocationPolicy::cached && mode != ExecutionMode::lazy) continue;
       for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {
         for (const Bytes budget : {unlimited, Bytes{20'000}}) {
           for (const bool fusion : {true, false}) {
@@ -408,7 +408,7 @@ TEST_CASE("execution: mixed precision scales losses, and leaves steps out that o
 
 TEST_CASE("execution: memory is kept from step to step") {
   const Network network;
-  Execution execution({.accumulation = 2, .memory = MemoryHandling::pooled});
+  Execution execution({.accumulation = 2, .memory = AllocationPolicy::pooled});
   std::uint64_t allocations = 0;
   for (int step = 0; step < 3; ++step) {
     const Gradients g = execution.gradients(network.loss(), network.parameters, network.batch);

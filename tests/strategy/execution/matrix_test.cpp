@@ -60,8 +60,8 @@ std::vector<ExecutionStrategy> strategies_in(const std::optional<Precision>& pre
   std::vector<ExecutionStrategy> list;
   for (const ExecutionMode mode :
        {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
-    for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                        MemoryHandling::standard, MemoryHandling::cached}) {
+    for (const AllocationPolicy memory : {AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+                                          AllocationPolicy::standard, AllocationPolicy::cached}) {
       for (const ParallelMode parallelism :
            {ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel,
             ParallelMode::pipeline, ParallelMode::model_parallel}) {

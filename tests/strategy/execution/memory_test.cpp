@@ -76,7 +76,7 @@ TEST_CASE("an execution that runs out of memory anywhere goes on when there is s
       {.mode = ExecutionMode::eager},
       {.mode = ExecutionMode::hybrid, .stage = {.nodes = 3}},
       {.precision = Precision{PrecisionKind::mixed, DType::bf16}},
-      {.memory = MemoryHandling::cached},
+      {.memory = AllocationPolicy::cached},
       {.accumulation = 2}};
   for (ExecutionStrategy& strategy : strategies) {
     strategy.parallelism = ParallelMode::none;
@@ -91,7 +91,7 @@ TEST_CASE("an execution that runs out of pages goes on when there are some again
   const Model model(1024, 64);  // values of 256 KiB have their own pages
   for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::eager}) {
     const ExecutionStrategy strategy{.mode = mode,
-                                     .memory = MemoryHandling::standard,
+                                     .memory = AllocationPolicy::standard,
                                      .memory_budget = 3_MiB,
                                      .parallelism = ParallelMode::none};
     for (const int steps : {0, 1}) check_steps_without_memory(model, strategy, steps, 10);

@@ -52,9 +52,9 @@ TEST_CASE("strategy files: strategies survive being written and read") {
       }
     }
     if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
-    s.memory = *rc::gen::element(MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                 MemoryHandling::standard, MemoryHandling::cached);
-    if (s.memory == MemoryHandling::cached) {
+    s.memory = *rc::gen::element(AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+                                 AllocationPolicy::standard, AllocationPolicy::cached);
+    if (s.memory == AllocationPolicy::cached) {
       s.mode = ExecutionMode::lazy;
       s.stage = {};
     }
@@ -62,7 +62,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
         *rc::gen::element(ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel);
     if (s.parallelism == ParallelMode::data_parallel) s.workers = *rc::gen::inRange(0, 9);
     const bool fits_pipeline =
-        s.mode == ExecutionMode::lazy && s.memory == MemoryHandling::minimal_peak;
+        s.mode == ExecutionMode::lazy && s.memory == AllocationPolicy::minimal_peak;
     if (fits_pipeline && *rc::gen::arbitrary<bool>()) {
       s.parallelism = ParallelMode::pipeline;
       s.workers = 0;

@@ -72,9 +72,9 @@ TEST_CASE("no mode, memory, budget or number of threads changes a bit") {
   const Found expected = in_one_process(model, {});
   for (const ExecutionMode mode :
        {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
-    for (const MemoryHandling memory : {MemoryHandling::minimal_peak, MemoryHandling::pooled,
-                                        MemoryHandling::standard, MemoryHandling::cached}) {
-      if (memory == MemoryHandling::cached && mode != ExecutionMode::lazy) continue;
+    for (const AllocationPolicy memory : {AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+                                          AllocationPolicy::standard, AllocationPolicy::cached}) {
+      if (memory == AllocationPolicy::cached && mode != ExecutionMode::lazy) continue;
       for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {
         ExecutionStrategy strategy{.mode = mode, .memory = memory, .parallelism = parallelism};
         if (mode == ExecutionMode::hybrid) strategy.stage = {.nodes = 3};

@@ -8,7 +8,7 @@ namespace palimpsest {
 /// Where the values of a planned run are stored. It does not affect bits, and never takes more
 /// bytes than predicted. An eager tape stores what it computes while recording in memory from the
 /// system.
-enum class MemoryHandling : std::uint8_t {
+enum class AllocationPolicy : std::uint8_t {
   minimal_peak,  ///< in one arena that is laid out with the plan, and kept for the next run
   pooled,        ///< each in its own storage; dead storage is reused for values of the same size
   standard,      ///< each in its own storage, from and to the system, where memory tools see it
@@ -22,6 +22,6 @@ enum class MemoryHandling : std::uint8_t {
   /// results; a micro-batch finds those of the previous one.
   cached,
 };
-std::string_view name_of(MemoryHandling handling);
+std::string_view name_of(AllocationPolicy handling);
 
 }  // namespace palimpsest
