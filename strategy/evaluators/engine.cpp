@@ -45,7 +45,7 @@ struct Engine::State {
   /// A program and its budget that had no room for them.
   std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
-  RunWatch* watch = nullptr;
+  RunObserver* observer = nullptr;
   CollectedRuns collected;
   std::uint64_t programs_planned = 0;  // programs and budgets that a plan was made for
 
@@ -54,7 +54,7 @@ struct Engine::State {
                               CachedStep* step = nullptr);
   /// Runs a program that was compiled since `planning` began.
   Report run(Tape& tape, const Compilation& compiled, const ProgramSpec& spec,
-             std::span<const ValueId> watched, double planning_seconds, const RunOptions& options,
+             std::span<const ValueId> observed, double planning_seconds, const RunOptions& options,
              std::uint32_t round = 0);
 
   /// Compiles and runs without cached results.
@@ -103,11 +103,12 @@ Compilation Engine::State::compile_for_run(Tape& tape, const ProgramSpec& spec,
 }
 
 Report Engine::State::run(Tape& tape, const Compilation& compiled, const ProgramSpec& spec,
-                          std::span<const ValueId> watched, double planning_seconds,
+                          std::span<const ValueId> observed, double planning_seconds,
                           const RunOptions& options, std::uint32_t round) {
   RunOptions within = options;
   within.memory_budget = compiled.budget;
-  Report report = runner.run(tape, compiled.program, {within, spec.threads, round, watch, watched});
+  Report report =
+      runner.run(tape, compiled.program, {within, spec.threads, round, observer, observed});
   PlanVersion& version = *compiled.version;
   version.improvement.served(report.run_seconds);
   report.budget = compiled.budget;
@@ -285,7 +286,7 @@ int Engine::threads(const RunOptions& options) { return checked_threads(options.
 
 void Engine::set_free_memory(FreeMemory free) { state_->free = std::move(free); }
 
-void Engine::set_watch(RunWatch* watch) { state_->watch = watch; }
+void Engine::set_observer(RunObserver* observer) { state_->observer = observer; }
 
 void Engine::release_arena() {
   state_->runner.memory().give_up();

@@ -16,7 +16,7 @@
 
 namespace palimpsest {
 
-class RunWatch;
+class RunObserver;
 
 /// Plans and runs tapes, and keeps what the next run can use again: the arena and the plans of
 /// graphs seen before, recognised by their structure. One engine serves one thread at a time.
@@ -79,7 +79,7 @@ class Engine {
   /// Who says how much memory is free when a run has no budget; the system otherwise.
   void set_free_memory(FreeMemory free);
   /// Who is told of runs with a backward part from here on; null: nobody.
-  void set_watch(RunWatch* watch);
+  void set_observer(RunObserver* observer);
   /// Gives the memory kept for the next run back to the system, but for what is still held.
   void release_arena();
   /// From here on a run may take the memory that a larger one left, not only one of the same size:

@@ -67,7 +67,7 @@ void Replica::set_beside(Bytes beside) {
   });
 }
 
-void Replica::set_watch(RunWatch* watch) { evaluator_->engine().set_watch(watch); }
+void Replica::set_observer(RunObserver* observer) { evaluator_->engine().set_observer(observer); }
 
 Tape& Replica::cleared(std::unique_ptr<Tape>& tape, int part, const Tape& count) {
   // Values left by a call that failed take memory.

@@ -11,7 +11,7 @@
 
 namespace palimpsest {
 
-class RunWatch;
+class RunObserver;
 
 /// One of the program instances that an execution runs in parallel. It has an evaluator, and
 /// computes its parts of a batch.
@@ -31,7 +31,7 @@ class Replica {
   Tape& tape_for_values(int part, const Tape& count) { return cleared(for_values_, part, count); }
 
   /// Sets the observer of later runs that compute gradients.
-  void set_watch(RunWatch* watch);
+  void set_observer(RunObserver* observer);
   /// Sets the budget of later runs. An eager or hybrid mode computes while it records; that part
   /// keeps to the budget that the replica was made with.
   void set_budget(Bytes budget);

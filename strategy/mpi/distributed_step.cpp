@@ -17,8 +17,10 @@ namespace {
 /// Sets a replica's observer for its lifetime.
 class Watched {
  public:
-  Watched(Replica& replica, RunWatch& watch) : replica_(replica) { replica_.set_watch(&watch); }
-  ~Watched() { replica_.set_watch(nullptr); }
+  Watched(Replica& replica, RunObserver& observer) : replica_(replica) {
+    replica_.set_observer(&observer);
+  }
+  ~Watched() { replica_.set_observer(nullptr); }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -126,7 +128,7 @@ void DistributedStep::compute_part(int micro_batch) {
 
 /// Only this run is observed: a model may compute gradients of its own while it records.
 Gradients DistributedStep::differentiate(const Var& loss) {
-  const Watched watched(setting_.replica, *this);
+  const Watched observed(setting_.replica, *this);
   return setting_.replica.differentiate(loss);
 }
 

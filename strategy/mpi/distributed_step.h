@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "strategy/base/run_watch.h"
+#include "strategy/base/run_observer.h"
 #include "strategy/execution/replica.h"
 #include "strategy/mpi/distributed_execution.h"
 #include "strategy/mpi/rank_gradients.h"
@@ -21,7 +21,7 @@ namespace palimpsest {
 /// its budget allows it, or has failed before that. Then when all gradients have been sent; a rank
 /// that failed in between has sent whatever it had. Memory for the end is allocated before the
 /// second meeting.
-class DistributedStep final : public RunWatch {
+class DistributedStep final : public RunObserver {
  public:
   /// The state that outlives a step.
   struct Setting {

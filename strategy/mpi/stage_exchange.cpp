@@ -126,7 +126,7 @@ MPI_Datatype StageExchange::type_of(const StageMessage& message, int micro_batch
 }
 
 bool StageExchange::receive(const PlacedPiece& placed, int micro_batch) {
-  const Stopwatch watch;
+  const Stopwatch observer;
   const PieceId piece = id_of(placed);
   for (Channel& channel : incoming_) {
     if (channel.to == piece && !take(channel, micro_batch)) is_cut_off_ = true;
@@ -137,7 +137,7 @@ bool StageExchange::receive(const PlacedPiece& placed, int micro_batch) {
       check_mpi(MPI_Wait(&request_of(channel, channel.ended), MPI_STATUS_IGNORE), "MPI_Wait");
     }
   }
-  waiting_ += watch.seconds();
+  waiting_ += observer.seconds();
   return !is_cut_off_;
 }
 
@@ -197,13 +197,13 @@ void StageExchange::progress() {
 }
 
 void StageExchange::end() {
-  const Stopwatch watch;
+  const Stopwatch observer;
   for (Channel& channel : outgoing_) {
     for (MPI_Request& request : channel.requests) {
       check_mpi(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
     }
   }
-  waiting_ += watch.seconds();
+  waiting_ += observer.seconds();
 }
 
 }  // namespace palimpsest

@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "strategy/base/stopwatch.h"
+#include "strategy/run/observed_run.h"
 #include "strategy/run/report_of.h"
 #include "strategy/run/tape_values.h"
-#include "strategy/run/watched_run.h"
 
 namespace palimpsest {
 
@@ -40,12 +40,12 @@ Executor& TapeRunner::executor_for(const CompiledProgram& program) {
 Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>& program,
                        const Request& request) {
   const RunOptions& options = request.options;
-  const bool is_watched = request.watch != nullptr && !request.watched.empty();
-  if (is_watched) request.watch->begin();
+  const bool is_observed = request.observer != nullptr && !request.observed.empty();
+  if (is_observed) request.observer->begin();
   const Stopwatch running;
   Executor& executor = executor_for(*program);
   std::function<void(std::uint32_t)> after_step;
-  if (is_watched) after_step = WatchedRun(*request.watch, tape, executor, request.watched);
+  if (is_observed) after_step = ObservedRun(*request.observer, tape, executor, request.observed);
   const Executor::Memory within = memory_.get(executor, options);
   tbb::task_arena& workers = threads(request.threads);
   take_values(tape, executor, within.arena);
@@ -56,7 +56,7 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
                     .anomaly = options.anomaly,
                     .profile = options.profile,
                     .round = request.round,
-                    .after_step = is_watched ? &after_step : nullptr});
+                    .after_step = is_observed ? &after_step : nullptr});
     });
   } catch (...) {
     give_back(tape, executor);

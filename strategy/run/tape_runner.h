@@ -9,7 +9,7 @@
 
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
-#include "strategy/base/run_watch.h"
+#include "strategy/base/run_observer.h"
 #include "strategy/compile/compiled_program.h"
 #include "strategy/run/run_memory.h"
 
@@ -24,8 +24,8 @@ class TapeRunner {
     int threads;
     std::uint32_t round = 0;  ///< as in `KernelCall`
     /// Observes the run; null: nothing does.
-    RunWatch* watch = nullptr;
-    std::span<const ValueId> watched = {};  ///< targets that it observes
+    RunObserver* observer = nullptr;
+    std::span<const ValueId> observed = {};  ///< targets that it observes
   };
 
   /// Runs the program that was compiled for `tape`: takes its present values, and makes the results

@@ -86,7 +86,7 @@ void MicroBatchFlow::find_programs() {
 }
 
 void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
-  const Stopwatch watch;
+  const Stopwatch observer;
   find_programs();
   RunOptions options = strategy_.run_options();
   if (!with_gradients_) options.planner = nullptr;
@@ -115,7 +115,7 @@ void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
         .stage = planning.stage};
     plan_ = std::make_shared<const PipelinePlan>(plan_pipeline(request, programs));
   }
-  planning_seconds_ = watch.seconds();
+  planning_seconds_ = observer.seconds();
 }
 
 std::vector<ValueType> MicroBatchFlow::gradient_types() const {

@@ -4,17 +4,17 @@
 #include <span>
 #include <vector>
 
-#include "strategy/base/run_watch.h"
+#include "strategy/base/run_observer.h"
 #include "strategy/run/executor.h"
 
 namespace palimpsest {
 
-/// Tells a watch of a run, step by step.
-class WatchedRun {
+/// Tells a observer of a run, step by step.
+class ObservedRun {
  public:
   /// Of a run by `executor` of what `tape` holds, which was asked for `targets`.
-  WatchedRun(RunWatch& watch, const Tape& tape, const Executor& executor,
-             std::span<const ValueId> targets);
+  ObservedRun(RunObserver& observer, const Tape& tape, const Executor& executor,
+              std::span<const ValueId> targets);
   /// To be called when a step has ended.
   void operator()(std::uint32_t step) const;
 
@@ -25,7 +25,7 @@ class WatchedRun {
     ValueType type;
   };
 
-  RunWatch& watch_;
+  RunObserver& observer_;
   const Executor& executor_;
   std::multimap<std::uint32_t, Final> finals_;  // by step
 };

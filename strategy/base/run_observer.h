@@ -8,9 +8,9 @@ namespace palimpsest {
 
 /// Observes the runs of an engine that have a backward part. It allows using gradients while others
 /// are still being computed.
-class RunWatch {
+class RunObserver {
  public:
-  virtual ~RunWatch() = default;
+  virtual ~RunObserver() = default;
   /// The run is planned, and nothing of it has been computed. An exception ends the run.
   virtual void begin() = 0;
   /// A target is final. `target` is its index among the targets of the run: for `backward`, 0 is

@@ -1,10 +1,10 @@
-#include "strategy/run/watched_run.h"
+#include "strategy/run/observed_run.h"
 
 namespace palimpsest {
 
-WatchedRun::WatchedRun(RunWatch& watch, const Tape& tape, const Executor& executor,
-                       std::span<const ValueId> targets)
-    : watch_(watch), executor_(executor) {
+ObservedRun::ObservedRun(RunObserver& observer, const Tape& tape, const Executor& executor,
+                         std::span<const ValueId> targets)
+    : observer_(observer), executor_(executor) {
   const Instructions& instructions = executor.instructions();
   // A value that is dropped and computed again lies where it was computed last. It is final once
   // the step has ended that opened the place; where its node has other outputs, and is run again
@@ -28,13 +28,13 @@ WatchedRun::WatchedRun(RunWatch& watch, const Tape& tape, const Executor& execut
   }
 }
 
-void WatchedRun::operator()(std::uint32_t step) const {
+void ObservedRun::operator()(std::uint32_t step) const {
   const auto [first, last] = finals_.equal_range(step);
   for (auto made = first; made != last; ++made) {
     const auto& [target, place, type] = made->second;
-    watch_.made(target, {executor_.address(place), type});
+    observer_.made(target, {executor_.address(place), type});
   }
-  watch_.stepped();
+  observer_.stepped();
 }
 
 }  // namespace palimpsest

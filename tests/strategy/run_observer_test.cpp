@@ -1,4 +1,4 @@
-#include "strategy/base/run_watch.h"
+#include "strategy/base/run_observer.h"
 
 #include "tests/catch.h"
 //
@@ -12,12 +12,12 @@
 #include "strategy/evaluators/evaluators.h"
 #include "tests/strategy/random_program.h"
 
-namespace palimpsest::run_watch_test {
+namespace palimpsest::run_observer_test {
 namespace {
 
 const tbb::global_control eight_threads(tbb::global_control::max_allowed_parallelism, 8);
 
-struct Watcher : RunWatch {
+struct Watcher : RunObserver {
   int begun = 0;
   bool refuses = false;
   std::mutex mutex;
@@ -28,7 +28,7 @@ struct Watcher : RunWatch {
 
   void begin() override {
     ++begun;
-    if (refuses) throw ArgumentError("[watch] not now");
+    if (refuses) throw ArgumentError("[observer] not now");
   }
   void made(std::size_t target, const Operand& value) override {
     const Tensor copy =
@@ -49,10 +49,10 @@ struct Watched {
   Tape tape{evaluator};
   Watcher watcher;
 
-  Watched() { static_cast<EngineEvaluator&>(*evaluator).engine().set_watch(&watcher); }
+  Watched() { static_cast<EngineEvaluator&>(*evaluator).engine().set_observer(&watcher); }
 };
 
-TEST_CASE("a watch is told of gradients as they are when the run has ended") {
+TEST_CASE("a observer is told of gradients as they are when the run has ended") {
   rc::prop("at any budget and number of threads, when the step is known too", [] {
     const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1'000'000);
     const int size = *rc::gen::inRange(3, 60);
@@ -61,14 +61,14 @@ TEST_CASE("a watch is told of gradients as they are when the run has ended") {
     const AllocationPolicy memory =
         *rc::gen::element(AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
                           AllocationPolicy::standard, AllocationPolicy::cached);
-    Watched watched;
+    Watched observed;
     Bytes budget = unlimited;
     for (int step = 0; step < 4; ++step) {
-      Watcher& watcher = watched.watcher;
+      Watcher& watcher = observed.watcher;
       watcher.values.clear();
       watcher.begun = 0;
-      watched.tape.clear();
-      const RandomProgram program = record_random(watched.tape, seed, size);
+      observed.tape.clear();
+      const RandomProgram program = record_random(observed.tape, seed, size);
       const RunOptions options{.memory_budget = budget, .threads = threads, .memory = memory};
       try {
         const Gradients gradients = backward(program.loss, options);
@@ -90,16 +90,16 @@ TEST_CASE("a watch is told of gradients as they are when the run has ended") {
   });
 }
 
-TEST_CASE("a watch is told of a gradient while others are still to be computed") {
+TEST_CASE("a observer is told of a gradient while others are still to be computed") {
   constexpr int layers = 6;
   for (const int threads : {1, 8}) {
-    Watched watched;
-    Var y = watched.tape.constant(Tensor::uniform({3, 5}, 1));
+    Watched observed;
+    Var y = observed.tape.constant(Tensor::uniform({3, 5}, 1));
     for (int layer = 0; layer < layers; ++layer) {
-      y = tanh(matmul(y, watched.tape.parameter(Tensor::uniform({5, 5}, 2))));
+      y = tanh(matmul(y, observed.tape.parameter(Tensor::uniform({5, 5}, 2))));
     }
     backward(sum(y), {.threads = threads});
-    Watcher& watcher = watched.watcher;
+    Watcher& watcher = observed.watcher;
     REQUIRE(watcher.values.size() == layers + 1);
     for (std::size_t layer = 2; layer <= layers; ++layer) {
       CHECK(watcher.steps_before[layer] < watcher.steps_before[layer - 1]);
@@ -107,13 +107,13 @@ TEST_CASE("a watch is told of a gradient while others are still to be computed")
   }
 }
 
-TEST_CASE("what a watch throws ends the run before it has begun") {
-  Watched watched;
-  const RandomProgram program = record_random(watched.tape, 7, 30);
-  watched.watcher.refuses = true;
+TEST_CASE("what a observer throws ends the run before it has begun") {
+  Watched observed;
+  const RandomProgram program = record_random(observed.tape, 7, 30);
+  observed.watcher.refuses = true;
   CHECK_THROWS_AS(backward(program.loss), ArgumentError);
-  CHECK(watched.watcher.steps == 0);
-  watched.watcher.refuses = false;
+  CHECK(observed.watcher.steps == 0);
+  observed.watcher.refuses = false;
   const Gradients gradients = backward(program.loss);
   Tape tape;
   const Gradients expected = backward(record_random(tape, 7, 30).loss);
@@ -122,13 +122,13 @@ TEST_CASE("what a watch throws ends the run before it has begun") {
   }
 }
 
-TEST_CASE("a watch is told of no run without a backward part") {
-  Watched watched;
-  const Var x = watched.tape.parameter(Tensor::uniform({4}, 1));
+TEST_CASE("a observer is told of no run without a backward part") {
+  Watched observed;
+  const Var x = observed.tape.parameter(Tensor::uniform({4}, 1));
   (x * 2.0).value();
-  CHECK(watched.watcher.begun == 0);
-  CHECK(watched.watcher.steps == 0);
+  CHECK(observed.watcher.begun == 0);
+  CHECK(observed.watcher.steps == 0);
 }
 
 }  // namespace
-}  // namespace palimpsest::run_watch_test
+}  // namespace palimpsest::run_observer_test
