@@ -76,9 +76,9 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
                 << 100 * report.compute_overhead << " % extra work";
   if (report.groups > 0) stream << "; " << report.groups << " groups of operations as one";
-  if (report.merged + report.folded > 0) {
-    stream << "; left out " << report.merged << " that others stand for, " << report.folded
-           << " that are numbers";
+  if (report.common_subexpressions + report.folded_constants > 0) {
+    stream << "; left out " << report.common_subexpressions << " that others stand for, "
+           << report.folded_constants << " that are numbers";
   }
   stream << '\n';
   for (const Report::Loop& loop : report.loops) {

@@ -85,7 +85,7 @@ class Instructions::Builder {
     instruction.node = made_.lowered_->node(unit);
     instruction.first_operand = static_cast<std::uint32_t>(made_.operands_.size());
     instruction.workspace = made_.dependencies_.workspace(step);
-    instruction.given = made_.lowered_->literal(instruction.node);
+    instruction.given = made_.lowered_->folded_constant(instruction.node);
     const Operation& operation =
         instruction.given != nullptr ? full_operation : tape_.operation(instruction.node);
     if (!operation.view) {

@@ -70,8 +70,8 @@ Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, i
   report.measured_live_peak = executor.peak_live();
   report.allocations = executor.allocations();
   report.tape_metadata = tape.metadata_bytes();
-  report.merged = executor.instructions().lowered().merged();
-  report.folded = executor.instructions().lowered().folded();
+  report.common_subexpressions = executor.instructions().lowered().common_subexpressions();
+  report.folded_constants = executor.instructions().lowered().folded_constants();
   report.groups = executor.instructions().lowered().groups();
   report.computed = plan.simulation.computed;
   report.recomputed = plan.simulation.recomputed;
@@ -88,8 +88,8 @@ void add_counts(Report& sum, const Report& other) {
   sum.cached += other.cached;
   sum.computed += other.computed;
   sum.recomputed += other.recomputed;
-  sum.merged += other.merged;
-  sum.folded += other.folded;
+  sum.common_subexpressions += other.common_subexpressions;
+  sum.folded_constants += other.folded_constants;
   sum.groups += other.groups;
   sum.kernel_seconds += other.kernel_seconds;
 }

@@ -254,7 +254,7 @@ TEST_CASE("several values are computed in one planned run") {
   CHECK(q.tape.has_value(q.loss.id()));
   CHECK(same_bits(cube.value(), Tensor::vector({1, 8, 27})));
   CHECK(report.computed == 3);  // x·x runs once
-  CHECK(report.merged == 1);
+  CHECK(report.common_subexpressions == 1);
 }
 
 TEST_CASE("a tape changed after backward can be differentiated again") {

@@ -228,7 +228,7 @@ class Lowered::Builder {
     lowered_.units_.push_back({unit.own.back(),
                                static_cast<std::uint32_t>(lowered_.programs_.size()), false, none,
                                group.cost});
-    group.program.give([&](NodeId node) { return lowered_.literal(node); });
+    group.program.give([&](NodeId node) { return lowered_.folded_constant(node); });
     lowered_.programs_.push_back(std::move(group.program));
   }
 
@@ -263,7 +263,7 @@ struct Input {
       : own(simplified(recorded, simplification)), tape(own != nullptr ? *own : recorded) {
     for (const ValueId target : asked) {
       const bool known = target < recorded.value_count();
-      targets.push_back(known ? simplification.stands_for(target) : target);
+      targets.push_back(known ? simplification.replacement(target) : target);
     }
   }
 
@@ -327,7 +327,8 @@ void Lowered::place_results_elsewhere() {
 }
 
 Lowered::Lowered(const Simplification& simplification)
-    : literals_(simplification.literals()), merged_(simplification.merged()) {}
+    : folded_constants_(simplification.folded_constants()),
+      common_subexpressions_(simplification.common_subexpressions()) {}
 
 std::vector<std::uint32_t> Lowered::runs(const Schedule& schedule, std::uint32_t node_count) const {
   std::vector<std::uint32_t> runs(node_count);
@@ -345,7 +346,7 @@ void Lowered::finish(std::span<const ValueId> targets, Place place,
   std::sort(asked.begin(), asked.end());
   asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
   for (const ValueId target : asked) {
-    results_.push_back({target, place(simplification.stands_for(target))});
+    results_.push_back({target, place(simplification.replacement(target))});
   }
   one_pass_cost_ = graph_.one_pass_cost();
   const bool complete =
@@ -356,11 +357,11 @@ void Lowered::finish(std::span<const ValueId> targets, Place place,
   internal_check(complete, "a lowered graph has no place for what was asked for");
 }
 
-const Attributes* Lowered::literal(NodeId node) const {
+const Attributes* Lowered::folded_constant(NodeId node) const {
   const auto found =
-      std::lower_bound(literals_.begin(), literals_.end(), node,
+      std::lower_bound(folded_constants_.begin(), folded_constants_.end(), node,
                        [](const auto& entry, NodeId id) { return entry.first < id; });
-  return found != literals_.end() && found->first == node ? &found->second : nullptr;
+  return found != folded_constants_.end() && found->first == node ? &found->second : nullptr;
 }
 
 }  // namespace palimpsest

@@ -68,8 +68,9 @@ class Lowered {
     const std::uint32_t finishing = units_[unit].finishing;
     return finishing == none ? nullptr : &finishings_[finishing];
   }
-  /// The `full` attributes of a recorded node that was folded to a constant; null for other nodes.
-  const Attributes* literal(NodeId node) const;
+  /// The `full` attributes of a recorded node that was folded_constants to a constant; null for
+  /// other nodes.
+  const Attributes* folded_constant(NodeId node) const;
   /// A requested value, and the value of the graph that represents it.
   struct Result {
     ValueId recorded;
@@ -77,9 +78,11 @@ class Lowered {
   };
   std::span<const Result> results() const { return results_; }
   /// Number of recorded nodes removed as common subexpressions or identities.
-  std::uint32_t merged() const { return merged_; }
-  /// Number of recorded nodes folded to constants.
-  std::uint32_t folded() const { return static_cast<std::uint32_t>(literals_.size()); }
+  std::uint32_t common_subexpressions() const { return common_subexpressions_; }
+  /// Number of recorded nodes folded_constants to constants.
+  std::uint32_t folded_constants() const {
+    return static_cast<std::uint32_t>(folded_constants_.size());
+  }
   /// Number of units that are fused groups.
   std::uint32_t groups() const { return static_cast<std::uint32_t>(programs_.size()); }
   /// True for a product that is added to the last of its inputs.
@@ -102,8 +105,8 @@ class Lowered {
   std::vector<TileProgram> programs_;
   std::vector<Finishing> finishings_;
   std::vector<Result> results_;
-  Simplification::Literals literals_;  // ordered by node
-  std::uint32_t merged_ = 0;
+  Simplification::FoldedConstants folded_constants_;  // ordered by node
+  std::uint32_t common_subexpressions_ = 0;
 };
 
 /// A pointer to the graph that keeps `lowered` alive.

@@ -7,7 +7,7 @@
 
 #include "autodiff/operations/leaf.h"
 #include "autodiff/var.h"
-#include "strategy/compile/fusion/literals.h"
+#include "strategy/compile/fusion/folded_constants.h"
 
 namespace palimpsest {
 
@@ -20,13 +20,13 @@ class Simplification::Finder {
         needs_(needs),
         boundary_(boundary),
         before_(before),
-        stands_for_(made.stands_for_),
+        replacement_(made.replacement_),
         class_(made.class_),
         numbers_(made.numbers_),
         identity_of_(tape.node_count(), none) {
-    stands_for_.resize(tape.value_count());
-    std::iota(stands_for_.begin(), stands_for_.end(), 0);
-    class_ = stands_for_;
+    replacement_.resize(tape.value_count());
+    std::iota(replacement_.begin(), replacement_.end(), 0);
+    class_ = replacement_;
     numbers_.resize(tape.node_count());
   }
 
@@ -51,7 +51,7 @@ class Simplification::Finder {
   ValueId behind_views(ValueId value) const {
     NodeId node = tape_.producer(value);
     while (tape_.operation(node).view && !needs_.sources[node]) {
-      value = stands_for_[tape_.inputs(node)[0]];
+      value = replacement_[tape_.inputs(node)[0]];
       node = tape_.producer(value);
     }
     return value;
@@ -61,17 +61,17 @@ class Simplification::Finder {
     const bool present = any_output(node, [&](ValueId output) { return needs_.present[output]; });
     find_number(node);
     if (present) {
-      if (!is_literal(node)) find_first(node);  // later nodes may be merged with it
+      if (!is_literal(node)) find_first(node);  // later nodes may be common_subexpressions with it
       return;
     }
     if (is_literal(node)) {
-      made_.literals_.emplace_back(node, full_attributes(*numbers_[node]));
+      made_.folded_constants_.emplace_back(node, full_attributes(*numbers_[node]));
     } else if (const ValueId input = same_as_input(node); input != none) {
       const ValueId output = tape_.first_output(node);
       class_[output] = class_[input];
-      stands_for_[output] = stands_for_[input];
+      replacement_[output] = replacement_[input];
       identity_of_[node] = tape_.producer(input);
-      ++made_.merged_;
+      ++made_.common_subexpressions_;
       return;
     }
     const NodeId first = find_first(node);
@@ -81,10 +81,10 @@ class Simplification::Finder {
     for (ValueId i = 0; i < tape_.output_count(node); ++i) {
       const ValueId output = tape_.first_output(node) + i;
       class_[output] = class_[tape_.first_output(first) + i];
-      if (computed) stands_for_[output] = tape_.first_output(first) + i;
+      if (computed) replacement_[output] = tape_.first_output(first) + i;
     }
     if (!computed) return;
-    ++made_.merged_;
+    ++made_.common_subexpressions_;
     made_.holds_longer_ = made_.holds_longer_ || !tape_.operation(node).view;
   }
 
@@ -98,7 +98,8 @@ class Simplification::Finder {
   }
 
   bool is_full(NodeId node) const { return &tape_.operation(node) == &full_operation; }
-  /// True for a node that is folded to a constant. Views are not folded, since they cost nothing.
+  /// True for a node that is folded_constants to a constant. Views are not folded_constants, since
+  /// they cost nothing.
   bool is_literal(NodeId node) const {
     return numbers_[node] && !is_full(node) && !tape_.operation(node).view;
   }
@@ -114,7 +115,7 @@ class Simplification::Finder {
       if (!number(input)) return;
       numbers.push_back(*number(input));
     }
-    const std::optional<double> found = literal_of(NodeView(tape_, node), numbers);
+    const std::optional<double> found = folded_constant_of(NodeView(tape_, node), numbers);
     if (!found || (before_ != nullptr && !same_number(*found, *before_->numbers_[node]))) return;
     numbers_[node] = found;
   }
@@ -136,7 +137,7 @@ class Simplification::Finder {
     if (same == none) return none;
     const ValueId output = tape_.first_output(node);
     if (tape_.type(same) != tape_.type(output) || !was_same(same, output)) return none;
-    return needs_.sources[tape_.producer(behind_views(stands_for_[same]))] ? none : same;
+    return needs_.sources[tape_.producer(behind_views(replacement_[same]))] ? none : same;
   }
 
   bool was_same(ValueId a, ValueId b) const {
@@ -209,13 +210,13 @@ class Simplification::Finder {
     const auto mark = [&](std::vector<bool>& nodes, NodeId node) {
       for (const ValueId input : tape_.inputs(node)) nodes[tape_.producer(input)] = true;
     };
-    for (const auto& [node, attributes] : made_.literals_) constant[node] = true;
+    for (const auto& [node, attributes] : made_.folded_constants_) constant[node] = true;
     for (NodeId node = tape_.node_count(); node-- > 0;) {
       const ValueId output = tape_.first_output(node);
       if (identity_of_[node] != none) {
         constant[node] = true;
         equal[identity_of_[node]] = equal[identity_of_[node]] || equal[node];
-      } else if (tape_.output_count(node) > 0 && (equal[node] || stands_for_[output] != output)) {
+      } else if (tape_.output_count(node) > 0 && (equal[node] || replacement_[output] != output)) {
         note_equal(node, equal, mark);
       }
       if (!constant[node]) continue;
@@ -242,7 +243,7 @@ class Simplification::Finder {
   const Needs& needs_;
   NodeId boundary_;
   const Simplification* before_;
-  std::vector<ValueId>& stands_for_;
+  std::vector<ValueId>& replacement_;
   std::vector<ValueId>& class_;
   std::vector<std::optional<double>>& numbers_;
   std::vector<NodeId> identity_of_;     // by node: the producer of the input that replaces it
@@ -258,9 +259,9 @@ Simplification::Simplification(const Tape& tape, const Needs& needs, NodeId back
 Bytes Simplification::bytes() const {
   constexpr std::size_t bytes_of_attributes = 64;
   const std::size_t bytes =
-      (stands_for_.size() + class_.size()) * sizeof(ValueId) +
+      (replacement_.size() + class_.size()) * sizeof(ValueId) +
       numbers_.size() * sizeof(std::optional<double>) +
-      (literals_.size() + constant_.size()) * (sizeof(constant_[0]) + bytes_of_attributes) +
+      (folded_constants_.size() + constant_.size()) * (sizeof(constant_[0]) + bytes_of_attributes) +
       equal_.size() * sizeof(equal_[0]);
   return static_cast<Bytes>(bytes);
 }
@@ -277,7 +278,7 @@ bool Simplification::holds(const Tape& tape) const {
 std::unique_ptr<Tape> simplified(const Tape& tape, const Simplification& simplification) {
   if (simplification.empty()) return nullptr;
   auto made = std::make_unique<Tape>();
-  auto literal = simplification.literals().begin();
+  auto folded_constant = simplification.folded_constants().begin();
   std::vector<Var> inputs;
   std::vector<ValueType> types;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
@@ -285,12 +286,13 @@ std::unique_ptr<Tape> simplified(const Tape& tape, const Simplification& simplif
     const ValueId end = first + tape.output_count(node);
     types.clear();
     for (ValueId output = first; output < end; ++output) types.push_back(tape.type(output));
-    if (literal != simplification.literals().end() && literal->first == node) {
-      made->record(full_operation, {}, types, (literal++)->second, tape.where(node));
+    if (folded_constant != simplification.folded_constants().end() &&
+        folded_constant->first == node) {
+      made->record(full_operation, {}, types, (folded_constant++)->second, tape.where(node));
     } else {
       inputs.clear();
       for (const ValueId input : tape.inputs(node)) {
-        inputs.push_back(made->var(simplification.stands_for(input)));
+        inputs.push_back(made->var(simplification.replacement(input)));
       }
       made->record(tape.operation(node), inputs, types, tape.attributes(node), tape.where(node));
     }

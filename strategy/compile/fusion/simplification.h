@@ -20,10 +20,10 @@ namespace palimpsest {
 /// - Constant folding: a node whose inputs are constant arrays, so that all its elements are one
 ///   number. A `full` of that number replaces it.
 ///
-/// Random operations are not merged. Values computed from an `identity` are not merged with those
-/// computed from its input, so that checkpoints do recompute. Values of the forward part replace
-/// those of the backward part only where they are held until then anyway. Signalling NaNs may stay
-/// signalling.
+/// Random operations are not common_subexpressions. Values computed from an `identity` are not
+/// common_subexpressions with those computed from its input, so that checkpoints do recompute.
+/// Values of the forward part replace those of the backward part only where they are held until
+/// then anyway. Signalling NaNs may stay signalling.
 class Simplification {
  public:
   /// No simplification.
@@ -41,25 +41,25 @@ class Simplification {
   /// Approximate bytes of this object.
   Bytes bytes() const;
 
-  bool empty() const { return merged_ == 0 && literals_.empty(); }
+  bool empty() const { return common_subexpressions_ == 0 && folded_constants_.empty(); }
   /// Number of nodes that others replace.
-  std::uint32_t merged() const { return merged_; }
+  std::uint32_t common_subexpressions() const { return common_subexpressions_; }
   /// True when some value may be held longer than in the recorded program.
   bool holds_longer() const { return holds_longer_; }
-  /// The folded nodes, in order, with the `full` attributes that make their constants.
-  using Literals = std::vector<std::pair<NodeId, Attributes>>;
-  const Literals& literals() const { return literals_; }
+  /// The folded_constants nodes, in order, with the `full` attributes that make their constants.
+  using FoldedConstants = std::vector<std::pair<NodeId, Attributes>>;
+  const FoldedConstants& folded_constants() const { return folded_constants_; }
   /// The value that is computed in place of this one, possibly itself.
-  ValueId stands_for(ValueId value) const { return empty() ? value : stands_for_[value]; }
+  ValueId replacement(ValueId value) const { return empty() ? value : replacement_[value]; }
 
  private:
   class Finder;
 
-  std::vector<ValueId> stands_for_;             // by value
+  std::vector<ValueId> replacement_;            // by value
   std::vector<ValueId> class_;                  // by value: the first value with the same bits
   std::vector<std::optional<double>> numbers_;  // by node: the constant that fills its output
-  Literals literals_;
-  std::uint32_t merged_ = 0;
+  FoldedConstants folded_constants_;
+  std::uint32_t common_subexpressions_ = 0;
   bool holds_longer_ = false;
   std::vector<std::pair<NodeId, NodeId>> equal_;         // pairs whose attributes must be equal
   std::vector<std::pair<NodeId, Attributes>> constant_;  // nodes that must have these attributes

@@ -23,7 +23,7 @@ class LoweredCheck {
     for (const auto& [recorded, value] : lowered_.results()) {
       require(asked.contains(recorded), "a result is no target");
       require(value < graph_.value_count(), "a target has no place");
-      require(lowered_.recorded(value) == simplification.stands_for(recorded),
+      require(lowered_.recorded(value) == simplification.replacement(recorded),
               "a target is given as another value");
       require(graph_.is_target(value), "a target is not kept to the end");
     }

@@ -5,8 +5,9 @@ namespace palimpsest {
 namespace {
 
 bool is_single(const Lowered& lowered, NodeId unit) {
-  return lowered.literal(lowered.node(unit)) == nullptr && lowered.program(unit) == nullptr &&
-         !lowered.accumulates(unit) && lowered.finishing(unit) == nullptr;
+  return lowered.folded_constant(lowered.node(unit)) == nullptr &&
+         lowered.program(unit) == nullptr && !lowered.accumulates(unit) &&
+         lowered.finishing(unit) == nullptr;
 }
 
 }  // namespace

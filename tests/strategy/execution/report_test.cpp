@@ -31,11 +31,11 @@ TEST_CASE_METHOD(FourThreads, "execution: reports add up what all parts count") 
     CAPTURE(workers, micro_batches);
     const auto parts = static_cast<std::uint32_t>(workers * micro_batches);
     const Report one = report_of(1, 1, 12 / parts);
-    CHECK(one.merged > 0);
-    CHECK(one.folded > 0);
+    CHECK(one.common_subexpressions > 0);
+    CHECK(one.folded_constants > 0);
     const Report report = report_of(workers, micro_batches, 12);
-    CHECK(report.merged == parts * one.merged);
-    CHECK(report.folded == parts * one.folded);
+    CHECK(report.common_subexpressions == parts * one.common_subexpressions);
+    CHECK(report.folded_constants == parts * one.folded_constants);
     CHECK(report.computed == parts * one.computed);
   }
 }

@@ -20,7 +20,7 @@ Var matrix(Tape& tape, std::uint64_t seed) {
 struct Duplicates {
   const char* name;
   Record record;
-  std::uint32_t merged;
+  std::uint32_t common_subexpressions;
 };
 
 const Duplicates duplicates[] = {
@@ -116,21 +116,21 @@ const Duplicates duplicates[] = {
 };
 
 TEST_CASE("what is recorded twice is computed once, with the same bits") {
-  for (const auto& [name, record, merged] : duplicates) {
+  for (const auto& [name, record, common_subexpressions] : duplicates) {
     INFO(name);
     const Computed expected = compute(record, as_recorded);
-    CHECK(expected.report.merged == 0);
+    CHECK(expected.report.common_subexpressions == 0);
     for (const bool fuse : {true, false}) {
       for (const int threads : {1, 3}) {
         const Computed computed = compute(record, {.threads = threads, .fuse = fuse});
         CHECK(equal(computed.tensors, expected.tensors));
-        CHECK(computed.report.merged == merged);
-        CHECK(computed.report.folded == 0);
+        CHECK(computed.report.common_subexpressions == common_subexpressions);
+        CHECK(computed.report.folded_constants == 0);
       }
     }
     const Computed alone = compute(record, {.threads = 1, .fuse = false, .simplify = false});
     const Computed once = compute(record, {.threads = 1, .fuse = false});
-    CHECK((once.report.computed < alone.report.computed) == (merged > 0));
+    CHECK((once.report.computed < alone.report.computed) == (common_subexpressions > 0));
   }
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("steps of arithmetic that change nothing are left out, and no others")
       };
       const Computed computed = compute(record, {.threads = 1});
       CHECK(equal(computed.tensors, compute(record, as_recorded).tensors));
-      CHECK(computed.report.merged == row.left_out);
+      CHECK(computed.report.common_subexpressions == row.left_out);
     }
   }
 }
@@ -216,7 +216,7 @@ TEST_CASE("what is made of numbers alone is a number") {
   for (const bool fuse : {true, false}) {
     const Computed computed = compute(record, {.threads = 1, .fuse = fuse});
     CHECK(equal(computed.tensors, expected.tensors));
-    CHECK(computed.report.folded == 9);
+    CHECK(computed.report.folded_constants == 9);
     CHECK(count_of(computed.report, "tanh") == 0);
     CHECK(count_of(computed.report, "sum") == 0);
   }
@@ -239,7 +239,7 @@ TEST_CASE("numbers that f64 does not hold, random ones and long sums are compute
   };
   const Computed computed = compute(record, {.threads = 1});
   CHECK(equal(computed.tensors, compute(record, as_recorded).tensors));
-  CHECK(computed.report.folded == 1);
+  CHECK(computed.report.folded_constants == 1);
 }
 
 // Tapes recorded again ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/literals.h"
+#include "strategy/compile/fusion/folded_constants.h"
 
 #include <oneapi/tbb/task_arena.h>
 
@@ -44,7 +44,7 @@ std::optional<double> number_in(const Operand& operand) {
 
 }  // namespace
 
-std::optional<double> literal_of(const NodeView& node, std::span<const double> numbers) {
+std::optional<double> folded_constant_of(const NodeView& node, std::span<const double> numbers) {
   const Operation& operation = node.operation();
   if (node.output_count() != 1 || node.output().shape.elements() == 0) return {};
   if (operation.view || operation.access != nullptr) return numbers[0];
