@@ -23,7 +23,7 @@ struct Recipe {
 /// The recipe for a value of `unit`, from values of other units and values for which `is_there`
 /// holds.
 template <class IsThere>
-Recipe recipe_for(const Tape& tape, const Readings& readings, const Unit& unit, ValueId value,
+Recipe recipe_for(const Tape& tape, const AccessMaps& access_maps, const Unit& unit, ValueId value,
                   IsThere is_there) {
   Recipe recipe{value, {}, {}};
   std::vector<NodeId> open{tape.producer(value)};
@@ -33,7 +33,7 @@ Recipe recipe_for(const Tape& tape, const Readings& readings, const Unit& unit, 
     const NodeId node = *latest;
     open.erase(latest);
     recipe.nodes.push_back(node);
-    for (const Link& link : readings.links(node)) {
+    for (const Link& link : access_maps.links(node)) {
       const NodeId producer = tape.producer(link.value);
       if (!unit.makes(producer) || is_there(link.value)) {
         recipe.inputs.push_back(link.value);
@@ -47,9 +47,9 @@ Recipe recipe_for(const Tape& tape, const Readings& readings, const Unit& unit, 
 
 class Cloning {
  public:
-  Cloning(const Tape& tape, const Readings& readings, NodeId boundary,
+  Cloning(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
           const std::vector<bool>& held, Units& units)
-      : tape_(tape), readings_(readings), boundary_(boundary), held_(held), units_(units) {}
+      : tape_(tape), access_maps_(access_maps), boundary_(boundary), held_(held), units_(units) {}
 
   void clone_trivial() {
     note_readers();
@@ -57,7 +57,7 @@ class Cloning {
       if (!is_group(unit)) continue;
       for (const NodeId node : unit.own) {
         const ValueId value = tape_.first_output(node);
-        if (!readings_.is_pointwise(node) || held_[value]) continue;
+        if (!access_maps_.is_pointwise(node) || held_[value]) continue;
         if (in_memory_[value] || readers_[value].empty()) continue;
         clone_trivial(unit, value);
       }
@@ -77,7 +77,7 @@ class Cloning {
 
  private:
   bool is_group(const Unit& unit) const {
-    return readings_.is_pointwise(unit.own[0]) && !tape_.inputs(unit.own[0]).empty();
+    return access_maps_.is_pointwise(unit.own[0]) && !tape_.inputs(unit.own[0]).empty();
   }
   bool is_backward(const Unit& unit) const { return unit.own[0] >= boundary_; }
 
@@ -87,7 +87,7 @@ class Cloning {
     in_memory_.assign(tape_.value_count(), false);
     for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
       for (const NodeId node : units_[unit].nodes()) {
-        for (const auto& [value, in_order] : readings_.links(node)) {
+        for (const auto& [value, in_order] : access_maps_.links(node)) {
           if (!in_order || !is_group(units_[unit])) {
             in_memory_[value] = true;
           } else if (!units_[unit].makes(tape_.producer(value)) &&
@@ -106,7 +106,7 @@ class Cloning {
       const auto is_there = [&](ValueId input) {
         return std::binary_search(reads.begin(), reads.end(), input);
       };
-      Recipe recipe = recipe_for(tape_, readings_, unit, value, is_there);
+      Recipe recipe = recipe_for(tape_, access_maps_, unit, value, is_there);
       const std::size_t members = units_[reader].own.size() + units_[reader].clones.size();
       if (recipe.nodes.size() > most_trivial_nodes || members >= most_members_with_clones) return;
       if (!std::all_of(recipe.inputs.begin(), recipe.inputs.end(), is_there)) return;
@@ -121,7 +121,7 @@ class Cloning {
   std::vector<ValueId> reads_of(const Unit& unit, ValueId value) const {
     std::vector<ValueId> reads;
     for (const NodeId node : unit.nodes()) {
-      for (const Link& link : readings_.links(node)) {
+      for (const Link& link : access_maps_.links(node)) {
         if (link.value == value || unit.makes(tape_.producer(link.value))) continue;
         reads.push_back(link.value);
       }
@@ -132,10 +132,10 @@ class Cloning {
 
   /// Marks the inputs of a backward node as held, unless they may be recomputed.
   void hold_what_it_reads(NodeId node, bool in_group) {
-    for (const auto& [value, in_order] : readings_.links(node)) {
+    for (const auto& [value, in_order] : access_maps_.links(node)) {
       const NodeId producer = tape_.producer(value);
       const bool again = in_group && in_order && producer < boundary_;
-      if (!again || !readings_.is_pointwise(producer)) {
+      if (!again || !access_maps_.is_pointwise(producer)) {
         held_[value] = true;
       }
     }
@@ -149,7 +149,7 @@ class Cloning {
     for (const NodeId node : unit.own) {
       const ValueId value = tape_.first_output(node);
       if (held_[value] || !is_read_in_backward(value)) continue;
-      recipes.push_back(recipe_for(tape_, readings_, unit, value,
+      recipes.push_back(recipe_for(tape_, access_maps_, unit, value,
                                    [&](ValueId input) -> bool { return held_[input]; }));
       inputs.insert(inputs.end(), recipes.back().inputs.begin(), recipes.back().inputs.end());
       saved += tape_.bytes(value);
@@ -202,7 +202,7 @@ class Cloning {
   }
 
   const Tape& tape_;
-  const Readings& readings_;
+  const AccessMaps& access_maps_;
   NodeId boundary_;
   std::vector<bool> held_;  // by value
   Units& units_;
@@ -212,9 +212,9 @@ class Cloning {
 
 }  // namespace
 
-void clone_cheap(const Tape& tape, const Readings& readings, NodeId boundary,
+void clone_cheap(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
                  const std::vector<bool>& held, Units& units) {
-  Cloning cloning(tape, readings, boundary, held, units);
+  Cloning cloning(tape, access_maps, boundary, held, units);
   cloning.clone_trivial();
   cloning.clone_into_backward();
 }

@@ -16,7 +16,7 @@ namespace palimpsest {
 ///   considered from last to first, so that it is known what later groups keep.
 ///
 /// `held` marks values that are in memory anyway: sources, targets and present values.
-void clone_cheap(const Tape& tape, const Readings& readings, NodeId boundary,
+void clone_cheap(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
                  const std::vector<bool>& held, Units& units);
 
 }  // namespace palimpsest

@@ -8,9 +8,9 @@ namespace {
 
 class Builder {
  public:
-  Builder(const Tape& tape, const Readings& readings, std::int64_t elements)
+  Builder(const Tape& tape, const AccessMaps& access_maps, std::int64_t elements)
       : tape_(tape),
-        readings_(readings),
+        access_maps_(access_maps),
         elements_(elements),
         group_{TileProgram(elements), {}, {}, {}, {}} {}
 
@@ -31,7 +31,7 @@ class Builder {
   /// Appends a reduction of a value of the group.
   void fold(NodeId node) {
     const NodeView view(tape_, node);
-    const ValueId input = readings_.links(node)[0].value;
+    const ValueId input = access_maps_.links(node)[0].value;
     const auto found = std::find_if(slots_.begin(), slots_.end(),
                                     [&](const auto& entry) { return entry.first == input; });
     internal_check(found != slots_.end(), "a group folds what it does not make");
@@ -61,29 +61,30 @@ class Builder {
       const auto known = std::ranges::find(loaded_, input, &Loaded::first);
       if (known != loaded_.end()) return known->second;
     }
-    const Reading reading = readings_.of(node, i);
-    const Moved* const moved = readings_.moved(input);
-    const TileProgram::Slot slot =
-        moved != nullptr ? run_moved(*moved, reading) : slot_of(reading, tape_.dtype(input));
+    const AccessMap reading = access_maps_.of(node, i);
+    const MovedProducers* const moved_producers = access_maps_.moved_producers(input);
+    const TileProgram::Slot slot = moved_producers != nullptr
+                                       ? run_moved(*moved_producers, reading)
+                                       : slot_of(reading, tape_.dtype(input));
     if (whole) loaded_.emplace_back(input, slot);
     return slot;
   }
 
-  /// Runs moved nodes on inputs at the positions of the reading.
-  TileProgram::Slot run_moved(const Moved& moved, const Reading& reading) {
+  /// Runs moved_producers nodes on inputs at the positions of the reading.
+  TileProgram::Slot run_moved(const MovedProducers& moved_producers, const AccessMap& reading) {
     std::vector<Loaded> made;
-    for (const NodeId node : moved.nodes) {
+    for (const NodeId node : moved_producers.nodes) {
       const NodeView view(tape_, node);
       std::array<TileProgram::Slot, 3> operands{};
       for (std::size_t i = 0; i < view.input_count(); ++i) {
-        Reading own = readings_.of(node, i);
+        AccessMap own = access_maps_.of(node, i);
         const ValueId value = own.value();
         const auto known = std::ranges::find(made, value, &Loaded::first);
         if (known != made.end()) {
           operands[i] = known->second;
           continue;
         }
-        if (own.in_order && !readings_.is_number(value)) {
+        if (own.in_order && !access_maps_.is_number(value)) {
           own = reading;
           for (ReadPart& part : own.parts) part.value = value;
         }
@@ -103,9 +104,9 @@ class Builder {
                                   std::span(operands).first(node.input_count()), output);
   }
 
-  TileProgram::Slot slot_of(const Reading& reading, DType dtype) {
+  TileProgram::Slot slot_of(const AccessMap& reading, DType dtype) {
     const ValueId value = reading.value();
-    if (readings_.is_number(value)) return number_slot(value);
+    if (access_maps_.is_number(value)) return number_slot(value);
     if (reading.in_order) {
       const auto known = std::ranges::find(slots_, value, &Loaded::first);
       if (known != slots_.end()) return known->second;
@@ -131,7 +132,7 @@ class Builder {
 
   TileProgram::Part part_of(const ReadPart& part) {
     TileProgram::Part made{part.begin, part.end, none, part.from, part.number};
-    if (readings_.is_number(part.value)) {
+    if (access_maps_.is_number(part.value)) {
       made.made = number_slot(part.value);
     } else if (part.value != none) {
       made.input = input_of(part.value);
@@ -152,7 +153,7 @@ class Builder {
   }
 
   const Tape& tape_;
-  const Readings& readings_;
+  const AccessMaps& access_maps_;
   std::int64_t elements_;
   GroupProgram group_;
   using Loaded = std::pair<ValueId, TileProgram::Slot>;
@@ -162,13 +163,13 @@ class Builder {
 
 }  // namespace
 
-GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& unit,
+GroupProgram program_of(const Tape& tape, const AccessMaps& access_maps, const Unit& unit,
                         const std::vector<bool>& read) {
-  Builder builder(tape, readings, tape.shape(tape.first_output(unit.own[0])).elements());
+  Builder builder(tape, access_maps, tape.shape(tape.first_output(unit.own[0])).elements());
   for (const NodeId node : unit.nodes()) {
     const bool is_read = read[tape.first_output(node)];
     const bool own = std::binary_search(unit.own.begin(), unit.own.end(), node);
-    if (!readings.is_fold(node)) {
+    if (!access_maps.is_fold(node)) {
       builder.add(node, own && is_read);
     } else if (is_read) {
       builder.fold(node);

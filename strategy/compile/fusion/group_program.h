@@ -17,7 +17,7 @@ struct GroupProgram {
 };
 
 /// The program of a group. Its outputs are its own values that `read` marks.
-GroupProgram program_of(const Tape& tape, const Readings& readings, const Unit& unit,
+GroupProgram program_of(const Tape& tape, const AccessMaps& access_maps, const Unit& unit,
                         const std::vector<bool>& read);
 
 }  // namespace palimpsest

@@ -22,25 +22,29 @@ std::vector<NodeId> Unit::nodes() const {
   return all;
 }
 
-Groups::Groups(const Tape& tape, const Readings& readings, NodeId boundary)
-    : tape_(tape), readings_(readings), boundary_(boundary), unit_of_(tape.node_count(), none) {
+Groups::Groups(const Tape& tape, const AccessMaps& access_maps, NodeId boundary)
+    : tape_(tape),
+      access_maps_(access_maps),
+      boundary_(boundary),
+      unit_of_(tape.node_count(), none) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (!readings.is_needed(node)) continue;
-    const bool pointwise = readings.is_pointwise(node) && !tape.inputs(node).empty();
-    if ((pointwise || readings.is_fold(node)) && add_to_others(node)) continue;
+    if (!access_maps.is_needed(node)) continue;
+    const bool pointwise = access_maps.is_pointwise(node) && !tape.inputs(node).empty();
+    if ((pointwise || access_maps.is_fold(node)) && add_to_others(node)) continue;
     settle(static_cast<UnitId>(units_.size()), node);
   }
 }
 
 /// The number of elements over which the node runs as part of a group.
 std::int64_t Groups::elements(NodeId node) const {
-  const ValueId value = readings_.is_fold(node) ? tape_.inputs(node)[0] : tape_.first_output(node);
+  const ValueId value =
+      access_maps_.is_fold(node) ? tape_.inputs(node)[0] : tape_.first_output(node);
   return tape_.shape(value).elements();
 }
 
 /// The number of elements per result of a reduction; 0 for another node.
 std::int64_t Groups::folded_constants(NodeId node) const {
-  if (!readings_.is_fold(node)) return 0;
+  if (!access_maps_.is_fold(node)) return 0;
   return tape_.operation(node).fold(NodeView(tape_, node)).elements;
 }
 
@@ -48,13 +52,13 @@ std::int64_t Groups::folded_constants(NodeId node) const {
 void Groups::settle(UnitId unit, NodeId node) {
   if (unit == units_.size()) {
     units_.push_back({{}, next_place_++, none, 0, 0});
-    const bool group = readings_.is_pointwise(node) && !tape_.inputs(node).empty();
+    const bool group = access_maps_.is_pointwise(node) && !tape_.inputs(node).empty();
     if (group) units_.back().elements = elements(node);
   }
   units_[unit].members.push_back(node);
   unit_of_[node] = unit;
   for (const NodeId member : units_[unit].members) {
-    for (const Link& link : readings_.links(member)) {
+    for (const Link& link : access_maps_.links(member)) {
       const UnitId read = unit_of_[tape_.producer(link.value)];
       if (read == unit || read == none) continue;
       units_[read].first_reader = std::min(units_[read].first_reader, units_[unit].place);
@@ -65,7 +69,7 @@ void Groups::settle(UnitId unit, NodeId node) {
 /// The elementwise groups whose elements the node reads in order.
 std::vector<Groups::UnitId> Groups::candidates(NodeId node) const {
   std::vector<UnitId> found;
-  for (const Link& link : readings_.links(node)) {
+  for (const Link& link : access_maps_.links(node)) {
     const UnitId unit = unit_of_[tape_.producer(link.value)];
     if (!link.in_order || unit == none || units_[unit].elements != elements(node)) {
       continue;
@@ -105,7 +109,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
     return std::find(units.begin(), units.end(), unit) != units.end();
   };
   for (const NodeId member : members) {
-    for (const Link& link : readings_.links(member)) {
+    for (const Link& link : access_maps_.links(member)) {
       const UnitId unit = unit_of_[tape_.producer(link.value)];
       if (unit == none) continue;
       if (!inside(unit)) {

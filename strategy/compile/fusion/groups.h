@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "strategy/compile/fusion/readings.h"
+#include "strategy/compile/fusion/access_maps.h"
 
 namespace palimpsest {
 
@@ -32,7 +32,7 @@ using Units = std::vector<Unit>;
 class Groups {
  public:
   /// Nodes before `boundary` do not share a unit with later ones.
-  Groups(const Tape& tape, const Readings& readings, NodeId boundary);
+  Groups(const Tape& tape, const AccessMaps& access_maps, NodeId boundary);
 
   Units in_order() const;
 
@@ -54,7 +54,7 @@ class Groups {
   void settle(UnitId unit, NodeId node);
 
   const Tape& tape_;
-  const Readings& readings_;
+  const AccessMaps& access_maps_;
   NodeId boundary_;
   std::vector<Growing> units_;
   std::vector<UnitId> unit_of_;  // by node

@@ -25,10 +25,10 @@ class Lowered::Builder {
         place_(tape.value_count(), none) {}
 
   void build(std::span<const ValueId> targets) {
-    const Readings readings(tape_, needs_.needed, wanted_, present_);
-    Units units = Groups(tape_, readings, boundary_).in_order();
-    clone_cheap(tape_, readings, boundary_, held(), units);
-    const std::vector<bool> runs = find_read(units, readings);
+    const AccessMaps access_maps(tape_, needs_.needed, wanted_, present_);
+    Units units = Groups(tape_, access_maps, boundary_).in_order();
+    clone_cheap(tape_, access_maps, boundary_, held(), units);
+    const std::vector<bool> runs = find_read(units, access_maps);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
       if (!runs[i]) continue;
@@ -37,11 +37,11 @@ class Lowered::Builder {
         backward = true;
         lowered_.graph_.set_backward_begins(lowered_.graph_.node_count());
       }
-      if (readings.is_pointwise(first) && !tape_.inputs(first).empty()) {
-        add_group(units[i], i, readings);
-      } else if (const Accumulation* made = readings.accumulation(first)) {
+      if (access_maps.is_pointwise(first) && !tape_.inputs(first).empty()) {
+        add_group(units[i], i, access_maps);
+      } else if (const Accumulation* made = access_maps.accumulation(first)) {
         add_accumulation(*made);
-      } else if (const Finishing* finished = readings.finishing(first)) {
+      } else if (const Finishing* finished = access_maps.finishing(first)) {
         add_finishing(*finished);
       } else {
         add_single(first);
@@ -69,7 +69,7 @@ class Lowered::Builder {
   }
 
   /// Marks in `read_` the values that units read. Returns which units have to run.
-  std::vector<bool> find_read(const Units& units, const Readings& readings) {
+  std::vector<bool> find_read(const Units& units, const AccessMaps& access_maps) {
     read_ = wanted_;
     last_reader_.assign(tape_.value_count(), 0);
     for (ValueId value = 0; value < tape_.value_count(); ++value) {
@@ -84,7 +84,7 @@ class Lowered::Builder {
       for (const NodeId node : unit.nodes()) {
         const bool view = tape_.operation(node).view;
         const std::size_t last = view ? std::max(i, last_reader_[tape_.first_output(node)]) : i;
-        for (const auto& [value, in_order] : readings.links(node)) {
+        for (const auto& [value, in_order] : access_maps.links(node)) {
           if (in_order && unit.makes(tape_.producer(value))) continue;
           read_[value] = true;
           last_reader_[value] = std::max(last_reader_[value], last);
@@ -209,8 +209,8 @@ class Lowered::Builder {
     return lowered_.graph_.bytes(lowered_.graph_.storage(place_[recorded]));
   }
 
-  void add_group(const Unit& unit, std::size_t index, const Readings& readings) {
-    GroupProgram group = program_of(tape_, readings, unit, read_);
+  void add_group(const Unit& unit, std::size_t index, const AccessMaps& access_maps) {
+    GroupProgram group = program_of(tape_, access_maps, unit, read_);
     std::vector<ValueId> inputs;
     for (const ValueId input : group.inputs) inputs.push_back(placed(input));
     std::vector<Graph::Output> outputs;

@@ -112,12 +112,12 @@ class LoweredCheck {
     const std::span<const ValueId> inputs = tape_.inputs(mover);
     const auto stretches = tape_.operation(mover).stretches;
     if (stretches == nullptr) return {inputs.begin(), inputs.end()};
-    std::vector<ValueId> moved;
+    std::vector<ValueId> moved_producers;
     for (const Stretch& stretch : stretches(NodeView(tape_, mover))) {
       if (stretch.input < 0 || stretch.begin == stretch.end) continue;
-      moved.push_back(inputs[static_cast<std::size_t>(stretch.input)]);
+      moved_producers.push_back(inputs[static_cast<std::size_t>(stretch.input)]);
     }
-    return moved;
+    return moved_producers;
   }
 
   bool is_member(NodeId node) const { return std::ranges::find(members_, node) != members_.end(); }

@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/readings.h"
+#include "strategy/compile/fusion/access_maps.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,8 +29,8 @@ Gather row(std::int64_t elements, std::int64_t from = 0) {
 
 }  // namespace
 
-Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
-                   std::vector<bool> present)
+AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
+                       std::vector<bool> present)
     : tape_(tape),
       needed_(std::move(needed)),
       present_(std::move(present)),
@@ -59,7 +59,7 @@ Readings::Readings(const Tape& tape, std::vector<bool> needed, const std::vector
   first_link_.push_back(static_cast<std::uint32_t>(links_.size()));
 }
 
-void Readings::accumulate() {
+void AccessMaps::accumulate() {
   accumulations_ = find_accumulations(tape_, {needed_, pointwise_, present_, read_whole_});
   for (std::uint32_t i = 0; i < accumulations_.size(); ++i) {
     const auto& [sum, product, addend] = accumulations_[i];
@@ -77,7 +77,7 @@ void Readings::accumulate() {
   }
 }
 
-void Readings::finish() {
+void AccessMaps::finish() {
   finishings_ = find_finishings(tape_, {needed_, pointwise_, present_, read_whole_});
   for (std::uint32_t i = 0; i < finishings_.size(); ++i) {
     const auto& [node, maker, made] = finishings_[i];
@@ -90,13 +90,13 @@ void Readings::finish() {
   }
 }
 
-void Readings::read_from_memory(ValueId value) {
+void AccessMaps::read_from_memory(ValueId value) {
   const ValueId base = behind_views(value);
   for (; value != base; value = tape_.inputs(tape_.producer(value))[0]) read_whole_[value] = true;
   read_whole_[base] = true;
 }
 
-void Readings::link(NodeId node) {
+void AccessMaps::link(NodeId node) {
   if (const Accumulation* made = accumulation(node)) {
     for (const ValueId input : tape_.inputs(made->product)) links_.push_back({input, false});
     links_.push_back({made->addend, false});
@@ -118,11 +118,11 @@ void Readings::link(NodeId node) {
       links_.push_back({tape_.inputs(node)[i], false});
       continue;
     }
-    if (const Moved* made = moved(tape_.inputs(node)[i])) {
+    if (const MovedProducers* made = moved_producers(tape_.inputs(node)[i])) {
       for (const ValueId read : made->read) links_.push_back({read, false});
       continue;
     }
-    const Reading reading = of(node, i);
+    const AccessMap reading = of(node, i);
     for (const ReadPart& part : reading.parts) {
       if (part.value == none || is_number(part.value)) continue;
       links_.push_back({part.value, reading.in_order});
@@ -130,13 +130,13 @@ void Readings::link(NodeId node) {
   }
 }
 
-bool Readings::is_number(ValueId value) const {
+bool AccessMaps::is_number(ValueId value) const {
   if (value == none) return false;
   const NodeId node = tape_.producer(value);
   return pointwise_[node] && tape_.inputs(node).empty();
 }
 
-bool Readings::only_moves(NodeId node) const {
+bool AccessMaps::only_moves(NodeId node) const {
   const Operation& operation = tape_.operation(node);
   const ValueId output = tape_.first_output(node);
   if (present_[output]) return false;
@@ -148,7 +148,7 @@ bool Readings::only_moves(NodeId node) const {
 }
 
 /// Whether readers should look through the node and read its input directly.
-bool Readings::is_transparent(ValueId value) const {
+bool AccessMaps::is_transparent(ValueId value) const {
   const NodeId node = tape_.producer(value);
   if (present_[value] || !needed_[node] || tape_.operation(node).view || !only_moves(node)) {
     return false;
@@ -159,14 +159,14 @@ bool Readings::is_transparent(ValueId value) const {
          tape_.operation(node).access != nullptr;
 }
 
-ValueId Readings::behind_views(ValueId value) const {
+ValueId AccessMaps::behind_views(ValueId value) const {
   return palimpsest::behind_views(tape_, present_, value);
 }
 
 /// A range of a value's elements, consecutive from element `first` on. If the range is the whole
 /// value and the value only moves elements, they are read from its input directly.
-ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value,
-                        std::int64_t first) const {
+ReadPart AccessMaps::part(std::int64_t begin, std::int64_t end, ValueId value,
+                          std::int64_t first) const {
   value = behind_views(value);
   const NodeId node = tape_.producer(value);
   const Operation& operation = tape_.operation(node);
@@ -178,7 +178,7 @@ ReadPart Readings::part(std::int64_t begin, std::int64_t end, ValueId value,
   return {begin, end, behind_views(tape_.inputs(node)[0]), from};
 }
 
-Reading Readings::of(NodeId node, std::size_t i) const {
+AccessMap AccessMaps::of(NodeId node, std::size_t i) const {
   const Shape shape = tape_.shape(tape_.first_output(node));
   const std::int64_t elements = shape.elements();
   const ValueId value = tape_.inputs(node)[i];
@@ -192,7 +192,7 @@ Reading Readings::of(NodeId node, std::size_t i) const {
   const NodeId mover = tape_.producer(base);
   const Operation& operation = tape_.operation(mover);
   if (operation.access != nullptr) return {{part(0, elements, base)}, false};
-  Reading reading{{}, false};
+  AccessMap reading{{}, false};
   for (const Stretch& stretch : operation.stretches(NodeView(tape_, mover))) {
     if (stretch.begin == stretch.end) continue;
     if (stretch.input >= 0) {

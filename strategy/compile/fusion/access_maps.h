@@ -22,7 +22,7 @@ struct ReadPart {
 };
 
 /// How an elementwise node reads one of its inputs.
-struct Reading {
+struct AccessMap {
   std::vector<ReadPart> parts;
   bool in_order;  ///< a single part, and element i of the node reads element i
 
@@ -39,20 +39,21 @@ struct Link {
 /// Fusion through data movement: elementwise nodes whose result another node reads through a roll.
 /// They run at the reader, on elements in the reader's order, so the rolled array is not in memory.
 /// Nodes that others read too are duplicated.
-struct Moved {
+struct MovedProducers {
   std::vector<NodeId> nodes;  ///< in order; the last one makes the array that is rolled
   std::vector<ValueId> read;  ///< from memory
 };
 
 /// The access maps of elementwise nodes, looking through nodes that only move elements. A data
 /// movement node need not run, unless others read it too. The same holds for a product that is
-/// fused into a sum, a node with a fused epilogue, and nodes that are moved to their reader.
-class Readings {
+/// fused into a sum, a node with a fused epilogue, and nodes that are moved_producers to their
+/// reader.
+class AccessMaps {
  public:
   /// `needed` marks the nodes that have to run, `wanted` the targets, and `present` the values that
   /// are already there.
-  Readings(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
-           std::vector<bool> present);
+  AccessMaps(const Tape& tape, std::vector<bool> needed, const std::vector<bool>& wanted,
+             std::vector<bool> present);
 
   /// True when the node has to run and can run on any range of its elements.
   bool is_pointwise(NodeId node) const { return pointwise_[node]; }
@@ -69,8 +70,9 @@ class Readings {
   const Finishing* finishing(NodeId node) const {
     return finishing_[node] == none ? nullptr : &finishings_[finishing_[node]];
   }
-  /// The nodes that are moved to the reader of `input`; null where the input is read from memory.
-  const Moved* moved(ValueId input) const {
+  /// The nodes that are moved_producers to the reader of `input`; null where the input is read from
+  /// memory.
+  const MovedProducers* moved_producers(ValueId input) const {
     const std::uint32_t found = moved_of_[tape_.producer(input)];
     return found == none ? nullptr : &moved_[found];
   }
@@ -81,7 +83,7 @@ class Readings {
   }
 
   /// How a pointwise node reads input `i`.
-  Reading of(NodeId node, std::size_t i) const;
+  AccessMap of(NodeId node, std::size_t i) const;
 
  private:
   class Moving;
@@ -105,7 +107,7 @@ class Readings {
   std::vector<std::uint32_t> accumulation_;  // by node
   std::vector<Finishing> finishings_;
   std::vector<std::uint32_t> finishing_;  // by node
-  std::vector<Moved> moved_;
+  std::vector<MovedProducers> moved_;
   std::vector<std::uint32_t> moved_of_;  // by the node that rolls them
   std::vector<Link> links_;
   std::vector<std::uint32_t> first_link_;  // by node
