@@ -96,7 +96,7 @@ class Instructions::Builder {
         made_.number_count_ += instruction.group->number_count();
       }
       instruction.accumulates = made_.lowered_->accumulates(unit);
-      instruction.finishing = made_.lowered_->finishing(unit);
+      instruction.epilogue = made_.lowered_->epilogue(unit);
       instruction.is_of_user = operation.of_user;
       instruction.is_long = graph_.cost(unit) >= handed_over_from || operation.opaque;
       made_.any_long_ = made_.any_long_ || instruction.is_long;
@@ -112,7 +112,7 @@ class Instructions::Builder {
         add_operand(graph_.first_output(unit) + i);
       }
       // The sum may see the product through views, a finish in another shape; the kernel does not.
-      if (instruction.accumulates || instruction.finishing != nullptr) {
+      if (instruction.accumulates || instruction.epilogue != nullptr) {
         made_.operands_.back().type = tape_.type(tape_.first_output(instruction.node));
       }
     }

@@ -27,13 +27,13 @@ class Instructions {
     std::uint32_t first_operand = 0;     ///< inputs, then outputs
     std::uint32_t inputs = 0;
     std::uint32_t outputs = 0;
-    std::uint32_t workspace = none;        ///< interval
-    std::uint32_t closed = none;           ///< interval that a drop closes
-    std::uint32_t first_number = 0;        ///< of the group's, among those of all
-    bool accumulates = false;              ///< the last input is added to what the operation makes
-    const Finishing* finishing = nullptr;  ///< what the operation carries out
-    bool is_of_user = false;               ///< a user's operation, which is that of the tape
-    bool is_long = false;                  ///< worth handing to another thread
+    std::uint32_t workspace = none;      ///< interval
+    std::uint32_t closed = none;         ///< interval that a drop closes
+    std::uint32_t first_number = 0;      ///< of the group's, among those of all
+    bool accumulates = false;            ///< the last input is added to what the operation makes
+    const Epilogue* epilogue = nullptr;  ///< what the operation carries out
+    bool is_of_user = false;             ///< a user's operation, which is that of the tape
+    bool is_long = false;                ///< worth handing to another thread
   };
 
   /// `plan` is one for `lowered`, and that of `tape`.

@@ -259,7 +259,7 @@ void Executor::compute(const Instruction& instruction) {
   } else if (instruction.accumulates) {
     instruction.operation->accumulate({tape_->attributes(instruction.node), inputs, outputs,
                                        scratch, settings_.threads, settings_.round});
-  } else if (instruction.finishing != nullptr) {
+  } else if (instruction.epilogue != nullptr) {
     finish(instruction, inputs, outputs, scratch);
   } else {
     const Attributes& attributes =
@@ -274,7 +274,7 @@ void Executor::compute(const Instruction& instruction) {
 
 void Executor::finish(const Instruction& instruction, std::span<const Operand> inputs,
                       std::span<const Operand> outputs, std::span<std::byte> scratch) {
-  const auto& [node, maker, made] = *instruction.finishing;
+  const auto& [node, maker, made] = *instruction.epilogue;
   const NodeView view(*tape_, node);
   const std::size_t of_maker = tape_->inputs(maker).size();
   const std::int64_t size = size_of(outputs[0].dtype());

@@ -37,7 +37,7 @@ AccessMaps::AccessMaps(const Tape& tape, std::vector<bool> needed, const std::ve
       pointwise_(tape.node_count()),
       fold_(tape.node_count()),
       accumulation_(tape.node_count(), none),
-      finishing_(tape.node_count(), none),
+      epilogue_(tape.node_count(), none),
       moved_of_(tape.node_count(), none),
       read_whole_(wanted) {
   for (NodeId node = tape.node_count(); node-- > 0;) {
@@ -78,10 +78,10 @@ void AccessMaps::accumulate() {
 }
 
 void AccessMaps::finish() {
-  finishings_ = find_finishings(tape_, {needed_, pointwise_, present_, read_whole_});
-  for (std::uint32_t i = 0; i < finishings_.size(); ++i) {
-    const auto& [node, maker, made] = finishings_[i];
-    finishing_[node] = i;
+  epilogues_ = find_epilogues(tape_, {needed_, pointwise_, present_, read_whole_});
+  for (std::uint32_t i = 0; i < epilogues_.size(); ++i) {
+    const auto& [node, maker, made] = epilogues_[i];
+    epilogue_[node] = i;
     pointwise_[node] = false;
     needed_[maker] = false;
     for (std::uint32_t k = 0; k < tape_.inputs(node).size(); ++k) {
@@ -102,7 +102,7 @@ void AccessMaps::link(NodeId node) {
     links_.push_back({made->addend, false});
     return;
   }
-  if (const Finishing* finished = finishing(node)) {
+  if (const Epilogue* finished = epilogue(node)) {
     for (const ValueId input : tape_.inputs(finished->maker)) links_.push_back({input, false});
     for (std::size_t i = 0; i < tape_.inputs(node).size(); ++i) {
       if (i != finished->made) links_.push_back({tape_.inputs(node)[i], false});

@@ -8,7 +8,7 @@
 #include "autodiff/operations/strided.h"
 #include "autodiff/tape.h"
 #include "strategy/compile/fusion/accumulations.h"
-#include "strategy/compile/fusion/finishes.h"
+#include "strategy/compile/fusion/epilogues.h"
 
 namespace palimpsest {
 
@@ -67,8 +67,8 @@ class AccessMaps {
     return accumulation_[node] == none ? nullptr : &accumulations_[accumulation_[node]];
   }
   /// The epilogue fusion that makes the node; null for other nodes.
-  const Finishing* finishing(NodeId node) const {
-    return finishing_[node] == none ? nullptr : &finishings_[finishing_[node]];
+  const Epilogue* epilogue(NodeId node) const {
+    return epilogue_[node] == none ? nullptr : &epilogues_[epilogue_[node]];
   }
   /// The nodes that are moved_producers to the reader of `input`; null where the input is read from
   /// memory.
@@ -105,8 +105,8 @@ class AccessMaps {
   std::vector<bool> fold_;
   std::vector<Accumulation> accumulations_;
   std::vector<std::uint32_t> accumulation_;  // by node
-  std::vector<Finishing> finishings_;
-  std::vector<std::uint32_t> finishing_;  // by node
+  std::vector<Epilogue> epilogues_;
+  std::vector<std::uint32_t> epilogue_;  // by node
   std::vector<MovedProducers> moved_;
   std::vector<std::uint32_t> moved_of_;  // by the node that rolls them
   std::vector<Link> links_;

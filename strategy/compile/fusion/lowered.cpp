@@ -41,7 +41,7 @@ class Lowered::Builder {
         add_group(units[i], i, access_maps);
       } else if (const Accumulation* made = access_maps.accumulation(first)) {
         add_accumulation(*made);
-      } else if (const Finishing* finished = access_maps.finishing(first)) {
+      } else if (const Epilogue* finished = access_maps.epilogue(first)) {
         add_finishing(*finished);
       } else {
         add_single(first);
@@ -148,7 +148,7 @@ class Lowered::Builder {
     add_value(tape_.first_output(made.sum));
   }
 
-  void add_finishing(const Finishing& finished) {
+  void add_finishing(const Epilogue& finished) {
     const NodeView maker(tape_, finished.maker);
     const NodeView node(tape_, finished.node);
     std::vector<ValueId> inputs;
@@ -169,8 +169,8 @@ class Lowered::Builder {
     const Graph::Output output{node.output().bytes()};
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
     lowered_.units_.push_back({finished.maker, none, false,
-                               static_cast<std::uint32_t>(lowered_.finishings_.size()), cost});
-    lowered_.finishings_.push_back(finished);
+                               static_cast<std::uint32_t>(lowered_.epilogues_.size()), cost});
+    lowered_.epilogues_.push_back(finished);
     add_value(tape_.first_output(finished.node));
   }
 

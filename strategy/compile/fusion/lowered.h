@@ -7,7 +7,7 @@
 
 #include "checkpoint/schedule.h"
 #include "checkpoint/tape_graph.h"
-#include "strategy/compile/fusion/finishes.h"
+#include "strategy/compile/fusion/epilogues.h"
 #include "strategy/compile/fusion/simplification.h"
 #include "strategy/compile/fusion/tile_program.h"
 
@@ -20,10 +20,10 @@ class Lowered {
   /// The recorded nodes that a node of the graph runs.
   struct Entry {
     NodeId node;  ///< the recorded node; the last one of a group, the product of an accumulation
-    std::uint32_t program = none;    ///< of a group
-    bool accumulates = false;        ///< the last input is added to the node's result
-    std::uint32_t finishing = none;  ///< of a node with a fused epilogue
-    Cost cost = {};                  ///< joint cost of fused nodes; empty for a single node
+    std::uint32_t program = none;   ///< of a group
+    bool accumulates = false;       ///< the last input is added to the node's result
+    std::uint32_t epilogue = none;  ///< of a node with a fused epilogue
+    Cost cost = {};                 ///< joint cost of fused nodes; empty for a single node
   };
 
   /// Lowers what `targets` need of the simplified tape, with elementwise nodes in groups; otherwise
@@ -64,9 +64,9 @@ class Lowered {
     return program == none ? nullptr : &programs_[program];
   }
   /// The fused epilogue of a unit; null without one.
-  const Finishing* finishing(NodeId unit) const {
-    const std::uint32_t finishing = units_[unit].finishing;
-    return finishing == none ? nullptr : &finishings_[finishing];
+  const Epilogue* epilogue(NodeId unit) const {
+    const std::uint32_t epilogue = units_[unit].epilogue;
+    return epilogue == none ? nullptr : &epilogues_[epilogue];
   }
   /// The `full` attributes of a recorded node that was folded_constants to a constant; null for
   /// other nodes.
@@ -103,7 +103,7 @@ class Lowered {
   std::vector<Entry> units_;       // by node of the graph
   std::vector<ValueId> recorded_;  // by value of the graph
   std::vector<TileProgram> programs_;
-  std::vector<Finishing> finishings_;
+  std::vector<Epilogue> epilogues_;
   std::vector<Result> results_;
   Simplification::FoldedConstants folded_constants_;  // ordered by node
   std::uint32_t common_subexpressions_ = 0;

@@ -7,7 +7,7 @@ namespace {
 bool is_single(const Lowered& lowered, NodeId unit) {
   return lowered.folded_constant(lowered.node(unit)) == nullptr &&
          lowered.program(unit) == nullptr && !lowered.accumulates(unit) &&
-         lowered.finishing(unit) == nullptr;
+         lowered.epilogue(unit) == nullptr;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest::finishes_test {
+namespace palimpsest::epilogues_test {
 namespace {
 
 /// Elementwise operations after other operations, and how many of these execute one as an epilogue,
@@ -130,4 +130,4 @@ TEST_CASE("the gradient of a pooled activation takes the place of one image, not
 }
 
 }  // namespace
-}  // namespace palimpsest::finishes_test
+}  // namespace palimpsest::epilogues_test

@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/finishes.h"
+#include "strategy/compile/fusion/epilogues.h"
 
 namespace palimpsest {
 namespace {
@@ -16,8 +16,8 @@ class FinishSearch {
     }
   }
 
-  std::vector<Finishing> found() const {
-    std::vector<Finishing> found;
+  std::vector<Epilogue> found() const {
+    std::vector<Epilogue> found;
     for (NodeId node = 0; node < tape_.node_count(); ++node) {
       if (!known_.needed[node] || !known_.pointwise[node]) continue;
       const ValueId output = tape_.first_output(node);
@@ -40,7 +40,7 @@ class FinishSearch {
     const ValueType type = tape_.type(value);
     const ValueType result = tape_.type(tape_.first_output(node));
     const NodeId maker = tape_.producer(value);
-    if (!tape_.operation(maker).finishes || readers_[value] != 1) return none;
+    if (!tape_.operation(maker).epilogues || readers_[value] != 1) return none;
     if (known_.present[value] || known_.read_whole[value]) return none;
     // A maker of 16-bit types accumulates in f32 and rounds only at the end.
     if (type.dtype != result.dtype || is_half(type.dtype)) return none;
@@ -65,7 +65,7 @@ class FinishSearch {
 
 }  // namespace
 
-std::vector<Finishing> find_finishings(const Tape& tape, const KnownOfTape& known) {
+std::vector<Epilogue> find_epilogues(const Tape& tape, const KnownOfTape& known) {
   return FinishSearch(tape, known).found();
 }
 

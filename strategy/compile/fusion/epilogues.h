@@ -8,7 +8,7 @@ namespace palimpsest {
 
 /// Epilogue fusion: the operation of `maker` applies an elementwise node to its result, which is
 /// never in memory.
-struct Finishing {
+struct Epilogue {
   NodeId node;
   NodeId maker;
   std::uint32_t made;  ///< index of the node's input that the maker makes
@@ -17,6 +17,6 @@ struct Finishing {
 /// The nodes to fuse as epilogues, in order. The operation of `maker` supports epilogues, and only
 /// the node reads its result. The node's other inputs must be in memory anyway and are read element
 /// by element. The node's own result must be in memory anyway, or no group reads it.
-std::vector<Finishing> find_finishings(const Tape& tape, const KnownOfTape& known);
+std::vector<Epilogue> find_epilogues(const Tape& tape, const KnownOfTape& known);
 
 }  // namespace palimpsest
