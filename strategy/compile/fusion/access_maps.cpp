@@ -97,7 +97,7 @@ void AccessMaps::read_from_memory(ValueId value) {
 }
 
 void AccessMaps::link(NodeId node) {
-  if (const Accumulation* made = accumulation(node)) {
+  if (const GemmAccumulation* made = accumulation(node)) {
     for (const ValueId input : tape_.inputs(made->product)) links_.push_back({input, false});
     links_.push_back({made->addend, false});
     return;

@@ -7,8 +7,8 @@
 
 #include "autodiff/operations/strided.h"
 #include "autodiff/tape.h"
-#include "strategy/compile/fusion/accumulations.h"
 #include "strategy/compile/fusion/epilogues.h"
+#include "strategy/compile/fusion/gemm_accumulations.h"
 
 namespace palimpsest {
 
@@ -63,7 +63,7 @@ class AccessMaps {
   bool is_number(ValueId value) const;
   /// The GEMM accumulate that makes the node; null for other nodes. The node then reads the
   /// product's inputs and the addend.
-  const Accumulation* accumulation(NodeId node) const {
+  const GemmAccumulation* accumulation(NodeId node) const {
     return accumulation_[node] == none ? nullptr : &accumulations_[accumulation_[node]];
   }
   /// The epilogue fusion that makes the node; null for other nodes.
@@ -103,7 +103,7 @@ class AccessMaps {
   std::vector<bool> present_;
   std::vector<bool> pointwise_;
   std::vector<bool> fold_;
-  std::vector<Accumulation> accumulations_;
+  std::vector<GemmAccumulation> accumulations_;
   std::vector<std::uint32_t> accumulation_;  // by node
   std::vector<Epilogue> epilogues_;
   std::vector<std::uint32_t> epilogue_;  // by node

@@ -39,7 +39,7 @@ class Lowered::Builder {
       }
       if (access_maps.is_pointwise(first) && !tape_.inputs(first).empty()) {
         add_group(units[i], i, access_maps);
-      } else if (const Accumulation* made = access_maps.accumulation(first)) {
+      } else if (const GemmAccumulation* made = access_maps.accumulation(first)) {
         add_accumulation(*made);
       } else if (const Epilogue* finished = access_maps.epilogue(first)) {
         add_finishing(*finished);
@@ -122,7 +122,7 @@ class Lowered::Builder {
     for (ValueId i = 0; i < tape_.output_count(node); ++i) add_value(tape_.first_output(node) + i);
   }
 
-  void add_accumulation(const Accumulation& made) {
+  void add_accumulation(const GemmAccumulation& made) {
     const NodeView product(tape_, made.product);
     const NodeView sum(tape_, made.sum);
     std::vector<ValueId> inputs;

@@ -11,7 +11,7 @@
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 
-namespace palimpsest::accumulations_test {
+namespace palimpsest::gemm_accumulations_test {
 namespace {
 
 /// Sums with products in them, and the number of sums that are fused into a product.
@@ -162,4 +162,4 @@ TEST_CASE("the gradient of a weight that is read at every step takes no memory f
 }
 
 }  // namespace
-}  // namespace palimpsest::accumulations_test
+}  // namespace palimpsest::gemm_accumulations_test

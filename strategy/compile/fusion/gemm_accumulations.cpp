@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/accumulations.h"
+#include "strategy/compile/fusion/gemm_accumulations.h"
 
 #include "autodiff/operations/binary.h"
 
@@ -22,9 +22,9 @@ class AccumulationSearch {
     }
   }
 
-  std::vector<Accumulation> found() {
-    std::vector<Accumulation> found;
-    for (const Accumulation& candidate : candidates_) {
+  std::vector<GemmAccumulation> found() {
+    std::vector<GemmAccumulation> found;
+    for (const GemmAccumulation& candidate : candidates_) {
       if (candidate.product == none || !is_worth_it(candidate)) continue;
       is_accumulated_[candidate.sum] = true;
       found.push_back(candidate);
@@ -33,7 +33,7 @@ class AccumulationSearch {
   }
 
  private:
-  Accumulation candidate(NodeId sum) const {
+  GemmAccumulation candidate(NodeId sum) const {
     constexpr std::size_t add = functions::position<functions::Add, functions::Binary>;
     if (&tape_.operation(sum) != &binary_operation(add)) return {sum, none, none};
     // A product of 16-bit types is rounded before it is added.
@@ -64,7 +64,7 @@ class AccumulationSearch {
     return palimpsest::behind_views(tape_, known_.present, value);
   }
 
-  bool is_worth_it(const Accumulation& candidate) const {
+  bool is_worth_it(const GemmAccumulation& candidate) const {
     const ValueId addend = behind_views(candidate.addend);
     const NodeId node = tape_.producer(addend);
     if (known_.present[addend] || known_.read_whole[addend] || is_accumulated_[node]) return true;
@@ -76,15 +76,15 @@ class AccumulationSearch {
 
   const Tape& tape_;
   const KnownOfTape& known_;
-  std::vector<std::uint32_t> readers_;    // by value
-  std::vector<Accumulation> candidates_;  // by sum; without a product where there is none
-  std::vector<bool> read_by_group_;       // by value
-  std::vector<bool> is_accumulated_;      // by node
+  std::vector<std::uint32_t> readers_;        // by value
+  std::vector<GemmAccumulation> candidates_;  // by sum; without a product where there is none
+  std::vector<bool> read_by_group_;           // by value
+  std::vector<bool> is_accumulated_;          // by node
 };
 
 }  // namespace
 
-std::vector<Accumulation> find_accumulations(const Tape& tape, const KnownOfTape& known) {
+std::vector<GemmAccumulation> find_accumulations(const Tape& tape, const KnownOfTape& known) {
   return AccumulationSearch(tape, known).found();
 }
 

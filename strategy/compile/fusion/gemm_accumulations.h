@@ -8,7 +8,7 @@ namespace palimpsest {
 
 /// A GEMM accumulate (beta = 1): the product adds its result to the other operand of a sum. The
 /// product itself is never in memory.
-struct Accumulation {
+struct GemmAccumulation {
   NodeId sum;
   NodeId product;
   ValueId addend;
@@ -20,6 +20,6 @@ struct Accumulation {
 ///
 /// The addend must be in memory anyway. Alternatively an elementwise group makes it and no group
 /// reads the sum: where groups do both, one larger group is better.
-std::vector<Accumulation> find_accumulations(const Tape& tape, const KnownOfTape& known);
+std::vector<GemmAccumulation> find_accumulations(const Tape& tape, const KnownOfTape& known);
 
 }  // namespace palimpsest
