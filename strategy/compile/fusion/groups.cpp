@@ -13,12 +13,12 @@ constexpr std::size_t most_members = 24;
 
 bool Unit::makes(NodeId node) const {
   return std::binary_search(own.begin(), own.end(), node) ||
-         std::binary_search(clones.begin(), clones.end(), node);
+         std::binary_search(duplicates.begin(), duplicates.end(), node);
 }
 
 std::vector<NodeId> Unit::nodes() const {
   std::vector<NodeId> all;
-  std::merge(own.begin(), own.end(), clones.begin(), clones.end(), std::back_inserter(all));
+  std::merge(own.begin(), own.end(), duplicates.begin(), duplicates.end(), std::back_inserter(all));
   return all;
 }
 

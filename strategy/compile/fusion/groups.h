@@ -12,10 +12,11 @@ namespace palimpsest {
 /// single node. Nodes are in the order of the tape.
 struct Unit {
   std::vector<NodeId> own;
-  std::vector<NodeId> clones = {};  ///< nodes of other units that this unit recomputes for itself
+  std::vector<NodeId> duplicates =
+      {};  ///< nodes of other units that this unit recomputes for itself
 
   bool makes(NodeId node) const;
-  /// Own nodes and clones, together.
+  /// Own nodes and duplicates, together.
   std::vector<NodeId> nodes() const;
 };
 

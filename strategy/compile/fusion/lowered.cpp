@@ -4,8 +4,8 @@
 #include <string>
 
 #include "checkpoint/node_seconds.h"
-#include "strategy/compile/fusion/clones.h"
 #include "strategy/compile/fusion/group_program.h"
+#include "strategy/compile/fusion/producer_duplication.h"
 
 namespace palimpsest {
 
@@ -27,7 +27,7 @@ class Lowered::Builder {
   void build(std::span<const ValueId> targets) {
     const AccessMaps access_maps(tape_, needs_.needed, wanted_, present_);
     Units units = Groups(tape_, access_maps, boundary_).in_order();
-    clone_cheap(tape_, access_maps, boundary_, held(), units);
+    duplicate_producers(tape_, access_maps, boundary_, held(), units);
     const std::vector<bool> runs = find_read(units, access_maps);
     bool backward = false;
     for (std::size_t i = 0; i < units.size(); ++i) {

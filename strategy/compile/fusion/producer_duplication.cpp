@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/clones.h"
+#include "strategy/compile/fusion/producer_duplication.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t most_trivial_nodes = 2;
 /// Most nodes duplicated in the backward part for one value.
 constexpr std::size_t most_cloned_nodes = 16;
-/// Most nodes of a group, including clones.
+/// Most nodes of a group, including duplicates.
 constexpr std::size_t most_members_with_clones = 48;
 
 /// The nodes of a group that recompute one of its values, and their inputs.
@@ -107,7 +107,7 @@ class Cloning {
         return std::binary_search(reads.begin(), reads.end(), input);
       };
       Recipe recipe = recipe_for(tape_, access_maps_, unit, value, is_there);
-      const std::size_t members = units_[reader].own.size() + units_[reader].clones.size();
+      const std::size_t members = units_[reader].own.size() + units_[reader].duplicates.size();
       if (recipe.nodes.size() > most_trivial_nodes || members >= most_members_with_clones) return;
       if (!std::all_of(recipe.inputs.begin(), recipe.inputs.end(), is_there)) return;
       recipes.push_back(std::move(recipe));
@@ -186,7 +186,8 @@ class Cloning {
     for (const Recipe& recipe : recipes) {
       for (const std::uint32_t reader : readers_[recipe.value]) {
         const Unit& unit = units_[reader];
-        if (unit.own.size() + unit.clones.size() + nodes > most_members_with_clones) return false;
+        if (unit.own.size() + unit.duplicates.size() + nodes > most_members_with_clones)
+          return false;
       }
     }
     return true;
@@ -196,9 +197,9 @@ class Cloning {
     std::vector<NodeId> nodes = recipe.nodes;
     std::sort(nodes.begin(), nodes.end());
     std::vector<NodeId> all;
-    std::set_union(nodes.begin(), nodes.end(), unit.clones.begin(), unit.clones.end(),
+    std::set_union(nodes.begin(), nodes.end(), unit.duplicates.begin(), unit.duplicates.end(),
                    std::back_inserter(all));
-    unit.clones = std::move(all);
+    unit.duplicates = std::move(all);
   }
 
   const Tape& tape_;
@@ -212,8 +213,8 @@ class Cloning {
 
 }  // namespace
 
-void clone_cheap(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
-                 const std::vector<bool>& held, Units& units) {
+void duplicate_producers(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
+                         const std::vector<bool>& held, Units& units) {
   Cloning cloning(tape, access_maps, boundary, held, units);
   cloning.clone_trivial();
   cloning.clone_into_backward();

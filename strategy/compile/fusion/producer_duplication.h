@@ -7,8 +7,8 @@
 namespace palimpsest {
 
 /// Producer duplication: groups recompute nodes of other groups, tile by tile, instead of reading
-/// their results from memory. The duplicated nodes become the reading group's clones. There are two
-/// cases:
+/// their results from memory. The duplicated nodes become the reading group's duplicates. There are
+/// two cases:
 ///
 /// - Values made by one or two nodes, from inputs that every reader reads anyway.
 /// - In the backward part, from node `boundary` on: values that groups of the forward part make.
@@ -16,7 +16,7 @@ namespace palimpsest {
 ///   considered from last to first, so that it is known what later groups keep.
 ///
 /// `held` marks values that are in memory anyway: sources, targets and present values.
-void clone_cheap(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
-                 const std::vector<bool>& held, Units& units);
+void duplicate_producers(const Tape& tape, const AccessMaps& access_maps, NodeId boundary,
+                         const std::vector<bool>& held, Units& units);
 
 }  // namespace palimpsest
