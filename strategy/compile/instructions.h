@@ -21,7 +21,7 @@ class Instructions {
     /// Null where nothing is computed: a drop or a view. A user's may be gone.
     const Operation* operation = nullptr;
     const Attributes* given = nullptr;   ///< to the operation; null: what the tape holds
-    const TileProgram* group = nullptr;  ///< what is computed instead, of a group
+    const FusedKernel* group = nullptr;  ///< what is computed instead, of a group
     NodeId unit = none;                  ///< of the planned graph
     NodeId node = none;                  ///< as `Lowered::node`
     std::uint32_t first_operand = 0;     ///< inputs, then outputs

@@ -99,7 +99,7 @@ class Executor {
 
   std::shared_ptr<const Instructions> instructions_;
   std::vector<Operand> operands_;
-  std::vector<TileProgram::Number> numbers_;  // of groups
+  std::vector<FusedKernel::Number> numbers_;  // of groups
   std::vector<std::byte*> addresses_;         // by place
   std::byte* laid_out_at_ = nullptr;          // start of the arena that the addresses are of
   std::vector<Buffer> buffers_;               // by interval, without an arena

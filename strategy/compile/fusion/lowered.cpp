@@ -4,7 +4,7 @@
 #include <string>
 
 #include "checkpoint/node_seconds.h"
-#include "strategy/compile/fusion/group_program.h"
+#include "strategy/compile/fusion/group_kernel.h"
 #include "strategy/compile/fusion/producer_duplication.h"
 
 namespace palimpsest {
@@ -182,7 +182,7 @@ class Lowered::Builder {
   /// Buffer donation. For each output of a group: the index of the input whose memory it may reuse,
   /// or −1. Preferably an input that is not read later in recorded order. Later outputs may reuse
   /// all inputs that earlier ones may, so a greedy choice is enough.
-  std::vector<int> overwritten(const GroupProgram& group, std::size_t unit) const {
+  std::vector<int> overwritten(const GroupKernel& group, std::size_t unit) const {
     std::vector<int> chosen;
     const auto is_possible = [&](std::uint32_t output, std::size_t input) {
       const ValueId from = group.inputs[input];
@@ -210,7 +210,7 @@ class Lowered::Builder {
   }
 
   void add_group(const Unit& unit, std::size_t index, const AccessMaps& access_maps) {
-    GroupProgram group = program_of(tape_, access_maps, unit, read_);
+    GroupKernel group = program_of(tape_, access_maps, unit, read_);
     std::vector<ValueId> inputs;
     for (const ValueId input : group.inputs) inputs.push_back(placed(input));
     std::vector<Graph::Output> outputs;

@@ -8,8 +8,8 @@
 #include "checkpoint/schedule.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/compile/fusion/epilogues.h"
+#include "strategy/compile/fusion/fused_kernel.h"
 #include "strategy/compile/fusion/simplification.h"
-#include "strategy/compile/fusion/tile_program.h"
 
 namespace palimpsest {
 
@@ -59,7 +59,7 @@ class Lowered {
   /// By node of a tape with `node_count` nodes: how often a schedule of the graph runs it.
   std::vector<std::uint32_t> runs(const Schedule& schedule, std::uint32_t node_count) const;
   /// The fused kernel of a group; null for a node that runs by itself.
-  const TileProgram* program(NodeId unit) const {
+  const FusedKernel* program(NodeId unit) const {
     const std::uint32_t program = units_[unit].program;
     return program == none ? nullptr : &programs_[program];
   }
@@ -102,7 +102,7 @@ class Lowered {
   double one_pass_cost_ = 0;
   std::vector<Entry> units_;       // by node of the graph
   std::vector<ValueId> recorded_;  // by value of the graph
-  std::vector<TileProgram> programs_;
+  std::vector<FusedKernel> programs_;
   std::vector<Epilogue> epilogues_;
   std::vector<Result> results_;
   Simplification::FoldedConstants folded_constants_;  // ordered by node

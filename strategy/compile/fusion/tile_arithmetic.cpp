@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "strategy/compile/fusion/tile_program.h"
+#include "strategy/compile/fusion/fused_kernel.h"
 
 namespace palimpsest {
 namespace {
@@ -30,7 +30,7 @@ ArithmeticStep exchanged(ArithmeticStep step) {
 
 /// Fuses an arithmetic step into the step that reads it, if nothing else does. At most three steps
 /// are fused, or two for 16-bit types, in program order.
-void TileProgram::join_arithmetic() {
+void FusedKernel::join_arithmetic() {
   std::vector<std::uint32_t> reads(slots_.size());
   std::vector<std::size_t> maker(slots_.size(), instructions_.size());
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
@@ -57,7 +57,7 @@ void TileProgram::join_arithmetic() {
 
 /// Makes `last` also do `before`, whose output is its input `input`. Returns false when that is
 /// impossible.
-bool TileProgram::join(Instruction& last, std::size_t input, const Instruction& before) {
+bool FusedKernel::join(Instruction& last, std::size_t input, const Instruction& before) {
   const ArithmeticStep end = input == 0 ? last.arithmetic[0] : exchanged(last.arithmetic[0]);
   if (end == ArithmeticStep::none || before.dtype != last.dtype) return false;
   const bool joined = before.joined != nullptr ? add_third(last, end, 1 - input, before)
@@ -67,7 +67,7 @@ bool TileProgram::join(Instruction& last, std::size_t input, const Instruction& 
   return true;
 }
 
-bool TileProgram::add_second(Instruction& last, ArithmeticStep end, std::size_t other,
+bool FusedKernel::add_second(Instruction& last, ArithmeticStep end, std::size_t other,
                              const Instruction& before) {
   ArithmeticStep begin = before.arithmetic[0];
   if (begin == ArithmeticStep::none) return false;
@@ -85,7 +85,7 @@ bool TileProgram::add_second(Instruction& last, ArithmeticStep end, std::size_t 
   return true;
 }
 
-bool TileProgram::add_third(Instruction& last, ArithmeticStep end, std::size_t other,
+bool FusedKernel::add_third(Instruction& last, ArithmeticStep end, std::size_t other,
                             const Instruction& before) {
   const auto [first, second, third] = before.arithmetic;
   if (third != ArithmeticStep::none || is_half(last.dtype)) return false;
@@ -105,12 +105,12 @@ bool TileProgram::add_third(Instruction& last, ArithmeticStep end, std::size_t o
 }
 
 /// The element stride of an operand of an arithmetic step: 0 for a number.
-std::int64_t TileProgram::step_of(const Instruction& instruction, std::size_t input) const {
+std::int64_t FusedKernel::step_of(const Instruction& instruction, std::size_t input) const {
   return input < instruction.input_count ? slots_[instruction.inputs[input]].step : 0;
 }
 
 /// An operand of an arithmetic step: an input, or the number in its node's attributes.
-TileProgram::Slot TileProgram::operand(const Instruction& instruction, std::size_t input) {
+FusedKernel::Slot FusedKernel::operand(const Instruction& instruction, std::size_t input) {
   if (input < instruction.input_count) return instruction.inputs[input];
   const DType dtype = instruction.dtype;
   const Slot slot = add({Place::number, numbers_++, dtype, compute_dtype(dtype), 0});

@@ -1,12 +1,12 @@
 #include <algorithm>
 
 #include "autodiff/convert.h"
-#include "strategy/compile/fusion/tile_program.h"
+#include "strategy/compile/fusion/fused_kernel.h"
 
 namespace palimpsest {
 
 /// The same values as f32, where they are held in 16 bits.
-TileProgram::Slot TileProgram::wide(NodeId node, Slot slot) {
+FusedKernel::Slot FusedKernel::wide(NodeId node, Slot slot) {
   const SlotInfo info = slots_[slot];
   if (!is_half(info.held)) return slot;
   if (info.other != none) return info.other;
@@ -27,7 +27,7 @@ TileProgram::Slot TileProgram::wide(NodeId node, Slot slot) {
 }
 
 /// The same values in 16 bits, where they are wide. They are written to an output or a tile.
-TileProgram::Slot TileProgram::narrow(NodeId node, Slot slot, std::uint32_t output) {
+FusedKernel::Slot FusedKernel::narrow(NodeId node, Slot slot, std::uint32_t output) {
   const SlotInfo info = slots_[slot];
   if (info.held == info.dtype) return slot;
   if (info.other != none) return info.other;
@@ -35,7 +35,7 @@ TileProgram::Slot TileProgram::narrow(NodeId node, Slot slot, std::uint32_t outp
   return convert(node, slot, {Place::output, output, info.dtype});
 }
 
-TileProgram::Slot TileProgram::convert(NodeId node, Slot slot, const SlotInfo& to) {
+FusedKernel::Slot FusedKernel::convert(NodeId node, Slot slot, const SlotInfo& to) {
   const Slot made = add(to);
   slots_[slot].other = made;
   slots_[made].other = slot;
@@ -44,12 +44,12 @@ TileProgram::Slot TileProgram::convert(NodeId node, Slot slot, const SlotInfo& t
   return made;
 }
 
-TileProgram::Rounding TileProgram::rounding_to(DType dtype) {
+FusedKernel::Rounding FusedKernel::rounding_to(DType dtype) {
   return dtype == DType::bf16 ? kernels().bf16.round : kernels().f16.round;
 }
 
 /// A result that is only narrowed needs no rounding of its own.
-void TileProgram::leave_out_roundings() {
+void FusedKernel::leave_out_roundings() {
   std::vector<bool> is_read(slots_.size());
   for (const Instruction& instruction : instructions_) {
     for (const Slot input : std::span(instruction.inputs).first(instruction.input_count)) {
@@ -62,7 +62,7 @@ void TileProgram::leave_out_roundings() {
   }
 }
 
-void TileProgram::finish(const Fold& fold, const Tape& tape, std::byte* totals,
+void FusedKernel::finish(const Fold& fold, const Tape& tape, std::byte* totals,
                          const Operand& output, std::int64_t result) const {
   const DType dtype = output.dtype();
   std::byte* const to = output.data + result * size_of(dtype);

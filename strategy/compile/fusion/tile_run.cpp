@@ -3,7 +3,7 @@
 #include "autodiff/convert.h"
 #include "autodiff/execute.h"
 #include "autodiff/kernels/shares.h"
-#include "strategy/compile/fusion/tile_program.h"
+#include "strategy/compile/fusion/fused_kernel.h"
 
 namespace palimpsest {
 namespace {
@@ -36,9 +36,9 @@ class Room {
 }  // namespace
 
 /// One thread's pass over a range of tiles, with the addresses of its instructions.
-class TileProgram::Run {
+class FusedKernel::Run {
  public:
-  Run(const TileProgram& program, const Tape& tape, std::span<const Operand> inputs,
+  Run(const FusedKernel& program, const Tape& tape, std::span<const Operand> inputs,
       std::span<const Operand> outputs, std::span<const Number> numbers, std::byte* totals,
       std::byte* scratch)
       : program_(program),
@@ -204,7 +204,7 @@ class TileProgram::Run {
     call.output += n * instruction.to.move;
   }
 
-  const TileProgram& program_;
+  const FusedKernel& program_;
   const Cut& cut_;
   const Tape& tape_;
   std::span<const Operand> inputs_;
@@ -217,7 +217,7 @@ class TileProgram::Run {
   std::span<Call> calls_;
 };
 
-void TileProgram::make_numbers(const Tape& tape, std::span<Number> numbers) const {
+void FusedKernel::make_numbers(const Tape& tape, std::span<Number> numbers) const {
   const auto place = [&](Slot slot) { return numbers[slots_[slot].index].bytes.data(); };
   for (const Given& given : given_) {
     given.write(tape.attributes(given.node), place(given.slot));
@@ -229,7 +229,7 @@ void TileProgram::make_numbers(const Tape& tape, std::span<Number> numbers) cons
   }
 }
 
-void TileProgram::run(const Tape& tape, std::span<const Operand> inputs,
+void FusedKernel::run(const Tape& tape, std::span<const Operand> inputs,
                       std::span<const Operand> outputs, std::span<const Number> numbers,
                       std::span<std::byte> workspace, int threads) const {
   std::byte* totals = workspace.data();

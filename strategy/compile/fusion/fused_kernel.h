@@ -23,7 +23,7 @@ namespace palimpsest {
 /// kernel that the node would run by itself, or two or three arithmetic steps at once with the same
 /// roundings. So every element has the same bits, whatever the tiles. Within tiles, 16-bit types
 /// are held as f32 and rounded after every operation, unless the kernels read them directly.
-class TileProgram {
+class FusedKernel {
  public:
   /// Identifies an operand of an instruction.
   using Slot = std::uint32_t;
@@ -33,7 +33,7 @@ class TileProgram {
   };
 
   /// A program over `elements` elements.
-  explicit TileProgram(std::int64_t elements) : elements_(elements) {}
+  explicit FusedKernel(std::int64_t elements) : elements_(elements) {}
 
   /// A range of elements to load. The parts of a load follow each other.
   struct Part {

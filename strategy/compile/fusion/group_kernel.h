@@ -2,14 +2,14 @@
 
 #include <vector>
 
+#include "strategy/compile/fusion/fused_kernel.h"
 #include "strategy/compile/fusion/groups.h"
-#include "strategy/compile/fusion/tile_program.h"
 
 namespace palimpsest {
 
 /// A group as a fused kernel, with its inputs and outputs.
-struct GroupProgram {
-  TileProgram program;
+struct GroupKernel {
+  FusedKernel program;
   std::vector<ValueId> inputs;   ///< by index in the program
   std::vector<ValueId> outputs;  ///< by index in the program
   std::vector<NodeId> computed;  ///< nodes; some occur more than once
@@ -17,7 +17,7 @@ struct GroupProgram {
 };
 
 /// The program of a group. Its outputs are its own values that `read` marks.
-GroupProgram program_of(const Tape& tape, const AccessMaps& access_maps, const Unit& unit,
-                        const std::vector<bool>& read);
+GroupKernel program_of(const Tape& tape, const AccessMaps& access_maps, const Unit& unit,
+                       const std::vector<bool>& read);
 
 }  // namespace palimpsest

@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/tile_program.h"
+#include "strategy/compile/fusion/fused_kernel.h"
 
 #include <algorithm>
 #include <iterator>
@@ -17,13 +17,13 @@ constexpr std::int64_t largest_tile = 1024;
 constexpr std::int64_t line = 64;
 }  // namespace
 
-TileProgram::Slot TileProgram::add(SlotInfo slot) {
+FusedKernel::Slot FusedKernel::add(SlotInfo slot) {
   widest_ = std::max(widest_, slot.element_bytes());
   slots_.push_back(slot);
   return static_cast<Slot>(slots_.size() - 1);
 }
 
-TileProgram::Slot TileProgram::load(std::vector<Part> parts, DType dtype) {
+FusedKernel::Slot FusedKernel::load(std::vector<Part> parts, DType dtype) {
   if (parts.size() == 1 && parts[0].input != none && parts[0].from.is_row()) {
     const Gather& row = parts[0].from;
     return add({Place::input, parts[0].input, dtype, dtype, row.step(), row.offset()});
@@ -33,7 +33,7 @@ TileProgram::Slot TileProgram::load(std::vector<Part> parts, DType dtype) {
   return slot;
 }
 
-TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, HalfSupport half,
+FusedKernel::Slot FusedKernel::compute(NodeId node, PointwiseKernel kernel, HalfSupport half,
                                        DType dtype, std::span<const Slot> inputs,
                                        std::uint32_t output) {
   if (inputs.empty() && output == none) {
@@ -67,18 +67,18 @@ TileProgram::Slot TileProgram::compute(NodeId node, PointwiseKernel kernel, Half
   return slot;
 }
 
-void TileProgram::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
+void FusedKernel::fold(NodeId node, const FoldKernel& kernel, Slot input, std::uint32_t output) {
   outputs_ = std::max(outputs_, output + 1);
   folds_.push_back({kernel, node, wide(node, input), output});
 }
 
-void TileProgram::give(const std::function<const Attributes*(NodeId)>& given) {
+void FusedKernel::give(const std::function<const Attributes*(NodeId)>& given) {
   for (Constant& constant : constants_) {
     if (const Attributes* const own = given(constant.node)) constant.given = *own;
   }
 }
 
-TileProgram::Slot TileProgram::spread(Slot slot) {
+FusedKernel::Slot FusedKernel::spread(Slot slot) {
   const auto known = std::find_if(spread_.begin(), spread_.end(), [&](const Spread& spread) {
     return spread.one == slot && slots_[spread.tile].step == 1;
   });
@@ -89,7 +89,7 @@ TileProgram::Slot TileProgram::spread(Slot slot) {
   return tile;
 }
 
-void TileProgram::finish() {
+void FusedKernel::finish() {
   leave_out_roundings();
   join_arithmetic();
   place_tiles();
@@ -98,7 +98,7 @@ void TileProgram::finish() {
   cut();
 }
 
-void TileProgram::place_tiles() {
+void FusedKernel::place_tiles() {
   std::vector<std::size_t> last_read(slots_.size(), 0);
   for (std::size_t i = 0; i < instructions_.size(); ++i) {
     for (std::uint32_t k = 0; k < instructions_[i].input_count; ++k) {
@@ -150,7 +150,7 @@ void TileProgram::place_tiles() {
   tile_elements_ = std::max(tile_elements_ / unit * unit, unit);
 }
 
-TileProgram::Address TileProgram::address(Slot slot) const {
+FusedKernel::Address FusedKernel::address(Slot slot) const {
   const SlotInfo& info = slots_[slot];
   const std::int64_t bytes = info.element_bytes();
   switch (info.place) {
@@ -167,7 +167,7 @@ TileProgram::Address TileProgram::address(Slot slot) const {
 }
 
 /// Stores the addresses of all slots in the instructions.
-void TileProgram::resolve() {
+void FusedKernel::resolve() {
   for (Fold& fold : folds_) fold.from = address(fold.input);
   for (Load& load : loads_) load.tile = address(load.slot);
   for (Spread& spread : spread_) {
@@ -190,7 +190,7 @@ void TileProgram::resolve() {
 
 /// Ends tiles where the parts of a load meet, so that most tiles read contiguous memory. Only tiles
 /// of a few cache lines around these places are copied together.
-void TileProgram::find_seams() {
+void FusedKernel::find_seams() {
   constexpr std::int64_t shortest = 128;  // the shortest range worth tiles of its own
   constexpr std::int64_t around = 16;
   if (!folds_.empty()) return;  // reductions need longer pieces
@@ -208,7 +208,7 @@ void TileProgram::find_seams() {
   if (elements_ - end >= shortest) seams_.push_back(end);
 }
 
-void TileProgram::cut() {
+void FusedKernel::cut() {
   const double work = static_cast<double>(instructions_.size() + folds_.size());
   const std::int64_t grain = round_up(grain_for(work), tile_elements_);
   if (folds_.empty()) {
@@ -220,7 +220,7 @@ void TileProgram::cut() {
   cut_ = {elements_ / elements * segments, divide_up(grain, segment), elements, segment, segments};
 }
 
-bool TileProgram::may_write_over(std::uint32_t output, std::uint32_t input) const {
+bool FusedKernel::may_write_over(std::uint32_t output, std::uint32_t input) const {
   const auto is_output = [&](const Instruction& instruction) {
     const SlotInfo& slot = slots_[instruction.output];
     return slot.place == Place::output && slot.index == output;
@@ -245,20 +245,20 @@ bool TileProgram::may_write_over(std::uint32_t output, std::uint32_t input) cons
          std::ranges::none_of(folds_, is_input, &Fold::input);
 }
 
-Bytes TileProgram::tile_bytes() const { return aligned(tile_elements_ * widest_); }
+Bytes FusedKernel::tile_bytes() const { return aligned(tile_elements_ * widest_); }
 
 /// Bytes of one thread's share of the workspace.
-Bytes TileProgram::share() const {
+Bytes FusedKernel::share() const {
   return tiles_ * tile_bytes() + static_cast<Bytes>(folds_.size()) * FoldKernel::state_bytes;
 }
 
 /// Bytes before the threads' shares, for the totals of segments where results have several.
-Bytes TileProgram::totals() const {
+Bytes FusedKernel::totals() const {
   if (folds_.empty() || cut_.segments == 1) return 0;
   return aligned(static_cast<Bytes>(folds_.size()) * cut_.count * FoldKernel::total_bytes);
 }
 
-Bytes TileProgram::workspace(int threads) const {
+Bytes FusedKernel::workspace(int threads) const {
   return totals() + Shares(cut_.count, cut_.grain, share(), threads).bytes();
 }
 

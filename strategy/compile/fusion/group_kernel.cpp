@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/group_program.h"
+#include "strategy/compile/fusion/group_kernel.h"
 
 #include <algorithm>
 #include <array>
@@ -12,12 +12,12 @@ class Builder {
       : tape_(tape),
         access_maps_(access_maps),
         elements_(elements),
-        group_{TileProgram(elements), {}, {}, {}, {}} {}
+        group_{FusedKernel(elements), {}, {}, {}, {}} {}
 
   void add(NodeId node, bool written) {
     const NodeView view(tape_, node);
     const ValueId value = tape_.first_output(node);
-    std::array<TileProgram::Slot, 3> operands{};
+    std::array<FusedKernel::Slot, 3> operands{};
     for (std::size_t i = 0; i < view.input_count(); ++i) operands[i] = input_slot(node, i);
     std::uint32_t output = none;
     if (written) {
@@ -42,7 +42,7 @@ class Builder {
     note(view);
   }
 
-  GroupProgram finish() {
+  GroupKernel finish() {
     group_.program.finish();
     return std::move(group_);
   }
@@ -54,7 +54,7 @@ class Builder {
   }
 
   /// The slot of input `i` of a node. A value that is read in its own shape is loaded only once.
-  TileProgram::Slot input_slot(NodeId node, std::size_t i) {
+  FusedKernel::Slot input_slot(NodeId node, std::size_t i) {
     const ValueId input = tape_.inputs(node)[i];
     const bool whole = tape_.have_one_shape(input, tape_.first_output(node));
     if (whole) {
@@ -63,7 +63,7 @@ class Builder {
     }
     const AccessMap reading = access_maps_.of(node, i);
     const MovedProducers* const moved_producers = access_maps_.moved_producers(input);
-    const TileProgram::Slot slot = moved_producers != nullptr
+    const FusedKernel::Slot slot = moved_producers != nullptr
                                        ? run_moved(*moved_producers, reading)
                                        : slot_of(reading, tape_.dtype(input));
     if (whole) loaded_.emplace_back(input, slot);
@@ -71,11 +71,11 @@ class Builder {
   }
 
   /// Runs moved_producers nodes on inputs at the positions of the reading.
-  TileProgram::Slot run_moved(const MovedProducers& moved_producers, const AccessMap& reading) {
+  FusedKernel::Slot run_moved(const MovedProducers& moved_producers, const AccessMap& reading) {
     std::vector<Loaded> made;
     for (const NodeId node : moved_producers.nodes) {
       const NodeView view(tape_, node);
-      std::array<TileProgram::Slot, 3> operands{};
+      std::array<FusedKernel::Slot, 3> operands{};
       for (std::size_t i = 0; i < view.input_count(); ++i) {
         AccessMap own = access_maps_.of(node, i);
         const ValueId value = own.value();
@@ -96,7 +96,7 @@ class Builder {
     return made.back().second;
   }
 
-  TileProgram::Slot compute(const NodeView& node, const std::array<TileProgram::Slot, 3>& operands,
+  FusedKernel::Slot compute(const NodeView& node, const std::array<FusedKernel::Slot, 3>& operands,
                             std::uint32_t output) {
     note(node);
     return group_.program.compute(node.id(), node.operation().pointwise(node),
@@ -104,34 +104,34 @@ class Builder {
                                   std::span(operands).first(node.input_count()), output);
   }
 
-  TileProgram::Slot slot_of(const AccessMap& reading, DType dtype) {
+  FusedKernel::Slot slot_of(const AccessMap& reading, DType dtype) {
     const ValueId value = reading.value();
     if (access_maps_.is_number(value)) return number_slot(value);
     if (reading.in_order) {
       const auto known = std::ranges::find(slots_, value, &Loaded::first);
       if (known != slots_.end()) return known->second;
     }
-    std::vector<TileProgram::Part> parts;
+    std::vector<FusedKernel::Part> parts;
     for (const ReadPart& part : reading.parts) parts.push_back(part_of(part));
-    const TileProgram::Slot slot = group_.program.load(std::move(parts), dtype);
+    const FusedKernel::Slot slot = group_.program.load(std::move(parts), dtype);
     if (reading.in_order) slots_.emplace_back(value, slot);
     return slot;
   }
 
   /// The slot of a constant.
-  TileProgram::Slot number_slot(ValueId value) {
+  FusedKernel::Slot number_slot(ValueId value) {
     const auto known = std::ranges::find(slots_, value, &Loaded::first);
     if (known != slots_.end()) return known->second;
     const NodeView node(tape_, tape_.producer(value));
-    const TileProgram::Slot slot =
+    const FusedKernel::Slot slot =
         group_.program.compute(node.id(), node.operation().pointwise(node), node.operation().half,
                                node.output().dtype, {}, none);
     slots_.emplace_back(value, slot);
     return slot;
   }
 
-  TileProgram::Part part_of(const ReadPart& part) {
-    TileProgram::Part made{part.begin, part.end, none, part.from, part.number};
+  FusedKernel::Part part_of(const ReadPart& part) {
+    FusedKernel::Part made{part.begin, part.end, none, part.from, part.number};
     if (access_maps_.is_number(part.value)) {
       made.made = number_slot(part.value);
     } else if (part.value != none) {
@@ -155,16 +155,16 @@ class Builder {
   const Tape& tape_;
   const AccessMaps& access_maps_;
   std::int64_t elements_;
-  GroupProgram group_;
-  using Loaded = std::pair<ValueId, TileProgram::Slot>;
+  GroupKernel group_;
+  using Loaded = std::pair<ValueId, FusedKernel::Slot>;
   std::vector<Loaded> slots_;   // values as they are, in order
   std::vector<Loaded> loaded_;  // values as nodes read them, in their shape
 };
 
 }  // namespace
 
-GroupProgram program_of(const Tape& tape, const AccessMaps& access_maps, const Unit& unit,
-                        const std::vector<bool>& read) {
+GroupKernel program_of(const Tape& tape, const AccessMaps& access_maps, const Unit& unit,
+                       const std::vector<bool>& read) {
   Builder builder(tape, access_maps, tape.shape(tape.first_output(unit.own[0])).elements());
   for (const NodeId node : unit.nodes()) {
     const bool is_read = read[tape.first_output(node)];
