@@ -35,15 +35,15 @@ double seconds_of(const Cost& cost, const Machine& machine) {
          cost.bytes / bytes_per_second(cost.bytes, machine) + machine.seconds_per_node;
 }
 
-void sign(const Machine& machine, std::vector<std::uint64_t>& signature) {
+void append_fingerprint(const Machine& machine, std::vector<std::uint64_t>& fingerprint) {
   const auto put = [&](double number) {
-    signature.push_back(std::bit_cast<std::uint64_t>(number));
+    fingerprint.push_back(std::bit_cast<std::uint64_t>(number));
   };
   // The structured binding names all members, so that adding one fails to compile here.
   const auto& [flops, bytes, node, caches, products, convolutions, reductions, functions] = machine;
   for (const double rate : {flops, bytes, node}) put(rate);
   for (const Cache& cache : caches) {
-    signature.push_back(static_cast<std::uint64_t>(cache.bytes));
+    fingerprint.push_back(static_cast<std::uint64_t>(cache.bytes));
     put(cache.bytes_per_second);
   }
   for (const FlopRates* const kind : {&products, &convolutions, &reductions, &functions}) {

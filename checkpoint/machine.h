@@ -57,8 +57,8 @@ double flops_per_second(const FlopRates& rates, DType dtype, const Machine& mach
 /// Seconds of work of no particular kind, by the machine's general rates.
 double seconds_of(const Cost& cost, const Machine& machine = {});
 
-/// Appends all members of a machine to a signature that identifies it.
-void sign(const Machine& machine, std::vector<std::uint64_t>& signature);
+/// Appends all members of a machine to a fingerprint that identifies it.
+void append_fingerprint(const Machine& machine, std::vector<std::uint64_t>& fingerprint);
 
 /// Throws `ArgumentError` naming the number unless all numbers are finite. The machine's general
 /// rates must be positive. The rates of single kinds of work and the seconds must not be negative.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "strategy/compile/form_choice.h"
-#include "strategy/compile/fusion/signature.h"
+#include "strategy/compile/fusion/fingerprint.h"
 
 namespace palimpsest {
 namespace {
@@ -39,7 +39,7 @@ OrRefusal<BufferProgramPtr> BufferPrograms::find_or_compile(const std::shared_pt
   const bool only_itself =
       match_ == Match::tape || (match_ == Match::attributes && holds_loops(*tape));
   fingerprint_.clear();
-  if (!only_itself) sign(*tape, options.threads, fingerprint_);
+  if (!only_itself) append_fingerprint(*tape, options.threads, fingerprint_);
   const std::string planner = planner_of(options)->key();
   const auto same = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.budget == options.memory_budget && entry.threads == options.threads &&

@@ -4,7 +4,7 @@
 
 #include "strategy/base/cache_limit.h"
 #include "strategy/base/profile.h"
-#include "strategy/compile/fusion/signature.h"
+#include "strategy/compile/fusion/fingerprint.h"
 
 namespace palimpsest {
 namespace {
@@ -26,14 +26,14 @@ Bytes ProgramCache::bytes() const {
 }
 
 const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const ProgramSpec& spec) {
-  sign(tape, spec.threads, fingerprint_);
+  append_fingerprint(tape, spec.threads, fingerprint_);
   const auto put = [&](auto number) { fingerprint_.push_back(static_cast<std::uint64_t>(number)); };
   put(spec.threads);
   put(spec.backward_begins);
   put(spec.targets.size());
   for (const ValueId target : spec.targets) put(target);
   for (const NodeId node : spec.held) put(node);
-  sign(spec.machine, fingerprint_);
+  append_fingerprint(spec.machine, fingerprint_);
   put(spec.costs != nullptr ? spec.costs->hash() : 0);
   put(spec.results_in_buffers);
   put(spec.afresh);

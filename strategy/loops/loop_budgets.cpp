@@ -10,8 +10,8 @@
 #include "checkpoint/planners.h"
 #include "strategy/base/profile.h"
 #include "strategy/compile/form_choice.h"
+#include "strategy/compile/fusion/fingerprint.h"
 #include "strategy/compile/fusion/needs.h"
-#include "strategy/compile/fusion/signature.h"
 #include "strategy/loops/loop_ahead.h"
 #include "strategy/loops/loop_operation.h"
 #include "strategy/loops/loop_run.h"
@@ -193,12 +193,12 @@ class Search {
 };
 
 /// All that what loops are given depends on.
-std::vector<std::uint64_t> signature_of(const Tape& tape, const ProgramSpec& spec,
-                                        const RunOptions& options,
-                                        std::span<const RecordedLoop> loops) {
-  std::vector<std::uint64_t> signature;
-  sign(tape, spec.threads, signature);
-  const auto put = [&](auto word) { signature.push_back(static_cast<std::uint64_t>(word)); };
+std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& spec,
+                                          const RunOptions& options,
+                                          std::span<const RecordedLoop> loops) {
+  std::vector<std::uint64_t> fingerprint;
+  append_fingerprint(tape, spec.threads, fingerprint);
+  const auto put = [&](auto word) { fingerprint.push_back(static_cast<std::uint64_t>(word)); };
   put(spec.targets.size());
   for (const ValueId target : spec.targets) put(target);
   for (const NodeId node : spec.held) put(node);
@@ -216,8 +216,8 @@ std::vector<std::uint64_t> signature_of(const Tape& tape, const ProgramSpec& spe
   put(std::hash<std::string>()(planner_of(options)->key()));
   put(int{options.fuse} << 2 | int{options.simplify} << 1 | int{options.anomaly});
   put(options.costs != nullptr ? options.costs->hash() : 0);
-  sign(options.machine, signature);
-  return signature;
+  append_fingerprint(options.machine, fingerprint);
+  return fingerprint;
 }
 
 }  // namespace
@@ -257,9 +257,9 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
   const std::vector<RecordedLoop> loops = differentiated_loops(tape, needs.needed);
   if (loops.empty()) return;
 
-  std::vector<std::uint64_t> signature = signature_of(tape, spec, options, loops);
+  std::vector<std::uint64_t> fingerprint = fingerprint_of(tape, spec, options, loops);
   std::vector<LoopDivision> divisions = divisions_;
-  if (signature != signature_) {
+  if (fingerprint != fingerprint_) {
     divisions.assign(loops.size(), {});
     std::vector<std::size_t> flexible;
     for (std::size_t i = 0; i < loops.size(); ++i) {
@@ -278,7 +278,7 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
       Search(tape, spec, options, loops, divisions, std::move(flexible)).run();
     }
     divisions_ = divisions;
-    signature_ = std::move(signature);
+    fingerprint_ = std::move(fingerprint);
   }
   for (std::size_t i = 0; i < loops.size(); ++i) {
     give_room(tape, loops[i], divisions[i]);

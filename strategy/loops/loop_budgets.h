@@ -40,8 +40,8 @@ class LoopBudgets final : public LoopStateBudgets {
  private:
   void decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
-  std::vector<std::uint64_t> signature_;  // of the last program and request
-  std::vector<LoopDivision> divisions_;   // of its loops
+  std::vector<std::uint64_t> fingerprint_;  // of the last program and request
+  std::vector<LoopDivision> divisions_;     // of its loops
   std::vector<LoopOfRun> loops_;
   Bytes withheld_ = 0;
 };

@@ -8,11 +8,11 @@
 
 namespace palimpsest {
 
-/// Writes the structural fingerprint of a tape into `signature`, replacing its content. It contains
-/// everything that planning and fusion read, so equal words mean equal graphs and groups.
+/// Writes the structural fingerprint of a tape into `fingerprint`, replacing its content. It
+/// contains everything that planning and fusion read, so equal words mean equal graphs and groups.
 /// Attributes count by their effect on costs, workspaces and places of elements. Constants, random
 /// streams and the behaviour of users' operations with equal names may differ: instructions read
 /// these from the tape that is run.
-void sign(const Tape& tape, int threads, std::vector<std::uint64_t>& signature);
+void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t>& fingerprint);
 
 }  // namespace palimpsest

@@ -1,4 +1,4 @@
-#include "strategy/compile/fusion/signature.h"
+#include "strategy/compile/fusion/fingerprint.h"
 
 #include <bit>
 #include <functional>
@@ -20,9 +20,9 @@ std::uint64_t two(std::uint32_t high, std::uint32_t low) { return std::uint64_t{
 
 }  // namespace
 
-void sign(const Tape& tape, int threads, std::vector<std::uint64_t>& signature) {
-  signature.clear();
-  const auto put = [&](std::uint64_t word) { signature.push_back(word); };
+void append_fingerprint(const Tape& tape, int threads, std::vector<std::uint64_t>& fingerprint) {
+  fingerprint.clear();
+  const auto put = [&](std::uint64_t word) { fingerprint.push_back(word); };
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     const Operation& operation = tape.operation(node);
     const auto inputs = tape.inputs(node);
