@@ -293,7 +293,7 @@ struct Operation {
 
   /// Position of the input whose buffer the output may reuse (in-place), provided that it is not
   /// read again; −1 if none. Both take as many bytes. Null: never.
-  int (*overwrites)(const NodeView&, std::size_t output) = nullptr;
+  int (*in_place)(const NodeView&, std::size_t output) = nullptr;
 
   HalfSupport half = HalfSupport::widened;
   MixedPrecision mixed = MixedPrecision::wide;

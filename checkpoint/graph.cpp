@@ -92,7 +92,7 @@ ValueId Graph::find_made_in(std::span<const ValueId> inputs, ValueId first_outpu
   const auto is_there = [&](ValueId input) { return storage(input) == root; };
   if (std::count_if(inputs.begin(), inputs.end(), is_there) > 1) return none;
   for (ValueId other = first_output; other < value_count(); ++other) {
-    if (may_be_made_in(other) == root) return none;
+    if (possible_donor(other) == root) return none;
   }
   return root;
 }

@@ -101,7 +101,7 @@ class Graph {
   int takes_over(ValueId value) const { return values_[value].takes_over; }
   /// The storage that this value may be made in, or `none`. It has as many bytes as the value, the
   /// node reads it through one input only, and no earlier output of the node may take it over.
-  ValueId may_be_made_in(ValueId value) const { return values_[value].made_in; }
+  ValueId possible_donor(ValueId value) const { return values_[value].made_in; }
   /// Bytes of the value's own storage: 0 for a view and for a value in a source's storage.
   Bytes bytes(ValueId value) const { return values_[value].source ? 0 : values_[value].bytes; }
   /// Bytes of a source's value, which are outside every budget; 0 for any other value.

@@ -67,7 +67,7 @@ class Intervals {
       revive(graph_.first_output(node) + i, k);
     }
     for (std::size_t made = first; made < list_.size(); ++made) {
-      const ValueId root = graph_.may_be_made_in(list_[made].storage);
+      const ValueId root = graph_.possible_donor(list_[made].storage);
       if (root == none || !is_given_up(graph_, steps_, k, root, holders_[root])) continue;
       list_[made].takes_over = open_[root];
       any_taken_ = true;

@@ -73,7 +73,7 @@ void for_each_operand(const Graph& graph, NodeId node, Take take) {
 Bytes taken_over(const Graph& graph, NodeId node) {
   Bytes bytes = 0;
   for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
-    const ValueId root = graph.may_be_made_in(graph.first_output(node) + i);
+    const ValueId root = graph.possible_donor(graph.first_output(node) + i);
     if (root != none) bytes += graph.bytes(root);
   }
   return bytes;

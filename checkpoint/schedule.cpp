@@ -64,7 +64,7 @@ class Player {
     candidates_.clear();
     for (std::uint32_t i = 0; i < graph_.output_count(node); ++i) {
       const ValueId output = graph_.first_output(node) + i;
-      const ValueId root = graph_.may_be_made_in(output);
+      const ValueId root = graph_.possible_donor(output);
       if (root != none && holders_[output] == 0) candidates_.push_back(root);
       revive(output);
     }

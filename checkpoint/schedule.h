@@ -69,7 +69,7 @@ struct Simulation {
 /// - A view costs no bytes but keeps its storage. Dropping a value frees its storage when no other
 ///   value in it is live.
 /// - An output whose storage was not live takes over the storage it may be made in
-///   (`Graph::may_be_made_in`), provided that storage is given up (`is_given_up`). From `compute n`
+///   (`Graph::possible_donor`), provided that storage is given up (`is_given_up`). From `compute n`
 ///   on, the two count once.
 ///
 /// Throws `ScheduleError` naming the step that breaks a rule. Linear in steps and operands.

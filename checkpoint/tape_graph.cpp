@@ -60,8 +60,8 @@ void append_node(Graph& graph, const Tape& tape, NodeId node, std::span<const Va
   std::vector<Graph::Output> outputs(tape.output_count(node));
   for (std::uint32_t i = 0; i < outputs.size(); ++i) {
     outputs[i].bytes = tape.bytes(tape.first_output(node) + i);
-    if (operation.overwrites != nullptr && !source) {
-      outputs[i].takes_over = operation.overwrites(view, i);
+    if (operation.in_place != nullptr && !source) {
+      outputs[i].takes_over = operation.in_place(view, i);
     }
   }
   if (operation.view && !source) outputs[0].view_of = 0;

@@ -262,7 +262,7 @@ const Operation cross_entropy_adjoint_operation{
     .vjp = pull_back_class_adjoint<true>,
     .cost = classification_cost<15>,
     .workspace = workspace<2>,
-    .overwrites = [](const NodeView&, std::size_t) { return 2; },
+    .in_place = [](const NodeView&, std::size_t) { return 2; },
     .half = HalfSupport::native,
 };
 

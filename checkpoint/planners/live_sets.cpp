@@ -80,7 +80,7 @@ LiveSets::LiveSets(const Graph& graph) {
   for (Node& node : nodes_) {
     for (std::uint32_t i = 0; i < graph.output_count(node.id); ++i) {
       const ValueId output = graph.first_output(node.id) + i;
-      const ValueId root = graph.may_be_made_in(output);
+      const ValueId root = graph.possible_donor(output);
       if (root == none) continue;
       const Set views = storages[output].values & ~node.makes;
       node.takings.push_back({storages[root].values | views, graph.bytes(root), 0});

@@ -124,7 +124,7 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
     std::fill(unread.begin() + first, unread.begin() + end, false);
     candidates.clear();
     for (ValueId output = first; output < end; ++output) {
-      const ValueId root = graph.may_be_made_in(output);
+      const ValueId root = graph.possible_donor(output);
       if (root != none && holders[output] == 0) candidates.push_back(root);
     }
     double area = 0;

@@ -29,7 +29,7 @@ Timeline::Timeline(const Graph& graph)
   }
   first_value_.assign(graph.value_count() + 1, 0);
   for (ValueId value = 0; value < graph.value_count(); ++value) {
-    places_[value] = {graph.storage(value), graph.may_be_made_in(value)};
+    places_[value] = {graph.storage(value), graph.possible_donor(value)};
     bytes_[value] = laid_out(graph.bytes(value));
     ++first_value_[graph.storage(value) + 1];
   }
@@ -106,7 +106,7 @@ void Timeline::measure(std::span<const NodeId> order) {
     const Outputs& outputs = outputs_[node];
     candidates_.clear();
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
-      const ValueId taken = places_[output].may_be_made_in;
+      const ValueId taken = places_[output].possible_donor;
       if (taken != none && holders_[output] == 0) candidates_.push_back(taken);
       begin(output);
     }
@@ -146,7 +146,7 @@ Bytes Timeline::least_peak() const {
     ++round;
     // An output and the storage it may take over share their bytes.
     for (ValueId output = outputs.first; output < outputs.end; ++output) {
-      const ValueId taken = places_[output].may_be_made_in;
+      const ValueId taken = places_[output].possible_donor;
       if (taken != none) counted[taken] = round;
     }
     for (const ValueId input : inputs(node)) take(input);

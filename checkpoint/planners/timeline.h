@@ -74,7 +74,7 @@ class Timeline {
   };
   struct Place {
     ValueId root;
-    ValueId may_be_made_in;  ///< or none
+    ValueId possible_donor;  ///< or none
   };
 
   static std::size_t index(Position position) { return static_cast<std::size_t>(position); }

@@ -74,7 +74,7 @@ inline std::optional<double> least_cost(const Graph& graph, Bytes limit) {
       std::vector<ValueId> taken;
       for (std::uint32_t i = 0; i < graph.output_count(node); ++i) {
         const ValueId output = graph.first_output(node) + i;
-        const ValueId root = graph.may_be_made_in(output);
+        const ValueId root = graph.possible_donor(output);
         if (root != none && (live & values_in(output)) == 0) taken.push_back(root);
       }
       for (std::uint32_t choice = 0; choice >> taken.size() == 0; ++choice) {

@@ -27,7 +27,7 @@ class SnapshotMachine {
         require(at_hand_ == action.step, "stores another state");
         if (disk && action.slot >= tier.size()) tier.resize(action.slot + 1);
         require(action.slot < tier.size(), "has too many snapshots");
-        require(!tier[action.slot] || *tier[action.slot] >= left_, "overwrites what it needs");
+        require(!tier[action.slot] || *tier[action.slot] >= left_, "in_place what it needs");
         tier[action.slot] = action.step;
         ++(disk ? writes : stores);
         break;
