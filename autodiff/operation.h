@@ -299,7 +299,7 @@ struct Operation {
   MixedPrecision mixed = MixedPrecision::wide;
   /// True when the last output is memory that no user sees. The planner chooses its shape: as large
   /// as the plan has room for.
-  bool has_room = false;
+  bool has_state_budget = false;
   bool serial = false;    ///< long-running, mostly on one thread
   bool opaque = false;    ///< neither its use of threads nor its run time is known
   bool of_user = false;   ///< custom operation: lives only as long as the nodes that hold it

@@ -136,8 +136,9 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
     for (const ValueType& type : outputs) {
       // Most values have the shape of the previous one; they share its sizes unless those may
       // change.
-      const bool alone =
-          values_.empty() || nodes_[values_.back().node].operation->has_room || operation.has_room;
+      const bool alone = values_.empty() ||
+                         nodes_[values_.back().node].operation->has_state_budget ||
+                         operation.has_state_budget;
       if (alone || !std::ranges::equal(type.shape, sizes_of(values_.back()))) {
         sizes_.insert(sizes_.end(), type.shape.begin(), type.shape.end());
       }
@@ -304,7 +305,7 @@ void Tape::drop(ValueId value) {
 }
 
 void Tape::resize(ValueId value, const Shape& shape) {
-  internal_check(operation(producer(value)).has_room && values_[value].rank == shape.rank(),
+  internal_check(operation(producer(value)).has_state_budget && values_[value].rank == shape.rank(),
                  "a value is resized that has no room");
   drop(value);
   std::ranges::copy(shape, sizes_.begin() + values_[value].first_size);

@@ -241,7 +241,7 @@ class Tape {
   /// Releases a value that can be recomputed; has no effect on leaves.
   void drop(ValueId value);
   /// Drops the output and changes its shape to another one of the same rank. The node's operation
-  /// must have `has_room`.
+  /// must have `has_state_budget`.
   void resize(ValueId value, const Shape& shape);
   /// Counts changes to the set of present values, except leaves. A caller that counts its own
   /// changes can detect those of others.

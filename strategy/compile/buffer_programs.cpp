@@ -25,7 +25,7 @@ bool may_come_again(const Tape& tape) {
 
 bool holds_loops(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (tape.operation(node).has_room) return true;
+    if (tape.operation(node).has_state_budget) return true;
   }
   return false;
 }

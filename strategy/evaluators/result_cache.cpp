@@ -150,7 +150,7 @@ std::vector<NodeId> ResultCache::find_ends(const Tape& tape, const std::vector<V
     const NodeId node = tape.producer(behind_views(tape, value));
     // What is made of numbers alone is as good as known.
     const bool keeps = unchanged[node] && reads_leaves_[node] && !tape.is_leaf(node) &&
-                       !tape.operation(node).has_room;
+                       !tape.operation(node).has_state_budget;
     if (keeps) is_end[node] = true;
   };
   std::ranges::for_each(targets, look);

@@ -164,7 +164,7 @@ class Search {
       divisions_[i] = division;
       divisions_[i].snapshots = std::min(division.snapshots, most_snapshots(loops_[i].loop()));
       divisions_[i].ahead = ahead_[i];
-      give_room(tape_, loops_[i], divisions_[i]);
+      give_state_budget(tape_, loops_[i], divisions_[i]);
     }
   }
   Bytes keep_all_peak(const LoopDivision& division) {
@@ -251,7 +251,7 @@ std::optional<BudgetError> LoopBudgets::reserve(Tape& tape, const ProgramSpec& s
 void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& options) {
   loops_.clear();
   withheld_ = 0;
-  take_room_from_loops(tape);
+  take_state_budgets(tape);
   if (!has_loop_gradients(tape)) return;
   const Needs needs(tape, spec.targets, spec.held);
   const std::vector<RecordedLoop> loops = differentiated_loops(tape, needs.needed);
@@ -272,7 +272,7 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
       } else {
         flexible.push_back(i);
       }
-      give_room(tape, loops[i], divisions[i]);
+      give_state_budget(tape, loops[i], divisions[i]);
     }
     if (!flexible.empty()) {
       Search(tape, spec, options, loops, divisions, std::move(flexible)).run();
@@ -281,7 +281,7 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
     fingerprint_ = std::move(fingerprint);
   }
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    give_room(tape, loops[i], divisions[i]);
+    give_state_budget(tape, loops[i], divisions[i]);
     const Loop& loop = loops[i].loop();
     if (!loop.has_condition()) {
       withheld_ +=
@@ -291,6 +291,6 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
   }
 }
 
-LoopBudgetScope::~LoopBudgetScope() { take_room_from_loops(tape_); }
+LoopBudgetScope::~LoopBudgetScope() { take_state_budgets(tape_); }
 
 }  // namespace palimpsest

@@ -53,7 +53,7 @@ const Operation scan_operation{
         },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
-    .has_room = true,
+    .has_state_budget = true,
     .serial = true,
 };
 
@@ -98,7 +98,7 @@ const Operation scan_adjoint_operation{
         },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::recorded,
-    .has_room = true,
+    .has_state_budget = true,
     .serial = true,
 };
 
@@ -168,7 +168,7 @@ std::vector<Var> record_loop(Tape& tape, const std::shared_ptr<const Loop>& loop
   }
   if (loop->has_condition()) types.push_back({Shape{}, DType::i64});
   types.push_back(steps_type(unlimited, 0));
-  types.push_back(room_type(0));
+  types.push_back(state_budget_type(0));
   const Var first = tape.record(scan_operation, inputs, types, LoopAttributes{loop}, where);
   std::vector<Var> made;
   for (std::uint32_t i = 0; i + 2 < types.size(); ++i) made.push_back(first.output(i));
@@ -196,21 +196,21 @@ std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vect
   return loops;
 }
 
-void give_room(Tape& tape, const RecordedLoop& loop, const LoopDivision& division) {
+void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision& division) {
   const auto give = [&](NodeId node) {
     const ValueId room = room_of(tape, node);
-    tape.resize(room, room_type(snapshot_bytes(division.snapshots, loop.loop())).shape);
+    tape.resize(room, state_budget_type(snapshot_bytes(division.snapshots, loop.loop())).shape);
     tape.resize(room - 1, steps_type(division.share, division.ahead).shape);
   };
   give(loop.forward);
   std::ranges::for_each(loop.backward, give);
 }
 
-void take_room_from_loops(Tape& tape) {
+void take_state_budgets(Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (!tape.operation(node).has_room) continue;
+    if (!tape.operation(node).has_state_budget) continue;
     const ValueId room = room_of(tape, node);
-    if (tape.shape(room)[0] > 0) tape.resize(room, room_type(0).shape);
+    if (tape.shape(room)[0] > 0) tape.resize(room, state_budget_type(0).shape);
     const ValueType usual = steps_type(unlimited, 0);
     if (tape.type(room - 1) != usual) tape.resize(room - 1, usual.shape);
   }

@@ -22,8 +22,8 @@ bool has_loop_gradients(const Tape& tape);
 std::vector<RecordedLoop> differentiated_loops(const Tape& tape, const std::vector<bool>& needed);
 /// Sets the loop state budget of a loop and how its steps are run. The held states pass from the
 /// forward part to the backward parts. Drops states that are held now.
-void give_room(Tape& tape, const RecordedLoop& loop, const LoopDivision& division);
+void give_state_budget(Tape& tape, const RecordedLoop& loop, const LoopDivision& division);
 /// Resets all loops: no memory for held states, and unlimited step budgets.
-void take_room_from_loops(Tape& tape);
+void take_state_budgets(Tape& tape);
 
 }  // namespace palimpsest

@@ -14,7 +14,9 @@ inline ValueType steps_type(Bytes share, std::uint32_t ahead) {
   internal_check(share > 0, "a step of a loop has no share of its memory");
   return {Shape{0, share == unlimited ? 0 : share, std::int64_t{ahead}}, DType::i64};
 }
-inline ValueType room_type(Bytes bytes) { return {Shape{bytes / size_of(DType::i64)}, DType::i64}; }
+inline ValueType state_budget_type(Bytes bytes) {
+  return {Shape{bytes / size_of(DType::i64)}, DType::i64};
+}
 inline Bytes share_in(const ValueType& type) {
   return type.shape[1] == 0 ? unlimited : type.shape[1];
 }

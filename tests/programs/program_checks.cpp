@@ -182,7 +182,7 @@ class Runs {
     const ComposedProgram program = compose(tape, text_);
     bool has_loops = false;
     for (NodeId node = 0; node < tape.node_count(); ++node) {
-      has_loops = has_loops || tape.operation(node).has_room;
+      has_loops = has_loops || tape.operation(node).has_state_budget;
     }
     if (has_loops) return;
     const Var& loss = program.loss;

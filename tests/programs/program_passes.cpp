@@ -29,7 +29,7 @@ struct WithGradients {
 
 bool has_loops(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
-    if (tape.operation(node).has_room) return true;
+    if (tape.operation(node).has_state_budget) return true;
   }
   return false;
 }
@@ -58,7 +58,7 @@ void verify_form(const Tape& tape, const ProgramSpec& spec,
 void verify_present(Tape& tape, const ProgramSpec& spec) {
   std::vector<Var> computed;
   for (NodeId node = 0; node < spec.backward_begins; node += 2) {
-    if (tape.operation(node).has_room) continue;
+    if (tape.operation(node).has_state_budget) continue;
     for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
       computed.emplace_back(tape, tape.first_output(node) + i);
     }

@@ -148,7 +148,8 @@ DeviceCut cut_for_devices(const RecordedProgram& program, const Elements& elemen
     if (!reads_states(tape, node)) continue;
     for (const ValueId input : tape.inputs(node)) {
       const NodeId producer = tape.producer(input);
-      if (tape.operation(producer).has_room && cut.piece_of[producer] != cut.piece_of[node]) {
+      if (tape.operation(producer).has_state_budget &&
+          cut.piece_of[producer] != cut.piece_of[node]) {
         cut.has_loop[static_cast<std::size_t>(at.device)] = true;
       }
     }
@@ -180,7 +181,7 @@ std::vector<Piece> pieces_of(const RecordedProgram& program, const DeviceCut& cu
       if (!reads_states(tape, node)) continue;
       for (const ValueId input : tape.inputs(node)) {
         const NodeId producer = tape.producer(input);
-        if (tape.operation(producer).has_room) has_states[producer] = true;
+        if (tape.operation(producer).has_state_budget) has_states[producer] = true;
       }
     }
     add_computed_again(tape, parts.nodes[piece], [&](NodeId node) {

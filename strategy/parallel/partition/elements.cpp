@@ -24,7 +24,8 @@ Elements::Elements(const RecordedProgram& program)
   for (const NodeId node : needed_) {
     if (node >= program.backward_begins || !reads_states(tape, node)) continue;
     for (const ValueId input : tape.inputs(node)) {
-      if (tape.operation(tape.producer(input)).has_room) one_with[tape.producer(input)] = node;
+      if (tape.operation(tape.producer(input)).has_state_budget)
+        one_with[tape.producer(input)] = node;
     }
   }
   NodeId last = 0;

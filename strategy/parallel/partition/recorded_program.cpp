@@ -80,7 +80,7 @@ bool is_free(const Tape& tape, NodeId node) {
 bool reads_states(const Tape& tape, NodeId node) {
   return std::ranges::any_of(tape.inputs(node), [&](ValueId input) {
     const NodeId producer = tape.producer(input);
-    return tape.operation(producer).has_room &&
+    return tape.operation(producer).has_state_budget &&
            input + 1 == tape.first_output(producer) + tape.output_count(producer);
   });
 }
