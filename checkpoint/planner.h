@@ -75,7 +75,7 @@ class Planner {
   /// A planner that takes far less time, for a graph whose plan may not serve long; null when there
   /// is none. It may miss plans that this one finds. An engine asks for it when this one, at 0.12
   /// ms per node, would take longer than a tenth of a run.
-  virtual std::shared_ptr<const Planner> hurried() const { return nullptr; }
+  virtual std::shared_ptr<const Planner> fast() const { return nullptr; }
   /// A planner that continues from `found` for so many seconds, in round `round`; null when more
   /// time finds nothing more. An engine asks for it while it runs a plan repeatedly.
   virtual std::shared_ptr<const Planner> continuing(Schedule found, double seconds,

@@ -46,7 +46,7 @@ class CheapestLaidOut {
   CheapestLaidOut(const Graph& graph, std::span<const Measured> measured, Bytes limit)
       : graph_(graph), measured_(measured), limit_(limit) {}
 
-  std::optional<Found> find(bool hurried) const {
+  std::optional<Found> find(bool fast) const {
     std::optional<Found> found;
     std::vector<std::pair<std::size_t, Bytes>> cheaper;  // index and size of a quick layout
     for (std::size_t i = 0; i < measured_.size() && !found; ++i) {
@@ -60,7 +60,7 @@ class CheapestLaidOut {
     }
     // A thorough layout is worth its time when it is near the limit, and when a smaller limit would
     // need it.
-    const Bytes near = hurried ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
+    const Bytes near = fast ? 0 : limit_ / std::max<Bytes>(2, graph_.node_count() / 16);
     std::optional<Bytes> easiest;  // computed when it is needed
     for (const auto& [at, size] : cheaper) {
       if (found && size - limit_ > near) {
@@ -71,7 +71,7 @@ class CheapestLaidOut {
       Layout layout = lay_out(graph_, measured_[at].proposal.schedule, limit_);
       if (layout.size <= limit_) return {{at, std::move(layout)}};
     }
-    if (found && !hurried) {
+    if (found && !fast) {
       Layout smaller = lay_out(graph_, measured_[found->at].proposal.schedule, limit_);
       if (smaller.size < found->layout.size) found->layout = std::move(smaller);
     }
@@ -108,13 +108,13 @@ Plan labelled(Plan plan, const Graph& graph) {
 }  // namespace
 
 Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposal> known,
-                                           bool hurried) {
+                                           bool fast) {
   if (graph_.node_count() == 0) {
     throw ArgumentError("[plan] the graph is empty; record something first");
   }
   Schedule everything = std::move(keep_all()->propose(graph_, unlimited).front().schedule);
   // A plan without a budget is final.
-  const bool quickly = hurried && budget != unlimited;
+  const bool quickly = fast && budget != unlimited;
   Layout roomy = quickly ? lay_out_quickly(graph_, everything, unlimited)
                          : lay_out(graph_, everything, unlimited);
   const Bytes keep_all_peak = roomy.size;
@@ -132,10 +132,10 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
 
   std::vector<Measured> measured = propose(limit, known);
   Attempt made{{}, limit, 0, keep_all_peak};
-  made.plan = cheapest(measured, 0, limit, hurried);
+  made.plan = cheapest(measured, 0, limit, fast);
   if (!made.plan) {
     made.smallest = planner_.accepts_keep_all() ? keep_all_peak : unlimited;
-    look_lower(std::move(measured), hurried, made);
+    look_lower(std::move(measured), fast, made);
   }
   if (made.plan) {
     made.plan->keep_all_peak = keep_all_peak;
@@ -160,10 +160,10 @@ std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> k
 
 /// The plan of the cheapest schedule that fits, among those from `first` on.
 std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::size_t first,
-                                       Bytes limit, bool hurried) const {
+                                       Bytes limit, bool fast) const {
   const std::span<Measured> rest = std::span(measured).subspan(first);
   cheapest_first(rest);
-  auto found = CheapestLaidOut(graph_, rest, limit).find(hurried);
+  auto found = CheapestLaidOut(graph_, rest, limit).find(fast);
   if (!found) return {};
   const Proposal proposal = rest[found->at].proposal;
   Simulation simulation = simulate(graph_, proposal.schedule);
@@ -175,7 +175,7 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
 }
 
 /// Looks for a plan when no proposal fits.
-void Planning::look_lower(std::vector<Measured> measured, bool hurried, Attempt& made) const {
+void Planning::look_lower(std::vector<Measured> measured, bool fast, Attempt& made) const {
   std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit);
   if (!lowest) {
     made.measured = std::move(measured);
@@ -186,7 +186,7 @@ void Planning::look_lower(std::vector<Measured> measured, bool hurried, Attempt&
   const std::size_t proposed = measured.size();
   std::ranges::move(measure(graph_, std::move(lowest->proposals), planner_.name()),
                     std::back_inserter(measured));
-  made.plan = cheapest(measured, proposed, made.limit, hurried);
+  made.plan = cheapest(measured, proposed, made.limit, fast);
 }
 
 /// Finds the smallest budget for the proposals.
@@ -202,10 +202,10 @@ void Planning::name_smallest(Attempt& failed, bool any_known) {
 }
 
 /// Makes the packed plan, then moves serial nodes apart and removes waits for memory. It uses
-/// memory up to the limit, but no more than without a limit. When hurried, it removes waits only if
+/// memory up to the limit, but no more than without a limit. When fast, it removes waits only if
 /// that may pay in one run.
-Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool hurried) {
-  Attempt result = attempt_packed(budget, known, hurried);
+Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool fast) {
+  Attempt result = attempt_packed(budget, known, fast);
   if (!result.plan) return result;
   const Bytes limit = std::min(budget, planner_.limit(result.plan->keep_all_peak, budget));
   std::optional<Layout> apart =
@@ -213,7 +213,7 @@ Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> know
   if (apart) result.plan->layout = std::move(*apart);
   Layout& layout = result.plan->layout;
   // A plan that recomputes nothing is never improved later.
-  const bool is_final = !hurried || result.plan->simulation.recomputed == 0;
+  const bool is_final = !fast || result.plan->simulation.recomputed == 0;
   if (!is_final &&
       !may_room_pay_at_once(graph_, result.plan->schedule, result.plan->simulation.cost)) {
     return result;

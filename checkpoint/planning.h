@@ -43,13 +43,13 @@ class Planning {
     std::vector<Measured> measured = {};  ///< what does not fit, where it promises nothing
   };
 
-  Attempt attempt(Bytes budget, std::span<const Proposal> known, bool hurried);
-  Attempt attempt_packed(Bytes budget, std::span<const Proposal> known, bool hurried);
+  Attempt attempt(Bytes budget, std::span<const Proposal> known, bool fast);
+  Attempt attempt_packed(Bytes budget, std::span<const Proposal> known, bool fast);
   Bytes smallest_that_works(const Attempt& failed);
   std::vector<Measured> propose(Bytes limit, std::span<const Proposal> known);
   std::optional<Plan> cheapest(std::vector<Measured>& measured, std::size_t first, Bytes limit,
-                               bool hurried) const;
-  void look_lower(std::vector<Measured> measured, bool hurried, Attempt& made) const;
+                               bool fast) const;
+  void look_lower(std::vector<Measured> measured, bool fast, Attempt& made) const;
   void name_smallest(Attempt& failed, bool any_known);
 
   const Graph& graph_;

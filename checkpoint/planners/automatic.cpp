@@ -133,7 +133,7 @@ class Automatic final : public Planner {
     return search(settings_, {{std::move(least), "exact"}})->lowest(graph, budget);
   }
 
-  PlannerPtr hurried() const override { return settings_.moves == 0 ? quick() : nullptr; }
+  PlannerPtr fast() const override { return settings_.moves == 0 ? quick() : nullptr; }
 
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
     return search_->continuing(std::move(found), seconds, round);

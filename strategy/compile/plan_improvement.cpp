@@ -30,12 +30,12 @@ bool is_short(const Graph& graph) { return whole_seconds(graph) <= short_plannin
 }  // namespace
 
 bool PlanImprovement::needs_fast_first_plan(const Graph& graph, const Planner& planner) {
-  if (planner.hurried() == nullptr) return false;
+  if (planner.fast() == nullptr) return false;
   return whole_seconds(graph) > planning_share * graph.one_pass_cost();
 }
 
 PlannerPtr PlanImprovement::fast_planner(const Graph& graph, const PlannerPtr& planner) {
-  return is_short(graph) ? planner : planner->hurried();
+  return is_short(graph) ? planner : planner->fast();
 }
 
 bool PlanImprovement::recomputes_too_long(const Graph& graph, const Plan& fast) {

@@ -121,10 +121,10 @@ TEST_CASE("in a hurry room is looked for where it may pay in one run") {
       }
       graph.set_parallel();
       const Bytes budget = make_plan(graph, *keep_all()).keep_all_peak * 3 / 4;
-      const auto hurried = find_plan(graph, *automatic({.moves = 0}), budget);
+      const auto fast = find_plan(graph, *automatic({.moves = 0}), budget);
       const Plan full = make_plan(graph, *automatic({.moves = 0}), budget);
-      if (!hurried || !(hurried->schedule == full.schedule)) continue;
-      count += seconds_on(graph, full, 8) < 0.99 * seconds_on(graph, *hurried, 8);
+      if (!fast || !(fast->schedule == full.schedule)) continue;
+      count += seconds_on(graph, full, 8) < 0.99 * seconds_on(graph, *fast, 8);
     }
     return count;
   };

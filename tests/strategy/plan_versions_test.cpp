@@ -132,7 +132,7 @@ TEST_CASE(
   CHECK(store.made() == 1);
 }
 
-/// A planner with a hurried version.
+/// A planner with a fast version.
 class Thorough final : public Planner {
  public:
   explicit Thorough(double share = 1) : share_(share) {}
@@ -143,13 +143,13 @@ class Thorough final : public Planner {
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
     return {order_in(graph, 2), order_in(graph, 8)};
   }
-  PlannerPtr hurried() const override { return std::make_shared<Fickle>(unlimited); }
+  PlannerPtr fast() const override { return std::make_shared<Fickle>(unlimited); }
 
  private:
   double share_;
 };
 
-TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its time") {
+TEST_CASE("a fast plan serves until the whole of planning is a tenth of its time") {
   const Graph quick_to_run = tests::chain(64, 64, 1e-9);
   const auto planner = std::make_shared<Thorough>();
   Store store;
@@ -166,7 +166,7 @@ TEST_CASE("a hurried plan serves until the whole of planning is a tenth of its t
             .improvement.improvements() == 1);
   CHECK(store.made() == 1);
 
-  // A long-running graph is planned thoroughly at once, and so is one whose limit the hurried plan
+  // A long-running graph is planned thoroughly at once, and so is one whose limit the fast plan
   // does not keep.
   const Graph slow_to_run = tests::chain(64);
   const PlanVersion slow = find_or_make(store, shared(slow_to_run), planner, unlimited - 1);
@@ -213,18 +213,18 @@ TEST_CASE("nobody is in a hurry to keep everything") {
         "auto");
 }
 
-TEST_CASE("where a hurried planner finds nothing the planner itself is asked") {
+TEST_CASE("where a fast planner finds nothing the planner itself is asked") {
   const Graph graph = tests::chain(64, 64, 1e-9);
   Store store;
   const Bytes smallest = smallest_budget(graph, *automatic({.moves = 0}));
-  const Bytes hurried = smallest_budget(graph, *quick());
-  REQUIRE(smallest < hurried);
+  const Bytes fast = smallest_budget(graph, *quick());
+  REQUIRE(smallest < fast);
   const PlannerPtr planner = automatic({.moves = 0});
   CHECK(find_or_make(store, shared(graph), planner, smallest).plan->predicted_peak() <= smallest);
   CHECK_THROWS_AS(find_or_make(store, shared(graph), planner, smallest - 64), BudgetError);
 }
 
-TEST_CASE("a refusal in a hurry is no refusal of the planner that was hurried to") {
+TEST_CASE("a refusal in a hurry is no refusal of the planner that was fast to") {
   const auto graph = shared(tests::chain(64, 64, 1e-9));
   Store store;
   CHECK_THROWS_AS(find_or_make(store, graph, automatic({.moves = 0}), 1), BudgetError);
