@@ -7,7 +7,7 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
-#include "checkpoint/planners/limit_search.h"
+#include "checkpoint/planners/neighbourhood_search.h"
 #include "checkpoint/planners/online_run.h"
 
 namespace palimpsest {
@@ -163,7 +163,7 @@ class Descent {
   };
 
   const Graph& graph_;
-  LimitSearch search_;
+  NeighbourhoodSearch search_;
   Lowest lowest_{std::numeric_limits<Bytes>::max(), {}};
   std::vector<LaidOut> laid_out_;
   std::vector<Schedule> starts_;  // not searched from yet

@@ -9,8 +9,8 @@
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/lower_bound.h"
-#include "checkpoint/planners/limit_search.h"
 #include "checkpoint/planners/lowest.h"
+#include "checkpoint/planners/neighbourhood_search.h"
 
 namespace palimpsest {
 
@@ -57,7 +57,7 @@ class Searching final : public Planner {
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     const auto begin = Clock::now();
-    LimitSearch search(graph, budget, settings_.seed);
+    NeighbourhoodSearch search(graph, budget, settings_.seed);
     std::vector<Measured> proposals = begin_with(graph, budget, search);
     if (may_be_beaten_below(graph, budget, proposals)) {
       std::ranges::move(measure_lowest(graph, find_lowest(graph, proposals)),
@@ -70,7 +70,7 @@ class Searching final : public Planner {
   std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
     if (moves_for(graph) == 0) return {};  // no search was requested
     const auto begin = Clock::now();
-    LimitSearch search(graph, budget, settings_.seed);
+    NeighbourhoodSearch search(graph, budget, settings_.seed);
     // Starts from the proposals alone, because the size must not depend on this budget's search
     // results.
     Lowest lowest = find_lowest(graph, begin_with(graph, 0, search));
@@ -86,7 +86,8 @@ class Searching final : public Planner {
  private:
   /// The other planner's proposals and lower ones. They do not depend on the budget, so a larger
   /// one has every choice that a smaller one has.
-  std::vector<Measured> begin_with(const Graph& graph, Bytes budget, LimitSearch& search) const {
+  std::vector<Measured> begin_with(const Graph& graph, Bytes budget,
+                                   NeighbourhoodSearch& search) const {
     std::vector<Measured> proposals =
         measure(graph, first_->propose(graph, budget), first_->name());
     internal_check(!proposals.empty(), "a planner proposed nothing");
@@ -139,7 +140,8 @@ class Searching final : public Planner {
     return budget < far(smallest) && cost > lower_bound(graph, smallest - 1);
   }
 
-  static void add_lower(const Graph& graph, LimitSearch& search, std::vector<Measured>& proposals) {
+  static void add_lower(const Graph& graph, NeighbourhoodSearch& search,
+                        std::vector<Measured>& proposals) {
     std::vector<Schedule> lowered;
     for (const Schedule* start : two_lowest(proposals)) {
       for (const std::vector<NodeId>& order : search.lower(order_of(*start))) {
@@ -152,8 +154,8 @@ class Searching final : public Planner {
   }
 
   /// Improves the cheapest proposal that fits, in the time left since `begin`, and adds the result.
-  void improve(const Graph& graph, Bytes budget, LimitSearch& search, Clock::time_point begin,
-               std::vector<Measured>& proposals) const {
+  void improve(const Graph& graph, Bytes budget, NeighbourhoodSearch& search,
+               Clock::time_point begin, std::vector<Measured>& proposals) const {
     const std::uint64_t moves = moves_for(graph);
     if (moves == 0) return;
     const auto stop = [&] {
@@ -197,7 +199,7 @@ class Continuing final : public Planner {
 
   std::string name() const override { return "search"; }
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
-    LimitSearch search(graph, budget, seed_);
+    NeighbourhoodSearch search(graph, budget, seed_);
     const auto begin = Clock::now();
     const auto stop = [&] {
       return std::chrono::duration<double>(Clock::now() - begin).count() >= seconds_;

@@ -14,11 +14,11 @@ namespace palimpsest {
 /// repairs the order by giving up idle storages where most bytes are live. It prefers, with noise,
 /// storages that free most bytes above the limit per second of recomputation. Then it removes
 /// recomputations whose values can be held after all.
-class LimitSearch {
+class NeighbourhoodSearch {
  public:
-  LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed = 1);
+  NeighbourhoodSearch(const Graph& graph, Bytes budget, std::uint64_t seed = 1);
 
-  /// Orders of ever lower peaks than that of `order`, as far as a bounded number of surrenders
+  /// Orders of ever lower peaks than that of `order`, as far as a bounded number of evictions
   /// finds them. A larger `effort` allows more. The result does not depend on the budget.
   std::vector<std::vector<NodeId>> lower(std::vector<NodeId> order, std::size_t effort = 1);
 
@@ -32,9 +32,9 @@ class LimitSearch {
  private:
   /// Gives storages up until the order keeps to the limit. False when more than `most` would be
   /// needed.
-  bool mend(std::vector<NodeId>& order, int most);
+  bool repair(std::vector<NodeId>& order, int most);
   /// A storage to give up, and the nodes that make it again.
-  struct Surrender {
+  struct Eviction {
     Timeline::Position after = 0;
     Timeline::Position before = 0;
     std::vector<NodeId> nodes;
@@ -44,9 +44,9 @@ class LimitSearch {
   void find_excess();
   double excess_in(const Timeline::Gap& gap) const;
   bool find_missing(const Timeline::Gap& gap, Timeline::Position position, double most_cost);
-  bool find_surrender(Timeline::Position position, Surrender& best);
-  Timeline::Position highest_outside(std::span<const Surrender> surrenders) const;
-  static void insert(std::vector<NodeId>& order, std::vector<Surrender>& surrenders);
+  bool find_eviction(Timeline::Position position, Eviction& best);
+  Timeline::Position highest_outside(std::span<const Eviction> evictions) const;
+  static void insert(std::vector<NodeId>& order, std::vector<Eviction>& evictions);
   void take_out(std::vector<NodeId>& order);
   double cost(std::span<const NodeId> order) const;
   double uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }

@@ -1,4 +1,4 @@
-#include "checkpoint/planners/limit_search.h"
+#include "checkpoint/planners/neighbourhood_search.h"
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ std::vector<std::size_t> recomputations(const Graph& graph, std::span<const Node
 
 }  // namespace
 
-LimitSearch::LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed)
+NeighbourhoodSearch::NeighbourhoodSearch(const Graph& graph, Bytes budget, std::uint64_t seed)
     : graph_(graph),
       budget_(budget),
       limit_(budget),
@@ -36,13 +36,14 @@ LimitSearch::LimitSearch(const Graph& graph, Bytes budget, std::uint64_t seed)
       random_(seed),
       met_(graph.node_count()) {}
 
-std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, std::size_t effort) {
+std::vector<std::vector<NodeId>> NeighbourhoodSearch::lower(std::vector<NodeId> order,
+                                                            std::size_t effort) {
   constexpr std::array parts = {0.3, 0.1, 0.03, 0.01};
   std::size_t left = 20 * effort + 30'000 / (order.size() + 1);
   std::vector<std::vector<NodeId>> lowered;
   timeline_.read(order);
   Bytes peak = timeline_.peak();
-  // No surrender lowers the peak further. The peak of an order without steps is 0.
+  // No eviction lowers the peak further. The peak of an order without steps is 0.
   if (!least_peak_) least_peak_ = timeline_.least_peak();
   const Bytes least = std::min(peak, *least_peak_);
   noise_ = 0;
@@ -51,7 +52,7 @@ std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, s
     std::vector<NodeId> next = order;
     const std::size_t most = left / 4 + 1;
     left -= most;
-    if (limit_ < least || !mend(next, static_cast<int>(most))) {
+    if (limit_ < least || !repair(next, static_cast<int>(most))) {
       ++part;
       continue;
     }
@@ -64,13 +65,13 @@ std::vector<std::vector<NodeId>> LimitSearch::lower(std::vector<NodeId> order, s
   return lowered;
 }
 
-double LimitSearch::cost(std::span<const NodeId> order) const {
+double NeighbourhoodSearch::cost(std::span<const NodeId> order) const {
   double sum = 0;
   for (const NodeId node : order) sum += graph_.cost(node);
   return sum;
 }
 
-void LimitSearch::find_excess() {
+void NeighbourhoodSearch::find_excess() {
   // A sample of the positions ranks the gaps as well as all of them.
   constexpr std::size_t most = 256;
   over_.clear();
@@ -87,7 +88,7 @@ void LimitSearch::find_excess() {
   }
 }
 
-double LimitSearch::excess_in(const Timeline::Gap& gap) const {
+double NeighbourhoodSearch::excess_in(const Timeline::Gap& gap) const {
   const Bytes bytes = timeline_.bytes(gap.root);
   double sum = 0;
   const auto begin = std::upper_bound(over_.begin(), over_.end(), gap.after);
@@ -98,8 +99,8 @@ double LimitSearch::excess_in(const Timeline::Gap& gap) const {
   return sum;
 }
 
-bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position position,
-                               double most_cost) {
+bool NeighbourhoodSearch::find_missing(const Timeline::Gap& gap, Timeline::Position position,
+                                       double most_cost) {
   ++round_;
   missing_.clear();
   stack_.clear();
@@ -125,7 +126,7 @@ bool LimitSearch::find_missing(const Timeline::Gap& gap, Timeline::Position posi
   return true;
 }
 
-bool LimitSearch::find_surrender(Timeline::Position position, Surrender& best) {
+bool NeighbourhoodSearch::find_eviction(Timeline::Position position, Eviction& best) {
   best.score = -1;
   std::normal_distribution<double> normal;
   for (const Timeline::Gap& gap : timeline_.gaps(position)) {
@@ -144,37 +145,37 @@ bool LimitSearch::find_surrender(Timeline::Position position, Surrender& best) {
   return best.score >= 0;
 }
 
-bool LimitSearch::mend(std::vector<NodeId>& order, int most) {
+bool NeighbourhoodSearch::repair(std::vector<NodeId>& order, int most) {
   // Surrenders that are far apart can share one reading of the order.
   const std::size_t at_once = 1 + std::min<std::size_t>(order.size() / 1000, 15);
-  std::vector<Surrender> surrenders;
+  std::vector<Eviction> evictions;
   for (int given_up = 0; given_up <= most;) {
     timeline_.read(order);
     if (timeline_.peak() <= limit_) return true;
     find_excess();
-    surrenders.clear();
+    evictions.clear();
     Timeline::Position position = timeline_.highest();
-    while (position >= 0 && surrenders.size() < at_once) {
-      Surrender& best = surrenders.emplace_back();
-      if (!find_surrender(position, best)) {
-        if (surrenders.size() == 1) return false;
-        surrenders.pop_back();
+    while (position >= 0 && evictions.size() < at_once) {
+      Eviction& best = evictions.emplace_back();
+      if (!find_eviction(position, best)) {
+        if (evictions.size() == 1) return false;
+        evictions.pop_back();
         break;
       }
       ++given_up;
-      position = highest_outside(surrenders);
+      position = highest_outside(evictions);
     }
-    insert(order, surrenders);
+    insert(order, evictions);
   }
   return false;
 }
 
-Timeline::Position LimitSearch::highest_outside(std::span<const Surrender> surrenders) const {
+Timeline::Position NeighbourhoodSearch::highest_outside(std::span<const Eviction> evictions) const {
   Timeline::Position result = -1;
   Bytes most = 0;
   for (std::size_t i = 0; i < over_.size(); ++i) {
     const Timeline::Position position = over_[i];
-    const bool covered = std::any_of(surrenders.begin(), surrenders.end(), [&](const auto& one) {
+    const bool covered = std::any_of(evictions.begin(), evictions.end(), [&](const auto& one) {
       return one.after <= position && position <= one.before;
     });
     if (covered || excess_[i] <= most) continue;
@@ -184,16 +185,16 @@ Timeline::Position LimitSearch::highest_outside(std::span<const Surrender> surre
   return result;
 }
 
-void LimitSearch::insert(std::vector<NodeId>& order, std::vector<Surrender>& surrenders) {
-  std::sort(surrenders.begin(), surrenders.end(),
-            [](const Surrender& a, const Surrender& b) { return a.before > b.before; });
-  for (Surrender& one : surrenders) {
+void NeighbourhoodSearch::insert(std::vector<NodeId>& order, std::vector<Eviction>& evictions) {
+  std::sort(evictions.begin(), evictions.end(),
+            [](const Eviction& a, const Eviction& b) { return a.before > b.before; });
+  for (Eviction& one : evictions) {
     std::sort(one.nodes.begin(), one.nodes.end());
     order.insert(order.begin() + one.before, one.nodes.begin(), one.nodes.end());
   }
 }
 
-void LimitSearch::take_out(std::vector<NodeId>& order) {
+void NeighbourhoodSearch::take_out(std::vector<NodeId>& order) {
   constexpr std::size_t most_out = 40;  // removed parts have to be replaced
   const std::vector<std::size_t> again = recomputations(graph_, order);
   if (again.empty()) return;
@@ -226,10 +227,10 @@ void LimitSearch::take_out(std::vector<NodeId>& order) {
   order = without_useless(graph_, order);
 }
 
-std::vector<NodeId> LimitSearch::improve(
+std::vector<NodeId> NeighbourhoodSearch::improve(
     std::vector<NodeId> start, std::uint64_t moves, const std::function<bool()>& stop,
     const std::function<Bytes(std::span<const NodeId>)>& size) {
-  constexpr int most_surrenders = 60;
+  constexpr int most_evictions = 60;
   // Cycles get longer and start from the best order. Each has a different initial temperature.
   constexpr std::array hottest = {0.003, 0.001, 0.01};  // of the cost of one pass
   constexpr std::uint64_t first_cycle = 250;
@@ -266,7 +267,7 @@ std::vector<NodeId> LimitSearch::improve(
     noise_ = 0.1 + 0.8 * uniform();
     std::vector<NodeId> next = current;
     take_out(next);
-    if (!mend(next, most_surrenders)) continue;
+    if (!repair(next, most_evictions)) continue;
     next = hold_instead(graph_, without_useless(graph_, next), limit_);
     double next_cost = cost(next);
     const auto refused = [&] {
