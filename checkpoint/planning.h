@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "checkpoint/front.h"
 #include "checkpoint/or_refusal.h"
+#include "checkpoint/pareto_front.h"
 #include "checkpoint/plan.h"
 
 namespace palimpsest {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "checkpoint/chains/optimal.h"
-#include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
+#include "checkpoint/pareto_front.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/retention.h"
 #include "checkpoint/planners/stage_costs.h"
@@ -33,7 +33,7 @@ class ChainPlanner final : public Planner {
   /// Plans for levels that depend on the graph alone, so a larger budget has every choice that a
   /// smaller one has.
   std::vector<Proposal> propose(const Graph& graph, Bytes) const override {
-    Front front;
+    ParetoFront front;
     std::vector<Stages> tried;
     // Short stages suit small budgets. Long ones, with more choices in each, suit large budgets.
     const std::uint32_t stages = stages_for(graph);
@@ -67,7 +67,7 @@ class ChainPlanner final : public Planner {
     return std::clamp(most, 1u, settings_.stages);
   }
 
-  void propose_for(const Stages& stages, Front& front) const {
+  void propose_for(const Stages& stages, ParetoFront& front) const {
     const StageCosts costs = measure_stages(stages, settings_.records);
     // Large graphs get fewer levels, because executing them takes time.
     const int levels = std::clamp(static_cast<int>(2'000'000 / stages.graph().node_count()), 6, 24);

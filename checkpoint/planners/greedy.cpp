@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
+#include "checkpoint/pareto_front.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/eviction.h"
@@ -81,7 +81,7 @@ class Levels {
   std::size_t most_steps_ = 0;
   std::vector<NodeId> order_;  // the cheapest within the current level, where the next one starts
   double cost_ = 0;            // its cost
-  Front front_;
+  ParetoFront front_;
 };
 
 class Greedy final : public Planner {

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "checkpoint/front.h"
+#include "checkpoint/pareto_front.h"
 
 namespace palimpsest {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <queue>
 
-#include "checkpoint/front.h"
 #include "checkpoint/liveness.h"
+#include "checkpoint/pareto_front.h"
 #include "checkpoint/planners/recompute_network.h"
 #include "checkpoint/planners/retention.h"
 #include "checkpoint/rematerialize.h"
@@ -65,7 +65,7 @@ class MinCut final : public Planner {
     for (const ValueId target : graph.targets()) end_of_forward.there[graph.storage(target)] = true;
 
     const RecomputeNetwork network(graph, end_of_forward);
-    Front front;
+    ParetoFront front;
     for (const Choice& choice : choices_of(network)) {
       std::vector<bool> dropped(graph.value_count());
       for (const ValueId root : network.keep_all().kept) dropped[root] = true;

@@ -5,10 +5,10 @@
 #include <iterator>
 #include <limits>
 
-#include "checkpoint/front.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/lower_bound.h"
+#include "checkpoint/pareto_front.h"
 #include "checkpoint/planners/lowest.h"
 #include "checkpoint/planners/neighbourhood_search.h"
 

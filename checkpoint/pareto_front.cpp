@@ -1,4 +1,4 @@
-#include "checkpoint/front.h"
+#include "checkpoint/pareto_front.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ std::vector<Proposal> proposals_of(std::vector<Measured> measured) {
   return proposals;
 }
 
-void Front::add(Measured measured) {
+void ParetoFront::add(Measured measured) {
   const auto beats = [](const Measured& a, const Measured& b) {
     const bool lower = a.peak < b.peak - b.peak / 64;
     const bool same = a.peak == b.peak && a.cost == b.cost;

@@ -30,7 +30,7 @@ std::vector<Proposal> proposals_of(std::vector<Measured> measured);
 /// another one of its planner costs no more and has a peak lower by more than layouts differ. The
 /// rest includes each planner's best proposal for every budget. Planners look at many more
 /// proposals than are worth their memory.
-class Front {
+class ParetoFront {
  public:
   /// Adds a proposal and removes those that it beats. Does nothing when one in the front beats it
   /// or has the same peak and cost.
