@@ -23,9 +23,9 @@ bool has_backward_part(const Graph& graph) {
 }
 
 /// The starting points of `automatic`: the proposals of all other planners, and known ones.
-class Everyone final : public Planner {
+class Portfolio final : public Planner {
  public:
-  explicit Everyone(std::vector<Proposal> known) : known_(std::move(known)) {}
+  explicit Portfolio(std::vector<Proposal> known) : known_(std::move(known)) {}
 
   std::string name() const override { return "everyone"; }
   bool ignores_budget() const override { return true; }
@@ -141,7 +141,7 @@ class Automatic final : public Planner {
 
  private:
   static PlannerPtr search(SearchSettings settings, std::vector<Proposal> known = {}) {
-    return search_from("auto", std::make_shared<Everyone>(std::move(known)), settings);
+    return search_from("auto", std::make_shared<Portfolio>(std::move(known)), settings);
   }
 
   std::size_t most_sets() const {
