@@ -37,7 +37,7 @@ Elements::Elements(const RecordedProgram& program)
 }
 
 std::size_t Elements::of(NodeId node) const {
-  const auto behind = std::upper_bound(nodes_.begin(), nodes_.end(), program_.homes[node]);
+  const auto behind = std::upper_bound(nodes_.begin(), nodes_.end(), program_.owners[node]);
   return behind == nodes_.begin() ? 0 : static_cast<std::size_t>(behind - nodes_.begin()) - 1;
 }
 

@@ -24,7 +24,7 @@ class Elements {
   std::size_t size() const { return nodes_.size(); }
   /// The first node of the forward part that belongs to it.
   NodeId node(std::size_t element) const { return nodes_[element]; }
-  /// That a needed node goes with: the last one that is no later than its home. 0 where there is
+  /// That a needed node goes with: the last one that is no later than its owner. 0 where there is
   /// none.
   std::size_t of(NodeId node) const;
   /// By element, with its adjoints; by the machine that planners go by.

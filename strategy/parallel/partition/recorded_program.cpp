@@ -23,26 +23,26 @@ void copy(RecordedProgram& program, Tape& tape, const Var& outcome, NodeId backw
 }
 
 /// `origins`: by node of the backward part, the one that it is an adjoint of.
-void find_homes(RecordedProgram& program, std::span<const NodeId> origins) {
+void find_owners(RecordedProgram& program, std::span<const NodeId> origins) {
   const Tape& tape = program.tape;
   const NodeId backward_begins = program.backward_begins;
-  std::vector<NodeId>& homes = program.homes;
-  for (NodeId node = 0; node < backward_begins; ++node) homes.push_back(node);
+  std::vector<NodeId>& owners = program.owners;
+  for (NodeId node = 0; node < backward_begins; ++node) owners.push_back(node);
   for (NodeId node = backward_begins; node < tape.node_count(); ++node) {
     const NodeId origin = origins[node - backward_begins];
-    NodeId home = tape.is_leaf(origin) ? none : origin;
+    NodeId owner = tape.is_leaf(origin) ? none : origin;
     for (const ValueId input : tape.inputs(node)) {
       const NodeId producer = tape.producer(input);
-      if (producer >= backward_begins) home = std::min(home, homes[producer]);
+      if (producer >= backward_begins) owner = std::min(owner, owners[producer]);
     }
-    homes.push_back(home);
+    owners.push_back(owner);
   }
-  std::vector<NodeId> of_readers(homes.size(), 0);
+  std::vector<NodeId> of_readers(owners.size(), 0);
   for (NodeId node = tape.node_count(); node-- > backward_begins;) {
-    if (homes[node] == none) homes[node] = of_readers[node];
+    if (owners[node] == none) owners[node] = of_readers[node];
     for (const ValueId input : tape.inputs(node)) {
       NodeId& reader = of_readers[tape.producer(input)];
-      reader = std::max(reader, homes[node]);
+      reader = std::max(reader, owners[node]);
     }
   }
 }
@@ -58,12 +58,12 @@ void record_loss(RecordedProgram& program, const Var& loss) {
   const std::vector<Var> gradients = vjp_with_origins({&loss, 1}, parameters_of(tape), origins);
   copy(program, tape, loss, backward_begins);
   for (const Var& gradient : gradients) program.gradients.push_back(gradient.id());
-  find_homes(program, origins);
+  find_owners(program, origins);
 }
 
 void record_value(RecordedProgram& program, const Var& value) {
   copy(program, value.tape(), value, value.tape().node_count());
-  find_homes(program, {});
+  find_owners(program, {});
 }
 
 bool is_recorded_again(const RecordedProgram& program, const Var& outcome) {

@@ -15,7 +15,7 @@ struct RecordedProgram {
   /// By node, one of the forward part that it goes with: of that, the node itself. What is made of
   /// adjoints of several nodes, such as the gradient of a parameter that these read, goes with the
   /// first of them, and what is made of no adjoint with what reads it.
-  std::vector<NodeId> homes;
+  std::vector<NodeId> owners;
   /// False where nodes do what depends on more than what was recorded, such as users' operations.
   bool comes_again = true;
 };

@@ -26,7 +26,7 @@ void cut(CutProgram& program, int stages) {
     if (is_free(tape, node)) continue;
     const bool is_backward = node >= program.backward_begins;
     std::size_t stage = program.stages.size() - 1;
-    while (stage > 0 && program.stages[stage].first > program.homes[node]) --stage;
+    while (stage > 0 && program.stages[stage].first > program.owners[node]) --stage;
     CutProgram::Stage& found = program.stages[stage];
     (is_backward ? found.backward : found.forward) += elements.graph().cost(node);
     program.piece_of[node] =
