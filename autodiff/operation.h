@@ -167,7 +167,7 @@ struct FoldKernel {
 
 /// An epilogue: an elementwise operation applied in place to a kernel's output while that is still
 /// in the cache.
-struct Finish {
+struct EpilogueKernel {
   void (*run)(const PointwiseCall&);
   PointwiseCall whole;                ///< inputs and output, pointing at their first elements
   std::array<std::int64_t, 3> bytes;  ///< per element of each input
@@ -196,14 +196,14 @@ struct KernelCall {
   /// The number of the current run of a program that is recorded once and run many times. Kernels
   /// that draw random numbers use another stream in each run; see `in_round`.
   std::uint32_t round = 0;
-  /// Epilogue for the elements of the output, or null. Only for operations with `finishes`.
-  const Finish* finish = nullptr;
+  /// Epilogue for the elements of the output, or null. Only for operations with `fuses_epilogues`.
+  const EpilogueKernel* epilogue = nullptr;
   /// State shared by kernels of one run; null outside planned runs and in checkpoints.
   RunScope* scope = nullptr;
 
-  /// Kernels with `finishes` call this once for every element, when its value is final.
+  /// Kernels with `fuses_epilogues` call this once for every element, when its value is final.
   void finished(std::int64_t first, std::int64_t n) const {
-    if (finish != nullptr) (*finish)(first, n);
+    if (epilogue != nullptr) (*epilogue)(first, n);
   }
   const Operand& input(std::size_t i = 0) const { return inputs[i]; }
   const Operand& output(std::size_t i = 0) const { return outputs[i]; }
@@ -300,13 +300,14 @@ struct Operation {
   /// True when the last output is memory that no user sees. The planner chooses its shape: as large
   /// as the plan has room for.
   bool has_state_budget = false;
-  bool serial = false;    ///< long-running, mostly on one thread
-  bool opaque = false;    ///< neither its use of threads nor its run time is known
-  bool of_user = false;   ///< custom operation: lives only as long as the nodes that hold it
-  bool random = false;    ///< draws random numbers from streams that its attributes name
-  bool finishes = false;  ///< `compute` applies `finish`; only for operations of one output
-  bool view = false;      ///< output 0 shares the storage of input 0; `compute` is not called
-  bool leaf = false;      ///< supplied by the user: no inputs, nothing to compute
+  bool serial = false;   ///< long-running, mostly on one thread
+  bool opaque = false;   ///< neither its use of threads nor its run time is known
+  bool of_user = false;  ///< custom operation: lives only as long as the nodes that hold it
+  bool random = false;   ///< draws random numbers from streams that its attributes name
+  bool fuses_epilogues =
+      false;          ///< `compute` applies `epilogue`; only for operations of one output
+  bool view = false;  ///< output 0 shares the storage of input 0; `compute` is not called
+  bool leaf = false;  ///< supplied by the user: no inputs, nothing to compute
 };
 
 /// Every built-in operation, in the order of the documentation.

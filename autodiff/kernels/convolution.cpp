@@ -124,7 +124,7 @@ class Plan {
   bool finishes() const { return in_place_; }
 
   void run(const T* source, const T* weight, const T* bias, T* result,
-           std::span<std::byte> workspace, const Finish* finish) const {
+           std::span<std::byte> workspace, const EpilogueKernel* finish) const {
     auto* table = reinterpret_cast<std::int64_t*>(workspace.data());
     fill_table(table);
     shares_.run(workspace.subspan(static_cast<std::size_t>(table_bytes())),
@@ -171,7 +171,7 @@ class Plan {
 
   void block(const Patches::Block& block, std::int64_t group, const T* source, const T* weight,
              const T* bias, T* result, const std::int64_t* table, T* space,
-             const Finish* finish) const {
+             const EpilogueKernel* finish) const {
     const T* const whole = result;
     std::int64_t plane = 1;
     for (const Window& window : c_.windows) plane *= window.grid.source;
@@ -275,7 +275,7 @@ void fill_with_bias(std::int64_t batch, std::int64_t channels, std::int64_t size
 }
 
 /// Applies the epilogue to all n elements of a result.
-void finish_all(const Finish& finish, std::int64_t n) {
+void finish_all(const EpilogueKernel& finish, std::int64_t n) {
   parallel_chunks(n, grain_for(1),
                   [&](std::int64_t begin, std::int64_t end) { finish(begin, end - begin); });
 }
@@ -284,7 +284,7 @@ void finish_all(const Finish& finish, std::int64_t n) {
 
 template <class T>
 void convolve(const ConvolutionGeometry& g, const T* x, const T* weight, const T* bias, T* y,
-              std::span<std::byte> workspace, int threads, const Finish* finish) {
+              std::span<std::byte> workspace, int threads, const EpilogueKernel* finish) {
   const Plan<T> plan(forward_correlation(g), g.batch, threads);
   const bool by_block = plan.finishes();
   plan.run(x, weight, bias, y, workspace, by_block ? finish : nullptr);
@@ -298,7 +298,8 @@ Bytes convolve_workspace(const ConvolutionGeometry& g, int threads) {
 
 template <class T>
 void convolve_transposed(const ConvolutionGeometry& g, const T* y, const T* weight, const T* bias,
-                         T* x, std::span<std::byte> workspace, int threads, const Finish* finish) {
+                         T* x, std::span<std::byte> workspace, int threads,
+                         const EpilogueKernel* finish) {
   std::vector<Correlation> parts;
   const bool all = for_transposed(g, [&](const Correlation& part) { parts.push_back(part); });
   if (!all) fill_with_bias(g.batch, g.channels, g.input_size(), bias, x);
@@ -321,15 +322,17 @@ Bytes convolve_transposed_workspace(const ConvolutionGeometry& g, int threads) {
 }
 
 template void convolve(const ConvolutionGeometry&, const float*, const float*, const float*, float*,
-                       std::span<std::byte>, int, const Finish*);
+                       std::span<std::byte>, int, const EpilogueKernel*);
 template void convolve(const ConvolutionGeometry&, const double*, const double*, const double*,
-                       double*, std::span<std::byte>, int, const Finish*);
+                       double*, std::span<std::byte>, int, const EpilogueKernel*);
 template Bytes convolve_workspace<float>(const ConvolutionGeometry&, int);
 template Bytes convolve_workspace<double>(const ConvolutionGeometry&, int);
 template void convolve_transposed(const ConvolutionGeometry&, const float*, const float*,
-                                  const float*, float*, std::span<std::byte>, int, const Finish*);
+                                  const float*, float*, std::span<std::byte>, int,
+                                  const EpilogueKernel*);
 template void convolve_transposed(const ConvolutionGeometry&, const double*, const double*,
-                                  const double*, double*, std::span<std::byte>, int, const Finish*);
+                                  const double*, double*, std::span<std::byte>, int,
+                                  const EpilogueKernel*);
 template Bytes convolve_transposed_workspace<float>(const ConvolutionGeometry&, int);
 template Bytes convolve_transposed_workspace<double>(const ConvolutionGeometry&, int);
 

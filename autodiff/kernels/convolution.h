@@ -8,7 +8,7 @@
 
 namespace palimpsest {
 
-struct Finish;
+struct EpilogueKernel;
 
 /// Sizes of the trilinear form Σ y·(w ∗ x), whose partial derivatives are the convolution and its
 /// two adjoints. x is batch × channels × input, y is batch × results × output, w is
@@ -42,7 +42,7 @@ struct ConvolutionGeometry {
 /// y = w ∗ x + bias; `bias` holds `results` numbers or is null. `finish` is applied to y.
 template <class T>
 void convolve(const ConvolutionGeometry& geometry, const T* x, const T* weight, const T* bias, T* y,
-              std::span<std::byte> workspace, int threads, const Finish* finish = nullptr);
+              std::span<std::byte> workspace, int threads, const EpilogueKernel* finish = nullptr);
 template <class T>
 Bytes convolve_workspace(const ConvolutionGeometry& geometry, int threads);
 
@@ -52,7 +52,7 @@ Bytes convolve_workspace(const ConvolutionGeometry& geometry, int threads);
 template <class T>
 void convolve_transposed(const ConvolutionGeometry& geometry, const T* y, const T* weight,
                          const T* bias, T* x, std::span<std::byte> workspace, int threads,
-                         const Finish* finish = nullptr);
+                         const EpilogueKernel* finish = nullptr);
 template <class T>
 Bytes convolve_transposed_workspace(const ConvolutionGeometry& geometry, int threads);
 

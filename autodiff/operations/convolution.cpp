@@ -72,7 +72,7 @@ const Operation convolution_operation{
     .compute =
         [](const KernelCall& call) {
           with_operands(call, [&](const Geometry& g, auto x, auto weight, auto bias, auto y) {
-            convolve(g, x, weight, bias, y, call.workspace, call.threads, call.finish);
+            convolve(g, x, weight, bias, y, call.workspace, call.threads, call.epilogue);
           });
         },
     .vjp =
@@ -87,7 +87,7 @@ const Operation convolution_operation{
     .cost = convolution_cost,
     .workspace = workspace<convolve_workspace<float>, convolve_workspace<double>>,
     .mixed = MixedPrecision::narrow,
-    .finishes = true,
+    .fuses_epilogues = true,
 };
 
 const Operation transposed_convolution_operation{
@@ -99,7 +99,7 @@ const Operation transposed_convolution_operation{
     .compute =
         [](const KernelCall& call) {
           with_operands(call, [&](const Geometry& g, auto y, auto weight, auto bias, auto x) {
-            convolve_transposed(g, y, weight, bias, x, call.workspace, call.threads, call.finish);
+            convolve_transposed(g, y, weight, bias, x, call.workspace, call.threads, call.epilogue);
           });
         },
     .vjp =
@@ -115,7 +115,7 @@ const Operation transposed_convolution_operation{
     .workspace =
         workspace<convolve_transposed_workspace<float>, convolve_transposed_workspace<double>>,
     .mixed = MixedPrecision::narrow,
-    .finishes = true,
+    .fuses_epilogues = true,
 };
 
 const Operation weight_operation{

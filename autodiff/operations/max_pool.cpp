@@ -80,7 +80,7 @@ const Operation max_pool_adjoint_operation{
         },
     .cost = pool_cost,
     .mixed = MixedPrecision::follows,
-    .finishes = true,
+    .fuses_epilogues = true,
 };
 
 void pull_back_pick(const Pullback& p, std::size_t picked) {

@@ -7,7 +7,7 @@ namespace palimpsest {
 /// One action of a schedule that reverses a chain of steps 0, 1, … from few snapshots of the states
 /// between them. Step k reads state k. At the start, state 0 is the current state. A stored state
 /// stays until its step is reversed; then its slot is free. So the restore right before that may
-/// move the state instead of copying it. A store in_place its slot only while a chain of unknown
+/// move the state instead of copying it. A store overwrites its slot only while a chain of unknown
 /// length runs (`OnlineSnapshots`).
 struct ChainAction {
   enum class Kind : std::uint8_t {

@@ -40,7 +40,7 @@ class OnlineSnapshots {
   explicit OnlineSnapshots(std::uint32_t snapshots);
 
   /// Call it before running step `steps()` from the current state. Returns the store to carry out
-  /// first, if any. It in_place its slot.
+  /// first, if any. It overwrites its slot.
   std::optional<ChainAction> before_step();
 
   std::uint32_t snapshots() const { return snapshots_; }

@@ -41,7 +41,7 @@ struct Report {
   std::uint32_t computed = 0;     ///< nodes run
   std::uint32_t recomputed = 0;   ///< of these, repeated runs of a node
   std::uint32_t common_subexpressions = 0;  ///< nodes removed as common subexpressions
-  std::uint32_t folded_constants = 0;       ///< nodes folded_constants to constants before the run
+  std::uint32_t folded_constants = 0;       ///< nodes folded to constants before the run
   std::uint32_t groups = 0;                 ///< fused groups of operations
   /// Predicted, as `Plan::compute_overhead`. For an `Execution` that computes while it records: the
   /// work of repeated nodes relative to the work of all nodes once.

@@ -111,7 +111,8 @@ class Instructions::Builder {
       for (std::uint32_t i = 0; i < instruction.outputs; ++i) {
         add_operand(graph_.first_output(unit) + i);
       }
-      // The sum may see the product through views, a finish in another shape; the kernel does not.
+      // The sum may see the product through views, an epilogue in another shape; the kernel does
+      // not.
       if (instruction.accumulates || instruction.epilogue != nullptr) {
         made_.operands_.back().type = tape_.type(tape_.first_output(instruction.node));
       }

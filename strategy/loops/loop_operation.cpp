@@ -91,7 +91,7 @@ const Operation scan_adjoint_operation{
           return backward_workspace(gradient_of(node.attributes()), room_given(node),
                                     steps_given(node), threads);
         },
-    .overwrites =
+    .in_place =
         [](const NodeView& node, std::size_t output) {
           if (output + 1 < node.output_count()) return -1;
           return static_cast<int>(gradient_of(node.attributes()).loop().operand_count());

@@ -260,7 +260,7 @@ void Executor::compute(const Instruction& instruction) {
     instruction.operation->accumulate({tape_->attributes(instruction.node), inputs, outputs,
                                        scratch, settings_.threads, settings_.round});
   } else if (instruction.epilogue != nullptr) {
-    finish(instruction, inputs, outputs, scratch);
+    run_epilogue(instruction, inputs, outputs, scratch);
   } else {
     const Attributes& attributes =
         instruction.given != nullptr ? *instruction.given : tape_->attributes(instruction.node);
@@ -272,25 +272,25 @@ void Executor::compute(const Instruction& instruction) {
   if (settings_.anomaly) check_finite(*tape_, instruction.node, inputs, outputs);
 }
 
-void Executor::finish(const Instruction& instruction, std::span<const Operand> inputs,
-                      std::span<const Operand> outputs, std::span<std::byte> scratch) {
+void Executor::run_epilogue(const Instruction& instruction, std::span<const Operand> inputs,
+                            std::span<const Operand> outputs, std::span<std::byte> scratch) {
   const auto& [node, maker, made] = *instruction.epilogue;
   const NodeView view(*tape_, node);
   const std::size_t of_maker = tape_->inputs(maker).size();
   const std::int64_t size = size_of(outputs[0].dtype());
-  Finish finish{view.operation().pointwise(view).run,
-                {tape_->attributes(node), {}, {}, outputs[0].data, 0},
-                {},
-                size};
+  EpilogueKernel epilogue{view.operation().pointwise(view).run,
+                          {tape_->attributes(node), {}, {}, outputs[0].data, 0},
+                          {},
+                          size};
   std::size_t other = of_maker;
   for (std::size_t i = 0; i < view.input_count(); ++i) {
     const Operand& operand = i == made ? outputs[0] : inputs[other++];
-    finish.whole.inputs[i] = operand.data;
-    finish.whole.steps[i] = 1;
-    finish.bytes[i] = size_of(operand.dtype());
+    epilogue.whole.inputs[i] = operand.data;
+    epilogue.whole.steps[i] = 1;
+    epilogue.bytes[i] = size_of(operand.dtype());
   }
   instruction.operation->compute({tape_->attributes(maker), inputs.first(of_maker), outputs,
-                                  scratch, settings_.threads, settings_.round, &finish});
+                                  scratch, settings_.threads, settings_.round, &epilogue});
 }
 
 void Executor::open(std::uint32_t interval) {

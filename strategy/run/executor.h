@@ -90,8 +90,8 @@ class Executor {
   void run_in_parallel();
   void run_step(std::uint32_t step);
   void compute(const Instruction& instruction);
-  void finish(const Instruction& instruction, std::span<const Operand> inputs,
-              std::span<const Operand> outputs, std::span<std::byte> scratch);
+  void run_epilogue(const Instruction& instruction, std::span<const Operand> inputs,
+                    std::span<const Operand> outputs, std::span<std::byte> scratch);
   void profiled(const Instruction& instruction, Event& event);
   void open(std::uint32_t interval);
   void take_over(std::uint32_t interval);

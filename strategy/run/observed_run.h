@@ -9,7 +9,7 @@
 
 namespace palimpsest {
 
-/// Tells a observer of a run, step by step.
+/// Tells an observer of a run, step by step.
 class ObservedRun {
  public:
   /// Of a run by `executor` of what `tape` holds, which was asked for `targets`.

@@ -46,7 +46,7 @@ struct MovedProducers {
 
 /// The access maps of elementwise nodes, looking through nodes that only move elements. A data
 /// movement node need not run, unless others read it too. The same holds for a product that is
-/// fused into a sum, a node with a fused epilogue, and nodes that are moved_producers to their
+/// fused into a sum, a node with a fused epilogue, and nodes that are moved to their
 /// reader.
 class AccessMaps {
  public:
@@ -70,7 +70,7 @@ class AccessMaps {
   const Epilogue* epilogue(NodeId node) const {
     return epilogue_[node] == none ? nullptr : &epilogues_[epilogue_[node]];
   }
-  /// The nodes that are moved_producers to the reader of `input`; null where the input is read from
+  /// The nodes that are moved to the reader of `input`; null where the input is read from
   /// memory.
   const MovedProducers* moved_producers(ValueId input) const {
     const std::uint32_t found = moved_of_[tape_.producer(input)];

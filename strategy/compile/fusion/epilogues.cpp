@@ -40,7 +40,7 @@ class FinishSearch {
     const ValueType type = tape_.type(value);
     const ValueType result = tape_.type(tape_.first_output(node));
     const NodeId maker = tape_.producer(value);
-    if (!tape_.operation(maker).epilogues || readers_[value] != 1) return none;
+    if (!tape_.operation(maker).fuses_epilogues || readers_[value] != 1) return none;
     if (known_.present[value] || known_.read_whole[value]) return none;
     // A maker of 16-bit types accumulates in f32 and rounds only at the end.
     if (type.dtype != result.dtype || is_half(type.dtype)) return none;

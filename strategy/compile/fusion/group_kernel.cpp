@@ -70,7 +70,7 @@ class Builder {
     return slot;
   }
 
-  /// Runs moved_producers nodes on inputs at the positions of the reading.
+  /// Runs moved nodes on inputs at the positions of the reading.
   FusedKernel::Slot run_moved(const MovedProducers& moved_producers, const AccessMap& reading) {
     std::vector<Loaded> made;
     for (const NodeId node : moved_producers.nodes) {

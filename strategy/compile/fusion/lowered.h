@@ -68,7 +68,7 @@ class Lowered {
     const std::uint32_t epilogue = units_[unit].epilogue;
     return epilogue == none ? nullptr : &epilogues_[epilogue];
   }
-  /// The `full` attributes of a recorded node that was folded_constants to a constant; null for
+  /// The `full` attributes of a recorded node that was folded to a constant; null for
   /// other nodes.
   const Attributes* folded_constant(NodeId node) const;
   /// A requested value, and the value of the graph that represents it.
@@ -79,7 +79,7 @@ class Lowered {
   std::span<const Result> results() const { return results_; }
   /// Number of recorded nodes removed as common subexpressions or identities.
   std::uint32_t common_subexpressions() const { return common_subexpressions_; }
-  /// Number of recorded nodes folded_constants to constants.
+  /// Number of recorded nodes folded to constants.
   std::uint32_t folded_constants() const {
     return static_cast<std::uint32_t>(folded_constants_.size());
   }

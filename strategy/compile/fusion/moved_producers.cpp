@@ -13,7 +13,7 @@ constexpr std::size_t most_looked_at = 16;
 
 }  // namespace
 
-/// Finds nodes that can be moved_producers to the reader of their result.
+/// Finds nodes that can be moved to the reader of their result.
 class AccessMaps::Moving {
  public:
   explicit Moving(AccessMaps& access_maps)
@@ -23,7 +23,7 @@ class AccessMaps::Moving {
                                        access_maps.present_, access_maps.read_whole_})) {}
 
   void find() {
-    // Values that others read too are moved_producers only where that takes no more memory, so they
+    // Values that others read too are moved only where that takes no more memory, so they
     // come second.
     find(true);
     find(false);
@@ -45,7 +45,7 @@ class AccessMaps::Moving {
     }
   }
 
-  /// An array that has not been made yet. `alone`: only moved_producers nodes read it.
+  /// An array that has not been made yet. `alone`: only moved nodes read it.
   struct Array {
     ValueId value;
     bool alone;
@@ -165,7 +165,7 @@ class AccessMaps::Moving {
     return false;
   }
 
-  /// Marks moved_producers nodes that no others read as not needed.
+  /// Marks moved nodes that no others read as not needed.
   void move(ValueId rolled, MovedProducers moved_producers) {
     const NodeId roll = tape_.producer(rolled);
     std::vector<ValueId> read{tape_.inputs(roll)[0]};

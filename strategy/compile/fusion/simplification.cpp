@@ -61,10 +61,10 @@ class Simplification::Finder {
     const bool present = any_output(node, [&](ValueId output) { return needs_.present[output]; });
     find_number(node);
     if (present) {
-      if (!is_literal(node)) find_first(node);  // later nodes may be common_subexpressions with it
+      if (!is_folded(node)) find_first(node);  // later nodes may be merged with it
       return;
     }
-    if (is_literal(node)) {
+    if (is_folded(node)) {
       made_.folded_constants_.emplace_back(node, full_attributes(*numbers_[node]));
     } else if (const ValueId input = same_as_input(node); input != none) {
       const ValueId output = tape_.first_output(node);
@@ -98,12 +98,12 @@ class Simplification::Finder {
   }
 
   bool is_full(NodeId node) const { return &tape_.operation(node) == &full_operation; }
-  /// True for a node that is folded_constants to a constant. Views are not folded_constants, since
+  /// True for a node that is folded to a constant. Views are not folded, since
   /// they cost nothing.
-  bool is_literal(NodeId node) const {
+  bool is_folded(NodeId node) const {
     return numbers_[node] && !is_full(node) && !tape_.operation(node).view;
   }
-  bool is_number(NodeId node) const { return is_full(node) || is_literal(node); }
+  bool is_number(NodeId node) const { return is_full(node) || is_folded(node); }
 
   std::optional<double> number(ValueId value) const { return numbers_[tape_.producer(value)]; }
 

@@ -20,8 +20,8 @@ namespace palimpsest {
 /// - Constant folding: a node whose inputs are constant arrays, so that all its elements are one
 ///   number. A `full` of that number replaces it.
 ///
-/// Random operations are not common_subexpressions. Values computed from an `identity` are not
-/// common_subexpressions with those computed from its input, so that checkpoints do recompute.
+/// Random operations are not merged. Values computed from an `identity` are not
+/// merged with those computed from its input, so that checkpoints do recompute.
 /// Values of the forward part replace those of the backward part only where they are held until
 /// then anyway. Signalling NaNs may stay signalling.
 class Simplification {
@@ -46,7 +46,7 @@ class Simplification {
   std::uint32_t common_subexpressions() const { return common_subexpressions_; }
   /// True when some value may be held longer than in the recorded program.
   bool holds_longer() const { return holds_longer_; }
-  /// The folded_constants nodes, in order, with the `full` attributes that make their constants.
+  /// The folded nodes, in order, with the `full` attributes that make their constants.
   using FoldedConstants = std::vector<std::pair<NodeId, Attributes>>;
   const FoldedConstants& folded_constants() const { return folded_constants_; }
   /// The value that is computed in place of this one, possibly itself.

@@ -68,7 +68,7 @@ DevicePlacement placed_by_scopes(const RecordedProgram& program, const Elements&
   return placement;
 }
 
-/// Places each element where it epilogues earliest.
+/// Places each element where it finishes earliest.
 class EarliestFinish {
  public:
   EarliestFinish(const RecordedProgram& program, const Elements& elements)

@@ -19,7 +19,7 @@ double seconds_of_transfer(Bytes bytes);
 /// the scope. If several scopes match an element, the innermost wins, and of those the longest.
 /// Other elements are placed in three ways:
 ///
-/// - Each epilogues earliest, in the order of the most work that depends on them (HEFT: Topcuoglu
+/// - Each finishes earliest, in the order of the most work that depends on them (HEFT: Topcuoglu
 /// et
 ///   al., 2002). So independent branches go to different devices.
 /// - In ranges of similar duration that few bytes cross. Where there are scopes, each is instead
