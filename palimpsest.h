@@ -89,6 +89,7 @@
 #include "checkpoint/tape_graph.h"
 #include "strategy/backward.h"
 #include "strategy/base/allocation_policy.h"
+#include "strategy/base/dump_level.h"
 #include "strategy/base/event.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/base/free_memory.h"

@@ -209,6 +209,17 @@ std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions&
                          });
 }
 
+std::ostream& write_compilation(std::ostream& stream, const Var& loss, const RunOptions& options,
+                                DumpLevel level, Where where) {
+  return ask_of_backward(loss, options, "write_compilation", where,
+                         [&](Engine& engine, Tape& tape, const Recorded& recorded,
+                             const RunOptions& run) -> std::ostream& {
+                           engine.write_compilation(stream, tape, recorded.targets,
+                                                    recorded.backward_begins, run, level);
+                           return stream;
+                         });
+}
+
 Forecast forecast_backward(const Var& loss, const RunOptions& options, const Rates& rates,
                            Where where) {
   return ask_of_backward(

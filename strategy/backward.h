@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autodiff/var.h"
+#include "strategy/base/dump_level.h"
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
 #include "strategy/compile/forecast.h"
@@ -73,6 +74,14 @@ void write_graph(const Var& loss, const std::string& path,
 /// run, because another one replaces it. Throws as `plan_backward`.
 std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions& options = {},
                         Where where = Where::current());
+
+/// Writes what each pass of compilation does for `backward`: what it removes, fuses and plans, with
+/// the source lines that recorded it. Runs nothing. Throws as `plan_backward`. In a whole process,
+/// `PALIMPSEST_DUMP=passes` (or `plan`, `instructions`, `all`) writes this for every program that
+/// is compiled, to stderr or to the end of the file that `PALIMPSEST_DUMP_FILE` names.
+std::ostream& write_compilation(std::ostream& stream, const Var& loss,
+                                const RunOptions& options = {}, DumpLevel level = DumpLevel::passes,
+                                Where where = Where::current());
 
 /// Computes several values of one tape in one planned run. They are present afterwards, until a run
 /// with a budget forces them out.

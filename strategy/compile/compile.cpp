@@ -1,29 +1,54 @@
 #include "strategy/compile/compile.h"
 
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "strategy/compile/form_choice.h"
+#include "strategy/compile/fusion/verify_lowered.h"
 #include "strategy/compile/plan_pass.h"
+#include "strategy/compile/verify_plan.h"
 
 namespace palimpsest {
 namespace {
 
-/// The state that passes hand on to each other.
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+/// Both are decided once in a process.
+bool dumps() {
+  static const bool asked = is_set("PALIMPSEST_DUMP");
+  return asked;
+}
+bool verifies() {
+#ifdef NDEBUG
+  static const bool asked = is_set("PALIMPSEST_VERIFY");
+  return asked;
+#else
+  return true;
+#endif
+}
+
+/// The state that passes hand on to each other. A pass that fails returns a refusal.
 class Passes {
  public:
   Passes(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
-         const CompileContext& context)
-      : tape_(tape), spec_(spec), context_(context), options_(options) {}
+         const CompileContext& context, CompileLog* log)
+      : tape_(tape), spec_(spec), context_(context), log_(log), options_(options) {}
 
   std::optional<BudgetError> reserve_loop_state_budgets() {
     if (context_.loops == nullptr) return {};
-    return context_.loops->reserve(tape_, spec_, options_);
+    auto refusal = context_.loops->reserve(tape_, spec_, options_);
+    if (log_ != nullptr) log_->loop_state_budgets(context_.loops->summary());
+    return refusal;
   }
 
   void eliminate_common_subexpressions() {
     program_ =
         context_.program != nullptr ? context_.program : context_.cache.find_or_add(tape_, spec_);
+    if (log_ != nullptr) log_->common_subexpressions(tape_, program_->forms.simplification());
   }
 
   void fit_cache_budget() {
@@ -36,6 +61,7 @@ class Passes {
       chosen = program_->cache_budgets.emplace(asked, budget).first;
     }
     planned_budget_ = chosen->second;
+    if (log_ != nullptr) log_->cache_budget(options_, planned_budget_);
   }
 
   std::optional<BudgetError> lower_and_plan() {
@@ -45,6 +71,18 @@ class Passes {
         plan_program(*program_, tape_, spec_, within, context_.fast_first_plan);
     if (!found) return found.refusal();
     found_.emplace(std::move(*found));
+    const Lowered& lowered = *found_->lowered;
+    if (verifies()) {
+      const Simplification none;
+      const bool is_simplified = found_->form.simplify && program_->forms.is_simplified();
+      verify(lowered, tape_, spec_.targets,
+             is_simplified ? program_->forms.simplification() : none);
+      verify(lowered.graph(), *found_->version->plan);
+    }
+    if (log_ != nullptr) {
+      log_->lowered(tape_, lowered, found_->form);
+      log_->planned(tape_, lowered, *found_->version->plan);
+    }
     return {};
   }
 
@@ -60,24 +98,30 @@ class Passes {
     if (!is_steady) before = budget;
     if (!before) return false;
     options_.memory_budget = *before;
+    if (log_ != nullptr) log_->free_memory(options_.memory_budget);
     return true;
   }
 
   void emit_instructions() {
     PlanVersion& version = *found_->version;
-    const auto& [form, lowered, kept_version, keep_all_cost, is_new] = *found_;
-    if (version.plan->keep_all_cost != keep_all_cost) {
+    if (version.plan->keep_all_cost != found_->keep_all_cost) {
       Plan plan = *version.plan;
-      plan.keep_all_cost = keep_all_cost;
+      plan.keep_all_cost = found_->keep_all_cost;
       version.plan = std::make_shared<const Plan>(std::move(plan));
       version.compiled = nullptr;
     }
-    if (version.compiled != nullptr && version.compiled->lowered == lowered) return;
+    const std::shared_ptr<const Lowered>& lowered = found_->lowered;
+    is_reused_ = version.compiled != nullptr && version.compiled->lowered == lowered;
+    if (is_reused_) return;
+    auto instructions = std::make_shared<const Instructions>(tape_, lowered, *version.plan);
+    if (verifies()) verify(*instructions, *version.plan);
+    if (log_ != nullptr) log_->emitted(tape_, *instructions);
     version.compiled = std::make_shared<const CompiledProgram>(
-        CompiledProgram{lowered, form, version.plan,
-                        std::make_shared<const Instructions>(tape_, lowered, *version.plan)});
+        CompiledProgram{lowered, found_->form, version.plan, std::move(instructions)});
   }
 
+  /// True when the cache had the instructions.
+  bool is_reused() const { return is_reused_; }
   Compilation result() const {
     return {found_->version->compiled, found_->version, program_, options_.memory_budget,
             found_->is_new};
@@ -87,18 +131,17 @@ class Passes {
   Tape& tape_;
   const ProgramSpec& spec_;
   const CompileContext& context_;
+  CompileLog* const log_;
   RunOptions options_;  // the budget may get smaller
   CachedProgramPtr program_;
   Bytes planned_budget_ = unlimited;
   std::optional<PlannedVersion> found_;
+  bool is_reused_ = false;
 };
 
-}  // namespace
-
-OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
-                               const CompileContext& context) {
-  check(options);
-  Passes passes(tape, spec, options, context);
+OrRefusal<Compilation> run_passes(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                                  const CompileContext& context, CompileLog* log, bool& is_reused) {
+  Passes passes(tape, spec, options, context, log);
   do {
     if (auto refusal = passes.reserve_loop_state_budgets()) return *std::move(refusal);
     passes.eliminate_common_subexpressions();
@@ -106,7 +149,27 @@ OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOpt
     if (auto refusal = passes.lower_and_plan()) return *std::move(refusal);
   } while (passes.fit_free_memory());
   passes.emit_instructions();
+  is_reused = passes.is_reused();
   return passes.result();
+}
+
+}  // namespace
+
+OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                               const CompileContext& context) {
+  check(options);
+  bool is_reused = false;
+  if (context.log == nullptr && !dumps()) {
+    return run_passes(tape, spec, options, context, nullptr, is_reused);
+  }
+  const std::unique_ptr<CompileLog> own =
+      context.log == nullptr ? CompileLog::of_environment() : nullptr;
+  CompileLog& log = own != nullptr ? *own : *context.log;
+  log.begin(tape, spec, options);
+  OrRefusal<Compilation> compiled = run_passes(tape, spec, options, context, &log, is_reused);
+  if (!compiled) log.refused(compiled.refusal());
+  if (own != nullptr && !is_reused) own->write_where_environment_says();
+  return compiled;
 }
 
 }  // namespace palimpsest

@@ -2,6 +2,7 @@
 
 #include "checkpoint/or_refusal.h"
 #include "strategy/base/free_memory.h"
+#include "strategy/compile/compile_log.h"
 #include "strategy/compile/compiled_program.h"
 #include "strategy/compile/loop_state_budgets.h"
 #include "strategy/compile/program_cache.h"
@@ -21,6 +22,8 @@ struct CompileContext {
   /// Returns the free memory, which limits runs without a budget. Null: nothing limits them.
   const FreeMemory* free_memory = nullptr;
   Bytes kept = 0;  ///< bytes of earlier runs that the next run can reuse
+  /// Receives what each pass did. Null: the environment variable `PALIMPSEST_DUMP` decides.
+  CompileLog* log = nullptr;
 };
 
 /// A compiled program, and what a run has to know of its compilation.
@@ -34,8 +37,10 @@ struct Compilation {
 
 /// Compiles `targets` of a tape within the budget of the options: the main path from a recorded
 /// tape to instructions. Returns a refusal that names the smallest feasible budget when there is no
-/// plan. Throws `ArgumentError` for invalid options. `PALIMPSEST_DUMP` prints what each pass did
-/// (see strategy/compile/dump.h).
+/// plan. Throws `ArgumentError` for invalid options.
+///
+/// Builds with assertions, and processes with `PALIMPSEST_VERIFY=1`, check the result of every pass
+/// against its specification (strategy/compile/fusion/verify_lowered.h and verify_plan.h).
 OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
                                const CompileContext& context);
 

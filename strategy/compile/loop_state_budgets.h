@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "strategy/compile/program_spec.h"
 
@@ -15,6 +16,8 @@ class LoopStateBudgets {
   /// notes it on the tape. Returns the refusal of a loop's own budget that is too small.
   virtual std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
                                              const RunOptions& options) = 0;
+  /// A line about what was reserved last; empty where there are no loops.
+  virtual std::string summary() const = 0;
 };
 
 }  // namespace palimpsest

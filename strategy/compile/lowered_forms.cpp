@@ -1,7 +1,6 @@
 #include "strategy/compile/lowered_forms.h"
 
 #include "strategy/base/profile.h"
-#include "strategy/compile/fusion/verify_lowered.h"
 #include "strategy/compile/fusion/work.h"
 
 namespace palimpsest {
@@ -35,9 +34,6 @@ const std::shared_ptr<const Lowered>& LoweredForms::get(const Tape& tape, const 
     });
   }
   if (spec.results_in_buffers) made.place_results_elsewhere();
-#ifndef NDEBUG
-  verify(made, tape, spec.targets, by);
-#endif
   lowered = std::make_shared<const Lowered>(std::move(made));
   return lowered;
 }

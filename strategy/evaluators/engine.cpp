@@ -72,7 +72,8 @@ struct Engine::State {
   /// have their memory.
   template <class Use>
   auto compile_only(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
-                    const RunOptions& options, Use use, bool afresh = false) {
+                    const RunOptions& options, Use use, bool afresh = false,
+                    CompileLog* log = nullptr) {
     check(options);
     const std::vector<NodeId> held = afresh ? std::vector<NodeId>() : nodes_held_elsewhere(tape);
     ProgramSpec spec = spec_for(targets, backward_begins, options, held);
@@ -82,7 +83,8 @@ struct Engine::State {
     const CompileContext context{.cache = own,
                                  .loops = &loops,
                                  .free_memory = &free,
-                                 .kept = runner.memory().kept() + spare_bytes()};
+                                 .kept = runner.memory().kept() + spare_bytes(),
+                                 .log = log};
     return use(compile(tape, spec, options, context).take(), spec);
   }
 };
@@ -201,6 +203,14 @@ Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_
   return state_->compile_only(
       tape, targets, backward_begins, options,
       [&](const Compilation& compiled, const ProgramSpec&) { return plan_of(compiled, tape); });
+}
+
+void Engine::write_compilation(std::ostream& stream, Tape& tape, std::span<const ValueId> targets,
+                               NodeId backward_begins, const RunOptions& options, DumpLevel level) {
+  CompileLog log(level);
+  state_->compile_only(
+      tape, targets, backward_begins, options,
+      [&](const Compilation&, const ProgramSpec&) { log.write(stream); }, false, &log);
 }
 
 Graph Engine::graph(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,

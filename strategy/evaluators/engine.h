@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <optional>
 #include <span>
@@ -7,6 +8,7 @@
 
 #include "autodiff/var.h"
 #include "checkpoint/meter.h"
+#include "strategy/base/dump_level.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
@@ -53,6 +55,10 @@ class Engine {
   /// `RunOptions::planner`), without running anything.
   Plan plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
             const RunOptions& options);
+
+  /// Writes what each pass of compilation does for `evaluate`, without running anything.
+  void write_compilation(std::ostream& stream, Tape& tape, std::span<const ValueId> targets,
+                         NodeId backward_begins, const RunOptions& options, DumpLevel level);
 
   /// The graph that `plan` plans where nothing but leaves is present; that of a run without a
   /// budget where no plan fits.

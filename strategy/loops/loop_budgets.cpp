@@ -291,6 +291,15 @@ void LoopBudgets::decide(Tape& tape, const ProgramSpec& spec, const RunOptions& 
   }
 }
 
+std::string LoopBudgets::summary() const {
+  std::string text;
+  for (const auto& [loop, address] : loops_) {
+    text.append(text.empty() ? "" : "; ").append(loop.name).append(" holds ");
+    text.append(std::to_string(loop.states)).append(loop.states == 1 ? " state" : " states");
+  }
+  return text;
+}
+
 LoopBudgetScope::~LoopBudgetScope() { take_state_budgets(tape_); }
 
 }  // namespace palimpsest

@@ -31,6 +31,7 @@ class LoopBudgets final : public LoopStateBudgets {
   /// as their own options say, and other loops none.
   std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
                                      const RunOptions& options) override;
+  std::string summary() const override;
   /// Bytes of states that the loops would hold in addition to those they were given last, if they
   /// held all.
   Bytes withheld() const { return withheld_; }
