@@ -82,6 +82,9 @@ class FileError : public EnvironmentError {
 class InternalError : public Error {
  public:
   explicit InternalError(std::string_view message);
+  /// The error `cause`, with `details` for the report after its message.
+  InternalError(const InternalError& cause, const std::string& details)
+      : Error(cause.what() + ("\n" + details)) {}
 };
 
 /// Throws `InternalError` with `message` unless `holds`.

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "strategy/compile/form_choice.h"
@@ -120,11 +122,9 @@ class Passes {
         CompiledProgram{lowered, found_->form, version.plan, std::move(instructions)});
   }
 
-  /// True when the cache had the instructions.
-  bool is_reused() const { return is_reused_; }
   Compilation result() const {
-    return {found_->version->compiled, found_->version, program_, options_.memory_budget,
-            found_->is_new};
+    return {found_->version->compiled, found_->version, program_,
+            options_.memory_budget,    found_->is_new,  is_reused_};
   }
 
  private:
@@ -139,9 +139,24 @@ class Passes {
   bool is_reused_ = false;
 };
 
-OrRefusal<Compilation> run_passes(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
-                                  const CompileContext& context, CompileLog* log, bool& is_reused) {
-  Passes passes(tape, spec, options, context, log);
+OrRefusal<Compilation> run(Passes passes);
+
+/// What the passes do until one of them fails, for the report of a defect.
+std::string dump_until_failure(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
+                               const CompileContext& context) {
+  CompileLog log(DumpLevel::all);
+  log.begin(tape, spec, options);
+  try {
+    run(Passes(tape, spec, options, context, &log));
+  } catch (const InternalError&) {
+  }
+  std::ostringstream text;
+  log.write(text);
+  return text.str();
+}
+
+/// The main path from a recorded tape to instructions.
+OrRefusal<Compilation> run(Passes passes) {
   do {
     if (auto refusal = passes.reserve_loop_state_budgets()) return *std::move(refusal);
     passes.eliminate_common_subexpressions();
@@ -149,7 +164,6 @@ OrRefusal<Compilation> run_passes(Tape& tape, const ProgramSpec& spec, const Run
     if (auto refusal = passes.lower_and_plan()) return *std::move(refusal);
   } while (passes.fit_free_memory());
   passes.emit_instructions();
-  is_reused = passes.is_reused();
   return passes.result();
 }
 
@@ -158,18 +172,19 @@ OrRefusal<Compilation> run_passes(Tape& tape, const ProgramSpec& spec, const Run
 OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
                                const CompileContext& context) {
   check(options);
-  bool is_reused = false;
-  if (context.log == nullptr && !dumps()) {
-    return run_passes(tape, spec, options, context, nullptr, is_reused);
-  }
   const std::unique_ptr<CompileLog> own =
-      context.log == nullptr ? CompileLog::of_environment() : nullptr;
-  CompileLog& log = own != nullptr ? *own : *context.log;
-  log.begin(tape, spec, options);
-  OrRefusal<Compilation> compiled = run_passes(tape, spec, options, context, &log, is_reused);
-  if (!compiled) log.refused(compiled.refusal());
-  if (own != nullptr && !is_reused) own->write_where_environment_says();
-  return compiled;
+      context.log == nullptr && dumps() ? CompileLog::of_environment() : nullptr;
+  CompileLog* const log = own != nullptr ? own.get() : context.log;
+  if (log != nullptr) log->begin(tape, spec, options);
+  try {
+    OrRefusal<Compilation> compiled = run(Passes(tape, spec, options, context, log));
+    if (log != nullptr && !compiled) log->refused(compiled.refusal());
+    const bool is_new = !compiled || !compiled->is_reused;
+    if (own != nullptr && is_new) own->write_where_environment_says();
+    return compiled;
+  } catch (const InternalError& error) {
+    throw InternalError(error, dump_until_failure(tape, spec, options, context));
+  }
 }
 
 }  // namespace palimpsest

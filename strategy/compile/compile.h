@@ -33,6 +33,7 @@ struct Compilation {
   CachedProgramPtr cached;   ///< its program in the cache
   Bytes budget = unlimited;  ///< that it was compiled for
   bool is_new = false;       ///< no plan for this planner and budget was known before
+  bool is_reused = false;    ///< the cache had the instructions
 };
 
 /// Compiles `targets` of a tape within the budget of the options: the main path from a recorded

@@ -87,6 +87,31 @@ TEST_CASE("a log shows what is recomputed within a budget, the loops' states, an
   CHECK(has(of_loop.str(), "reserve loop state budgets: "));
 }
 
+/// Finds no schedule, by a defect.
+class Broken final : public Planner {
+ public:
+  std::string name() const override { return "broken"; }
+  std::vector<Proposal> propose(const Graph&, Bytes) const override {
+    throw InternalError("a planner is broken");
+  }
+  bool accepts_keep_all() const override { return false; }
+};
+
+TEST_CASE("an internal error during compilation has a dump of the program") {
+  Tape tape;
+  const Var loss = record(tape);
+  try {
+    backward(loss, {.memory_budget = 1 << 20, .planner = std::make_shared<Broken>()});
+    FAIL("nothing was thrown");
+  } catch (const InternalError& error) {
+    const std::string message = error.what();
+    INFO(message);
+    CHECK(has(message, "a planner is broken"));
+    CHECK(has(message, "compile 2 targets of "));
+    CHECK(has(message, "eliminate common subexpressions"));
+  }
+}
+
 TEST_CASE("the environment asks for a log by the name of a level") {
   struct Variable {
     explicit Variable(const char* value) { setenv("PALIMPSEST_DUMP", value, 1); }
