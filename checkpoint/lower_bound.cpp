@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "checkpoint/liveness.h"
-#include "checkpoint/planners/recompute_network.h"
+#include "checkpoint/recompute_network.h"
 
 // Why the bound holds.
 //

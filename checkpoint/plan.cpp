@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "checkpoint/planning.h"
-
 namespace palimpsest {
 
 namespace {
@@ -57,24 +55,6 @@ std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_pea
   return planner + ": peak " + format_bytes(peak) + " (" + percent(share) + " of keep-all), " +
          std::to_string(recomputed) + " of " + std::to_string(computed) + " steps recompute, " +
          percent(overhead) + " extra work";
-}
-
-Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
-               std::span<const Proposal> known) {
-  return Planning(graph, planner).make(budget, known);
-}
-
-std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
-                              std::span<const Proposal> known) {
-  return Planning(graph, planner).find(budget, known);
-}
-
-Bytes smallest_budget(const Graph& graph, const Planner& planner) {
-  try {
-    return make_plan(graph, planner, 0).predicted_peak();
-  } catch (const BudgetError& error) {
-    return error.smallest_feasible();
-  }
 }
 
 }  // namespace palimpsest

@@ -17,7 +17,7 @@
 
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/unary.h"
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/tape.h"
 
 namespace {

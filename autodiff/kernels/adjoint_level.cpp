@@ -1,6 +1,6 @@
 #include "autodiff/kernels/level.h"
 #include "autodiff/kernels/pack_functions.h"
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/unary_functions.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "autodiff/kernels/level.h"
 #include "autodiff/kernels/pack_functions.h"
-#include "autodiff/operations/binary_functions.h"
+#include "autodiff/operations/functions/binary_functions.h"
 
 namespace palimpsest::PALIMPSEST_LEVEL {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autodiff/located.h"
-#include "autodiff/operations/binary_functions.h"
+#include "autodiff/operations/functions/binary_functions.h"
 
 namespace palimpsest {
 

@@ -11,7 +11,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/logical.h"
 #include "autodiff/operations/registry.h"
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {

@@ -3,7 +3,7 @@
 
 #include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
-#include "checkpoint/planners/recompute_network.h"
+#include "checkpoint/recompute_network.h"
 #include "checkpoint/planners/retention.h"
 #include "checkpoint/rematerialize.h"
 

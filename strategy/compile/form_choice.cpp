@@ -6,7 +6,7 @@
 #include "checkpoint/cache_seconds.h"
 #include "checkpoint/lower_bound.h"
 #include "checkpoint/planners.h"
-#include "checkpoint/planning.h"
+#include "checkpoint/planners/planning.h"
 #include "strategy/compile/cache_budget.h"
 
 namespace palimpsest {

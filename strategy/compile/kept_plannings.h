@@ -5,7 +5,7 @@
 #include <string>
 
 #include "checkpoint/planner.h"
-#include "checkpoint/planning.h"
+#include "checkpoint/planners/planning.h"
 
 namespace palimpsest {
 

@@ -12,7 +12,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/binary_functions.h"
+#include "autodiff/operations/functions/binary_functions.h"
 #include "autodiff/operations/convolution.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"

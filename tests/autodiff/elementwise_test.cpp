@@ -12,7 +12,7 @@
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "tests/catch.h"
 
 namespace palimpsest::elementwise_test {

@@ -1,4 +1,4 @@
-#include "checkpoint/planning.h"
+#include "checkpoint/planners/planning.h"
 
 #include "checkpoint/planners.h"
 #include "tests/catch.h"

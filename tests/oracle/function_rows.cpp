@@ -9,7 +9,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "tests/oracle/oracle_rows.h"
 
 namespace palimpsest::oracle {

@@ -1,8 +1,8 @@
 #include <cstdint>
 
 #include "autodiff/kernels/kernels.h"
-#include "autodiff/operations/binary_functions.h"
-#include "autodiff/operations/unary_functions.h"
+#include "autodiff/operations/functions/binary_functions.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "tests/catch.h"
 
 namespace palimpsest::empty_arrays_test {

@@ -1,4 +1,4 @@
-#include "checkpoint/planning.h"
+#include "checkpoint/planners/planning.h"
 
 #include <algorithm>
 #include <iterator>
@@ -271,6 +271,21 @@ Bytes Planning::bytes() const {
     bytes += sizeof one + one.proposal.schedule.steps.size() * sizeof(Step);
   }
   return static_cast<Bytes>(bytes);
+}
+
+Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget,
+               std::span<const Proposal> known) {
+  return Planning(graph, planner).make(budget, known);
+}
+
+std::optional<Plan> find_plan(const Graph& graph, const Planner& planner, Bytes budget,
+                              std::span<const Proposal> known) {
+  return Planning(graph, planner).find(budget, known);
+}
+
+Bytes smallest_budget(const Graph& graph, const Planner& planner) {
+  const OrRefusal<Plan> plan = Planning(graph, planner).plan(0);
+  return plan ? plan->predicted_peak() : plan.refusal().smallest_feasible();
 }
 
 }  // namespace palimpsest

@@ -1,4 +1,4 @@
-#include "checkpoint/planners/recompute_network.h"
+#include "checkpoint/recompute_network.h"
 
 #include <algorithm>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
