@@ -26,8 +26,9 @@ void pull_back_through(const Pullback& p, const Composition& f, std::span<const 
   const std::vector<Var> outputs = f(inputs);
   if (outputs.size() != p.output_count()) {
     throw ArgumentError("pull_back_through",
-                        "the composition gives " + std::to_string(outputs.size()) +
-                            " values for an operation of " + std::to_string(p.output_count()),
+                        "the composition returns " + std::to_string(outputs.size()) +
+                            " values for an operation with " + std::to_string(p.output_count()) +
+                            " outputs",
                         where);
   }
   std::vector<Var> ys;

@@ -39,7 +39,7 @@ void pull_back(const CustomDefinition& definition, const Pullback& p) {
   const auto refuse = [&](std::size_t i, const std::string& what) {
     throw ArgumentError(definition.name,
                         "a derivative with respect to argument " + std::to_string(i) + " " +
-                            to_string(p.input(i).type()) + " is asked for, but " + what,
+                            to_string(p.input(i).type()) + " is needed, but " + what,
                         p.where());
   };
   for (std::size_t i = 0; i < p.input_count() && definition.vjp == nullptr; ++i) {
@@ -51,7 +51,7 @@ void pull_back(const CustomDefinition& definition, const Pullback& p) {
   for (std::size_t i = 0; i < p.input_count(); ++i) {
     if (p.wants(i) && !p.is_set(i)) {
       refuse(i, "its vjp did not set it; call set(" + std::to_string(i) + ", …), or set_none(" +
-                    std::to_string(i) + ") where none flows");
+                    std::to_string(i) + ") if no gradient flows to it");
     }
   }
 }
@@ -61,7 +61,7 @@ void pull_back(const CustomDefinition& definition, const Pullback& p) {
 CustomOperation::State::State(CustomDefinition user) : definition(std::move(user)) {
   operation.name = definition.name;
   operation.formula = "defined by the user";
-  operation.summary = "a user's operation";
+  operation.summary = "user-defined operation";
   operation.half = definition.half;
   operation.mixed = MixedPrecision::recorded;
   operation.opaque = !definition.shares_threads;
@@ -90,7 +90,7 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
 
 CustomOperation::CustomOperation(CustomDefinition definition) {
   if (definition.name.empty()) {
-    throw ArgumentError("[custom] a user's operation needs a name; set it in the definition");
+    throw ArgumentError("[custom] the operation needs a name; set it in the definition");
   }
   if (definition.forward == nullptr) {
     throw ArgumentError("[" + definition.name +
@@ -109,7 +109,8 @@ Var CustomOperation::operator()(Tape& tape, std::span<const Var> inputs, Where w
   }
   if (types.empty()) {
     throw ArgumentError(state_->definition.name,
-                        "the operation has no output; let `types` give at least one", where);
+                        "the operation has no output; return at least one type from `types`",
+                        where);
   }
   return tape.record(state_->operation, inputs, types, Owner<State>{state_}, where);
 }

@@ -31,7 +31,7 @@ namespace detail {
 template <class T>
 T* eigen_elements(const Tensor& tensor, int rank, const char* operation) {
   if (!tensor.defined())
-    throw ArgumentError("[tensor] this Tensor holds nothing; assign one first");
+    throw ArgumentError("[tensor] this Tensor is empty; assign a tensor first");
   const std::string name(operation);
   if (tensor.dtype() != eigen_dtype<T>()) {
     throw DTypeError("[" + name + "] the tensor is " + to_string(tensor.type()) + ", not " +
@@ -148,7 +148,8 @@ Tensor borrow_tensor(Dense&& dense) {
   const auto column_step = Object::IsRowMajor ? dense.innerStride() : dense.outerStride();
   if ((dense.cols() > 1 && column_step != 1) || (dense.rows() > 1 && row_step != dense.cols())) {
     throw ArgumentError(
-        "[borrow_tensor] the elements do not lie densely row by row; copy them with to_tensor");
+        "[borrow_tensor] the elements are not contiguous in row-major order; copy them with "
+        "to_tensor");
   }
   if (dense.data() == nullptr) return to_tensor(dense);
   auto* data = reinterpret_cast<std::byte*>(const_cast<Scalar*>(dense.data()));

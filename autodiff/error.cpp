@@ -21,6 +21,6 @@ UsageError::UsageError(std::string_view operation, std::string_view message, con
 
 InternalError::InternalError(std::string_view message)
     : Error("[internal] " + std::string(message) +
-            "; this is a defect of Palimpsest, please report it with the program that caused it") {}
+            "; this is a defect in Palimpsest; please report it with the program that caused it") {}
 
 }  // namespace palimpsest

@@ -52,7 +52,7 @@ void write_to(const std::string& path, const std::string& named,
               const std::function<void(std::ostream&)>& write, std::string_view operation,
               const std::optional<fs::perms>& rights = {}) {
   std::ofstream file(path, std::ios::binary);
-  if (!file) fail(operation, "cannot write " + named + "; check the folder and its rights");
+  if (!file) fail(operation, "cannot write " + named + "; check the folder and its permissions");
   std::error_code error;
   if (rights) fs::permissions(path, *rights, error);
   if (error) fail(operation, "cannot write " + named + ": " + error.message());
@@ -78,7 +78,8 @@ std::string read_file(const std::string& path, std::string_view operation) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) fail(operation, path + " is a folder");
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(operation, "cannot open " + path + "; is the file there, and readable?");
+  if (!file)
+    fail(operation, "cannot open " + path + "; check that the file exists and is readable");
   std::string content;
   std::array<char, 1 << 16> piece;
   do {
@@ -99,7 +100,7 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
   if (!is_replaceable(path, before)) return write_to(path, path, write, operation);
   const std::string target = is_there ? fs::canonical(path, error).native() : path;
   if (error || (is_there && !may_be_written(target))) {
-    fail(operation, "cannot write " + path + "; check its rights");
+    fail(operation, "cannot write " + path + "; check its permissions");
   }
   const fs::path folder = fs::path(target).parent_path();
   if (is_there && !may_be_written(folder.empty() ? "." : folder.native())) {

@@ -84,7 +84,7 @@ void require_product(const Tape& tape, NodeId node, const Var& a, const Var& b,
   }
   throw ShapeError(tape.operation(node).name,
                    "its derivative gave an input " + to_string(type) +
-                       " as adjoint the product of " + to_string(a.type()) + ", transposed, and " +
+                       " the adjoint aᵀ·b with a = " + to_string(a.type()) + " and b = " +
                        to_string(b.type()) + "; give matrices whose product has the input's type",
                    tape.where(node));
 }
@@ -159,7 +159,7 @@ Var seed_for(const Var& y, std::span<const Var> seeds, std::size_t i, const Wher
   if (seeds[i].type() == y.type()) return seeds[i];
   throw ShapeError("gradient",
                    "seed " + std::to_string(i) + " is " + to_string(seeds[i].type()) +
-                       " for a value " + to_string(y.type()) + "; give one of the same type",
+                       " for a value " + to_string(y.type()) + "; give a seed of the same type",
                    where);
 }
 
@@ -176,7 +176,7 @@ std::vector<Var> differentiate(std::span<const Var> given_ys, std::span<const Va
   if (!seeds.empty() && seeds.size() != ys.size()) {
     throw ArgumentError("gradient",
                         std::to_string(seeds.size()) + " seeds for " + std::to_string(ys.size()) +
-                            " values; give one each, or none",
+                            " values; give one seed per value, or none",
                         where);
   }
   const std::vector<Var> own_seeds = all_here(tape, seeds, where);

@@ -15,8 +15,8 @@ constexpr std::align_val_t alignment{buffer_alignment};
 }  // namespace
 
 void throw_no_memory(Bytes bytes) {
-  throw EnvironmentError("[memory] no memory for " + format_bytes(bytes) +
-                         "; free some, or give backward a memory_budget");
+  throw EnvironmentError("[memory] cannot allocate " + format_bytes(bytes) +
+                         "; free memory, or give backward a memory_budget");
 }
 
 HeapBlock allocate_heap(Bytes bytes) {

@@ -20,8 +20,7 @@ std::int64_t Shape::elements() const {
     too_many = __builtin_mul_overflow(product, size, &product) || product > most || too_many;
   }
   if (too_many) {
-    throw ShapeError("[shape] " + to_string(*this) +
-                     " has more elements than memory could ever hold");
+    throw ShapeError("[shape] " + to_string(*this) + " has more elements than any memory can hold");
   }
   return product;
 }
@@ -56,7 +55,7 @@ bool inside(int& axis, int rank) {
 std::string out_of_range(int axis, const Shape& shape) {
   const std::string text =
       "axis " + std::to_string(axis) + " is out of range for shape " + to_string(shape);
-  if (shape.rank() == 0) return text + ", which has none";
+  if (shape.rank() == 0) return text + ", which has no axes";
   const std::string rank = std::to_string(shape.rank());
   return text + "; use -" + rank + " to " + std::to_string(shape.rank() - 1);
 }

@@ -20,14 +20,14 @@ void check(const SparsePattern::Lines& rows, std::int64_t columns) {
   }
   if (!rises) {
     throw ArgumentError("[sparse] the " + std::to_string(rows.starts.size()) +
-                        " starts of rows must rise from 0 to the number of entries, " +
-                        std::to_string(entries) + ", in " + std::to_string(rows.lines) +
-                        " steps, one for each row");
+                        " row starts must ascend from 0 to the number of entries, " +
+                        std::to_string(entries) + ", with one start more than the " +
+                        std::to_string(rows.lines) + " rows");
   }
   for (const std::int32_t column : rows.other) {
     if (column >= 0 && column < columns) continue;
-    throw ArgumentError("[sparse] an entry lies in column " + std::to_string(column) + " of " +
-                        std::to_string(columns));
+    throw ArgumentError("[sparse] an entry is in column " + std::to_string(column) +
+                        " of a matrix with " + std::to_string(columns) + " columns");
   }
 }
 

@@ -73,7 +73,7 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
   for (const ValueType& type : outputs) {
     if (type.shape.is_possible()) continue;
     throw ShapeError(operation.name,
-                     "no memory could ever hold a result of shape " + to_string(type.shape), blame);
+                     "no memory can hold a result of shape " + to_string(type.shape), blame);
   }
   const Var first = [&] {
     const Recording alone(*this, blame);
@@ -187,11 +187,9 @@ bool Tape::has_kept(ValueId value, std::uint32_t epoch) const {
 }
 
 void Tape::throw_recorded_twice(const Where& where) {
-  throw TapeError(
-      "tape",
-      "two threads record on one tape at the same time; a tape is recorded by one thread "
-      "at a time: give each thread a tape of its own",
-      where);
+  throw TapeError("tape",
+                  "two threads record on one tape at the same time; give each thread its own tape",
+                  where);
 }
 
 void Tape::clear(Where where) {
@@ -221,7 +219,7 @@ void Tape::copy_nodes(const Tape& other) {
 }
 
 void Tape::accompany(const Tape& other) {
-  internal_check(nodes_.empty(), "a tape that has nodes accompanies another");
+  internal_check(nodes_.empty(), "a tape with nodes accompanies another tape");
   seed_ = other.seed_;
   generation_ = other.generation_;
 }
@@ -306,7 +304,7 @@ void Tape::drop(ValueId value) {
 
 void Tape::resize(ValueId value, const Shape& shape) {
   internal_check(operation(producer(value)).has_state_budget && values_[value].rank == shape.rank(),
-                 "a value is resized that has no room");
+                 "a value without a state budget is resized");
   drop(value);
   std::ranges::copy(shape, sizes_.begin() + values_[value].first_size);
 }

@@ -58,7 +58,7 @@ constexpr std::uint32_t tensor_generation = 0xffffffff;
 template <class Fill>
 Tensor random(const Shape& shape, DType dtype, Fill fill) {
   if (!is_floating(dtype)) {
-    throw DTypeError("[tensor] random numbers are of floating dtypes, not " +
+    throw DTypeError("[tensor] random numbers need a floating dtype, not " +
                      std::string(name_of(dtype)) + "; convert them with to()");
   }
   Tensor result(shape, compute_dtype(dtype));
@@ -70,7 +70,7 @@ Tensor random(const Shape& shape, DType dtype, Fill fill) {
 
 Tensor Tensor::uniform(Shape shape, std::uint64_t seed, double low, double high, DType dtype) {
   if (!is_interval(low, high)) {
-    throw ArgumentError("[tensor] no uniform numbers in [" + std::to_string(low) + ", " +
+    throw ArgumentError("[tensor] cannot draw uniform numbers from [" + std::to_string(low) + ", " +
                         std::to_string(high) + "); give finite low < high");
   }
   return random(shape, dtype, [&]<class T>(std::span<T> data) {
@@ -90,7 +90,7 @@ Tensor Tensor::matrix(std::initializer_list<std::initializer_list<float>> rows) 
   for (const auto& row : rows) {
     if (row.size() != columns) {
       throw ShapeError("[tensor] a row of " + std::to_string(row.size()) +
-                       " elements among rows of " + std::to_string(columns));
+                       " elements follows rows of " + std::to_string(columns));
     }
     values.insert(values.end(), row.begin(), row.end());
   }
@@ -99,7 +99,7 @@ Tensor Tensor::matrix(std::initializer_list<std::initializer_list<float>> rows) 
 }
 
 void Tensor::require_defined() const {
-  if (!defined()) throw ArgumentError("[tensor] this Tensor holds nothing; assign one first");
+  if (!defined()) throw ArgumentError("[tensor] this Tensor is empty; assign a tensor first");
 }
 
 void Tensor::require_dtype(DType requested) const {
@@ -148,8 +148,8 @@ Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements) {
   }
   if (inferred >= 0) {
     if (known == 0 || elements % known != 0) {
-      throw ShapeError("[reshape] " + std::to_string(elements) + " elements do not divide into " +
-                       to_string(shape) + " with the 0 to be inferred");
+      throw ShapeError("[reshape] " + std::to_string(elements) + " elements do not fit shape " +
+                       to_string(shape) + " for any size in place of the 0");
     }
     shape[inferred] = elements / known;
   }
@@ -163,7 +163,7 @@ Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements) {
 Tensor Tensor::reshape(Shape shape) const {
   if (shape.elements() != elements()) {
     throw ShapeError("[reshape] shape " + to_string(this->shape()) + " has " +
-                     std::to_string(elements()) + " elements, " + to_string(shape) + " " +
+                     std::to_string(elements()) + " elements, but " + to_string(shape) + " has " +
                      std::to_string(shape.elements()));
   }
   return Tensor(buffer_, shape, dtype());

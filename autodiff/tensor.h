@@ -146,7 +146,7 @@ template <class T>
 T Tensor::item() const {
   if (elements() != 1) {
     throw ShapeError("[item] shape " + to_string(shape()) +
-                     " has more or fewer than one element; reduce it or use data()");
+                     " does not have exactly one element; reduce it or use data()");
   }
   return visit(dtype(), [&]<class E>(E) { return convert_element<T>(data<E>()[0]); });
 }

@@ -104,10 +104,11 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   for (NodeId node = first_node; node < tape.node_count(); ++node) {
     if (!needed[node - first_node]) continue;
     if (tape.is_parameter(node)) {
-      throw ArgumentError("trace",
-                          "the function records parameter " + tape.describe(node) +
-                              ", whose gradient would be lost; record it before and capture it",
-                          tape.where(node));
+      throw ArgumentError(
+          "trace",
+          "the function records parameter " + tape.describe(node) +
+              ", whose gradient would be lost; record it before the function and capture it",
+          tape.where(node));
     }
     for (const ValueId input : tape.inputs(node)) capture(input);
   }
@@ -126,8 +127,9 @@ Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
 std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) const {
   if (arguments.size() != arguments_) {
     throw ArgumentError("replay",
-                        std::to_string(arguments.size()) + " arguments for a trace of " +
-                            std::to_string(arguments_) + "; give its inputs and what it captured",
+                        std::to_string(arguments.size()) + " arguments for a trace that takes " +
+                            std::to_string(arguments_) +
+                            "; give its inputs and its captured values",
                         where);
   }
   std::vector<ValueId> places;

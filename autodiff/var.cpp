@@ -4,9 +4,9 @@ namespace palimpsest {
 namespace {
 
 constexpr const char* no_longer_there =
-    "is no longer on its tape, which was cleared or destroyed since, or it was recorded inside a "
-    "function given to checkpoint(), scan() or the like; record it again, keep the tape, or return "
-    "the value from that function";
+    "is no longer on its tape: the tape was cleared or destroyed, or a function given to "
+    "checkpoint(), scan() or similar recorded it; record it again, keep the tape, or return the "
+    "value from that function";
 
 }  // namespace
 
@@ -45,8 +45,8 @@ void throw_foreign(const Var& var, std::string_view operation, const Where& wher
     throw TapeError(operation, std::string("an argument ") + no_longer_there, where);
   }
   throw TapeError(operation,
-                  "its arguments belong to different tapes; record them on one, or pass a value "
-                  "across with tape.constant(x.value())",
+                  "its arguments belong to different tapes; record them on one tape, or copy a "
+                  "value with tape.constant(x.value())",
                   where);
 }
 

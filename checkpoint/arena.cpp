@@ -17,7 +17,7 @@ struct Arena::Region {
     void* const address = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) {
-      throw EnvironmentError("[arena] the system has no " + format_bytes(size) + " (" +
+      throw EnvironmentError("[arena] cannot allocate " + format_bytes(size) + " (" +
                              std::to_string(size) + " bytes); give a smaller budget");
     }
     data = static_cast<std::byte*>(address);

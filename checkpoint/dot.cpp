@@ -26,7 +26,8 @@ std::ostream& write_dot(std::ostream& stream, const Tape& tape, const Schedule& 
     if (step.id >= tape.node_count()) {
       throw ArgumentError("[write_dot] the schedule runs node " + std::to_string(step.id) +
                           " of a tape with " + std::to_string(tape.node_count()) +
-                          "; draw what backward does with write_dot(stream, loss)");
+                          " nodes"
+                          "; to draw backward, call write_dot(stream, loss)");
     }
     ++runs[step.id];
   }
@@ -36,8 +37,8 @@ std::ostream& write_dot(std::ostream& stream, const Tape& tape, const Schedule& 
 std::ostream& write_dot(std::ostream& stream, const Tape& tape,
                         std::span<const std::uint32_t> runs) {
   if (runs.size() != tape.node_count()) {
-    throw ArgumentError("[write_dot] runs of " + std::to_string(runs.size()) +
-                        " nodes and a tape of " + std::to_string(tape.node_count()));
+    throw ArgumentError("[write_dot] there are run counts for " + std::to_string(runs.size()) +
+                        " nodes, but the tape has " + std::to_string(tape.node_count()));
   }
   const auto label_of = [&](NodeId node) {
     std::string text = tape.describe(node);

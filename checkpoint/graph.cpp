@@ -21,7 +21,7 @@ std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
 void Graph::set_cost(NodeId node, double seconds) {
   if (!(seconds >= 0) || std::isinf(seconds)) {
     throw ArgumentError("[graph] node " + describe(node) + " cannot cost " +
-                        std::to_string(seconds) + " seconds; give a finite number, not negative");
+                        std::to_string(seconds) + " seconds; give a finite, non-negative number");
   }
   nodes_[node].cost = seconds;
 }
@@ -36,7 +36,7 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
   if (!(traits.cost >= 0)) refuse("has a negative cost");
   if (std::isinf(traits.cost)) refuse("has an infinite cost");
   if (traits.workspace < 0) refuse("has a negative workspace");
-  if (traits.source && !inputs.empty()) refuse("is a source and has inputs; a source has none");
+  if (traits.source && !inputs.empty()) refuse("is a source with inputs; give a source no inputs");
   for (const ValueId input : inputs) {
     if (input < value_count()) continue;
     refuse("reads value " + std::to_string(input) +
@@ -46,20 +46,20 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
   const auto add = [&](Bytes bytes) {
     // No sum of live bytes and no end of a layout can then overflow.
     constexpr Bytes most = Bytes{1} << 60;
-    if (bytes > most - total) refuse("takes more bytes than any memory has");
+    if (bytes > most - total) refuse("needs more bytes than any memory has");
     total += bytes;
   };
   add(traits.workspace);
   for (const auto& [bytes, view_of, takes_over] : outputs) {
     if (takes_over < -1 || takes_over >= static_cast<int>(inputs.size())) {
-      refuse("has an output that takes over input " + std::to_string(takes_over) + " of " +
-             std::to_string(inputs.size()));
+      refuse("has an output that takes over input " + std::to_string(takes_over) +
+             "; the number of inputs is " + std::to_string(inputs.size()));
     }
     if (bytes < 0) refuse("has an output of negative size");
     if (view_of < 0 && !traits.source) add(bytes);
     if (view_of >= -1 && view_of < static_cast<int>(inputs.size())) continue;
-    refuse("has an output that is a view of input " + std::to_string(view_of) + " of " +
-           std::to_string(inputs.size()));
+    refuse("has an output that is a view of input " + std::to_string(view_of) +
+           "; the number of inputs is " + std::to_string(inputs.size()));
   }
 
   total_bytes_ = total;
@@ -108,8 +108,9 @@ int Graph::view_of(ValueId value) const {
 
 void Graph::add_target(ValueId value) {
   if (value >= value_count()) {
-    throw ArgumentError("[graph] target " + std::to_string(value) + " is not a value; there are " +
-                        std::to_string(value_count()));
+    throw ArgumentError("[graph] target " + std::to_string(value) +
+                        " is not a value; the graph has " + std::to_string(value_count()) +
+                        " values");
   }
   if (!values_[value].target) targets_.push_back(value);
   values_[value].target = true;
@@ -117,15 +118,16 @@ void Graph::add_target(ValueId value) {
 
 void Graph::set_present(ValueId value) {
   if (value >= value_count()) {
-    throw ArgumentError("[graph] value " + std::to_string(value) + " is not there; there are " +
-                        std::to_string(value_count()));
+    throw ArgumentError("[graph] value " + std::to_string(value) +
+                        " does not exist; the graph has " + std::to_string(value_count()) +
+                        " values");
   }
   values_[value].present = !is_source_value(value);
 }
 
 void Graph::place_elsewhere(ValueId value) {
   internal_check(storage(value) == value && !is_source_value(value),
-                 "a value without a storage of its own is placed elsewhere");
+                 "a value without its own storage is placed elsewhere");
   values_[value].bytes = 0;
   values_[value].elsewhere = true;
   values_[value].made_in = none;

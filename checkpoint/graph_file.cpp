@@ -36,7 +36,7 @@ class Reader {
     traits.serial = node.has("serial") && node.at("serial").boolean();
     traits.opaque = node.has("opaque") && node.at("opaque").boolean();
     read_inputs(node.at("inputs"));
-    if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source reads nothing");
+    if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source has no inputs");
     read_outputs(node.at("outputs"));
     if (node.has("view_of")) read_positions(node.at("view_of"), &Graph::Output::view_of);
     if (node.has("takes_over")) {
@@ -46,7 +46,7 @@ class Reader {
     const JsonValue cost = node.at("cost");
     traits.cost = cost.amount();
     cost_ += traits.cost;
-    if (std::isinf(cost_)) cost.fail("all costs together are infinite");
+    if (std::isinf(cost_)) cost.fail("the sum of all costs is infinite");
     try {
       graph_.add_node(inputs_, outputs_, std::move(traits));
     } catch (const ArgumentError& error) {
@@ -60,8 +60,8 @@ class Reader {
     if (value.is_null()) return;
     const std::int64_t node = value.natural();
     if (node > graph_.node_count()) {
-      value.fail("there is no node " + std::to_string(node) + "; there are " +
-                 std::to_string(graph_.node_count()));
+      value.fail("there is no node " + std::to_string(node) + "; the graph has " +
+                 std::to_string(graph_.node_count()) + " nodes");
     }
     graph_.set_backward_begins(static_cast<NodeId>(node));
   }
@@ -79,7 +79,7 @@ class Reader {
     const JsonValue list = node.at("tape_nodes");
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::int64_t id = list[i].natural();
-      if (id >= none) list[i].fail(std::to_string(id) + " is more than any node has");
+      if (id >= none) list[i].fail(std::to_string(id) + " is too large for a node id");
       tape_nodes_.push_back(static_cast<NodeId>(id));
     }
   }
@@ -97,13 +97,13 @@ class Reader {
   void read_positions(const JsonValue& list, int Graph::Output::* member) {
     if (list.size() != outputs_.size()) {
       list.fail(std::to_string(list.size()) + " entries for " + std::to_string(outputs_.size()) +
-                " outputs; give one each");
+                " outputs; give one entry per output");
     }
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::int64_t position = list[i].integer();
       if (position < -1 || position >= static_cast<std::int64_t>(inputs_.size())) {
         list[i].fail("the node has no input " + std::to_string(position) + "; it has " +
-                     std::to_string(inputs_.size()) + ", and -1 stands for none");
+                     std::to_string(inputs_.size()) + ", and -1 means none");
       }
       outputs_[i].*member = static_cast<int>(position);
     }
@@ -113,7 +113,8 @@ class Reader {
   ValueId existing(const JsonValue& value) const {
     const std::int64_t id = value.natural();
     if (id >= graph_.value_count()) {
-      value.fail("no value " + std::to_string(id) + " has been made; the nodes before make " +
+      value.fail("value " + std::to_string(id) +
+                 " does not exist yet; the number of earlier values is " +
                  std::to_string(graph_.value_count()));
     }
     return static_cast<ValueId>(id);
@@ -123,7 +124,7 @@ class Reader {
   Bytes size(const JsonValue& value) {
     constexpr Bytes most = Bytes{1} << 61;
     const Bytes bytes = value.natural();
-    if (bytes > most - bytes_) value.fail("all sizes together exceed 2 EiB");
+    if (bytes > most - bytes_) value.fail("the sum of all sizes exceeds 2 EiB");
     bytes_ += bytes;
     return bytes;
   }

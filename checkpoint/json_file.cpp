@@ -27,7 +27,7 @@ const Json* JsonValue::find(const char* key) const {
 void JsonValue::require_members(std::span<const char* const> keys) const {
   if (!value_->is_object()) fail_type("an object");
   const auto& members = value_->get_ref<const Json::object_t&>();
-  if (const std::string* key = members.repeated()) fail("\"" + *key + "\" stands there twice");
+  if (const std::string* key = members.repeated()) fail("\"" + *key + "\" occurs twice");
   for (const auto& [key, value] : members) {
     const auto same = [&k = key](const char* known) { return k == known; };
     if (std::any_of(keys.begin(), keys.end(), same)) continue;
@@ -121,11 +121,11 @@ JsonFile::JsonFile(const JsonText& json, const char* operation, const char* form
   try {
     json_ = Json::parse(json.text);
   } catch (const Json::parse_error& error) {
-    fail("byte " + std::to_string(error.byte), "no JSON, or cut short: " + reason(error));
+    fail("byte " + std::to_string(error.byte), "not JSON, or truncated: " + reason(error));
   } catch (const Json::exception& error) {
     fail("", reason(error));
   }
-  if (!json_.is_object()) fail("", std::string("no object, so no ") + format + " file");
+  if (!json_.is_object()) fail("", std::string("not a JSON object, so not a ") + format + " file");
   const JsonValue top = root();
   if (const JsonValue given = top.at("format"); given.text() != format) {
     given.fail("\"" + given.text() + "\" is not \"" + format + "\"");

@@ -67,7 +67,7 @@ class JsonValue {
       if (text() == name_of(meaning)) return meaning;
       known.append(known.empty() ? "" : ", ").append(name_of(meaning));
     }
-    fail("\"" + text() + "\" is unknown; the words are " + known);
+    fail("\"" + text() + "\" is unknown; use one of " + known);
   }
 
   /// Throws `FileError`: file, place and `problem`.

@@ -6,9 +6,10 @@ namespace {
 
 void check(const LayerSizes& sizes) {
   if (sizes.layers >= 1 && sizes.backward_part >= 0) return;  // the graph checks the others
-  throw ArgumentError("[graph_of] " + std::to_string(sizes.layers) +
-                      " layers whose gradients take " + std::to_string(sizes.backward_part) +
-                      " times as long; give one layer or more, and a positive number");
+  throw ArgumentError(
+      "[graph_of] " + std::to_string(sizes.layers) + " layers, with gradients " +
+      std::to_string(sizes.backward_part) +
+      " times as long as forward; give one layer or more, and a number of 0 or more");
 }
 
 /// Adds a node with one output of so many bytes and returns its value.

@@ -9,7 +9,7 @@ namespace {
 
 void check(bool holds, const char* what, double number) {
   if (holds && std::isfinite(number)) return;
-  throw ArgumentError("[machine] " + std::string(what) + " of " + std::to_string(number) +
+  throw ArgumentError("[machine] " + std::string(what) + " is " + std::to_string(number) +
                       "; give a finite positive number");
 }
 
@@ -71,7 +71,7 @@ void check(const Machine& machine) {
     if (!is_there) continue;
     if (cache.bytes < before) {
       throw ArgumentError("[machine] a cache of " + std::to_string(cache.bytes) +
-                          " bytes behind one of " + std::to_string(before) +
+                          " bytes follows one of " + std::to_string(before) +
                           "; give the smallest first");
     }
     before = cache.bytes;

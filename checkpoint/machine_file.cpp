@@ -64,7 +64,7 @@ Machine read_machine(const std::string& path) {
   if (root.has("caches")) {
     const JsonValue caches = root.at("caches");
     if (caches.size() > machine.caches.size()) {
-      caches.fail(std::to_string(caches.size()) + " caches; there are at most " +
+      caches.fail(std::to_string(caches.size()) + " caches; give at most " +
                   std::to_string(machine.caches.size()));
     }
     for (std::size_t i = 0; i < caches.size(); ++i) machine.caches[i] = read_cache(caches[i]);

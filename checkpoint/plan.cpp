@@ -24,7 +24,7 @@ BudgetError::BudgetError(Bytes budget, Bytes smallest_feasible, const std::strin
     : EnvironmentError("[plan] no plan of '" + planner + "' fits " +
                        (remedy.empty() ? "a budget of " : "its own limit of ") + both_ways(budget) +
                        "; the smallest budget found is " + both_ways(smallest_feasible) +
-                       (remedy.empty() ? "" : ", which no budget allows: " + remedy)),
+                       (remedy.empty() ? "" : ", which no budget allows; " + remedy)),
       budget_(budget),
       smallest_feasible_(smallest_feasible),
       own_limit_(!remedy.empty()) {}

@@ -12,42 +12,42 @@ namespace {
 using Settings = PlannerSettings;
 
 constexpr NamedPlanner planners[] = {
-    {"auto", "", "the cheapest of what the others find that fits the budget, improved",
+    {"auto", "", "the cheapest plan of the other planners within the budget, improved",
      [](const Settings& settings) { return automatic({.seconds = settings.seconds}); }, true},
     {"keep_all", "", "computes each node once and drops values after their last use",
      [](const Settings&) { return keep_all(); }, false},
-    {"reordered", "", "computes each node once, in an order in which fewer bytes are live",
+    {"reordered", "", "computes each node once, in an order with fewer live bytes",
      [](const Settings&) { return reordered(); }, false},
-    {"greedy", "", "offline eviction at many levels of memory (after Kirisame et al., 2021)",
+    {"greedy", "", "offline eviction at many memory limits (after Kirisame et al., 2021)",
      [](const Settings&) { return greedy(); }, false},
-    {"quick", "", "greedy at one level of memory, or a few",
-     [](const Settings&) { return quick(); }, false},
+    {"quick", "", "greedy at one memory limit, or a few", [](const Settings&) { return quick(); },
+     false},
     {"search", "", "greedy, improved by large neighbourhood search (Shaw, 1998)",
      [](const Settings& settings) { return search({.seconds = settings.seconds}); }, true},
     {"square_root", "", "√n equal segments, all but the last recomputed (Chen et al., 2016)",
      [](const Settings&) { return square_root(); }, false},
-    {"uniform", ":SEGMENTS", "equal segments, all but the last recomputed",
+    {"uniform", ":SEGMENTS", "SEGMENTS equal segments, all but the last recomputed",
      [](const Settings& settings) { return uniform({.segments = settings.count()}); }, false},
-    {"every", ":NODES", "segments of so many nodes each, all but the last recomputed",
+    {"every", ":NODES", "segments of NODES nodes each, all but the last recomputed",
      [](const Settings& settings) { return uniform({.every = settings.count()}); }, false},
     {"binomial", ":SNAPSHOTS",
-     "stages reversed with so many snapshots (Griewank and Walther, 2000)",
+     "stages reversed with SNAPSHOTS snapshots (Griewank and Walther, 2000)",
      [](const Settings& settings) { return binomial({.snapshots = settings.count()}); }, false},
-    {"chain", "[:STAGES]", "the optimal chain of so many stages (after Beaumont et al., 2019)",
+    {"chain", "[:STAGES]", "the optimal chain of STAGES stages (after Beaumont et al., 2019)",
      [](const Settings& settings) {
        return chain({.stages = settings.count(ChainSettings().stages)});
      },
      false},
-    {"min_cut", "", "keeps at the end of the forward part what minimum cuts choose",
+    {"min_cut", "", "keeps the values that minimum cuts choose at the end of the forward part",
      [](const Settings&) { return min_cut(); }, false},
-    {"exact", "[:SETS]", "the optimum of small graphs, by A* over so many sets of live values",
+    {"exact", "[:SETS]", "the optimum of small graphs, by A* over at most SETS sets of live values",
      [](const Settings& settings) {
        return exact({.most_sets = settings.count(ExactSettings().most_sets)});
      },
      false, false},
-    {"online", "", "drops and recomputes as it goes, not looking ahead (Kirisame et al., 2021)",
+    {"online", "", "drops and recomputes on the way, without looking ahead (Kirisame et al., 2021)",
      [](const Settings&) { return online(); }, false},
-    {"fraction", ":SHARE", "auto, within a share of keep-all's peak as well",
+    {"fraction", ":SHARE", "auto, also within SHARE of keep-all's peak",
      [](const Settings& settings) { return fraction(*settings.number); }, false},
 };
 
@@ -64,7 +64,7 @@ std::optional<double> number_in(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, number);
   if (error != std::errc() || rest != end || !std::isfinite(number)) {
-    refuse(text, "has no number behind its colon");
+    refuse(text, "has no number after its colon");
   }
   return number;
 }
@@ -74,7 +74,7 @@ std::optional<double> number_in(std::string_view text) {
 std::uint32_t PlannerSettings::count(std::uint32_t otherwise) const {
   if (!number) return otherwise;
   if (!(*number >= 0 && *number < none && *number == std::floor(*number))) {
-    refuse(text, "needs a whole number");
+    refuse(text, "needs an integer");
   }
   return static_cast<std::uint32_t>(*number);
 }
@@ -92,7 +92,7 @@ const NamedPlanner& named_planner(std::string_view text) {
     names += (names.empty() ? "" : ", ") + std::string(planner.name);
     names += planner.setting;
   }
-  refuse(text, "is no planner; there are " + names);
+  refuse(text, "is not a planner; use one of " + names);
 }
 
 PlannerPtr planner_named(std::string_view text, std::optional<double> seconds) {

@@ -56,7 +56,7 @@ class Player {
 
  private:
   void compute(NodeId node) {
-    require(node < graph_.node_count(), "there is no such node");
+    require(node < graph_.node_count(), "the node does not exist");
     require(!graph_.is_source(node), "a source is never computed; read its values instead");
     for (const ValueId input : graph_.inputs(node)) {
       if (!live_[input]) fail("input value " + name(input) + " is not live; compute it first");
@@ -75,7 +75,7 @@ class Player {
   }
 
   void drop(ValueId value) {
-    require(value < graph_.value_count(), "there is no such value");
+    require(value < graph_.value_count(), "the value does not exist");
     require(!graph_.is_source_value(value), "a source is never dropped");
     require(live_[value], "the value is not live");
     record(bytes_);
@@ -96,7 +96,7 @@ class Player {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
       if (live_[value] && !graph_.is_target(value) && !graph_.is_source_value(value)) {
         throw ScheduleError("[schedule] at the end value " + name(value) +
-                            " is live and no target; drop it after its last use");
+                            " is live but not a target; drop it after its last use");
       }
     }
   }
@@ -168,10 +168,10 @@ void require_graph(const Schedule& schedule, const Graph& graph) {
     return;
   }
   const bool same_size = there.nodes == here.nodes && there.values == here.values;
-  throw ScheduleError("[schedule] it was made for a graph of " + describe(there) +
-                      ", and this one has " + describe(here) +
-                      (same_size ? ", which read, make or are other ones" : "") +
-                      "; plan the graph that write_graph writes of this program");
+  throw ScheduleError("[schedule] the schedule is for a graph of " + describe(there) +
+                      ", but this graph has " + describe(here) +
+                      (same_size ? " that are wired differently" : "") +
+                      "; plan this program's graph as written by write_graph");
 }
 
 Simulation simulate(const Graph& graph, const Schedule& schedule) {

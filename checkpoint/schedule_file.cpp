@@ -12,20 +12,20 @@ namespace {
 constexpr const char* schedule_format = "palimpsest-schedule";
 
 Step read_step(const JsonValue& step) {
-  if (step.size() != 2) step.fail("a step is a word and a number, as [\"compute\", 12]");
+  if (step.size() != 2) step.fail("a step is a word and a number, such as [\"compute\", 12]");
   const JsonValue number = step[1];
   const std::int64_t id = number.natural();
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // limit of `Step::id`
-  if (id > most) number.fail(std::to_string(id) + " is more than any node or value has");
+  if (id > most) number.fail(std::to_string(id) + " is too large for the id of a node or value");
   const JsonValue word = step[0];
   if (word.text() == "compute") return Step::compute(static_cast<NodeId>(id));
   if (word.text() == "drop") return Step::drop(static_cast<ValueId>(id));
-  word.fail("\"" + word.text() + "\" is no step; steps are \"compute\" and \"drop\"");
+  word.fail("\"" + word.text() + "\" is not a step; use \"compute\" or \"drop\"");
 }
 
 std::uint32_t read_count(const JsonValue& value) {
   const std::int64_t count = value.natural();
-  if (count > none) value.fail(std::to_string(count) + " is more than there can be");
+  if (count > none) value.fail(std::to_string(count) + " is too large");
   return static_cast<std::uint32_t>(count);
 }
 

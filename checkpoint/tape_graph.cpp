@@ -88,7 +88,7 @@ Graph graph_of(const Tape& tape, std::span<const ValueId> targets, int threads,
 }
 
 std::vector<Segment> segments_in_scope(const Tape& tape, std::string_view scope) {
-  if (scope.empty()) throw ArgumentError("[segments_in_scope] the scope has no name; give one");
+  if (scope.empty()) throw ArgumentError("[segments_in_scope] the scope has no name; give a name");
   std::vector<Segment> segments;
   std::string_view path;   // of the previous node
   std::string_view match;  // its prefix that matches

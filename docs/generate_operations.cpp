@@ -41,7 +41,7 @@ std::string document() {
   text << "# Operations\n\n"
           "Written by `./dev docs` from the registrations; `./dev test` checks that it is up to "
           "date.\n"
-          "Operands broadcast as in NumPy. The last column says what they do in mixed precision "
+          "Operands broadcast as in NumPy. The last column gives the behaviour in mixed precision "
           "(see [precision](precision.md#mixed-precision)).\n\n"
           "| operation | value and derivative | summary | mixed |\n|---|---|---|---|\n";
   for (const palimpsest::Operation* operation : palimpsest::operations()) {

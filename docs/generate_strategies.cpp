@@ -8,11 +8,11 @@ namespace {
 
 std::string document() {
   std::ostringstream text;
-  text << "# Strategies that have names\n\n"
+  text << "# Named strategies\n\n"
           "Written by `./dev docs` from `named_strategies()`; `./dev test` checks that it is up to "
           "date.\n"
-          "What else there is to choose: [strategies](strategies.md).\n\n"
-          "| `strategy_named(…)` | for | what it chooses |\n|---|---|---|\n";
+          "All options: [strategies](strategies.md).\n\n"
+          "| `strategy_named(…)` | purpose | settings |\n|---|---|---|\n";
   for (const palimpsest::NamedStrategy& named : palimpsest::named_strategies()) {
     text << "| `" << named.name << "` | " << named.purpose << " | " << named.strategy.summary()
          << " |\n";

@@ -64,6 +64,6 @@ int main() {
     const Gradients expected = backward(distance(own, tape.constant(wanted)));
     same = same && same_bits(expected[own], sensitivities[member]);
   }
-  std::cout << "the same bits as recorded anew: " << std::boolalpha << same << '\n';
+  std::cout << "the same bits as recorded again: " << std::boolalpha << same << '\n';
   return same ? 0 : 1;
 }

@@ -165,7 +165,7 @@ bool run(const Arguments& arguments) {
   };
   const Claim right = check_gradient(misfit, first, 1e-3);
 
-  Plot errors{"relative error of what is found", "iterations", {{"", {}}}};
+  Plot errors{"relative error of the result", "iterations", {{"", {}}}};
   const Tensor last = minimize_lbfgs(
       misfit, first, {.iterations = settings.iterations, .first_step = 1},
       [&](int iteration, const Tensor& x, double value) {
@@ -176,9 +176,9 @@ bool run(const Arguments& arguments) {
   const Report report = runner.report();
   std::cout << report << "keeping every step would take " << format_bytes(keep_all) << '\n';
   write_file(arguments.output + "/10_heat_inverse.svg",
-             draw(std::vector<Panel>{HeatMap{"true conductivity", truth, lowest, highest},
-                                     HeatMap{"found from the rim", found(last), lowest, highest},
-                                     errors}));
+             draw(std::vector<Panel>{
+                 HeatMap{"true conductivity", truth, lowest, highest},
+                 HeatMap{"recovered from the rim", found(last), lowest, highest}, errors}));
   const double error = errors.curves[0].points.back().second;
   return all_hold({right,
                    {report.measured_peak <= settings.budget, "the peak is within the budget"},

@@ -151,7 +151,7 @@ std::string picture_of(const Flight& flight, const Plot& errors) {
 bool run(const Arguments& arguments) {
   const int digits = arguments.quick ? 7 : 11;
   Plot errors{.title = "relative error of the gradient",
-              .x_label = "correct digits asked for",
+              .x_label = "requested correct digits",
               .curves = {{"through lengths", {}}, {"lengths held", {}}},
               .logarithmic = true};
   bool holds = true;
@@ -171,7 +171,7 @@ bool run(const Arguments& arguments) {
     }
   }
   write_file(arguments.output + "/13_adaptive_ode.svg", picture_of(shown, errors));
-  return all_hold({{holds, "derivatives are as accurate as the tolerance lets expect"}});
+  return all_hold({{holds, "derivatives are as accurate as the tolerance implies"}});
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
       const Report::Stage& stage = report.stages[s];
       std::cout << "  stage " << s << ": " << stage.in_flight << " in flight, "
                 << format_bytes(stage.measured_peak)
-                << (stage.computes_again ? ", runs forward again\n" : "\n");
+                << (stage.computes_again ? ", recomputes forward\n" : "\n");
     }
     if (argc > 1) report.write_chrome_trace(argv[1]);
   }

@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
       std::cout << "device " << d << ", budget "
                 << (device.budget == unlimited ? "none" : format_bytes(device.budget)) << ": "
                 << format_bytes(device.measured_peak) << ", " << format_bytes(device.incoming)
-                << " come in" << (device.computes_again ? ", runs forward again\n" : "\n");
+                << " received" << (device.computes_again ? ", recomputes forward\n" : "\n");
     }
     if (argc > 1) report.write_chrome_trace(argv[1]);
   }

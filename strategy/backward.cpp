@@ -20,8 +20,8 @@ const Tensor& Gradients::operator[](const Var& parameter) const {
   });
   if (entry == entries_.end()) {
     throw ArgumentError(
-        "[gradients] the Var is no parameter of the tape; record it with tape.parameter(), or ask "
-        "gradient(y, x) for the derivative with respect to any value");
+        "[gradients] the Var is not a parameter of the tape; record it with tape.parameter(), or "
+        "use gradient(y, x) for derivatives with respect to other values");
   }
   return entry->gradient;
 }

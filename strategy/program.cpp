@@ -26,7 +26,8 @@ namespace {
 
 void require_own(const Tape& tape, std::span<const Var> outputs, const Where& where) {
   if (outputs.empty()) {
-    throw ArgumentError("program", "nothing was returned; return what is to be computed", where);
+    throw ArgumentError("program", "the function returned nothing; return the values to compute",
+                        where);
   }
   for (const Var& output : outputs) {
     if (!output.defined() || !output.belongs_to(tape)) throw_foreign(output, "program", where);
@@ -40,8 +41,7 @@ struct Program::State {
     check(options);
     if (options.memory == AllocationPolicy::cached) {
       throw ArgumentError(
-          "[program] results are kept by what runs tapes, not by a Runner; choose another "
-          "RunOptions::memory");
+          "[program] a Runner does not support memory = cached; choose another RunOptions::memory");
     }
     threads = checked_threads(options.threads);
   }
@@ -154,7 +154,7 @@ struct Runner::State {
   }
 
   Tensor value(Var output) {
-    if (!ran) throw ArgumentError("[program] nothing has been run; call run() first");
+    if (!ran) throw ArgumentError("[program] the program has not run; call run() first");
     const std::vector<Var>& names = program.state_->names;
     const auto name = std::find(names.begin(), names.end(), output);
     if (name != names.end())
@@ -166,8 +166,8 @@ struct Runner::State {
     });
     if (result == results.end()) {
       throw ArgumentError(
-          "[program] the Var is no output of the program; return it from what is "
-          "recorded");
+          "[program] the Var is not an output of the program; return it from the recorded "
+          "function");
     }
     const Instructions::Place place = result->place;
     if (instructions.is_source(place)) {
@@ -208,12 +208,12 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
   if (!tensor.defined()) throw ArgumentError("[program] the tensor is empty");
   const ValueType type = leaf.type();
   if (tensor.shape() != type.shape) {
-    throw ShapeError("[program] a tensor of shape " + to_string(tensor.shape()) + " for " +
+    throw ShapeError("[program] the tensor has shape " + to_string(tensor.shape()) + " for " +
                      tape.describe(leaf.node()) + " of shape " + to_string(type.shape) +
-                     "; record the program anew for other shapes");
+                     "; record the program again for other shapes");
   }
   if (tensor.dtype() != type.dtype) {
-    throw DTypeError("[program] a tensor of " + std::string(name_of(tensor.dtype())) + " for " +
+    throw DTypeError("[program] the tensor is " + std::string(name_of(tensor.dtype())) + " for " +
                      tape.describe(leaf.node()) + " of " + std::string(name_of(type.dtype)) +
                      "; convert it with to()");
   }
@@ -244,7 +244,8 @@ Tensor Runner::value(const Var& output) const { return state_->value(output); }
 Gradients Runner::gradients() const {
   const Program::State& program = *state_->program.state_;
   if (!program.differentiated) {
-    throw ArgumentError("[program] it computes values; make it with Program::gradients()");
+    throw ArgumentError(
+        "[program] the program computes only values; make it with Program::gradients()");
   }
   std::vector<Gradients::Entry> entries;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
@@ -255,7 +256,7 @@ Gradients Runner::gradients() const {
 
 Report Runner::report() const {
   const Program::State& program = *state_->program.state_;
-  if (!state_->ran) throw ArgumentError("[program] nothing has been run; call run() first");
+  if (!state_->ran) throw ArgumentError("[program] the program has not run; call run() first");
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
   report.memory = program.options.memory;

@@ -1,4 +1,4 @@
-"""Which tests a change can affect, by the build's own graph of dependencies."""
+"""Finds the tests that a change can affect, using the build's own dependency graph."""
 
 import functools
 import json
@@ -8,12 +8,12 @@ import subprocess
 
 
 def tests_of(folder):
-    """What meson knows of every test."""
+    """Meson's data about every test."""
     return json.loads(subprocess.check_output(["meson", "introspect", "--tests", folder]))
 
 
 def changed_files(commit):
-    """Absolute paths of what differs from the commit, files that git does not know yet among them."""
+    """Absolute paths of files that differ from the commit, including untracked files."""
     lines = subprocess.check_output(["git", "diff", "--name-only", commit, "--"], text=True)
     lines += subprocess.check_output(["git", "ls-files", "--others", "--exclude-standard"], text=True)
     return {os.path.realpath(line) for line in lines.splitlines()}
@@ -26,7 +26,7 @@ def files_by_target(folder):
 
 
 def targets_of(folder, test):
-    """The programs that a test needs, as ninja calls them."""
+    """The programs that a test needs, by their names in ninja."""
     files = files_by_target(folder)
     names = [name for target in test["depends"] for name in files.get(target, [])]
     return tuple(os.path.relpath(name, os.path.abspath(folder)) for name in names)
@@ -34,7 +34,7 @@ def targets_of(folder, test):
 
 @functools.cache
 def inputs_of(folder, targets):
-    """All that ninja makes the targets from, in one step or many."""
+    """All direct and indirect inputs of the targets in ninja."""
     if not targets:
         return []
     listed = subprocess.check_output(["ninja", "-C", folder, "-t", "inputs", *targets], text=True)
@@ -42,7 +42,7 @@ def inputs_of(folder, targets):
 
 
 def headers_by_object(folder):
-    """By object the files that the compiler read for it, as ninja's log of dependencies has them."""
+    """Maps each object to the files that the compiler read for it, from ninja's dependency log."""
     listed = subprocess.check_output(["ninja", "-C", folder, "-t", "deps"], text=True)
     headers, current = {}, None
     for line in listed.splitlines():
@@ -54,7 +54,7 @@ def headers_by_object(folder):
 
 
 def read_by(folder, test, headers):
-    """Absolute paths of every file that the test's programs are made from or that it is given."""
+    """Absolute paths of every file that the test's programs are built from or that the test receives."""
     inputs = list(inputs_of(folder, targets_of(folder, test)))
     inputs += [header for name in inputs for header in headers.get(name, [])]
     # realpath is slow for thousands of files: it asks the file system about every folder on the
@@ -64,7 +64,7 @@ def read_by(folder, test, headers):
 
 
 def affected(folder, tests, commit):
-    """Those of the tests that what changed since the commit can affect."""
+    """The tests that changes since the commit can affect."""
     changed = changed_files(commit)
     if any(pathlib.Path(file).name in ("meson.build", "meson_options.txt", "dev") for file in changed):
         return tests

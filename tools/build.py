@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""build.py FOLDER [TARGET...]: ninja in one line that says what it does, how far it is and how long it will take.
+"""build.py FOLDER [TARGET...]: runs ninja and shows its current step, progress and remaining time in one line.
 
-Off a terminal it is a line every fifth part. When a step fails, its output follows in full; the exit status is ninja's.
+Without a terminal it prints a line after each fifth of the work. It prints the full output of a failed step. The exit status is ninja's.
 """
 
 import os
@@ -36,7 +36,7 @@ def in_time(seconds):
 
 
 class Line:
-    """The line on the terminal, or those in its place."""
+    """The line on the terminal, or the lines that replace it."""
 
     def __init__(self):
         self.on_terminal = sys.stdout.isatty()
@@ -56,7 +56,7 @@ class Line:
 
 
 def steps_to_do(command):
-    """What ninja would do, by descriptions; empty where it first has to configure anew."""
+    """The descriptions of ninja's pending steps; empty if it must reconfigure first."""
     listed = subprocess.run([*command, "-n"], env=environment(), stdout=subprocess.PIPE, text=True)
     return [match[3] for line in listed.stdout.splitlines() if (match := STATUS.match(line))]
 
@@ -66,7 +66,7 @@ def environment():
 
 
 def build(folder, targets=()):
-    """ninja's exit status."""
+    """Runs ninja and returns its exit status."""
     command = ["ninja", "-C", folder, *targets]
     # The steps are known only after reconfiguring, if that is necessary.
     subprocess.run(["ninja", "-C", folder, "build.ninja"], stdout=subprocess.DEVNULL)

@@ -1,7 +1,6 @@
-"""check_quotes.py ROOT DOCUMENT...: code blocks headed by `<!-- FILE -->` stand in that file.
+"""check_quotes.py ROOT DOCUMENT...: checks that code blocks after `<!-- FILE -->` occur in that file.
 
-Spacing does not count. Ends non-zero and names every block that no longer stands where it claims
-to, and every document that quotes nothing.
+Ignores spacing. Exits non-zero and prints every block that is missing from its file, and every document without quotes.
 """
 import pathlib
 import re

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""measure.py FILE COMMAND...: runs the command, and adds to FILE a line of JSON: the command, the level of kernels that the
-environment asks for, and the processor time in seconds."""
+"""measure.py FILE COMMAND...: runs the command and appends a line of JSON to FILE: the command, the requested level of kernels, and the processor time in seconds."""
 
 import json
 import os

@@ -1,8 +1,7 @@
-"""run_document.py [--write] DOCUMENT PROGRAM EXAMPLE: what the document shows of PROGRAM is true.
+"""run_document.py [--write] DOCUMENT PROGRAM EXAMPLE: checks the outputs of PROGRAM in the document.
 
-Runs EXAMPLE, which writes files into the folder it is given, and there the commands of the document's
-blocks of kind `console`. Ends non-zero when an output differs in more than its numbers. With --write
-the document gets the outputs of this run.
+Runs EXAMPLE, which writes files into a given folder. Runs the commands of the document's `console` blocks in that folder.
+Exits non-zero if an output differs in more than its numbers. With --write, writes the outputs of this run into the document.
 """
 import difflib
 import pathlib
@@ -16,7 +15,7 @@ BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL
 
 
 def masked(text):
-    """Numbers, units of bytes and a table's empty cells are all the same; spaces do not count."""
+    """The text with numbers, byte units and empty table cells masked, and without spaces."""
     text = re.sub(r"(?<!\w)\d[\d.]*(e-?\d+)?( [KMGT]?i?B\b)?", "#", text)
     return [re.sub(r"(?<= )-(?= |$)", "#", " ".join(line.split())) for line in text.splitlines()]
 

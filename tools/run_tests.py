@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""run_tests.py FOLDER [--no-suite NAME] [--suite NAME] [--since COMMIT] [TEST...]: builds and runs tests by `meson test`.
+"""run_tests.py FOLDER [--no-suite NAME] [--suite NAME] [--since COMMIT] [TEST...]: builds and runs tests with `meson test`.
 
-A line for each test program with its time, the output of those that failed, then the totals: processor time, with the
-programs that take more than 90 s of it, and last `N passed, N failed`, with `, N skipped` where something was. Catch2's
-test cases are counted where a program printed Catch2's totals, else each program as one. Whatever crashed, hung, failed
-or left no record counts as failed; the exit status says whether anything did.
+Prints a line for each test program with its time, and the output of failed programs. Then prints the total processor time,
+the programs that take more than 90 s of it, and last `N passed, N failed`, with `, N skipped` if tests were skipped. Counts
+the test cases of programs that print Catch2's totals, and any other program as one. A program that crashes, hangs, fails or
+leaves no record counts as failed. The exit status is non-zero if anything failed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ MUCH = 90  # seconds of processor time
 
 
 def catch_cases(output):
-    """(passed, failed, skipped) of Catch2's closing lines, or None where there are none."""
+    """(passed, failed, skipped) from Catch2's closing lines, or None without such lines."""
     if match := ALL_PASSED.search(output):
         return int(match[1]), 0, 0
     if match := SOME_FAILED.search(output):
@@ -53,7 +53,7 @@ def suites_of(test):
 
 
 def choose(arguments):
-    """The tests to run, and those left out."""
+    """The tests to run and the skipped tests."""
     tests = affected.tests_of(arguments.folder)
     if not arguments.tests:
         tests = [test for test in tests if not suites_of(test) & set(arguments.no_suite)]
@@ -61,7 +61,7 @@ def choose(arguments):
         tests = [test for test in tests if suites_of(test) & set(arguments.suite)]
     unknown = set(arguments.tests) - {test["name"] for test in tests}
     if unknown:
-        sys.exit(f"no test is called {', '.join(sorted(unknown))}; the tests are "
+        sys.exit(f"unknown tests {', '.join(sorted(unknown))}; the tests are "
                  + ", ".join(sorted(test["name"] for test in tests)))
     chosen = [test for test in tests if test["name"] in arguments.tests] if arguments.tests else tests
     if arguments.since:
@@ -70,7 +70,7 @@ def choose(arguments):
 
 
 def listed(names):
-    """The names; of headers, which are tests by themselves and many, how many there are."""
+    """The names of tests; for header tests, which are many, only their number."""
     headers = [name for name in names if name.endswith(".h")]
     if len(headers) > 10:
         names = [name for name in names if name not in headers] + [f"{len(headers)} header files by themselves"]
@@ -78,7 +78,7 @@ def listed(names):
 
 
 def run(folder, tests):
-    """Runs them, a line each; the records of meson's log, and processor seconds by command and level of kernels."""
+    """Runs tests and prints a line for each. Returns the records of meson's log, and processor seconds by command and level of kernels."""
     logs = pathlib.Path(folder, "meson-logs").resolve()
     times = logs / "processor_time.json"
     for old in [times, *logs.glob("testlog*.json")]:

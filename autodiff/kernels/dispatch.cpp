@@ -70,7 +70,7 @@ std::size_t rank_of(std::string_view name) {
     if (level == name) return rank;
     ++rank;
   }
-  throw ArgumentError("[kernels] PALIMPSEST_KERNELS is " + std::string(name) + "; it can be " +
+  throw ArgumentError("[kernels] PALIMPSEST_KERNELS is " + std::string(name) + "; use one of " +
                       list(kernel_level_names, [](const char* level) { return level; }));
 }
 
@@ -83,12 +83,12 @@ Kernels choose_level() {
     if (rank_of(level.name) <= most && processor_has(level.name)) best = &level;
   }
   if (best == nullptr) {
-    throw EnvironmentError(
-        "[kernels] this build has kernels for " +
-        list(levels, [](const Level& level) { return level.name; }) + " alone, and " +
-        (wish != nullptr ? "PALIMPSEST_KERNELS asks for at most " + std::string(wish)
-                         : "this processor does not run them") +
-        "; build the library with -Dkernels=all");
+    throw EnvironmentError("[kernels] this build only has kernels for " +
+                           list(levels, [](const Level& level) { return level.name; }) + ", but " +
+                           (wish != nullptr
+                                ? "PALIMPSEST_KERNELS asks for at most " + std::string(wish)
+                                : "this processor does not run them") +
+                           "; build the library with -Dkernels=all");
   }
   Kernels kernels = best->make();
   kernels.level = best->name;

@@ -27,7 +27,7 @@ void multiply(const Gemm<float>& p) {
       dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, p.alpha, p.a,
                  p.lda, p.b, p.ldb, p.accumulate ? 1.0f : 0.0f, p.c, p.ldc);
   if (status == dnnl_out_of_memory) {
-    throw EnvironmentError("[matmul] oneDNN has no memory for the packing of a product");
+    throw EnvironmentError("[matmul] oneDNN has no memory to pack the operands of a product");
   }
   internal_check(status == dnnl_success, "oneDNN refuses a product");
 }

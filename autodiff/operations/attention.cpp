@@ -90,7 +90,7 @@ void pull_back_attention(const Pullback& p);
 const Operation attention_operation{
     .name = "attention",
     .formula = "o = softmax(scale·q·kᵀ + mask)·v",
-    .summary = "scaled dot-product attention, a block of queries at a time; keeps q, k, v",
+    .summary = "scaled dot-product attention by blocks of queries; keeps q, k, v",
     .compute = compute_attention,
     .vjp = pull_back_attention,
     .cost = [](const NodeView& node) { return cost_of_products(node, 0, 2); },
@@ -103,7 +103,7 @@ const Operation attention_operation{
 const Operation attention_adjoint_operation{
     .name = "attention_adjoint",
     .formula = "dv = wᵀ·do, s = w·(do·vᵀ - Σ w·do·vᵀ), dq = scale·s·k, dk = scale·sᵀ·q",
-    .summary = "adjoint of attention, weights w made again a block at a time",
+    .summary = "adjoint of attention; recomputes the weights w block by block",
     .compute = compute_attention_adjoint,
     .vjp =
         [](const Pullback& p) {
@@ -153,11 +153,11 @@ Shape check(const Var& q, const Var& k, const Var& v, const Where& where) {
     fits = qs[axis] == ks[axis] && qs[axis] == vs[axis];
   }
   if (!fits) {
-    throw ShapeError("attention",
-                     operands_text(q, k, v) +
-                         " do not go together; give (…, Tq, d), (…, Tk, d) and (…, Tk, dv) with "
-                         "equal axes in front",
-                     where);
+    throw ShapeError(
+        "attention",
+        operands_text(q, k, v) +
+            " do not match; give (…, Tq, d), (…, Tk, d) and (…, Tk, dv) with equal leading axes",
+        where);
   }
   Shape scores = qs;
   scores[rank - 1] = ks.size(-2);
@@ -181,7 +181,7 @@ void check_mask(const Var& mask, const Var& q, const Shape& scores, const Where&
   if (!fits) {
     throw ShapeError("attention",
                      "the mask's shape " + to_string(shape) +
-                         " does not broadcast to that of the scores, " + to_string(scores),
+                         " does not broadcast to the shape of the scores, " + to_string(scores),
                      where);
   }
 }
@@ -226,7 +226,8 @@ Var split_heads(const Var& x, std::int64_t heads, const Where& where) {
   if (heads < 1 || width % heads != 0) {
     throw ArgumentError("multi_head_attention",
                         std::to_string(heads) + " heads do not divide the projection " +
-                            to_string(x.type()) + "; give a divisor of its last axis",
+                            to_string(x.type()) +
+                            "; give a number of heads that divides its last axis",
                         where);
   }
   shape[shape.rank() - 1] = heads;

@@ -233,7 +233,7 @@ Var number_like(const Var& x, double number, const char* operation, const Where&
   const double end = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
   if (number < (dtype == DType::boolean ? 0 : -end) || number >= end) {
     throw ArgumentError(operation,
-                        "the number " + std::to_string(number) + " is no " +
+                        "the number " + std::to_string(number) + " is out of range for " +
                             std::string(name_of(dtype)) + "; cast the other operand first",
                         where);
   }

@@ -33,9 +33,9 @@ struct ClassAttributes {
   std::int64_t checked(std::int64_t choice, std::int64_t classes, std::int64_t place) const {
     if (choice >= 0 && choice < classes) return choice;
     throw ArgumentError(operation,
-                        "class " + std::to_string(choice) + " at place " + std::to_string(place) +
-                            " is outside [0, " + std::to_string(classes) +
-                            "); correct it, or name it as ignore_index",
+                        "class " + std::to_string(choice) + " at position " +
+                            std::to_string(place) + " is outside [0, " + std::to_string(classes) +
+                            "); correct it, or pass it as ignore_index",
                         where);
   }
 };
@@ -234,7 +234,7 @@ Cost classification_cost(const NodeView& node) {
 const Operation cross_entropy_operation{
     .name = "cross_entropy",
     .formula = "y = log Σ exp(x) - x[class], x̄ = ȳ·(softmax(x) - onehot(class))",
-    .summary = "negative log likelihood of classes by logits; keeps the logits only",
+    .summary = "negative log likelihood of classes, from logits; keeps only the logits",
     .compute = compute_class_loss<true>,
     .vjp = pull_back_class_loss<true>,
     .cost = classification_cost<12>,
@@ -246,7 +246,7 @@ const Operation cross_entropy_operation{
 const Operation nll_operation{
     .name = "nll",
     .formula = "y = -x[class], x̄ = -ȳ·onehot(class)",
-    .summary = "negative log likelihood of classes by logarithms of probabilities; keeps nothing",
+    .summary = "negative log likelihood of classes, from log-probabilities; keeps nothing",
     .compute = compute_class_loss<false>,
     .vjp = pull_back_class_loss<false>,
     .cost = classification_cost<1>,
@@ -317,7 +317,8 @@ void require_share(std::string_view operation, double label_smoothing, const Whe
   if (label_smoothing >= 0 && label_smoothing <= 1) return;
   throw ArgumentError(
       operation,
-      "label_smoothing is " + std::to_string(label_smoothing) + "; give a share in [0, 1]", where);
+      "label_smoothing is " + std::to_string(label_smoothing) + "; give a fraction in [0, 1]",
+      where);
 }
 
 Var record(const Operation& operation, const Var& x, const Var& classes,
@@ -340,7 +341,7 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
                      where);
   }
   if (x.shape()[axis] == 0) {
-    throw ShapeError(operation.name, "there are no classes in " + to_string(x.type()), where);
+    throw ShapeError(operation.name, "the class axis has size 0 in " + to_string(x.type()), where);
   }
   require_share(operation.name, options.label_smoothing, where);
   const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index,
@@ -367,19 +368,19 @@ Var of_probabilities(const Var& logits, const Var& probabilities,
   const int axis = shape.wrap(options.axis, name, where);
   if (probabilities.shape() != shape) {
     throw ShapeError(name,
-                     "probabilities of classes have shape " + to_string(probabilities.shape()) +
+                     "class probabilities have shape " + to_string(probabilities.shape()) +
                          " for logits " + to_string(shape) +
-                         "; give them the same shape, or indices of dtype i64 or i32",
+                         "; give the same shape, or class indices of dtype i64 or i32",
                      where);
   }
   if (shape[axis] == 0) {
-    throw ShapeError(name, "there are no classes in " + to_string(logits.type()), where);
+    throw ShapeError(name, "the class axis has size 0 in " + to_string(logits.type()), where);
   }
   require_share(name, options.label_smoothing, where);
   if (options.ignore_index) {
     throw ArgumentError(name,
-                        "ignore_index names a class, and these are probabilities of classes; set "
-                        "those of places that do not count to 0",
+                        "ignore_index needs class indices, not probabilities; set the "
+                        "probabilities of ignored positions to 0",
                         where);
   }
   const double smoothing = options.label_smoothing;

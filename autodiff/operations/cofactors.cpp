@@ -353,7 +353,7 @@ void pull_back_cofactors(const Pullback& p) {
 const Operation cofactors_operation{
     .name = "cofactors",
     .formula =
-        "y = ∇ₐ of the k-th derivative of det a along e₁ … e_k; ā, ēᵢ = the same along ȳ too",
+        "y = ∇ₐ of the k-th derivative of det a along e₁ … e_k; ā, ēᵢ = the same, also along ȳ",
     .summary = "cofactors of matrices, and derivatives of determinants of every order",
     .compute =
         [](const KernelCall& call) {

@@ -51,8 +51,8 @@ std::vector<Stretch> concat_stretches(const NodeView& node) {
 
 const Operation concat_operation{
     .name = "concat",
-    .formula = "y = parts one behind the other, x̄ᵢ = ȳ there",
-    .summary = "tensors one behind the other along an axis",
+    .formula = "y = parts xᵢ concatenated, x̄ᵢ = part i of ȳ",
+    .summary = "concatenation of tensors along an axis",
     .compute =
         [](const KernelCall& call) {
           const auto& attributes = call.attributes.as<PartAttributes>();
@@ -91,7 +91,7 @@ const Operation concat_operation{
 
 const Operation split_operation{
     .name = "split",
-    .formula = "yᵢ = part i of x, x̄ = the ȳᵢ one behind the other",
+    .formula = "yᵢ = part i of x, x̄ = the ȳᵢ concatenated",
     .summary = "parts of a tensor along an axis",
     .compute =
         [](const KernelCall& call) {
@@ -125,7 +125,8 @@ Var record_concat(std::span<const Var> parts, PartAttributes attributes, const V
 }
 
 void require_parts(std::span<const Var> parts, const char* operation, const Where& where) {
-  if (parts.empty()) throw ArgumentError(operation, "no tensors were given; give one", where);
+  if (parts.empty())
+    throw ArgumentError(operation, "there are no tensors; give at least one", where);
 }
 
 }  // namespace
@@ -184,7 +185,7 @@ Var concat(std::span<const Var> parts, int axis, Where where) {
     if (shape != expected) {
       throw ShapeError("concat",
                        "shapes " + to_string(parts[0].shape()) + " and " + to_string(shape) +
-                           " differ in more than axis " + std::to_string(axis),
+                           " differ in axes other than axis " + std::to_string(axis),
                        where);
     }
     attributes.begins.push_back(type.shape[attributes.axis]);
@@ -209,7 +210,7 @@ Var stack(std::span<const Var> parts, int axis, Where where) {
     if (part.shape() != parts[0].shape()) {
       throw ShapeError("stack",
                        "shapes " + to_string(parts[0].shape()) + " and " + to_string(part.shape()) +
-                           " differ; stacked tensors have one shape",
+                           " differ; give tensors of equal shape",
                        where);
     }
     wider.push_back(unsqueeze(part, axis, where));
@@ -239,8 +240,9 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
   }
   if (covered != shape[attributes.axis] || sizes.empty()) {
     throw ShapeError("split",
-                     "parts of " + std::to_string(covered) + " in all do not make up axis " +
-                         std::to_string(axis) + " of shape " + to_string(shape),
+                     "parts of " + std::to_string(covered) +
+                         " elements in total do not cover axis " + std::to_string(axis) +
+                         " of shape " + to_string(shape),
                      where);
   }
   if (sizes.size() == 1) return {x};

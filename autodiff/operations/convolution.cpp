@@ -191,7 +191,7 @@ struct Call {
     if (offsets.defined()) bias = cast(offsets, dtype, where);
     if (kernel.rank() != given.rank()) {
       throw ShapeError(name,
-                       "weight " + to_string(kernel) + " has another number of axes than input " +
+                       "weight " + to_string(kernel) + " differs in number of axes from input " +
                            to_string(given) + "; give one kernel size for each spatial axis",
                        where);
     }
@@ -217,7 +217,7 @@ struct Call {
     if (taken == image[1]) return;
     throw ShapeError(name,
                      "input " + to_string(given) + " has " + std::to_string(image[1]) +
-                         " channels, weight " + to_string(kernel) + " with " +
+                         " channels, but weight " + to_string(kernel) + " with " +
                          std::to_string(g.groups) + " groups takes " + std::to_string(taken),
                      where);
   }
@@ -245,7 +245,7 @@ void require_rank(const char* name, const Var& x, const Var& weight, int rank, c
   throw ShapeError(name,
                    "input " + to_string(x.shape()) + " must have " + std::to_string(rank) +
                        " axes: batch, channels and " + std::to_string(rank - 2) +
-                       " sizes; or one fewer, without the batch",
+                       " spatial axes; the batch axis may be omitted",
                    where);
 }
 
@@ -292,10 +292,9 @@ Var convolution(const Var& x, const Var& weight, const Var& bias, const Convolut
     const std::int64_t reach = g.dilation[a] * (g.kernel[a] - 1) + 1;
     if (reach > padded) {
       throw ShapeError("convolution",
-                       "kernel " + to_string(call.kernel) + " reaches over " +
-                           std::to_string(reach) + " elements, input " + to_string(call.given) +
-                           " padded has " + std::to_string(padded) +
-                           "; pad more or use a smaller kernel",
+                       "kernel " + to_string(call.kernel) + " spans " + std::to_string(reach) +
+                           " elements, but input " + to_string(call.given) + " with padding has " +
+                           std::to_string(padded) + "; pad more or use a smaller kernel",
                        where);
     }
     g.output[a] = (padded - reach) / g.stride[a] + 1;
@@ -353,8 +352,8 @@ Var transposed_convolution(const Var& y, const Var& weight, const Var& bias,
     if (g.input[a] < 1) {
       throw ShapeError(name,
                        "padding " + std::to_string(g.padding[a]) +
-                           " takes away the whole result of input " + to_string(call.given) +
-                           " and weight " + to_string(call.kernel) + "; pad less",
+                           " removes the whole result of input " + to_string(call.given) +
+                           " and weight " + to_string(call.kernel) + "; reduce the padding",
                        where);
     }
   }

@@ -48,7 +48,7 @@ void compute_cumsum(const KernelCall& call) {
 const Operation cumsum_operation{
     .name = "cumsum",
     .formula = "yᵢ = Σ over j ≤ i of xⱼ, x̄ᵢ = Σ over j ≥ i of ȳⱼ",
-    .summary = "sums of the elements so far along an axis, from either end",
+    .summary = "cumulative sum along an axis, from either end",
     .compute =
         [](const KernelCall& call) {
           visit_numeric(call.input().dtype(), [&]<class T>(T) { compute_cumsum<T>(call); });

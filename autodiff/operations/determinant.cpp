@@ -97,11 +97,12 @@ const Operation logdet_operation{
             });
           });
           if (failed.first < 0) return;
-          throw ArgumentError("logdet",
-                              "matrix " + std::to_string(failed.first) + " of shape " +
-                                  to_string(call.input().shape()) +
-                                  " has a determinant that is not positive; slogdet takes any sign",
-                              call.attributes.as<Blamed>().where);
+          throw ArgumentError(
+              "logdet",
+              "matrix " + std::to_string(failed.first) + " of shape " +
+                  to_string(call.input().shape()) +
+                  " has a determinant that is not positive; use slogdet for any sign",
+              call.attributes.as<Blamed>().where);
         },
     .vjp = [](const Pullback& p) { pull_back_log(p, p.adjoint()); },
     .cost = determinant_cost,

@@ -98,7 +98,7 @@ void compute_eigh(const KernelCall& call) {
   throw ArgumentError("eigh",
                       "the eigenvalues of matrix " + std::to_string(failed.first) + " of " +
                           std::to_string(batch.count) + " of size " + std::to_string(n) +
-                          " do not converge; look for elements that are not finite",
+                          " do not converge; check for elements that are not finite",
                       call.attributes.as<Blamed>().where);
 }
 
@@ -167,8 +167,8 @@ void check_gaps(const KernelCall& call) {
                         "eigenvalues " + std::to_string(i % n - 1) + " and " +
                             std::to_string(i % n) + " of matrix " + std::to_string(i / n) +
                             " of shape " + to_string(shape) +
-                            " are equal, so that their vectors have no derivative; use the "
-                            "eigenvalues only, a wider dtype, or a matrix moved apart by a little",
+                            " are equal, so their eigenvectors have no derivative; use only the "
+                            "eigenvalues, use a wider dtype, or perturb the matrix slightly",
                         call.attributes.as<Blamed>().where);
   }
 }

@@ -62,13 +62,13 @@ class Equation {
     for (std::size_t begin = 0; begin != std::string::npos;) {
       const std::size_t end = left.find(',', begin);
       const std::string part = left.substr(begin, end == std::string::npos ? end : end - begin);
-      if (terms.size() == operands.size()) fail("names more operands than the " + count(operands));
+      if (terms.size() == operands.size()) fail("has more operands than the " + count(operands));
       const Var& x = operands[terms.size()];
       terms.push_back({x, parse(part, x.rank())});
       begin = end == std::string::npos ? end : end + 1;
     }
     if (terms.size() != operands.size()) {
-      fail("names " + std::to_string(terms.size()) + " operands, not the " + count(operands));
+      fail("has " + std::to_string(terms.size()) + " operands, not the " + count(operands));
     }
     if (arrow == std::string::npos) {
       imply_result();
@@ -140,7 +140,7 @@ class Equation {
       }
       if (std::none_of(terms.begin(), terms.end(),
                        [&](const Term& term) { return has(term.labels, label); })) {
-        fail("has '" + name + "' in its result and in no operand");
+        fail("has '" + name + "' in its result but in no operand");
       }
     }
   }

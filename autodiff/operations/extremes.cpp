@@ -107,7 +107,8 @@ Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep
   const AxisMask mask = mask_of(axes, shape, operation.name, where);
   if (reduced_count(shape, mask) == 0) {
     throw ShapeError(operation.name,
-                     "shape " + to_string(shape) + " leaves nothing to choose from; check for it",
+                     "shape " + to_string(shape) +
+                         " has no elements to choose from; check for empty tensors first",
                      where);
   }
   const Shape result = reduced_shape(shape, mask, keep_axes);

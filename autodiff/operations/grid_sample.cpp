@@ -246,8 +246,8 @@ const Operation grid_adjoint_operation{
 
 const Operation grid_sample_operation{
     .name = "grid_sample",
-    .formula = "y(c, q) = x(c, ·) between the elements around grid(q); x̄, ḡ = its adjoints",
-    .summary = "nearest or bilinear interpolation at the places of a grid",
+    .formula = "y(c, q) = x(c, ·) interpolated at grid(q); x̄, ḡ = its adjoints",
+    .summary = "nearest or bilinear interpolation at the points of a grid",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute_grid_sample<T>(call); });
@@ -313,7 +313,7 @@ Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options,
   if (image.rank() != 4 || image[2] == 0 || image[3] == 0) {
     throw ShapeError("grid_sample",
                      "input " + to_string(image) +
-                         " is not (batch, channels, height, width) with elements; reshape it",
+                         " is not a non-empty (batch, channels, height, width); reshape it",
                      where);
   }
   if (places.rank() != 4 || places[0] != image[0] || places[3] != 2) {

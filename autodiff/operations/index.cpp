@@ -33,7 +33,7 @@ void with_places(const Operand& index, std::int64_t size, const char* operation,
       throw ArgumentError(operation,
                           "index " + std::to_string(*bad) + " at element " +
                               std::to_string(bad - places) + " is out of range for an axis of " +
-                              std::to_string(size) + "; it must be at least 0 and less than that",
+                              std::to_string(size) + "; give at least 0 and less than that size",
                           where);
     }
     f(places);
@@ -185,7 +185,7 @@ int axis_of(const Pullback& p) { return p.attributes().as<IndexAttributes>().axi
 const Operation gather_operation{
     .name = "gather",
     .formula = "yᵢ = x at indexᵢ, x̄ₖ = Σ over indexᵢ = k of ȳᵢ",
-    .summary = "elements at given places along an axis",
+    .summary = "elements at given positions along an axis",
     .compute = compute_gather,
     .vjp =
         [](const Pullback& p) {
@@ -200,7 +200,7 @@ const Operation gather_operation{
 const Operation scatter_add_operation{
     .name = "scatter_add",
     .formula = "yₖ = Σ over indexᵢ = k of xᵢ, x̄ᵢ = ȳ at indexᵢ",
-    .summary = "elements added at given places along an axis",
+    .summary = "elements added at given positions along an axis",
     .compute = compute_scatter_add,
     .vjp =
         [](const Pullback& p) { p.set(0, gather(p.adjoint(), axis_of(p), p.input(1), p.where())); },
@@ -209,7 +209,7 @@ const Operation scatter_add_operation{
 const Operation index_select_operation{
     .name = "index_select",
     .formula = "yᵢ = slice indexᵢ of x, x̄ₖ = Σ over indexᵢ = k of ȳᵢ",
-    .summary = "slices at given places along an axis",
+    .summary = "slices at given positions along an axis",
     .compute = compute_index_select,
     .vjp =
         [](const Pullback& p) {
@@ -224,7 +224,7 @@ const Operation index_select_operation{
 const Operation index_add_operation{
     .name = "index_add",
     .formula = "yₖ = Σ over indexᵢ = k of slice i of x, x̄ᵢ = slice indexᵢ of ȳ",
-    .summary = "slices added at given places along an axis",
+    .summary = "slices added at given positions along an axis",
     .compute = compute_index_add,
     .vjp =
         [](const Pullback& p) {
@@ -234,8 +234,8 @@ const Operation index_add_operation{
 
 const Operation one_hot_operation{
     .name = "one_hot",
-    .formula = "y = 1 at the place x of the last axis, 0 elsewhere",
-    .summary = "places as rows of zeros and a one",
+    .formula = "y = 1 at position x of the last axis, 0 elsewhere",
+    .summary = "one-hot vectors of indices",
     .compute = compute_one_hot,
     .half = HalfSupport::native,
 };
@@ -287,8 +287,9 @@ Var gather(const Var& x, int axis, const Var& index, Where where) {
   if (shape.rank() == expected.rank()) expected[wrapped] = shape[wrapped];
   if (shape != expected) {
     throw ShapeError("gather",
-                     "an index " + to_string(shape) + " for shape " + to_string(x.shape()) +
-                         "; they are equal but for axis " + std::to_string(axis),
+                     "the index has shape " + to_string(shape) + " for shape " +
+                         to_string(x.shape()) + "; make them equal except along axis " +
+                         std::to_string(axis),
                      where);
   }
   return record(gather_operation, x, index, shape, wrapped, where);
@@ -301,8 +302,8 @@ Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size, Whe
   const int wrapped = shape.wrap(axis, "scatter_add", where);
   if (index.shape() != shape) {
     throw ShapeError("scatter_add",
-                     "an index " + to_string(index.shape()) + " for shape " + to_string(shape) +
-                         "; give each element its place",
+                     "the index has shape " + to_string(index.shape()) + " for shape " +
+                         to_string(shape) + "; give one position per element",
                      where);
   }
   shape = replaced(shape, wrapped, 1, Shape{size});
@@ -329,9 +330,8 @@ Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where
   const Shape result = replaced(shape, wrapped, places.rank(), Shape{size});
   if (wrapped + places.rank() > shape.rank() || replaced(result, wrapped, 1, places) != shape) {
     throw ShapeError("index_add",
-                     "an index " + to_string(places) + " for shape " + to_string(shape) +
-                         "; its axes are those of the tensor from axis " + std::to_string(axis) +
-                         " on",
+                     "the index has shape " + to_string(places) + " for shape " + to_string(shape) +
+                         "; give it the tensor's axes from axis " + std::to_string(axis) + " on",
                      where);
   }
   return record(index_add_operation, x, index, result, wrapped, where);
@@ -342,7 +342,7 @@ Var embedding(const Var& table, const Var& ids, Where where) {
   if (table.rank() != 2) {
     throw ShapeError(
         "embedding",
-        "the table is " + to_string(table.shape()) + "; give one of two axes, (rows, width)",
+        "the table is " + to_string(table.shape()) + "; give a table of two axes, (rows, width)",
         where);
   }
   return index_select(table, 0, ids, where);

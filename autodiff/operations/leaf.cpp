@@ -11,7 +11,7 @@ namespace palimpsest {
 const Operation parameter_operation{
     .name = "parameter",
     .formula = "x",
-    .summary = "a leaf that backward returns a gradient for",
+    .summary = "a leaf for which backward returns a gradient",
     .half = HalfSupport::native,
     .leaf = true,
 };
@@ -43,7 +43,7 @@ void fill_run(const PointwiseCall& call) {
 const Operation full_operation{
     .name = "full",
     .formula = "y = value",
-    .summary = "one number in every place",
+    .summary = "one number in every element",
     .compute =
         [](const KernelCall& call) {
           const Operand& y = call.output();
@@ -76,7 +76,7 @@ const Operation stop_gradient_operation{
 const Operation identity_operation{
     .name = "identity",
     .formula = "y = x, x̄ = ȳ",
-    .summary = "x itself, as another value",
+    .summary = "x itself, as a new value",
     .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::follows,

@@ -46,7 +46,7 @@ PointwiseKernel choose_run_of(DType dtype) {
 const Operation where_operation{
     .name = "where",
     .formula = "y = a where c, b elsewhere; ā = ȳ where c, b̄ = ȳ elsewhere",
-    .summary = "choice by a condition",
+    .summary = "elementwise choice by a condition",
     .compute =
         [](const KernelCall& call) {
           const PointwiseKernel run = choose_run_of(call.output().dtype());
@@ -108,7 +108,7 @@ const Operation or_operation{
 const Operation not_operation{
     .name = "logical_not",
     .formula = "y = ¬x",
-    .summary = "opposite of a condition",
+    .summary = "negation of a condition",
     .compute =
         [](const KernelCall& call) {
           const bool* x = call.input().as<bool>();
@@ -121,9 +121,9 @@ const Operation not_operation{
 void require_bool(const Operation& operation, const Var& x, const Where& line) {
   require_value(x, operation.name, line);
   if (x.dtype() == DType::boolean) return;
-  throw DTypeError(operation.name,
-                   "takes bool, not " + to_string(x.type()) + "; compare it first, as in x > 0",
-                   line);
+  throw DTypeError(
+      operation.name,
+      "takes bool, not " + to_string(x.type()) + "; compare it first, for example x > 0", line);
 }
 
 Var record_logical(const Operation& operation, std::span<const Var> operands, const Where& line) {

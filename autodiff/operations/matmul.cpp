@@ -59,8 +59,8 @@ void pull_back_matmul(const Pullback& p) {
 
 const Operation matmul_operation{
     .name = "matmul",
-    .formula = "y = a·b, ā = ȳ·bᵀ, b̄ = aᵀ·ȳ; ȳ·b and so on where operands are read transposed",
-    .summary = "matrix products over the last two axes, broadcast over those in front",
+    .formula = "y = a·b, ā = ȳ·bᵀ, b̄ = aᵀ·ȳ; likewise ȳ·b etc. for transposed operands",
+    .summary = "matrix products over the last two axes, broadcast over the leading axes",
     .compute = compute_matmul,
     .accumulate = compute_floating,
     .accumulates_in_place =
@@ -134,13 +134,13 @@ Var matmul(const Var& a, const Var& b, const MatmulOptions& options, Where where
   const std::int64_t k = left.shape().size(options.transpose_a ? -2 : -1);
   const std::int64_t b_rows = right.shape().size(options.transpose_b ? -1 : -2);
   if (k != b_rows) {
-    throw_mismatch(
-        a, b,
-        "each row on the left has " + std::to_string(k) +
-            " elements and each column on the right " + std::to_string(b_rows) +
-            (options.transpose_a || options.transpose_b ? ", as read with the transposes asked for"
-                                                        : "; they must be equal"),
-        where);
+    throw_mismatch(a, b,
+                   "each row on the left has " + std::to_string(k) +
+                       " elements, but each column on the right has " + std::to_string(b_rows) +
+                       (options.transpose_a || options.transpose_b
+                            ? ", after the requested transposes; they must be equal"
+                            : "; they must be equal"),
+                   where);
   }
   const Shape batch = broadcast_batches(left.shape(), right.shape(), "matmul", where);
 

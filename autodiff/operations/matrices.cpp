@@ -18,8 +18,8 @@ Shape broadcast_batches(const Shape& a, const Shape& b, const char* operation, c
   } catch (const ShapeError&) {
     throw ShapeError(operation,
                      "shapes " + to_string(a) + " and " + to_string(b) +
-                         " do not go together: sizes in front of the last two axes, aligned at the "
-                         "last of them, must be equal or 1",
+                         " do not broadcast: aligned at the right, sizes before the last two axes "
+                         "must be equal or 1",
                      where);
   }
 }
@@ -34,14 +34,14 @@ void check_matrices(const char* operation, const Var& x, bool square, const Wher
   }
   if (shape.rank() < 2) {
     throw ShapeError(operation,
-                     "takes matrices, and shape " + to_string(shape) +
+                     "takes matrices, but shape " + to_string(shape) +
                          " has fewer than two axes; reshape it first",
                      where);
   }
   if (square && shape.size(-1) != shape.size(-2)) {
     throw ShapeError(operation,
-                     "takes square matrices, and those of shape " + to_string(shape) +
-                         " are not; qr factors those with more rows than columns",
+                     "takes square matrices, not shape " + to_string(shape) +
+                         "; use qr for matrices with more rows than columns",
                      where);
   }
 }

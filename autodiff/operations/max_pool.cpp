@@ -93,7 +93,7 @@ void pull_back_pick(const Pullback& p, std::size_t picked) {
 const Operation max_pool_pick_operation{
     .name = "max_pool_pick",
     .formula = "y(q) = z(argmax of window q of x); z̄ = ȳ where x is largest, x̄ = 0",
-    .summary = "elements from the places that max_pool takes",
+    .summary = "elements at the positions that max_pool selects",
     .compute = pick,
     .vjp = [](const Pullback& p) { pull_back_pick(p, 1); },
     .cost = pool_cost,

@@ -174,7 +174,7 @@ Var record_deviation(const Operation& operation, const Var& x, const Axes& axes,
     throw ArgumentError(operation.name,
                         "correction " + std::to_string(correction) + " with " +
                             std::to_string(static_cast<std::int64_t>(count)) +
-                            " elements a result; it must be at least 0 and less than their number",
+                            " elements per result; give at least 0 and less than their number",
                         where);
   }
   return record_reduction(operation, x, {mask, count - correction}, keep_axes, x.dtype(), where);

@@ -148,7 +148,7 @@ std::span<const Operation* const> norm_operations() {
 Var norm(const Var& x, double p, const Axes& axes, bool keep_axes, Where where) {
   require_floating(x, "norm", where);
   if (!(p >= 1)) {
-    throw ArgumentError("norm", "p = " + std::to_string(p) + " does not make a norm; give p >= 1",
+    throw ArgumentError("norm", "p = " + std::to_string(p) + " does not define a norm; give p >= 1",
                         where);
   }
   const AxisMask mask = mask_of(axes, x.shape(), "norm", where);

@@ -39,7 +39,7 @@ const Operation layer_norm_operation = forward("layer_norm", "y = (x - mean x)/�
                                                "normalisation of the last axes; keeps x");
 const Operation rms_norm_operation =
     forward("rms_norm", "y = x/√(mean x² + ε)·w",
-            "division of the last axes by their root mean square; keeps x");
+            "division by the root mean square of the last axes; keeps x");
 const Operation group_norm_operation =
     forward("group_norm", "y = (x - mean x)/√(var x + ε)·w + b",
             "normalisation of groups of channels of each sample; keeps x");
@@ -80,7 +80,7 @@ std::vector<Var> compose_adjoint(const Normalization& n, std::size_t outputs,
 const Operation normalization_adjoint_operation{
     .name = "normalization_adjoint",
     .formula = "dx = (dy·w - mean(dy·w) - x̂·mean(dy·w·x̂))/√(var x + ε), dw = Σ dy·x̂, db = Σ dy",
-    .summary = "adjoint of every normalisation, statistics computed again",
+    .summary = "adjoint of every normalisation; recomputes the statistics",
     .compute = compute_normalization_adjoint,
     .vjp =
         [](const Pullback& p) {
@@ -161,7 +161,7 @@ Var record(const Operation& operation, const Var& x, const Var& weight, const Va
   }
   if (bias.defined()) {
     if (!weight.defined()) {
-      throw ArgumentError(operation.name, "a bias needs a weight; give ones", where);
+      throw ArgumentError(operation.name, "a bias needs a weight; give a weight of ones", where);
     }
     require_beside(x, bias, "bias", beside, operation.name, where);
     inputs.push_back(bias);

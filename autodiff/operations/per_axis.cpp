@@ -22,8 +22,9 @@ Var move_axis(const Var& x, int from, int to, const Where& where) {
 
 PerAxis::PerAxis(std::initializer_list<std::int64_t> each) : count_(static_cast<int>(each.size())) {
   if (each.size() == 0 || each.size() > values_.size()) {
-    throw ArgumentError("[per_axis] " + std::to_string(each.size()) +
-                        " numbers given for the spatial axes; give one, or one for each of 1 to 3");
+    throw ArgumentError(
+        "[per_axis] " + std::to_string(each.size()) +
+        " numbers given for the spatial axes; give one number, or one for each of 1 to 3 axes");
   }
   std::copy(each.begin(), each.end(), values_.begin());
 }
@@ -82,10 +83,10 @@ int spatial_axes(const char* operation, const ValueType& input, const Where& whe
   }
   const int axes = input.shape.rank() - 2;
   if (axes < 1 || axes > 3) {
-    throw ShapeError(
-        operation,
-        "input " + to_string(input.shape) + " is not (batch, channels, 1 to 3 sizes); reshape it",
-        where);
+    throw ShapeError(operation,
+                     "input " + to_string(input.shape) +
+                         " is not (batch, channels, 1 to 3 spatial axes); reshape it",
+                     where);
   }
   return axes;
 }

@@ -91,8 +91,8 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
       if (span.begin < span.end) continue;
       throw ShapeError(name,
                        words() + " and padding " + std::to_string(axis.padding) +
-                           " steps over an axis of input " + to_string(shape) +
-                           " without touching it; use less dilation or padding",
+                           " misses all elements of an axis of input " + to_string(shape) +
+                           "; use less dilation or padding",
                        where);
     }
   }
@@ -109,7 +109,7 @@ PoolAttributes adaptive_windows(const char* name, const Var& x, const PerAxis& s
     if (input[i] == 0) {
       throw ShapeError(name,
                        "input " + to_string(x.shape()) +
-                           " has an axis without elements; give at least one along each",
+                           " has an axis of size 0; give at least one element along each axis",
                        where);
     }
     pool.axes[i] = {.input = input[i], .output = output[i], .adaptive = true};

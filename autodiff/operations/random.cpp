@@ -127,7 +127,7 @@ const Operation bernoulli_operation{
 const Operation dropout_operation{
     .name = "dropout",
     .formula = "y = m·x/(1 - p), x̄ = m·ȳ/(1 - p), m = 0 with probability p, else 1",
-    .summary = "elements dropped at random, the others scaled up",
+    .summary = "elements zeroed at random, the others scaled up",
     .compute = compute_dropout,
     .vjp =
         [](const Pullback& p) {
@@ -152,14 +152,14 @@ Var record_random(const Operation& operation, Tape& tape, const ValueType& type,
 
 void require_real(DType dtype, const char* operation, const Where& where) {
   if (is_floating(dtype)) return;
-  throw DTypeError(operation,
-                   "makes floating dtypes, not " + std::string(name_of(dtype)) + "; cast it after",
-                   where);
+  throw DTypeError(
+      operation, "makes floating dtypes, not " + std::string(name_of(dtype)) + "; cast the result",
+      where);
 }
 
 void require_probability(double p, const char* operation, const Where& where) {
   if (p >= 0 && p <= 1) return;
-  throw ArgumentError(operation, "p = " + std::to_string(p) + " is no probability; give 0 to 1",
+  throw ArgumentError(operation, "p = " + std::to_string(p) + " is not a probability; give 0 to 1",
                       where);
 }
 
@@ -176,7 +176,7 @@ Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype
   if (!is_interval(low, high)) {
     throw ArgumentError("uniform",
                         "[" + std::to_string(low) + ", " + std::to_string(high) +
-                            ") holds no numbers or too many; give finite low < high",
+                            ") is not a finite, non-empty range; give finite low < high",
                         where);
   }
   return record_random(uniform_operation, tape, {shape, dtype}, low, high, where);
@@ -186,8 +186,8 @@ Var normal(Tape& tape, const Shape& shape, double mean, double deviation, DType 
            Where where) {
   require_real(dtype, "normal", where);
   if (!(deviation >= 0)) {
-    throw ArgumentError("normal",
-                        "a deviation of " + std::to_string(deviation) + "; give 0 or more", where);
+    throw ArgumentError(
+        "normal", "the deviation is " + std::to_string(deviation) + "; give 0 or more", where);
   }
   return record_random(normal_operation, tape, {shape, dtype}, mean, deviation, where);
 }

@@ -75,7 +75,7 @@ const AxisMask& mask_of(const Pullback& p) { return p.attributes().as<ReduceAttr
 
 const Operation sum_operation{
     .name = "sum",
-    .formula = "y = Σ x, x̄ = ȳ repeated along the reduced axes",
+    .formula = "y = Σ x, x̄ = ȳ broadcast along the reduced axes",
     .summary = "sum over axes",
     .compute = compute_numbers<Sum>,
     .vjp =
@@ -90,7 +90,7 @@ const Operation sum_operation{
 
 const Operation mean_operation{
     .name = "mean",
-    .formula = "y = Σ x / n, x̄ = ȳ/n repeated along the reduced axes",
+    .formula = "y = Σ x / n, x̄ = ȳ/n broadcast along the reduced axes",
     .summary = "mean over axes",
     .compute =
         [](const KernelCall& call) {
@@ -155,8 +155,8 @@ const Operation prod_operation{
 
 const Operation all_operation{
     .name = "all",
-    .formula = "y = every x",
-    .summary = "whether all are true, over axes",
+    .formula = "y = all x",
+    .summary = "whether all elements are true, over axes",
     .compute = [](const KernelCall& call) { Folding<bool>(call).run(Truth<true>{}); },
     .cost = one_pass,
     .workspace = fold_workspace,
@@ -164,8 +164,8 @@ const Operation all_operation{
 
 const Operation any_operation{
     .name = "any",
-    .formula = "y = some x",
-    .summary = "whether one is true, over axes",
+    .formula = "y = any x",
+    .summary = "whether any element is true, over axes",
     .compute = [](const KernelCall& call) { Folding<bool>(call).run(Truth<false>{}); },
     .cost = one_pass,
     .workspace = fold_workspace,
@@ -210,7 +210,7 @@ Var mean(const Var& x, const Axes& axes, bool keep_axes, Where where) {
   const AxisMask mask = mask_of(axes, x.shape(), "mean", where);
   const std::int64_t count = reduced_count(x.shape(), mask);
   if (count == 0) {
-    throw ShapeError("mean", "shape " + to_string(x.shape()) + " leaves nothing to take a mean of",
+    throw ShapeError("mean", "shape " + to_string(x.shape()) + " has no elements to average",
                      where);
   }
   return record_reduction(mean_operation, x, {mask, static_cast<double>(count)}, keep_axes,

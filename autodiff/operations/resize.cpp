@@ -190,8 +190,8 @@ const Operation resize_adjoint_operation{
 
 const Operation resize_operation{
     .name = "resize",
-    .formula = "y(q) = x between the elements around q's place; x̄ = the adjoint at ȳ",
-    .summary = "nearest or (bi)linear interpolation at other sizes; upsampling",
+    .formula = "y(q) = x interpolated at q's position; x̄ = the adjoint at ȳ",
+    .summary = "nearest or (bi)linear interpolation to other sizes; upsampling",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute_resize<T>(call); });
@@ -216,7 +216,7 @@ Var resize_to(const char* name, const Var& x, const PerAxis& numbers, bool facto
     if (input[a] == 0) {
       throw ShapeError(name,
                        "input " + to_string(shape) +
-                           " has an axis without elements; give at least one along each",
+                           " has an axis of size 0; give at least one element along each axis",
                        where);
     }
     if (factors) output[a] = multiply_sizes(output[a], input[a]);
@@ -229,7 +229,7 @@ void require_image(const char* name, const Var& x, std::int64_t r, const Where& 
   // Its square must not overflow.
   if (r < 1 || r > std::numeric_limits<std::int32_t>::max())
     throw ArgumentError(
-        name, "r is " + std::to_string(r) + "; it must be positive and less than 2³¹", where);
+        name, "r is " + std::to_string(r) + "; give a positive number less than 2³¹", where);
   if (x.rank() == 4) return;
   throw ShapeError(
       name,
@@ -259,7 +259,7 @@ Var pixel_shuffle(const Var& x, std::int64_t r, Where where) {
     throw ShapeError("pixel_shuffle",
                      std::to_string(r * r) + " does not divide the " + std::to_string(s[1]) +
                          " channels of input " + to_string(s) +
-                         "; give r² channels for each of the result",
+                         "; give r² channels for each channel of the result",
                      where);
   }
   const std::int64_t channels = s[1] / (r * r);

@@ -29,7 +29,7 @@ std::vector<Stretch> roll_stretches(const NodeView& node) {
 const Operation roll_operation{
     .name = "roll",
     .formula = "yᵢ = x at (i − shift) mod n, x̄ᵢ = ȳ at (i + shift) mod n",
-    .summary = "elements moved along an axis, around its end",
+    .summary = "elements shifted along an axis, wrapping around at its end",
     .compute =
         [](const KernelCall& call) {
           const auto [axis, cut] = call.attributes.as<RollAttributes>();

@@ -20,8 +20,8 @@ void copy_to_output(const KernelCall& call, const Strides& strides) {
 
 const Operation reshape_operation{
     .name = "reshape",
-    .formula = "y = x, x̄ = ȳ under x's shape",
-    .summary = "the same elements under another shape",
+    .formula = "y = x, x̄ = ȳ in x's shape",
+    .summary = "the elements in another shape",
     .vjp = [](const Pullback& p) { p.set(0, reshape(p.adjoint(), p.input().shape())); },
     .half = HalfSupport::native,
     .mixed = MixedPrecision::follows,
@@ -115,7 +115,7 @@ Var reshape(const Var& x, const Shape& shape, Where where) {
   if (from.elements() != shape.elements()) {
     throw ShapeError("reshape",
                      "shape " + to_string(from) + " has " + std::to_string(from.elements()) +
-                         " elements, " + to_string(shape) + " has " +
+                         " elements, but " + to_string(shape) + " has " +
                          std::to_string(shape.elements()),
                      where);
   }
@@ -136,7 +136,7 @@ Var flatten(const Var& x, int first, int last, Where where) {
   const int end = shape.wrap(last, "flatten", where);
   if (begin > end) {
     throw ShapeError("flatten",
-                     "axis " + std::to_string(first) + " lies behind axis " + std::to_string(last) +
+                     "axis " + std::to_string(first) + " comes after axis " + std::to_string(last) +
                          " of shape " + to_string(shape) + "; swap them",
                      where);
   }
@@ -187,7 +187,8 @@ Var broadcast_to(const Var& x, const Shape& shape, Where where) {
   if (from == shape) return x;
   if (broadcast(from, shape, "broadcast_to", where) != shape) {
     throw ShapeError("broadcast_to",
-                     "shape " + to_string(from) + " does not repeat to " + to_string(shape), where);
+                     "shape " + to_string(from) + " does not broadcast to " + to_string(shape),
+                     where);
   }
   const ValueType type{shape, x.dtype()};
   return x.tape().record(broadcast_to_operation, {&x, 1}, {&type, 1}, {}, where);
@@ -209,8 +210,8 @@ Var permute(const Var& x, const Axes& axes, Where where) {
   }
   if (type.shape.rank() != shape.rank()) {
     throw ShapeError("permute",
-                     std::to_string(axes.size()) + " axes are named for shape " + to_string(shape) +
-                         "; name all " + std::to_string(shape.rank()),
+                     std::to_string(axes.size()) + " axes are given for shape " + to_string(shape) +
+                         "; give all " + std::to_string(shape.rank()),
                      where);
   }
   if (std::is_sorted(order.begin(), order.end())) return x;
@@ -233,7 +234,7 @@ Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where) {
   if (counts.size() != at(rank)) {
     throw ShapeError("tile",
                      std::to_string(counts.size()) + " counts for shape " + to_string(x.shape()) +
-                         "; give one for each axis",
+                         "; give one count per axis",
                      where);
   }
   Var result = x;

@@ -119,7 +119,7 @@ std::vector<Stretch> pad_stretches(const NodeView& node) {
 const Operation pad_operation{
     .name = "pad",
     .formula = "y at start + i·step = xᵢ, a number elsewhere; x̄ᵢ = ȳ at start + i·step",
-    .summary = "a number around the elements, and between them",
+    .summary = "padding with a number around and between the elements",
     .compute =
         [](const KernelCall& call) {
           const auto& attributes = call.attributes.as<PadAttributes>();
@@ -174,7 +174,7 @@ Var along(const Var& x, int axis, std::int64_t start, std::int64_t step, std::in
 std::pair<std::int64_t, std::int64_t> resolve(const Slice& range, std::int64_t n,
                                               const Where& where) {
   const std::int64_t step = range.step;
-  if (step == 0) throw ArgumentError("slice", "a step of 0 leads nowhere; give another", where);
+  if (step == 0) throw ArgumentError("slice", "the step is 0; give a step other than 0", where);
   const std::int64_t low = step > 0 ? 0 : -1;
   const std::int64_t high = step > 0 ? n : n - 1;
   const auto place = [&](std::optional<std::int64_t> given, std::int64_t missing) {
@@ -193,7 +193,7 @@ void require_widths(const Var& x, const std::vector<Padding>& widths, const Wher
   if (widths.size() != at(x.rank())) {
     throw ShapeError("pad",
                      std::to_string(widths.size()) + " widths for shape " + to_string(x.shape()) +
-                         "; give one for each axis",
+                         "; give one width per axis",
                      where);
   }
   for (const auto& [before, after] : widths) {
@@ -238,7 +238,7 @@ Var slice(const Var& x, std::span<const Slice> ranges, Where where) {
   if (ranges.size() > at(shape.rank())) {
     throw ShapeError("slice",
                      std::to_string(ranges.size()) + " ranges for shape " + to_string(shape) +
-                         "; give at most one for each axis",
+                         "; give at most one range per axis",
                      where);
   }
   Places places = everything(shape);
@@ -274,7 +274,7 @@ Var select(const Var& x, int axis, std::int64_t place, Where where) {
   const std::int64_t n = shape[wrapped];
   if (place < -n || place >= n) {
     throw ArgumentError("select",
-                        "place " + std::to_string(place) + " is out of range for axis " +
+                        "position " + std::to_string(place) + " is out of range for axis " +
                             std::to_string(axis) + " of shape " + to_string(shape),
                         where);
   }
@@ -318,8 +318,8 @@ Var pad(const Var& x, const std::vector<Padding>& widths, PadMode mode, Where wh
     if (std::max(before, after) > 0 && n <= (mirrors ? std::max(before, after) : 0)) {
       throw ShapeError("pad",
                        "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()) +
-                           " is too short for a padding of " +
-                           std::to_string(std::max(before, after)) + " out of its own elements",
+                           " is too short to supply a padding of " +
+                           std::to_string(std::max(before, after)) + " elements",
                        where);
     }
     const auto edge = [&](std::int64_t width, std::int64_t mirrored, std::int64_t end) {

@@ -56,7 +56,7 @@ Var log_softmax_adjoint(const Var& dy, const Var& y, int axis);
 const Operation softmax_operation{
     .name = "softmax",
     .formula = "y = exp(x) / Σ exp(x), x̄ = y·(ȳ - Σ ȳ·y)",
-    .summary = "exponentials of a line divided by their sum; keeps y",
+    .summary = "exponentials along an axis divided by their sum; keeps y",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(),
@@ -73,7 +73,7 @@ const Operation softmax_operation{
 const Operation log_softmax_operation{
     .name = "log_softmax",
     .formula = "y = x - log Σ exp(x), x̄ = ȳ - exp(y)·Σ ȳ",
-    .summary = "logarithm of the softmax of a line; keeps y",
+    .summary = "logarithm of the softmax along an axis; keeps y",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(),

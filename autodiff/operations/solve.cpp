@@ -41,7 +41,7 @@ Bytes solve_workspace(const FactorBatch& batch, std::int64_t columns, bool trans
                           std::to_string(batch.count) + " of size " + std::to_string(batch.n) +
                           " is singular: elimination finds no pivot for column " +
                           std::to_string(failed.second) +
-                          "; add to its diagonal, or solve the least squares through qr",
+                          "; add to its diagonal, or solve the least-squares problem with qr",
                       where);
 }
 
@@ -192,9 +192,8 @@ Var solve(const Var& a, const Var& b, const SolveOptions& options, Where where) 
   const Shape right = b.shape();
   if (right.size(-2) != a.shape().size(-1)) {
     throw ShapeError("solve",
-                     "a system of shape " + to_string(a.shape()) +
-                         " has no right-hand side of shape " + to_string(right) +
-                         "; the latter needs as many rows as the former",
+                     "system of shape " + to_string(a.shape()) + " and right-hand side of shape " +
+                         to_string(right) + " do not match; give both the same number of rows",
                      where);
   }
   const DType dtype = promote(a.dtype(), b.dtype());

@@ -112,7 +112,7 @@ Cost sparse_cost(const NodeView& node) {
 const Operation sparse_matmul_operation{
     .name = "sparse_matmul",
     .formula = "y = A(v)·x, x̄ = A(v)ᵀ·ȳ, v̄ = the entries of ȳ·xᵀ; likewise for Aᵀ",
-    .summary = "product of a sparse and dense matrices",
+    .summary = "product of a sparse matrix and dense matrices",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute_product<T>(call); });
@@ -136,7 +136,7 @@ const Operation sparse_matmul_operation{
 const Operation sampled_matmul_operation{
     .name = "sampled_matmul",
     .formula = "y = the entries of a·bᵀ, ā = Y·b, b̄ = Yᵀ·a with Y the sparse matrix of ȳ",
-    .summary = "elements of a dense product where a sparse matrix has entries",
+    .summary = "elements of a dense product at the entries of a sparse matrix",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute_sampled<T>(call); });
@@ -185,15 +185,15 @@ Var sparse_matmul(const SparsePattern& pattern, const Var& values, const Var& x,
   }
   if (values.shape() != Shape{pattern.entries()}) {
     throw ShapeError("sparse_matmul",
-                     describe(pattern) + " takes a vector of as many values, not shape " +
-                         to_string(values.shape()) + "; give one value for each entry",
+                     describe(pattern) + " needs one value per entry, not values of shape " +
+                         to_string(values.shape()) + "; give a vector of that length",
                      where);
   }
   const std::int64_t needed = options.transpose ? pattern.rows() : pattern.columns();
   if (shape.size(-2) != needed) {
     throw ShapeError("sparse_matmul",
                      describe(pattern) + (options.transpose ? ", transposed," : "") +
-                         " does not multiply shape " + to_string(shape) + "; its matrices need " +
+                         " does not multiply shape " + to_string(shape) + "; give matrices with " +
                          std::to_string(needed) + " rows",
                      where);
   }
@@ -215,10 +215,12 @@ Var sampled_matmul(const SparsePattern& pattern, const Var& a, const Var& b, Whe
   const Shape left = a.shape();
   if (b.shape() != with_matrix(batch_of(left), pattern.columns(), left.size(-1)) ||
       left.size(-2) != pattern.rows()) {
-    throw ShapeError("sampled_matmul",
-                     describe(pattern) + " does not sample shapes " + to_string(left) + " and " +
-                         to_string(b.shape()) + "; they have its rows and columns, and else agree",
-                     where);
+    throw ShapeError(
+        "sampled_matmul",
+        describe(pattern) + " does not sample shapes " + to_string(left) + " and " +
+            to_string(b.shape()) +
+            "; give one row of a per row, one row of b per column, and otherwise equal axes",
+        where);
   }
   const DType dtype = promote(a.dtype(), b.dtype());
   const ValueType type{Shape{pattern.entries()}, dtype};

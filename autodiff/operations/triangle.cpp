@@ -40,7 +40,7 @@ void compute_triangle(const KernelCall& call) {
 
 const Operation triangle_operation{
     .name = "triangle",
-    .formula = "y = x where j - i ≤ d (lower) or j - i ≥ d (upper), else 0; x̄ the same of ȳ",
+    .formula = "y = x where j - i ≤ d (lower) or j - i ≥ d (upper), else 0; x̄ = the same of ȳ",
     .summary = "lower or upper triangle of matrices",
     .compute =
         [](const KernelCall& call) {

@@ -61,7 +61,7 @@ void compute_triangular_solve(const KernelCall& call) {
       "triangular_solve",
       "system " + std::to_string(matrix) + " of " + std::to_string(batch.count) + " of size " +
           std::to_string(n) + " is singular: element " + std::to_string(pivot) +
-          " of the diagonal is 0; add to the diagonal, or take out that row and column",
+          " of the diagonal is 0; add to the diagonal, or remove that row and column",
       where);
 }
 
@@ -85,7 +85,7 @@ void pull_back_triangular_solve(const Pullback& p) {
 
 const Operation triangular_solve_operation{
     .name = "triangular_solve",
-    .formula = "op(a)·x = b: b̄ = op(a)⁻ᵀ·x̄, ā = -tri(b̄·xᵀ) or its transpose; x·op(a) = b alike",
+    .formula = "op(a)·x = b: b̄ = op(a)⁻ᵀ·x̄, ā = -tri(b̄·xᵀ) or its transpose; x·op(a) = b likewise",
     .summary = "solution of triangular systems",
     .compute =
         [](const KernelCall& call) {
@@ -126,9 +126,9 @@ Var triangular_solve(const Var& a, const Var& b, const TriangularSolveOptions& o
   check_matrices(name, b, false, where);
   if (b.shape().size(options.right ? -1 : -2) != a.shape().size(-1)) {
     throw ShapeError(name,
-                     "a system of shape " + to_string(a.shape()) + " has no solutions of shape " +
-                         to_string(b.shape()) + "; the latter needs as many " +
-                         (options.right ? "columns" : "rows") + " as the former",
+                     "system of shape " + to_string(a.shape()) + " and right-hand side of shape " +
+                         to_string(b.shape()) + " do not match; give both the same number of " +
+                         (options.right ? "columns" : "rows"),
                      where);
   }
   const Shape batch = broadcast_batches(a.shape(), b.shape(), name, where);

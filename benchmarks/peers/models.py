@@ -1,7 +1,7 @@
-"""The models of benchmarks/training/models.cpp in PyTorch, as its users write them.
+"""The models of benchmarks/training/models.cpp, written in idiomatic PyTorch.
 
-Each function returns (parameters, loss). `loss(small)` records one step; a small one calls the same
-operations on less, so that a process can have everything loaded before its memory is measured.
+Each function returns (parameters, loss). `loss(small)` records one step. A small step calls the same operations on less
+data, so that a process can load everything before its memory is measured.
 """
 
 import math
@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 
 def of_module(module, *data):
-    """For a module that makes a loss of a batch: a small batch is its first two entries."""
+    """For a module that computes a loss from a batch. A small batch is its first two entries."""
 
     def loss(small):
         return module(*(each[:2] if small else each for each in data))

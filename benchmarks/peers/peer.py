@@ -1,6 +1,6 @@
 """Runs training steps of one model in PyTorch, for the suite `peers`.
 
-    peer.py                    prints the version, as in `2.6.0`
+    peer.py                    prints the version, such as `2.6.0`
     peer.py MODEL THREADS      prints the bytes of the gradients; then, for each line with a number of
                                steps that it reads, the seconds they took
     peer.py MODEL peak         prints the bytes of the gradients, and those by which the resident size

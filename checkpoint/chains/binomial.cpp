@@ -12,7 +12,8 @@ namespace {
 /// Limits `snapshots` to as many as a chain of `steps` can use.
 std::uint64_t useful(std::uint32_t steps, std::uint32_t snapshots) {
   if (snapshots == 0) {
-    throw ArgumentError("[binomial] no snapshots; give at least one, for the first state");
+    throw ArgumentError(
+        "[binomial] there are no snapshots; give at least one, for the first state");
   }
   return std::clamp<std::uint64_t>(snapshots, 1, std::max(steps, 2u) - 1);
 }

@@ -9,23 +9,23 @@
 namespace palimpsest {
 
 void check_chain(std::span<const ChainStage> stages) {
-  if (stages.empty()) throw ArgumentError("[chain] there are no stages; give one at least");
+  if (stages.empty()) throw ArgumentError("[chain] there are no stages; give at least one");
   Bytes before = 0;
   for (std::size_t k = 0; k < stages.size(); ++k) {
     const ChainStage& stage = stages[k];
     const auto require = [k](bool condition, const char* problem) {
       if (!condition) throw ArgumentError("[chain] stage " + std::to_string(k) + " " + problem);
     };
-    require(!stage.records.empty(), "has no records; give one at least");
+    require(!stage.records.empty(), "has no records; give at least one");
     require(stage.forward >= 0, "has a negative time");
     require(stage.output >= 0 && stage.gradient >= 0, "has a negative size");
     require(stage.forward_peak >= stage.output, "has a peak below its output");
     for (const ChainStage::Record& record : stage.records) {
       require(record.forward >= 0 && record.backward >= 0, "has a negative time");
       require(record.saved >= stage.output, "saves less than its output");
-      require(record.forward_peak >= record.saved, "has a peak below what it saves");
+      require(record.forward_peak >= record.saved, "has a peak below its saved bytes");
       require(record.backward_peak >= std::max(record.saved + stage.gradient, before),
-              "has a peak in backward below what is live before or after it");
+              "has a backward peak below the bytes live before or after it");
     }
     before = stage.gradient;
   }
@@ -64,14 +64,14 @@ class ChainMachine {
                           name_of(operation.kind) + " of stage " + std::to_string(k) + ": " +
                           problem);
     };
-    require(k < left_, "the stage is reversed already, or not there");
+    require(k < left_, "the stage is already reversed, or does not exist");
     const ChainStage& stage = stages_[k];
     require(operation.record < stage.records.size(), "the stage has no such record");
     require(k == 0 || output_[k - 1] || record_[k - 1], "the input is not live; make it first");
     const ChainStage::Record& record = stage.records[operation.record];
     if (operation.kind == ChainOperation::Kind::backward) {
-      require(record_[k] == operation.record, "the stage is not recorded so");
-      require(k + 1 == left_, "a later stage is to be reversed first");
+      require(record_[k] == operation.record, "the stage is not recorded with this record");
+      require(k + 1 == left_, "a later stage must be reversed first");
       held_ -= record.saved + stage.gradient;
       spend(record.backward, record.backward_peak);
       if (k > 0) held_ += stages_[k - 1].gradient;
@@ -79,7 +79,7 @@ class ChainMachine {
       drop_input(k);
       --left_;
     } else {
-      require(!output_[k] && !record_[k], "the output is live already");
+      require(!output_[k] && !record_[k], "the output is already live");
       if (operation.kind == ChainOperation::Kind::record) {
         spend(record.forward, record.forward_peak);
         held_ += record.saved;

@@ -10,8 +10,8 @@ namespace palimpsest {
 void require_valid(DiskCosts costs) {
   if (costs.write >= 0 && costs.read >= 0 && std::isfinite(costs.write + costs.read)) return;
   throw ArgumentError("[disk] writing takes " + std::to_string(costs.write) +
-                      " steps and reading " + std::to_string(costs.read) +
-                      "; give numbers that are finite and not negative");
+                      " steps and reading takes " + std::to_string(costs.read) +
+                      "; give finite, non-negative numbers");
 }
 
 }  // namespace palimpsest

@@ -32,7 +32,7 @@ namespace palimpsest {
 OnlineSnapshots::OnlineSnapshots(std::uint32_t snapshots)
     : snapshots_(snapshots), corner_(snapshots), rank_(snapshots) {
   if (snapshots == 0) {
-    throw ArgumentError("[online] no snapshots; give at least one, for the first state");
+    throw ArgumentError("[online] there are no snapshots; give at least one, for the first state");
   }
 }
 
@@ -72,7 +72,7 @@ std::uint32_t OnlineSnapshots::give_up() {
     }
     end = state;
   }
-  throw InternalError("[online] none of the states held can be given up");
+  throw InternalError("[online] no held state can be dropped");
 }
 
 OnlineReversal::OnlineReversal(const OnlineSnapshots& ended)
@@ -92,10 +92,10 @@ OnlineReversal::OnlineReversal(std::span<const HeldState> held, std::uint32_t st
     if (valid) forward_steps_ += binomial_forward_steps(end - held[k].step, snapshots - k);
   }
   if (!valid) {
-    throw ArgumentError("[online] the states held do not serve " + std::to_string(steps) +
-                        " steps; give them in ascending order from state 0, each in a slot of its "
-                        "own below " +
-                        std::to_string(snapshots));
+    throw ArgumentError(
+        "[online] the held states do not suit " + std::to_string(steps) +
+        " steps; give them in ascending order from state 0, each in its own slot below " +
+        std::to_string(snapshots));
   }
   // No more slots than there are states.
   for (std::uint32_t slot = 0; slot < snapshots && slots_.size() + used.size() < steps; ++slot) {

@@ -71,7 +71,8 @@ std::vector<ChainStage> with_scaled_costs(std::vector<ChainStage> stages, int ex
 OptimalChain::OptimalChain(std::vector<ChainStage> stages, Bytes most, Settings settings)
     : stages_(std::move(stages)) {
   check_chain(stages_);
-  if (settings.slots == 0) throw ArgumentError("[optimal chain] no slots; give one at least");
+  if (settings.slots == 0)
+    throw ArgumentError("[optimal chain] there are no slots; give at least one");
   largest_ = keep_all_peak(stages_);
   most_ = std::min(most, largest_);
   const Bytes divisor = greatest_common_divisor(stages_);
@@ -120,7 +121,7 @@ ChainPlan OptimalChain::plan(Bytes budget) const {
       if (seconds < least) best = &choice;
       least = std::min(least, seconds);
     }
-    internal_check(best != nullptr, "a chain's memory does not suffice after all");
+    internal_check(best != nullptr, "a feasible chain does not fit its memory");
     const auto first = static_cast<std::uint32_t>(task.first);
     const Bytes rest = task.bytes - best->held;
     if (best->record) {

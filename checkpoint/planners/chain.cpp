@@ -18,7 +18,7 @@ class ChainPlanner final : public Planner {
   explicit ChainPlanner(ChainSettings settings) : settings_(settings) {
     if (settings.stages == 0 || settings.slots == 0) {
       throw ArgumentError("[chain] " + std::to_string(settings.stages) + " stages and " +
-                          std::to_string(settings.slots) + " slots; give one of each at least");
+                          std::to_string(settings.slots) + " slots; give at least one of each");
     }
   }
 

@@ -9,7 +9,7 @@ class Exact final : public Planner {
  public:
   explicit Exact(ExactSettings settings) : settings_(settings) {
     if (settings.most_sets > 0) return;
-    throw ArgumentError("[exact] no set of live values can be looked at; give most_sets");
+    throw ArgumentError("[exact] most_sets is 0; give 1 or more sets of live values to visit");
   }
 
   std::string name() const override { return "exact"; }
@@ -29,10 +29,11 @@ class Exact final : public Planner {
       return proposals;
     }
     if (!optimum.gave_up()) return proposals;
-    throw ArgumentError("[exact] " + std::to_string(graph.needed_nodes().size()) +
-                        " nodes go into the targets, and their optimum is not among the first " +
-                        std::to_string(settings_.most_sets) +
-                        " sets of live values; look at more sets, or use another planner, as auto");
+    throw ArgumentError(
+        "[exact] " + std::to_string(graph.needed_nodes().size()) +
+        " nodes contribute to the targets, and their optimum is not among the first " +
+        std::to_string(settings_.most_sets) +
+        " sets of live values; raise most_sets, or use another planner such as auto");
   }
 
  private:

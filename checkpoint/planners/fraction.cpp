@@ -13,7 +13,7 @@ class Fraction final : public Planner {
   explicit Fraction(double fraction) : fraction_(fraction), cheapest_(automatic({.moves = 0})) {
     if (!(fraction >= 0 && fraction <= 1)) {
       throw ArgumentError("[fraction] " + std::to_string(fraction) +
-                          " is no fraction of keep-all's memory; give one in [0, 1]");
+                          " is not a fraction of keep-all's memory; give one in [0, 1]");
     }
   }
 

@@ -58,8 +58,8 @@ LiveSets::LiveSets(const Graph& graph) {
       const auto bit = static_cast<std::uint32_t>(producers_.size());
       if (bit == most_values) {
         throw ArgumentError("[exact] more than " + std::to_string(most_values) +
-                            " values go into the targets, sources not counted; use another "
-                            "planner, as auto, or plan parts of the graph");
+                            " values contribute to the targets, not counting sources; use another "
+                            "planner such as auto, or plan parts of the graph");
       }
       bits[value] = bit;
       producers_.push_back(static_cast<std::uint32_t>(nodes_.size()));

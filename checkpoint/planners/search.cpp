@@ -39,8 +39,8 @@ class Searching final : public Planner {
   Searching(std::string name, PlannerPtr first, SearchSettings settings)
       : name_(std::move(name)), first_(std::move(first)), settings_(settings) {
     if (settings.seconds && !(*settings.seconds >= 0)) {
-      throw ArgumentError("[" + name_ + "] " + std::to_string(*settings.seconds) +
-                          " seconds are no time; give a positive number or 0");
+      throw ArgumentError("[" + name_ + "] the time limit is " + std::to_string(*settings.seconds) +
+                          " seconds; give a positive number or 0");
     }
   }
 

@@ -13,7 +13,7 @@ Stages::Stages(const Graph& graph, const std::string& planner, CutSettings setti
   const std::vector<NodeId> nodes = find_nodes();
   if (nodes.empty() || !is_backward(nodes.back())) {
     throw ArgumentError("[" + planner +
-                        "] the graph has no backward part; differentiate, or say where it begins");
+                        "] the graph has no backward part; differentiate, or set where it begins");
   }
   const auto forward = static_cast<std::size_t>(
       std::lower_bound(nodes.begin(), nodes.end(), backward_begins_) - nodes.begin());

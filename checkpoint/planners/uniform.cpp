@@ -11,7 +11,7 @@ class UniformPlanner final : public Planner {
   explicit UniformPlanner(Uniform settings) : settings_(settings) {
     if ((settings.segments == 0) == (settings.every == 0)) {
       throw ArgumentError(
-          "[uniform] give the number of segments or the nodes in each, one of the two and not 0");
+          "[uniform] give either the number of segments or the nodes per segment, and not 0");
     }
   }
 

@@ -27,9 +27,9 @@ void in_parallel(std::span<const std::byte> from, DType from_dtype, std::span<st
   if (static_cast<Bytes>(from.size()) != count * size_of(from_dtype) ||
       static_cast<Bytes>(to.size()) != count * size_of(to_dtype)) {
     throw ArgumentError("[snapshot] " + std::to_string(from.size()) + " bytes of " +
-                        std::string(name_of(from_dtype)) + " do not make " +
+                        std::string(name_of(from_dtype)) + " do not correspond to " +
                         std::to_string(to.size()) + " bytes of " + std::string(name_of(to_dtype)) +
-                        "; ask stored_bytes");
+                        "; size the buffers with stored_bytes");
   }
   parallel_chunks(count, grain_for(1), f);
 }
@@ -54,7 +54,7 @@ void check_finite(const From* from, const To* to, std::int64_t count) {
     if (!is_infinite(to[i]) || !std::isfinite(from[i])) continue;
     const DType dtype = dtype_of<To>();
     throw ArgumentError("[snapshot] " + std::to_string(from[i]) + " is too large for " +
-                        std::string(name_of(dtype)) + ", which this state is to be kept in; use " +
+                        std::string(name_of(dtype)) + ", the dtype of this stored state; use " +
                         (dtype == DType::f16 ? "Codec::half or " : "") + "Codec::exact");
   }
 }

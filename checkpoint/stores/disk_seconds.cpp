@@ -107,7 +107,7 @@ DiskSeconds measure_disk(const std::string& directory, Bytes bytes, Bytes total)
   if (bytes <= 0 || total < 0) {
     throw ArgumentError("[spill] records of " + std::to_string(bytes) + " bytes, " +
                         std::to_string(total) +
-                        " in all, cannot be measured; give positive numbers");
+                        " in total, cannot be measured; give positive numbers");
   }
   const bool disk = total > available_memory() / cached_part;
   // Only part of a large record, to finish soon.

@@ -95,18 +95,18 @@ void remove_left_behind(const std::filesystem::path& directory) {
 }
 
 [[noreturn]] void fail(const std::string& directory, int error) {
-  std::string message = "[spill] no file can be made in '" + directory + "': ";
+  std::string message = "[spill] cannot create a file in '" + directory + "': ";
   switch (error) {
     case ENOENT:
-      message += "there is no such directory; make it, or name another";
+      message += "the directory does not exist; create it, or name another";
       break;
     case ENOTDIR:
-      message += "it is no directory; name one";
+      message += "it is not a directory; name a directory";
       break;
     case EACCES:
     case EPERM:
     case EROFS:
-      message += "it may not be written; change its rights, or name another";
+      message += "it is not writable; change its permissions, or name another";
       break;
     default:
       message += std::generic_category().message(error) + "; name another directory";

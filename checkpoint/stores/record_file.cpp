@@ -37,7 +37,7 @@ std::string words(const RecordFile::Name& name) {
   const std::string reason = std::generic_category().message(error);
   if (error == EFBIG) {
     throw EnvironmentError(subject + reason +
-                           "; raise the limit that `ulimit -f` shows, or raise the memory budget");
+                           "; raise the limit shown by `ulimit -f`, or raise the memory budget");
   }
   if (error != ENOSPC && error != EDQUOT) {
     throw FileError(subject + reason + "; check the disk, or name another directory");
@@ -45,8 +45,9 @@ std::string words(const RecordFile::Name& name) {
   std::error_code ignored;
   const std::filesystem::space_info space = std::filesystem::space(path, ignored);
   const std::string left = ignored ? "" : ", " + format_bytes(static_cast<Bytes>(space.available));
-  throw EnvironmentError(subject + reason + left +
-                         " left; make room, name another directory, or raise the memory budget");
+  throw EnvironmentError(
+      subject + reason + left +
+      " left; free disk space, name another directory, or raise the memory budget");
 }
 
 [[noreturn]] void fail_to_read(const std::string& path, Bytes offset, const RecordFile::Name& name,
@@ -158,7 +159,7 @@ void RecordFile::each_part(Move move) {
 void RecordFile::check_there(const Name& name) const {
   if (!file_.deleted()) return;
   throw FileError("[spill] " + path() + " was deleted while " + words(name) +
-                  " was in need of it; leave it alone while the program runs, and run again");
+                  " still needed it; do not touch it while the program runs, and run again");
 }
 
 void RecordFile::write(const Name& name, ConstPieces pieces) {
@@ -211,13 +212,13 @@ void RecordFile::read_block(const Name& name, const Block& block, Pieces pieces)
     read_all(name, block.offset + Bytes{sizeof found}, std::span(pieces_).subspan(1));
   }
   if (found.checksum != checksum(found, std::span(pieces_).subspan(1))) {
-    fail_to_read(path(), block.offset, name, "is damaged: its checksum is not that of its bytes");
+    fail_to_read(path(), block.offset, name, "is damaged: its checksum does not match its bytes");
   }
   Header wanted = header(name, block);
   wanted.checksum = found.checksum;
   wanted.stored_bytes = compression_ == nullptr ? wanted.bytes : found.stored_bytes;
   if (found != wanted) {
-    fail_to_read(path(), block.offset, name, "is not there: an earlier record lies in its place");
+    fail_to_read(path(), block.offset, name, "is missing: an earlier record is in its place");
   }
   if (found.stored_bytes == found.bytes) return;
   internal_check(compression_->decompress(found.stored_bytes, found.bytes),
@@ -238,7 +239,7 @@ void RecordFile::read_all(const Name& name, Bytes offset, std::span<const iovec>
                  "cannot be read: " + std::generic_category().message(done.error));
   }
   if (done.bytes < wanted) {
-    fail_to_read(path(), offset + done.bytes, name, "is cut short: the file ends here");
+    fail_to_read(path(), offset + done.bytes, name, "is truncated: the file ends here");
   }
 }
 

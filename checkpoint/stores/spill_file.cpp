@@ -28,7 +28,7 @@ void check_sizes(const RecordFile& file, std::span<const std::span<Byte>> pieces
     if (static_cast<Bytes>(pieces[i].size()) == wanted[i].bytes) continue;
     throw ArgumentError("[spill] piece " + std::to_string(i) + " of a record has " +
                         std::to_string(wanted[i].bytes) + " bytes, not " +
-                        std::to_string(pieces[i].size()) + "; give the whole of it");
+                        std::to_string(pieces[i].size()) + "; give the whole piece");
   }
 }
 

@@ -71,7 +71,7 @@ LabelledImages read_fashion_mnist(const std::string& folder, const std::string& 
   if (shape.rank() != 3 || labels.shape().rank() != 1 || shape[0] != labels.elements()) {
     throw palimpsest::FileError(folder + ": images of shape " + to_string(shape) +
                                 " and labels of shape " + to_string(labels.shape()) +
-                                " do not go together");
+                                " do not match; give files of the same part");
   }
   Tensor images(Shape{shape[0], 1, shape[1], shape[2]});
   std::ranges::transform(pixels.data<std::int32_t>(), images.data<float>().begin(),

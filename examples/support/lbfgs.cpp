@@ -98,7 +98,7 @@ Claim check_gradient(const Objective& objective, const Tensor& at, double distan
   const double difference = (value_at(distance) - value_at(-distance)) / (2 * distance);
   const double error = std::abs(difference / length - 1);
   return {error < 1e-4,
-          format("the gradient is that of differences, but for a part of %.0e", error)};
+          format("the gradient matches central differences to a relative error of %.0e", error)};
 }
 
 }  // namespace examples

@@ -27,7 +27,7 @@ std::int64_t examples_of(std::span<const Tensor> batch) {
     if (shape.rank() > 0 && shape[0] == batch[0].shape()[0]) continue;
     throw ShapeError("[execution] the tensors of a batch have shapes " +
                      to_string(batch[0].shape()) + " and " + to_string(shape) +
-                     "; give all of them one number of examples along the first axis");
+                     "; give all of them the same number of examples along the first axis");
   }
   return batch[0].shape()[0];
 }
@@ -64,9 +64,9 @@ Shape shape_together(std::span<const Shape> parts) {
   std::int64_t examples = 0;
   for (const Shape& shape : parts) {
     if (shape.rank() == 0 || with_examples(shape, 0) != with_examples(parts[0], 0)) {
-      throw ShapeError("[execution] the model makes " + to_string(parts[0]) + " and " +
+      throw ShapeError("[execution] the model returns " + to_string(parts[0]) + " and " +
                        to_string(shape) +
-                       " of parts of a batch, which cannot be put together; return values with "
+                       " for parts of a batch, which cannot be concatenated; return values with "
                        "the examples along the first axis");
     }
     examples += shape[0];

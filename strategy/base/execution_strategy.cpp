@@ -50,11 +50,11 @@ void require_numbers(const ExecutionStrategy& s) {
   constexpr int most_parts = 1 << 20;
   if (s.workers > most_parts || s.accumulation > most_parts / std::max(1, s.workers)) {
     refuse(std::to_string(s.workers) + " workers and " + std::to_string(s.accumulation) +
-           " micro-batches are more than a batch can be cut into");
+           " micro-batches exceed the parts that a batch can be cut into");
   }
   if (s.memory_budget < 0) {
     refuse("memory_budget is " + std::to_string(s.memory_budget) +
-           " bytes; give 0 or more, as in 256_MiB");
+           " bytes; give 0 or more, such as 256_MiB");
   }
 }
 
@@ -74,9 +74,9 @@ void require_budget_for_planner(const ExecutionStrategy& s) {
       std::ranges::any_of(s.devices, [](const Device& d) { return d.memory_budget != unlimited; });
   if (limited) return;
   refuse("checkpoint_planner = " + s.checkpoint_planner +
-         " computes again only what a budget demands, and there is none; add a memory_budget, give "
-         "a checkpoint_fraction in place of the planner, or choose a planner that divides what is "
-         "recorded, as square_root or uniform:8");
+         " recomputes only to meet a budget, but there is no budget; set memory_budget, set "
+         "checkpoint_fraction instead of the planner, or choose a planner that always recomputes, "
+         "such as square_root or uniform:8");
 }
 
 void require_checkpoints(const ExecutionStrategy& s) {
@@ -89,20 +89,20 @@ void require_checkpoints(const ExecutionStrategy& s) {
   }
   if (ways != 1) {
     refuse(
-        "gradient = checkpointed needs one of checkpoint_interval, checkpoint_fraction and "
-        "checkpoint_planner; within a memory_budget alone it is automatic");
+        "gradient = checkpointed needs exactly one of checkpoint_interval, checkpoint_fraction and "
+        "checkpoint_planner; with only a memory_budget, choose gradient = automatic");
   }
   if (s.mode == ExecutionMode::eager) {
     refuse(
-        "nothing is planned while an eager mode records; give it a memory_budget and gradient = "
-        "automatic, or use a lazy or hybrid mode");
+        "eager mode does not plan while it records; set a memory_budget and gradient = automatic, "
+        "or use a lazy or hybrid mode");
   }
   if (s.checkpoint_interval && *s.checkpoint_interval < 1) {
     refuse("checkpoint_interval is 0; give 1 or more");
   }
   if (s.checkpoint_fraction && !(*s.checkpoint_fraction >= 0 && *s.checkpoint_fraction <= 1)) {
     refuse("checkpoint_fraction is " + std::to_string(*s.checkpoint_fraction) +
-           "; give one between 0 and 1");
+           "; give a fraction between 0 and 1");
   }
   if (!s.checkpoint_planner.empty()) require_budget_for_planner(s);
 }
@@ -114,10 +114,10 @@ void require_precision(const ExecutionStrategy& s) {
     refuse("precision.half is " + std::string(name_of(precision.half)) + "; give bf16 or f16");
   }
   if (!is_half(precision.narrow()) && precision.half != Precision{}.half) {
-    refuse("precision.half has no use in " + precision.summary() + " precision; leave it out");
+    refuse("precision.half has no effect in " + precision.summary() + " precision; leave it out");
   }
   if (precision.needs_scaling() && s.anomaly && s.gradient != GradientMode::none) {
-    refuse("scaled losses overflow f16 now and then, which anomaly makes an error; choose bf16");
+    refuse("scaled losses sometimes overflow f16, which anomaly makes an error; choose bf16");
   }
 }
 
@@ -137,13 +137,13 @@ void require_pipeline(const ExecutionStrategy& s) {
            std::to_string(most_in_a_row) + ", not " + std::to_string(s.accumulation));
   }
   if (s.mode != ExecutionMode::lazy) {
-    refuse("a pipeline is cut into stages when all is recorded; it needs mode = lazy, not " +
+    refuse("a pipeline is cut into stages after recording; it needs mode = lazy, not " +
            std::string(name_of(s.mode)));
   }
   if (s.memory != AllocationPolicy::minimal_peak) {
     refuse(
-        "the stages of a pipeline compute in memory that is laid out with their plans; it needs "
-        "memory = minimal_peak, not " +
+        "pipeline stages compute in memory laid out with their plans; they need memory = "
+        "minimal_peak, not " +
         std::string(name_of(s.memory)));
   }
 }
@@ -162,20 +162,20 @@ void require_devices(const ExecutionStrategy& s) {
     const std::string name = "devices[" + std::to_string(d) + "]";
     if (s.devices[d].memory_budget < 0) {
       refuse(name + ".memory_budget is " + std::to_string(s.devices[d].memory_budget) +
-             "; give bytes, or leave it out");
+             "; give 0 bytes or more, or leave it out");
     }
     if (std::ranges::any_of(s.devices[d].scopes, &std::string::empty)) {
       refuse(name + " has a scope without a name; leave it out");
     }
   }
   if (s.mode != ExecutionMode::lazy) {
-    refuse("nodes are placed on devices when all is recorded; it needs mode = lazy, not " +
+    refuse("nodes are placed on devices after recording; devices need mode = lazy, not " +
            std::string(name_of(s.mode)));
   }
   if (s.memory != AllocationPolicy::minimal_peak) {
     refuse(
-        "devices compute in memory that is laid out with their plans; it needs memory = "
-        "minimal_peak, not " +
+        "devices compute in memory laid out with their plans; they need memory = minimal_peak, "
+        "not " +
         std::string(name_of(s.memory)));
   }
 }
@@ -183,21 +183,22 @@ void require_devices(const ExecutionStrategy& s) {
 void require_modes(const ExecutionStrategy& s) {
   if (s.gradient == GradientMode::none && s.accumulation > 1 &&
       s.parallelism != ParallelMode::pipeline) {
-    refuse("accumulation has no use without gradients");
+    refuse("accumulation has no effect without gradients");
   }
   if (s.gradient == GradientMode::full && s.mode == ExecutionMode::hybrid) {
-    refuse("a hybrid mode computes again what lies inside a stage, gradient = full nothing");
+    refuse(
+        "hybrid mode recomputes values inside a stage, but gradient = full forbids recomputation");
   }
   if (s.gradient == GradientMode::full && s.mode == ExecutionMode::eager &&
       s.memory_budget != unlimited) {
     refuse(
-        "an eager mode computes again what does not fit its memory_budget, gradient = full "
-        "nothing");
+        "eager mode recomputes values that do not fit its memory_budget, but gradient = full "
+        "forbids recomputation");
   }
   if (s.memory == AllocationPolicy::cached && s.mode != ExecutionMode::lazy) {
     refuse(
-        "memory = cached compares a program with the one run before, as a whole; it needs mode = "
-        "lazy, not " +
+        "memory = cached compares whole programs with the previous run; it needs mode = lazy, "
+        "not " +
         std::string(name_of(s.mode)));
   }
   if (s.mode != ExecutionMode::hybrid && s.stage != StageLimits{}) {
@@ -256,7 +257,7 @@ std::string ExecutionStrategy::summary() const {
   }
   if (precision) add("in " + precision->summary());
   if (gradient == GradientMode::none) add("no gradients");
-  if (gradient == GradientMode::full) add("nothing computed again");
+  if (gradient == GradientMode::full) add("no recomputation");
   if (gradient == GradientMode::checkpointed) {
     std::string how = "checkpointed gradients";
     if (checkpoint_interval) how += " every " + std::to_string(*checkpoint_interval) + " nodes";
@@ -271,7 +272,7 @@ std::string ExecutionStrategy::summary() const {
   if (memory_budget != unlimited) add("within " + format_bytes(memory_budget));
   if (parallelism == ParallelMode::none) add("one thread");
   if (parallelism == ParallelMode::data_parallel)
-    add(workers > 0 ? std::to_string(workers) + " replicas" : "a replica on each thread");
+    add(workers > 0 ? std::to_string(workers) + " replicas" : "one replica per thread");
   if (parallelism == ParallelMode::pipeline)
     add("a pipeline of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
   if (parallelism == ParallelMode::model_parallel)
@@ -289,33 +290,33 @@ std::ostream& operator<<(std::ostream& stream, const ExecutionStrategy& strategy
 
 std::span<const NamedStrategy> named_strategies() {
   static const std::array<NamedStrategy, 9> strategies{{
-      {"default", "what `backward` does without options", {}},
+      {"default", "the behaviour of `backward` without options", {}},
       {"training",
-       "steps that are run again and again with the memory of the step before: nothing computed "
-       "again, and an error where that does not fit a memory_budget",
+       "repeated steps that reuse the memory of the previous step, without recomputation; an error "
+       "if they exceed a memory_budget",
        {.gradient = GradientMode::full}},
-      {"inference", "values only, in the memory that these take", {.gradient = GradientMode::none}},
+      {"inference", "values only, in just the memory they need", {.gradient = GradientMode::none}},
       {"memory-efficient",
-       "gradients in a third of the memory that keeping everything takes, or as little as is found",
+       "gradients in a third of keep-all's memory, or in the least memory found",
        {.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.0 / 3}},
       {"high-throughput",
-       "a replica on each thread, each on its shard of the batch, for layers that are too small to "
-       "share and losses that are means over the examples",
+       "one replica per thread, each on its shard of the batch; for layers too small to share and "
+       "losses that are means over the examples",
        {.parallelism = ParallelMode::data_parallel}},
       {"mixed-precision",
-       "products in bf16 and the rest in f32: half the bytes of what products make, and faster "
-       "where the processor multiplies bf16",
+       "products in bf16 and the rest in f32: half the bytes for results of products, and faster "
+       "on processors that multiply bf16",
        {.precision = Precision{}}},
       {"changing-sizes",
-       "programs whose sizes differ from step to step: what one step lets go of is handed on to "
-       "the next by size, where one block would be laid out anew",
+       "programs whose sizes change from step to step: steps reuse freed storage by size, instead "
+       "of laying out one block anew",
        {.memory = AllocationPolicy::pooled}},
       {"profile",
-       "where time and bytes go: the report has the seconds of every operation",
+       "where time and bytes go: the report lists the seconds of every operation",
        {.profiling = true}},
       {"debug",
-       "every operation as it is recorded, on one thread, in storage of its own that memory tools "
-       "see; the first NaN is an error",
+       "every operation as recorded, on one thread, in its own storage that memory tools see; the "
+       "first NaN is an error",
        {.mode = ExecutionMode::eager,
         .memory = AllocationPolicy::standard,
         .parallelism = ParallelMode::none,
@@ -331,7 +332,7 @@ const ExecutionStrategy& strategy_named(std::string_view name) {
     if (each.name == name) return each.strategy;
     known += (known.empty() ? "" : ", ") + std::string(each.name);
   }
-  refuse("no strategy is called " + std::string(name) + "; there are " + known);
+  refuse("unknown strategy " + std::string(name) + "; use one of " + known);
 }
 
 }  // namespace palimpsest

@@ -13,14 +13,14 @@ void check(const RunOptions& options) {
   checked_threads(options.threads);
   check(options.machine);
   if (options.memory_budget < 0) {
-    throw ArgumentError("[run] a memory budget of " + std::to_string(options.memory_budget) +
-                        " bytes; give a positive number, as in 256_MiB");
+    throw ArgumentError("[run] the memory budget is " + std::to_string(options.memory_budget) +
+                        " bytes; give a positive number, such as 256_MiB");
   }
 }
 
 int checked_threads(int threads) {
   if (threads < 0) {
-    throw ArgumentError("[run] " + std::to_string(threads) +
+    throw ArgumentError("[run] cannot use " + std::to_string(threads) +
                         " threads; give a positive number, or 0 for one per core");
   }
   // oneTBB prints a warning when an arena is larger than its workers can ever fill.

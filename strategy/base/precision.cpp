@@ -30,8 +30,7 @@ PrecisionKind precision_kind_named(std::string_view name) {
     if (each.name == name) return each.kind;
     names.append(names.empty() ? "" : ", ").append(each.name);
   }
-  throw ArgumentError("[precision] there is none of the name " + std::string(name) + "; give " +
-                      names);
+  throw ArgumentError("[precision] unknown name " + std::string(name) + "; use one of " + names);
 }
 
 DType Precision::wide() const {

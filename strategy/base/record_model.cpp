@@ -15,8 +15,8 @@ Var record_model(const ModelFunction& model, Tape& tape, std::span<const Tensor>
   const Var made = model(tape, inputs, examples);
   if (!made.defined() || !made.belongs_to(tape)) {
     throw ArgumentError(
-        "[execution] the model returns no value of the tape it was given; "
-        "return the Var that it records there");
+        "[execution] the model does not return a value of the tape it was given; return a Var "
+        "recorded on that tape");
   }
   return made;
 }
@@ -25,8 +25,8 @@ void require_all_given(Tape& tape, std::span<const Tensor> parameters) {
   const std::size_t recorded = parameters_of(tape).size();
   if (recorded == parameters.size()) return;
   throw ArgumentError("[execution] the model records " + std::to_string(recorded) +
-                      " parameters and is given " + std::to_string(parameters.size()) +
-                      "; where a batch is cut into parts, give all of them");
+                      " parameters, but is given " + std::to_string(parameters.size()) +
+                      "; give all of them when a batch is cut into parts");
 }
 
 }  // namespace palimpsest

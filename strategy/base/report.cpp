@@ -51,16 +51,16 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
                << bytes(report.measured_peak);
   if (report.memory == AllocationPolicy::pooled || report.memory == AllocationPolicy::standard) {
     stream << ", " << name_of(report.memory) << " storage, " << report.allocations
-           << " times from the system";
+           << " allocations from the system";
   }
   stream << '\n';
   if (report.memory == AllocationPolicy::cached) {
-    line("cached") << report.cached << " values of the run before, " << bytes(report.cached_bytes)
+    line("cached") << report.cached << " values of the previous run, " << bytes(report.cached_bytes)
                    << " kept\n";
   }
   if (report.replicas > 1 || report.micro_batches > 1) {
-    line("parts") << report.replicas << " at once, " << report.micro_batches
-                  << " one after the other\n";
+    line("parts") << report.replicas << " in parallel, " << report.micro_batches
+                  << " in sequence\n";
   }
   if (!report.precision.empty()) {
     line("precision") << report.precision;
@@ -73,12 +73,12 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
   line("tape") << bytes(report.tape_metadata);
   if (report.resident > 0) stream << ", process " << bytes(report.resident) << " resident";
   stream << '\n';
-  line("nodes") << report.computed << " run, " << report.recomputed << " of them again, "
+  line("nodes") << report.computed << " run, " << report.recomputed << " recomputed, "
                 << 100 * report.compute_overhead << " % extra work";
-  if (report.groups > 0) stream << "; " << report.groups << " groups of operations as one";
+  if (report.groups > 0) stream << "; fused " << report.groups << " groups of operations";
   if (report.common_subexpressions + report.folded_constants > 0) {
-    stream << "; left out " << report.common_subexpressions << " that others stand for, "
-           << report.folded_constants << " that are numbers";
+    stream << "; removed " << report.common_subexpressions << " common subexpressions, folded "
+           << report.folded_constants << " constants";
   }
   stream << '\n';
   for (const Report::Loop& loop : report.loops) {
@@ -91,24 +91,24 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
     if (loop.disk_writes > 0) {
       stream << ", " << loop.disk_writes << " written to disk and " << loop.disk_reads << " read";
     }
-    if (loop.step_budget > 0) stream << ", a step within " << bytes(loop.step_budget);
-    if (loop.ahead > 0) stream << ", " << loop.ahead << " made ahead";
+    if (loop.step_budget > 0) stream << ", step budget " << bytes(loop.step_budget);
+    if (loop.ahead > 0) stream << ", " << loop.ahead << " computed ahead";
     stream << (loop.recorded_again ? ", recorded one by one" : "") << '\n';
   }
   for (std::size_t s = 0; s < report.stages.size(); ++s) {
     const Report::Stage& stage = report.stages[s];
-    line("stage") << s << ", " << bytes(stage.incoming) << " come in, " << stage.in_flight
+    line("stage") << s << ", " << bytes(stage.incoming) << " received, " << stage.in_flight
                   << " in flight, peak predicted " << bytes(stage.predicted_peak) << ", measured "
                   << bytes(stage.measured_peak) << ", budget " << bytes(stage.budget)
-                  << (stage.computes_again ? ", runs forward again" : "") << '\n';
+                  << (stage.computes_again ? ", recomputes forward" : "") << '\n';
   }
   if (!report.stages.empty()) line("stages idle") << 100 * report.idle() << " % of the time\n";
   for (std::size_t d = 0; d < report.devices.size(); ++d) {
     const Report::Device& device = report.devices[d];
-    line("device") << d << ", " << bytes(device.incoming) << " come in, peak predicted "
+    line("device") << d << ", " << bytes(device.incoming) << " received, peak predicted "
                    << bytes(device.predicted_peak) << ", measured " << bytes(device.measured_peak)
                    << ", budget " << bytes(device.budget)
-                   << (device.computes_again ? ", runs forward again" : "") << '\n';
+                   << (device.computes_again ? ", recomputes forward" : "") << '\n';
   }
   line("time") << 1e3 * report.run_seconds << " ms on " << report.threads << " threads ("
                << report.kernel_level << "), ";

@@ -15,7 +15,7 @@ template <class T>
 T natural(const JsonValue& value) {
   const std::int64_t number = value.natural();
   if (number > std::numeric_limits<T>::max()) {
-    value.fail(std::to_string(number) + " is more than there can be");
+    value.fail(std::to_string(number) + " is too large");
   }
   return static_cast<T>(number);
 }

@@ -35,7 +35,7 @@ std::optional<GraphForm> only_form(const RunOptions& options) {
     if (!wanted || (allowed && !options.anomaly)) return;
     throw ScheduleError("[given] the schedule was made for a " + std::string(what) +
                         " graph, which RunOptions::" + (options.anomaly ? "anomaly" : option) +
-                        " forbids; plan a graph that write_graph writes with these options");
+                        " forbids; plan the graph that write_graph writes with these options");
   };
   if (form) {
     require(form->fuse, options.fuse, "fused", "fuse");

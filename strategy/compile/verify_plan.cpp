@@ -29,7 +29,7 @@ class StepOrder {
         before_(std::size_t{words_} * dependencies.step_count()) {
     for (std::uint32_t step = 0; step < dependencies.step_count(); ++step) {
       for (const std::uint32_t next : dependencies.successors(step)) {
-        require_rule(next > step, "a step waits for one that the schedule has later", next);
+        require_rule(next > step, "a step waits for a later step of the schedule", next);
         for (std::uint32_t i = 0; i < words_; ++i) row(next)[i] |= row(step)[i];
         row(next)[step / 64] |= std::uint64_t{1} << step % 64;
       }
@@ -75,7 +75,7 @@ class InstructionCheck {
     step_ = none;
     const auto results = instructions_.lowered().results();
     require_rule(instructions_.results().size() == results.size(),
-                 "results are not those asked for");
+                 "the results are not the requested targets");
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Instructions::Held& held = instructions_.results()[i];
       require_rule(held.value == results[i].recorded, "a result is another value");
@@ -102,11 +102,11 @@ class InstructionCheck {
       storages_[root].is_made = true;
       if (graph_.bytes(root) > 0) storages_[root].interval = next++;
     }
-    require(next == instructions_.open_at_start(), "other values are there at the start");
+    require(next == instructions_.open_at_start(), "the values at the start differ");
     for (std::uint32_t i = 0; i < next; ++i) {
       const ValueId root = instructions_.intervals()[i].storage;
       require(root < storages_.size() && storages_[root].interval != none,
-              "an interval that is open at the start is of no value that is there");
+              "an interval that is open at the start belongs to no present value");
       storages_[root].interval = i;
     }
   }
@@ -141,7 +141,7 @@ class InstructionCheck {
 
   void compute(NodeId unit) {
     const Instructions::Instruction& made = instructions_.steps()[step_];
-    require(made.unit == unit, "an instruction is that of another unit");
+    require(made.unit == unit, "an instruction belongs to another unit");
     const bool runs = made.operation != nullptr;
     const std::span<const ValueId> inputs = graph_.inputs(unit);
     require(!runs || (made.inputs == inputs.size() && made.outputs == graph_.output_count(unit)),
@@ -165,7 +165,7 @@ class InstructionCheck {
     }
     const Bytes workspace =
         made.workspace == none ? 0 : instructions_.intervals()[made.workspace].bytes;
-    require(workspace >= graph_.workspace(unit), "a step has too little to work in");
+    require(workspace >= graph_.workspace(unit), "a step has too little workspace");
     for (std::uint32_t i = 0; i < graph_.output_count(unit); ++i) {
       const ValueId output = graph_.first_output(unit) + i;
       if (graph_.storage(output) != output) continue;  // a view, which writes nothing
@@ -221,8 +221,8 @@ class InstructionCheck {
 void verify(const Graph& graph, const Plan& plan) {
   try {
     const Simulation simulation = simulate(graph, plan.schedule);
-    require_rule(simulation.peak == plan.simulation.peak, "the peak is not that predicted");
-    require_rule(simulation.cost == plan.simulation.cost, "the cost is not that predicted");
+    require_rule(simulation.peak == plan.simulation.peak, "the peak is not the predicted one");
+    require_rule(simulation.cost == plan.simulation.cost, "the cost is not the predicted one");
   } catch (const ScheduleError& error) {
     throw InternalError("a plan breaks a rule: " + std::string(error.what()));
   }
@@ -254,7 +254,7 @@ void verify(const Graph& graph, const Plan& plan) {
     if (interval.takes_over != none) {
       const Interval& before = intervals[interval.takes_over];
       require_rule(before.offset == interval.offset && before.bytes == interval.bytes,
-                   "what takes over a place does not lie there", interval.first);
+                   "an in-place value is not in its donor's place", interval.first);
     }
     occupied[interval.offset] = i;
   }

@@ -51,17 +51,17 @@ std::shared_ptr<Evaluator> lazy(RunOptions options) {
 std::shared_ptr<Evaluator> eager(RunOptions options) {
   if (options.planner != nullptr) {
     throw ArgumentError(
-        "[eager] nothing is planned while an eager tape is recorded; give the planner to "
-        "backward(), or use lazy()");
+        "[eager] an eager tape does not plan while it records; give the planner to backward(), or "
+        "use lazy()");
   }
   if (options.memory != AllocationPolicy::minimal_peak) {
     throw ArgumentError("[eager] memory = " + std::string(name_of(options.memory)) +
-                        " has no effect while an eager tape is recorded, where every value has "
-                        "storage of its own; give it to backward()");
+                        " has no effect while an eager tape records, because every value has its "
+                        "own storage; give it to backward()");
   }
   if (options.profile) {
     throw ArgumentError(
-        "[eager] what an eager tape computes while it is recorded is in no report; give profile to "
+        "[eager] no report covers the work of an eager tape while it records; give profile to "
         "backward(), or run an Execution in eager mode with profiling");
   }
   return eager_of_execution(std::move(options));
@@ -69,8 +69,8 @@ std::shared_ptr<Evaluator> eager(RunOptions options) {
 
 std::shared_ptr<Evaluator> eager_of_execution(RunOptions options) {
   if (options.memory_budget < 0) {
-    throw ArgumentError("[eager] a memory budget of " + std::to_string(options.memory_budget) +
-                        " bytes; give a positive number, as in 256_MiB");
+    throw ArgumentError("[eager] the memory budget is " + std::to_string(options.memory_budget) +
+                        " bytes; give a positive number, such as 256_MiB");
   }
   if (options.memory_budget == unlimited) {
     return std::make_shared<EagerEvaluator>(std::move(options));
@@ -80,9 +80,9 @@ std::shared_ptr<Evaluator> eager_of_execution(RunOptions options) {
 
 std::shared_ptr<Evaluator> hybrid(RunOptions options, StageLimits limits) {
   if (limits.nodes < 1 || limits.bytes < 1) {
-    throw ArgumentError("[hybrid] a stage of at most " + std::to_string(limits.nodes) +
+    throw ArgumentError("[hybrid] the stage limits are " + std::to_string(limits.nodes) +
                         " nodes and " + std::to_string(limits.bytes) +
-                        " bytes; give limits of one or more");
+                        " bytes; give limits of 1 or more");
   }
   return std::make_shared<HybridEvaluator>(std::move(options), limits);
 }

@@ -66,13 +66,14 @@ void OnlineEvaluator::refuse(const Tape& tape, const OnlineEviction::Shortage& s
   const NodeId node = shortage.node;
   const Bytes budget = options().memory_budget;
   const Bytes smallest = smallest_online_budget(graph_, reads_, shortage.bytes);
-  throw BudgetError("[" + std::string(tape.operation(node).name) + "] to compute " +
-                        tape.describe(node) + " takes " + both_ways(shortage.bytes) +
-                        " at once, with what waits for it; the budget of the tape is " +
-                        both_ways(budget) + "; give eager() " + both_ways(smallest) +
-                        ", which all that is recorded so far fits (recorded at " +
-                        to_string(tape.where(node)) + ")",
-                    budget, smallest);
+  throw BudgetError(
+      "[" + std::string(tape.operation(node).name) + "] computing " + tape.describe(node) +
+          " needs " + both_ways(shortage.bytes) +
+          " at once, including the values that wait for it; the budget of the tape is " +
+          both_ways(budget) + "; give eager() " + both_ways(smallest) +
+          ", which fits everything recorded so far (recorded at " + to_string(tape.where(node)) +
+          ")",
+      budget, smallest);
 }
 
 bool OnlineEvaluator::follows(const Tape& tape) const {

@@ -43,10 +43,10 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
 
 BudgetError refusal_of_all(const BatchCut& cut, Bytes budget, const BudgetError& of_one) {
   const Bytes all = of_one.smallest_feasible() * cut.replicas + cut.sums;
-  return {"[execution] the parts of a batch that run at once, " + std::to_string(cut.replicas) +
-              ", and sums of gradients of " + std::to_string(cut.sums) +
-              " bytes need a budget of " + std::to_string(all) + " bytes, not " +
-              std::to_string(budget) + "; of one: " + of_one.what(),
+  return {"[execution] running " + std::to_string(cut.replicas) +
+              " parts of a batch at once, with gradient sums of " + std::to_string(cut.sums) +
+              " bytes, needs a budget of " + std::to_string(all) + " bytes, not " +
+              std::to_string(budget) + "; for one part: " + of_one.what(),
           budget, all};
 }
 

@@ -181,8 +181,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   State& state = *state_;
   if (state.strategy.gradient == GradientMode::none) {
     throw ArgumentError(
-        "[execution] the strategy has gradient = none; ask for value(), or choose "
-        "another");
+        "[execution] the strategy has gradient = none; call value(), or choose another gradient");
   }
   if (state.pipeline) {
     const auto scale = [&](const Var& made) { return state.scaled(made); };

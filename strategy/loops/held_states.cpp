@@ -56,7 +56,7 @@ void HeldStates::encode(const ChainAction& action, const Addresses& state,
   } catch (const ArgumentError& error) {
     throw ArgumentError(loop_.body().name(),
                         "the state before step " + std::to_string(action.step) +
-                            " cannot be kept by LoopOptions::codec: " + error.what(),
+                            " cannot be stored with LoopOptions::codec: " + error.what(),
                         loop_.body().where);
   }
 }

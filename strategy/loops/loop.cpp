@@ -43,26 +43,27 @@ void require_state(const RecordedStep& step, const StepBody& body) {
   if (step.next.size() != step.state.size()) {
     throw ArgumentError(body.name(),
                         "the body returns a state of " + std::to_string(step.next.size()) +
-                            " values for one of " + std::to_string(step.state.size()) +
-                            "; return what the next step is to be given",
+                            " values, but takes one of " + std::to_string(step.state.size()) +
+                            "; return the state for the next step",
                         body.where);
   }
   for (std::size_t i = 0; i < step.state.size(); ++i) {
     const ValueType given = step.tape->type(step.state[i]);
     const ValueType made = step.tape->type(step.next[i]);
     if (made == given) continue;
-    const std::string text = "the body makes value " + std::to_string(i) + " of the state " +
-                             to_string(made) + " from " + to_string(given) +
-                             "; a step must return the type that it is given";
+    const std::string text = "the body returns value " + std::to_string(i) + " of the state as " +
+                             to_string(made) + ", but takes it as " + to_string(given) +
+                             "; return the same type";
     if (made.shape != given.shape) throw ShapeError(body.name(), text, body.where);
     throw DTypeError(body.name(), text, body.where);
   }
   for (NodeId node = 0; node < step.tape->node_count(); ++node) {
     if (!step.tape->is_parameter(node)) continue;
-    throw ArgumentError(body.name(),
-                        "the body records parameter " + step.tape->describe(node) +
-                            ", whose gradient would be lost; record it before and use it here",
-                        step.tape->where(node));
+    throw ArgumentError(
+        body.name(),
+        "the body records parameter " + step.tape->describe(node) +
+            ", whose gradient would be lost; record it before the loop and use it in the body",
+        step.tape->where(node));
   }
 }
 

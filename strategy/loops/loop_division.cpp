@@ -104,7 +104,7 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   const Bytes least = beside_states(shares.back()) + snapshot_bytes(0, loop);
   throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
                         std::to_string(budget) +
-                        " bytes is too small; its steps and one state held take " +
+                        " bytes is too small; its steps and one held state need " +
                         std::to_string(least) + " bytes",
                     budget, least);
 }

@@ -14,11 +14,12 @@ void StateHashes::meet(std::uint32_t step, const Addresses& state, const Loop& l
   }
   if (step > hashes_.size()) return hashes_.push_back(hash);
   if (hashes_[step - 1] == hash) return;
-  throw ArgumentError(loop.body().name(),
-                      "step " + std::to_string(step - 1) +
-                          " makes another state when it is run again from the same one; its body "
-                          "must record the same again, and draw random numbers by operations only",
-                      loop.body().where);
+  throw ArgumentError(
+      loop.body().name(),
+      "step " + std::to_string(step - 1) +
+          " makes a different state when it is run again from the same one; its body must record "
+          "the same operations again, and draw random numbers only with operations",
+      loop.body().where);
 }
 
 }  // namespace palimpsest

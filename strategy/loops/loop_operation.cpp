@@ -60,7 +60,7 @@ const Operation scan_operation{
 const Operation scan_adjoint_operation{
     .name = "scan_adjoint",
     .formula = "s̄ₙ, x̄ₙ, c̄ from s̄ₙ₊₁, ȳₙ",
-    .summary = "the adjoints of what a loop reads",
+    .summary = "adjoints of the inputs of a loop",
     .compute = [](const KernelCall& call) { run_backward(gradient_of(call.attributes), call); },
     .vjp =
         [](const Pullback& p) {

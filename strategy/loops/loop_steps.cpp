@@ -156,9 +156,9 @@ class RecordedSteps final : public LoopSteps {
 
   [[noreturn]] void refuse(std::uint32_t step, const BudgetError& refusal) const {
     throw BudgetError("[" + std::string(loop_.body().name()) + "] step " + std::to_string(step) +
-                          " takes " + std::to_string(refusal.smallest_feasible()) +
+                          " needs " + std::to_string(refusal.smallest_feasible()) +
                           " bytes, more than the " + std::to_string(refusal.budget()) +
-                          " that the loop has for one step; set LoopOptions::step_memory",
+                          " that the loop has for one step; raise LoopOptions::step_memory",
                       refusal.budget(), refusal.smallest_feasible());
   }
 
@@ -191,8 +191,8 @@ class RecordedSteps final : public LoopSteps {
     if (same) return;
     throw ShapeError(loop_.body().name(),
                      "step " + std::to_string(step) +
-                         " has other outputs than the first; every step must make as many, of the "
-                         "same types",
+                         " has other outputs than the first step; return the same number and types "
+                         "of outputs in every step",
                      loop_.body().where);
   }
 

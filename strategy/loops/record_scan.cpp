@@ -18,23 +18,24 @@ namespace {
 std::uint32_t checked_steps(std::int64_t steps, const Where& where) {
   constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max() - 1;
   if (steps >= 0 && steps <= most) return static_cast<std::uint32_t>(steps);
-  throw ArgumentError(
-      "scan", std::to_string(steps) + " steps; give a number from 0 to " + std::to_string(most),
-      where);
+  throw ArgumentError("scan",
+                      "cannot run " + std::to_string(steps) + " steps; give a number from 0 to " +
+                          std::to_string(most),
+                      where);
 }
 
 void require_valid(const LoopOptions& options, const StepBody& body) {
   if (options.check && options.codec != Codec::exact) {
     throw ArgumentError(body.name(),
-                        "states are to be compared and to be kept with fewer digits; leave out "
+                        "check compares states, but codec stores them with fewer digits; leave out "
                         "LoopOptions::check or LoopOptions::codec",
                         body.where);
   }
   std::error_code ignored;
   if (options.spill.empty() || std::filesystem::is_directory(options.spill, ignored)) return;
   throw FileError("[" + std::string(body.name()) + "] " + options.spill +
-                  " is no directory to keep states in (recorded at " + to_string(body.where) +
-                  "); make it, or name another one in LoopOptions::spill");
+                  " is not a directory to keep states in (recorded at " + to_string(body.where) +
+                  "); create it, or name another one in LoopOptions::spill");
 }
 
 /// The type of one step's element of an input.
@@ -44,8 +45,7 @@ ValueType part_of(const Var& input, std::size_t index, std::int64_t steps, const
     throw ShapeError("scan",
                      "input " + std::to_string(index) + " is " + to_string(whole) + " for " +
                          std::to_string(steps) +
-                         " steps; its first axis must have one element a "
-                         "step",
+                         " steps; its first axis must have one element per step",
                      where);
   }
   Shape part;
@@ -78,7 +78,7 @@ void look(const RecordedStep& step, ValueId value, std::span<const Var> operands
 void require_condition(const RecordedStep& condition, const Where& where) {
   const ValueType type = condition.tape->type(condition.outputs[0]);
   const std::string text = "the condition is " + to_string(type) +
-                           "; return one element of bool, as a comparison of scalars gives";
+                           "; return one element of bool, such as a comparison of scalars";
   if (type.dtype != DType::boolean) throw DTypeError("while_loop", text, where);
   if (type.shape.elements() != 1) throw ShapeError("while_loop", text, where);
 }
@@ -90,7 +90,7 @@ void require_lasting(const Tape& tape, const RecordedStep& step,
   const bool again = step.may_differ() || (condition && condition->may_differ());
   if (!again || captured.empty() || !tape.is_temporary()) return;
   throw ArgumentError(body.name(),
-                      "a loop in a checkpoint whose steps are recorded one by one uses values from "
+                      "a loop in a checkpoint records its steps one by one and uses values from "
                       "outside; make them part of its state",
                       body.where);
 }

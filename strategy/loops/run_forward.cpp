@@ -25,10 +25,11 @@ std::uint32_t run_while(const Loop& loop, LoopSteps& steps, Advance& advance,
   std::uint32_t step = 0;
   for (; steps.goes_on(step, advance.state()); ++step) {
     if (step >= loop.options().max_steps) {
-      throw ArgumentError("while_loop",
-                          "more than " + std::to_string(step) +
-                              " steps, and the condition still holds; see LoopOptions::max_steps",
-                          loop.body().where);
+      throw ArgumentError(
+          "while_loop",
+          "the loop needs more than " + std::to_string(step) +
+              " steps; make the condition false earlier, or raise LoopOptions::max_steps",
+          loop.body().where);
     }
     before_step();
     advance.to(step + 1, nullptr);

@@ -12,8 +12,8 @@ namespace {
 
 void require_valid(const DistributedOptions& options, bool is_pipeline) {
   if (options.bucket_bytes < 64 || options.bucket_bytes > 1_GiB) {
-    throw ArgumentError("[ranks] buckets of " + std::to_string(options.bucket_bytes) +
-                        " bytes; give 64 B to 1 GiB");
+    throw ArgumentError("[ranks] bucket_bytes is " + std::to_string(options.bucket_bytes) +
+                        "; give 64 B to 1 GiB");
   }
   if (is_pipeline && options.bucket_bytes != DistributedOptions{}.bucket_bytes) {
     throw ArgumentError("[ranks] a pipeline sends no buckets; leave bucket_bytes out");
@@ -30,22 +30,23 @@ ExecutionStrategy for_a_rank(ExecutionStrategy strategy, int ranks) {
   if (is_pipeline && strategy.stages == 0) strategy.stages = ranks;
   require_valid(strategy);
   if (strategy.gradient == GradientMode::none) {
-    throw ArgumentError("[ranks] the strategy has gradient = none; choose another");
+    throw ArgumentError("[ranks] the strategy has gradient = none; choose another gradient");
   }
   if (strategy.parallelism == ParallelMode::data_parallel) {
     throw ArgumentError(
-        "[ranks] the strategy is data_parallel, and so are ranks; start more of them, or choose "
+        "[ranks] the strategy is data_parallel, but ranks are too; start more ranks, or choose "
         "parallelism = automatic");
   }
   if (strategy.parallelism == ParallelMode::model_parallel) {
     throw ArgumentError(
-        "[ranks] the strategy is model_parallel, and a rank has no devices; choose parallelism = "
+        "[ranks] the strategy is model_parallel, but a rank has no devices; choose parallelism = "
         "pipeline for a part of the model on each rank, or automatic");
   }
   if (is_pipeline && strategy.stages != ranks) {
-    throw ArgumentError("[ranks] the strategy has " + std::to_string(strategy.stages) +
-                        " stages for " + std::to_string(ranks) +
-                        " ranks; a rank runs one of them: start as many, or leave stages out");
+    throw ArgumentError(
+        "[ranks] the strategy has " + std::to_string(strategy.stages) + " stages for " +
+        std::to_string(ranks) +
+        " ranks; each rank runs one stage: start as many ranks as stages, or leave stages out");
   }
   return strategy;
 }

@@ -74,10 +74,10 @@ void DistributedStep::compute() {
     if (setting_.gradients == nullptr || budget == unlimited) throw;
     const Bytes sums = setting_.gradients->bytes();
     const Bytes all = refused.smallest_feasible() + sums;
-    throw BudgetError("[ranks] gradients that are added up over ranks, of " + std::to_string(sums) +
+    throw BudgetError("[ranks] gradient sums over ranks, of " + std::to_string(sums) +
                           " bytes, and a run need a budget of " + std::to_string(all) +
                           " bytes, not " + std::to_string(budget) +
-                          "; of the run: " + refused.what(),
+                          "; for the run: " + refused.what(),
                       budget, all);
   }
 }

@@ -10,8 +10,8 @@ namespace {
 
 std::string_view name_of(RankCall call) {
   static constexpr std::array<std::string_view, 7> names{
-      "the end",           "together()",       "broadcast()", "verify()", "gradients() of a step",
-      "the end of a step", "what is different"};
+      "the end",           "together()",  "broadcast()", "verify()", "gradients() of a step",
+      "the end of a step", "a comparison"};
   return names[static_cast<std::size_t>(call)];
 }
 
@@ -108,7 +108,7 @@ void RankLink::blame(const std::string& message, int rank) {
 const std::vector<RankWords>& RankLink::meet(RankCall call, const RankWords& words,
                                              const std::exception_ptr& failure) {
   if (left_ && failure != nullptr) std::rethrow_exception(failure);
-  if (left_) blame(named(*left_) + " has left; there is nobody to meet", *left_);
+  if (left_) blame(named(*left_) + " has left; ranks can no longer exchange data", *left_);
   gather(Notice{call, failure != nullptr ? 1u : 0u, words}, std::span(notices_));
   const std::vector<Notice>& all = notices_;
   const auto leaves = [](const Notice& notice) { return notice.call == RankCall::leave; };
@@ -120,7 +120,7 @@ const std::vector<RankWords>& RankLink::meet(RankCall call, const RankWords& wor
     if (call != RankCall::leave) {
       blame(named(leaver) + " has left, while " + named(rank_) + " is in " +
                 std::string(name_of(call)) +
-                ": an error ended it elsewhere, which it tells itself, or it makes fewer calls",
+                ": an error elsewhere ended it, which it reports itself, or it makes fewer calls",
             leaver);
     }
     return said_;
@@ -136,7 +136,8 @@ const std::vector<RankWords>& RankLink::meet(RankCall call, const RankWords& wor
   if (other >= 0) {
     blame(named(other) + " is in " +
               std::string(name_of(all[static_cast<std::size_t>(other)].call)) + ", rank 0 in " +
-              std::string(name_of(all[0].call)) + "; make the same calls in one order on all ranks",
+              std::string(name_of(all[0].call)) +
+              "; make the same calls in the same order on all ranks",
           other);
   }
   first_failed_.reset();

@@ -69,7 +69,7 @@ class RankLink {
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void gather(const T& own, std::span<T> all) {
-    internal_check(std::ssize(all) == size_, "something of another number of ranks is gathered");
+    internal_check(std::ssize(all) == size_, "the gathered data has another number of ranks");
     gather_bytes(&own, all.data(), sizeof own);
   }
   template <class T>

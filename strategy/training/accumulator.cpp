@@ -29,7 +29,7 @@ void in_parallel(Parameters& parameters, F f) {
 
 [[noreturn]] void refuse_missing(const std::string& name) {
   refuse("the micro-batch has no gradient of " + quoted(name) +
-         "; give one, of zeros where the loss does not depend on the parameter");
+         "; give one, with zeros if the loss does not depend on the parameter");
 }
 
 /// True when `name` is a leaf's name with its scopes. Builds no string.
@@ -58,7 +58,7 @@ GradientAccumulator::Parameter::Parameter(std::string own_name, const ValueType&
     : name(std::move(own_name)), type(own_type) {
   if (!is_floating(type.dtype)) {
     throw DTypeError("[accumulator] parameter " + quoted(name) + " is " + to_string(type) +
-                     "; gradients are of floating dtypes");
+                     "; gradients need floating dtypes");
   }
   sum = Tensor(type.shape, compute_dtype(type.dtype));
   if (is_half(type.dtype)) rounded = Tensor(type.shape, type.dtype);
@@ -106,28 +106,28 @@ std::size_t GradientAccumulator::index_of(std::string_view name) const {
     known += (i > 0 ? ", " : "") + quoted(parameters_[i].name);
   }
   if (parameters_.size() > most) known += ", …";
-  refuse("no parameter is called " + quoted(name) + "; " +
-         (known.empty() ? "register_parameter() names them" : "registered are " + known));
+  refuse("unknown parameter " + quoted(name) + "; " +
+         (known.empty() ? "call register_parameter() first" : "use one of " + known));
 }
 
 // Checks of micro-batches
 // ---------------------------------------------------------------------------
 
 void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor& gradient) {
-  if (!gradient.defined()) refuse("the gradient of " + quoted(parameter.name) + " holds nothing");
+  if (!gradient.defined()) refuse("the gradient of " + quoted(parameter.name) + " is empty");
   if (gradient.type() == parameter.type) return;
   const std::string message = "[accumulator] parameter " + quoted(parameter.name) + " is " +
-                              to_string(parameter.type) + ", its gradient " +
+                              to_string(parameter.type) + ", but its gradient is " +
                               to_string(gradient.type());
   if (gradient.shape() != parameter.type.shape) {
-    throw ShapeError(message + "; give one of the parameter's shape");
+    throw ShapeError(message + "; give a gradient of the parameter's shape");
   }
   throw DTypeError(message + "; convert it with to()");
 }
 
 void GradientAccumulator::require_open() const {
   if (taken_ || (divided_ && count_ < options_.steps)) {
-    refuse("the gradients of this update were taken; reset() begins the next");
+    refuse("the gradients of this update were taken; call reset() to begin the next");
   }
   if (count_ == options_.steps) {
     refuse("the update has all of its " + counted(count_, "micro-batch", "es") +
@@ -152,22 +152,22 @@ void GradientAccumulator::require_examples(std::int64_t examples) const {
       examples != first_examples_) {
     refuse("a micro-batch of " + counted(examples, "example") + " after one of " +
            std::to_string(first_examples_) +
-           ": the mean of their means is not that of all examples; use "
+           ": the mean of their means is not the mean over all examples; use "
            "GradientNormalization::weighted");
   }
   if (examples > std::numeric_limits<std::int64_t>::max() - examples_) {
     refuse("a micro-batch of " + counted(examples, "example") + " after " +
            std::to_string(examples_) +
-           " in the update: their sum is too large to count; take the update in fewer steps");
+           " in the update: their number overflows; use fewer steps per update");
   }
 }
 
 void GradientAccumulator::require_same_parameters(const Gradients& gradients) const {
   const auto entries = gradients.entries();
   if (entries.size() != parameters_.size()) {
-    refuse("a micro-batch with gradients of " + counted(std::ssize(entries), "parameter") +
-           " where " + std::to_string(parameters_.size()) +
-           " are registered; use one accumulator for one model");
+    refuse("a micro-batch has gradients of " + counted(std::ssize(entries), "parameter") +
+           ", but " + std::to_string(parameters_.size()) +
+           " are registered; use one accumulator per model");
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Parameter& parameter = parameters_[i];
@@ -175,8 +175,8 @@ void GradientAccumulator::require_same_parameters(const Gradients& gradients) co
     const NodeId leaf = entries[i].parameter.node();
     if (parameter.named && !tape.name(leaf).empty() && !is_called(tape, leaf, parameter.name)) {
       refuse("parameter " + std::to_string(i) + " of the tape is " +
-             quoted(scoped_name(tape, leaf)) + ", registered is " + quoted(parameter.name) +
-             "; record parameters in one order");
+             quoted(scoped_name(tape, leaf)) + ", but the registered one is " +
+             quoted(parameter.name) + "; record parameters in the same order");
     }
     require_fits(parameter, entries[i].gradient);
   }
@@ -190,7 +190,7 @@ void GradientAccumulator::accumulate(std::string_view name, const Tensor& gradie
   require_fits(parameter, gradient);
   if (parameter.given.defined()) {
     refuse("the gradient of " + quoted(name) +
-           " was given before in this micro-batch; end it with step(), or discard() it");
+           " was already given in this micro-batch; end it with step(), or discard() it");
   }
   parameter.given = gradient;
 }
@@ -282,7 +282,7 @@ double GradientAccumulator::divisor() const {
 }
 
 void GradientAccumulator::prepare_sums() {
-  if (parameters_.empty()) refuse("there are no parameters; register_parameter() names them");
+  if (parameters_.empty()) refuse("there are no parameters; call register_parameter() first");
   if (count_ > 0) return;  // no sum was returned since the update began
   for (Parameter& parameter : parameters_) {
     if (parameter.sum.buffer().use_count() > 1) {
@@ -321,7 +321,7 @@ bool GradientAccumulator::add_given(std::int64_t examples, Taking taking) {
 
 void GradientAccumulator::require_accumulated() const {
   require_nothing_given();
-  if (count_ == 0) refuse("nothing was accumulated; step() adds a micro-batch");
+  if (count_ == 0) refuse("nothing was accumulated; call step() to add a micro-batch");
 }
 
 Tensor GradientAccumulator::normalised_copy(const Parameter& parameter) const {
@@ -369,7 +369,7 @@ void GradientAccumulator::finish() {
 Gradients GradientAccumulator::gradients() {
   if (count_ > 0 && !report_) {
     refuse(
-        "no micro-batch was given as Gradients, so there are no parameters to update; ask for "
+        "no micro-batch was given as Gradients, so there are no parameters to update; call "
         "gradient(name)");
   }
   finish();

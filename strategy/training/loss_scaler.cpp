@@ -20,8 +20,9 @@ void require(bool holds, const char* message) {
 void require_power_of_two(double factor, const char* name) {
   int exponent = 0;
   if (std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5) return;
-  const std::string message = "the " + std::string(name) + " is " + std::to_string(factor) +
-                              "; give a power of two, as 65536, that scaling rounds nothing";
+  const std::string message =
+      "the " + std::string(name) + " is " + std::to_string(factor) +
+      "; give a power of two, such as 65536, so that scaling does not round";
   require(false, message.c_str());
 }
 
@@ -55,10 +56,11 @@ LossScaler::LossScaler(const LossScalerOptions& options)
   require_power_of_two(options.largest, "largest scale");
   require(options.growth >= 1, "the growth is below 1; give 2, or 1 to keep the scale");
   require(options.backoff < 1, "the backoff is not below 1; give 0.5");
-  require(options.interval >= 1,
-          "the interval is below 1; give the steps without overflow before the scale grows");
+  require(
+      options.interval >= 1,
+      "the interval is below 1; give the number of steps without overflow before the scale grows");
   require(options.smallest <= options.scale && options.scale <= options.largest,
-          "the scale lies outside of its bounds; let smallest ≤ scale ≤ largest");
+          "the scale is out of bounds; give smallest ≤ scale ≤ largest");
 }
 
 Var LossScaler::scale(const Var& loss, Where where) {

@@ -31,8 +31,8 @@ void Optimizer::check(const Gradients& gradients) const {
   const auto entries = gradients.entries();
   if (entries.size() != types_.size()) {
     throw ArgumentError("[optimizer] " + std::to_string(entries.size()) +
-                        " parameters after steps with " + std::to_string(types_.size()) +
-                        "; use one optimizer for one model");
+                        " parameters given after steps with " + std::to_string(types_.size()) +
+                        "; use one optimizer per model");
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].gradient.type() == types_[i]) continue;

@@ -50,7 +50,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   std::int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     if (name == not_a_tensor) {
-      throw ArgumentError("[safetensors] no tensor can be called " + name + "; rename it");
+      throw ArgumentError("[safetensors] a tensor cannot be named " + name + "; rename it");
     }
     if (!tensor.defined()) {
       throw ArgumentError("[safetensors] tensor '" + name + "' is empty; leave it out");
@@ -110,7 +110,7 @@ std::vector<std::int64_t> read_counts(const std::string& path, const std::string
     if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
       std::string problem = "tensor '" + name + "': ";
       problem += number.is_number() ? number.dump() : number.type_name();
-      fail(path, length_bytes, problem + " is no size or offset");
+      fail(path, length_bytes, problem + " is not a size or offset");
     }
     counts.push_back(number);
   }
@@ -121,7 +121,7 @@ Entry read_entry(const std::string& path, const std::string& name, const json& v
   try {
     const std::vector<std::int64_t> offsets = read_counts(path, name, value.at("data_offsets"));
     if (offsets.size() != 2) {
-      fail(path, length_bytes, "tensor '" + name + "' needs two offsets of its data");
+      fail(path, length_bytes, "tensor '" + name + "' needs two data offsets");
     }
     const ValueType type{Shape(read_counts(path, name, value.at("shape"))),
                          read_dtype(path, name, value.at("dtype").get<std::string>())};
@@ -144,8 +144,7 @@ json parse_without_repeats(const std::string& path, const std::string& text) {
   const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
     if (depth != 1 || event != json::parse_event_t::key) return true;
     const auto& name = parsed.get_ref<const std::string&>();
-    if (!names.insert(name).second)
-      fail(path, length_bytes, "tensor '" + name + "' is there twice");
+    if (!names.insert(name).second) fail(path, length_bytes, "tensor '" + name + "' occurs twice");
     return true;
   };
   return json::parse(text, check);
@@ -173,7 +172,7 @@ std::vector<Entry> read_header(const std::string& path, std::ifstream& file, std
   } catch (const json::exception& error) {
     fail(path, length_bytes, std::string("the header cannot be read: ") + error.what());
   }
-  if (!header.is_object()) fail(path, length_bytes, "the header is no JSON object");
+  if (!header.is_object()) fail(path, length_bytes, "the header is not a JSON object");
   std::vector<Entry> entries;
   for (const auto& [name, value] : header.items()) {
     if (name != not_a_tensor) entries.push_back(read_entry(path, name, value));
@@ -189,7 +188,7 @@ std::vector<Entry> read_header(const std::string& path, std::ifstream& file, std
 NamedTensors load_safetensors(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
-    throw FileError("[safetensors] cannot open " + path + "; check the name and the rights");
+    throw FileError("[safetensors] cannot open " + path + "; check the name and the permissions");
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw FileError("[safetensors] " + path + " is a folder; name a file");
@@ -209,7 +208,7 @@ NamedTensors load_safetensors(const std::string& path) {
     }
     if (entry.end > size - data) {
       fail(path, size,
-           "the file ends inside tensor '" + entry.name + "', which goes on to byte " +
+           "the file ends inside tensor '" + entry.name + "', which extends to byte " +
                std::to_string(data + entry.end));
     }
     Tensor tensor(entry.type.shape, entry.type.dtype);
@@ -226,7 +225,8 @@ NamedTensors load_safetensors(const std::string& path) {
   }
   if (data + position != size) {
     fail(path, data + position,
-         std::to_string(size - data - position) + " bytes after the last tensor belong to none");
+         std::to_string(size - data - position) +
+             " bytes after the last tensor belong to no tensor");
   }
   return tensors;
 }

@@ -30,18 +30,18 @@ TEST_CASE("convolution says what does not fit") {
     const char* words;
   } cases[] = {
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 2, 3, 3})); },
-       "input (2, 3, 8, 8) has 3 channels, weight (4, 2, 3, 3) with 1 groups takes 2"},
+       "input (2, 3, 8, 8) has 3 channels, but weight (4, 2, 3, 3) with 1 groups takes 2"},
       {[](Tape& t) {
          conv2d(zeros(t, {2, 8, 9, 3}), zeros(t, {4, 2, 3, 3}), {}, {.channels = Channels::last});
        },
-       "input (2, 8, 9, 3) has 3 channels, weight (4, 2, 3, 3) with 1 groups takes 2"},
+       "input (2, 8, 9, 3) has 3 channels, but weight (4, 2, 3, 3) with 1 groups takes 2"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8}), zeros(t, {4, 3, 3})); },
        "input (2, 3, 8) must have 4 axes"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3})); },
-       "another number of axes"},
-      {[](Tape& t) { convolution(zeros(t, {2, 3}), zeros(t, {4, 3})); }, "1 to 3 sizes"},
+       "differs in number of axes"},
+      {[](Tape& t) { convolution(zeros(t, {2, 3}), zeros(t, {4, 3})); }, "1 to 3 spatial axes"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 2}), zeros(t, {4, 3, 3, 5}), {}, {.padding = 1}); },
-       "reaches over 5 elements, input (2, 3, 8, 2) padded has 4; pad more"},
+       "spans 5 elements, but input (2, 3, 8, 2) with padding has 4; pad more"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 1, 3, 3}), {}, {.groups = 2}); },
        "2 groups do not divide the 3 channels"},
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), zeros(t, {3})); },
@@ -67,9 +67,9 @@ TEST_CASE("convolution says what does not fit") {
       {[](Tape& t) {
          transposed_convolution(zeros(t, {1, 2, 2}), zeros(t, {2, 1, 3}), {}, {.padding = 2});
        },
-       "takes away the whole result"},
+       "removes the whole result"},
       {[](Tape& t) { transposed_convolution(zeros(t, {1, 2, 2}), zeros(t, {3, 1, 3})); },
-       "has 2 channels, weight (3, 1, 3) with 1 groups takes 3"},
+       "has 2 channels, but weight (3, 1, 3) with 1 groups takes 3"},
   };
   for (const auto& [call, words] : cases) {
     CHECK_THAT(message_of(call), Contains(words) && Contains("convolution_test.cpp"));

@@ -272,7 +272,8 @@ TEST_CASE("a trace is taken off the tape and can be replayed") {
   CHECK(tape.describe(replayed[3].node()).find("inner/product multiply") == 0);
   CHECK(tape.where(replayed[3].node()).line() == tape.where(direct[3].node()).line());
 
-  CHECK_THROWS_WITH(trace.replay(std::vector<Var>{x}), Contains("1 arguments for a trace of 3"));
+  CHECK_THROWS_WITH(trace.replay(std::vector<Var>{x}),
+                    Contains("1 arguments for a trace that takes 3"));
   const Var longer = tape.constant(some({4}, 1));
   CHECK_THROWS_AS(trace.replay(std::vector<Var>{x, longer, outside}), ShapeError);
 }

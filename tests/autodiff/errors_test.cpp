@@ -124,7 +124,7 @@ TEST_CASE("shape errors name the operation, the shapes and the next step") {
        {"[cross_entropy]", "probabilities", "(2, 3)", "(2, 4)"}},
       {[](Values& v) { broadcast_to(v.x, Shape{3}); }, {"[broadcast_to]", "(2, 3)", "(3)"}},
       {[](Values& v) { vjp({&v.x, 1}, {&v.x, 1}, {&v.y, 1}); },
-       {"[gradient]", "seed 0 is f32 (2, 4)", "f32 (2, 3)", "give one of the same type"}},
+       {"[gradient]", "seed 0 is f32 (2, 4)", "f32 (2, 3)", "give a seed of the same type"}},
   });
 }
 
@@ -160,13 +160,13 @@ TEST_CASE("argument errors name the operation, the argument and the next step") 
       {[](Values& v) { gradient(scatter_add(sum(v.x, {0}), 0, v.i, 2), v.x).value(); },
        {"[gather]", "index 2", "out of range for an axis of 2"}},
       {[](Values& v) { nll(v.x, slice(v.i, 0, {.start = 1}) + 1).value(); },
-       {"[nll]", "class 3", "is outside [0, 3)", "name it as ignore_index"}},
+       {"[nll]", "class 3", "is outside [0, 3)", "pass it as ignore_index"}},
       {[](Values& v) { vjp({}, {&v.x, 1}, {}); }, {"[gradient]", "at least one"}},
       {[](Values& v) {
          const Var seeds[] = {v.x, v.x};
          vjp({&v.x, 1}, {&v.x, 1}, seeds);
        },
-       {"[gradient]", "2 seeds for 1 values", "give one each"}},
+       {"[gradient]", "2 seeds for 1 values", "give one seed per value"}},
   });
 }
 

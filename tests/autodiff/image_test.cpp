@@ -138,7 +138,7 @@ TEST_CASE("operations on images say what does not fit") {
       {[](const Var& x) { resize(cast(x, DType::i32), 2); }, "takes floating dtypes, not i32"},
       {[](const Var& x) { resize(zeros(x, {2, 3}), 2); },
        "input (2, 3) is not (batch, channels, 1 to 3 sizes)"},
-      {[](const Var& x) { resize(zeros(x, {2, 3, 0}), 2); }, "an axis without elements"},
+      {[](const Var& x) { resize(zeros(x, {2, 3, 0}), 2); }, "an axis of size 0"},
       {[](const Var& x) { pixel_shuffle(x, 2); }, "4 does not divide the 3 channels of input"},
       {[](const Var& x) { pixel_shuffle(x, 0); }, "r is 0; it must be positive"},
       {[](const Var& x) { pixel_unshuffle(x, 4); }, "4 does not divide height and width"},
@@ -148,7 +148,7 @@ TEST_CASE("operations on images say what does not fit") {
        "grid (1, 5, 5, 2) does not fit input (2, 3, 4, 6); give (batch, height, width, 2)"},
       {[](const Var& x) { grid_sample(x, zeros(x, {2, 5, 5, 3})); }, "does not fit"},
       {[](const Var& x) { grid_sample(zeros(x, {2, 5, 2}), x); },
-       "is not (batch, channels, height, width) with elements"},
+       "is not a non-empty (batch, channels, height, width)"},
       {[](const Var& x) { grid_sample(cast(x, DType::i32), cast(x, DType::i32)); },
        "[grid_sample] takes floating dtypes, not i32"},
   };

@@ -67,7 +67,7 @@ TEST_CASE("losses say what is wrong with their arguments") {
   CHECK_THROWS_AS(nll(two, two), DTypeError);
   CHECK_THROWS_AS(cross_entropy(tape.constant(Tensor::zeros({2, 0})), two), ShapeError);
   CHECK_THROWS_WITH(cross_entropy(x, outside).value(),
-                    Contains("class 3 at place 1 is outside [0, 3)"));
+                    Contains("class 3 at position 1 is outside [0, 3)"));
   CHECK_THROWS_WITH(mse(x, tape.constant(some({2, 1}, 1))),
                     Contains("[mse]") && Contains("(2, 1)"));
   CHECK_THROWS_AS(bce_with_logits(x, two), ShapeError);

@@ -230,8 +230,8 @@ TEST_CASE("reductions say what they cannot do") {
   const Var truth = tape.constant(Tensor::zeros({2, 3}, DType::boolean));
   CHECK_THROWS_WITH(sum(x, {2}), Contains("[sum] axis 2 is out of range for shape (2, 3)"));
   CHECK_THROWS_WITH(mean(x, {0, -2}), Contains("[mean] axis -2 is named twice"));
-  CHECK_THROWS_WITH(max(empty, {1}), Contains("[max] shape (2, 0) leaves nothing to choose from"));
-  CHECK_THROWS_WITH(mean(empty), Contains("[mean] shape (2, 0) leaves nothing"));
+  CHECK_THROWS_WITH(max(empty, {1}), Contains("[max] shape (2, 0) has no elements to choose from"));
+  CHECK_THROWS_WITH(mean(empty), Contains("[mean] shape (2, 0) has no elements"));
   CHECK_THROWS_AS(min(empty, {1}), ShapeError);
   CHECK_THROWS_WITH(variance(x, {1}, 3), Contains("correction 3") && Contains("3 elements"));
   CHECK_THROWS_AS(standard_deviation(empty), ArgumentError);

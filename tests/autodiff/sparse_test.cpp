@@ -104,7 +104,7 @@ TEST_CASE("sparse patterns and products that make no sense are explained", "[spa
     return error_of([&] { SparsePattern(2, 3, std::move(starts), std::move(columns)); });
   };
   CHECK_THAT(pattern({0, 1}, {0}), Contains("2 starts") && Contains("2 steps"));
-  CHECK_THAT(pattern({0, 2, 1}, {0}), Contains("must rise"));
+  CHECK_THAT(pattern({0, 2, 1}, {0}), Contains("must ascend"));
   CHECK_THAT(pattern({0, 1, 2}, {0, 3}), Contains("column 3 of 3"));
   CHECK_THAT(error_of([] { SparsePattern(-1, 3, {0}, {}); }), Contains("-1 rows"));
 

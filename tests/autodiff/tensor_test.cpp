@@ -49,7 +49,7 @@ TEST_CASE("what does not fit a tensor is refused") {
   CHECK_THROWS_WITH(x.at(6), Contains("index 6") && Contains("(2, 3)"));
   CHECK_THROWS_WITH(x.data<double>(), Contains("f32 (2, 3)") && Contains("not f64") &&
                                           Contains("convert it with to()"));
-  CHECK_THROWS_WITH(Tensor().at(0), Contains("holds nothing"));
+  CHECK_THROWS_WITH(Tensor().at(0), Contains("this Tensor is empty"));
 }
 
 TEST_CASE("random tensors depend on their seed alone and keep their distribution") {

@@ -279,9 +279,9 @@ TEST_CASE("exact: graphs that are too large are errors that say what to do") {
   const auto plan = [](std::uint32_t steps, ExactSettings settings) {
     return [=] { make_plan(tests::chain(steps), *exact(settings), 64 * 8); };
   };
-  check_error(plan(33, {}), {"[exact] more than 64 values", "use another planner, as auto"});
-  check_error(plan(30, {.most_sets = 20}), {"[exact] 60 nodes", "20 sets", "look at more sets"});
-  check_error([] { exact({.most_sets = 0}); }, {"[exact]", "give most_sets"});
+  check_error(plan(33, {}), {"[exact] more than 64 values", "use another planner such as auto"});
+  check_error(plan(30, {.most_sets = 20}), {"[exact] 60 nodes", "20 sets", "raise most_sets"});
+  check_error([] { exact({.most_sets = 0}); }, {"[exact]", "most_sets is 0"});
   CHECK(make_plan(tests::chain(33), *exact()).simulation.recomputed == 0);
   // Sources, and nodes that no target depends on, do not count.
   tests::GraphBuilder b;

@@ -107,9 +107,9 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
     std::string content;
     std::string words;
   } rows[] = {
-      {"not json", ", byte 2: no JSON, or cut short: "},
+      {"not json", ", byte 2: not JSON, or truncated: "},
       {file_of("") + "x", "byte 100: no JSON"},
-      {"[]", "no object"},
+      {"[]", "not a JSON object"},
       {"{}", "\"format\" is missing"},
       {R"({"format":3})", "format: 3 is not a string"},
       {R"({"format":"png"})", "format: \"png\" is not \"palimpsest-graph\""},
@@ -118,25 +118,25 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
       {R"({"format":"palimpsest-graph","version":1.5})", "version: 1.5 is not a whole number"},
       {R"({"format":"palimpsest-graph","version":1})", "\"name\" is missing"},
       {file_of("", R"("colour":1)"), "\"colour\" is unknown; the keys are format, version, name"},
-      {file_of("", R"("version":1)"), "\"version\" stands there twice"},
+      {file_of("", R"("version":1)"), "\"version\" occurs twice"},
       {file_of("", R"("targets":[])"), "\"backward_begins\" is missing"},
       {file_of("", R"("backward_begins":null)"), "\"targets\" is missing"},
       {file_of("", R"("backward_begins":null,"targets":7)"), "targets: 7 is not a list"},
-      {file_of("", ending("1", "")), "backward_begins: there is no node 1; there are 0"},
+      {file_of("", ending("1", "")), "backward_begins: there is no node 1; the graph has 0 nodes"},
       {file_of("", ending("-1", "")), "backward_begins: -1 is negative"},
-      {file_of("", ending("null", "0")), "targets[0]: no value 0 has been made"},
-      {file_of(second("[0]", "[1,2]", "1"), ending("null", "2,0,3")), "targets[2]: no value 3"},
+      {file_of("", ending("null", "0")), "targets[0]: value 0 does not exist yet"},
+      {file_of(second("[0]", "[1,2]", "1"), ending("null", "2,0,3")),
+       "targets[2]: value 3 does not exist yet"},
       {file_of("7"), "nodes[0]: 7 is not an object"},
       {file_of("{}"), "nodes[0]: \"name\" is missing"},
       {file_of(R"({"name":1})"), "nodes[0].name: 1 is not a string"},
       {file_of(R"({"name":"a"})"), "nodes[0] (a): \"inputs\" is missing"},
       {file_of(R"({"name":"a","inputs":[]})"), "nodes[0] (a): \"outputs\" is missing"},
       {file_of(R"({"name":"a","inputs":[],"outputs":[]})"), "nodes[0] (a): \"cost\" is missing"},
-      {file_of(second("[0]", "[8]", "1", R"(,"cost":1)")),
-       "nodes[1] (add): \"cost\" stands there twice"},
+      {file_of(second("[0]", "[8]", "1", R"(,"cost":1)")), "nodes[1] (add): \"cost\" occurs twice"},
       {file_of(second("[0]", "[8]", "1", R"(,"size":1)")), "nodes[1] (add): \"size\" is unknown"},
       {file_of(second("[0,1]", "[8]", "1")),
-       "nodes[1] (add).inputs[1]: no value 1 has been made; the nodes before make 1"},
+       "nodes[1] (add).inputs[1]: value 1 does not exist yet; the number of earlier values is 1"},
       {file_of(second("[-1]", "[8]", "1")), "nodes[1] (add).inputs[0]: -1 is negative"},
       {file_of(second("[0.0]", "[8]", "1")), "inputs[0]: 0.0 is not a whole number"},
       {file_of(second("0", "[8]", "1")), "nodes[1] (add).inputs: 0 is not a list"},
@@ -144,17 +144,17 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
       {file_of(second("[0]", "[18446744073709551615]", "1")),
        "18446744073709551615 is not a whole"},
       {file_of(second("[0]", "[2305843009213693952]", "1")),
-       "outputs[0]: all sizes together exceed"},
+       "outputs[0]: the sum of all sizes exceeds"},
       {file_of(second("[0]", "[\"8\"]", "1")), "outputs[0]: this string is not a whole number"},
       {file_of(second("[0]", "[8]", "-0.5")), "nodes[1] (add).cost: -0.5 is negative"},
       {file_of(second("[0]", "[8]", "null")), "nodes[1] (add).cost: this null is not a number"},
       {file_of(second("[0]", "[8]", "1e999")), "1e999"},
       {file_of(second("[0]", "[8]", "1e308") +
                R"(,{"name":"b","inputs":[],"outputs":[],"cost":1e308})"),
-       "nodes[2] (b).cost: all costs together are infinite"},
+       "nodes[2] (b).cost: the sum of all costs is infinite"},
       {file_of(second("[0]", "[8]", "1", R"(,"workspace":-1)")), "workspace: -1 is negative"},
       {file_of(second("[0]", "[8]", "1", R"(,"source":1)")), "source: 1 is not true or false"},
-      {file_of(second("[0]", "[8]", "1", R"(,"source":true)")), "inputs: a source reads nothing"},
+      {file_of(second("[0]", "[8]", "1", R"(,"source":true)")), "inputs: a source has no inputs"},
       {file_of(second("[0]", "[8]", "1", R"(,"view_of":[1])")),
        "nodes[1] (add).view_of[0]: the node has no input 1; it has 1"},
       {file_of(second("[0]", "[8]", "1", R"(,"view_of":[-2])")),
@@ -168,7 +168,7 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
       {formed(both, R"({"name":"a","inputs":[],"outputs":[],"cost":0})"),
        "nodes[0] (a): \"tape_nodes\" is missing"},
       {formed(both, R"({"name":"a","inputs":[],"outputs":[],"cost":0,"tape_nodes":[4294967295]})"),
-       "tape_nodes[0]: 4294967295 is more than any node has"},
+       "tape_nodes[0]: 4294967295 is too large for a node id"},
   };
   const TemporaryFile file;
   for (const auto& row : rows) {
@@ -187,8 +187,8 @@ TEST_CASE("graph files: a file cut anywhere is an error") {
   const std::string whole = file.read();
   for (std::size_t length = 0; length + 1 < whole.size(); ++length) {
     file.write(whole.substr(0, length));
-    CHECK_THROWS_WITH(read_graph(file.path()),
-                      Contains(", byte " + std::to_string(length + 1) + ": no JSON, or cut short"));
+    CHECK_THROWS_WITH(read_graph(file.path()), Contains(", byte " + std::to_string(length + 1) +
+                                                        ": not JSON, or truncated"));
   }
 }
 

@@ -35,15 +35,15 @@ TEST_CASE("planner names: settings stand behind a colon") {
 TEST_CASE("planner names: what makes no sense is an error that says what would") {
   const auto make = [](const char* text) { return [text] { planner_named(text); }; };
   check_error(make("best"),
-              {"[planner] 'best' is no planner", "auto, keep_all", "uniform:SEGMENTS"});
-  check_error(make(""), {"'' is no planner"});
+              {"[planner] 'best' is not a planner", "auto, keep_all", "uniform:SEGMENTS"});
+  check_error(make(""), {"'' is not a planner"});
   check_error(make("auto:3"), {"'auto:3' takes no number: auto"});
   check_error(make("uniform"), {"'uniform' needs a number: uniform:SEGMENTS"});
   for (const char* text : {"uniform:", "uniform:x", "uniform:3x", "uniform: 3", "uniform:inf"}) {
-    check_error(make(text), {text, "has no number behind its colon"});
+    check_error(make(text), {text, "has no number after its colon"});
   }
   for (const char* text : {"uniform:2.5", "uniform:-1", "uniform:4294967295"}) {
-    check_error(make(text), {text, "needs a whole number"});
+    check_error(make(text), {text, "needs an integer"});
   }
   check_error(make("uniform:0"), {"[uniform]", "not 0"});
   check_error(make("fraction:2"), {"[fraction]", "[0, 1]"});

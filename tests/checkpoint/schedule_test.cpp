@@ -114,16 +114,16 @@ TEST_CASE("simulate: each rule, broken, names the step and the value") {
       {{compute(1), drop(1), compute(2)},
        "step 2, compute 2 (#2): input value 1 (of #1) is not live"},
       {{compute(0)}, "a source is never computed"},
-      {{compute(9)}, "step 0, compute 9: there is no such node"},
+      {{compute(9)}, "step 0, compute 9: the node does not exist"},
       {{drop(0)}, "a source is never dropped"},
       {{drop(1)}, "step 0, drop 1: the value is not live"},
       {{compute(1), drop(1), drop(1)}, "step 2, drop 1: the value is not live"},
-      {{drop(9)}, "there is no such value"},
+      {{drop(9)}, "the value does not exist"},
       {{}, "target value 4 (of #4) is not live"},
       {{compute(1), compute(2), compute(3), compute(4), drop(1), drop(2), drop(3), drop(4)},
        "target value 4 (of #4) is not live"},
       {{compute(1), compute(2), compute(3), compute(4), drop(1), drop(3)},
-       "value 2 (of #2) is live and no target"},
+       "value 2 (of #2) is live but not a target"},
   };
   for (const auto& [steps, words] : rows) CHECK_THAT(error_of(g, steps), Contains(words));
 }
@@ -132,7 +132,7 @@ TEST_CASE("simulate: a present value that is no target must go") {
   Sample s;
   s.b.graph.set_present(s.a);
   s.b.graph.set_present(s.c);
-  CHECK_THAT(error_of(s.b.graph, {}), Contains("value 1 (of #1) is live and no target"));
+  CHECK_THAT(error_of(s.b.graph, {}), Contains("value 1 (of #1) is live but not a target"));
 }
 
 TEST_CASE("print: one step a line") {

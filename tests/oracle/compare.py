@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""compare.py FOLDER: compares the rows that write_rows left in FOLDER with PyTorch's.
+"""compare.py FOLDER: compares the rows that write_rows wrote to FOLDER with PyTorch's.
 
-A line for each value or derivative that differs, then `N cases, N complaints`; the exit status says whether there are any.
-The rules:
+Prints a line for each value or derivative that differs, then `N cases, N complaints`. The exit status is non-zero if there
+are complaints. The rules:
 
 - PyTorch in f64, at the same inputs, is the reference of f32 and 16-bit results. Our error may be 4 times PyTorch's in the
   same dtype. No error of PyTorch's counts as less than half a unit in the last place, which a correctly rounded value may
@@ -44,7 +44,7 @@ ORDINARY = "ordinary numbers"
 
 
 def read(tensors, place):
-    """A tensor of the file."""
+    """A tensor from the file."""
     dtype = DTYPES[place["dtype"]]
     count = math.prod(place["shape"])
     flat = torch.frombuffer(tensors, dtype=dtype, count=count, offset=place["offset"]) if count else torch.zeros(0, dtype=dtype)
@@ -52,7 +52,7 @@ def read(tensors, place):
 
 
 class Results:
-    """What a function gives at inputs: its value, gradients and second derivatives, or what was raised."""
+    """The results of a function at its inputs: value, gradients and second derivatives, or the error raised."""
 
     def __init__(self, function, inputs, seeds, directions, second):
         self.value, self.gradients, self.second, self.error, self.second_error = None, [], [], None, None
@@ -100,7 +100,7 @@ def converted(tensors, dtype):
 
 
 def theirs(function, dtype, inputs, seeds, directions, second):
-    """PyTorch in the inputs' dtype; in f32, rounded at the end, where it has no function for 16 bits."""
+    """PyTorch's result in the inputs' dtype. Uses f32 and rounds at the end if PyTorch has no 16-bit function."""
     results = Results(function, converted(inputs, DTYPES.get(dtype, torch.float32)) if dtype in DTYPES else inputs,
                       seeds, directions, second)
     if dtype not in ("f16", "bf16") or not (results.error or results.second_error):
@@ -115,7 +115,7 @@ def theirs(function, dtype, inputs, seeds, directions, second):
 
 
 def unit_of(exact, dtype):
-    """The distance of the numbers around `exact`; of subnormal numbers that of the smallest ones."""
+    """The spacing of numbers around `exact`; for subnormal numbers, the spacing of the smallest ones."""
     digits, least = DIGITS[dtype]
     exponent = np.frexp(np.where(np.isfinite(exact), exact, 0))[1]
     return np.ldexp(1.0, np.maximum(exponent, least) - digits)
@@ -126,7 +126,7 @@ def as_doubles(tensor):
 
 
 class Measured:
-    """Where one result differs from PyTorch's."""
+    """The places where one result differs from PyTorch's."""
 
     def __init__(self, ours, theirs, exact, by_element, is_value):
         dtype = NAMES[ours.dtype]
@@ -156,12 +156,12 @@ class Measured:
             self.wrong_sign = zeros & (sign != np.signbit(self.theirs)) & (sign != np.signbit(rounded))
 
     def differing(self, limit):
-        """The places where the error is no number or above the limit, or a zero has the other sign."""
+        """The places where the error is NaN or above the limit, or a zero has the other sign."""
         return ~(self.error <= limit) | self.wrong_sign
 
 
 def around(x, errors, reach=8):
-    """The largest of the errors at an input and at those next to it: at a single one PyTorch may be lucky."""
+    """The largest error at an input and its neighbours, because PyTorch may be accurate by chance at one input."""
     order = np.argsort(as_doubles(x))
     padded = np.pad(errors[order], reach)
     largest = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1).max(-1)
@@ -272,7 +272,7 @@ class Comparison:
             f"{limits[place] / FACTOR:.3g}), f64 {text_of(measured.exact[place])}")
 
     def limit_of(self, row, quantity, measured, by_element, inputs):
-        """The largest error ours may have, in units: a number, or one for each element."""
+        """The largest error allowed for our result, in units: one number, or one per element."""
         key = (row["operation"], row["label"], quantity)
         least = LEAST_ERROR[quantity.split()[0]] * (1 if by_element or quantity == "value" else 2)
         if row["dtype"] == "f64":
@@ -292,7 +292,7 @@ class Comparison:
 
     @staticmethod
     def inputs_at(inputs, place, shape):
-        """The elements that one element of the result is made of, or the first ones of short inputs."""
+        """The elements that one element of the result depends on, or the first ones of short inputs."""
         try:
             elements = [torch.broadcast_to(x, shape)[place].item() for x in inputs]
             return "inputs " + ", ".join(text_of(x) for x in elements)
@@ -304,13 +304,13 @@ class Comparison:
         return [entry for entry in DIFFERENCES if entry.matches(row, quantity)]
 
     def is_known(self, row, quantity):
-        """Whether an entry speaks of just that, an error or a type, and not of some elements."""
+        """Whether an entry covers exactly that, an error or a type, rather than some elements."""
         known = [entry for entry in DIFFERENCES if entry.quantity == quantity and entry.matches(row, quantity)]
         self.used.update(id(entry) for entry in known)
         return bool(known)
 
     def unknown(self, row, quantity, inputs, differing):
-        """`differing` without what is in the table of differences."""
+        """`differing` without the entries of the table of differences."""
         for entry in self.matching(row, quantity) if differing.any() else []:
             here = differing & entry.places(inputs, differing.shape)
             if here.any():

@@ -1,6 +1,6 @@
-"""PyTorch's counterpart of every row that write_rows computes.
+"""PyTorch's counterparts of all rows that write_rows computes.
 
-A row's counterpart is found by `operation: label`, else by its operation. It takes the row's inputs in their order.
+Looks up a row's counterpart by `operation: label`, then by its operation. It takes the row's inputs in order.
 """
 
 import function_counterparts
@@ -31,7 +31,7 @@ OTHERS = function_counterparts.ROWS | layer_counterparts.ROWS | matrix_counterpa
 
 
 def find(table, operation, label):
-    """What a table of operations and labels says of a row, or None."""
+    """The entry for a row in a table of operations and labels, or None."""
     return table.get(f"{operation}: {label}" if label else operation, table.get(operation))
 
 

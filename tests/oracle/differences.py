@@ -1,4 +1,4 @@
-"""What differs from PyTorch on purpose. Every entry names a row of docs/differences-from-pytorch.md."""
+"""Intended differences from PyTorch. Every entry names a row of docs/differences-from-pytorch.md."""
 
 import re
 
@@ -7,8 +7,8 @@ import torch
 
 
 class Difference:
-    """Where a result may differ: in rows whose operation, label, dtype and quantity match the patterns, at the elements
-    whose inputs `when` accepts. The quantity "error" stands for an error on one side, "type" for another dtype or shape.
+    """The rows and elements where a result may differ. Operation, label, dtype and quantity of the row match the patterns, and
+    `when` accepts the inputs of the element. The quantity "error" stands for an error on one side, "type" for another dtype or shape.
     `heading` and `item` are a heading of the documentation and the first cell of a row under it."""
 
     def __init__(self, heading, item, operation, label=".*", quantity=".*", dtype=".*", when=None):
@@ -24,7 +24,7 @@ class Difference:
                 and all(re.fullmatch(pattern, row[name]) for name, pattern in self.patterns.items()))
 
     def places(self, inputs, shape):
-        """The elements it speaks of."""
+        """The elements that it covers."""
         if self.when is None:
             return np.ones(shape, bool)
         if any(x.ndim > len(shape) or torch.broadcast_shapes(x.shape, shape) != shape for x in inputs):
@@ -53,7 +53,7 @@ def any_nan(*xs):
 
 
 def out_of_range(a, b):
-    """Whether a² + b² or what it is made of is 0, subnormal, infinite or NaN in some dtype."""
+    """Whether a² + b² or one of its terms is 0, subnormal, infinite or NaN in some dtype."""
     largest, smallest = np.maximum(np.abs(a), np.abs(b)), np.minimum(np.abs(a), np.abs(b))
     return ~(largest < 1e2) | (largest < 1e-2) | (smallest < 1e-30)
 

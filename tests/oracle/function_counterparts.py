@@ -1,4 +1,4 @@
-"""PyTorch's counterparts of functions of elements, reductions and what moves elements."""
+"""PyTorch's counterparts of elementwise functions, reductions and data movement."""
 
 import math
 

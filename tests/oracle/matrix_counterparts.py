@@ -22,7 +22,7 @@ def triangular_solve(upper=False, transpose=False, right=False):
 
 
 def by_lower_triangle(function):
-    """Of the symmetric matrix that the lower triangle makes."""
+    """Applies a function to the symmetric matrix given by the lower triangle."""
     return lambda a: function(a.tril() + a.tril(-1).mT)
 
 

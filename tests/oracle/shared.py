@@ -1,10 +1,10 @@
-"""What the tables of counterparts share: derivatives that are differentiated again, indices of classes."""
+"""Helpers shared by the tables of counterparts: differentiable derivatives and class indices."""
 
 import torch
 
 
 def pull_back(y, x, dy):
-    """The adjoint of x, to be differentiated again."""
+    """The adjoint of x, which can be differentiated again."""
     return torch.autograd.grad(y, x, dy, create_graph=True)[0]
 
 

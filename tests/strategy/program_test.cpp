@@ -188,7 +188,7 @@ TEST_CASE("what a program cannot do is an error that says so") {
   CHECK_THROWS_WITH(runner.gradients(), Contains("call run() first"));
   CHECK_THROWS_WITH(runner.report(), Contains("call run() first"));
   runner.run();
-  CHECK_THROWS_WITH(runner.value(network.x), Contains("no output"));
+  CHECK_THROWS_WITH(runner.value(network.x), Contains("not an output"));
   CHECK_THROWS_AS(runner.bind(network.x, Tensor::zeros({8, 15}, DType::f64)), ShapeError);
   CHECK_THROWS_AS(runner.bind(network.x, Tensor::zeros({8, 16}, DType::f32)), DTypeError);
   CHECK_THROWS_AS(runner.bind(network.x, Tensor()), ArgumentError);

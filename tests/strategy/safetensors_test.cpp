@@ -40,7 +40,7 @@ TEST_CASE("a file cut anywhere is an error, never a crash") {
     CHECK_THROWS_AS(load_safetensors(file.path()), FileError);
   }
   file.write(whole + "x");
-  CHECK_THROWS_WITH(load_safetensors(file.path()), Contains("belong to none"));
+  CHECK_THROWS_WITH(load_safetensors(file.path()), Contains("belong to no tensor"));
 }
 
 TEST_CASE("malformed files are errors that name the file and the offset") {
@@ -55,20 +55,20 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
     const char* words;
   } rows[] = {
       {file_with("not json", 0), "not JSON"},
-      {file_with("[]", 0), "no JSON object"},
+      {file_with("[]", 0), "not a JSON object"},
       {file_with(entry("F99", "[1]", "[0,4]"), 4), "F99"},
       {file_with(entry("F32", "[2]", "[0,4]"), 4), "8 bytes but has 4"},
-      {file_with(entry("F32", "[-1]", "[0,4]"), 4), "-1 is no size"},
-      {file_with(entry("F32", "[1e300]", "[0,4]"), 4), "1e+300 is no size"},
+      {file_with(entry("F32", "[-1]", "[0,4]"), 4), "-1 is not a size"},
+      {file_with(entry("F32", "[1e300]", "[0,4]"), 4), "1e+300 is not a size"},
       {file_with(entry("F32", "1", "[0,4]"), 4), "malformed"},
       {file_with(entry("F64", "[4611686018427387904]", "[0,0]"), 0), "more elements"},
-      {file_with(entry("F32", "[1]", "[18446744073709551612,0]"), 4), "is no size or offset"},
+      {file_with(entry("F32", "[1]", "[18446744073709551612,0]"), 4), "is not a size or offset"},
       {file_with("1e999", 0), "cannot be read"},
-      {file_with(R"({"t":{},"t":{}})", 0), "'t' is there twice"},
+      {file_with(R"({"t":{},"t":{}})", 0), "'t' occurs twice"},
       {file_with(entry("F32", std::string(30'000, '[').append(30'000, ']'), "[0,4]"), 4),
-       "array is no size"},
+       "array is not a size"},
       {file_with(entry("F32", "[1]", "[4,8]"), 8), "overlaps or has gaps"},
-      {file_with(entry("F32", "[1]", "[0]"), 4), "two offsets"},
+      {file_with(entry("F32", "[1]", "[0]"), 4), "two data offsets"},
       {file_with(entry("F32", "\"x\"", "[0,4]"), 4), "malformed"},
       {file_with(R"({"t":{}})", 0), "malformed"},
       {file_with(entry("F32", "[2]", "[0,8]"), 4), "ends inside tensor 't'"},

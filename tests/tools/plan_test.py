@@ -42,7 +42,7 @@ def run(*arguments, code=0):
     done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == code, (arguments, done)
     assert (done.stderr == "") == (code == 0), (arguments, done)
-    assert "\r" not in done.stderr, "progress on what is no terminal"
+    assert "\r" not in done.stderr, "progress without a terminal"
     return done.stdout if code == 0 else done.stderr
 
 
@@ -100,7 +100,7 @@ def check_sweep():
     assert len(lines) == 7, lines
     assert lines[0].split()[3:][:len(everybody)] == everybody, lines
     assert lines[5].split()[2:6] == ["100.0", "%", "1.0000", "1.0000"], lines
-    assert lines[1].split()[5] == "-", "keep_all fits its own peak only"
+    assert lines[1].split()[5] == "-", "keep_all fits only its own peak"
     assert lines[6].startswith("smallest") and "17.0 MiB" in lines[6], lines
     bounds = [float(line.split()[-1]) for line in lines[1:6]]
     assert bounds == sorted(bounds, reverse=True) and bounds[0] > bounds[4] == 1, lines
@@ -133,18 +133,18 @@ def check_errors():
             (["[read_schedule] g.json", "format"], "g.json", "--check", "g.json"),
             (["[check] s.json", "more than the budget of 1.00 KiB"],
              "g.json", "--check", "s.json", "--budget", "1KiB"),
-            (["'best' is no planner", "auto, keep_all", "uniform:SEGMENTS"],
+            (["'best' is not a planner", "auto, keep_all", "uniform:SEGMENTS"],
              "g.json", "--planner", "best"),
             (["'square_root' takes no time limit"],
              "g.json", "--planner", "square_root", "--seconds", 1)]:
         refused(words, *arguments)
     for words, *arguments in [
             (["GRAPH.json is required"],),
-            (["'2GB' is no budget", "40%, 2GiB"], "g.json", "--budget", "2GB"),
-            (["is no budget"], "g.json", "--budget", "-1"),
-            (["is no budget"], "g.json", "--budget", "nan%"),
-            (["is no budget"], "g.json", "--budget", ""),
-            (["--seconds", "no number of seconds"], "g.json", "--seconds", -1),
+            (["'2GB' is not a budget", "40%, 2GiB"], "g.json", "--budget", "2GB"),
+            (["is not a budget"], "g.json", "--budget", "-1"),
+            (["is not a budget"], "g.json", "--budget", "nan%"),
+            (["is not a budget"], "g.json", "--budget", ""),
+            (["--seconds", "not a number of seconds"], "g.json", "--seconds", -1),
             (["--sweep"], "g.json", "--sweep", 1),
             (["--sweep"], "g.json", "--svg", "s.svg"),
             (["--sweep"], "g.json", "--planner", "auto,keep_all"),
@@ -172,11 +172,11 @@ def check_schedules_are_followed():
         assert described["fused"] and described["nodes"] == len(graph["nodes"]), described
         done = follow("step.json", "step_s.json", plan["budget"])
         assert (done.returncode, done.stdout) == (0, f"{plan['recomputed']}\n"), (plan, done)
-    refused(["(fused, simplified), and this one has", f"has {2 * STEPS + 1} nodes and"],
+    refused(["(fused, simplified), but this graph has", f"has {2 * STEPS + 1} nodes and"],
             "g.json", "--check", "step_s.json")
     run("g.json", "--schedule", "s.json")
     done = follow("step.json", "s.json", 1 << 30)
-    assert done.returncode == 1 and "[schedule] it was made for a graph of 33 nodes and 33 values," in done.stderr, done
+    assert done.returncode == 1 and "[schedule] the schedule is for a graph of 33 nodes and 33 values," in done.stderr, done
     # Files of earlier versions say nothing of graphs; their schedules name the tape's nodes.
     del graph["form"]
     for node in graph["nodes"]:

@@ -36,7 +36,7 @@ void check_together(const Arguments& arguments) {
   if (arguments.list) return;
   if (arguments.graph.empty()) throw CLI::RequiredError("GRAPH.json");
   if (arguments.planners.size() > 1 && arguments.sweep == 0) {
-    throw CLI::ValidationError("--planner", "several planners go with --sweep only");
+    throw CLI::ValidationError("--planner", "several planners need --sweep");
   }
 }
 
@@ -45,47 +45,48 @@ void check_together(const Arguments& arguments) {
 Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code) {
   Arguments arguments;
   CLI::App app(
-      "Plans what a program keeps in memory and what it computes again, so that it stays inside a "
-      "budget of bytes.",
+      "Plans which values a program keeps in memory and which it recomputes, to stay within a "
+      "memory budget.",
       "palimpsest-plan");
-  app.add_option("graph", arguments.graph, "graph file, as write_graph makes it")
+  app.add_option("graph", arguments.graph, "graph file written by write_graph")
       ->type_name("GRAPH.json");
   auto* budget = app.add_option_function<std::string>(
       "--budget",
       [&](const std::string& text) {
         const std::optional<Budget> given = parse_budget(text);
         if (!given) {
-          throw CLI::ValidationError("--budget",
-                                     "'" + text + "' is no budget; give one as 40%, 2GiB or 4096");
+          throw CLI::ValidationError(
+              "--budget",
+              "'" + text + "' is not a budget; give a budget such as 40%, 2GiB or 4096");
         }
         arguments.budget = *given;
         arguments.budget_given = true;
       },
-      "most bytes, or the share of what keeping everything takes [100%]");
+      "bytes, or a share of the keep-all peak [100%]");
   budget->type_name("40%|2GiB|BYTES");
-  auto* planner = app.add_option("--planner", arguments.planners,
-                                 "who plans; --list names them [auto; for --sweep all that serve "
-                                 "any graph without a setting]");
+  auto* planner = app.add_option(
+      "--planner", arguments.planners,
+      "planner; see --list [auto; with --sweep, all planners of any graph without a setting]");
   planner->type_name("NAME")->delimiter(',')->allow_extra_args(false);
   auto* seconds = app.add_option("--seconds", arguments.seconds,
-                                 "most time to look for a plan; 0 takes what is found at once");
+                                 "time limit of the search; 0 takes the first plan found");
   seconds->check([](const std::string& text) {
     double number = 0;
     const bool fine = CLI::detail::lexical_cast(text, number) && number >= 0;
-    return fine ? std::string() : "'" + text + "' is no number of seconds; give 0 or more";
+    return fine ? std::string() : "'" + text + "' is not a number of seconds; give 0 or more";
   });
   app.add_flag("--json", arguments.json, "print JSON");
   auto* schedule = app.add_option("--schedule", arguments.schedule, "write the schedule to a file");
   schedule->type_name("OUT.json");
   auto* sweep = app.add_option("--sweep", arguments.sweep,
-                               "plan for so many budgets, the smallest possible to 100%");
+                               "plan for this many budgets, from the smallest possible to 100%");
   sweep->check(CLI::Range(2, 10000))->excludes(budget)->excludes(schedule);
   auto* svg = app.add_option("--svg", arguments.svg, "draw the sweep to a file");
   svg->type_name("FILE")->needs(sweep);
   auto* check = app.add_option("--check", arguments.check, "verify a schedule; plan nothing");
   check->type_name("SCHEDULE.json");
   for (CLI::Option* other : {planner, seconds, schedule, sweep}) check->excludes(other);
-  auto* list = app.add_flag("--list", arguments.list, "name the planners");
+  auto* list = app.add_flag("--list", arguments.list, "list the planners");
   for (CLI::Option* other : {budget, planner, seconds, schedule, sweep, check}) {
     list->excludes(other);
   }

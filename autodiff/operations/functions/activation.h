@@ -58,7 +58,8 @@ auto gelu_slope(const IsVar auto& x) {
 }
 
 struct Relu {
-  static constexpr Text text{"relu", "y = max(x, 0), dy/dx = 1 if x > 0 else 0", "rectifier", 1};
+  static constexpr Text text{"relu", "y = max(x, 0), dy/dx = 1 if x > 0 else 0",
+                             "rectified linear unit", 1};
   static constexpr bool piecewise_linear = true;
   static auto value(const auto& x) { return choose(-x, 0, x); }
   static auto from_y(const auto& dy, const auto& y) { return choose(y, dy, 0); }
@@ -66,10 +67,12 @@ struct Relu {
 
 struct LeakyRelu {
   static constexpr Text text{"leaky_relu", "y = x if x > 0 else a·x, dy/dx = 1 if x > 0 else a",
-                             "rectifier with a slope below 0", 1};
+                             "rectified linear unit with a slope below 0", 1};
   static constexpr bool piecewise_linear = true;
   static const char* problem(const double* slope) {
-    return *slope >= 0 ? nullptr : "the slope is negative; the value must tell the sign of x";
+    return *slope >= 0
+               ? nullptr
+               : "the slope is negative; give 0 or more, so that the value shows the sign of x";
   }
   static auto value(const auto& x, const double* slope) { return choose(x, x, x * *slope); }
   static auto from_y(const auto& dy, const auto& y, const double* slope) {
@@ -82,7 +85,9 @@ struct Elu {
                              "y = x if x > 0 else a·(exp(x) - 1), dy/dx = 1 if x > 0 else a·exp(x)",
                              "exponential linear unit", 20};
   static const char* problem(const double* a) {
-    return *a >= 0 ? nullptr : "the factor is negative; the value must tell the sign of x";
+    return *a >= 0
+               ? nullptr
+               : "the factor is negative; give 0 or more, so that the value shows the sign of x";
   }
   static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * *a); }
   static auto from_x(const auto& dy, const auto& x, const double* a) {
@@ -121,7 +126,7 @@ struct GeluTanh {
   static constexpr Text text{"gelu_tanh",
                              "y = x/2·(1 + t), t = tanh(√(2/π)·(x + 0.044715·x³)), "
                              "dy/dx = (1 + t)/2 + x/2·(1 - t²)·√(2/π)·(1 + 0.134145·x²)",
-                             "Gaussian error linear unit, approximated", 20};
+                             "Gaussian error linear unit, tanh approximation", 20};
   static constexpr double factor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
   // (1 + t)/2 is the logistic function of twice the argument of t.
   static auto argument(const auto& x) { return x * (x * x * (2 * 0.044715 * factor) + 2 * factor); }

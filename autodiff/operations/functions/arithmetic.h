@@ -5,7 +5,7 @@
 namespace palimpsest::functions {
 
 struct Negate {
-  static constexpr Text text{"negate", "y = -x, dy/dx = -1", "opposite", 1};
+  static constexpr Text text{"negate", "y = -x, dy/dx = -1", "negation", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static constexpr double number = -1;
   // A product, as in fused kernels, because it keeps the sign of NaN.
@@ -14,7 +14,7 @@ struct Negate {
 };
 
 struct Shift {
-  static constexpr Text text{"shift", "y = x + a, dy/dx = 1", "sum with a number", 1};
+  static constexpr Text text{"shift", "y = x + a, dy/dx = 1", "sum of the value and a number", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::add;
   static constexpr double identity = -0.0;
   static auto value(const auto& x, const double* a) { return x + *a; }
@@ -22,7 +22,7 @@ struct Shift {
 };
 
 struct SubtractFrom {
-  static constexpr Text text{"subtract_from", "y = a - x, dy/dx = -1", "a number less the value",
+  static constexpr Text text{"subtract_from", "y = a - x, dy/dx = -1", "a number minus the value",
                              1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::subtract_from;
   static auto value(const auto& x, const double* a) { return *a - x; }
@@ -30,7 +30,7 @@ struct SubtractFrom {
 };
 
 struct Scale {
-  static constexpr Text text{"scale", "y = a·x, dy/dx = a", "product with a number", 1};
+  static constexpr Text text{"scale", "y = a·x, dy/dx = a", "product of the value and a number", 1};
   static constexpr ArithmeticStep arithmetic = ArithmeticStep::multiply;
   static constexpr double identity = 1;
   static auto value(const auto& x, const double* a) { return x * *a; }
@@ -38,7 +38,8 @@ struct Scale {
 };
 
 struct DivideBy {
-  static constexpr Text text{"divide_by", "y = x/a, dy/dx = 1/a", "quotient with a number", 1};
+  static constexpr Text text{"divide_by", "y = x/a, dy/dx = 1/a",
+                             "quotient of the value and a number", 1};
   static constexpr double identity = 1;
   static auto value(const auto& x, const double* a) { return x / *a; }
   static auto adjoint(const auto& dy, const auto&, const auto&, const double* a) { return dy / *a; }
@@ -52,7 +53,7 @@ struct Reciprocal {
 };
 
 struct Square {
-  static constexpr Text text{"square", "y = x², dy/dx = 2x", "product with itself", 1};
+  static constexpr Text text{"square", "y = x², dy/dx = 2x", "product of the value with itself", 1};
   static constexpr bool magnifies = true;
   static auto value(const auto& x) { return x * x; }
   static auto from_x(const auto& dy, const auto& x) { return dy * (2 * x); }
@@ -95,26 +96,27 @@ struct Sign {
 };
 
 struct Floor {
-  static constexpr Text text{"floor", "y = ⌊x⌋, dy/dx = 0", "largest whole number not above", 1};
+  static constexpr Text text{"floor", "y = ⌊x⌋, dy/dx = 0", "largest integer not above the value",
+                             1};
   static auto value(const auto& x) { return floor(x); }
 };
 
 struct Ceil {
-  static constexpr Text text{"ceil", "y = ⌈x⌉, dy/dx = 0", "smallest whole number not below", 1};
+  static constexpr Text text{"ceil", "y = ⌈x⌉, dy/dx = 0", "smallest integer not below the value",
+                             1};
   static auto value(const auto& x) { return ceil(x); }
 };
 
 struct Round {
-  static constexpr Text text{"round",
-                             "y = nearest whole number to x, the even one of two; dy/dx = 0",
-                             "whole number nearest to the value", 1};
+  static constexpr Text text{"round", "y = nearest integer to x, ties to even; dy/dx = 0",
+                             "integer nearest to the value", 1};
   static auto value(const auto& x) { return rint(x); }
 };
 
 struct Clamp {
   static constexpr Text text{"clamp",
                              "y = min(max(x, low), high), dy/dx = 1 if low ≤ x ≤ high else 0",
-                             "the value moved into an interval", 1};
+                             "the value limited to an interval", 1};
   static constexpr bool piecewise_linear = true;
   static const char* problem(const double* bounds) {
     return bounds[0] <= bounds[1] ? nullptr : "the lower bound is above the upper one; swap them";

@@ -61,7 +61,7 @@ struct Multiply {
 
 struct Divide {
   static constexpr Text text{"divide", "y = a/b, ∂y/∂a = 1/b, ∂y/∂b = -y/b",
-                             "quotient; of integers truncated towards 0, and 0 where b = 0", 1};
+                             "quotient; of integers truncated towards 0, or 0 where b = 0", 1};
   static constexpr Neutral neutral{std::nullopt, 1};
   static auto value(const auto& a, const auto& b) { return quotient(a, b); }
   template <class V>
@@ -76,7 +76,7 @@ struct Divide {
 
 struct Minimum {
   static constexpr Text text{"minimum", "y = min(a, b); equal operands halve the adjoint",
-                             "the smaller operand; NaN if one is", 1};
+                             "the smaller operand; NaN if either operand is NaN", 1};
   static auto value(const auto& a, const auto& b) { return smaller(a, b); }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
@@ -90,7 +90,7 @@ struct Minimum {
 
 struct Maximum {
   static constexpr Text text{"maximum", "y = max(a, b); equal operands halve the adjoint",
-                             "the larger operand; NaN if one is", 1};
+                             "the larger operand; NaN if either operand is NaN", 1};
   static auto value(const auto& a, const auto& b) { return larger(a, b); }
   template <class V>
   static V da(const V& dy, const V& a, const V& b, const V&) {
@@ -134,7 +134,7 @@ struct Pow {
 struct Atan2 {
   static constexpr Text text{"atan2",
                              "y = angle of (b, a), ∂y/∂a = b/(a² + b²), ∂y/∂b = -a/(a² + b²)",
-                             "angle of a point by its ordinate and abscissa", 30};
+                             "angle of the point with ordinate a and abscissa b", 30};
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) { return atan2(a, b); }
   template <class V>

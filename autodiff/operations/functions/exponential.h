@@ -15,7 +15,7 @@ struct Exp {
 
 struct Expm1 {
   static constexpr Text text{"expm1", "y = exp(x) - 1, dy/dx = y + 1",
-                             "exponential less 1, exact near 0", 20};
+                             "exponential minus 1, accurate near 0", 20};
   static constexpr bool magnifies = true;
   static auto value(const auto& x) { return expm1(x); }
   static auto from_y(const auto& dy, const auto& y) { return dy * (y + 1); }
@@ -30,7 +30,7 @@ struct Log {
 
 struct Log1p {
   static constexpr Text text{"log1p", "y = log(1 + x), dy/dx = 1/(1 + x)",
-                             "logarithm of 1 + x, exact near 0", 20};
+                             "logarithm of 1 + x, accurate near 0", 20};
   static constexpr bool magnifies = true;
   static auto value(const auto& x) { return log1p(x); }
   static auto from_x(const auto& dy, const auto& x) { return dy / (x + 1); }

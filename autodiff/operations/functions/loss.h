@@ -10,7 +10,8 @@ struct HuberLoss {
                              "square near 0, linear beyond", 4};
   static constexpr bool magnifies = true;
   static const char* problem(const double* delta) {
-    return *delta > 0 ? nullptr : "delta is not positive; give the distance where the loss bends";
+    return *delta > 0 ? nullptr
+                      : "delta is not positive; give the distance at which the loss becomes linear";
   }
   static auto value(const auto& x, const double* delta) {
     const auto d = *delta;
@@ -31,7 +32,7 @@ inline constexpr Place place_of<F>{Family::loss, position<F, Loss>};
 struct BceWithLogits {
   static constexpr Text text{"bce_with_logits",
                              "y = log(1 + exp(a)) - a·b, ∂y/∂a = sigmoid(a) - b, ∂y/∂b = -a",
-                             "binary cross entropy of logits and targets", 30};
+                             "binary cross-entropy of logits and targets", 30};
   static constexpr bool magnifies = true;
   static constexpr bool floating = true;
   static auto value(const auto& a, const auto& b) {

@@ -34,7 +34,7 @@ class Builder {
     const ValueId input = access_maps_.links(node)[0].value;
     const auto found = std::find_if(slots_.begin(), slots_.end(),
                                     [&](const auto& entry) { return entry.first == input; });
-    internal_check(found != slots_.end(), "a group folds what it does not make");
+    internal_check(found != slots_.end(), "a group folds a value that it does not produce");
     group_.program.fold(node, tape_.operation(node).fold(view), found->second,
                         static_cast<std::uint32_t>(group_.outputs.size()));
     group_.outputs.push_back(tape_.first_output(node));

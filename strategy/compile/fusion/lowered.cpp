@@ -354,7 +354,7 @@ void Lowered::finish(std::span<const ValueId> targets, Place place,
       std::ranges::all_of(results_, [&](const Result& result) {
         return result.value < graph_.value_count() && graph_.is_target(result.value);
       });
-  internal_check(complete, "a lowered graph has no place for what was asked for");
+  internal_check(complete, "a lowered graph has no place for a target");
 }
 
 const Attributes* Lowered::folded_constant(NodeId node) const {

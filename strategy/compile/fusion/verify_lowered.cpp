@@ -21,7 +21,7 @@ class LoweredCheck {
     std::set<ValueId> asked(targets.begin(), targets.end());
     require(lowered_.results().size() == asked.size(), "the results are not the targets");
     for (const auto& [recorded, value] : lowered_.results()) {
-      require(asked.contains(recorded), "a result is no target");
+      require(asked.contains(recorded), "a result is not a target");
       require(value < graph_.value_count(), "a target has no place");
       require(lowered_.recorded(value) == simplification.replacement(recorded),
               "a target is given as another value");
@@ -42,7 +42,7 @@ class LoweredCheck {
   void check_value(ValueId value) {
     unit_ = graph_.producer(value);
     const ValueId recorded = lowered_.recorded(value);
-    require(recorded < tape_.value_count(), "a value stands for none of the tape");
+    require(recorded < tape_.value_count(), "a value stands for no value of the tape");
     require(recorded_.insert(recorded).second, "two values stand for the same one");
     const bool has_bytes = graph_.storage(value) == value && !graph_.is_elsewhere(value);
     const Bytes bytes = graph_.bytes(value) + graph_.source_bytes(value);
@@ -57,7 +57,7 @@ class LoweredCheck {
     require(is_member(lowered_.node(unit)), "a unit is named after a node that it does not run");
     read_.clear();
     for (const ValueId input : graph_.inputs(unit)) {
-      require(input < graph_.first_output(unit), "a unit reads what is made later");
+      require(input < graph_.first_output(unit), "a unit reads a value that is made later");
       read_.push_back(lowered_.recorded(input));
     }
     for (std::uint32_t i = 0; i < graph_.output_count(unit); ++i) {
@@ -72,7 +72,7 @@ class LoweredCheck {
     used_.clear();
     for (const NodeId node : members_) check_inputs(node);
     for (const ValueId value : read_)
-      require(used_.contains(value), "a unit reads what none needs");
+      require(used_.contains(value), "a unit reads a value that no member needs");
   }
 
   /// Checks that the unit or its inputs provide everything that the node reads.

@@ -109,8 +109,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   require_valid(strategy);
   if (workload.training && strategy.gradient == GradientMode::none) {
     throw ArgumentError(
-        "[estimate] the strategy has gradient = none, and the workload trains; give it another "
-        "gradient, or the workload training = false");
+        "[estimate] the strategy has gradient = none, but the workload trains; choose another "
+        "gradient, or set training = false in the workload");
   }
   if (strategy.parallelism == ParallelMode::pipeline) {
     return estimate_pipeline(strategy, workload, rates);
@@ -152,8 +152,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const R
       strategy.parallelism == ParallelMode::model_parallel || strategy.precision ||
       strategy.accumulation > 1 || strategy.replicas() > 1) {
     throw ArgumentError(
-        "[estimate] a graph has its precision and its batch; ask of a workload what a strategy "
-        "takes that changes or cuts them");
+        "[estimate] a graph has a fixed precision and batch; give a workload to estimate a "
+        "strategy that changes the precision or cuts the batch");
   }
   ExecutionStrategy planned = strategy;
   planned.mode = ExecutionMode::lazy;

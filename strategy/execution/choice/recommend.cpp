@@ -202,7 +202,7 @@ std::string reason_of(const Recommendation& made, Bytes memory) {
     return was_in_question(each) && each.strategy != made.strategy;
   });
   const double gained = next->estimate->seconds / made.estimate.seconds;
-  if (gained * worth < 1) return reason + ", or as fast as any and simpler";
+  if (gained * worth < 1) return reason + ", or equally fast and simpler";
   char text[64];
   std::snprintf(text, sizeof text, ", %.2f times as fast as the next", gained);
   return reason + text;
@@ -210,9 +210,10 @@ std::string reason_of(const Recommendation& made, Bytes memory) {
 
 Bytes memory_of(const RecommendOptions& options) {
   if (options.memory < 0 || options.most_micro_batches < 1) {
-    throw ArgumentError("[recommend] memory is " + std::to_string(options.memory) +
-                        " and most_micro_batches " + std::to_string(options.most_micro_batches) +
-                        "; give bytes, or 0 for what is free, and 1 or more");
+    throw ArgumentError(
+        "[recommend] memory is " + std::to_string(options.memory) + " and most_micro_batches is " +
+        std::to_string(options.most_micro_batches) +
+        "; give memory in bytes, or 0 for all free memory, and 1 or more micro-batches");
   }
   return options.memory > 0 ? options.memory : free_memory();
 }
@@ -242,11 +243,11 @@ Recommendation choose(std::vector<Considered> considered, Bytes memory) {
     const auto least = std::ranges::min_element(made.considered, {}, [](const Considered& each) {
       return each.strategy.mode == ExecutionMode::lazy ? each.smallest : unlimited;
     });
-    throw BudgetError("[recommend] none of " + std::to_string(made.considered.size()) +
-                          " strategies fits " + std::to_string(memory) +
-                          " bytes; the smallest that would do is " +
-                          std::to_string(least->smallest) + ", for: " + least->strategy.summary(),
-                      memory, least->smallest);
+    throw BudgetError(
+        "[recommend] none of " + std::to_string(made.considered.size()) + " strategies fits " +
+            std::to_string(memory) + " bytes; the smallest sufficient memory is " +
+            std::to_string(least->smallest) + " bytes, for: " + least->strategy.summary(),
+        memory, least->smallest);
   }
   made.strategy = best->strategy;
   made.estimate = *best->estimate;
@@ -276,7 +277,7 @@ Recommendation recommend(const Graph& graph, const RecommendOptions& options) {
   const Bytes memory = memory_of(options);
   if (!options.precisions.empty()) {
     throw ArgumentError(
-        "[recommend] a graph has its precision; leave precisions out, or give a workload");
+        "[recommend] a graph has a fixed precision; leave precisions out, or give a workload");
   }
   const bool training = graph.backward_begins().has_value();
   const ExecutionStrategy base = base_of(training, options, memory);

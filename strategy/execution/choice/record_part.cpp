@@ -16,8 +16,9 @@ Var record_part(Replica& replica, const ExecutionStrategy& strategy, const Batch
     const Var value = record_model(workload.model, tape, workload.parameters, batch);
     if (cut.replicas > 1 && value.shape().rank() == 0) {
       throw ArgumentError(
-          "[estimate] values of replicas are put together along their first axis, and this one has "
-          "none; give a strategy without replicas, or a model whose value has its examples there");
+          "[estimate] values of replicas are concatenated along their first axis, but this value "
+          "has no axis; use a strategy without replicas, or a model whose value has the examples "
+          "along its first axis");
     }
     return value;
   }

@@ -242,10 +242,11 @@ std::vector<LayerSegment> dynamic_segments(const LayerCheckpointing& given, Laye
   const Search::Found found = search.run(budget, true);
   if (!found.segments.empty()) return found.segments;
   const Bytes least = search.run(unlimited / 2, false).peak;
-  throw BudgetError("[layers] " + std::to_string(*given.memory_fraction) + " of the " +
-                        format_bytes(search.keep_all()) + " that the tapes of all layers take is " +
-                        format_bytes(budget) + "; what can be kept takes " + format_bytes(least) +
-                        " at least; raise memory_fraction to " + fraction_for(least, keep_all) +
+  throw BudgetError("[layers] memory_fraction " + std::to_string(*given.memory_fraction) +
+                        " of the " + format_bytes(search.keep_all()) +
+                        " for the tapes of all layers is " + format_bytes(budget) +
+                        "; the smallest feasible peak is " + format_bytes(least) +
+                        "; raise memory_fraction to " + fraction_for(least, keep_all) +
                         (given.max_kept ? ", or raise max_kept" : "") +
                         (given.minimum_interval ? ", or lower minimum_interval" : ""),
                     budget, least);

@@ -23,22 +23,23 @@ void require_function(const LayerFunction& function, std::size_t layers) {
   }
   if (function.parameters.size() != layers) {
     throw ArgumentError("[layers] attention has parameters of " + std::to_string(layers) +
-                        " layers and feed_forward of " +
-                        std::to_string(function.parameters.size()) + "; give as many each");
+                        " layers, but feed_forward of " +
+                        std::to_string(function.parameters.size()) + "; give both the same number");
   }
 }
 
 std::vector<StageFunction> stages_of(const LayerModel& model) {
   const bool whole = is_given(model.layer);
   if (whole && (is_given(model.attention) || is_given(model.feed_forward))) {
-    throw ArgumentError("[layers] layers are given whole and in sublayers; give either");
+    throw ArgumentError(
+        "[layers] the model has both whole layers and sublayers; give only one of them");
   }
   const LayerFunction& first = whole ? model.layer : model.attention;
   const std::size_t layers = first.parameters.size();
   require_function(first, layers);
   if (!whole) require_function(model.feed_forward, layers);
   if (layers == 0) {
-    throw ArgumentError("[layers] there are no layers; give the parameters of one at least");
+    throw ArgumentError("[layers] there are no layers; give the parameters of at least one");
   }
   std::vector<StageFunction> stages;
   for (int layer = 0; layer < static_cast<int>(layers); ++layer) {
@@ -68,7 +69,7 @@ struct LayerCheckpointer::State {
         for (const Tensor& parameter : stage.parameters()) {
           if (!is_floating(parameter.dtype())) {
             throw DTypeError("a parameter is " + to_string(parameter.type()) +
-                             "; capture in the function what is not floating");
+                             "; capture non-floating tensors in the function");
           }
           names.back().push_back(parameters.parameter(parameter));
         }
@@ -115,7 +116,7 @@ std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, boo
   if (layer < 0 || layer > layers || (layer == layers && !(end && first))) {
     throw ArgumentError("[layers] there is no layer " + std::to_string(layer) +
                         "; layers are numbered from 0 to " + std::to_string(layers - 1) +
-                        (end ? ", and " + std::to_string(layers) + " stands for the output" : ""));
+                        (end ? ", and " + std::to_string(layers) + " means the output" : ""));
   }
   if (!first && parts == 1) {
     throw ArgumentError(
@@ -211,8 +212,8 @@ void LayerCheckpointer::save(int layer, Sublayer sublayer) {
   const std::optional<int> most = state_->checkpointing.max_kept;
   if (most && run.use().kept_activations >= *most && !run.is_kept(stage)) {
     throw ArgumentError("[layers] " + std::to_string(run.use().kept_activations) +
-                        " activations are kept, of at most " + std::to_string(*most) +
-                        "; raise max_kept");
+                        " activations are already kept, the most that max_kept = " +
+                        std::to_string(*most) + " allows; raise max_kept");
   }
   run.save(stage);
 }
@@ -225,7 +226,7 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
                      (adjoint.defined() ? ", not " + to_string(adjoint.type()) : ""));
   }
   if (adjoint.dtype() != type.dtype) {
-    throw DTypeError("[layers] the output is " + to_string(type) + ", the adjoint " +
+    throw DTypeError("[layers] the output is " + to_string(type) + ", but the adjoint is " +
                      to_string(adjoint.type()) + "; convert it with to()");
   }
   return state_->backward(adjoint, {});
@@ -236,7 +237,7 @@ LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>&
   const LayerRun& run = state_->last_run();
   if (loss == nullptr) {
     throw ArgumentError(
-        "[layers] the loss is no function; give one that records a loss of the output");
+        "[layers] the loss function is missing; give one that records a loss of the output");
   }
   std::unique_ptr<Tape> tape = run.tape_behind();
   const auto [value, adjoint] = naming("the loss", [&] {

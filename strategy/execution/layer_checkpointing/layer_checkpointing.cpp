@@ -37,7 +37,7 @@ void require_list(const LayerCheckpointing& given) {
   const std::int64_t kept = (given.sublayers.attention ? count - (sorted.front() == 0) : 0) +
                             (given.sublayers.feed_forward ? count : 0);
   require(!given.max_kept || kept <= *given.max_kept,
-          "the list keeps " + std::to_string(kept) + " activations, of at most " +
+          "the list keeps " + std::to_string(kept) + " activations, more than max_kept = " +
               std::to_string(given.max_kept.value_or(0)) + "; list fewer layers or raise max_kept");
 }
 
@@ -100,19 +100,19 @@ void require_valid(const LayerCheckpointing& given) {
     require(*given.interval >= given.minimum_interval.value_or(1),
             "interval " + std::to_string(*given.interval) + " is below minimum_interval " +
                 std::to_string(given.minimum_interval.value_or(1)) +
-                "; raise the one or lower the other");
+                "; raise interval or lower minimum_interval");
     require(!given.sublayers.feed_forward || given.max_kept != 0,
-            "max_kept is 0, and the input of layer 0's feed-forward is kept at any interval; give "
-            "1 or more, or keep inputs of attention only");
+            "max_kept is 0, but the input of layer 0's feed-forward is kept at any interval; give "
+            "1 or more, or keep only the inputs of attention");
   }
   if (mode == Mode::listed) require_list(given);
   if (mode == Mode::dynamic) {
     require(given.memory_fraction.has_value(),
-            "mode dynamic needs a memory_fraction; give the part of the tapes of all layers that "
-            "may be held");
+            "mode dynamic needs a memory_fraction; give the fraction of all layers' tapes that may "
+            "be held");
     require(*given.memory_fraction > 0 && *given.memory_fraction <= 1,
             "memory_fraction is " + std::to_string(*given.memory_fraction) +
-                "; give one above 0 and at most 1");
+                "; give a fraction above 0 and at most 1");
   }
 }
 

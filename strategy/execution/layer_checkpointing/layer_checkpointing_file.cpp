@@ -14,7 +14,7 @@ constexpr const char* layers_format = "palimpsest-layers";
 
 int count(const JsonValue& value) {
   const std::int64_t number = value.natural();
-  if (number > INT_MAX) value.fail(std::to_string(number) + " is more than there can be");
+  if (number > INT_MAX) value.fail(std::to_string(number) + " is too large");
   return static_cast<int>(number);
 }
 

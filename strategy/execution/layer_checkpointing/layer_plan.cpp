@@ -59,8 +59,8 @@ std::size_t first_reached(std::span<const LayerStage> stages) {
 std::vector<std::size_t> boundaries_of(const LayerCheckpointing& given, LayerCount count) {
   if (given.sublayers.feed_forward && count.sublayers == 1) {
     throw ArgumentError(
-        "[layers] inputs of feed-forward sublayers are to be kept, and the layers have none; give "
-        "the model attention and feed_forward");
+        "[layers] the inputs of feed-forward sublayers are to be kept, but the layers have no "
+        "sublayers; give the model attention and feed_forward");
   }
   std::vector<std::size_t> boundaries;
   for (const int layer : chosen_layers(given, count.layers)) {

@@ -23,8 +23,8 @@ class NoValues : public Evaluator {
   void on_record(Tape&, std::uint32_t) override {}
   void compute(Tape&, std::uint32_t) override {
     throw ArgumentError(
-        "the function looks at a value, and layers are measured without values; have it "
-        "depend on shapes only, or neither ask for a forecast nor for mode dynamic");
+        "the function reads a value, but layers are measured without values; make it depend on "
+        "shapes only, or use neither a forecast nor mode dynamic");
   }
   void on_clear(Tape&) noexcept override {}
   InnerRewrite inner() const override { return precision_ ? rewrite_in(*precision_) : nullptr; }
@@ -108,8 +108,8 @@ void require_parameters(const Tape& tape, std::size_t count) {
   for (NodeId node = 0; node < tape.node_count(); ++node) found += tape.is_parameter(node);
   if (found == count) return;
   throw ArgumentError(
-      "the function records a parameter, whose gradient nobody could ask for; list it "
-      "among the parameters of the layer, or record a constant");
+      "the function records a parameter whose gradient would be lost; list it among the parameters "
+      "of the layer, or record a constant");
 }
 
 bool depends_on(const Tape& tape, ValueId value, ValueId source) {
@@ -161,12 +161,12 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
     }
     if (!output_.defined() || !output_.belongs_to(tape)) {
       throw TapeError(
-          "the function returned no value of the tape of its input; return the layer's "
+          "the function did not return a value on the tape of its input; return the layer's "
           "output");
     }
     if (!is_floating(output_.dtype())) {
       throw DTypeError("the function returned " + to_string(output_.type()) +
-                       "; the output of a layer is to be floating");
+                       "; return an output of a floating dtype");
     }
     require_parameters(tape, parameters_.size());
     streams_ = tape.fresh_stream().node;
@@ -289,10 +289,10 @@ void StageTape::settle(const Graph& graph, std::span<const ValueId> values,
 
 StageTape::Adjoints StageTape::reverse(const Tensor& adjoint) {
   if (adjoint.type() != output_.type()) {
-    throw ArgumentError("[layers] " + stage_.describe() + ": the output is " +
-                        to_string(output_.type()) + " when it is computed again, and was " +
+    throw ArgumentError("[layers] " + stage_.describe() + ": the recomputed output is " +
+                        to_string(output_.type()) + ", but the first output was " +
                         to_string(adjoint.type()) +
-                        "; have the function record the same for the same input");
+                        "; make the function record the same for the same input");
   }
   Adjoints adjoints;
   const Lent lent(*tape_, seed_.id(), adjoint.buffer());

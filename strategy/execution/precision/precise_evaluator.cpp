@@ -45,8 +45,8 @@ void PreciseEvaluator::compute(Tape& tape, std::uint32_t value) {
 std::vector<Var> PreciseEvaluator::computed_for(Tape& tape, std::span<const Var> values) {
   if (tape.is_temporary()) {
     throw TapeError(
-        "[precise] a function that is being traced runs its tape; ask for the values one by one "
-        "there, or for all of them outside");
+        "[precise] a traced function evaluates several values of its tape at once; evaluate them "
+        "one by one, or outside the function");
   }
   Computed& own = computed(tape);
   take_back(tape, own);
@@ -82,7 +82,8 @@ std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluato
         "[precise] the evaluator has no engine; give lazy(), hybrid(), eager() or none");
   }
   if (std::dynamic_pointer_cast<PreciseEvaluator>(inner) != nullptr) {
-    throw ArgumentError("[precise] the evaluator has a precision already; give the one inside it");
+    throw ArgumentError(
+        "[precise] the evaluator already has a precision; give the evaluator inside it");
   }
   return std::make_shared<PreciseEvaluator>(precision, engine);
 }

@@ -29,8 +29,8 @@ std::size_t end_of(std::string_view scope, std::string_view path) {
                                const std::string& scope) {
   naming_errors("[devices] device " + std::to_string(device),
                 [&] { segments_in_scope(program.tape, scope); });
-  throw ArgumentError("[devices] device " + std::to_string(device) + ": no operation that is " +
-                      "needed was recorded under '" + scope + "'; leave it out");
+  throw ArgumentError("[devices] device " + std::to_string(device) +
+                      ": no needed operation was recorded under '" + scope + "'; leave it out");
 }
 
 /// By element: the device that a scope assigns, or `nowhere`.
@@ -57,7 +57,7 @@ DevicePlacement placed_by_scopes(const RecordedProgram& program, const Elements&
           throw ArgumentError("[devices] " + program.tape.describe(node) +
                               " is recorded in scopes of devices " + std::to_string(placement[e]) +
                               " and " + std::to_string(device) +
-                              "; name one of them only, or a scope within");
+                              "; name only one of them, or a nested scope");
         }
         placement[e] = device;
         claims[e] = claim;

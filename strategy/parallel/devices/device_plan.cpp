@@ -78,10 +78,9 @@ class PlacementPlanner {
     if (!has_backward()) return {false};
     if (request_.gradient == GradientMode::full) {
       if (!cut_.has_loop[device]) return {false};
-      throw ArgumentError(
-          "[devices] device " + std::to_string(device) +
-          " computes a loop again for adjoints that wait for another device, gradient = full "
-          "nothing; choose automatic");
+      throw ArgumentError("[devices] device " + std::to_string(device) +
+                          " recomputes a loop for adjoints that wait for another device, but "
+                          "gradient = full forbids recomputation; choose gradient = automatic");
     }
     if (cut_.has_loop[device] || request_.gradient == GradientMode::checkpointed) return {true};
     return {false, true};
@@ -170,7 +169,8 @@ class PlacementPlanner {
     if (all < least_of_all) {
       throw BudgetError("[devices] " + std::to_string(devices_) + " devices need a budget of " +
                             std::to_string(least_of_all) + " bytes together, not " +
-                            std::to_string(all) + "; give more, or smaller micro-batches",
+                            std::to_string(all) +
+                            "; raise the budgets, or use smaller micro-batches",
                         all, least_of_all);
     }
     const double part = more_of_all == 0 ? 0
@@ -217,7 +217,8 @@ class PlacementPlanner {
     const Bytes least = smallest(device);
     throw BudgetError("[devices] device " + std::to_string(device) + " needs a budget of " +
                           std::to_string(least) + " bytes, not " +
-                          std::to_string(budgets_[device]) + "; give it more, or place less on it",
+                          std::to_string(budgets_[device]) +
+                          "; raise its budget, or place less on it",
                       budgets_[device], least);
   }
 

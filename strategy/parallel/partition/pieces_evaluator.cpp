@@ -17,10 +17,10 @@ void require_nothing_computed(const Tape& tape, const std::string& mode) {
   std::vector<ValueId> present;
   append_present(tape, present);
   if (present.empty()) return;
-  throw ArgumentError("[" + mode + "] the model looks at the value of " +
+  throw ArgumentError("[" + mode + "] the model reads the value of " +
                       tape.describe(tape.producer(present[0])) +
-                      " while it records; it is cut into pieces only when all is recorded: leave "
-                      "that out, or choose another parallelism");
+                      " while it records, but it is partitioned only after recording; do not read "
+                      "the value, or choose another parallelism");
 }
 
 void require_nothing_left(Tape& tape, const std::string& mode) {

@@ -82,7 +82,7 @@ Division divide(std::span<const double> seconds, std::span<const Bytes> crossing
   if (parts == 0 || seconds.size() < parts) {
     throw ArgumentError("[pipeline] " + std::to_string(seconds.size()) +
                         " operations cannot be cut into " + std::to_string(parts) +
-                        " stages; give at least one stage, and no more than operations");
+                        " stages; give at least one stage, and no more stages than operations");
   }
   Sums sums{0};
   for (const double each : seconds) sums.push_back(sums.back() + each);

@@ -131,7 +131,7 @@ class Layouter {
         const bool is_sent = result.use == Use::other_pieces && found != readers.end() &&
                              std::ranges::any_of(found->second, is_elsewhere);
         internal_check(!is_sent || places.contains(result.value),
-                       "a stage does not make what others wait for");
+                       "a stage does not make a value that others wait for");
       }
     }
   }

@@ -103,8 +103,8 @@ class PipelinePlanner {
         if (!program->stages[stage].has_loop) continue;
         if (request_.gradient == GradientMode::full) {
           throw ArgumentError(
-              "[pipeline] a stage with a loop computes it again for its adjoint, gradient = full "
-              "nothing; choose automatic");
+              "[pipeline] a stage recomputes a loop for its adjoint, but gradient = full forbids "
+              "recomputation; choose gradient = automatic");
         }
         again[stage] = true;
       }
@@ -214,13 +214,12 @@ class PipelinePlanner {
     const std::string who =
         request_.stage
             ? "stage " + std::to_string(*request_.stage) + " of " + std::to_string(stages_) +
-                  ", with what comes in, what goes out and all gradients, needs"
+                  ", with its inputs, its outputs and all gradients, needs"
             : std::to_string(stages_) +
-                  " stages, with what they hand to each other and sums of gradients, "
-                  "need";
+                  " stages, with the values they exchange and gradient sums, need";
     throw BudgetError("[pipeline] " + who + " a budget of " + std::to_string(smallest) +
                           " bytes, not " + std::to_string(budget) +
-                          "; give more, or cut the batch into more micro-batches",
+                          "; raise the budget, or cut the batch into more micro-batches",
                       budget, smallest);
   }
 

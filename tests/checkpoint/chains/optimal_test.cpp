@@ -278,8 +278,8 @@ TEST_CASE("chain: operations that do not fit each other are errors") {
   CHECK_THAT(error({r1}), Contains("operation 0, record of stage 1") && Contains("not live"));
   CHECK_THAT(error({r0, r1, b0}), Contains("operation 2") && Contains("later stage"));
   CHECK_THAT(error({r0, b1}), Contains("not recorded"));
-  CHECK_THAT(error({p0, p0}), Contains("live already"));
-  CHECK_THAT(error({r0, r1, b1, b1}), Contains("reversed already"));
+  CHECK_THAT(error({p0, p0}), Contains("already live"));
+  CHECK_THAT(error({r0, r1, b1, b1}), Contains("already reversed"));
   CHECK_THAT(error({r0, {Kind::record, 1, 1}}), Contains("no such record"));
   CHECK_THAT(error({r0, r1, b1}), Contains("stage 0 is not reversed"));
 }
@@ -291,13 +291,14 @@ TEST_CASE("optimal chain: stages that make no sense are errors") {
     const char* words;
     void (*spoil)(ChainStage&);
   };
-  const Row rows[] = {{"negative time", [](ChainStage& s) { s.forward = -1; }},
-                      {"negative size", [](ChainStage& s) { s.output = -1; }},
-                      {"below its output", [](ChainStage& s) { s.forward_peak = 0; }},
-                      {"no records", [](ChainStage& s) { s.records.clear(); }},
-                      {"less than its output", [](ChainStage& s) { s.records[0].saved = 0; }},
-                      {"below what it saves", [](ChainStage& s) { s.records[0].forward_peak = 1; }},
-                      {"peak in backward", [](ChainStage& s) { s.gradient = 1; }}};
+  const Row rows[] = {
+      {"negative time", [](ChainStage& s) { s.forward = -1; }},
+      {"negative size", [](ChainStage& s) { s.output = -1; }},
+      {"below its output", [](ChainStage& s) { s.forward_peak = 0; }},
+      {"no records", [](ChainStage& s) { s.records.clear(); }},
+      {"less than its output", [](ChainStage& s) { s.records[0].saved = 0; }},
+      {"below its saved bytes", [](ChainStage& s) { s.records[0].forward_peak = 1; }},
+      {"backward peak", [](ChainStage& s) { s.gradient = 1; }}};
   for (const auto& [words, spoil] : rows) {
     std::vector<ChainStage> stages = uniform_chain(3, 3);
     spoil(stages[1]);

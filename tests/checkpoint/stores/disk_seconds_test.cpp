@@ -31,7 +31,7 @@ TEST_CASE("disk seconds: positive, soon there, and nothing is left") {
 TEST_CASE("disk seconds: what cannot be measured") {
   const TemporaryDirectory directory;
   check_error([&] { measure_disk(directory.path(), 0, 1); }, {"0 bytes", "positive"});
-  check_error([&] { measure_disk(directory.path(), 1, -1); }, {"-1 in all"});
+  check_error([&] { measure_disk(directory.path(), 1, -1); }, {"-1 in total"});
   CHECK_THROWS_AS(measure_disk(directory.path() + "/missing", 8, 8), FileError);
 }
 

@@ -167,14 +167,14 @@ TEST_CASE("left behind: directories in which no file can be made") {
   };
   CHECK_THAT(error_in(directory.path() + "/missing"), Contains("[spill]") &&
                                                           Contains("/missing'") &&
-                                                          Contains("there is no such directory"));
-  CHECK_THAT(error_in(""), Contains("there is no such directory"));
+                                                          Contains("the directory does not exist"));
+  CHECK_THAT(error_in(""), Contains("the directory does not exist"));
   put(directory.path() + "/file", "");
-  CHECK_THAT(error_in(directory.path() + "/file"), Contains("it is no directory"));
+  CHECK_THAT(error_in(directory.path() + "/file"), Contains("it is not a directory"));
   CHECK_THAT(error_in("/proc/self"), Contains("/proc/self"));
   if (geteuid() != 0) {
     std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_read);
-    CHECK_THAT(error_in(directory.path()), Contains("it may not be written"));
+    CHECK_THAT(error_in(directory.path()), Contains("it is not writable"));
     std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
   }
 }

@@ -333,10 +333,10 @@ TEST_CASE("estimate: graphs") {
   for (const ExecutionStrategy& cutting :
        {ExecutionStrategy{.accumulation = 2}, ExecutionStrategy{.precision = Precision{}},
         ExecutionStrategy{.parallelism = ParallelMode::data_parallel, .workers = 2}}) {
-    CHECK_THROWS_WITH(estimate(cutting, graph, rates), Contains("ask of a workload"));
+    CHECK_THROWS_WITH(estimate(cutting, graph, rates), Contains("give a workload"));
   }
   const ExecutionStrategy stages{.parallelism = ParallelMode::pipeline, .stages = 2};
-  CHECK_THROWS_WITH(estimate(stages, graph, rates), Contains("ask of a workload"));
+  CHECK_THROWS_WITH(estimate(stages, graph, rates), Contains("give a workload"));
   CHECK_THROWS_WITH(estimate({.gradient = GradientMode::none}, workload_of(model), rates),
                     Contains("[estimate]") && Contains("gradient = none"));
 }

@@ -302,7 +302,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: a model may not look at values while it 
     return loss.value().item() > 0 ? loss * 2.0 : loss;
   };
   CHECK_THROWS_WITH(run(model, on_devices({{}, {}})),
-                    Contains("[devices]") && Contains("looks at the value"));
+                    Contains("[devices]") && Contains("reads the value"));
 }
 
 TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and transfers") {
@@ -335,7 +335,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and 
     CHECK((seen["computed"] > 0) == profiling);
     std::ostringstream text;
     text << report;
-    CHECK_THAT(text.str(), Contains("device") && Contains("come in"));
+    CHECK_THAT(text.str(), Contains("device") && Contains("received"));
   }
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.mode = ExecutionMode::hybrid, .stage = {.nodes = 0}}, "stage.nodes is 0");
   check_refused({.stage = {.nodes = 10}}, "stage needs mode = hybrid, not lazy");
   check_refused({.checkpoint_interval = 4}, "need gradient = checkpointed, not automatic");
-  check_refused({.gradient = GradientMode::checkpointed}, "needs one of");
+  check_refused({.gradient = GradientMode::checkpointed}, "needs exactly one of");
   check_refused({.mode = ExecutionMode::hybrid, .gradient = GradientMode::full}, "hybrid mode");
   check_refused(
       {.mode = ExecutionMode::eager, .gradient = GradientMode::full, .memory_budget = 1'000},
@@ -47,7 +47,7 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.gradient = GradientMode::checkpointed,
                  .checkpoint_interval = 4,
                  .checkpoint_fraction = 0.5},
-                "needs one of");
+                "needs exactly one of");
   check_refused({.gradient = GradientMode::checkpointed, .checkpoint_interval = 0},
                 "checkpoint_interval is 0");
   check_refused({.gradient = GradientMode::checkpointed, .checkpoint_fraction = 1.5}, "1.5");
@@ -115,7 +115,7 @@ TEST_CASE("strategies: planners that compute nothing again without a budget are 
       require_valid(strategy);
     } catch (const ArgumentError&) {
       check_refused(strategy, "checkpoint_planner = " + name);
-      check_refused(strategy, "add a memory_budget");
+      check_refused(strategy, "set memory_budget");
       strategy.memory_budget = 1_MiB;
       CHECK_NOTHROW(require_valid(strategy));
       strategy.memory_budget = unlimited;
@@ -131,7 +131,7 @@ TEST_CASE("strategies: planners that compute nothing again without a budget are 
                             .checkpoint_planner = "auto",
                             .parallelism = ParallelMode::model_parallel,
                             .devices = {{}, {}}};
-  check_refused(devices, "add a memory_budget");
+  check_refused(devices, "set memory_budget");
   devices.devices[1].memory_budget = 1_MiB;
   CHECK_NOTHROW(require_valid(devices));
 }

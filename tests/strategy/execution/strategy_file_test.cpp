@@ -97,14 +97,14 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
     std::string content;
     std::string words;
   } rows[] = {
-      {with(R"("mode":"fast")"), "mode: \"fast\" is unknown; the words are lazy, eager, hybrid"},
+      {with(R"("mode":"fast")"), "mode: \"fast\" is unknown; use one of lazy, eager, hybrid"},
       {with(R"("mode":3)"), "mode: 3 is not a string"},
       {with(R"("colour":1)"), "\"colour\" is unknown"},
       {with(R"("stage":{"nodes":-1})"), "stage.nodes: -1 is negative"},
-      {with(R"("stage":{"nodes":4294967296})"), "stage.nodes: 4294967296 is more"},
+      {with(R"("stage":{"nodes":4294967296})"), "stage.nodes: 4294967296 is too large"},
       {with(R"("stage":{"steps":1})"), "stage: \"steps\" is unknown"},
       {with(R"("stage":{"nodes":5})"), "stage needs mode = hybrid"},
-      {with(R"("gradient":"checkpointed")"), "needs one of"},
+      {with(R"("gradient":"checkpointed")"), "needs exactly one of"},
       {with(R"("precision":"mixed")"), "precision: "},
       {with(R"("precision":{"kind":"double"})"), "precision.kind: \"double\" is unknown"},
       {with(R"("precision":{"half":"f32"})"), "precision.half: \"f32\" is unknown"},
@@ -112,7 +112,7 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("checkpoint_fraction":"half")"), "checkpoint_fraction: this string is not a number"},
       {with(R"("gradient":"checkpointed","checkpoint_fraction":2)"), "checkpoint_fraction is 2"},
       {with(R"("accumulation":1.5)"), "accumulation: 1.5 is not a whole number"},
-      {with(R"("accumulation":3000000000)"), "accumulation: 3000000000 is more"},
+      {with(R"("accumulation":3000000000)"), "accumulation: 3000000000 is too large"},
       {with(R"("accumulation":0)"), "accumulation is 0"},
       {with(R"("memory":"arena")"), "minimal_peak, pooled, standard, cached"},
       {with(R"("memory_budget":-1)"), "memory_budget: -1 is negative"},
@@ -132,7 +132,7 @@ TEST_CASE("strategy files: whatever is wrong is an error that names the place") 
       {with(R"("fusion":1)"), "fusion: 1 is not true or false"},
       {with(R"("profiling":"yes")"), "profiling: this string is not true or false"},
       {with(R"("anomaly":0)"), "anomaly: 0 is not true or false"},
-      {with(R"("threads":2,"threads":3)"), "\"threads\" stands there twice"},
+      {with(R"("threads":2,"threads":3)"), "\"threads\" occurs twice"},
   };
   const TemporaryFile file;
   for (const auto& row : rows) {

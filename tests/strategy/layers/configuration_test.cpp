@@ -29,7 +29,7 @@ TEST_CASE("settings that contradict each other are refused") {
           "needs an interval; give 2 to keep the input of every second layer");
   refused({.mode = Mode::every, .interval = 0}, "interval is 0; give 1 or more");
   refused({.mode = Mode::every, .interval = 2, .minimum_interval = 3},
-          "below minimum_interval 3; raise the one or lower the other");
+          "below minimum_interval 3; raise interval or lower minimum_interval");
   refused({.mode = Mode::every, .interval = 2, .minimum_interval = -1}, "minimum_interval is -1");
   refused({.mode = Mode::every, .interval = 2, .layers = {1}},
           "layers are for mode listed only; leave them out, or set mode to listed");
@@ -37,18 +37,19 @@ TEST_CASE("settings that contradict each other are refused") {
           "for mode dynamic only; leave it out, or set mode to dynamic");
   refused({.mode = Mode::every, .interval = 2, .sublayers = {false, false}}, "neither sublayer");
   refused({.mode = Mode::every, .interval = 2, .max_kept = -1}, "max_kept is -1");
-  refused({.mode = Mode::every, .interval = 2, .sublayers = {true, true}, .max_kept = 0},
-          "layer 0's feed-forward is kept at any interval; give 1 or more, or keep inputs of "
-          "attention only");
+  refused(
+      {.mode = Mode::every, .interval = 2, .sublayers = {true, true}, .max_kept = 0},
+      "layer 0's feed-forward is kept at any interval; give 1 or more, or keep only the inputs of "
+      "attention");
   refused({.mode = Mode::listed}, "the list of layers is empty");
   refused({.mode = Mode::listed, .layers = {3, -2}}, "layer -2 is listed");
   refused({.mode = Mode::listed, .layers = {3, 1, 3}}, "layer 3 is listed twice; name it once");
   refused({.mode = Mode::listed, .minimum_interval = 2, .layers = {3}},
           "every and dynamic only; leave it out, or set mode to one of them");
   refused({.mode = Mode::listed, .layers = {0, 1, 3}, .max_kept = 1},
-          "keeps 2 activations, of at most 1");
+          "keeps 2 activations, more than max_kept = 1");
   refused({.mode = Mode::dynamic},
-          "needs a memory_fraction; give the part of the tapes of all layers that may be held");
+          "needs a memory_fraction; give the fraction of all layers' tapes that may be held");
   for (const double fraction : {0.0, -0.5, 1.01, std::nan("")}) {
     refused({.mode = Mode::dynamic, .memory_fraction = fraction}, "above 0 and at most 1");
   }
@@ -126,11 +127,11 @@ TEST_CASE("an error in a file names it and the place") {
   refused(R"("mode": "some")", {", mode: \"some\" is unknown", "none, every, listed, dynamic"});
   refused(R"("mode": 1)", {", mode: 1 is not a string"});
   refused(R"("mode": "none", "mod": 1)", {"\"mod\" is unknown; the keys are", "memory_fraction"});
-  refused(R"("mode": "every", "interval": 2, "interval": 3)", {"\"interval\" stands there twice"});
+  refused(R"("mode": "every", "interval": 2, "interval": 3)", {"\"interval\" occurs twice"});
   refused(R"("mode": "every", "interval": "2")", {", interval: this string is not a whole number"});
   refused(R"("mode": "every", "interval": 2.5)", {", interval: 2.5 is not a whole number"});
   refused(R"("mode": "every", "interval": -2)", {", interval: -2 is negative"});
-  refused(R"("mode": "every", "interval": 3000000000)", {", interval: 3000000000 is more than"});
+  refused(R"("mode": "every", "interval": 3000000000)", {", interval: 3000000000 is too large"});
   refused(R"("mode": "every", "interval": 0)", {"interval is 0; give 1 or more"});
   refused(R"("mode": "every", "interval": null)", {", interval: this null is not"});
   refused(R"("mode": "listed", "layers": 3)", {", layers: 3 is not a list"});

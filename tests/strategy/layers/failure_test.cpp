@@ -58,7 +58,7 @@ void check_fault(Fault fault, F f) {
     case Fault::shape:
       return check_throws<ShapeError>(f, {"[layers] layer 3: [matmul]", "failure_test.cpp"});
     case Fault::foreign:
-      return check_throws<TapeError>(f, {"[layers] layer 3: ", "returned no value"});
+      return check_throws<TapeError>(f, {"[layers] layer 3: ", "did not return a value"});
     case Fault::integers:
       return check_throws<DTypeError>(f, {"[layers] layer 3: ", "i32", "floating"});
     case Fault::parameter:
@@ -145,7 +145,7 @@ TEST_CASE("a loss that fails is named") {
       {"[layers] the loss: ", "parameter"});
   check_throws<ArgumentError>(
       [&] { layers.backward(std::function<Var(const Var&)>()); },
-      {"[layers] the loss is no function; give one that records a loss of the output"});
+      {"[layers] the loss function is missing; give one that records a loss of the output"});
 }
 
 TEST_CASE("a model that is none is refused") {
@@ -156,13 +156,14 @@ TEST_CASE("a model that is none is refused") {
   refused({.attention = perceptron(2, 4).layer}, "a function is missing");
   refused({.layer = {.parameters = perceptron(2, 4).layer.parameters}}, "a function is missing");
   refused({.layer = {.forward = perceptron(2, 4).layer.forward}}, "there are no layers");
-  refused({.layer = perceptron(2, 4).layer, .attention = perceptron(2, 4).layer}, "give either");
+  refused({.layer = perceptron(2, 4).layer, .attention = perceptron(2, 4).layer},
+          "give only one of them");
   refused({.layer = {.parameters = {{}}},
            .attention = perceptron(2, 4).layer,
            .feed_forward = perceptron(2, 4).layer},
-          "give either");
+          "give only one of them");
   refused({.attention = perceptron(2, 4).layer, .feed_forward = perceptron(3, 4).layer},
-          "of 2 layers and feed_forward of 3");
+          "of 2 layers, but feed_forward of 3");
   LayerModel model = perceptron(2, 4);
   model.layer.parameters[1][0] = Tensor::arange(3);
   refused(model, "layer 1: a parameter is i64 (3)");
@@ -181,9 +182,8 @@ TEST_CASE("what is not there cannot be asked for") {
   check_error([&] { layers.activation(1); }, {"call forward() first"});
   check_error([&] { layers.forward(Tensor()); }, {"the input is empty; give a tensor"});
   layers.forward(Tensor::uniform({5, 8}, 1));
-  check_error(
-      [&] { layers.activation(4); },
-      {"there is no layer 4; layers are numbered from 0 to 2, and 3 stands for the output"});
+  check_error([&] { layers.activation(4); },
+              {"there is no layer 4; layers are numbered from 0 to 2, and 3 means the output"});
   check_error([&] { layers.activation(-1); }, {"there is no layer -1"});
   check_error([&] { layers.activation(1, Sublayer::feed_forward); },
               {"no feed-forward sublayers; leave the sublayer out"});
@@ -247,8 +247,8 @@ TEST_CASE("layers that look at values cannot be measured") {
   const Tensor input = Tensor::uniform({5, 8}, 1);
   LayerCheckpointer layers(model, {.mode = Mode::dynamic, .memory_fraction = 0.9});
   check_throws<ArgumentError>([&] { layers.forward(input); },
-                              {"[layers] layer 0: ", "looks at a value"});
-  check_throws<ArgumentError>([&] { layers.forecast(input.type()); }, {"looks at a value"});
+                              {"[layers] layer 0: ", "reads a value"});
+  check_throws<ArgumentError>([&] { layers.forecast(input.type()); }, {"reads a value"});
 }
 
 }  // namespace

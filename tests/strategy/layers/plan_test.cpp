@@ -29,7 +29,7 @@ TEST_CASE("of sublayers those inputs are kept that are asked for") {
   CHECK(every(2, {}, {5, 2}) == Stages{4, 8});
   CHECK(every(2, {}, {5, 2}, {false, true}) == Stages{1, 5, 9});
   CHECK(every(2, {}, {5, 2}, {true, true}) == Stages{1, 4, 5, 8, 9});
-  check_error([] { every(2, {}, {5, 1}, {true, true}); }, {"feed-forward", "have none"});
+  check_error([] { every(2, {}, {5, 1}, {true, true}); }, {"feed-forward", "have no sublayers"});
 }
 
 TEST_CASE("the interval is the least that keeps no more than the limit") {

@@ -162,7 +162,7 @@ TEST_CASE("what a pipeline over ranks cannot do is refused") {
       [&] { fresh.gradients_of_shard(subject.layers.loss, own, subject.layers.model.batch); });
   CHECK_THAT(first.own, Contains("a pipeline has no shards"));
   CHECK(own[0].at(0) == world().rank());
-  subject.check_failure(0, "looks at the value of",
+  subject.check_failure(0, "reads the value of",
                         [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
                           const Var y = subject.layers.model.record(p, b);
                           if (world().rank() == 0) y.value();

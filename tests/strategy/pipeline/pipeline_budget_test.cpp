@@ -37,7 +37,8 @@ Bytes smallest_of(const SmallModel& model, ExecutionStrategy strategy) {
     run(model, strategy, 1);
   } catch (const BudgetError& error) {
     CHECK(error.budget() == 1);
-    CHECK_THAT(error.what(), Contains("[pipeline]") && Contains("stages, with what they hand"));
+    CHECK_THAT(error.what(),
+               Contains("[pipeline]") && Contains("stages, with the values they exchange"));
     return error.smallest_feasible();
   }
   FAIL("a byte is enough");

@@ -208,7 +208,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: loops, users' operations and gradients
   ExecutionStrategy full = pipeline_of(2, 2);
   full.gradient = GradientMode::full;
   CHECK_THROWS_WITH(run({"loop", model.parameters, model.batch, looping}, full),
-                    Contains("[pipeline] a stage with a loop"));
+                    Contains("[pipeline] a stage recomputes a loop"));
 }
 
 TEST_CASE_METHOD(SomeThreads, "pipelines: stages work at once, each on one thing at a time") {
@@ -356,11 +356,11 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: what goes wrong names the stage, and n
   };
   refused([](Tape&, std::span<const Var> p,
              std::span<const Var>) { return sum(p[0]) * sum(p[1]).value().item(); },
-          "[pipeline] the model looks at the value of sum");
+          "[pipeline] the model reads the value of sum");
   refused([](Tape&, std::span<const Var> p, std::span<const Var>) { return exp(p[0]); },
           "backward");
   refused([](Tape&, std::span<const Var>, std::span<const Var>) { return Var(); },
-          "returns no value");
+          "does not return a value");
   refused(
       [](Tape& tape, std::span<const Var> p, std::span<const Var>) {
         return sum(exp(p[0])) + sum(tape.parameter(Tensor::ones({2})));

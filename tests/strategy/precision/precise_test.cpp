@@ -41,7 +41,7 @@ TEST_CASE("evaluators that cannot be given a precision are refused") {
   };
   CHECK_THROWS_WITH(precise({.half = DType::f32}), Contains("bf16 or f16"));
   CHECK_THROWS_WITH(precise({}, std::make_shared<Nothing>()), Contains("engine"));
-  CHECK_THROWS_WITH(precise({}, precise({})), Contains("precision already"));
+  CHECK_THROWS_WITH(precise({}, precise({})), Contains("already has a precision"));
 }
 
 double unit_roundoff(DType half) { return half == DType::bf16 ? 0x1p-8 : 0x1p-11; }
