@@ -72,7 +72,7 @@ class Contest {
     return static_cast<double>(bytes) / static_cast<double>(keep_all_peak());
   }
   Bytes limit(const Planner& planner, Bytes budget) {
-    return std::min(budget, planner.limit(keep_all_peak(), budget));
+    return std::min(budget, engine_part(planner).limit(keep_all_peak(), budget));
   }
   /// The plan of `planner` for a budget.
   std::optional<Point> point(const Planner& planner, Bytes budget) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
 #include "checkpoint/plan.h"
@@ -23,7 +24,7 @@ bool has_backward_part(const Graph& graph) {
 }
 
 /// The starting points of `automatic`: the proposals of all other planners, and known ones.
-class Portfolio final : public Planner {
+class Portfolio final : public EnginePlanner {
  public:
   explicit Portfolio(std::vector<Proposal> known) : known_(std::move(known)) {}
 
@@ -100,14 +101,14 @@ class Portfolio final : public Planner {
 
 /// Takes the optimum of a small graph when there is time to find it. Otherwise searches from the
 /// proposals of all planners.
-class Automatic final : public Planner {
+class Automatic final : public EnginePlanner {
  public:
   explicit Automatic(SearchSettings settings) : settings_(settings), search_(search(settings)) {}
 
   std::string name() const override { return search_->name(); }
   std::string key() const override { return search_->key(); }
   bool accepts_keep_all() const override { return true; }
-  bool ignores_budget() const override { return search_->ignores_budget(); }
+  bool ignores_budget() const override { return engine_part(search_).ignores_budget(); }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->propose(graph, budget);
@@ -128,15 +129,16 @@ class Automatic final : public Planner {
   }
 
   std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
-    if (settings_.moves == 0 || !LiveSets::holds(graph)) return search_->lowest(graph, budget);
+    if (settings_.moves == 0 || !LiveSets::holds(graph))
+      return engine_part(search_).lowest(graph, budget);
     Schedule least = Optimum(graph, most_sets()).lowest();
-    return search(settings_, {{std::move(least), "exact"}})->lowest(graph, budget);
+    return engine_part(search(settings_, {{std::move(least), "exact"}})).lowest(graph, budget);
   }
 
   PlannerPtr fast() const override { return settings_.moves == 0 ? quick() : nullptr; }
 
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
-    return search_->continuing(std::move(found), seconds, round);
+    return engine_part(search_).continuing(std::move(found), seconds, round);
   }
 
  private:

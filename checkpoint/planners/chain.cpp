@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "checkpoint/chains/optimal.h"
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/planners.h"
@@ -13,7 +14,7 @@ namespace palimpsest {
 
 namespace {
 
-class ChainPlanner final : public Planner {
+class ChainPlanner final : public EnginePlanner {
  public:
   explicit ChainPlanner(ChainSettings settings) : settings_(settings) {
     if (settings.stages == 0 || settings.slots == 0) {

@@ -1,3 +1,4 @@
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/optimum.h"
 
@@ -5,7 +6,7 @@ namespace palimpsest {
 
 namespace {
 
-class Exact final : public Planner {
+class Exact final : public EnginePlanner {
  public:
   explicit Exact(ExactSettings settings) : settings_(settings) {
     if (settings.most_sets > 0) return;

@@ -2,13 +2,14 @@
 #include <cmath>
 #include <cstdio>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 
 namespace palimpsest {
 
 namespace {
 
-class Fraction final : public Planner {
+class Fraction final : public EnginePlanner {
  public:
   explicit Fraction(double fraction) : fraction_(fraction), cheapest_(automatic({.moves = 0})) {
     if (!(fraction >= 0 && fraction <= 1)) {
@@ -37,15 +38,15 @@ class Fraction final : public Planner {
     return std::string("give a fraction of at least ") + number;
   }
   bool accepts_keep_all() const override { return true; }
-  bool ignores_budget() const override { return cheapest_->ignores_budget(); }
+  bool ignores_budget() const override { return engine_part(cheapest_).ignores_budget(); }
   std::optional<Lowest> lowest(const Graph& graph, Bytes budget) const override {
-    std::optional<Lowest> lowest = cheapest_->lowest(graph, budget);
+    std::optional<Lowest> lowest = engine_part(cheapest_).lowest(graph, budget);
     if (!lowest) return {};
     for (Proposal& proposal : lowest->proposals) proposal.planner.clear();
     return lowest;
   }
   PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const override {
-    return cheapest_->continuing(std::move(found), seconds, round);
+    return engine_part(cheapest_).continuing(std::move(found), seconds, round);
   }
 
  private:

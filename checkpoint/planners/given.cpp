@@ -1,10 +1,11 @@
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 
 namespace palimpsest {
 
 namespace {
 
-class Given final : public Planner {
+class Given final : public EnginePlanner {
  public:
   explicit Given(Schedule schedule) : schedule_(std::move(schedule)) {}
 

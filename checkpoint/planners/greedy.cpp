@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/plan.h"
@@ -84,7 +85,7 @@ class Levels {
   ParetoFront front_;
 };
 
-class Greedy final : public Planner {
+class Greedy final : public EnginePlanner {
  public:
   std::string name() const override { return "greedy"; }
   bool accepts_keep_all() const override { return true; }

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <queue>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
-#include "checkpoint/recompute_network.h"
 #include "checkpoint/planners/retention.h"
+#include "checkpoint/recompute_network.h"
 #include "checkpoint/rematerialize.h"
 
 namespace palimpsest {
@@ -47,7 +48,7 @@ std::vector<Choice> choices_of(const RecomputeNetwork& network) {
   return choices;
 }
 
-class MinCut final : public Planner {
+class MinCut final : public EnginePlanner {
  public:
   std::string name() const override { return "min cut"; }
   bool ignores_budget() const override { return true; }

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/online_run.h"
 
@@ -7,7 +8,7 @@ namespace palimpsest {
 
 namespace {
 
-class Online final : public Planner {
+class Online final : public EnginePlanner {
  public:
   std::string name() const override { return "online eviction"; }
   bool accepts_keep_all() const override { return true; }

@@ -118,8 +118,8 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
   Layout roomy = quickly ? lay_out_quickly(graph_, everything, unlimited)
                          : lay_out(graph_, everything, unlimited);
   const Bytes keep_all_peak = roomy.size;
-  const Bytes limit = std::min(budget, planner_.limit(keep_all_peak, budget));
-  if (planner_.accepts_keep_all()) {
+  const Bytes limit = std::min(budget, engine_.limit(keep_all_peak, budget));
+  if (engine_.accepts_keep_all()) {
     Simulation simulation = simulate(graph_, everything);
     if (roomy.size > limit && simulation.peak <= limit) roomy = lay_out(graph_, everything, limit);
     if (roomy.size <= limit) {
@@ -134,7 +134,7 @@ Planning::Attempt Planning::attempt_packed(Bytes budget, std::span<const Proposa
   Attempt made{{}, limit, 0, keep_all_peak};
   made.plan = cheapest(measured, 0, limit, fast);
   if (!made.plan) {
-    made.smallest = planner_.accepts_keep_all() ? keep_all_peak : unlimited;
+    made.smallest = engine_.accepts_keep_all() ? keep_all_peak : unlimited;
     look_lower(std::move(measured), fast, made);
   }
   if (made.plan) {
@@ -151,7 +151,7 @@ std::vector<Measured> Planning::propose(Bytes limit, std::span<const Proposal> k
     std::vector<Proposal> proposals = planner_.propose(graph_, limit);
     internal_check(!proposals.empty(), "a planner proposed nothing");
     measured = measure(graph_, std::move(proposals), planner_.name());
-    if (planner_.ignores_budget()) proposed_ = measured;
+    if (engine_.ignores_budget()) proposed_ = measured;
   }
   std::ranges::move(measure(graph_, {known.begin(), known.end()}, planner_.name()),
                     std::back_inserter(measured));
@@ -176,7 +176,7 @@ std::optional<Plan> Planning::cheapest(std::vector<Measured>& measured, std::siz
 
 /// Looks for a plan when no proposal fits.
 void Planning::look_lower(std::vector<Measured> measured, bool fast, Attempt& made) const {
-  std::optional<Lowest> lowest = planner_.lowest(graph_, made.limit);
+  std::optional<Lowest> lowest = engine_.lowest(graph_, made.limit);
   if (!lowest) {
     made.measured = std::move(measured);
     return;
@@ -193,7 +193,7 @@ void Planning::look_lower(std::vector<Measured> measured, bool fast, Attempt& ma
 void Planning::name_smallest(Attempt& failed, bool any_known) {
   if (failed.certain) return;
   const auto smallest = [&] { return smallest_layout(graph_, failed.measured).size; };
-  if (!planner_.ignores_budget() || any_known) {
+  if (!engine_.ignores_budget() || any_known) {
     failed.smallest = std::min(failed.smallest, smallest());
     return;
   }
@@ -207,7 +207,7 @@ void Planning::name_smallest(Attempt& failed, bool any_known) {
 Planning::Attempt Planning::attempt(Bytes budget, std::span<const Proposal> known, bool fast) {
   Attempt result = attempt_packed(budget, known, fast);
   if (!result.plan) return result;
-  const Bytes limit = std::min(budget, planner_.limit(result.plan->keep_all_peak, budget));
+  const Bytes limit = std::min(budget, engine_.limit(result.plan->keep_all_peak, budget));
   std::optional<Layout> apart =
       lay_out_apart(graph_, result.plan->schedule, result.plan->layout.size, limit);
   if (apart) result.plan->layout = std::move(*apart);
@@ -233,13 +233,13 @@ Bytes Planning::smallest_that_works(const Attempt& failed) {
   Bytes smallest = failed.smallest;
   if (failed.certain) return smallest;
   for (int tries = 0; tries < most_tries; ++tries) {
-    if (planner_.limit(failed.keep_all_peak, smallest) < smallest) return smallest;
+    if (engine_.limit(failed.keep_all_peak, smallest) < smallest) return smallest;
     Attempt again = attempt_packed(smallest, {}, false);
     if (again.plan) return smallest;
     name_smallest(again, false);
     smallest = std::max(again.smallest, smallest + 1);
   }
-  return planner_.accepts_keep_all() ? failed.keep_all_peak : smallest;
+  return engine_.accepts_keep_all() ? failed.keep_all_peak : smallest;
 }
 
 OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known) {
@@ -247,10 +247,10 @@ OrRefusal<Plan> Planning::plan(Bytes budget, std::span<const Proposal> known) {
   if (result.plan) return labelled(std::move(*result.plan), graph_);
   name_smallest(result, !known.empty());
   const Bytes smallest = smallest_that_works(result);
-  const Bytes allowed = planner_.limit(result.keep_all_peak, smallest);
+  const Bytes allowed = engine_.limit(result.keep_all_peak, smallest);
   const bool own_limit = allowed < smallest;
   return BudgetError(own_limit ? allowed : budget, smallest, planner_.name(),
-                     own_limit ? planner_.how_to_allow(smallest, result.keep_all_peak) : "");
+                     own_limit ? engine_.how_to_allow(smallest, result.keep_all_peak) : "");
 }
 
 std::optional<Plan> Planning::look(Bytes budget) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/or_refusal.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/plan.h"
@@ -15,7 +16,8 @@ namespace palimpsest {
 class Planning {
  public:
   /// The graph and the planner must outlive it.
-  Planning(const Graph& graph, const Planner& planner) : graph_(graph), planner_(planner) {}
+  Planning(const Graph& graph, const Planner& planner)
+      : graph_(graph), planner_(planner), engine_(engine_part(planner)) {}
 
   /// Plans as `make_plan` does. A refusal names the smallest feasible budget.
   OrRefusal<Plan> plan(Bytes budget, std::span<const Proposal> known = {});
@@ -54,6 +56,7 @@ class Planning {
 
   const Graph& graph_;
   const Planner& planner_;
+  const EnginePlanner& engine_;           // its part for engines
   std::vector<Measured> proposed_;        // proposals of a planner that ignores the budget
   std::optional<Bytes> smallest_layout_;  // of these proposals
 };

@@ -1,3 +1,4 @@
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
@@ -8,7 +9,7 @@ namespace palimpsest {
 
 namespace {
 
-class Quick final : public Planner {
+class Quick final : public EnginePlanner {
  public:
   std::string name() const override { return "quick"; }
   bool accepts_keep_all() const override { return true; }

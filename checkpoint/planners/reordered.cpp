@@ -1,3 +1,4 @@
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/reorder.h"
@@ -6,7 +7,7 @@ namespace palimpsest {
 
 namespace {
 
-class Reordered final : public Planner {
+class Reordered final : public EnginePlanner {
  public:
   std::string name() const override { return "reordered"; }
   bool accepts_keep_all() const override { return true; }

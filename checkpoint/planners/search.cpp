@@ -1,5 +1,7 @@
 #include "checkpoint/planners/search.h"
 
+#include "checkpoint/engine_planner.h"
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -34,7 +36,7 @@ std::vector<const Schedule*> two_lowest(std::span<const Measured> proposals) {
   return schedules;
 }
 
-class Searching final : public Planner {
+class Searching final : public EnginePlanner {
  public:
   Searching(std::string name, PlannerPtr first, SearchSettings settings)
       : name_(std::move(name)), first_(std::move(first)), settings_(settings) {
@@ -53,7 +55,9 @@ class Searching final : public Planner {
            std::to_string(settings_.seed) + (settings_.lay_out ? "" : " live");
   }
   bool accepts_keep_all() const override { return true; }
-  bool ignores_budget() const override { return settings_.moves == 0 && first_->ignores_budget(); }
+  bool ignores_budget() const override {
+    return settings_.moves == 0 && engine_part(first_).ignores_budget();
+  }
 
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
     const auto begin = Clock::now();

@@ -30,7 +30,7 @@ bool takes_free_memory(const RunOptions& options) {
 }
 
 std::optional<GraphForm> only_form(const RunOptions& options) {
-  const std::optional<GraphForm> form = planner_of(options)->form();
+  const std::optional<GraphForm> form = form_of(*planner_of(options));
   const auto require = [&](bool wanted, bool allowed, const char* what, const char* option) {
     if (!wanted || (allowed && !options.anomaly)) return;
     throw ScheduleError("[given] the schedule was made for a " + std::string(what) +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/engine_planner.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/compile/plan_versions.h"
 
@@ -30,12 +31,12 @@ bool is_short(const Graph& graph) { return whole_seconds(graph) <= short_plannin
 }  // namespace
 
 bool PlanImprovement::needs_fast_first_plan(const Graph& graph, const Planner& planner) {
-  if (planner.fast() == nullptr) return false;
+  if (engine_part(planner).fast() == nullptr) return false;
   return whole_seconds(graph) > planning_share * graph.one_pass_cost();
 }
 
 PlannerPtr PlanImprovement::fast_planner(const Graph& graph, const PlannerPtr& planner) {
-  return is_short(graph) ? planner : planner->fast();
+  return is_short(graph) ? planner : engine_part(planner).fast();
 }
 
 bool PlanImprovement::recomputes_too_long(const Graph& graph, const Plan& fast) {
@@ -61,7 +62,7 @@ void PlanImprovement::improve(PlanVersion& version) {
 
 void PlanImprovement::continue_search(PlanVersion& version) {
   const PlannerPtr planner =
-      version.planner->continuing(version.plan->schedule, next_seconds_, ++rounds_);
+      engine_part(version.planner).continuing(version.plan->schedule, next_seconds_, ++rounds_);
   if (planner == nullptr) {
     rounds_without_gain_ = most_rounds_without_gain;
     return;

@@ -31,7 +31,7 @@ std::vector<Proposal> schedules_of(std::span<const PlanVersion* const> versions)
 }  // namespace
 
 Bytes PlanVersion::limit() const {
-  return std::min(budget, planner->limit(plan->keep_all_peak, budget));
+  return std::min(budget, engine_part(planner).limit(plan->keep_all_peak, budget));
 }
 
 double PlanVersion::adopt(Plan other, bool if_equal) {
@@ -92,8 +92,8 @@ PlanVersionPtr PlanVersions::plan_fast(const Request& request) {
   std::optional<Plan> plan = plannings_.with(request.graph, planner, [&](Planning& planning) {
     return planning.find(request.budget, schedules_of(others));
   });
-  if (!plan ||
-      plan->predicted_peak() > request.planner->limit(plan->keep_all_peak, request.budget)) {
+  if (!plan || plan->predicted_peak() >
+                   engine_part(request.planner).limit(plan->keep_all_peak, request.budget)) {
     refuse({request.graph, key, request.budget, {}});
     return nullptr;
   }

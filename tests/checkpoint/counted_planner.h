@@ -3,12 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 
 namespace palimpsest::tests {
 
 /// Proposes the schedules of greedy and counts the calls.
-class CountedPlanner final : public Planner {
+class CountedPlanner final : public EnginePlanner {
  public:
   explicit CountedPlanner(bool ignores_budget) : ignores_budget_(ignores_budget) {}
   std::string name() const override { return "counted"; }

@@ -1,5 +1,6 @@
 #include "checkpoint/plan.h"
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
@@ -24,7 +25,7 @@ class TwoWays final : public Planner {
 };
 
 /// Proposes keep-all, and searches only when given a smaller budget.
-class Reluctant final : public Planner {
+class Reluctant final : public EnginePlanner {
  public:
   std::string name() const override { return "reluctant"; }
   std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {

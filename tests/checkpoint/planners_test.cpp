@@ -437,7 +437,7 @@ TEST_CASE("auto: no other planner has a smaller budget, and the one that it name
     const PlannerPtr planner = automatic({.moves = 1});
     const Bytes smallest = smallest_budget(graph, *planner);
     for (const Bytes budget : {smallest / 2, smallest}) {
-      CHECK(planner->lowest(graph, budget)->size == smallest);
+      CHECK(engine_part(planner).lowest(graph, budget)->size == smallest);
     }
     CHECK(make_plan(graph, *planner, smallest).predicted_peak() <= smallest);
     for (const PlannerPtr& other : {greedy(), chain(), online(), search({.moves = 0})}) {

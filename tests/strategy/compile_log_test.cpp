@@ -1,5 +1,7 @@
 #include "strategy/compile/compile_log.h"
 
+#include "checkpoint/engine_planner.h"
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -88,7 +90,7 @@ TEST_CASE("a log shows what is recomputed within a budget, the loops' states, an
 }
 
 /// Finds no schedule, by a defect.
-class Broken final : public Planner {
+class Broken final : public EnginePlanner {
  public:
   std::string name() const override { return "broken"; }
   std::vector<Proposal> propose(const Graph&, Bytes) const override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/lanes.h"
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
@@ -53,7 +54,7 @@ class Fickle final : public Planner {
 };
 
 /// Finds a better plan in some rounds.
-class Improving final : public Planner {
+class Improving final : public EnginePlanner {
  public:
   explicit Improving(std::vector<std::uint32_t> segments_by_round)
       : segments_(std::move(segments_by_round)) {}
@@ -133,7 +134,7 @@ TEST_CASE(
 }
 
 /// A planner with a fast version.
-class Thorough final : public Planner {
+class Thorough final : public EnginePlanner {
  public:
   explicit Thorough(double share = 1) : share_(share) {}
   std::string name() const override { return "thorough"; }
@@ -249,11 +250,11 @@ TEST_CASE("a plan that got better for a smaller budget serves larger ones") {
 TEST_CASE("a searching planner continues from a schedule") {
   const Graph graph = tests::chain(64);
   const Plan bad = make_plan(graph, *uniform({.segments = 8}));
-  const PlannerPtr next = automatic({.moves = 0})->continuing(bad.schedule, 0.5, 1);
+  const PlannerPtr next = engine_part(automatic({.moves = 0})).continuing(bad.schedule, 0.5, 1);
   const Plan better = make_plan(graph, *next, 2 * bad.predicted_peak());
   CHECK(better.simulation.cost < bad.simulation.cost);
   // A fixed number of moves gives the same plan every time.
-  CHECK(search({.moves = 5})->continuing(bad.schedule, 0.5, 1) == nullptr);
+  CHECK(engine_part(search({.moves = 5})).continuing(bad.schedule, 0.5, 1) == nullptr);
 }
 
 TEST_CASE("plans of a searching planner never get worse while they serve") {
