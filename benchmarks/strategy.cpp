@@ -49,8 +49,8 @@ std::vector<Row> rows() {
     if (named.strategy.parallelism == ParallelMode::data_parallel) continue;
     list.push_back({std::string(named.name), named.strategy});
   }
-  list.push_back({"pooled", {.memory = AllocationPolicy::pooled}});
-  list.push_back({"standard", {.memory = AllocationPolicy::standard}});
+  list.push_back({"pooled", {.run = {.memory = AllocationPolicy::pooled}}});
+  list.push_back({"standard", {.run = {.memory = AllocationPolicy::standard}}});
   list.push_back({"hybrid", {.mode = ExecutionMode::hybrid}});
   list.push_back({"hybrid-100-nodes", {.mode = ExecutionMode::hybrid, .stage = {.nodes = 100}}});
   list.push_back({"eager", {.mode = ExecutionMode::eager}});
@@ -65,9 +65,9 @@ std::vector<Row> rows() {
   list.push_back(
       {"planner", {.gradient = GradientMode::checkpointed, .checkpoint_planner = "square_root"}});
   list.push_back({"one-thread", {.parallelism = ParallelMode::none}});
-  list.push_back({"no-fusion", {.fusion = false}});
-  list.push_back({"profiled", {.profiling = true}});
-  list.push_back({"anomaly", {.anomaly = true}});
+  list.push_back({"no-fusion", {.run = {.fuse = false}}});
+  list.push_back({"profiled", {.run = {.profile = true}}});
+  list.push_back({"anomaly", {.run = {.anomaly = true}}});
   return list;
 }
 
@@ -78,8 +78,7 @@ Rates profiled(const Workload& workload, const std::optional<Precision>& precisi
     Execution execution({.precision = precision,
                          .gradient = GradientMode::full,
                          .parallelism = ParallelMode::none,
-                         .fusion = fusion,
-                         .profiling = true});
+                         .run = {.fuse = fusion, .profile = true}});
     for (int i = 0; i < 4; ++i) reports.push_back(step(execution, workload));
   }
   return {.costs = std::make_shared<const Profile>(reports)};
@@ -115,8 +114,9 @@ void on_transformer(State& state, const Row& row) {
 /// Two replicas of a model, against two threads inside its operations.
 void replicas(State& state, std::int64_t width, std::int64_t examples) {
   const Workload layers = dense(6, width, examples, [](const Var& x) { return tanh(x); });
-  Execution automatic({.threads = 2});
-  Execution shards({.parallelism = ParallelMode::data_parallel, .workers = 2, .threads = 2});
+  Execution automatic({.run = {.threads = 2}});
+  Execution shards(
+      {.parallelism = ParallelMode::data_parallel, .workers = 2, .run = {.threads = 2}});
   Turns turns;
   turns.add_once("automatic", [&] { step(automatic, layers); });
   turns.add_once("shards", [&] { step(shards, layers); });
@@ -131,9 +131,11 @@ void replicas(State& state, std::int64_t width, std::int64_t examples) {
 /// micro-batches one after the other.
 void pipeline(State& state, std::int64_t width, std::int64_t examples) {
   const Workload layers = dense(8, width, examples, [](const Var& x) { return gelu(x); });
-  Execution automatic({.accumulation = 8, .threads = 2});
-  Execution stages(
-      {.accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 2, .threads = 2});
+  Execution automatic({.accumulation = 8, .run = {.threads = 2}});
+  Execution stages({.accumulation = 8,
+                    .parallelism = ParallelMode::pipeline,
+                    .stages = 2,
+                    .run = {.threads = 2}});
   Report of_automatic;
   Report of_stages;
   Turns turns;

@@ -106,11 +106,11 @@ std::string JsonValue::place() const {
 }
 
 JsonFile::JsonFile(const std::string& path, const char* operation, const char* format,
-                   std::initializer_list<const char*> members)
+                   const std::vector<const char*>& members)
     : JsonFile(JsonText{path, read_file(path, operation)}, operation, format, members) {}
 
 JsonFile::JsonFile(const JsonText& json, const char* operation, const char* format,
-                   std::initializer_list<const char*> members)
+                   const std::vector<const char*>& members)
     : source_(json.source), operation_(operation) {
   // The library's message begins with a tag and ends with the actual and expected tokens.
   const auto reason = [](const std::exception& error) {
@@ -134,7 +134,7 @@ JsonFile::JsonFile(const JsonText& json, const char* operation, const char* form
     given.fail(std::to_string(given.integer()) + " is unknown; this library reads version 1");
   }
   std::vector<const char*> keys{"format", "version"};
-  keys.insert(keys.end(), members);
+  keys.insert(keys.end(), members.begin(), members.end());
   top.require_members(keys);
 }
 

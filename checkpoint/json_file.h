@@ -100,10 +100,10 @@ class JsonFile {
   /// and `"version": 1`. Throws `FileError` in the name of `operation`, with the offset in bytes
   /// where it is not valid JSON.
   JsonFile(const std::string& path, const char* operation, const char* format,
-           std::initializer_list<const char*> members);
+           const std::vector<const char*>& members);
   /// Overload for JSON in memory.
   JsonFile(const JsonText& json, const char* operation, const char* format,
-           std::initializer_list<const char*> members);
+           const std::vector<const char*>& members);
   JsonFile(const JsonFile&) = delete;
   JsonFile& operator=(const JsonFile&) = delete;
 

@@ -33,15 +33,17 @@ int main(int argc, char** argv) {
   const std::vector<Tensor> batch{Tensor::uniform({1024, width}, 20, -1, 1),
                                   Tensor::uniform({1024, width}, 21, -1, 1)};
 
-  ExecutionStrategy strategy{
-      .accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 3, .profiling = true};
+  ExecutionStrategy strategy{.accumulation = 8,
+                             .parallelism = ParallelMode::pipeline,
+                             .stages = 3,
+                             .run = {.profile = true}};
   Execution one_after_the_other({.accumulation = 8});
   const Gradients expected = one_after_the_other.gradients(loss_of, layers, batch);
 
   bool agree = true;
   Bytes whole = 0;
   for (const int part : {100, 85, 70}) {
-    if (whole > 0) strategy.memory_budget = whole * part / 100;
+    if (whole > 0) strategy.run.memory_budget = whole * part / 100;
     Execution execution(strategy);
     const Gradients gradients = execution.gradients(loss_of, layers, batch);
     const Report& report = gradients.report();

@@ -7,6 +7,7 @@
 
 #include "benchmarks/networks.h"
 #include "benchmarks/planners/parts.h"
+#include "checkpoint/engine_planner.h"
 
 namespace palimpsest::benchmarks {
 namespace {

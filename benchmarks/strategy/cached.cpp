@@ -38,7 +38,7 @@ void keep_results(State& state, bool batch_changes) {
     return frozen.loss(tape, p, b);
   };
   Execution usual;
-  Execution cached({.memory = AllocationPolicy::cached});
+  Execution cached({.run = {.memory = AllocationPolicy::cached}});
   Report of_usual;
   Report of_cached;
   const auto step = [&](Execution& execution) {

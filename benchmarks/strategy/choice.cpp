@@ -45,7 +45,10 @@ std::vector<Row> rows() {
   return {{"high-throughput", strategy_named("high-throughput")},
           {"micro-batches", {.accumulation = 4}},
           {"pipeline",
-           {.accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 2, .threads = 2}},
+           {.accumulation = 8,
+            .parallelism = ParallelMode::pipeline,
+            .stages = 2,
+            .run = {.threads = 2}}},
           {"devices", {.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}}};
 }
 

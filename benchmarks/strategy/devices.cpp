@@ -42,8 +42,8 @@ void on_devices(State& state, std::int64_t width, std::int64_t examples) {
   const Workload workload = branches(width, examples);
   const ExecutionStrategy strategy{.parallelism = ParallelMode::model_parallel,
                                    .devices = {{.scopes = {"left"}}, {.scopes = {"right"}}},
-                                   .threads = 2};
-  Execution automatic({.threads = 2});
+                                   .run = {.threads = 2}};
+  Execution automatic({.run = {.threads = 2}});
   Execution devices(strategy);
   Report of_automatic;
   Report of_devices;

@@ -67,7 +67,7 @@ void against_one(State& state, const Row& row) {
   if (row.kind == std::string_view("stages")) {
     strategy = {.accumulation = 8, .parallelism = ParallelMode::pipeline, .stages = 2};
   }
-  strategy.threads = 2;
+  strategy.run.threads = 2;
   Execution one(strategy);
   Report of_one;
   Steps of_ranks;

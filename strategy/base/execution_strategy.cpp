@@ -7,7 +7,7 @@
 
 #include "checkpoint/planner_names.h"
 #include "checkpoint/planners.h"
-#include "strategy/base/options.h"
+#include "strategy/base/strategy_fields.h"
 
 namespace palimpsest {
 
@@ -43,7 +43,7 @@ void require_numbers(const ExecutionStrategy& s) {
   at_least_one(s.stage.nodes, "stage.nodes");
   at_least_one(s.stage.bytes, "stage.bytes");
   for (const auto& [number, what] :
-       {std::pair(s.threads, "threads"), {s.workers, "workers"}, {s.stages, "stages"}}) {
+       {std::pair(s.run.threads, "threads"), {s.workers, "workers"}, {s.stages, "stages"}}) {
     if (number >= 0) continue;
     refuse(std::string(what) + " is " + std::to_string(number) + "; give 0 or more");
   }
@@ -52,8 +52,8 @@ void require_numbers(const ExecutionStrategy& s) {
     refuse(std::to_string(s.workers) + " workers and " + std::to_string(s.accumulation) +
            " micro-batches exceed the parts that a batch can be cut into");
   }
-  if (s.memory_budget < 0) {
-    refuse("memory_budget is " + std::to_string(s.memory_budget) +
+  if (s.run.memory_budget < 0) {
+    refuse("memory_budget is " + std::to_string(s.run.memory_budget) +
            " bytes; give 0 or more, such as 256_MiB");
   }
 }
@@ -70,18 +70,18 @@ void require_budget_for_planner(const ExecutionStrategy& s) {
   if (needs_no_budget(named_planner(s.checkpoint_planner).name)) return;
   // The stages of a pipeline run forward again with any planner.
   const bool limited =
-      s.memory_budget != unlimited || s.parallelism == ParallelMode::pipeline ||
+      s.run.memory_budget != unlimited || s.parallelism == ParallelMode::pipeline ||
       std::ranges::any_of(s.devices, [](const Device& d) { return d.memory_budget != unlimited; });
   if (limited) return;
   refuse("checkpoint_planner = " + s.checkpoint_planner +
-         " recomputes only to meet a budget, but there is no budget; set memory_budget, set "
+         " recomputes only to meet a budget, but there is no budget; set run.memory_budget, set "
          "checkpoint_fraction instead of the planner, or choose a planner that always recomputes, "
          "such as square_root or uniform:8");
 }
 
 void require_checkpoints(const ExecutionStrategy& s) {
   const int ways = (s.checkpoint_interval ? 1 : 0) + (s.checkpoint_fraction ? 1 : 0) +
-                   (s.checkpoint_planner.empty() ? 0 : 1);
+                   (s.checkpoint_planner.empty() ? 0 : 1) + (s.run.planner != nullptr ? 1 : 0);
   if (s.gradient != GradientMode::checkpointed) {
     if (ways == 0) return;
     refuse("checkpoint settings need gradient = checkpointed, not " +
@@ -89,8 +89,9 @@ void require_checkpoints(const ExecutionStrategy& s) {
   }
   if (ways != 1) {
     refuse(
-        "gradient = checkpointed needs exactly one of checkpoint_interval, checkpoint_fraction and "
-        "checkpoint_planner; with only a memory_budget, choose gradient = automatic");
+        "gradient = checkpointed needs exactly one of checkpoint_interval, checkpoint_fraction, "
+        "checkpoint_planner and run.planner; with only a memory_budget, choose gradient = "
+        "automatic");
   }
   if (s.mode == ExecutionMode::eager) {
     refuse(
@@ -116,7 +117,7 @@ void require_precision(const ExecutionStrategy& s) {
   if (!is_half(precision.narrow()) && precision.half != Precision{}.half) {
     refuse("precision.half has no effect in " + precision.summary() + " precision; leave it out");
   }
-  if (precision.needs_scaling() && s.anomaly && s.gradient != GradientMode::none) {
+  if (precision.needs_scaling() && s.run.anomaly && s.gradient != GradientMode::none) {
     refuse("scaled losses sometimes overflow f16, which anomaly makes an error; choose bf16");
   }
 }
@@ -140,11 +141,11 @@ void require_pipeline(const ExecutionStrategy& s) {
     refuse("a pipeline is cut into stages after recording; it needs mode = lazy, not " +
            std::string(name_of(s.mode)));
   }
-  if (s.memory != AllocationPolicy::minimal_peak) {
+  if (s.run.memory != AllocationPolicy::minimal_peak) {
     refuse(
         "pipeline stages compute in memory laid out with their plans; they need memory = "
         "minimal_peak, not " +
-        std::string(name_of(s.memory)));
+        std::string(name_of(s.run.memory)));
   }
 }
 
@@ -172,11 +173,11 @@ void require_devices(const ExecutionStrategy& s) {
     refuse("nodes are placed on devices after recording; devices need mode = lazy, not " +
            std::string(name_of(s.mode)));
   }
-  if (s.memory != AllocationPolicy::minimal_peak) {
+  if (s.run.memory != AllocationPolicy::minimal_peak) {
     refuse(
         "devices compute in memory laid out with their plans; they need memory = minimal_peak, "
         "not " +
-        std::string(name_of(s.memory)));
+        std::string(name_of(s.run.memory)));
   }
 }
 
@@ -190,12 +191,12 @@ void require_modes(const ExecutionStrategy& s) {
         "hybrid mode recomputes values inside a stage, but gradient = full forbids recomputation");
   }
   if (s.gradient == GradientMode::full && s.mode == ExecutionMode::eager &&
-      s.memory_budget != unlimited) {
+      s.run.memory_budget != unlimited) {
     refuse(
         "eager mode recomputes values that do not fit its memory_budget, but gradient = full "
         "forbids recomputation");
   }
-  if (s.memory == AllocationPolicy::cached && s.mode != ExecutionMode::lazy) {
+  if (s.run.memory == AllocationPolicy::cached && s.mode != ExecutionMode::lazy) {
     refuse(
         "memory = cached compares whole programs with the previous run; it needs mode = lazy, "
         "not " +
@@ -207,8 +208,8 @@ void require_modes(const ExecutionStrategy& s) {
   if (s.parallelism != ParallelMode::data_parallel && s.workers > 0) {
     refuse("workers need parallelism = data_parallel, not " + std::string(name_of(s.parallelism)));
   }
-  if (s.parallelism == ParallelMode::none && s.threads > 1) {
-    refuse("parallelism = none runs on one thread, not on " + std::to_string(s.threads));
+  if (s.parallelism == ParallelMode::none && s.run.threads > 1) {
+    refuse("parallelism = none runs on one thread, not on " + std::to_string(s.run.threads));
   }
 }
 
@@ -224,7 +225,7 @@ void require_valid(const ExecutionStrategy& strategy) {
 }
 
 int ExecutionStrategy::thread_count() const {
-  return parallelism == ParallelMode::none ? 1 : checked_threads(threads);
+  return parallelism == ParallelMode::none ? 1 : checked_threads(run.threads);
 }
 
 int ExecutionStrategy::replicas() const {
@@ -234,13 +235,8 @@ int ExecutionStrategy::replicas() const {
 
 RunOptions ExecutionStrategy::run_options() const {
   require_valid(*this);
-  RunOptions options;
-  options.memory_budget = memory_budget;
+  RunOptions options = run;
   options.threads = thread_count();
-  options.fuse = fusion;
-  options.profile = profiling;
-  options.anomaly = anomaly;
-  options.memory = memory;
   if (gradient == GradientMode::full) options.planner = keep_all();
   if (checkpoint_interval) options.planner = uniform({.every = *checkpoint_interval});
   if (checkpoint_fraction) options.planner = fraction(*checkpoint_fraction);
@@ -265,11 +261,14 @@ std::string ExecutionStrategy::summary() const {
       how += " in " + std::to_string(std::lround(*checkpoint_fraction * 100)) + " % of the memory";
     }
     if (!checkpoint_planner.empty()) how += " by " + checkpoint_planner;
+    if (run.planner != nullptr) how += " by " + run.planner->name();
     add(how);
   }
   if (accumulation > 1) add(std::to_string(accumulation) + " micro-batches");
-  if (memory != AllocationPolicy::minimal_peak) add(std::string(name_of(memory)) + " memory");
-  if (memory_budget != unlimited) add("within " + format_bytes(memory_budget));
+  if (run.memory != AllocationPolicy::minimal_peak) {
+    add(std::string(name_of(run.memory)) + " memory");
+  }
+  if (run.memory_budget != unlimited) add("within " + format_bytes(run.memory_budget));
   if (parallelism == ParallelMode::none) add("one thread");
   if (parallelism == ParallelMode::data_parallel)
     add(workers > 0 ? std::to_string(workers) + " replicas" : "one replica per thread");
@@ -277,10 +276,13 @@ std::string ExecutionStrategy::summary() const {
     add("a pipeline of " + std::to_string(stages) + (stages == 1 ? " stage" : " stages"));
   if (parallelism == ParallelMode::model_parallel)
     add("on " + std::to_string(devices.size()) + (devices.size() == 1 ? " device" : " devices"));
-  if (threads > 0) add(std::to_string(threads) + " threads");
-  if (!fusion) add("no fusion");
-  if (profiling) add("profiled");
-  if (anomaly) add("anomalies are errors");
+  if (run.threads > 0) add(std::to_string(run.threads) + " threads");
+  const RunOptions usual;
+  for (const Switch& each : switches) {
+    if (run.*each.member != usual.*each.member) add(std::string(each.if_changed));
+  }
+  if (run.machine != usual.machine) add("with costs of another machine");
+  if (run.costs != nullptr) add("with measured costs");
   return text;
 }
 
@@ -310,18 +312,16 @@ std::span<const NamedStrategy> named_strategies() {
       {"changing-sizes",
        "programs whose sizes change from step to step: steps reuse freed storage by size, instead "
        "of laying out one block anew",
-       {.memory = AllocationPolicy::pooled}},
+       {.run = {.memory = AllocationPolicy::pooled}}},
       {"profile",
        "where time and bytes go: the report lists the seconds of every operation",
-       {.profiling = true}},
+       {.run = {.profile = true}}},
       {"debug",
        "every operation as recorded, on one thread, in its own storage that memory tools see; the "
        "first NaN is an error",
        {.mode = ExecutionMode::eager,
-        .memory = AllocationPolicy::standard,
         .parallelism = ParallelMode::none,
-        .fusion = false,
-        .anomaly = true}},
+        .run = {.memory = AllocationPolicy::standard, .fuse = false, .anomaly = true}}},
   }};
   return strategies;
 }

@@ -65,7 +65,7 @@ struct ExecutionStrategy {
   std::optional<Precision> precision = {};
 
   GradientMode gradient = GradientMode::automatic;
-  // How gradients are checkpointed. Set one of these three.
+  // How gradients are checkpointed. Set one of these three, or `run.planner`.
   std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes per recomputed segment
   /// A fraction of the bytes that keeping everything takes. Where the smallest budget found is
   /// larger, that one is used.
@@ -78,20 +78,16 @@ struct ExecutionStrategy {
   /// cuts the batch of a value in the same way.
   int accumulation = 1;
 
-  AllocationPolicy memory = AllocationPolicy::minimal_peak;
-  /// For everything that runs at the same time, including replicas and gradient sums. Without a
-  /// budget, a planned run without checkpointing settings keeps within the free memory.
-  Bytes memory_budget = unlimited;
-
   ParallelMode parallelism = ParallelMode::automatic;
   int workers = 0;                   ///< replicas of a data-parallel mode; 0 is one per thread
   int stages = 0;                    ///< for a pipeline; 0 is one per rank that runs stages
   std::vector<Device> devices = {};  ///< for a model-parallel mode
-  int threads = 0;                   ///< in total; 0 is one per core
 
-  bool fusion = true;
-  bool profiling = false;
-  bool anomaly = false;  ///< the first NaN or infinity is an error
+  /// Options of every run. Budget and threads are for everything that runs at the same time,
+  /// including replicas and gradient sums. Without a budget, a planned run without checkpointing
+  /// settings keeps within the free memory. A planner needs `gradient = checkpointed`. Files have
+  /// neither planner, machine nor costs.
+  RunOptions run = {};
 
   /// The options for running a program without replicas and micro-batches. Throws as
   /// `require_valid`.

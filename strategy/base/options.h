@@ -53,6 +53,8 @@ struct RunOptions {
   Machine machine = {};
   /// Times of earlier runs. They replace the machine's estimates for the work that they contain.
   std::shared_ptr<const Profile> costs = nullptr;
+
+  bool operator==(const RunOptions&) const = default;
 };
 
 /// Throws `ArgumentError` for a negative budget or number of threads, and for an invalid machine.

@@ -1,10 +1,12 @@
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "autodiff/error.h"
 #include "autodiff/files.h"
 #include "checkpoint/json_file.h"
-#include "strategy/base/execution_strategy.h"
+#include "strategy/base/strategy_fields.h"
 
 namespace palimpsest {
 namespace {
@@ -15,33 +17,54 @@ template <class T>
 T natural(const JsonValue& value) {
   const std::int64_t number = value.natural();
   if (number > std::numeric_limits<T>::max()) {
-    value.fail(std::to_string(number) + " is too large");
+    value.fail(std::to_string(number) + " is too large; give at most " +
+               std::to_string(std::numeric_limits<T>::max()));
   }
   return static_cast<T>(number);
 }
 
-StageLimits read_stage(const JsonValue& value) {
+// Reading a field, by its type.
+
+void read(const JsonValue& value, bool& field) { field = value.boolean(); }
+void read(const JsonValue& value, int& field) { field = natural<int>(value); }
+void read(const JsonValue& value, Bytes& field) { field = value.natural(); }
+void read(const JsonValue& value, std::string& field) { field = value.text(); }
+void read(const JsonValue& value, std::optional<double>& field) { field = value.amount(); }
+void read(const JsonValue& value, std::optional<std::uint32_t>& field) {
+  field = natural<std::uint32_t>(value);
+}
+void read(const JsonValue& value, ExecutionMode& field) {
+  using enum ExecutionMode;
+  field = value.word({lazy, eager, hybrid});
+}
+void read(const JsonValue& value, GradientMode& field) {
+  using enum GradientMode;
+  field = value.word({none, automatic, full, checkpointed});
+}
+void read(const JsonValue& value, AllocationPolicy& field) {
+  using enum AllocationPolicy;
+  field = value.word({minimal_peak, pooled, standard, cached});
+}
+void read(const JsonValue& value, ParallelMode& field) {
+  using enum ParallelMode;
+  field = value.word({none, automatic, data_parallel, pipeline, model_parallel});
+}
+void read(const JsonValue& value, StageLimits& limits) {
   static constexpr const char* keys[] = {"nodes", "bytes"};
   value.require_members(keys);
-  StageLimits limits;
   if (value.has("nodes")) limits.nodes = natural<std::uint32_t>(value.at("nodes"));
   if (value.has("bytes")) limits.bytes = value.at("bytes").natural();
-  return limits;
 }
-
-Precision read_precision(const JsonValue& value) {
+void read(const JsonValue& value, std::optional<Precision>& field) {
   static constexpr const char* keys[] = {"kind", "half"};
   value.require_members(keys);
-  Precision precision;
+  Precision& precision = field.emplace();
   using enum PrecisionKind;
   if (value.has("kind")) precision.kind = value.at("kind").word({full, single, half, mixed});
   if (value.has("half")) precision.half = value.at("half").word({DType::bf16, DType::f16});
-  return precision;
 }
-
-std::vector<Device> read_devices(const JsonValue& value) {
+void read(const JsonValue& value, std::vector<Device>& devices) {
   static constexpr const char* keys[] = {"memory_budget", "scopes"};
-  std::vector<Device> devices;
   for (std::size_t d = 0; d < value.size(); ++d) {
     const JsonValue each = value[d];
     each.require_members(keys);
@@ -51,10 +74,17 @@ std::vector<Device> read_devices(const JsonValue& value) {
     const JsonValue scopes = each.at("scopes");
     for (std::size_t i = 0; i < scopes.size(); ++i) device.scopes.push_back(scopes[i].text());
   }
-  return devices;
 }
 
-Json json_of(std::span<const Device> devices) {
+// Writing a field, by its type; null where nothing is set.
+
+Json json_of(const StageLimits& limits) {
+  return {{"nodes", limits.nodes}, {"bytes", limits.bytes}};
+}
+Json json_of(const Precision& precision) {
+  return {{"kind", name_of(precision.kind)}, {"half", name_of(precision.half)}};
+}
+Json json_of(const std::vector<Device>& devices) {
   Json list = Json::array();
   for (const Device& device : devices) {
     Json json = Json::object();
@@ -64,55 +94,50 @@ Json json_of(std::span<const Device> devices) {
   }
   return list;
 }
+template <class T>
+Json json_of(const T& field) {
+  if constexpr (std::is_enum_v<T>) {
+    return name_of(field);
+  } else {
+    return field;
+  }
+}
+template <class T>
+Json json_of(const std::optional<T>& field) {
+  return field ? json_of(*field) : Json();
+}
+
+std::vector<const char*> field_names() {
+  std::vector<const char*> names;
+  const ExecutionStrategy usual;
+  visit_fields(usual, [&](const char* name, const auto&) { names.push_back(name); });
+  return names;
+}
 
 ExecutionStrategy strategy_in(const JsonText& json, const char* operation) {
-  const JsonFile file(
-      json, operation, strategy_format,
-      {"mode", "stage", "precision", "gradient", "checkpoint_interval", "checkpoint_fraction",
-       "checkpoint_planner", "accumulation", "memory", "memory_budget", "parallelism", "workers",
-       "stages", "devices", "threads", "fusion", "profiling", "anomaly"});
+  const JsonFile file(json, operation, strategy_format, field_names());
   const JsonValue root = file.root();
-  ExecutionStrategy read;
-  const auto given = [&](const char* key, auto set) {
-    if (root.has(key)) set(root.at(key));
-  };
-  using enum ExecutionMode;
-  given("mode", [&](const JsonValue& value) { read.mode = value.word({lazy, eager, hybrid}); });
-  given("stage", [&](const JsonValue& value) { read.stage = read_stage(value); });
-  given("precision", [&](const JsonValue& value) { read.precision = read_precision(value); });
-  given("gradient", [&](const JsonValue& value) {
-    using enum GradientMode;
-    read.gradient = value.word({none, automatic, full, checkpointed});
+  ExecutionStrategy strategy;
+  visit_fields(strategy, [&](const char* name, auto& field) {
+    if (root.has(name)) read(root.at(name), field);
   });
-  given("checkpoint_interval",
-        [&](const JsonValue& value) { read.checkpoint_interval = natural<std::uint32_t>(value); });
-  given("checkpoint_fraction",
-        [&](const JsonValue& value) { read.checkpoint_fraction = value.amount(); });
-  given("checkpoint_planner",
-        [&](const JsonValue& value) { read.checkpoint_planner = value.text(); });
-  given("accumulation", [&](const JsonValue& value) { read.accumulation = natural<int>(value); });
-  given("memory", [&](const JsonValue& value) {
-    using enum AllocationPolicy;
-    read.memory = value.word({minimal_peak, pooled, standard, cached});
-  });
-  given("memory_budget", [&](const JsonValue& value) { read.memory_budget = value.natural(); });
-  given("parallelism", [&](const JsonValue& value) {
-    using enum ParallelMode;
-    read.parallelism = value.word({none, automatic, data_parallel, pipeline, model_parallel});
-  });
-  given("workers", [&](const JsonValue& value) { read.workers = natural<int>(value); });
-  given("stages", [&](const JsonValue& value) { read.stages = natural<int>(value); });
-  given("devices", [&](const JsonValue& value) { read.devices = read_devices(value); });
-  given("threads", [&](const JsonValue& value) { read.threads = natural<int>(value); });
-  given("fusion", [&](const JsonValue& value) { read.fusion = value.boolean(); });
-  given("profiling", [&](const JsonValue& value) { read.profiling = value.boolean(); });
-  given("anomaly", [&](const JsonValue& value) { read.anomaly = value.boolean(); });
   try {
-    require_valid(read);
+    require_valid(strategy);
   } catch (const ArgumentError& error) {
     root.fail(error.what());
   }
-  return read;
+  return strategy;
+}
+
+/// Throws `ArgumentError` for what files do not have.
+void require_writable(const RunOptions& run) {
+  const auto refuse = [](const char* what) {
+    throw ArgumentError("[strategy] a strategy file cannot hold " + std::string(what) +
+                        "; leave it out, and set it after reading the file");
+  };
+  if (run.planner != nullptr) refuse("run.planner");
+  if (run.machine != Machine{}) refuse("run.machine");
+  if (run.costs != nullptr) refuse("run.costs");
 }
 
 }  // namespace
@@ -127,34 +152,16 @@ ExecutionStrategy read_strategy(const std::string& path) {
 
 std::string to_json(const ExecutionStrategy& strategy) {
   require_valid(strategy);
+  require_writable(strategy.run);
   Json json{{"format", strategy_format}, {"version", 1}};
-  const ExecutionStrategy usual;
-  const auto set = [&](const char* key, const auto& value, const auto& otherwise) {
-    if (value != otherwise) json[key] = value;
-  };
-  set("mode", name_of(strategy.mode), name_of(usual.mode));
-  if (strategy.stage != usual.stage) {
-    json["stage"] = {{"nodes", strategy.stage.nodes}, {"bytes", strategy.stage.bytes}};
-  }
-  if (strategy.precision) {
-    json["precision"] = {{"kind", name_of(strategy.precision->kind)},
-                         {"half", name_of(strategy.precision->half)}};
-  }
-  set("gradient", name_of(strategy.gradient), name_of(usual.gradient));
-  if (strategy.checkpoint_interval) json["checkpoint_interval"] = *strategy.checkpoint_interval;
-  if (strategy.checkpoint_fraction) json["checkpoint_fraction"] = *strategy.checkpoint_fraction;
-  set("checkpoint_planner", strategy.checkpoint_planner, usual.checkpoint_planner);
-  set("accumulation", strategy.accumulation, usual.accumulation);
-  set("memory", name_of(strategy.memory), name_of(usual.memory));
-  set("memory_budget", strategy.memory_budget, usual.memory_budget);
-  set("parallelism", name_of(strategy.parallelism), name_of(usual.parallelism));
-  set("workers", strategy.workers, usual.workers);
-  set("stages", strategy.stages, usual.stages);
-  if (!strategy.devices.empty()) json["devices"] = json_of(strategy.devices);
-  set("threads", strategy.threads, usual.threads);
-  set("fusion", strategy.fusion, usual.fusion);
-  set("profiling", strategy.profiling, usual.profiling);
-  set("anomaly", strategy.anomaly, usual.anomaly);
+  Json usual;
+  const ExecutionStrategy default_strategy;
+  visit_fields(default_strategy,
+               [&](const char* name, const auto& field) { usual[name] = json_of(field); });
+  visit_fields(strategy, [&](const char* name, const auto& field) {
+    Json value = json_of(field);
+    if (value != usual[name]) json[name] = std::move(value);
+  });
   return json.dump(2) + "\n";
 }
 

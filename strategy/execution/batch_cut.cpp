@@ -33,9 +33,9 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
   if (most_parts > 1 && leaves_room && strategy.gradient != GradientMode::none) {
     cut.sums = sum_bytes(parameters);
   }
-  if (strategy.memory_budget != unlimited) {
+  if (strategy.run.memory_budget != unlimited) {
     cut.options.memory_budget =
-        std::max<Bytes>(0, strategy.memory_budget - cut.sums) / cut.replicas;
+        std::max<Bytes>(0, strategy.run.memory_budget - cut.sums) / cut.replicas;
   }
   cut.options.threads = std::max(1, threads / cut.replicas);
   return cut;

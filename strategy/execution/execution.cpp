@@ -49,7 +49,7 @@ struct Execution::State {
 
   /// Whether one replica has the whole budget.
   bool has_share_alone() const {
-    return strategy.memory_budget == unlimited || (cut.parts() == 1 && cut.sums == 0);
+    return strategy.run.memory_budget == unlimited || (cut.parts() == 1 && cut.sums == 0);
   }
 
   /// Devices divide the strategy's budget themselves, including gradient sums.
@@ -112,12 +112,12 @@ struct Execution::State {
         worst = refused;
       }
     }
-    if (worst) throw refusal_of_all(cut, strategy.memory_budget, *worst);
+    if (worst) throw refusal_of_all(cut, strategy.run.memory_budget, *worst);
   }
 
   /// Whether it is still unknown that all parts of such a batch fit the replicas' budgets.
   bool is_to_be_checked(std::int64_t examples) const {
-    return cut.replicas > 1 && strategy.memory_budget != unlimited &&
+    return cut.replicas > 1 && strategy.run.memory_budget != unlimited &&
            known_to_fit != std::pair(examples, cut.options.memory_budget);
   }
 
@@ -149,7 +149,7 @@ struct Execution::State {
     sum.threads = threads;
     sum.replicas = static_cast<int>(replicas.size());
     sum.micro_batches = cut.micro_batches;
-    if (strategy.memory_budget != unlimited) sum.budget = strategy.memory_budget;
+    if (strategy.run.memory_budget != unlimited) sum.budget = strategy.run.memory_budget;
     return sum;
   }
 

@@ -71,7 +71,7 @@ struct DistributedExecution::State {
 
   int threads() const {
     const int most = strategy.thread_count();
-    return strategy.threads > 0 ? most : std::min(world.link().cores(), most);
+    return strategy.run.threads > 0 ? most : std::min(world.link().cores(), most);
   }
 
   /// Makes the state that steps of shards with such parameters reuse.
@@ -86,8 +86,8 @@ struct DistributedExecution::State {
                         options.deterministic ? SumOrder::ranks : SumOrder::any);
     }
     RunOptions of_rank = strategy.run_options();
-    if (strategy.memory_budget != unlimited && gradients) {
-      of_rank.memory_budget = std::max<Bytes>(0, strategy.memory_budget - gradients->bytes());
+    if (strategy.run.memory_budget != unlimited && gradients) {
+      of_rank.memory_budget = std::max<Bytes>(0, strategy.run.memory_budget - gradients->bytes());
     }
     of_rank.threads = threads();
     replica.emplace(strategy, of_rank, world.ranks_here(), 0);

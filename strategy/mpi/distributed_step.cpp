@@ -70,7 +70,7 @@ void DistributedStep::compute() {
   try {
     for (int k = 0; k < micro_batches(); ++k) compute_part(k);
   } catch (const BudgetError& refused) {
-    const Bytes budget = setting_.strategy.memory_budget;
+    const Bytes budget = setting_.strategy.run.memory_budget;
     if (setting_.gradients == nullptr || budget == unlimited) throw;
     const Bytes sums = setting_.gradients->bytes();
     const Bytes all = refused.smallest_feasible() + sums;
@@ -292,7 +292,8 @@ void DistributedStep::prepare_end() {
 
 Report DistributedStep::take_report() {
   Report report = setting_.replica.take_report();
-  if (setting_.strategy.memory_budget != unlimited) report.budget = setting_.strategy.memory_budget;
+  if (setting_.strategy.run.memory_budget != unlimited)
+    report.budget = setting_.strategy.run.memory_budget;
   report.micro_batches = micro_batches();
   if (setting_.gradients == nullptr) return report;
   const Bytes sums = setting_.gradients->bytes();

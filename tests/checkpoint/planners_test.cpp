@@ -1,3 +1,4 @@
+#include "checkpoint/engine_planner.h"
 #include "checkpoint/planners.h"
 
 #include <algorithm>
@@ -348,7 +349,7 @@ TEST_CASE("segments: each node is computed again once at most") {
 }
 
 TEST_CASE("make_plan: a planner's own limit never lifts the budget") {
-  struct Greedy final : Planner {
+  struct Greedy final : EnginePlanner {
     std::string name() const override { return "greedy"; }
     std::vector<Proposal> propose(const Graph& graph, Bytes budget) const override {
       return keep_all()->propose(graph, budget);

@@ -71,7 +71,7 @@ std::vector<Format> formats(const Var& loss) {
     return read_graph(directory.path() + "/graph");
   }();
   const NamedTensors tensors{{"w", Tensor::uniform({300, 100}, 1, -1, 1)}};
-  const ExecutionStrategy strategy{.mode = ExecutionMode::hybrid, .threads = 2};
+  const ExecutionStrategy strategy{.mode = ExecutionMode::hybrid, .run = {.threads = 2}};
   const LayerCheckpointing layers{.mode = LayerCheckpointing::Mode::listed, .layers = {1, 4}};
   Machine machine;
   machine.products.f32 = 1e11;

@@ -137,8 +137,7 @@ TEST_CASE("mutated strategies are refused, or hold a strategy that is written th
                                    .gradient = GradientMode::checkpointed,
                                    .checkpoint_planner = "uniform:3",
                                    .accumulation = 2,
-                                   .memory_budget = 1 << 20,
-                                   .threads = 2};
+                                   .run = {.memory_budget = 1 << 20, .threads = 2}};
   check_mutations(to_json(strategy), true, [](const std::string& text) {
     const ExecutionStrategy read = strategy_from_json(text);
     if (!(strategy_from_json(to_json(read)) == read)) {

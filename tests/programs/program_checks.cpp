@@ -263,14 +263,14 @@ class Runs {
 
   ExecutionStrategy strategy() const {
     ExecutionStrategy strategy;
-    strategy.fusion = options_.fuse;
-    strategy.memory_budget = options_.memory_budget;
-    strategy.threads = options_.threads;
+    strategy.run.fuse = options_.fuse;
+    strategy.run.memory_budget = options_.memory_budget;
+    strategy.run.threads = options_.threads;
     switch (cell_.mode) {
       case Mode::replicas:
         strategy.parallelism = ParallelMode::data_parallel;
         strategy.workers = 2;
-        strategy.threads = std::max(options_.threads, 2);
+        strategy.run.threads = std::max(options_.threads, 2);
         break;
       case Mode::stages:
         strategy.parallelism = ParallelMode::pipeline;
@@ -284,7 +284,7 @@ class Runs {
         break;
       default:
         strategy.accumulation = 2;
-        strategy.memory = cell_.memory;
+        strategy.run.memory = cell_.memory;
     }
     return strategy;
   }

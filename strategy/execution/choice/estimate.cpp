@@ -51,7 +51,7 @@ double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int
                 const Rates& rates) {
   ExecutionStrategy alone{.precision = strategy.precision, .parallelism = ParallelMode::none};
   alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
-  alone.fusion = strategy.fusion;
+  alone.run.fuse = strategy.run.fuse;
   const BatchCut cut =
       cut_batch(alone, wanted_of(workload), workload.parameters, workload.batch, micro_batches, 1);
   return forecast_part(alone, cut, 0, workload, rates).seconds /
@@ -129,8 +129,8 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
     if (smaller > 0) small = estimate_part(strategy, cut, cut.parts() - 1, workload, rates);
   } catch (const BudgetError& error) {
     const bool has_share_alone = cut.parts() == 1 && cut.sums == 0;
-    if (has_share_alone || strategy.memory_budget == unlimited) throw;
-    throw refusal_of_all(cut, strategy.memory_budget, error);
+    if (has_share_alone || strategy.run.memory_budget == unlimited) throw;
+    throw refusal_of_all(cut, strategy.run.memory_budget, error);
   }
   for (Bytes Estimate::* const peak : {&Estimate::peak, &Estimate::keep_all_peak}) {
     made.*peak = made.*peak * (cut.replicas - smaller) + small.*peak * smaller;
@@ -142,7 +142,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
   made.replicas = cut.replicas;
   made.micro_batches = cut.micro_batches;
   made.is_planned =
-      strategy.mode == ExecutionMode::lazy && strategy.memory != AllocationPolicy::cached;
+      strategy.mode == ExecutionMode::lazy && strategy.run.memory != AllocationPolicy::cached;
   return made;
 }
 
@@ -158,7 +158,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const R
   ExecutionStrategy planned = strategy;
   planned.mode = ExecutionMode::lazy;
   planned.stage = {};
-  if (strategy.mode == ExecutionMode::eager && strategy.memory_budget == unlimited) {
+  if (strategy.mode == ExecutionMode::eager && strategy.run.memory_budget == unlimited) {
     planned.gradient = GradientMode::full;
   }
   const RunOptions options = planned.run_options();
@@ -175,9 +175,9 @@ Estimate estimate(const ExecutionStrategy& strategy, const Graph& graph, const R
     if (!planned.checkpoint_fraction) throw;
     made = forecast(*planner_of({}), std::min(error.smallest_feasible(), options.memory_budget));
   }
-  made.is_planned =
-      strategy.mode == ExecutionMode::lazy && (strategy.memory == AllocationPolicy::minimal_peak ||
-                                               strategy.memory == AllocationPolicy::standard);
+  made.is_planned = strategy.mode == ExecutionMode::lazy &&
+                    (strategy.run.memory == AllocationPolicy::minimal_peak ||
+                     strategy.run.memory == AllocationPolicy::standard);
   return made;
 }
 

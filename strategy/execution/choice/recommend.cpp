@@ -33,8 +33,8 @@ std::vector<int> stages_for(int threads) {
 ExecutionStrategy base_of(bool training, const RecommendOptions& options, Bytes memory) {
   ExecutionStrategy base;
   if (!training) base.gradient = GradientMode::none;
-  base.memory_budget = memory;
-  base.threads = options.threads;
+  base.run.memory_budget = memory;
+  base.run.threads = options.threads;
   return base;
 }
 
@@ -66,7 +66,7 @@ void add_other_ways(const ExecutionStrategy& base, bool training, int threads,
 /// The shape of the value of the first of `parts` parts of a batch. Nothing where it cannot be
 /// recorded: the model needs the whole batch, or looks at values that do not fit the memory.
 std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes memory) {
-  ExecutionStrategy strategy{.gradient = GradientMode::none, .memory_budget = memory};
+  ExecutionStrategy strategy{.gradient = GradientMode::none, .run = {.memory_budget = memory}};
   strategy.parallelism = parts > 1 ? ParallelMode::data_parallel : ParallelMode::none;
   strategy.workers = parts > 1 ? parts : 0;
   const BatchCut cut =
@@ -119,7 +119,7 @@ std::vector<ExecutionStrategy> candidates(const Workload& workload, const Recomm
       const auto add = [&](ParallelMode mode) -> ExecutionStrategy& {
         ExecutionStrategy& added = list.emplace_back(base);
         added.parallelism = mode;
-        if (mode == ParallelMode::none) added.threads = 0;
+        if (mode == ParallelMode::none) added.run.threads = 0;
         return added;
       };
       const bool has_turns = workload.training || micro_batches == 1;
@@ -285,7 +285,7 @@ Recommendation recommend(const Graph& graph, const RecommendOptions& options) {
   if (checked_threads(options.threads) > 1) {
     ExecutionStrategy& alone = list.emplace_back(base);
     alone.parallelism = ParallelMode::none;
-    alone.threads = 0;
+    alone.run.threads = 0;
   }
   if (training) add_checkpointed(base, list);
   list.emplace_back(base).mode = ExecutionMode::eager;

@@ -100,7 +100,7 @@ Report ModelParallel::run(const Known& known, const Var& computed, const DeviceO
   report.compute_overhead = overhead_of(plan);
   report.tape_metadata = tape.metadata_bytes();
   report.plan_cache = programs_.bytes();
-  if (strategy_.profiling) report.resident = resident_size();
+  if (strategy_.run.profile) report.resident = resident_size();
   return report;
 }
 

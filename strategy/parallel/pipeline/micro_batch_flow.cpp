@@ -150,7 +150,7 @@ void MicroBatchFlow::describe(Report& report) const {
   report.planning_seconds = planning_seconds_;
   report.compute_overhead = plan_->compute_overhead();
   for (const Var& outcome : outcomes_) report.tape_metadata += outcome.tape().metadata_bytes();
-  if (strategy_.profiling) report.resident = resident_size();
+  if (strategy_.run.profile) report.resident = resident_size();
 }
 
 }  // namespace palimpsest

@@ -41,7 +41,7 @@ std::vector<ExecutionStrategy> planned_strategies() {
        {AllocationPolicy::minimal_peak, AllocationPolicy::pooled, AllocationPolicy::standard}) {
     for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{}),
                                   std::optional(Precision{.half = DType::f16})}) {
-      const ExecutionStrategy base{.precision = precision, .memory = memory};
+      const ExecutionStrategy base{.precision = precision, .run = {.memory = memory}};
       list.insert(list.end(), 7, base);
       ExecutionStrategy* const s = &list[list.size() - 7];
       s[1].gradient = GradientMode::full;
@@ -51,7 +51,7 @@ std::vector<ExecutionStrategy> planned_strategies() {
       s[4].accumulation = 3;
       s[5].parallelism = ParallelMode::data_parallel;
       s[5].workers = 2;
-      s[6].fusion = false;
+      s[6].run.fuse = false;
       s[6].parallelism = ParallelMode::none;
     }
   }
@@ -132,7 +132,7 @@ TEST_CASE("estimate: nothing is computed, and shapes are enough") {
 TEST_CASE("estimate: budgets that are too small are refused as by a run") {
   const SmallModel model = small_transformer();
   for (const int parts : {1, 2}) {
-    ExecutionStrategy strategy{.accumulation = parts, .memory_budget = 100};
+    ExecutionStrategy strategy{.accumulation = parts, .run = {.memory_budget = 100}};
     Bytes smallest = 0;
     try {
       estimate(strategy, workload_of(model), rates);
@@ -142,7 +142,7 @@ TEST_CASE("estimate: budgets that are too small are refused as by a run") {
       CHECK(error.budget() == 100);
     }
     CHECK_THROWS_AS(run(model, strategy), BudgetError);
-    strategy.memory_budget = smallest;
+    strategy.run.memory_budget = smallest;
     CHECK(estimate(strategy, workload_of(model), rates).peak <= smallest);
     CHECK(run(model, strategy).predicted_peak <= smallest);
   }
@@ -154,7 +154,7 @@ TEST_CASE("estimate: less memory never takes less time") {
   const Estimate all = estimate(strategy, workload_of(model), rates);
   double before = all.seconds;
   for (const double fraction : {0.8, 0.6, 0.5}) {
-    strategy.memory_budget = static_cast<Bytes>(fraction * static_cast<double>(all.peak));
+    strategy.run.memory_budget = static_cast<Bytes>(fraction * static_cast<double>(all.peak));
     const Estimate within = estimate(strategy, workload_of(model), rates);
     CHECK(within.seconds >= before);
     before = within.seconds;
@@ -198,7 +198,8 @@ TEST_CASE_METHOD(TwoThreads, "estimate: stages and devices by the rates of a slo
                                .seconds_per_node = 2 * usual.seconds_per_node}};
   for (const bool fusion : {false, true}) {
     for (const ParallelMode parallelism : {ParallelMode::pipeline, ParallelMode::model_parallel}) {
-      ExecutionStrategy strategy{.accumulation = 3, .parallelism = parallelism, .fusion = fusion};
+      ExecutionStrategy strategy{
+          .accumulation = 3, .parallelism = parallelism, .run = {.fuse = fusion}};
       if (parallelism == ParallelMode::pipeline) strategy.stages = 2;
       if (parallelism == ParallelMode::model_parallel) strategy.devices = {{}, {}};
       CAPTURE(strategy.summary());
@@ -234,7 +235,7 @@ std::vector<ExecutionStrategy> recording_strategies() {
        {AllocationPolicy::minimal_peak, AllocationPolicy::pooled, AllocationPolicy::standard}) {
     for (const auto& precision : {std::optional<Precision>(), std::optional(Precision{})}) {
       const ExecutionStrategy base{
-          .mode = ExecutionMode::eager, .precision = precision, .memory = memory};
+          .mode = ExecutionMode::eager, .precision = precision, .run = {.memory = memory}};
       list.insert(list.end(), 7, base);
       ExecutionStrategy* const s = &list[list.size() - 7];
       for (const int i : {0, 1, 2}) s[i].mode = ExecutionMode::hybrid;
@@ -281,7 +282,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
       const Estimate all = estimate(base, workload_of(model), rates);
       for (const double fraction : {0.8, 0.6, 0.4}) {
         ExecutionStrategy strategy = base;
-        strategy.memory_budget = static_cast<Bytes>(fraction * static_cast<double>(all.peak));
+        strategy.run.memory_budget = static_cast<Bytes>(fraction * static_cast<double>(all.peak));
         CAPTURE(model.name, strategy.summary());
         std::optional<Estimate> made;
         try {
@@ -291,7 +292,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
           continue;
         }
         const Report report = run(model, strategy);
-        CHECK(made->peak <= strategy.memory_budget);
+        CHECK(made->peak <= strategy.run.memory_budget);
         // The plans found in a hurry depend on the machine.
         CHECK_THAT(static_cast<double>(made->peak),
                    WithinRel(static_cast<double>(report.predicted_peak), 0.2));
@@ -304,7 +305,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
 
 TEST_CASE("estimate: cached memory is estimated, and it is said") {
   const SmallModel model = perceptron();
-  const ExecutionStrategy strategy{.memory = AllocationPolicy::cached};
+  const ExecutionStrategy strategy{.run = {.memory = AllocationPolicy::cached}};
   const Estimate estimated = estimate(strategy, workload_of(model), rates);
   const Report report = run(model, strategy);
   CHECK_FALSE(estimated.is_planned);
@@ -329,7 +330,7 @@ TEST_CASE("estimate: graphs") {
   CHECK(third.peak < all.peak);
   CHECK(third.compute_overhead > 0);
   CHECK(third.seconds > all.seconds);
-  CHECK_THROWS_AS(estimate({.memory_budget = 10}, graph, rates), BudgetError);
+  CHECK_THROWS_AS(estimate({.run = {.memory_budget = 10}}, graph, rates), BudgetError);
   for (const ExecutionStrategy& cutting :
        {ExecutionStrategy{.accumulation = 2}, ExecutionStrategy{.precision = Precision{}},
         ExecutionStrategy{.parallelism = ParallelMode::data_parallel, .workers = 2}}) {
@@ -355,7 +356,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: pipelines") {
       CHECK(estimated.micro_batches == micro_batches);
       CHECK(estimated.is_planned);
       // Stages take turns on one thread. On two threads they overlap if there are micro-batches.
-      strategy.threads = 1;
+      strategy.run.threads = 1;
       const double alone = estimate(strategy, workload_of(model), rates).seconds;
       CHECK(estimated.seconds <= alone);
       if (micro_batches > 1) CHECK(estimated.seconds < 0.95 * alone);

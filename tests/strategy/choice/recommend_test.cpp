@@ -184,7 +184,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: for graphs and for sizes alone") {
   const Recommendation found = recommend(graph, within(tight));
   CHECK(found.estimate.peak <= tight);
   CHECK(found.estimate.compute_overhead > 0);
-  CHECK(found.strategy.memory_budget == tight);
+  CHECK(found.strategy.run.memory_budget == tight);
   try {
     recommend(graph, within(1));
     FAIL("nothing fits a byte");
@@ -322,7 +322,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: says what was considered and why one wa
   CHECK_THROWS_WITH(recommend(workload_of(model), {.most_micro_batches = 0}),
                     Contains("most_micro_batches 0"));
   const Recommendation of_free_memory = recommend(workload_of(model), {.rates = {.machine = {}}});
-  CHECK(of_free_memory.strategy.memory_budget > 1_MiB);
+  CHECK(of_free_memory.strategy.run.memory_budget > 1_MiB);
 }
 
 }  // namespace

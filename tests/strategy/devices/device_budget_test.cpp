@@ -76,7 +76,7 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: one for all is shared") {
     ExecutionStrategy strategy = on_devices({{}, {}, {}});
     const Report whole = run(model, strategy).report;
     Bytes smallest = 0;
-    strategy.memory_budget = 1;
+    strategy.run.memory_budget = 1;
     try {
       run(model, strategy);
       FAIL("a byte is enough");
@@ -86,13 +86,13 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: one for all is shared") {
     }
     const int steps = cases(5);
     for (int step = 0; step <= steps; ++step) {
-      strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / steps;
+      strategy.run.memory_budget = smallest + (whole.predicted_peak - smallest) * step / steps;
       CAPTURE(model.name, step);
       const Found found = run(model, strategy);
       CHECK(have_same_bits(found, expected));
       check_peaks(found.report);
-      CHECK(found.report.predicted_peak <= strategy.memory_budget);
-      CHECK(found.report.budget == strategy.memory_budget);
+      CHECK(found.report.predicted_peak <= strategy.run.memory_budget);
+      CHECK(found.report.budget == strategy.run.memory_budget);
     }
   }
 }
@@ -124,12 +124,12 @@ TEST_CASE_METHOD(SomeThreads, "device budgets: with micro-batches errors name wh
     FAIL("it fits");
     return Bytes{0};
   };
-  strategy.memory_budget = 1;
-  strategy.memory_budget = refused();
-  CHECK(run(model, strategy).report.predicted_peak <= strategy.memory_budget);
-  --strategy.memory_budget;
+  strategy.run.memory_budget = 1;
+  strategy.run.memory_budget = refused();
+  CHECK(run(model, strategy).report.predicted_peak <= strategy.run.memory_budget);
+  --strategy.run.memory_budget;
   refused();
-  strategy.memory_budget = 1 << 30;
+  strategy.run.memory_budget = 1 << 30;
   strategy.devices[0].memory_budget = 1;
   strategy.devices[0].memory_budget = refused();
   CHECK(run(model, strategy).report.devices[0].predicted_peak <= strategy.devices[0].memory_budget);
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(SomeThreads,
   const Bytes again = run(model, strategy).report.predicted_peak;
   CHECK(again > whole);
   for (const Bytes budget : {whole, again - 1}) {
-    strategy.memory_budget = budget;
+    strategy.run.memory_budget = budget;
     try {
       const Found found = run(model, strategy);
       CHECK(have_same_bits(found, expected));

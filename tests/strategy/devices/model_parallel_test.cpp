@@ -47,7 +47,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: the bits of one device, whatever is plac
         for (const int threads : {1, 2, 4}) {
           CAPTURE(model.name, micro_batches, devices, threads);
           ExecutionStrategy strategy = on_devices(std::vector<Device>(devices), micro_batches);
-          strategy.threads = threads;
+          strategy.run.threads = threads;
           const Found found = run(model, strategy, 3);
           CHECK(have_same_bits(found, expected));
           const Report& report = found.report;
@@ -70,8 +70,8 @@ TEST_CASE_METHOD(SomeThreads, "devices: every way of computing gradients has the
     strategies[1].checkpoint_interval = 2;
     strategies[2].checkpoint_fraction = 0.3;
     strategies[3].checkpoint_planner = "square_root";
-    strategies[4].fusion = false;
-    strategies[5].anomaly = true;
+    strategies[4].run.fuse = false;
+    strategies[5].run.anomaly = true;
     for (const ExecutionStrategy& strategy : strategies) {
       CAPTURE(model.name, strategy.summary());
       const Found found = run(model, strategy);
@@ -252,24 +252,24 @@ TEST_CASE("devices: random graphs have the same bits within any budget") {
     const SmallModel model = random_model(seed, *rc::gen::inRange(4, 20));
     ExecutionStrategy strategy =
         on_devices(std::vector<Device>(*rc::gen::inRange<std::size_t>(1, 4)));
-    strategy.threads = 2;
+    strategy.run.threads = 2;
     const Found expected = run(model, {}, 2, LossReduction::sum);
     const Found found = run(model, strategy, 2, LossReduction::sum);
     RC_ASSERT(have_same_bits(found, expected));
     RC_ASSERT(found.report.measured_peak <= found.report.predicted_peak);
     if (*rc::gen::inRange(0, 3) > 0) return;  // planning within budgets takes long
-    strategy.memory_budget = found.report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
+    strategy.run.memory_budget = found.report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
     Found within;
     try {
       within = run(model, strategy, 2, LossReduction::sum);
     } catch (const BudgetError& error) {
-      RC_ASSERT(error.smallest_feasible() > strategy.memory_budget);
-      strategy.memory_budget = error.smallest_feasible();
+      RC_ASSERT(error.smallest_feasible() > strategy.run.memory_budget);
+      strategy.run.memory_budget = error.smallest_feasible();
       within = run(model, strategy, 2, LossReduction::sum);
     }
     RC_ASSERT(have_same_bits(within, expected));
     RC_ASSERT(within.report.measured_peak <= within.report.predicted_peak);
-    RC_ASSERT(within.report.predicted_peak <= strategy.memory_budget);
+    RC_ASSERT(within.report.predicted_peak <= strategy.run.memory_budget);
   }));
 }
 
@@ -309,7 +309,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and 
   const TemporaryFile file;
   ExecutionStrategy strategy = on_devices({{.scopes = {"left"}}, {.scopes = {"right"}}});
   for (const bool profiling : {false, true}) {
-    strategy.profiling = profiling;
+    strategy.run.profile = profiling;
     const Report report = run(two_towers(), strategy).report;
     std::map<int, int> pieces;
     Bytes moved = 0;

@@ -20,17 +20,17 @@ TEST_CASE_METHOD(FourThreads, "execution: values of replicas need no room for su
   const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
     return mean(model(tape, p, b));
   };
-  ExecutionStrategy strategy{.memory_budget = parameters[0].bytes(),
-                             .parallelism = ParallelMode::data_parallel,
-                             .workers = 2};
+  ExecutionStrategy strategy{.parallelism = ParallelMode::data_parallel,
+                             .workers = 2,
+                             .run = {.memory_budget = parameters[0].bytes()}};
   Execution values(strategy);
   const Tensor expected = values.value(model, parameters, batch);
-  CHECK(values.report().predicted_peak <= strategy.memory_budget);
+  CHECK(values.report().predicted_peak <= strategy.run.memory_budget);
   CHECK(estimate(strategy, {model, parameters, batch, false}).peak ==
         values.report().predicted_peak);
   CHECK_THROWS_AS(values.gradients(loss, parameters, batch), BudgetError);
   // Alternating calls reuse their plans.
-  strategy.memory_budget = 8 * parameters[0].bytes();
+  strategy.run.memory_budget = 8 * parameters[0].bytes();
   Execution execution(strategy);
   for (int step = 0; step < 3; ++step) {
     const Report report = execution.gradients(loss, parameters, batch).report();
@@ -55,9 +55,8 @@ TEST_CASE("execution: what a model looks at keeps to the budget of the call") {
   };
   const auto execution_within = [&](Bytes budget) {
     return Execution({.accumulation = 2,
-                      .memory_budget = budget,
                       .parallelism = ParallelMode::none,
-                      .fusion = false});
+                      .run = {.memory_budget = budget, .fuse = false}});
   };
   // The least memory for values, and for gradients in addition to their sums.
   Bytes least = 0;
@@ -81,7 +80,7 @@ TEST_CASE("execution: the smallest budget that is named does, for values beside 
   };
   for (const ExecutionMode mode :
        {ExecutionMode::lazy, ExecutionMode::eager, ExecutionMode::hybrid}) {
-    ExecutionStrategy strategy{.mode = mode, .accumulation = 2, .memory_budget = 1'000};
+    ExecutionStrategy strategy{.mode = mode, .accumulation = 2, .run = {.memory_budget = 1'000}};
     CAPTURE(name_of(mode));
     const auto smallest_of = [](auto ask) {
       try {
@@ -98,12 +97,12 @@ TEST_CASE("execution: the smallest budget that is named does, for values beside 
     for (int tries = 0; tries < 20; ++tries) {
       const Bytes smallest = smallest_of(value);
       if (smallest == 0) break;
-      CHECK(smallest > strategy.memory_budget);
-      strategy.memory_budget = smallest;
+      CHECK(smallest > strategy.run.memory_budget);
+      strategy.run.memory_budget = smallest;
     }
     CHECK_NOTHROW(value());
     CHECK(estimated > parameters[0].bytes());
-    CHECK(estimate(strategy, workload).peak <= strategy.memory_budget);
+    CHECK(estimate(strategy, workload).peak <= strategy.run.memory_budget);
   }
 }
 

@@ -20,7 +20,7 @@ const std::vector<Tensor> weights{Tensor::normal({16, 16}, 1, 0, 0.2)};
 Tensor examples(std::uint64_t seed) { return Tensor::uniform({12, 16}, seed, -1, 1); }
 
 ExecutionStrategy with(AllocationPolicy memory, int replicas) {
-  ExecutionStrategy strategy{.memory = memory};
+  ExecutionStrategy strategy{.run = {.memory = memory}};
   if (replicas > 1) {
     strategy.parallelism = ParallelMode::data_parallel;
     strategy.workers = replicas;
@@ -54,7 +54,7 @@ TEST_CASE_METHOD(FourThreads, "execution: micro-batches find what the one before
     ExecutionStrategy strategy = with(AllocationPolicy::minimal_peak, replicas);
     strategy.accumulation = 3;
     Execution usual(strategy);
-    strategy.memory = AllocationPolicy::cached;
+    strategy.run.memory = AllocationPolicy::cached;
     Execution cached(strategy);
     for (std::uint64_t step = 0; step < 4; ++step) {
       const std::vector<Tensor> batch{examples(step)};

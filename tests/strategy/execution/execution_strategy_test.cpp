@@ -31,16 +31,17 @@ TEST_CASE("strategies: named ones are valid, and no two are alike") {
 TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.accumulation = 0}, "accumulation is 0");
   check_refused({.workers = -1}, "workers is -1");
-  check_refused({.threads = -2}, "threads is -2");
-  check_refused({.memory_budget = -5}, "memory_budget is -5");
+  check_refused({.run = {.threads = -2}}, "threads is -2");
+  check_refused({.run = {.memory_budget = -5}}, "memory_budget is -5");
   check_refused({.mode = ExecutionMode::hybrid, .stage = {.nodes = 0}}, "stage.nodes is 0");
   check_refused({.stage = {.nodes = 10}}, "stage needs mode = hybrid, not lazy");
   check_refused({.checkpoint_interval = 4}, "need gradient = checkpointed, not automatic");
   check_refused({.gradient = GradientMode::checkpointed}, "needs exactly one of");
   check_refused({.mode = ExecutionMode::hybrid, .gradient = GradientMode::full}, "hybrid mode");
-  check_refused(
-      {.mode = ExecutionMode::eager, .gradient = GradientMode::full, .memory_budget = 1'000},
-      "eager mode");
+  check_refused({.mode = ExecutionMode::eager,
+                 .gradient = GradientMode::full,
+                 .run = {.memory_budget = 1'000}},
+                "eager mode");
   check_refused(
       {.accumulation = 1 << 11, .parallelism = ParallelMode::data_parallel, .workers = 1 << 11},
       "can be cut into");
@@ -57,7 +58,7 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
                 "eager mode");
   check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no use without gradients");
   check_refused({.workers = 2}, "workers need parallelism = data_parallel");
-  check_refused({.parallelism = ParallelMode::none, .threads = 2}, "one thread");
+  check_refused({.parallelism = ParallelMode::none, .run = {.threads = 2}}, "one thread");
   check_refused({.stages = 2}, "stages need parallelism = pipeline, not automatic");
   check_refused({.stages = -1}, "stages is -1");
   check_refused({.parallelism = ParallelMode::pipeline}, "has 0 stages");
@@ -67,12 +68,13 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.parallelism = ParallelMode::pipeline, .workers = 2, .stages = 2}, "workers");
   check_refused({.mode = ExecutionMode::eager, .parallelism = ParallelMode::pipeline, .stages = 2},
                 "needs mode = lazy, not eager");
-  check_refused(
-      {.memory = AllocationPolicy::pooled, .parallelism = ParallelMode::pipeline, .stages = 2},
-      "needs memory = minimal_peak, not pooled");
-  check_refused({.mode = ExecutionMode::eager, .memory = AllocationPolicy::cached},
+  check_refused({.parallelism = ParallelMode::pipeline,
+                 .stages = 2,
+                 .run = {.memory = AllocationPolicy::pooled}},
+                "needs memory = minimal_peak, not pooled");
+  check_refused({.mode = ExecutionMode::eager, .run = {.memory = AllocationPolicy::cached}},
                 "needs mode = lazy, not eager");
-  check_refused({.mode = ExecutionMode::hybrid, .memory = AllocationPolicy::cached},
+  check_refused({.mode = ExecutionMode::hybrid, .run = {.memory = AllocationPolicy::cached}},
                 "needs mode = lazy, not hybrid");
   const ExecutionStrategy devices{.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}};
   const auto check_devices = [&](auto change, const std::string& text) {
@@ -87,12 +89,13 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_devices([](Strategy& s) { s.devices[1].memory_budget = -1; }, "devices[1].memory_budget");
   check_devices([](Strategy& s) { s.devices[1].scopes = {""}; }, "devices[1] has a scope");
   check_devices([](Strategy& s) { s.mode = ExecutionMode::hybrid; }, "needs mode = lazy");
-  check_devices([](Strategy& s) { s.memory = AllocationPolicy::cached; }, "needs memory = minimal");
+  check_devices([](Strategy& s) { s.run.memory = AllocationPolicy::cached; }, "needs memory = minimal");
   check_devices([](Strategy& s) { s.stages = 2; }, "stages need parallelism = pipeline");
   check_refused({.precision = Precision{.half = DType::f32}}, "precision.half is f32");
   check_refused({.precision = Precision{PrecisionKind::single, DType::f16}},
                 "precision.half has no use in single precision");
-  check_refused({.precision = Precision{.half = DType::f16}, .anomaly = true}, "overflow f16");
+  check_refused({.precision = Precision{.half = DType::f16}, .run = {.anomaly = true}},
+                "overflow f16");
   CHECK_THROWS_WITH(
       require_valid({.gradient = GradientMode::checkpointed, .checkpoint_planner = "best"}),
       Contains("best"));
@@ -116,9 +119,9 @@ TEST_CASE("strategies: planners that compute nothing again without a budget are 
     } catch (const ArgumentError&) {
       check_refused(strategy, "checkpoint_planner = " + name);
       check_refused(strategy, "set memory_budget");
-      strategy.memory_budget = 1_MiB;
+      strategy.run.memory_budget = 1_MiB;
       CHECK_NOTHROW(require_valid(strategy));
-      strategy.memory_budget = unlimited;
+      strategy.run.memory_budget = unlimited;
       strategy.parallelism = ParallelMode::pipeline;
       strategy.stages = 2;
       CHECK_NOTHROW(require_valid(strategy));
@@ -144,13 +147,13 @@ TEST_CASE("strategies: a line says what is not as by default") {
                               .gradient = GradientMode::checkpointed,
                               .checkpoint_interval = 8,
                               .accumulation = 4,
-                              .memory = AllocationPolicy::pooled,
-                              .memory_budget = 256_MiB,
                               .parallelism = ParallelMode::data_parallel,
                               .workers = 2,
-                              .threads = 4,
-                              .fusion = false,
-                              .profiling = true};
+                              .run = {.memory_budget = 256_MiB,
+                                      .threads = 4,
+                                      .memory = AllocationPolicy::pooled,
+                                      .fuse = false,
+                                      .profile = true}};
   for (const char* part :
        {"hybrid", "10 nodes", "in mixed f16", "every 8 nodes", "4 micro-batches", "pooled memory",
         "within 256 MiB", "2 replicas", "4 threads", "no fusion", "profiled"}) {

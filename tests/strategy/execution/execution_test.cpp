@@ -99,11 +99,10 @@ TEST_CASE_METHOD(SomeThreads, "execution: every pair of choices gives the same b
       for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {
         for (const Bytes budget : {unlimited, Bytes{20'000}}) {
           for (const bool fusion : {true, false}) {
-            ExecutionStrategy strategy{.mode = mode,
-                                       .memory = memory,
-                                       .memory_budget = budget,
-                                       .parallelism = parallelism,
-                                       .fusion = fusion};
+            ExecutionStrategy strategy{
+                .mode = mode,
+                .parallelism = parallelism,
+                .run = {.memory_budget = budget, .memory = memory, .fuse = fusion}};
             if (mode == ExecutionMode::hybrid) strategy.stage = {.nodes = 3};
             CAPTURE(strategy.summary());
             const Found found = run(network, strategy);
@@ -173,9 +172,9 @@ TEST_CASE_METHOD(SomeThreads, "execution: replicas are recorded by several threa
 TEST_CASE_METHOD(SomeThreads, "execution: budgets cover replicas and sums, and name the smallest") {
   const Network network;
   const ExecutionStrategy base{.accumulation = 2,
-                               .memory_budget = 1,
                                .parallelism = ParallelMode::data_parallel,
-                               .workers = 2};
+                               .workers = 2,
+                               .run = {.memory_budget = 1}};
   Bytes smallest = 0;
   std::atomic<int> calls = 0;
   const ModelFunction counted = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
@@ -192,7 +191,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: budgets cover replicas and sums, and n
   }
   CHECK(calls == 2);  // recorded, not run
   ExecutionStrategy enough = base;
-  enough.memory_budget = smallest;
+  enough.run.memory_budget = smallest;
   const Found found = run(network, enough);
   CHECK(found.report.measured_peak <= found.report.predicted_peak);
   CHECK(found.report.predicted_peak <= smallest);
@@ -235,7 +234,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strateg
     strategies[strategies.size() - 3].checkpoint_interval = 2;
     strategies[strategies.size() - 2].checkpoint_fraction = 0.1;
     strategies[strategies.size() - 1].checkpoint_planner = "chain";
-    strategies[strategies.size() - 1].memory_budget = 2 * expected.report.predicted_peak;
+    strategies[strategies.size() - 1].run.memory_budget = 2 * expected.report.predicted_peak;
   }
   strategies.push_back({.mode = ExecutionMode::eager, .gradient = GradientMode::full});
   for (const NamedStrategy& named : named_strategies()) {
@@ -267,8 +266,8 @@ TEST_CASE_METHOD(SomeThreads, "execution: checkpointed in every way, and strateg
 
 TEST_CASE_METHOD(SomeThreads, "execution: threads are those that were asked for") {
   const Network network;
-  const Found few =
-      run(network, {.parallelism = ParallelMode::data_parallel, .workers = 4, .threads = 2});
+  const Found few = run(
+      network, {.parallelism = ParallelMode::data_parallel, .workers = 4, .run = {.threads = 2}});
   CHECK(few.report.threads == 2);
   CHECK(few.report.replicas == 4);
   Execution execution({.parallelism = ParallelMode::data_parallel});
@@ -341,7 +340,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: no replica computes where one of them 
     return mean(error * error);
   };
   ExecutionStrategy strategy{
-      .memory_budget = 1, .parallelism = ParallelMode::data_parallel, .workers = 2};
+      .parallelism = ParallelMode::data_parallel, .workers = 2, .run = {.memory_budget = 1}};
   Bytes smallest = 0;
   try {
     Execution(strategy).gradients(model, network.parameters, network.batch);
@@ -349,11 +348,11 @@ TEST_CASE_METHOD(SomeThreads, "execution: no replica computes where one of them 
     smallest = error.smallest_feasible();
   }
   // The larger part of 13 examples has 7.
-  strategy.memory_budget = smallest - 2;
+  strategy.run.memory_budget = smallest - 2;
   CHECK_THROWS_AS(Execution(strategy).gradients(model, network.parameters, network.batch),
                   BudgetError);
   CHECK(calls == 0);
-  strategy.memory_budget = smallest;
+  strategy.run.memory_budget = smallest;
   Execution(strategy).gradients(model, network.parameters, network.batch);
   CHECK(calls >= 2);
 }
@@ -408,7 +407,7 @@ TEST_CASE("execution: mixed precision scales losses, and leaves steps out that o
 
 TEST_CASE("execution: memory is kept from step to step") {
   const Network network;
-  Execution execution({.accumulation = 2, .memory = AllocationPolicy::pooled});
+  Execution execution({.accumulation = 2, .run = {.memory = AllocationPolicy::pooled}});
   std::uint64_t allocations = 0;
   for (int step = 0; step < 3; ++step) {
     const Gradients g = execution.gradients(network.loss(), network.parameters, network.batch);
@@ -431,7 +430,7 @@ TEST_CASE("execution: a loss of several elements is an error of the line that re
       {.mode = ExecutionMode::hybrid},
       {.precision = Precision{PrecisionKind::mixed, DType::f16}},
       {.accumulation = 2, .parallelism = ParallelMode::pipeline, .stages = 2},
-      {.memory_budget = 10_MiB, .parallelism = ParallelMode::data_parallel, .workers = 2},
+      {.parallelism = ParallelMode::data_parallel, .workers = 2, .run = {.memory_budget = 10_MiB}},
       {.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}};
   for (const ExecutionStrategy& strategy : strategies) {
     CAPTURE(strategy.summary());

@@ -65,8 +65,10 @@ std::vector<ExecutionStrategy> strategies_in(const std::optional<Precision>& pre
       for (const ParallelMode parallelism :
            {ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel,
             ParallelMode::pipeline, ParallelMode::model_parallel}) {
-        ExecutionStrategy base{
-            .mode = mode, .precision = precision, .memory = memory, .parallelism = parallelism};
+        ExecutionStrategy base{.mode = mode,
+                               .precision = precision,
+                               .parallelism = parallelism,
+                               .run = {.memory = memory}};
         if (mode == ExecutionMode::hybrid) base.stage.nodes = 5;
         if (parallelism == ParallelMode::data_parallel) base.workers = 2;
         if (parallelism == ParallelMode::pipeline) base.stages = base.accumulation = 2;
@@ -87,7 +89,7 @@ std::vector<ExecutionStrategy> pairs_of(std::span<const ExecutionStrategy> all) 
     if (s.checkpoint_interval) gradient += " by interval";
     if (s.checkpoint_fraction) gradient += " by fraction";
     const std::array<std::string, 4> choices{std::string(name_of(s.mode)), gradient,
-                                             std::string(name_of(s.memory)),
+                                             std::string(name_of(s.run.memory)),
                                              std::string(name_of(s.parallelism))};
     bool is_new = false;
     for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -163,7 +165,7 @@ void check_model(const SmallModel& model, double fraction, Choose choose) {
       }
       CHECK_FALSE(found.report.overflowed);
       CHECK(found.report.measured_peak <= found.report.predicted_peak);
-      CHECK(found.report.memory == strategy.memory);
+      CHECK(found.report.memory == strategy.run.memory);
       CHECK(found.report.precision == (precision ? precision->summary() : ""));
       CHECK(found.report.replicas == (has_shards ? 2 : 1));
       CHECK(found.report.threads == (strategy.parallelism == ParallelMode::none ? 1 : 2));
@@ -207,7 +209,7 @@ TEST_CASE_METHOD(TwoThreads, "matrix: values without gradients, with and without
     execution.value(outputs, model.parameters, model.batch);
     const Tensor found = execution.value(outputs, model.parameters, model.batch);
     CHECK(execution.report().measured_peak <= execution.report().predicted_peak);
-    CHECK(execution.report().predicted_peak <= strategy.memory_budget);
+    CHECK(execution.report().predicted_peak <= strategy.run.memory_budget);
     return found;
   };
   for (const auto& [precision, tolerance] : precisions) {
@@ -224,8 +226,8 @@ TEST_CASE_METHOD(TwoThreads, "matrix: values without gradients, with and without
                             strategy.parallelism == ParallelMode::pipeline;
       for (const bool fusion : {true, false}) {
         for (const Bytes budget : {unlimited, 32_KiB}) {
-          strategy.fusion = fusion;
-          strategy.memory_budget = budget;
+          strategy.run.fuse = fusion;
+          strategy.run.memory_budget = budget;
           CAPTURE(strategy.summary());
           CHECK(same_bits(value(strategy), in_parts ? halves : whole));
         }

@@ -72,11 +72,11 @@ void check_steps_without_memory(const Model& model, const ExecutionStrategy& str
 TEST_CASE("an execution that runs out of memory anywhere goes on when there is some again") {
   std::vector<ExecutionStrategy> strategies{
       {},
-      {.memory_budget = 3000},
+      {.run = {.memory_budget = 3000}},
       {.mode = ExecutionMode::eager},
       {.mode = ExecutionMode::hybrid, .stage = {.nodes = 3}},
       {.precision = Precision{PrecisionKind::mixed, DType::bf16}},
-      {.memory = AllocationPolicy::cached},
+      {.run = {.memory = AllocationPolicy::cached}},
       {.accumulation = 2}};
   for (ExecutionStrategy& strategy : strategies) {
     strategy.parallelism = ParallelMode::none;
@@ -90,10 +90,10 @@ TEST_CASE("an execution that runs out of memory anywhere goes on when there is s
 TEST_CASE("an execution that runs out of pages goes on when there are some again") {
   const Model model(1024, 64);  // values of 256 KiB have their own pages
   for (const ExecutionMode mode : {ExecutionMode::lazy, ExecutionMode::eager}) {
-    const ExecutionStrategy strategy{.mode = mode,
-                                     .memory = AllocationPolicy::standard,
-                                     .memory_budget = 3_MiB,
-                                     .parallelism = ParallelMode::none};
+    const ExecutionStrategy strategy{
+        .mode = mode,
+        .parallelism = ParallelMode::none,
+        .run = {.memory_budget = 3_MiB, .memory = AllocationPolicy::standard}};
     for (const int steps : {0, 1}) check_steps_without_memory(model, strategy, steps, 10);
   }
 }

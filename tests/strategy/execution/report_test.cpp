@@ -56,7 +56,7 @@ TEST_CASE_METHOD(FourThreads, "execution: reports have what was computed while i
   };
   const auto strategy_in = [](ExecutionMode mode) {
     ExecutionStrategy strategy{.mode = mode, .parallelism = ParallelMode::none};
-    strategy.profiling = true;
+    strategy.run.profile = true;
     if (mode == ExecutionMode::hybrid) strategy.stage.nodes = 3;
     return strategy;
   };
@@ -84,11 +84,11 @@ TEST_CASE_METHOD(FourThreads, "execution: what an eager mode computes again is c
     return mean(y * y);
   };
   ExecutionStrategy strategy{.mode = ExecutionMode::eager, .parallelism = ParallelMode::none};
-  strategy.profiling = true;
+  strategy.run.profile = true;
   const Report all = run(model, strategy).report;
   CHECK(all.recomputed == 0);
   CHECK(std::ranges::any_of(all.steps, [](const auto& step) { return step.event.live > 0; }));
-  strategy.memory_budget = all.measured_peak / 3;
+  strategy.run.memory_budget = all.measured_peak / 3;
   const Report some = run(model, strategy).report;
   CHECK(some.computed > all.computed);
   CHECK(some.recomputed > 0);
@@ -111,7 +111,7 @@ TEST_CASE_METHOD(FourThreads, "execution: work done again while a model records 
   ExecutionStrategy eager{.mode = ExecutionMode::eager, .parallelism = ParallelMode::none};
   const Report all = run(model, eager).report;
   CHECK(all.compute_overhead == 0);
-  eager.memory_budget = all.measured_peak / 3;
+  eager.run.memory_budget = all.measured_peak / 3;
   const ExecutionStrategy hybrid{.mode = ExecutionMode::hybrid, .parallelism = ParallelMode::none};
   for (const ExecutionStrategy& strategy : {eager, hybrid}) {
     CAPTURE(strategy.summary());
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(FourThreads, "execution: groups are counted, whoever runs them"
     return run(model, strategy).report.groups;
   };
   CHECK(groups({}) > 0);
-  CHECK(groups({.fusion = false}) == 0);
+  CHECK(groups({.run = {.fuse = false}}) == 0);
   CHECK(groups(pipeline_of(2, 2)) > 0);
   CHECK(groups({.parallelism = ParallelMode::model_parallel, .devices = {{}, {}}}) > 0);
 }

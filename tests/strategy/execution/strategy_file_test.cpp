@@ -30,7 +30,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     }
     s.gradient = *rc::gen::element(GradientMode::none, GradientMode::automatic, GradientMode::full,
                                    GradientMode::checkpointed);
-    if (*rc::gen::arbitrary<bool>()) s.memory_budget = *rc::gen::inRange<Bytes>(0, 1'000'000);
+    if (*rc::gen::arbitrary<bool>()) s.run.memory_budget = *rc::gen::inRange<Bytes>(0, 1'000'000);
     if (s.gradient == GradientMode::full) {
       s.mode = ExecutionMode::lazy;
       s.stage = {};
@@ -46,15 +46,15 @@ TEST_CASE("strategy files: strategies survive being written and read") {
           break;
         default:
           s.checkpoint_planner = *rc::gen::element<std::string>("auto", "square_root", "uniform:8");
-          if (s.checkpoint_planner == "auto" && s.memory_budget == unlimited) {
-            s.memory_budget = 1'000;
+          if (s.checkpoint_planner == "auto" && s.run.memory_budget == unlimited) {
+            s.run.memory_budget = 1'000;
           }
       }
     }
     if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
-    s.memory = *rc::gen::element(AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
+    s.run.memory = *rc::gen::element(AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
                                  AllocationPolicy::standard, AllocationPolicy::cached);
-    if (s.memory == AllocationPolicy::cached) {
+    if (s.run.memory == AllocationPolicy::cached) {
       s.mode = ExecutionMode::lazy;
       s.stage = {};
     }
@@ -62,7 +62,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
         *rc::gen::element(ParallelMode::none, ParallelMode::automatic, ParallelMode::data_parallel);
     if (s.parallelism == ParallelMode::data_parallel) s.workers = *rc::gen::inRange(0, 9);
     const bool fits_pipeline =
-        s.mode == ExecutionMode::lazy && s.memory == AllocationPolicy::minimal_peak;
+        s.mode == ExecutionMode::lazy && s.run.memory == AllocationPolicy::minimal_peak;
     if (fits_pipeline && *rc::gen::arbitrary<bool>()) {
       s.parallelism = ParallelMode::pipeline;
       s.workers = 0;
@@ -78,11 +78,11 @@ TEST_CASE("strategy files: strategies survive being written and read") {
         if (*rc::gen::arbitrary<bool>()) device.scopes = {"layer", "out/\"1\""};
       }
     }
-    if (s.parallelism != ParallelMode::none) s.threads = *rc::gen::inRange(0, 9);
-    s.fusion = *rc::gen::arbitrary<bool>();
-    s.profiling = *rc::gen::arbitrary<bool>();
+    if (s.parallelism != ParallelMode::none) s.run.threads = *rc::gen::inRange(0, 9);
+    s.run.fuse = *rc::gen::arbitrary<bool>();
+    s.run.profile = *rc::gen::arbitrary<bool>();
     const bool is_scaled = s.precision && s.precision->needs_scaling();
-    s.anomaly = !is_scaled && *rc::gen::arbitrary<bool>();
+    s.run.anomaly = !is_scaled && *rc::gen::arbitrary<bool>();
     write_strategy(s, file.path());
     RC_ASSERT(read_strategy(file.path()) == s);
     RC_ASSERT(strategy_from_json(to_json(s)) == s);

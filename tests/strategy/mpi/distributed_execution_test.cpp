@@ -76,7 +76,8 @@ TEST_CASE("no mode, memory, budget or number of threads changes a bit") {
                                           AllocationPolicy::standard, AllocationPolicy::cached}) {
       if (memory == AllocationPolicy::cached && mode != ExecutionMode::lazy) continue;
       for (const ParallelMode parallelism : {ParallelMode::none, ParallelMode::automatic}) {
-        ExecutionStrategy strategy{.mode = mode, .memory = memory, .parallelism = parallelism};
+        ExecutionStrategy strategy{
+            .mode = mode, .parallelism = parallelism, .run = {.memory = memory}};
         if (mode == ExecutionMode::hybrid) strategy.stage = {.nodes = 3};
         CAPTURE(strategy.summary());
         CHECK(same(distributed(model, strategy, {.deterministic = true, .bucket_bytes = 500}),
@@ -222,7 +223,7 @@ TEST_CASE("sums are within the budget of a rank") {
       const Found unlimited_found = distributed(model, strategy, options);
       const Bytes everything = unlimited_found.report.measured_peak;
       CHECK(everything > (world().size() * accumulation > 1 ? 6 * 640 : 0));
-      strategy.memory_budget = 1;
+      strategy.run.memory_budget = 1;
       DistributedExecution small(world(), strategy, options);
       Bytes least = 0;
       try {
@@ -235,7 +236,7 @@ TEST_CASE("sums are within the budget of a rank") {
       CHECK(least < everything);
       for (const Bytes budget : {least, (least + everything) / 2, everything}) {
         CAPTURE(deterministic, accumulation, budget);
-        strategy.memory_budget = budget;
+        strategy.run.memory_budget = budget;
         const Found found = distributed(model, strategy, options);
         if (deterministic) CHECK(same(found, unlimited_found));
         CHECK(found.report.budget == budget);

@@ -154,7 +154,7 @@ TEST_CASE("a budget that is too small on one rank ends the step before any rank 
   for (int rank = 0; rank < world().size(); ++rank) {
     Model model(DType::f32, 16, 6);
     DistributedExecution execution(
-        world(), {.memory_budget = is_rank(rank) ? Bytes{2000} : Bytes{1'000'000}});
+        world(), {.run = {.memory_budget = is_rank(rank) ? Bytes{2000} : Bytes{1'000'000}}});
     std::atomic<int> computed = 0;
     const CustomOperation counted = identity([&] { ++computed; }, [&] { ++computed; });
     const Failure failure = failure_of([&] {
@@ -172,7 +172,7 @@ TEST_CASE("a budget that is too small on one rank ends the step before any rank 
 }
 
 TEST_CASE("an anomaly on one rank ends the step of all") {
-  Subject subject({.anomaly = true});
+  Subject subject({.run = {.anomaly = true}});
   const Tensor good = subject.model.batch[0];
   Tensor bad = good.clone();
   const int rank = last_rank();

@@ -53,13 +53,14 @@ TEST_CASE("wherever a rank runs out of memory, all ranks fail in that step or no
 
 TEST_CASE("wherever a stage runs out of memory, all ranks fail in that step or none") {
   for (const int steps : {0, 1}) {
-    check_allocations({.accumulation = 3, .parallelism = ParallelMode::pipeline, .threads = 1}, {},
-                      steps);
+    check_allocations(
+        {.accumulation = 3, .parallelism = ParallelMode::pipeline, .run = {.threads = 1}}, {},
+        steps);
   }
   check_allocations({.precision = Precision{.half = DType::f16},
                      .accumulation = 2,
                      .parallelism = ParallelMode::pipeline,
-                     .threads = 1},
+                     .run = {.threads = 1}},
                     {}, 1, 10'000);
 }
 
@@ -69,7 +70,7 @@ TEST_CASE("wherever a rank runs out of memory while ranks are told how they diff
   const Model model(DType::f32, 16, 3);
   const ModelFunction loss = model.loss();
   for (const ParallelMode mode : {ParallelMode::none, ParallelMode::pipeline}) {
-    ExecutionStrategy strategy{.accumulation = 2, .parallelism = mode, .threads = 1};
+    ExecutionStrategy strategy{.accumulation = 2, .parallelism = mode, .run = {.threads = 1}};
     if (is_last) strategy.precision = Precision{PrecisionKind::full};
     bool is_over = false;
     for (std::int64_t n = 0; !is_over; n += 1 + n / 50) {

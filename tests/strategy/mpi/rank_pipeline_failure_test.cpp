@@ -79,7 +79,7 @@ TEST_CASE("an error of one stage ends the step of all ranks, whenever it comes")
 TEST_CASE("an anomaly in a stage is told by that stage alone") {
   Subject subject;
   ExecutionStrategy strategy = pipeline_of(4);
-  strategy.anomaly = true;
+  strategy.run.anomaly = true;
   DistributedExecution execution(world(), strategy);
   subject.layers.model.batch[1].data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
   const int last = world().size() - 1;

@@ -15,7 +15,7 @@ using Catch::Matchers::Contains;
 /// Runs the case in one process, as a pipeline.
 Found in_one_process(const Case& of, ExecutionStrategy strategy) {
   strategy.stages = world().size();
-  strategy.memory_budget = unlimited;
+  strategy.run.memory_budget = unlimited;
   Execution execution(strategy, reduction_of(of.model));
   Found found;
   for (int step = 0; step < 3; ++step) {
@@ -30,7 +30,7 @@ void check_same(const Case& of, const ExecutionStrategy& strategy) {
   CHECK(same(found, in_one_process(of, strategy)));
   CHECK(std::isfinite(found.report.compute_overhead));
   CHECK(found.report.measured_peak <= found.report.predicted_peak);
-  CHECK(found.report.predicted_peak <= strategy.memory_budget);
+  CHECK(found.report.predicted_peak <= strategy.run.memory_budget);
 }
 
 /// Layers with dropout, each followed by a layer that is the same everywhere. Every layer reads the
@@ -89,11 +89,11 @@ TEST_CASE("messages that MPI does not buffer find their way through stages that 
   layers.loss = layers.model.loss();
   for (const int micro_batches : {4, 8}) check_same(layers, pipeline_of(micro_batches));
   ExecutionStrategy least = pipeline_of(8);
-  least.memory_budget = 1;
+  least.run.memory_budget = 1;
   try {
     on_ranks(layers, least);
   } catch (const BudgetError& error) {
-    least.memory_budget = error.smallest_feasible();
+    least.run.memory_budget = error.smallest_feasible();
   }
   check_same(layers, least);  // no room to receive messages ahead
 }
@@ -133,9 +133,9 @@ TEST_CASE("a pipeline over ranks has them with any way of checkpointing and any 
     strategies[1].checkpoint_interval = 2;
     strategies[2].checkpoint_fraction = 0.3;
     strategies[3].checkpoint_planner = "square_root";
-    strategies[4].fusion = false;
-    strategies[5].threads = 3;
-    strategies[6].anomaly = true;
+    strategies[4].run.fuse = false;
+    strategies[5].run.threads = 3;
+    strategies[6].run.anomaly = true;
     for (const ExecutionStrategy& strategy : strategies) check_same(each, strategy);
   }
 }
@@ -205,7 +205,7 @@ TEST_CASE("every rank keeps to its own budget, and all are told of one that is t
                                    .vjp = [](const Pullback& p) { p.set(0, p.adjoint()); }});
     const auto attempt = [&](Bytes budget) {
       ExecutionStrategy within = strategy;
-      if (is_small) within.memory_budget = budget;
+      if (is_small) within.run.memory_budget = budget;
       DistributedExecution execution(world(), within);
       return execution.gradients(
           [&](Tape&, std::span<const Var> p, std::span<const Var> b) {
@@ -245,12 +245,12 @@ TEST_CASE("every rank keeps to its own budget, and all are told of one that is t
       const Bytes most = whole.report.predicted_peak;
       const Bytes budget = smallest + (most - smallest) * step / steps;
       ExecutionStrategy within = strategy;
-      if (is_small) within.memory_budget = budget;
+      if (is_small) within.run.memory_budget = budget;
       CAPTURE(rank, ranks.rank(), smallest, most, budget);
       const Found found = on_ranks(layers, within);
       CHECK(same(found, whole));
       CHECK(found.report.measured_peak <= found.report.predicted_peak);
-      CHECK(found.report.predicted_peak <= within.memory_budget);
+      CHECK(found.report.predicted_peak <= within.run.memory_budget);
       const auto of_rank = static_cast<std::size_t>(rank);
       CHECK(found.report.stages[of_rank].predicted_peak <= found.report.stages[of_rank].budget);
       for (std::size_t s = 0; s < found.report.stages.size(); ++s) {

@@ -32,7 +32,7 @@ SmallModel layers(std::int64_t width, std::int64_t examples, std::size_t count) 
 }
 
 Bytes smallest_of(const SmallModel& model, ExecutionStrategy strategy) {
-  strategy.memory_budget = 1;
+  strategy.run.memory_budget = 1;
   try {
     run(model, strategy, 1);
   } catch (const BudgetError& error) {
@@ -57,13 +57,13 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: every budget from the smallest to none
       double last_cost = 0;
       const int steps = 1 + cases(5);
       for (int step = 0; step <= steps; ++step) {
-        strategy.memory_budget = smallest + (whole.predicted_peak - smallest) * step / steps;
-        CAPTURE(model.name, stages, step, strategy.memory_budget);
+        strategy.run.memory_budget = smallest + (whole.predicted_peak - smallest) * step / steps;
+        CAPTURE(model.name, stages, step, strategy.run.memory_budget);
         const Found found = run(model, strategy);
         CHECK(have_same_bits(found, expected));
         CHECK(found.report.measured_peak <= found.report.predicted_peak);
-        CHECK(found.report.predicted_peak <= strategy.memory_budget);
-        CHECK(found.report.budget == strategy.memory_budget);
+        CHECK(found.report.predicted_peak <= strategy.run.memory_budget);
+        CHECK(found.report.budget == strategy.run.memory_budget);
         Bytes budgets = 0;
         Bytes peaks = 0;
         for (const Report::Stage& stage : found.report.stages) {
@@ -72,7 +72,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: every budget from the smallest to none
           budgets += stage.budget;
           peaks += stage.predicted_peak;
         }
-        CHECK(budgets <= strategy.memory_budget);
+        CHECK(budgets <= strategy.run.memory_budget);
         CHECK(peaks == found.report.predicted_peak);
         if (step == steps) {
           for (const Report::Stage& stage : found.report.stages) CHECK_FALSE(stage.computes_again);
@@ -80,7 +80,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: every budget from the smallest to none
         if (step > 0) CHECK(found.report.compute_overhead <= last_cost + 1e-9);
         last_cost = found.report.compute_overhead;
       }
-      strategy.memory_budget = smallest - 1;
+      strategy.run.memory_budget = smallest - 1;
       CHECK_THROWS_AS(run(model, strategy, 1), BudgetError);
     }
   }
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: loops hold states within the budget") 
   const Bytes smallest = smallest_of(model, strategy);
   CHECK(smallest < whole.predicted_peak / 2);
   for (const Bytes budget : {smallest, (smallest + whole.predicted_peak) / 2, unlimited}) {
-    strategy.memory_budget = budget;
+    strategy.run.memory_budget = budget;
     CAPTURE(smallest, whole.predicted_peak, budget);
     const Found found = run(model, strategy);
     CHECK(have_same_bits(found, expected));
@@ -128,10 +128,10 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: no smaller budget does than the one th
   const Bytes whole = run(model, strategy).report.predicted_peak;
   const Bytes smallest = smallest_of(model, strategy);
   for (int step = 1; step <= 16; ++step) {
-    strategy.memory_budget = whole * step / 16;
-    CAPTURE(strategy.memory_budget, smallest);
-    if (strategy.memory_budget >= smallest) {
-      CHECK(run(model, strategy).report.predicted_peak <= strategy.memory_budget);
+    strategy.run.memory_budget = whole * step / 16;
+    CAPTURE(strategy.run.memory_budget, smallest);
+    if (strategy.run.memory_budget >= smallest) {
+      CHECK(run(model, strategy).report.predicted_peak <= strategy.run.memory_budget);
     } else {
       CHECK_THROWS_AS(run(model, strategy), BudgetError);
     }
@@ -155,11 +155,11 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: where nothing is to be computed again 
     return mean(matmul(made * sum(p[0]), p[1]));
   };
   ExecutionStrategy strategy = pipeline_of(2, 2);
-  strategy.memory_budget = smallest_of(model, strategy);
+  strategy.run.memory_budget = smallest_of(model, strategy);
   CHECK(run(model, strategy).report.recomputed > 0);
   strategy.gradient = GradientMode::full;
   CHECK_THROWS_AS(run(model, strategy), BudgetError);
-  strategy.memory_budget = smallest_of(model, strategy);
+  strategy.run.memory_budget = smallest_of(model, strategy);
   const Report within = run(model, strategy).report;
   CHECK(within.recomputed == 0);
   CHECK(within.compute_overhead < 1e-9);
@@ -182,7 +182,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: refused budgets come before any work")
     return plain(tape, p, {&first, 1});
   };
   ExecutionStrategy strategy = pipeline_of(2, 3);
-  strategy.memory_budget = smallest_of(model, strategy);
+  strategy.run.memory_budget = smallest_of(model, strategy);
   CHECK(calls == 0);
   run(model, strategy, 1);
   CHECK(calls > 0);
@@ -194,7 +194,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: first stages run forward again first")
   const Report whole = run(model, strategy).report;
   std::vector<int> again;
   for (int step = 0; step < 16; ++step) {
-    strategy.memory_budget = whole.predicted_peak * (16 - step) / 16;
+    strategy.run.memory_budget = whole.predicted_peak * (16 - step) / 16;
     Found found;
     try {
       found = run(model, strategy);

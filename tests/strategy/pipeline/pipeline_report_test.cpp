@@ -57,7 +57,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: traces have a row for each stage, and 
   const TemporaryFile file;
   for (const bool profiling : {false, true}) {
     ExecutionStrategy strategy = pipeline_of(2, 3);
-    strategy.profiling = profiling;
+    strategy.run.profile = profiling;
     const Report report = run(small_transformer(), strategy).report;
     CHECK(report.steps.empty() != profiling);
     report.write_chrome_trace(file.path());

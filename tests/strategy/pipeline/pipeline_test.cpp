@@ -29,7 +29,7 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: the bits of micro-batches one after th
         for (const int threads : {1, 2, 4}) {
           CAPTURE(model.name, micro_batches, stages, threads);
           ExecutionStrategy strategy = pipeline_of(stages, micro_batches);
-          strategy.threads = threads;
+          strategy.run.threads = threads;
           const Found found = run(model, strategy, 3);
           CHECK(have_same_bits(found, expected));
           CHECK(found.report.measured_peak <= found.report.predicted_peak);
@@ -79,8 +79,8 @@ TEST_CASE_METHOD(SomeThreads, "pipelines: every way of computing gradients has t
     strategies[1].checkpoint_interval = 2;
     strategies[2].checkpoint_fraction = 0.3;
     strategies[3].checkpoint_planner = "square_root";
-    strategies[4].fusion = false;
-    strategies[5].anomaly = true;
+    strategies[4].run.fuse = false;
+    strategies[5].run.anomaly = true;
     for (const ExecutionStrategy& strategy : strategies) {
       CAPTURE(model.name, strategy.summary());
       const Found found = run(model, strategy);

@@ -25,18 +25,18 @@ TEST_CASE("pipelines: random graphs have the same bits within any budget") {
     const Report& report = found.report;
     RC_ASSERT(report.measured_peak <= report.predicted_peak);
     if (*rc::gen::inRange(0, 3) > 0) return;  // planning within budgets takes long
-    strategy.memory_budget = report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
+    strategy.run.memory_budget = report.predicted_peak * *rc::gen::inRange(1, 9) / 8;
     Found within;
     try {
       within = run(model, strategy, 2, LossReduction::sum);
     } catch (const BudgetError& error) {
-      RC_ASSERT(error.smallest_feasible() > strategy.memory_budget);
-      strategy.memory_budget = error.smallest_feasible();
+      RC_ASSERT(error.smallest_feasible() > strategy.run.memory_budget);
+      strategy.run.memory_budget = error.smallest_feasible();
       within = run(model, strategy, 2, LossReduction::sum);
     }
     RC_ASSERT(have_same_bits(within, expected));
     RC_ASSERT(within.report.measured_peak <= within.report.predicted_peak);
-    RC_ASSERT(within.report.predicted_peak <= strategy.memory_budget);
+    RC_ASSERT(within.report.predicted_peak <= strategy.run.memory_budget);
   }));
 }
 
