@@ -108,7 +108,7 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
     std::string words;
   } rows[] = {
       {"not json", ", byte 2: not JSON, or truncated: "},
-      {file_of("") + "x", "byte 100: no JSON"},
+      {file_of("") + "x", "byte 100: not JSON"},
       {"[]", "not a JSON object"},
       {"{}", "\"format\" is missing"},
       {R"({"format":3})", "format: 3 is not a string"},

@@ -76,7 +76,7 @@ TEST_CASE("graph: malformed nodes are errors that name them") {
   CHECK_THAT(error_of({0}, one, {.cost = INFINITY}), Contains("infinite cost"));
   CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1}), Contains("negative workspace"));
   CHECK_THAT(error_of({0}, {{-8, -1}}, {}), Contains("negative size"));
-  CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1 of 1"));
+  CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1; the number of inputs is 1"));
   CHECK_THAT(error_of({0}, {{0, -2}}, {}), Contains("view of input -2"));
   CHECK_THAT(error_of({0}, one, {.source = true}), Contains("source"));
   CHECK_THAT(error_of({0}, {{Bytes{1} << 60, -1}, {1, -1}}, {}), Contains("any memory"));

@@ -157,7 +157,7 @@ TEST_CASE("machines survive being written and read, and what is wrong in a file 
   } rows[] = {
       {R"("bytes_per_second":1,"seconds_per_node":1)", "flops_per_second"},
       {R"("flops_per_second":1,"bytes_per_second":0,"seconds_per_node":1)",
-       "bytes_per_second of 0"},
+       "bytes_per_second is 0"},
       {R"("flops_per_second":"1","bytes_per_second":1,"seconds_per_node":1)", "not a number"},
       {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"speed":3)", "speed"},
       {R"("flops_per_second":1,"bytes_per_second":1,"seconds_per_node":1,"caches":[{"bytes":1}])",

@@ -208,10 +208,10 @@ std::vector<Failure> failing_micro_batches() {
       {"dtype",
        [](auto& a) { a.step(with("b", Tensor::ones({3}))); },
        {"'b'", "f64 (3)", "f32 (3)", "to()"}},
-      {"empty", [](auto& a) { a.step(with("b", Tensor())); }, {"'b'", "holds nothing"}},
+      {"empty", [](auto& a) { a.step(with("b", Tensor())); }, {"'b'", "is empty"}},
       {"unknown name",
        [](auto& a) { a.step(with("z", Tensor::ones({3}))); },
-       {"'z'", "registered are 'w', 'b', 'h'"}},
+       {"'z'", "use one of 'w', 'b', 'h'"}},
       {"missing", [](auto& a) { a.step(without("h")); }, {"no gradient of 'h'", "zeros"}},
       {"no examples",
        [](auto& a) { a.step(model.gradients(7), 0); },
@@ -231,7 +231,7 @@ std::vector<Failure> failing_micro_batches() {
          a.accumulate("w", Tensor::ones({2, 3}));
          a.accumulate("w", Tensor::ones({2, 3}));
        },
-       {"'w'", "before in this micro-batch", "discard()"}},
+       {"'w'", "already given in this micro-batch", "discard()"}},
       {"one by one: missing",
        [](auto& a) {
          a.accumulate("w", Tensor::ones({2, 3}));
@@ -256,7 +256,7 @@ std::vector<Failure> failing_micro_batches() {
          Tape tape;
          a.step(of_tape(tape, {"w", "b"}));
        },
-       {"2 parameters", "3", "one model"}},
+       {"2 parameters", "3", "one accumulator per model"}},
       {"another order",
        [](auto& a) {
          Tape tape;

@@ -106,9 +106,9 @@ TEST_CASE("spill damage: an earlier record, another slot's and another file's ar
   const std::string before = damaged.content();
   damaged.write(slot, 12, damaged.record());
   damaged.put(slot_begin, before.substr(slot_begin));
-  CHECK_THAT(damaged.error(), Contains("an earlier record lies in its place"));
+  CHECK_THAT(damaged.error(), Contains("an earlier record is in its place"));
   damaged.put(slot_begin, before.substr(slot_begin - slot_bytes, slot_bytes));
-  CHECK_THAT(damaged.error(), Contains("is not there"));
+  CHECK_THAT(damaged.error(), Contains("is missing"));
   const std::string others = Damaged(compress).content();
   damaged.put(slot_begin, others.substr(slot_begin));
   CHECK_THAT(damaged.error(), Contains("is damaged"));
@@ -123,7 +123,7 @@ TEST_CASE("spill damage: a file cut short") {
   for (const std::size_t size : {whole - 1, slot_begin + 100, slot_begin, std::size_t{0}}) {
     std::filesystem::resize_file(damaged.file().path(), size);
     const std::string error = damaged.error();
-    CHECK_THAT(error, Contains("step 12 in slot 3 is cut short: the file ends here"));
+    CHECK_THAT(error, Contains("step 12 in slot 3 is truncated: the file ends here"));
     CHECK_THAT(error, Contains(", byte " + std::to_string(size)) ||
                           Contains(", byte " + std::to_string(slot_begin)));
   }

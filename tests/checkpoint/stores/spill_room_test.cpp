@@ -84,7 +84,7 @@ TEST_CASE("child process: a small disk", "[.]") {
   const bool compress = GENERATE(false, true);
   {
     SpillFile file(directory, sizes, {.compress = compress});
-    fill(file, "No space left on device, ", "make room, name another directory");
+    fill(file, "No space left on device, ", "free disk space, name another directory");
   }
   CHECK(measure_disk(directory, 100'000, 500'000).write > 0);
   CHECK_THROWS_AS(measure_disk(directory, 4'000'000, 4'000'000), EnvironmentError);

@@ -320,7 +320,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: says what was considered and why one wa
   }
   CHECK_THROWS_WITH(recommend(workload_of(model), {.memory = -1}), Contains("memory is -1"));
   CHECK_THROWS_WITH(recommend(workload_of(model), {.most_micro_batches = 0}),
-                    Contains("most_micro_batches 0"));
+                    Contains("most_micro_batches is 0"));
   const Recommendation of_free_memory = recommend(workload_of(model), {.rates = {.machine = {}}});
   CHECK(of_free_memory.strategy.run.memory_budget > 1_MiB);
 }

@@ -1,6 +1,7 @@
 #include <sstream>
 
 #include "palimpsest.h"
+#include "strategy/base/strategy_fields.h"
 #include "tests/catch.h"
 
 namespace palimpsest::execution_strategy_test {
@@ -26,6 +27,33 @@ TEST_CASE("strategies: named ones are valid, and no two are alike") {
     CHECK_FALSE(one.purpose.empty());
   }
   CHECK_THROWS_WITH(strategy_named("fastest"), Contains("memory-efficient"));
+}
+
+TEST_CASE("strategies: a planner of the caller's own checkpoints gradients") {
+  const ExecutionStrategy strategy{.gradient = GradientMode::checkpointed,
+                                   .run = {.planner = uniform({.segments = 3})}};
+  CHECK(strategy.run_options().planner == strategy.run.planner);
+  CHECK(strategy.summary() == "lazy, checkpointed gradients by uniform, 3 segments");
+  CHECK_THROWS_WITH(to_json(strategy), Contains("cannot hold run.planner"));
+  CHECK_THROWS_WITH(to_json({.run = {.machine = {.flops_per_second = 1e9}}}),
+                    Contains("cannot hold run.machine"));
+  check_refused({.run = {.planner = uniform({.segments = 3})}}, "need gradient = checkpointed");
+  check_refused({.gradient = GradientMode::checkpointed,
+                 .checkpoint_interval = 2,
+                 .run = {.planner = keep_all()}},
+                "exactly one of");
+}
+
+TEST_CASE("strategies: every switch is in files and in summaries") {
+  for (const Switch& each : switches) {
+    INFO(each.name);
+    ExecutionStrategy strategy;
+    strategy.run.*each.member = !(strategy.run.*each.member);
+    CHECK(strategy != ExecutionStrategy{});
+    CHECK_THAT(strategy.summary(), Contains(std::string(each.if_changed)));
+    CHECK_THAT(to_json(strategy), Contains(each.name));
+    CHECK(strategy_from_json(to_json(strategy)) == strategy);
+  }
 }
 
 TEST_CASE("strategies: contradictions are refused as a whole") {
@@ -56,7 +84,7 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
                  .gradient = GradientMode::checkpointed,
                  .checkpoint_fraction = 0.5},
                 "eager mode");
-  check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no use without gradients");
+  check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no effect without gradients");
   check_refused({.workers = 2}, "workers need parallelism = data_parallel");
   check_refused({.parallelism = ParallelMode::none, .run = {.threads = 2}}, "one thread");
   check_refused({.stages = 2}, "stages need parallelism = pipeline, not automatic");
@@ -71,7 +99,7 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.parallelism = ParallelMode::pipeline,
                  .stages = 2,
                  .run = {.memory = AllocationPolicy::pooled}},
-                "needs memory = minimal_peak, not pooled");
+                "need memory = minimal_peak, not pooled");
   check_refused({.mode = ExecutionMode::eager, .run = {.memory = AllocationPolicy::cached}},
                 "needs mode = lazy, not eager");
   check_refused({.mode = ExecutionMode::hybrid, .run = {.memory = AllocationPolicy::cached}},
@@ -88,12 +116,13 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_devices([](Strategy& s) { s.devices.resize(65); }, "give 1 to 64");
   check_devices([](Strategy& s) { s.devices[1].memory_budget = -1; }, "devices[1].memory_budget");
   check_devices([](Strategy& s) { s.devices[1].scopes = {""}; }, "devices[1] has a scope");
-  check_devices([](Strategy& s) { s.mode = ExecutionMode::hybrid; }, "needs mode = lazy");
-  check_devices([](Strategy& s) { s.run.memory = AllocationPolicy::cached; }, "needs memory = minimal");
+  check_devices([](Strategy& s) { s.mode = ExecutionMode::hybrid; }, "devices need mode = lazy");
+  check_devices([](Strategy& s) { s.run.memory = AllocationPolicy::cached; },
+                "need memory = minimal");
   check_devices([](Strategy& s) { s.stages = 2; }, "stages need parallelism = pipeline");
   check_refused({.precision = Precision{.half = DType::f32}}, "precision.half is f32");
   check_refused({.precision = Precision{PrecisionKind::single, DType::f16}},
-                "precision.half has no use in single precision");
+                "precision.half has no effect in single precision");
   check_refused({.precision = Precision{.half = DType::f16}, .run = {.anomaly = true}},
                 "overflow f16");
   CHECK_THROWS_WITH(

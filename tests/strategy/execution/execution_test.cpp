@@ -187,7 +187,7 @@ TEST_CASE_METHOD(SomeThreads, "execution: budgets cover replicas and sums, and n
   } catch (const BudgetError& error) {
     smallest = error.smallest_feasible();
     CHECK(error.budget() == 1);
-    CHECK_THAT(error.what(), Contains("run at once, 2,"));
+    CHECK_THAT(error.what(), Contains("running 2 parts of a batch at once"));
   }
   CHECK(calls == 2);  // recorded, not run
   ExecutionStrategy enough = base;

@@ -132,9 +132,9 @@ TEST_CASE("a step that makes another state when it is run again is named") {
   for (const std::string& spill : {std::string(), directory.path()}) {
     const LoopOptions options{.spill = spill, .disk_costs = DiskCosts{3, 2}, .check = true};
     for (const std::int64_t bad : {3, 7}) {
-      check_error(
-          [&] { run_with_hidden_state(bad, 2, options); },
-          {"[scan] step " + std::to_string(bad) + " makes another state", "held_states_test.cpp"});
+      check_error([&] { run_with_hidden_state(bad, 2, options); },
+                  {"[scan] step " + std::to_string(bad) + " makes a different state",
+                   "held_states_test.cpp"});
     }
     CHECK(error_of([&] { run_with_hidden_state(3, 1'000, options); }).empty());
     CHECK(directory.files().empty());
