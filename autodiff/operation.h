@@ -304,8 +304,8 @@ struct Operation {
   bool opaque = false;   ///< neither its use of threads nor its run time is known
   bool of_user = false;  ///< custom operation: lives only as long as the nodes that hold it
   bool random = false;   ///< draws random numbers from streams that its attributes name
-  bool fuses_epilogues =
-      false;          ///< `compute` applies `epilogue`; only for operations of one output
+  /// `compute` applies `epilogue`. Only for operations of one output.
+  bool fuses_epilogues = false;
   bool view = false;  ///< output 0 shares the storage of input 0; `compute` is not called
   bool leaf = false;  ///< supplied by the user: no inputs, nothing to compute
 };

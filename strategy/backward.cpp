@@ -6,6 +6,7 @@
 #include "checkpoint/dot.h"
 #include "checkpoint/graph_file.h"
 #include "strategy/base/parameters.h"
+#include "strategy/compile/step_cache.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/run/present.h"
 

@@ -15,8 +15,9 @@ BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL
 
 
 def masked(text):
-    """The text with numbers, byte units and empty table cells masked, and without spaces."""
-    text = re.sub(r"(?<!\w)\d[\d.]*(e-?\d+)?( [KMGT]?i?B\b)?", "#", text)
+    """The text with numbers, byte units, kernel levels and empty table cells masked, and without spaces."""
+    text = re.sub(r"\((base|v3|v4|v4_bf16)\)", "(level)", text)  # of the kernels of this processor
+    text = re.sub(r"(?<!\w)\d[\d.]*(e-?\d+)?( [KMGT]?i?B\b)?", "#", text).replace("# threads", "# thread")
     return [re.sub(r"(?<= )-(?= |$)", "#", " ".join(line.split())) for line in text.splitlines()]
 
 

@@ -74,7 +74,7 @@ void require_budget_for_planner(const ExecutionStrategy& s) {
       std::ranges::any_of(s.devices, [](const Device& d) { return d.memory_budget != unlimited; });
   if (limited) return;
   refuse("checkpoint_planner = " + s.checkpoint_planner +
-         " recomputes only to meet a budget, but there is no budget; set run.memory_budget, set "
+         " recomputes only to meet a budget, but there is no budget; set memory_budget, set "
          "checkpoint_fraction instead of the planner, or choose a planner that always recomputes, "
          "such as square_root or uniform:8");
 }

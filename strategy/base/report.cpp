@@ -77,8 +77,13 @@ std::ostream& operator<<(std::ostream& stream, const Report& report) {
                 << 100 * report.compute_overhead << " % extra work";
   if (report.groups > 0) stream << "; fused " << report.groups << " groups of operations";
   if (report.common_subexpressions + report.folded_constants > 0) {
-    stream << "; removed " << report.common_subexpressions << " common subexpressions, folded "
-           << report.folded_constants << " constants";
+    stream << "; removed ";
+    const auto counted = [&](std::uint32_t count, const char* what) {
+      stream << count << what << (count == 1 ? "" : "s");
+    };
+    counted(report.common_subexpressions, " common subexpression");
+    stream << ", folded ";
+    counted(report.folded_constants, " constant");
   }
   stream << '\n';
   for (const Report::Loop& loop : report.loops) {

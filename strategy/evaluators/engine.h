@@ -13,12 +13,12 @@
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
 #include "strategy/compile/forecast.h"
-#include "strategy/compile/step_cache.h"
 #include "strategy/evaluators/rates.h"
 
 namespace palimpsest {
 
 class RunObserver;
+struct Differentiated;
 
 /// Plans and runs tapes, and keeps what the next run can use again: the arena and the plans of
 /// graphs seen before, recognised by their structure. One engine serves one thread at a time.

@@ -11,8 +11,8 @@ void append_present(const Tape& tape, std::vector<ValueId>& values) {
   for (ValueId value = 0; value < tape.value_count(); ++value) {
     const Operation& operation = tape.operation(tape.producer(value));
     if (!tape.has_value(value) || operation.leaf) continue;
-    const bool is_room = operation.has_state_budget && tape.bytes(value) == 0;
-    if (!is_room) values.push_back(value);
+    const bool holds_states = operation.has_state_budget && tape.bytes(value) == 0;
+    if (!holds_states) values.push_back(value);
   }
 }
 

@@ -52,7 +52,7 @@ struct Watched {
   Watched() { static_cast<EngineEvaluator&>(*evaluator).engine().set_observer(&watcher); }
 };
 
-TEST_CASE("a observer is told of gradients as they are when the run has ended") {
+TEST_CASE("an observer gets gradients as they are when the run has ended") {
   rc::prop("at any budget and number of threads, when the step is known too", [] {
     const auto seed = *rc::gen::inRange<std::uint64_t>(1, 1'000'000);
     const int size = *rc::gen::inRange(3, 60);
@@ -90,7 +90,7 @@ TEST_CASE("a observer is told of gradients as they are when the run has ended") 
   });
 }
 
-TEST_CASE("a observer is told of a gradient while others are still to be computed") {
+TEST_CASE("an observer gets a gradient while others are still to be computed") {
   constexpr int layers = 6;
   for (const int threads : {1, 8}) {
     Watched observed;
@@ -107,7 +107,7 @@ TEST_CASE("a observer is told of a gradient while others are still to be compute
   }
 }
 
-TEST_CASE("what a observer throws ends the run before it has begun") {
+TEST_CASE("what an observer throws ends the run before it has begun") {
   Watched observed;
   const RandomProgram program = record_random(observed.tape, 7, 30);
   observed.watcher.refuses = true;
@@ -122,7 +122,7 @@ TEST_CASE("what a observer throws ends the run before it has begun") {
   }
 }
 
-TEST_CASE("a observer is told of no run without a backward part") {
+TEST_CASE("an observer does not see a run without a backward part") {
   Watched observed;
   const Var x = observed.tape.parameter(Tensor::uniform({4}, 1));
   (x * 2.0).value();

@@ -43,7 +43,7 @@ std::int64_t Groups::elements(NodeId node) const {
 }
 
 /// The number of elements per result of a reduction; 0 for another node.
-std::int64_t Groups::folded_constants(NodeId node) const {
+std::int64_t Groups::folded(NodeId node) const {
   if (!access_maps_.is_fold(node)) return 0;
   return tape_.operation(node).fold(NodeView(tape_, node)).elements;
 }
@@ -95,9 +95,9 @@ bool Groups::add_to_others(NodeId node) {
 bool Groups::join(std::span<const UnitId> units, NodeId node) {
   std::vector<NodeId> members{node};
   std::uint32_t before = none;  // smallest place of a reader
-  std::int64_t together = folded_constants(node);
+  std::int64_t together = folded(node);
   for (const UnitId unit : units) {
-    const std::int64_t own = units_[unit].folded_constants;
+    const std::int64_t own = units_[unit].folded;
     if (own != 0 && together != 0 && own != together) return false;
     together = std::max(together, own);
     members.insert(members.end(), units_[unit].members.begin(), units_[unit].members.end());
@@ -130,7 +130,7 @@ bool Groups::join(std::span<const UnitId> units, NodeId node) {
   Growing& unit = units_[units[0]];
   unit.place = static_cast<std::uint32_t>(place);
   unit.first_reader = before;
-  unit.folded_constants = together;
+  unit.folded = together;
   std::sort(members.begin(), members.end());
   members.pop_back();  // the node itself, which is settled below
   for (const NodeId member : members) unit_of_[member] = units[0];

@@ -41,8 +41,8 @@ class Lowered::Builder {
         add_group(units[i], i, access_maps);
       } else if (const GemmAccumulation* made = access_maps.accumulation(first)) {
         add_accumulation(*made);
-      } else if (const Epilogue* finished = access_maps.epilogue(first)) {
-        add_finishing(*finished);
+      } else if (const Epilogue* epilogue = access_maps.epilogue(first)) {
+        add_epilogue(*epilogue);
       } else {
         add_single(first);
       }
@@ -148,30 +148,30 @@ class Lowered::Builder {
     add_value(tape_.first_output(made.sum));
   }
 
-  void add_finishing(const Epilogue& finished) {
-    const NodeView maker(tape_, finished.maker);
-    const NodeView node(tape_, finished.node);
+  void add_epilogue(const Epilogue& epilogue) {
+    const NodeView maker(tape_, epilogue.maker);
+    const NodeView node(tape_, epilogue.node);
     std::vector<ValueId> inputs;
-    for (const ValueId input : tape_.inputs(finished.maker)) inputs.push_back(placed(input));
+    for (const ValueId input : tape_.inputs(epilogue.maker)) inputs.push_back(placed(input));
     Cost cost = cost_of(maker);
     cost.flops += cost_of(node).flops;
     for (std::uint32_t i = 0; i < node.input_count(); ++i) {
-      if (i == finished.made) continue;
-      inputs.push_back(placed(tape_.inputs(finished.node)[i]));
+      if (i == epilogue.made) continue;
+      inputs.push_back(placed(tape_.inputs(epilogue.node)[i]));
       cost.bytes += static_cast<double>(node.input(i).bytes());
     }
     Graph::Traits traits;
     traits.cost = seconds_of(maker, cost, machine_);
     traits.workspace = workspace_of(maker, threads_);
-    const NodeId members[] = {finished.maker, finished.node};
+    const NodeId members[] = {epilogue.maker, epilogue.node};
     traits.name = name_of_group(members);
     traits.tape_nodes = members;
     const Graph::Output output{node.output().bytes()};
     lowered_.graph_.add_node(inputs, {&output, 1}, std::move(traits));
-    lowered_.units_.push_back({finished.maker, none, false,
+    lowered_.units_.push_back({epilogue.maker, none, false,
                                static_cast<std::uint32_t>(lowered_.epilogues_.size()), cost});
-    lowered_.epilogues_.push_back(finished);
-    add_value(tape_.first_output(finished.node));
+    lowered_.epilogues_.push_back(epilogue);
+    add_value(tape_.first_output(epilogue.node));
   }
 
   void add_value(ValueId recorded) {

@@ -191,7 +191,7 @@ TEST_CASE("a chain of 16-bit types is one pass, and takes no memory between its 
   }
 }
 
-TEST_CASE("numbers, scalars and folded_constants numbers are of 16 bits too", "[half]") {
+TEST_CASE("numbers, scalars and reduced numbers are of 16 bits too", "[half]") {
   for (const DType dtype : halves) {
     const Record record = [&](Tape& tape) {
       const Var x = tape.parameter(Tensor::normal({3000}, 1, 0, 1, dtype));
