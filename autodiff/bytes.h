@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A number of bytes.
 using Bytes = std::int64_t;

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/gradient.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A function of values that records nodes.
 using Composition = std::function<std::vector<Var>(std::span<const Var>)>;

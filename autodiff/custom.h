@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "autodiff/composition.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The arguments of a custom operation's forward function. The tensors refer to storage that the
 /// run owns: do not keep copies of them.

@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/gradient.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The directional derivatives Σᵢ (∂y/∂xᵢ)·vᵢ, one for every y and of its type. `tangents` holds
 /// one v of each x's type. Uses two reverse passes (Townsend, 2017): gradients are linear in their

@@ -8,8 +8,9 @@
 #include <type_traits>
 
 #include "autodiff/error.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Element types. The 16-bit types are storage formats: arithmetic on them is done in f32.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, boolean };

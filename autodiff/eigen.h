@@ -5,11 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
 /// Conversions between tensors and Eigen's dense objects, without copying where the layout allows
 /// it. Tensors are row-major; Eigen's matrices are column-major by default.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The DType of an Eigen scalar. Eigen's 16-bit types have the same layout as ours.
 template <class T>

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/operations/sparse.h"
 
 /// Eigen's sparse matrices on a tape: conversion and products.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// An Eigen sparse matrix in two parts: the positions of its entries, and their values in that
 /// order.

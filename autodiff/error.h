@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Source line in the user's program that recorded something. Defaulted parameters of this type
 /// capture it.

@@ -5,7 +5,9 @@
 #include <memory>
 #include <vector>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class Tape;
 

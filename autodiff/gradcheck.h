@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A differentiable function of tensors for `gradcheck`: records y from its inputs.
 using Differentiable = std::function<Var(std::span<const Var>)>;

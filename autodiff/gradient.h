@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The node that an operation's VJP differentiates, its adjoints, and where to put the results.
 class Pullback {

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/tape.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Adaptor that presents a tape to Boost.Graph. Vertices are nodes. An edge runs from the producer
 /// of a value to every node that reads it, one edge per operand. Models VertexListGraph,

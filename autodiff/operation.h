@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "autodiff/arithmetic.h"
+#include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class Tape;
 class Var;

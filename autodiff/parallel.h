@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A non-owning reference to a callable that takes a half-open range. Valid as long as the
 /// callable.

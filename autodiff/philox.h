@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "autodiff/dtype.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// One stream of random numbers: Philox 4×32 (Salmon et al., 2011), keyed by a seed, a tape's
 /// generation and a node. Number i depends on the key and i only. Any thread can therefore

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "autodiff/error.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Largest number of axes of a tensor.
 inline constexpr int max_rank = 8;

@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The positions of a sparse matrix's entries, in compressed sparse row (CSR) form without values.
 /// An immutable handle; copies share the arrays. Entries of a row may be in any order. Duplicate

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "autodiff/evaluator.h"
+#include "autodiff/export.h"
 #include "autodiff/operation.h"
 #include "autodiff/philox.h"
 #include "autodiff/tape_identity.h"
 #include "autodiff/tensor.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Position of a node on its tape.
 using NodeId = std::uint32_t;

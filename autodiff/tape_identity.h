@@ -3,7 +3,9 @@
 #include <atomic>
 #include <cstdint>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class Tape;
 

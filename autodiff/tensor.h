@@ -9,9 +9,10 @@
 
 #include "autodiff/bytes.h"
 #include "autodiff/dtype.h"
+#include "autodiff/export.h"
 #include "autodiff/shape.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Shared ownership of raw storage.
 using Buffer = std::shared_ptr<std::byte>;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "autodiff/composition.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The nodes that a function records, extracted into a program that can be recorded again with
 /// other inputs. Operations and attributes are copied, including random streams, so every replay

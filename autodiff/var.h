@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/tape.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A handle to one value of a tape: 16 bytes, cheap to copy. Throws `TapeError` when used with a
 /// handle of another tape, or when the value is no longer on its tape. A value leaves its tape when

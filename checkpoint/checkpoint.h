@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "autodiff/composition.h"
+#include "autodiff/export.h"
 #include "autodiff/located.h"
 #include "checkpoint/stores/codec.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// How a checkpoint keeps the inputs that it recomputes from.
 struct CheckpointOptions {

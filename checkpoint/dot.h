@@ -2,9 +2,10 @@
 
 #include <iosfwd>
 
+#include "autodiff/export.h"
 #include "checkpoint/plan.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Writes the tape in Graphviz's language, coloured by what a schedule of its graph does.
 /// Parameters are blue, other leaves grey, kept nodes green, recomputed nodes orange with their

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 #include "autodiff/tape.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// How the nodes of a tape became those of a graph.
 struct GraphForm {

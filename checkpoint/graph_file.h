@@ -4,9 +4,10 @@
 #include <span>
 #include <string>
 
+#include "autodiff/export.h"
 #include "checkpoint/graph.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Reads a graph from a JSON file of format `palimpsest-graph`, version 1, which `docs/planning.md`
 /// describes. Throws `FileError` naming the file and the place in it for anything the format does

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "checkpoint/graph.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A rough description of a network that does not exist yet: the number of its equal layers, and
 /// their sizes.

@@ -3,9 +3,10 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/schedule.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Bytes that a storage of `bytes` takes in a layout.
 constexpr Bytes laid_out(Bytes bytes) {

@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/schedule.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The schedule that computes `nodes` in this order and holds each value no longer than necessary.
 /// A value is dropped after the last step that reads it before it is made again, or at once when no

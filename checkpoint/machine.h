@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 #include "autodiff/operation.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// One level of the memory hierarchy.
 struct Cache {

@@ -2,9 +2,10 @@
 
 #include <string>
 
+#include "autodiff/export.h"
 #include "checkpoint/machine.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Reads a machine from a JSON file of format `palimpsest-machine`, version 1, whose members are
 /// those of the struct. The list of caches may be shorter, the smallest first. Rates of one kind of

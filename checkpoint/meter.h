@@ -3,9 +3,10 @@
 #include <atomic>
 #include <memory>
 
+#include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Makes `most` at least `bytes`.
 void raise_to(std::atomic<Bytes>& most, Bytes bytes);

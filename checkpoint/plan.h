@@ -2,10 +2,11 @@
 
 #include <optional>
 
+#include "autodiff/export.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/planner.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// No plan fits the budget. Thrown before any work.
 class BudgetError : public EnvironmentError {

@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/schedule.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A schedule that a planner offers.
 struct Proposal {

@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "autodiff/export.h"
 #include "checkpoint/planner.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Settings of a planner that was requested by name.
 struct PlannerSettings {

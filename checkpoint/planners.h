@@ -6,9 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/planner.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A range of nodes [first, last] planned as a unit. Its values are dropped after the forward part
 /// and recomputed when the backward part needs them.

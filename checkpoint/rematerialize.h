@@ -3,10 +3,11 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/graph.h"
 #include "checkpoint/planners.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Finds the nodes that have to run before given values can be read.
 class MissingNodes {

@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/graph.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// One step of a schedule. It is small, because planners hold many schedules at once.
 struct Step {

@@ -2,9 +2,10 @@
 
 #include <string>
 
+#include "autodiff/export.h"
 #include "checkpoint/schedule.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Reads a schedule from a JSON file of format `palimpsest-schedule`, version 1:
 ///

@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/machine.h"
 #include "checkpoint/planners.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Appends a node of `tape` that reads `inputs` of the graph (see `graph_of`). It becomes a source
 /// when it is `supplied` by the user.

@@ -5,7 +5,7 @@
 //   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--pipeline] [--compare | --fast] [--data FOLDER]
 //   18_mpi_fashion_mnist --shards 4 [--quick] [--compare] [--data FOLDER]
 #include <palimpsest.h>
-#include <strategy/mpi/distributed_execution.h>
+#include <palimpsest/strategy/mpi/distributed_execution.h>
 
 #include <cmath>
 #include <cstdio>

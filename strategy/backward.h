@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 #include "strategy/base/dump_level.h"
 #include "strategy/base/options.h"
@@ -11,7 +12,7 @@
 #include "strategy/compile/forecast.h"
 #include "strategy/evaluators/rates.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The result of `backward`: the loss, a gradient for every parameter of the tape, and the report.
 class Gradients {

@@ -3,10 +3,11 @@
 #include <functional>
 #include <memory>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/base/precision.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A program that is recorded, differentiated and planned once, and then run many times by
 /// `Runner`s, similar to a compiled function in JAX. Its computation is fixed; leaves can be given

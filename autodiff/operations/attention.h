@@ -2,9 +2,10 @@
 
 #include <optional>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 struct AttentionOptions {
   /// Which keys each query may see, broadcast to (…, Tq, Tk). A bool mask is true where it may; a

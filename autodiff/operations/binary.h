@@ -1,9 +1,10 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/located.h"
 #include "autodiff/operations/functions/binary_functions.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Records function `index` of `functions::Binary`. Operands are broadcast and promoted to a common
 /// dtype. Throws `ShapeError` when the shapes do not broadcast, `DTypeError` for bool, and for

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/operations/per_axis.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 struct ConvolutionOptions {
   PerAxis stride = 1;

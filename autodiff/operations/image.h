@@ -1,9 +1,10 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/operations/per_axis.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 enum class Interpolation : std::uint8_t {
   nearest,  ///< one element: ⌊q·in/out⌋ for resizing; the nearest for a grid, with ties to even

@@ -2,12 +2,13 @@
 
 #include <cstdint>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
 /// Operations that read and write at positions given by a tensor of i64 or i32. Positions count
 /// from 0. A position out of range throws `ArgumentError` when the kernel runs, since it is not
 /// known earlier. Negative axes count from the end.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// y[…, i, …] = x[…, index[…, i, …], …]: reads along `axis` at the positions in `index`. The shapes
 /// of x and index are equal except along that axis. Any dtype. Throws `ShapeError` for an index

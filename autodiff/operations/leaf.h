@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The operations of leaves. `Tape::parameter` and `Tape::constant` record them.
 extern const Operation parameter_operation;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
 /// Linear algebra on the matrices in the last two axes; the leading axes are batch axes. Computes
@@ -13,7 +14,7 @@
 /// forward and reverse mode algorithmic differentiation" (2008); S. Walter and L. Lehmann,
 /// "Algorithmic differentiation of linear algebra functions with application in optimum
 /// experimental design" (2010); I. Murray, "Differentiation of the Cholesky decomposition" (2016).
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The lower triangle of x, zero elsewhere: elements (i, j) with j − i ≤ diagonal.
 Var tril(const Var& x, int diagonal = 0, Where where = Where::current());

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// a where `condition` (bool) is true, b elsewhere. All three broadcast; a and b are promoted to a
 /// common dtype. The adjoint flows to the elements that were selected. Throws `DTypeError` for a

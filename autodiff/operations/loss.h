@@ -2,9 +2,10 @@
 
 #include <optional>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// How elementwise losses are reduced.
 enum class Reduction : std::uint8_t { mean, sum, none };

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Operands of `matmul` that are read transposed in their last two axes. Nothing is copied.
 struct MatmulOptions {

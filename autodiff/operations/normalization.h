@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 // Each normalization is one operation that keeps only its input x. The adjoint is one operation too
 // and recomputes the statistics. `weight` and `bias` may be empty `Var`s; a bias without a weight

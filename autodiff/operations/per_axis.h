@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "autodiff/export.h"
 #include "autodiff/shape.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A setting for the spatial axes of an image: one number for all axes, or one per axis, outermost
 /// first.

@@ -1,9 +1,10 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/operations/per_axis.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 struct PoolOptions {
   PerAxis stride = 0;      ///< 0: the kernel size, so that windows do not overlap

@@ -3,10 +3,11 @@
 #include <span>
 #include <string_view>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
 /// Other forms of products, recorded as matrix products and shape operations.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Σᵢ aᵢ·bᵢ for two vectors of equal length; a scalar.
 Var dot(const Var& a, const Var& b, Where where = Where::current());

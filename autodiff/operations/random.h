@@ -1,11 +1,12 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
 /// Random values. Each node has its own random stream, keyed when it is recorded by the tape's
 /// seed, the number of times the tape was cleared, and the node. Recomputing it, in another order
 /// or on other threads, gives the same bits. No derivative flows into or out of the numbers.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Uniform on [low, high). 16-bit dtypes are rounded, but never to `high`. Floating dtypes. Throws
 /// `ArgumentError` unless low < high and both and their difference are finite.

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Weights of a cell: `input` (I, gates·H) for x, `hidden` (H, gates·H) for h, and biases
 /// (gates·H), which may be empty. Gates are adjacent, in the order that each cell states.

@@ -1,12 +1,13 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
 /// Reductions over the given `axes`, or over all axes if `axes` is empty. Negative axes count from
 /// the end. Reduced axes are removed, or kept with size 1. Axes that do not exist or are repeated
 /// throw `ShapeError`. Sums of f32 are totalled in f64; sums of 16-bit types in f32 and then f64.
 /// The order of addition is determined by the shape.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Σ x; 0 if empty. Integers wrap around and keep their dtype. The sum of bool is i64 and counts
 /// true elements.

@@ -5,11 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
 /// Operations that only move elements. Any dtype; negative axes count from the end. Axes that do
 /// not exist and sizes that do not fit throw `ShapeError`.
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// x with another shape of as many elements; one size may be −1 and is inferred. A view.
 Var reshape(const Var& x, const Shape& shape, Where where = Where::current());

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// exp(x) / Σ exp(x) along `axis`, without overflow. Floating dtypes only.
 Var softmax(const Var& x, int axis = -1, Where where = Where::current());

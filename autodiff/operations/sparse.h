@@ -1,9 +1,10 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/sparse.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The product A·x, or Aᵀ·x, of a sparse matrix and dense matrices x (…, columns, k); an x with one
 /// axis is a vector. `values` holds A's entries in the order of `pattern`. Every element is summed

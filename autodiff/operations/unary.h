@@ -2,10 +2,11 @@
 
 #include <array>
 
+#include "autodiff/export.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/functions/function.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Parameters of a function apart from its variable: a slope, bounds or an exponent.
 struct Parameters {

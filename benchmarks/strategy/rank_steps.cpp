@@ -3,7 +3,7 @@
 // all ranks, and 1 if all peaks were within the predicted ones, else 0.
 //
 //   mpirun -n 2 rank_steps shards|stages WIDTH EXAMPLES STEPS
-#include <strategy/mpi/distributed_execution.h>
+#include "strategy/mpi/distributed_execution.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// One action of a schedule that reverses a chain of steps 0, 1, … from few snapshots of the states
 /// between them. Step k reads state k. At the start, state 0 is the current state. A stored state

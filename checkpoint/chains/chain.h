@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// One stage of a chain. It reads only the output of the previous stage. All peaks are bytes live
 /// while it runs, without its input and what is held for other stages.

@@ -1,6 +1,8 @@
 #pragma once
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Cost of one disk access, in forward steps.
 struct DiskCosts {

@@ -4,10 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/chains/action.h"
 #include "checkpoint/chains/binomial.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// State `step` is in slot `slot`.
 struct HeldState {

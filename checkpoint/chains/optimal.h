@@ -2,9 +2,10 @@
 
 #include <memory>
 
+#include "autodiff/export.h"
 #include "checkpoint/chains/chain.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class ChainTable;
 

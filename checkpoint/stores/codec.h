@@ -7,8 +7,9 @@
 
 #include "autodiff/bytes.h"
 #include "autodiff/dtype.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Precision at which the numbers of a snapshot are kept. Floating-point numbers of 64 and 32 bits
 /// can be kept in half the bits. Integers, bool and numbers of 16 bits are always kept exactly.

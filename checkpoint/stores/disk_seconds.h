@@ -3,8 +3,9 @@
 #include <string>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Seconds to write a record to a disk and to read it.
 struct DiskSeconds {

@@ -9,8 +9,9 @@
 
 #include "autodiff/bytes.h"
 #include "autodiff/dtype.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A part of each record, such as a tensor of the state.
 struct RecordPiece {

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Where the values of a planned run are stored. It does not affect bits, and never takes more
 /// bytes than predicted. An eager tape stores what it computes while recording in memory from the

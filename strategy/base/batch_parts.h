@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// The number of examples in a batch, which is the size of the first axis of each of its tensors.
 /// Throws `ShapeError` where these sizes differ, and `ArgumentError` for a batch without tensors.

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// How much of a compilation is printed.
 enum class DumpLevel : std::uint8_t {

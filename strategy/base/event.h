@@ -3,9 +3,10 @@
 #include <cstdint>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 #include "autodiff/tape.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A compute step as it was executed.
 struct Event {

@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/base/options.h"
 #include "strategy/base/precision.h"
 #include "strategy/base/stage_limits.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// When recorded nodes are computed.
 enum class ExecutionMode : std::uint8_t {

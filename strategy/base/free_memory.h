@@ -5,8 +5,9 @@
 #include <string>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Bytes that this process can take before the system swaps or kills. It considers the available
 /// memory of the machine and the limits of the control groups (v1 and v2) around the process.

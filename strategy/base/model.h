@@ -4,9 +4,10 @@
 #include <functional>
 #include <span>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Records a model's output from its parameters and a batch. The tensors of a batch have the
 /// examples along their first axis. Called once for every part of a batch. Replicas that run in

@@ -2,11 +2,12 @@
 
 #include <memory>
 
+#include "autodiff/export.h"
 #include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
 #include "strategy/base/allocation_policy.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class Profile;
 

@@ -5,8 +5,9 @@
 #include <string_view>
 
 #include "autodiff/dtype.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The floating dtypes that a program is computed in, whatever it was recorded in.
 enum class PrecisionKind : std::uint8_t {

@@ -6,9 +6,10 @@
 #include <span>
 #include <string>
 
+#include "autodiff/export.h"
 #include "strategy/base/report.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Seconds that kernels took in runs with `RunOptions::profile`, by work. Planners can use them
 /// instead of estimates. Programs that are recorded, fused or planned differently later find the

@@ -2,9 +2,10 @@
 
 #include <span>
 
+#include "autodiff/export.h"
 #include "strategy/base/model.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Records a model with leaves for its parameters and its batch. Throws what the model throws, and
 /// `ArgumentError` where it returns no value of the tape.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/tape.h"
 #include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
@@ -11,7 +12,7 @@
 #include "strategy/base/options.h"
 #include "strategy/base/svg.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The result of a run, predicted and measured: bytes, time and recomputation. A value type, which
 /// stays valid after the tape is destroyed.

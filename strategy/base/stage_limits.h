@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// When a hybrid tape ends a stage automatically.
 struct StageLimits {

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
-namespace palimpsest {
+#include "autodiff/export.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Curves over common axes that begin at zero, as in the pictures of reports and examples.
 struct Chart {

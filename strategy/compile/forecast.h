@@ -1,9 +1,10 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The predicted memory and time of a run.
 struct Forecast {

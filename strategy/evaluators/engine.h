@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 #include "checkpoint/meter.h"
 #include "strategy/base/dump_level.h"
@@ -15,7 +16,7 @@
 #include "strategy/compile/forecast.h"
 #include "strategy/evaluators/rates.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class RunObserver;
 struct Differentiated;

@@ -1,10 +1,11 @@
 #pragma once
 
 #include "autodiff/evaluator.h"
+#include "autodiff/export.h"
 #include "strategy/base/stage_limits.h"
 #include "strategy/evaluators/engine.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// An evaluator with an engine, which `backward` runs on. A tape without one gets a lazy one.
 class EngineEvaluator : public Evaluator {

@@ -2,9 +2,10 @@
 
 #include <string>
 
+#include "autodiff/export.h"
 #include "checkpoint/machine.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// This machine, measured on one thread:
 ///

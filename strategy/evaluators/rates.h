@@ -2,9 +2,10 @@
 
 #include <memory>
 
+#include "autodiff/export.h"
 #include "strategy/evaluators/measured_machine.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class Profile;
 

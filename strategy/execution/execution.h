@@ -5,11 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/base/model.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Runs a model as a strategy says. It keeps what the next run can reuse: plans, and the memory
 /// that the strategy allows it to keep. Use it from one thread at a time.

@@ -4,12 +4,13 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/parallel/devices/model_parallel.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 class RunObserver;
 

@@ -8,13 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 #include "checkpoint/chains/disk_costs.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/stores/codec.h"
 #include "checkpoint/stores/spill_file.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class StepRecorder;
 

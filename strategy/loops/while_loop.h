@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "strategy/loops/scan.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Records whether a loop continues from a state: one element of bool.
 using LoopCondition = std::function<Var(std::span<const Var> state, const StepNumber& step)>;

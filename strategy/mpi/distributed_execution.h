@@ -4,10 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/execution/execution.h"
 #include "strategy/mpi/rank_world.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// How ranks work together. Must be the same on all ranks.
 struct DistributedOptions {

@@ -3,8 +3,9 @@
 #include <string>
 
 #include "autodiff/error.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Thrown by a call that all ranks make, because of another rank: it failed, left, or disagrees
 /// with this one. A rank that fails itself throws its own error.

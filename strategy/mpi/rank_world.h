@@ -4,9 +4,10 @@
 #include <memory>
 #include <optional>
 
+#include "autodiff/export.h"
 #include "strategy/mpi/rank_error.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class RankLink;
 

@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/training/safetensors.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The divisor of the sum of micro-batch gradients. It makes the result the gradient of the loss of
 /// all their examples at once.

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 // Adding, normalising and clipping gradients, in parallel chunks. No element or sum depends on how
 // chunks are distributed, so the bits are equal for any number of threads.

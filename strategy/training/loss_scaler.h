@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// How a `LossScaler` chooses its scale. All factors are powers of two, so scaling never rounds.
 struct LossScalerOptions {

@@ -3,9 +3,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Updates parameters from their gradients, in place. The tensors given to `Tape::parameter`
 /// change, so values computed from them are out of date and the tape must be recorded again.

@@ -3,9 +3,10 @@
 #include <map>
 #include <string>
 
+#include "autodiff/export.h"
 #include "autodiff/tensor.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Tensors by name, ordered by name.
 using NamedTensors = std::map<std::string, Tensor>;

@@ -1,5 +1,11 @@
 // A program of an external user: the derivative of x² at 3.
 #include <palimpsest.h>
+#include <palimpsest/autodiff/gradcheck.h>
+
+// Another library may have a folder of this name in the search path.
+#if __has_include(<autodiff/tape.h>)
+#error "headers of the library are found without palimpsest/"
+#endif
 
 int main() {
   palimpsest::Tape tape;

@@ -1,6 +1,6 @@
 // A program of an external user, in as many processes as there are: the derivative of x² at 3.
 #include <palimpsest.h>
-#include <strategy/mpi/distributed_execution.h>
+#include <palimpsest/strategy/mpi/distributed_execution.h>
 
 using namespace palimpsest;
 

@@ -2,6 +2,7 @@
 
 #include <numbers>
 
+#include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 
 namespace palimpsest::functions {
@@ -194,7 +195,7 @@ inline constexpr Place place_of<F>{Family::activation, position<F, Activation>};
 
 }  // namespace palimpsest::functions
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The rectifier max(x, 0). The derivative at 0 is 0.
 auto relu(const IsVar auto& x, Where where = Where::current()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 
 namespace palimpsest::functions {
@@ -136,7 +137,7 @@ inline constexpr Place place_of<F>{Family::arithmetic, position<F, Arithmetic>};
 
 }  // namespace palimpsest::functions
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// −x. Also for integers, which wrap around.
 auto negate(const IsVar auto& x, Where where = Where::current()) {

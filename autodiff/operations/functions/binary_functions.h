@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 #include "autodiff/operations/functions/loss.h"
 
@@ -186,7 +187,7 @@ using Comparison = List<Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual>
 
 }  // namespace palimpsest::functions
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 // Operands broadcast and are promoted to a common dtype. The second may be a number.
 

@@ -2,6 +2,7 @@
 
 #include <numbers>
 
+#include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 
 namespace palimpsest::functions {
@@ -51,7 +52,7 @@ inline constexpr Place place_of<F>{Family::exponential, position<F, Exponential>
 
 }  // namespace palimpsest::functions
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 auto exp(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Exp>(x, where);

@@ -6,8 +6,9 @@
 #include <source_location>
 
 #include "autodiff/arithmetic.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 class Var;
 using Where = std::source_location;  // as in error.h, which the kernels do not include

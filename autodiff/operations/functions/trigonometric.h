@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "autodiff/operations/functions/function.h"
 
 namespace palimpsest::functions {
@@ -97,7 +98,7 @@ inline constexpr Place place_of<F>{Family::trigonometric, position<F, Trigonomet
 
 }  // namespace palimpsest::functions
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 auto sin(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sin>(x, where);

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "autodiff/export.h"
 #include "strategy/execution/choice/workload.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The estimated memory and time of one step by a strategy.
 struct Estimate {

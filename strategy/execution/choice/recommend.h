@@ -3,9 +3,10 @@
 #include <iosfwd>
 #include <optional>
 
+#include "autodiff/export.h"
 #include "strategy/execution/choice/estimate.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Which strategies to choose from, and the rates to judge them by.
 struct RecommendOptions {

@@ -2,9 +2,10 @@
 
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/execution/execution.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A program to choose a strategy for. Nothing of it is computed, so tensors only need the right
 /// shapes, as `Tensor(shape)` has.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "autodiff/export.h"
 #include "checkpoint/meter.h"
 #include "strategy/backward.h"
 #include "strategy/base/precision.h"
@@ -11,7 +12,7 @@
 #include "strategy/execution/layer_checkpointing/layer_model.h"
 #include "strategy/execution/layer_checkpointing/layer_use.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The result of a backward pass through layers.
 struct LayerGradients {

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/stores/codec.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Which activations between the layers of a model are kept for its backward part. Layers between
 /// two kept activations are recomputed from the first. The input of the model belongs to the

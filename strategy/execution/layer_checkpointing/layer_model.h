@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/var.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// A function that every layer of a model runs, and the parameters of each layer.
 struct LayerFunction {

@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "autodiff/bytes.h"
+#include "autodiff/export.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The memory and work of one forward and one backward pass through a model.
 struct LayerUse {

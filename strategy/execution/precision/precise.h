@@ -3,9 +3,10 @@
 #include <memory>
 
 #include "autodiff/evaluator.h"
+#include "autodiff/export.h"
 #include "strategy/base/precision.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {
 
 /// An evaluator that computes tapes in another precision than they are recorded in. It records each
 /// tape again on a tape of its own, with casts where they are needed. `inner` computes that tape;

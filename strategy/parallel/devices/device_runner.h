@@ -4,11 +4,12 @@
 #include <memory>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/arena.h"
 #include "strategy/parallel/devices/device_plan.h"
 #include "strategy/run/buffer_runner.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Where a run's results are written.
 struct DeviceOutputs {

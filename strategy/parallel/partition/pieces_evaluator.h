@@ -3,10 +3,11 @@
 #include <memory>
 #include <string>
 
+#include "autodiff/export.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/evaluators/evaluators.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Of tapes whose programs are run in pieces: a lazy one, in the strategy's precision.
 std::shared_ptr<EngineEvaluator> evaluator_for_pieces(const ExecutionStrategy& strategy);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/base/model.h"
@@ -11,7 +12,7 @@
 #include "strategy/parallel/pipeline/micro_batch.h"
 #include "strategy/parallel/pipeline/pipeline_plan.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// The micro-batches of a batch in a pipeline: recorded, cut into stages and planned, for gradients
 /// or for values. A program that the previous batch also recorded is neither differentiated nor

@@ -3,10 +3,11 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/meter.h"
 #include "strategy/base/model.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// The losses and gradients of the micro-batches of a batch, and of the whole batch. They are
 /// summed as `GradientAccumulator` does.

@@ -6,13 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "checkpoint/arena.h"
 #include "strategy/parallel/pipeline/micro_batch.h"
 #include "strategy/parallel/pipeline/pipeline_plan.h"
 #include "strategy/parallel/pipeline/stage_messages.h"
 #include "strategy/run/buffer_runner.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Runs planned pipelines, and keeps their memory for the next run. Tasks of different stages run
 /// in parallel, those of one stage in sequence.
