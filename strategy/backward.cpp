@@ -9,6 +9,7 @@
 #include "strategy/compile/step_cache.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/run/present.h"
+#include "strategy/evaluators/engine.h"
 
 namespace palimpsest {
 

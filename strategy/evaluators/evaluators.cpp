@@ -1,11 +1,24 @@
 #include "strategy/evaluators/evaluators.h"
 
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/hybrid_evaluator.h"
 #include "strategy/evaluators/lazy_evaluator.h"
 #include "strategy/evaluators/online_evaluator.h"
 #include "strategy/run/present.h"
 
 namespace palimpsest {
+
+EngineEvaluator::EngineEvaluator(RunOptions options)
+    : EngineEvaluator(std::move(options), std::make_shared<Engine>()) {}
+
+EngineEvaluator::EngineEvaluator(RunOptions options, std::shared_ptr<Engine> engine)
+    : options_(std::move(options)), engine_(std::move(engine)) {}
+
+const Meter& EngineEvaluator::meter() const { return engine_->meter(); }
+
+std::uint64_t EngineEvaluator::plans_made() const { return engine_->plans_made(); }
+
+void EngineEvaluator::release_memory() { engine_->release_arena(); }
 
 void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {&value, 1}); }
 
@@ -44,11 +57,11 @@ class EagerEvaluator : public EngineEvaluator {
 
 }  // namespace
 
-std::shared_ptr<Evaluator> lazy(RunOptions options) {
+std::shared_ptr<EngineEvaluator> lazy(RunOptions options) {
   return std::make_shared<LazyEvaluator>(std::move(options));
 }
 
-std::shared_ptr<Evaluator> eager(RunOptions options) {
+std::shared_ptr<EngineEvaluator> eager(RunOptions options) {
   if (options.planner != nullptr) {
     throw ArgumentError(
         "[eager] an eager tape does not plan while it records; give the planner to backward(), or "
@@ -67,7 +80,7 @@ std::shared_ptr<Evaluator> eager(RunOptions options) {
   return eager_of_execution(std::move(options));
 }
 
-std::shared_ptr<Evaluator> eager_of_execution(RunOptions options) {
+std::shared_ptr<EngineEvaluator> eager_of_execution(RunOptions options) {
   if (options.memory_budget < 0) {
     throw ArgumentError("[eager] the memory budget is " + std::to_string(options.memory_budget) +
                         " bytes; give a positive number, such as 256_MiB");
@@ -78,7 +91,7 @@ std::shared_ptr<Evaluator> eager_of_execution(RunOptions options) {
   return std::make_shared<OnlineEvaluator>(std::move(options));
 }
 
-std::shared_ptr<Evaluator> hybrid(RunOptions options, StageLimits limits) {
+std::shared_ptr<EngineEvaluator> hybrid(RunOptions options, StageLimits limits) {
   if (limits.nodes < 1 || limits.bytes < 1) {
     throw ArgumentError("[hybrid] the stage limits are " + std::to_string(limits.nodes) +
                         " nodes and " + std::to_string(limits.bytes) +

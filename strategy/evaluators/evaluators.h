@@ -1,18 +1,35 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "autodiff/evaluator.h"
 #include "autodiff/export.h"
+#include "autodiff/var.h"
+#include "checkpoint/meter.h"
+#include "strategy/base/options.h"
 #include "strategy/base/stage_limits.h"
-#include "strategy/evaluators/engine.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// An evaluator with an engine, which `backward` runs on. A tape without one gets a lazy one.
+class Engine;
+
+/// An evaluator with an engine, which `backward` runs on. A tape without one gets a lazy one. Tapes
+/// that share an evaluator share plans and memory.
 class EngineEvaluator : public Evaluator {
  public:
-  explicit EngineEvaluator(RunOptions options,
-                           std::shared_ptr<Engine> engine = std::make_shared<Engine>())
-      : options_(std::move(options)), engine_(std::move(engine)) {}
+  explicit EngineEvaluator(RunOptions options);
+  EngineEvaluator(RunOptions options, std::shared_ptr<Engine> engine);
+
+  /// Counts the bytes that runs allocate.
+  const Meter& meter() const;
+  /// Number of programs and budgets planned so far. A training loop of one structure plans once.
+  std::uint64_t plans_made() const;
+  /// Returns the memory kept for the next run to the system, except what is still held.
+  void release_memory();
 
   void compute(Tape& tape, std::uint32_t value) override;
   /// Makes `values` present in one run. Other values stay present unless a budget forces them out.
@@ -45,7 +62,7 @@ class EngineEvaluator : public Evaluator {
 /// Computes nothing until a value or a gradient is requested, and then plans everything as a whole.
 /// `options` apply to values requested one by one. `backward` and `evaluate` have their own
 /// options; if those have no budget, the one in `options` applies.
-std::shared_ptr<Evaluator> lazy(RunOptions options = {});
+std::shared_ptr<EngineEvaluator> lazy(RunOptions options = {});
 
 /// Computes every value as it is recorded, so that a debugger can show values.
 ///
@@ -67,10 +84,10 @@ std::shared_ptr<Evaluator> lazy(RunOptions options = {});
 /// a planner, a memory handling, since every value has its own storage, and profiling, since there
 /// is no report. `backward` accepts these; an `Execution` in eager mode also profiles what it
 /// records.
-std::shared_ptr<Evaluator> eager(RunOptions options = {});
+std::shared_ptr<EngineEvaluator> eager(RunOptions options = {});
 
 /// `eager` for an `Execution`, whose report includes what is computed while recording.
-std::shared_ptr<Evaluator> eager_of_execution(RunOptions options);
+std::shared_ptr<EngineEvaluator> eager_of_execution(RunOptions options);
 
 /// Computes stage by stage. Within a stage nothing is computed until it is requested, and the stage
 /// is planned and fused as on a lazy tape. At its end, its results that none of its own nodes read
@@ -87,6 +104,6 @@ std::shared_ptr<Evaluator> eager_of_execution(RunOptions options);
 ///
 /// `options` apply to each stage. `backward` and `evaluate` have their own options; if those have
 /// no budget, the one in `options` applies. Throws `ArgumentError` for a limit below one.
-std::shared_ptr<Evaluator> hybrid(RunOptions options = {}, StageLimits limits = {});
+std::shared_ptr<EngineEvaluator> hybrid(RunOptions options = {}, StageLimits limits = {});
 
 }  // namespace palimpsest

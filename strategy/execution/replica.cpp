@@ -7,11 +7,12 @@
 #include "strategy/execution/precision/precise.h"
 #include "strategy/run/present.h"
 #include "strategy/run/report_of.h"
+#include "strategy/evaluators/engine.h"
 
 namespace palimpsest {
 namespace {
 
-std::shared_ptr<Evaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
+std::shared_ptr<EngineEvaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
                                              RunOptions options) {
   options.planner = nullptr;  // planners apply to gradients only
   switch (strategy.mode) {
@@ -27,10 +28,10 @@ std::shared_ptr<Evaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
 
 std::shared_ptr<EngineEvaluator> evaluator_for(const ExecutionStrategy& strategy,
                                                RunOptions options, std::shared_ptr<Engine> engine) {
-  std::shared_ptr<Evaluator> evaluator = evaluator_in_mode(strategy, std::move(options));
-  static_cast<EngineEvaluator&>(*evaluator).set_engine(std::move(engine));
+  std::shared_ptr<EngineEvaluator> evaluator = evaluator_in_mode(strategy, std::move(options));
+  evaluator->set_engine(std::move(engine));
   if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
-  return std::static_pointer_cast<EngineEvaluator>(evaluator);
+  return evaluator;
 }
 
 Bytes bytes_of(const Tape& tape) {

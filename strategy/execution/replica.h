@@ -7,6 +7,7 @@
 #include "autodiff/export.h"
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/parallel/devices/model_parallel.h"
 

@@ -5,6 +5,7 @@
 #include "autodiff/evaluator.h"
 #include "autodiff/export.h"
 #include "strategy/base/precision.h"
+#include "strategy/evaluators/evaluators.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
@@ -17,6 +18,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// next one is requested. The inner tape holds it as its evaluator does. Throws `ArgumentError`
 /// when `half` is not a 16-bit floating dtype, and when `inner` has no engine or a precision of its
 /// own.
-std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluator> inner = nullptr);
+std::shared_ptr<EngineEvaluator> precise(Precision precision,
+                                         std::shared_ptr<Evaluator> inner = nullptr);
 
 }  // namespace palimpsest

@@ -1,5 +1,6 @@
 #include "strategy/execution/precision/precise_evaluator.h"
 #include "strategy/execution/precision/precise.h"
+#include "strategy/evaluators/engine.h"
 
 #include <string>
 
@@ -73,7 +74,7 @@ void PreciseEvaluator::on_clear(Tape& tape) noexcept {
   computed_.erase(found);
 }
 
-std::shared_ptr<Evaluator> precise(Precision precision, std::shared_ptr<Evaluator> inner) {
+std::shared_ptr<EngineEvaluator> precise(Precision precision, std::shared_ptr<Evaluator> inner) {
   require_valid(precision, "precise");
   if (inner == nullptr) inner = lazy();
   const auto engine = std::dynamic_pointer_cast<EngineEvaluator>(inner);

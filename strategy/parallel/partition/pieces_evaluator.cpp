@@ -8,9 +8,9 @@ namespace palimpsest {
 std::shared_ptr<EngineEvaluator> evaluator_for_pieces(const ExecutionStrategy& strategy) {
   RunOptions options = strategy.run_options();
   options.planner = nullptr;  // which is for gradients
-  std::shared_ptr<Evaluator> evaluator = lazy(std::move(options));
+  std::shared_ptr<EngineEvaluator> evaluator = lazy(std::move(options));
   if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
-  return std::static_pointer_cast<EngineEvaluator>(evaluator);
+  return evaluator;
 }
 
 void require_nothing_computed(const Tape& tape, const std::string& mode) {
