@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/placed.h"
+#include "autodiff/operations/products.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {

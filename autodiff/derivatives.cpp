@@ -1,4 +1,4 @@
-#include "autodiff/derivatives.h"
+#include "autodiff/gradient.h"
 
 #include <cstring>
 

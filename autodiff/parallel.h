@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "autodiff/export.h"
-
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// A non-owning reference to a callable that takes a half-open range. Valid as long as the
 /// callable.

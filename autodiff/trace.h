@@ -1,9 +1,8 @@
 #pragma once
 
 #include "autodiff/composition.h"
-#include "autodiff/export.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// The nodes that a function records, extracted into a program that can be recorded again with
 /// other inputs. Operations and attributes are copied, including random streams, so every replay

@@ -2,10 +2,9 @@
 
 #include <span>
 
-#include "autodiff/export.h"
 #include "checkpoint/meter.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// One region of memory that holds everything a plan's layout places. Buffers cut from it share its
 /// ownership: the region is unmapped when the arena and all its buffers are gone. Not thread-safe,

@@ -1,4 +1,4 @@
-#include "checkpoint/graph_file.h"
+#include "checkpoint/planning_files.h"
 
 #include <cmath>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "checkpoint/liveness.h"
+#include "checkpoint/schedule.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/recompute_network.h"
+#include "checkpoint/schedule.h"
 
 // Why the bound holds.
 //

@@ -1,4 +1,4 @@
-#include "checkpoint/machine_file.h"
+#include "checkpoint/planning_files.h"
 
 #include "autodiff/error.h"
 #include "autodiff/files.h"

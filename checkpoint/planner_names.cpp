@@ -1,10 +1,8 @@
-#include "checkpoint/planner_names.h"
+#include "checkpoint/planners.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-
-#include "checkpoint/planners.h"
 
 namespace palimpsest {
 namespace {

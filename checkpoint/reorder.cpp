@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/schedule.h"
 
 namespace palimpsest {

@@ -93,4 +93,16 @@ class ScheduleError : public UsageError {
 /// One step per line, `compute 12 (matmul)` or `drop 7`.
 std::ostream& print(std::ostream& stream, const Graph& graph, const Schedule& schedule);
 
+/// The schedule that computes `nodes` in this order and holds each value no longer than necessary.
+/// A value is dropped after the last step that reads it before it is made again, or at once when no
+/// step does. A target made for the last time is never dropped. No other choice of drops has a
+/// lower peak for this order. Throws `InternalError` when a value is read before it is made.
+Schedule drop_after_last_use(const Graph& graph, std::span<const NodeId> nodes);
+
+/// The nodes that a schedule computes, in order.
+std::vector<NodeId> order_of(const Schedule& schedule);
+
+/// `nodes` without those whose outputs are neither read nor targets before they are made again.
+std::vector<NodeId> without_useless(const Graph& graph, std::span<const NodeId> nodes);
+
 }  // namespace palimpsest

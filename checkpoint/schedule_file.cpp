@@ -1,4 +1,4 @@
-#include "checkpoint/schedule_file.h"
+#include "checkpoint/planning_files.h"
 
 #include <charconv>
 #include <cstdio>

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "examples/support/idx.h"
@@ -141,7 +142,11 @@ std::vector<Tensor> train_stages(const Settings& settings, const LabelledImages&
 
 std::uint64_t hash_of(const std::vector<Tensor>& weights) {
   std::uint64_t hash = 0;
-  for (const Tensor& weight : weights) hash = hash_bytes(std::as_bytes(weight.data<float>()), hash);
+  for (const Tensor& weight : weights) {
+    const auto bytes = std::as_bytes(weight.data<float>());
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    hash = 31 * hash + std::hash<std::string_view>()(text);
+  }
   return hash;
 }
 

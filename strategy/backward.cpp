@@ -4,12 +4,12 @@
 
 #include "autodiff/gradient.h"
 #include "checkpoint/dot.h"
-#include "checkpoint/graph_file.h"
+#include "checkpoint/planning_files.h"
 #include "strategy/base/parameters.h"
 #include "strategy/compile/step_cache.h"
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/run/present.h"
-#include "strategy/evaluators/engine.h"
 
 namespace palimpsest {
 

@@ -63,10 +63,10 @@ Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, cons
                            Where where = Where::current());
 
 /// Writes the graph that `backward` with these options would plan to a file for `palimpsest-plan`
-/// (see checkpoint/graph_file.h). The graph is that of a tape that has computed nothing. If no plan
-/// fits the budget, it is that of a run without a budget. `backward` follows schedules made for
-/// this graph, by `given`. The default of one thread makes the file equal on every machine. Throws
-/// `FileError`, and `ShapeError` unless the loss has one element.
+/// (see checkpoint/planning_files.h). The graph is that of a tape that has computed nothing. If no
+/// plan fits the budget, it is that of a run without a budget. `backward` follows schedules made
+/// for this graph, by `given`. The default of one thread makes the file equal on every machine.
+/// Throws `FileError`, and `ShapeError` unless the loss has one element.
 void write_graph(const Var& loss, const std::string& path,
                  const RunOptions& options = {.threads = 1}, Where where = Where::current());
 

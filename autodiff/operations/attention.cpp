@@ -1,4 +1,4 @@
-#include "autodiff/operations/attention.h"
+#include "autodiff/operations/sequence.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,12 @@
 #include "autodiff/operations/attention_blocks.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/random.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/operations/softmax.h"
 
 namespace palimpsest {
 namespace {

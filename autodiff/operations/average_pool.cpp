@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autodiff/operations/pool.h"
+#include "autodiff/operations/image.h"
 #include "autodiff/operations/pool_windows.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"

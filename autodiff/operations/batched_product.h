@@ -6,7 +6,7 @@
 
 #include "autodiff/kernels/gemm.h"
 #include "autodiff/operation.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 
 namespace palimpsest {
 

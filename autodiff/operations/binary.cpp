@@ -8,7 +8,6 @@
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"

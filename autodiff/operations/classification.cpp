@@ -9,10 +9,10 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/lines.h"
 #include "autodiff/operations/loss.h"
+#include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/operations/softmax.h"
 #include "autodiff/operations/unary.h"
 
 namespace palimpsest {

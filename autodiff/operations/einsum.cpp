@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"

@@ -7,7 +7,6 @@
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"

@@ -1,9 +1,8 @@
-#include "autodiff/operations/logical.h"
+#include "autodiff/operations/binary.h"
 
 #include <cstdint>
 
 #include "autodiff/gradient.h"
-#include "autodiff/operations/binary.h"
 #include "autodiff/operations/broadcasting.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/registry.h"

@@ -2,7 +2,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"
-#include "autodiff/operations/pool.h"
+#include "autodiff/operations/image.h"
 #include "autodiff/operations/pool_windows.h"
 #include "autodiff/operations/registry.h"
 

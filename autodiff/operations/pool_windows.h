@@ -8,8 +8,8 @@
 
 #include "autodiff/kernels/pool.h"
 #include "autodiff/operation.h"
+#include "autodiff/operations/image.h"
 #include "autodiff/operations/per_axis.h"
-#include "autodiff/operations/pool.h"
 #include "autodiff/parallel.h"
 #include "autodiff/tape.h"
 

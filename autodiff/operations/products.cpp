@@ -1,7 +1,6 @@
 #include "autodiff/operations/products.h"
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/shape.h"
 
 namespace palimpsest {

@@ -1,4 +1,4 @@
-#include "autodiff/operations/recurrent.h"
+#include "autodiff/operations/sequence.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "autodiff/operations/softmax.h"
+#include "autodiff/operations/normalization.h"
 
 #include "autodiff/gradient.h"
 #include "autodiff/kernels/kernels.h"

@@ -5,7 +5,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/lu.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 

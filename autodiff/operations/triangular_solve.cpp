@@ -5,7 +5,7 @@
 #include "autodiff/operations/factor_batch.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/triangle.h"
 

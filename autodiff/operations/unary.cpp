@@ -8,10 +8,9 @@
 
 #include "autodiff/kernels/kernels.h"
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
-#include "autodiff/operations/registry.h"
 #include "autodiff/operations/functions/unary_functions.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {

@@ -1,4 +1,5 @@
 #include "benchmarks/loops/ring.h"
+#include "checkpoint/chains/binomial.h"
 
 namespace palimpsest::benchmarks::by_hand {
 

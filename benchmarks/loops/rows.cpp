@@ -6,6 +6,7 @@
 #include "benchmarks/loops/parts.h"
 #include "benchmarks/loops/ring.h"
 #include "benchmarks/turns.h"
+#include "checkpoint/chains/binomial.h"
 #include "examples/support/resident.h"
 
 namespace palimpsest::benchmarks {

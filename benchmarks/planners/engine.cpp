@@ -7,6 +7,7 @@
 
 #include "benchmarks/models.h"
 #include "benchmarks/planners/parts.h"
+#include "strategy/evaluators/engine.h"
 
 namespace palimpsest::benchmarks {
 namespace {
@@ -46,7 +47,7 @@ std::vector<Loop> loops() {
 
 /// The gradients of each step.
 void train(State& state, const Loop& loop) {
-  const auto evaluator = std::dynamic_pointer_cast<EngineEvaluator>(lazy());
+  const auto evaluator = lazy();
   Tape tape(evaluator);
   double planning = 0;
   double running = 0;

@@ -7,6 +7,7 @@
 
 #include "benchmarks/networks.h"
 #include "benchmarks/planners/parts.h"
+#include "checkpoint/chains/binomial.h"
 #include "examples/support/resident.h"
 
 namespace palimpsest::benchmarks {

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 
-#include "autodiff/export.h"
-
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// One action of a schedule that reverses a chain of steps 0, 1, … from few snapshots of the states
 /// between them. Step k reads state k. At the start, state 0 is the current state. A stored state

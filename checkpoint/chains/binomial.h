@@ -3,10 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "autodiff/export.h"
 #include "checkpoint/chains/action.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// The least forward steps to reverse `steps` equal steps when `snapshots` states can be held at a
 /// time, including state 0. Each step counts once with its tape, and once for each time it is

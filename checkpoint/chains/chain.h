@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "autodiff/bytes.h"
-#include "autodiff/export.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// One stage of a chain. It reads only the output of the previous stage. All peaks are bytes live
 /// while it runs, without its input and what is held for other stages.

@@ -4,11 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "autodiff/export.h"
 #include "checkpoint/chains/action.h"
 #include "checkpoint/chains/binomial.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// State `step` is in slot `slot`.
 struct HeldState {

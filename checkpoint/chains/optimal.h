@@ -2,10 +2,9 @@
 
 #include <memory>
 
-#include "autodiff/export.h"
 #include "checkpoint/chains/chain.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 class ChainTable;
 

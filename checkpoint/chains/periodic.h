@@ -3,11 +3,10 @@
 #include <optional>
 #include <span>
 
-#include "autodiff/export.h"
 #include "checkpoint/chains/disk_costs.h"
 #include "checkpoint/chains/online.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// The best number of steps between states written to disk in a chain without end, by cost per
 /// step. Each state is read once, and the steps after it are reversed in memory with `snapshots`,

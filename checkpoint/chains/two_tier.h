@@ -3,11 +3,10 @@
 #include <optional>
 #include <vector>
 
-#include "autodiff/export.h"
 #include "checkpoint/chains/binomial.h"
 #include "checkpoint/chains/disk_costs.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest {
 
 /// The cheapest schedule for a chain of equal steps with two tiers (disk-revolve: Aupy, Herrmann,
 /// Hovland and Robert, 2016). `snapshots` states, including state 0, can be held in memory for

@@ -2,7 +2,6 @@
 #include <chrono>
 
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners/online_run.h"
@@ -10,6 +9,7 @@
 #include "checkpoint/planners/search.h"
 #include "checkpoint/rematerialize.h"
 #include "checkpoint/reorder.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -1,8 +1,8 @@
 #include "checkpoint/chains/binomial.h"
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/stages.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

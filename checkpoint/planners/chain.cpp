@@ -4,11 +4,11 @@
 
 #include "checkpoint/chains/optimal.h"
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/retention.h"
 #include "checkpoint/planners/stage_costs.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

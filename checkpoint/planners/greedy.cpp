@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/eviction.h"
 #include "checkpoint/planners/retention.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -1,5 +1,5 @@
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

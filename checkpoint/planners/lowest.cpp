@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "checkpoint/layout.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/neighbourhood_search.h"
 #include "checkpoint/planners/online_run.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -2,11 +2,11 @@
 #include <queue>
 
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/planners/retention.h"
 #include "checkpoint/recompute_network.h"
 #include "checkpoint/rematerialize.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

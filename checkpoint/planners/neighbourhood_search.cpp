@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners/retention.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/online_eviction.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

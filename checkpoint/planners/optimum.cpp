@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "checkpoint/layout.h"
-#include "checkpoint/liveness.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -1,9 +1,9 @@
 #include "checkpoint/engine_planner.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/eviction.h"
 #include "checkpoint/planners/retention.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -1,7 +1,7 @@
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/reorder.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

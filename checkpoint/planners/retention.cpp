@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "checkpoint/layout.h"
-#include "checkpoint/liveness.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -8,11 +8,11 @@
 #include <limits>
 
 #include "checkpoint/layout.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/lower_bound.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/planners/lowest.h"
 #include "checkpoint/planners/neighbourhood_search.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/liveness.h"
+#include "checkpoint/schedule.h"
 
 namespace palimpsest {
 

@@ -6,7 +6,7 @@
 
 #include "autodiff/export.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// A 64-bit hash of `bytes`: xxHash's XXH3, as fast as memory is read. It is the same on every
 /// machine, and not secure against deliberate collisions. To hash several spans, pass each hash as

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <ostream>
 
-#include "checkpoint/planner_names.h"
 #include "checkpoint/planners.h"
 #include "strategy/base/strategy_fields.h"
 

@@ -7,7 +7,7 @@
 #include "autodiff/bytes.h"
 #include "autodiff/export.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Bytes that this process can take before the system swaps or kills. It considers the available
 /// memory of the machine and the limits of the control groups (v1 and v2) around the process.

@@ -16,7 +16,7 @@
 #include "strategy/compile/forecast.h"
 #include "strategy/evaluators/rates.h"
 
-namespace palimpsest PALIMPSEST_EXPORT {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 class RunObserver;
 struct Differentiated;

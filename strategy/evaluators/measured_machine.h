@@ -18,9 +18,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// 260 MiB, but at most a quarter of the free memory. Later calls return the same numbers.
 const Machine& measured_machine();
 
-/// The machine in a file (see checkpoint/machine_file.h). If there is no file yet, this machine is
-/// measured and written to it. A file without rates of kinds of work is used unchanged: remove it
-/// to have them measured. Throws as `read_machine` and `write_machine`.
+/// The machine in a file (see checkpoint/planning_files.h). If there is no file yet, this machine
+/// is measured and written to it. A file without rates of kinds of work is used unchanged: remove
+/// it to have them measured. Throws as `read_machine` and `write_machine`.
 Machine measured_machine(const std::string& path);
 
 }  // namespace palimpsest

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "autodiff/derivatives.h"
+#include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/trace.h"
 #include "strategy/loops/record_scan.h"

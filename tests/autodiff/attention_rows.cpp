@@ -1,4 +1,4 @@
-#include "autodiff/operations/attention.h"
+#include "autodiff/operations/sequence.h"
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"

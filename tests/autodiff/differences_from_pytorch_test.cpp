@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "autodiff/gradient.h"
-#include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -16,8 +15,8 @@
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/normalization.h"
-#include "autodiff/operations/pool.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"

@@ -1,7 +1,7 @@
 #include "autodiff/eigen.h"
 
 #include "autodiff/gradient.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/operations/matmul.h"
 #include "autodiff/operations/products.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"

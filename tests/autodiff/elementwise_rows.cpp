@@ -1,7 +1,6 @@
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/logical.h"
-#include "autodiff/operations/unary.h"
 #include "autodiff/operations/functions/unary_functions.h"
+#include "autodiff/operations/unary.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {

@@ -7,12 +7,11 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
-#include "autodiff/operations/functions/unary_functions.h"
 #include "tests/catch.h"
 
 namespace palimpsest::elementwise_test {

@@ -4,11 +4,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "autodiff/derivatives.h"
 #include "autodiff/execute.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"
-#include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -16,11 +14,10 @@
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/normalization.h"
-#include "autodiff/operations/recurrent.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"

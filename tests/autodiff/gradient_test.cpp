@@ -10,7 +10,7 @@
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"

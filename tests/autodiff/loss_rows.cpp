@@ -2,8 +2,8 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
-#include "autodiff/operations/softmax.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {

@@ -1,4 +1,4 @@
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 
 #include "tests/autodiff/operation_rows.h"
 

@@ -1,4 +1,4 @@
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>

@@ -3,7 +3,6 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 

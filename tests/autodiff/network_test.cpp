@@ -2,17 +2,14 @@
 #include <cmath>
 
 #include "autodiff/gradient.h"
-#include "autodiff/operations/attention.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/normalization.h"
-#include "autodiff/operations/recurrent.h"
 #include "autodiff/operations/reduce.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/operations/softmax.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 // Tests what the operation rows do not cover for losses, normalisations, attention and recurrent

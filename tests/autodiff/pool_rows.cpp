@@ -1,4 +1,4 @@
-#include "autodiff/operations/pool.h"
+#include "autodiff/operations/image.h"
 
 #include "autodiff/gradient.h"
 #include "tests/autodiff/operation_rows.h"

@@ -1,4 +1,4 @@
-#include "autodiff/operations/pool.h"
+#include "autodiff/operations/image.h"
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>

@@ -1,7 +1,7 @@
-#include "autodiff/operations/recurrent.h"
+#include "autodiff/operations/sequence.h"
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "autodiff/operations/recurrent.h"
+#include "autodiff/operations/sequence.h"
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"

@@ -1,4 +1,4 @@
-#include "autodiff/operations/softmax.h"
+#include "autodiff/operations/normalization.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,5 @@
 #include "checkpoint/cache_seconds.h"
 
-#include "checkpoint/planner_names.h"
 #include "checkpoint/planners.h"
 #include "tests/catch.h"
 

@@ -4,10 +4,10 @@
 
 #include "checkpoint/chains/binomial.h"
 #include "checkpoint/chains/optimal.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
 #include "checkpoint/planners/stage_costs.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

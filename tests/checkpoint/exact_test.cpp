@@ -2,10 +2,10 @@
 #include <cmath>
 
 #include "checkpoint/chains/binomial.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/lower_bound.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 #include "tests/checkpoint/optimum.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "checkpoint/liveness.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners/extra_cost.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 #include "tests/checkpoint/optimum.h"

@@ -1,8 +1,8 @@
 #include "checkpoint/plan.h"
 
 #include "checkpoint/engine_planner.h"
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

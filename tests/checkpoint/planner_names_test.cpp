@@ -1,4 +1,4 @@
-#include "checkpoint/planner_names.h"
+#include "checkpoint/planners.h"
 
 #include <set>
 

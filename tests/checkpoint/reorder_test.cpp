@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/permuted.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/schedule.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

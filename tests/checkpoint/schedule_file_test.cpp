@@ -1,4 +1,4 @@
-#include "checkpoint/schedule_file.h"
+#include "checkpoint/planning_files.h"
 
 #include "tests/catch.h"
 #include "tests/temporary_file.h"

@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "checkpoint/liveness.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/graphs.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <random>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners/retention.h"
 #include "checkpoint/rematerialize.h"
 #include "checkpoint/schedule.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/liveness.h"
 #include "checkpoint/planners/eviction.h"
+#include "checkpoint/schedule.h"
 #include "palimpsest.h"
 
 namespace palimpsest {

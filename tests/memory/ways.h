@@ -12,7 +12,7 @@ namespace palimpsest {
 /// A mode and a memory handling, for a tape and its `backward` within a budget.
 struct Way {
   std::string name;
-  std::function<std::shared_ptr<Evaluator>(Bytes budget)> evaluator;
+  std::function<std::shared_ptr<EngineEvaluator>(Bytes budget)> evaluator;
   AllocationPolicy memory = AllocationPolicy::minimal_peak;
 
   bool is(AllocationPolicy handling) const { return memory == handling; }
@@ -41,8 +41,8 @@ inline std::vector<Way> ways() {
   return all;
 }
 
-inline const Meter& meter_of(const std::shared_ptr<Evaluator>& evaluator) {
-  return static_cast<EngineEvaluator&>(*evaluator).engine().meter();
+inline const Meter& meter_of(const std::shared_ptr<EngineEvaluator>& evaluator) {
+  return evaluator->meter();
 }
 
 }  // namespace palimpsest

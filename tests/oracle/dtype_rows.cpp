@@ -7,7 +7,6 @@
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"

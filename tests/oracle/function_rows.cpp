@@ -3,13 +3,12 @@
 #include <string>
 
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/unary_functions.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
-#include "autodiff/operations/functions/unary_functions.h"
 #include "tests/oracle/oracle_rows.h"
 
 namespace palimpsest::oracle {

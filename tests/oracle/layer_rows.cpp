@@ -1,13 +1,12 @@
 // Special values in products, convolutions, pooling, indexing, matrices and attention.
 #include <limits>
 
-#include "autodiff/operations/attention.h"
 #include "autodiff/operations/convolution.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/linalg.h"
-#include "autodiff/operations/matmul.h"
-#include "autodiff/operations/pool.h"
+#include "autodiff/operations/products.h"
+#include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
 #include "tests/oracle/oracle_rows.h"
 

@@ -10,7 +10,6 @@
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
-#include "autodiff/operations/softmax.h"
 #include "tests/oracle/oracle_rows.h"
 
 namespace palimpsest::oracle {

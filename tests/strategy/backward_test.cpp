@@ -6,8 +6,9 @@
 #include <thread>
 
 #include "checkpoint/dot.h"
-#include "checkpoint/graph_file.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/planning_files.h"
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
@@ -22,7 +23,7 @@ struct Quadratic {
   Tape tape;
   Var x, unused, loss;
 
-  explicit Quadratic(std::shared_ptr<Evaluator> evaluator = nullptr) : tape(evaluator) {
+  explicit Quadratic(std::shared_ptr<EngineEvaluator> evaluator = nullptr) : tape(evaluator) {
     x = tape.parameter(Tensor::vector({1, 2, 3}), "x");
     unused = tape.parameter(Tensor::vector({7}), "unused");
     loss = sum(x * x).named("loss");
@@ -78,7 +79,7 @@ TEST_CASE("the budget of a tape's evaluator holds for calls that have none") {
   const Gradients all = backward(loss_on(free));
   const Bytes budget = all.report().measured_peak / 2;
   const RunOptions options{.memory_budget = budget};
-  for (const std::shared_ptr<Evaluator>& evaluator :
+  for (const std::shared_ptr<EngineEvaluator>& evaluator :
        {lazy(options), hybrid(options, {.nodes = 5}), eager(options),
         precise({PrecisionKind::full}, lazy(options))}) {
     Tape tape(evaluator);
@@ -146,7 +147,7 @@ TEST_CASE("an eager anomaly is thrown where the operation is recorded and takes 
 
 TEST_CASE("one structure is planned once") {
   auto evaluator = lazy();
-  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  Engine& engine = evaluator->engine();
   Tape tape(evaluator);
   for (int step = 0; step < 5; ++step) {
     tape.clear();
@@ -234,7 +235,7 @@ TEST_CASE("gradients that are kept stay as they were through later runs") {
 
 TEST_CASE("nothing is held once the results are gone") {
   auto evaluator = lazy();
-  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  Engine& engine = evaluator->engine();
   {
     Tape tape(evaluator);
     const RandomProgram program = record_random(tape, 3, 40);

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/strategy/random_program.h"
 

@@ -2,6 +2,8 @@
 #include <fstream>
 
 #include "palimpsest.h"
+#include "strategy/base/free_memory.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
 #include "tests/temporary_directory.h"
 
@@ -86,7 +88,7 @@ Var large_loss(Tape& tape) {
 
 TEST_CASE("free memory: runs without a budget keep to it") {
   const auto evaluator = lazy();
-  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  Engine& engine = evaluator->engine();
   Bytes free = unlimited;
   engine.set_free_memory([&] { return free; });
   Tape tape(evaluator);

@@ -2,6 +2,7 @@
 
 #include "checkpoint/buffer_pool.h"
 #include "palimpsest.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
 
 namespace palimpsest::memory_test {
@@ -94,7 +95,7 @@ TEST_CASE("memory handling: the same bits, within any budget, on any number of t
       for (const int threads : {1, 2}) {
         CAPTURE(name_of(memory), budget, threads);
         const auto evaluator = lazy();
-        const Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+        const Engine& engine = evaluator->engine();
         Tape tape(evaluator);
         std::uint64_t first_allocations = 0;
         for (int step = 0; step < 3; ++step) {
@@ -166,7 +167,7 @@ TEST_CASE("memory handling: a kernel that fails leaves nothing behind") {
                                 }}};
   for (const AllocationPolicy memory : {AllocationPolicy::standard, AllocationPolicy::pooled}) {
     const auto evaluator = lazy({.memory = memory});
-    const Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+    const Engine& engine = evaluator->engine();
     Tape tape(evaluator);
     const Var x = tape.parameter(Tensor::full({1'000}, 0.5));
     const Var y = broken({cumsum(sin(x), 0)});

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "palimpsest.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
 
 namespace palimpsest::result_cache_test {
@@ -29,7 +30,7 @@ struct Frozen {
   Tensor batch = Tensor::uniform({40, 30}, 1, -1, 1, DType::f64);
   Tensor frozen = Tensor::uniform({30, 30}, 2, -0.3, 0.3, DType::f64);
   Tensor trained = Tensor::uniform({30, 5}, 3, -0.3, 0.3, DType::f64);
-  std::shared_ptr<Evaluator> evaluator = lazy();
+  std::shared_ptr<EngineEvaluator> evaluator = lazy();
   Tape tape{evaluator};
 
   Var loss() {
@@ -112,7 +113,7 @@ TEST_CASE("cached results: views of them are the caller's too, and stay views of
 
 TEST_CASE("cached results: none are left where another kind of memory is asked for") {
   const auto evaluator = lazy({.memory = AllocationPolicy::cached});
-  Engine& engine = static_cast<EngineEvaluator&>(*evaluator).engine();
+  Engine& engine = evaluator->engine();
   Tape tape(evaluator);
   const Tensor given = Tensor::full({1000}, 0.5, DType::f64);
   const auto step = [&](AllocationPolicy memory) {

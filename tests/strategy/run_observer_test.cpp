@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/strategy/random_program.h"
 
@@ -45,11 +46,11 @@ struct Watcher : RunObserver {
 };
 
 struct Watched {
-  std::shared_ptr<Evaluator> evaluator = lazy();
+  std::shared_ptr<EngineEvaluator> evaluator = lazy();
   Tape tape{evaluator};
   Watcher watcher;
 
-  Watched() { static_cast<EngineEvaluator&>(*evaluator).engine().set_observer(&watcher); }
+  Watched() { evaluator->engine().set_observer(&watcher); }
 };
 
 TEST_CASE("an observer gets gradients as they are when the run has ended") {

@@ -1,4 +1,5 @@
 #include "palimpsest.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
 
 namespace palimpsest::shared_arena_test {

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "strategy/backward.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/strategy/random_program.h"
@@ -10,10 +11,10 @@ namespace {
 
 /// A tape whose engine can tell whether it knows a step.
 struct Loop {
-  std::shared_ptr<Evaluator> evaluator = lazy();
+  std::shared_ptr<EngineEvaluator> evaluator = lazy();
   Tape tape{evaluator};
 
-  Engine& engine() { return static_cast<EngineEvaluator&>(*evaluator).engine(); }
+  Engine& engine() { return evaluator->engine(); }
   bool knows(const Var& loss, const RunOptions& options = {}) {
     const bool known = engine().repeat(tape, loss.id(), options).has_value();
     tape.drop(loss.id());

@@ -1,7 +1,7 @@
 // palimpsest-plan: plans graph files from the command line. See docs/planning.md.
 #include <iostream>
 
-#include "checkpoint/planner_names.h"
+#include "checkpoint/planners.h"
 #include "tools/plan/commands.h"
 #include "tools/plan/outcome.h"
 

@@ -4,10 +4,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "checkpoint/graph_file.h"
 #include "checkpoint/lower_bound.h"
-#include "checkpoint/planner_names.h"
 #include "checkpoint/planners.h"
+#include "checkpoint/planning_files.h"
 
 namespace palimpsest::tool {
 

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "checkpoint/schedule_file.h"
+#include "checkpoint/planning_files.h"
 #include "tools/plan/commands.h"
 #include "tools/plan/outcome.h"
 #include "tools/plan/progress.h"

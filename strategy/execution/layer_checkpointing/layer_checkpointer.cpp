@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
 #include "strategy/base/parameters.h"
+#include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/lazy_evaluator.h"
 #include "strategy/execution/layer_checkpointing/dynamic_segments.h"
 #include "strategy/execution/layer_checkpointing/layer_run.h"

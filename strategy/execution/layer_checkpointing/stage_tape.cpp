@@ -8,6 +8,7 @@
 #include "autodiff/operations/leaf.h"
 #include "checkpoint/tape_graph.h"
 #include "strategy/base/parameters.h"
+#include "strategy/evaluators/engine.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/execution/precision/translation.h"
 #include "strategy/run/present.h"

@@ -1,7 +1,7 @@
 #include "strategy/parallel/partition/piece_programs.h"
 
 #include "autodiff/operations/functions/exponential.h"
-#include "autodiff/operations/matmul.h"
+#include "autodiff/operations/products.h"
 #include "autodiff/operations/unary.h"
 #include "strategy/loops/scan.h"
 #include "tests/catch.h"

@@ -3,7 +3,7 @@
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/trigonometric.h"
-#include "autodiff/operations/pool.h"
+#include "autodiff/operations/image.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
 #include "strategy/backward.h"

@@ -6,7 +6,6 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/logical.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "palimpsest.h"

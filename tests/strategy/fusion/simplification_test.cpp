@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "palimpsest.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/computed.h"
 #include "tests/strategy/fusion/results.h"
@@ -259,9 +260,9 @@ TEST_CASE("a program recorded again with other numbers computes with those") {
                          {0.5, 0.5, 1, 2}, {0.1, 0.2, 1, -0.0}, {0.1, 0.2, 1, 0.0}};
   const std::uint64_t plans[] = {1, 1, 2, 2, 3, 3, 3, 3, 3};
   for (const bool fuse : {true, false}) {
-    const auto evaluator = std::make_shared<std::shared_ptr<Evaluator>>(lazy());
+    const auto evaluator = std::make_shared<std::shared_ptr<EngineEvaluator>>(lazy());
     Tape tape(*evaluator);
-    const Engine& engine = static_cast<EngineEvaluator&>(**evaluator).engine();
+    const Engine& engine = (*evaluator)->engine();
     std::size_t step = 0;
     for (const Numbers& numbers : all) {
       INFO(step);

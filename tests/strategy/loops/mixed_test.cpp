@@ -1,6 +1,7 @@
 #include <cmath>
 #include <thread>
 
+#include "checkpoint/chains/binomial.h"
 #include "tests/cases.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "checkpoint/chains/binomial.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 #include "tests/strategy/loops/loops.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "palimpsest.h"
+#include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
 #include "tests/strategy/fusion/results.h"
 #include "tests/strategy/loops/loops.h"
@@ -11,9 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-Engine& engine_of(const std::shared_ptr<Evaluator>& evaluator) {
-  return static_cast<EngineEvaluator&>(*evaluator).engine();
-}
+Engine& engine_of(const std::shared_ptr<EngineEvaluator>& evaluator) { return evaluator->engine(); }
 
 Var perceptron(Tape& tape, std::int64_t width = 32) {
   Var x = tape.constant(Tensor::normal({64, width}, 1));
@@ -189,7 +188,7 @@ TEST_CASE("a training loop in a precision plans once, and records its gradient o
 }
 
 TEST_CASE("masks are the same in every precision") {
-  const auto zeros = [](std::shared_ptr<Evaluator> evaluator) {
+  const auto zeros = [](std::shared_ptr<EngineEvaluator> evaluator) {
     Tape tape(std::move(evaluator));
     tape.clear();
     const Tensor dropped =
@@ -283,7 +282,7 @@ TEST_CASE("checkpoints and loops compute in the precision of their tape") {
        {Precision{PrecisionKind::full}, Precision{PrecisionKind::single},
         Precision{PrecisionKind::mixed}, Precision{PrecisionKind::mixed, DType::f16},
         Precision{PrecisionKind::half}}) {
-    const auto gradients = [](Form form, const std::shared_ptr<Evaluator>& evaluator) {
+    const auto gradients = [](Form form, const std::shared_ptr<EngineEvaluator>& evaluator) {
       Tape tape(evaluator);
       return backward(record_layers(tape, form));
     };
@@ -347,7 +346,7 @@ TEST_CASE("nested loops and second derivatives of them compute in the precision 
 }
 
 TEST_CASE("a loop looks at values in the precision of its tape") {
-  const auto seen = [](const std::shared_ptr<Evaluator>& evaluator, bool in_loop) {
+  const auto seen = [](const std::shared_ptr<EngineEvaluator>& evaluator, bool in_loop) {
     Tape tape(evaluator);
     const Var x = tape.constant(Tensor::normal({8, 8}, 1, 0, 0.3));
     const auto product = [](const Var& in) { return sum(matmul(in, in)).item(); };
