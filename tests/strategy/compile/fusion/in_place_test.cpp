@@ -17,7 +17,7 @@
 #include "strategy/compile/fusion/lowered.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::in_place_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "palimpsest.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::half_models_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "strategy/compile/fusion/lowered.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::gemm_accumulations_test {
 namespace {

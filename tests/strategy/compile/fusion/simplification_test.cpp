@@ -6,8 +6,8 @@
 #include "palimpsest.h"
 #include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/computed.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/computed.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::simplification_test {
 namespace {

@@ -11,8 +11,8 @@
 #include "palimpsest.h"
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/computed.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/computed.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::half_test {
 namespace {

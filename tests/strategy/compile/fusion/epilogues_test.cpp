@@ -9,7 +9,7 @@
 #include "strategy/backward.h"
 #include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::epilogues_test {
 namespace {

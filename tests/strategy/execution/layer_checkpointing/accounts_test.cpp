@@ -5,7 +5,7 @@
 #include "autodiff/custom.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
-#include "tests/strategy/layers/models.h"
+#include "tests/strategy/execution/layer_checkpointing/models.h"
 
 namespace palimpsest::accounts_test {
 namespace {

@@ -4,7 +4,7 @@
 #include "palimpsest.h"
 #include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 #include "tests/strategy/loops/loops.h"
 
 namespace palimpsest::precise_test {

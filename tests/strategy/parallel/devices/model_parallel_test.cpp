@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "tests/strategy/devices/devices.h"
 #include "tests/strategy/execution/random_model.h"
+#include "tests/strategy/parallel/devices/devices.h"
 #include "tests/strategy/trace_events.h"
 #include "tests/temporary_file.h"
 

@@ -16,7 +16,7 @@
 #include "strategy/evaluators/evaluators.h"
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::fusion_test {
 namespace {

@@ -2,8 +2,8 @@
 #include <functional>
 
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
-#include "tests/strategy/precision/small_transformer.h"
+#include "tests/strategy/compile/fusion/results.h"
+#include "tests/strategy/execution/precision/small_transformer.h"
 
 namespace palimpsest::training_test {
 namespace {

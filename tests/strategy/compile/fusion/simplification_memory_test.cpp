@@ -8,8 +8,8 @@
 #include <random>
 
 #include "palimpsest.h"
-#include "tests/strategy/fusion/computed.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/computed.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::simplification_memory_test {
 namespace {

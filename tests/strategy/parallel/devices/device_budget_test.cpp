@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "tests/cases.h"
-#include "tests/strategy/devices/devices.h"
+#include "tests/strategy/parallel/devices/devices.h"
 
 namespace palimpsest::device_budget_test {
 namespace {

@@ -5,8 +5,8 @@
 #include <rapidcheck.h>
 
 #include "strategy/base/record_model.h"
-#include "tests/strategy/devices/devices.h"
 #include "tests/strategy/execution/random_model.h"
+#include "tests/strategy/parallel/devices/devices.h"
 
 namespace palimpsest::device_tasks_test {
 namespace {

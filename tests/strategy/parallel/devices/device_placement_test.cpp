@@ -4,7 +4,7 @@
 #include <set>
 
 #include "strategy/base/record_model.h"
-#include "tests/strategy/devices/devices.h"
+#include "tests/strategy/parallel/devices/devices.h"
 
 namespace palimpsest::device_placement_test {
 namespace {

@@ -1,5 +1,5 @@
 #include "tests/catch.h"
-#include "tests/strategy/precision/small_transformer.h"
+#include "tests/strategy/execution/precision/small_transformer.h"
 
 namespace palimpsest::memory_test {
 namespace {

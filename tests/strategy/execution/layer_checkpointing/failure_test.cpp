@@ -3,7 +3,7 @@
 #include "checkpoint/plan.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
-#include "tests/strategy/layers/models.h"
+#include "tests/strategy/execution/layer_checkpointing/models.h"
 
 namespace palimpsest::failure_test {
 namespace {

@@ -7,7 +7,7 @@
 #include "strategy/execution/precision/translation.h"
 #include "tests/autodiff/operation_rows.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 namespace palimpsest::rows_test {
 namespace {

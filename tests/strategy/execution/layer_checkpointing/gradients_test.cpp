@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/catch.h"
-#include "tests/strategy/layers/models.h"
+#include "tests/strategy/execution/layer_checkpointing/models.h"
 
 namespace palimpsest::gradients_test {
 namespace {

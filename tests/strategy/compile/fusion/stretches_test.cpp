@@ -12,7 +12,7 @@
 #include "strategy/backward.h"
 #include "strategy/program.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 /// Fused groups that read through rolls, slices, pads and concatenations.
 namespace palimpsest {
 namespace {

@@ -1,6 +1,6 @@
 #include "palimpsest.h"
 #include "tests/catch.h"
-#include "tests/strategy/fusion/results.h"
+#include "tests/strategy/compile/fusion/results.h"
 
 /// Fused groups that read moved constants: adjoints that are equal at every position, after
 /// rolling, slicing, padding and concatenating.
