@@ -26,8 +26,8 @@ class BudgetError : public EnvironmentError {
   Bytes budget() const { return budget_; }
   /// The smallest feasible budget found. Planning again with it succeeds, except with `own_limit`.
   Bytes smallest_feasible() const { return smallest_feasible_; }
-  /// True when the planner's own limit (see `Planner::limit`) is below `smallest_feasible()` at any
-  /// budget. The message says what to change instead.
+  /// True when the planner's own limit (see `EnginePlanner::limit`) is below `smallest_feasible()`
+  /// at any budget. The message says what to change instead.
   bool own_limit() const { return own_limit_; }
 
  private:
@@ -86,10 +86,10 @@ std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_pea
 /// A budget that never binds.
 inline constexpr Bytes unlimited = INT64_MAX;
 
-/// The cheapest of the planner's schedules whose layout fits its limit (see `Planner::limit`), or
-/// keep-all when it fits and the planner accepts it. Schedules `known` already, such as those for a
-/// smaller budget, compete too. Throws `BudgetError` naming the smallest feasible budget found, and
-/// `ArgumentError` for an empty graph.
+/// The cheapest of the planner's schedules whose layout fits its limit (see
+/// `EnginePlanner::limit`), or keep-all when it fits and the planner accepts it. Schedules `known`
+/// already, such as those for a smaller budget, compete too. Throws `BudgetError` naming the
+/// smallest feasible budget found, and `ArgumentError` for an empty graph.
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited,
                std::span<const Proposal> known = {});
 

@@ -17,13 +17,19 @@ INCLUDE = re.compile(r'^#include "((?:autodiff|checkpoint|strategy)/[^"]+)"', re
 
 
 def export(root, folder, headers):
-    for name in ["palimpsest.h", *headers]:
+    """Writes what differs. Returns all paths."""
+    paths, is_changed = [], False
+    for name in [*headers, "palimpsest.h"]:
         target = folder / name if name == "palimpsest.h" else folder / "palimpsest" / name
         text = (root / name).read_text(encoding="utf-8")
         text = INCLUDE.sub(r"#include <palimpsest/\1>", text)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
+        paths.append(target)
+        # The build only knows palimpsest.h: it is written again whenever another one was.
+        if not target.exists() or target.read_text(encoding="utf-8") != text or (is_changed and name == "palimpsest.h"):
             target.write_text(text, encoding="utf-8")
+            is_changed = True
+    return paths
 
 
 def main():
@@ -33,7 +39,10 @@ def main():
         export(pathlib.Path(root), pathlib.Path(os.environ["MESON_INSTALL_DESTDIR_PREFIX"]) / includedir, headers)
     else:
         root, folder, *headers = arguments
-        export(pathlib.Path(root), pathlib.Path(folder), headers)
+        paths = export(pathlib.Path(root), pathlib.Path(folder), headers)
+        for path in (pathlib.Path(folder) / "palimpsest").rglob("*.h"):
+            if path not in paths:
+                path.unlink()  # no longer public
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ def includes_of(root):
         for path in sorted((root / layer).rglob("*")):
             if path.suffix in (".h", ".cpp"):
                 text = path.read_text(encoding="utf-8")
+                for name in re.findall(r'^#include "([^"]+)"', text, re.MULTILINE):
+                    assert name.startswith(tuple(layers)), f"{path} includes {name} by another path than from the root"
                 for name in re.findall(r'^#include "((?:autodiff|checkpoint|strategy)/[^"]+)"', text, re.MULTILINE):
                     yield path.relative_to(root).as_posix(), name
 

@@ -50,7 +50,7 @@ OrRefusal<BufferProgramPtr> BufferPrograms::find_or_compile(const std::shared_pt
     entries_.splice(entries_.begin(), entries_, same);
   } else {
     OrRefusal<BufferProgramPtr> made =
-        compile_for_buffers(tape, interface, options, loops, phase_.get());
+        compile_for_buffers(tape, interface, options, loops, cache_for(tape, only_itself));
     // Loops of a later phase get other budgets.
     if (match_ == Match::attributes && only_itself && made) return made;
     const Bytes bytes = made ? (*made)->bytes() : tape->metadata_bytes();
@@ -61,6 +61,17 @@ OrRefusal<BufferProgramPtr> BufferPrograms::find_or_compile(const std::shared_pt
   return entries_.front().outcome;
 }
 
+ProgramCache* BufferPrograms::cache_for(const std::shared_ptr<Tape>& tape, bool only_itself) {
+  if (!is_in_phase_) return nullptr;
+  const auto known = std::ranges::find_if(phase_, [&](const InPhase& each) {
+    if (only_itself) return each.tape == tape;
+    return each.fingerprint == fingerprint_ && have_equal_attributes(*each.tape, *tape);
+  });
+  if (known != phase_.end()) return known->cache.get();
+  phase_.push_front({fingerprint_, tape, std::make_unique<ProgramCache>(false)});
+  return phase_.front().cache.get();
+}
+
 bool BufferPrograms::serves(const Entry& entry, const std::shared_ptr<Tape>& tape,
                             bool only_itself) const {
   if (only_itself) return entry.tape == tape;
@@ -69,15 +80,19 @@ bool BufferPrograms::serves(const Entry& entry, const std::shared_ptr<Tape>& tap
 }
 
 BufferProgramPtr BufferPrograms::find_within(Bytes budget) const {
-  const auto found = std::ranges::find_if(
-      entries_, [&](const Entry& entry) { return entry.budget == budget && entry.outcome; });
-  return found == entries_.end() ? nullptr : *found->outcome;
+  const Entry* found = nullptr;
+  for (const Entry& entry : entries_) {
+    if (entry.budget != budget || !entry.outcome) continue;
+    if (found == nullptr || entry.threads < found->threads) found = &entry;
+  }
+  return found == nullptr ? nullptr : *found->outcome;
 }
 
 void BufferPrograms::begin_phase() {
   // Enough for gradients and values, in turn, and for micro-batches.
   constexpr std::uint64_t longest_unused = 8;
-  phase_ = std::make_unique<ProgramCache>();
+  phase_.clear();
+  is_in_phase_ = true;
   ++phases_;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto next = std::next(entry);
@@ -88,7 +103,10 @@ void BufferPrograms::begin_phase() {
   }
 }
 
-void BufferPrograms::end_phase() { phase_ = nullptr; }
+void BufferPrograms::end_phase() {
+  phase_.clear();
+  is_in_phase_ = false;
+}
 
 void BufferPrograms::erase(std::list<Entry>::iterator entry) {
   bytes_ -= entry->bytes;
@@ -101,7 +119,7 @@ void BufferPrograms::keep(Entry entry) {
   entries_.push_front(std::move(entry));
   const auto is_too_much = [&] {
     if (entries_.size() <= 1) return false;
-    const bool is_in_use = phase_ != nullptr && entries_.back().last_phase == phases_;
+    const bool is_in_use = is_in_phase_ && entries_.back().last_phase == phases_;
     return entries_.size() > most_ || (bytes_ > most_bytes_ && !is_in_use);
   };
   while (is_too_much()) erase(std::prev(entries_.end()));

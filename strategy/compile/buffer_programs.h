@@ -30,7 +30,7 @@ class BufferPrograms {
   OrRefusal<BufferProgramPtr> find_or_compile(const std::shared_ptr<Tape>& tape,
                                               const BufferInterface& interface,
                                               const RunOptions& options, LoopStateBudgets& loops);
-  /// A program within this budget, for any number of threads; null when there is none.
+  /// The program within this budget for the fewest threads; null when there is none.
   BufferProgramPtr find_within(Bytes budget) const;
 
   /// Begins a phase of use. Refusals that the last phase did not use are dropped, and programs with
@@ -55,6 +55,14 @@ class BufferPrograms {
     bool comes_again;  ///< depends only on what is recorded
     std::uint64_t last_phase = 0;
   };
+  /// What is known during a phase of tapes that compute the same.
+  struct InPhase {
+    std::vector<std::uint64_t> fingerprint;
+    std::shared_ptr<const Tape> tape;
+    std::unique_ptr<ProgramCache> cache;
+  };
+  /// Null where there is no phase.
+  ProgramCache* cache_for(const std::shared_ptr<Tape>& tape, bool only_itself);
   bool serves(const Entry& entry, const std::shared_ptr<Tape>& tape, bool only_itself) const;
   void keep(Entry entry);
   void erase(std::list<Entry>::iterator entry);
@@ -62,8 +70,9 @@ class BufferPrograms {
   Match match_;
   std::size_t most_;
   Bytes most_bytes_;
-  std::list<Entry> entries_;                // most recently used first
-  std::unique_ptr<ProgramCache> phase_;     // during a phase
+  std::list<Entry> entries_;  // most recently used first
+  bool is_in_phase_ = false;
+  std::list<InPhase> phase_;                // programs of tapes, during a phase
   std::vector<std::uint64_t> fingerprint_;  // of the tape that was looked for last
   std::uint64_t phases_ = 0;
   Bytes bytes_ = 0;

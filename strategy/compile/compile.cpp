@@ -1,36 +1,22 @@
 #include "strategy/compile/compile.h"
 
-#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "strategy/compile/form_choice.h"
-#include "strategy/compile/fusion/verify_lowered.h"
 #include "strategy/compile/plan_pass.h"
+#include "strategy/compile/verify_passes.h"
 #include "strategy/compile/verify_plan.h"
 
 namespace palimpsest {
 namespace {
 
-bool is_set(const char* variable) {
-  const char* const value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
-
-/// Both are decided once in a process.
+/// Decided once in a process.
 bool dumps() {
   static const bool asked = is_set("PALIMPSEST_DUMP");
   return asked;
-}
-bool verifies() {
-#ifdef NDEBUG
-  static const bool asked = is_set("PALIMPSEST_VERIFY");
-  return asked;
-#else
-  return true;
-#endif
 }
 
 /// The state that passes hand on to each other. A pass that fails returns a refusal.
@@ -48,9 +34,10 @@ class Passes {
   }
 
   void eliminate_common_subexpressions() {
-    program_ =
-        context_.program != nullptr ? context_.program : context_.cache.find_or_add(tape_, spec_);
-    if (log_ != nullptr) log_->common_subexpressions(tape_, program_->forms.simplification());
+    program_ = context_.program != nullptr ? context_.cache.use(context_.program)
+                                           : context_.cache.find_or_add(tape_, spec_);
+    if (log_ != nullptr && may_simplify(options_))
+      log_->common_subexpressions(tape_, program_->forms.simplification());
   }
 
   void fit_cache_budget() {
@@ -74,13 +61,8 @@ class Passes {
     if (!found) return found.refusal();
     found_.emplace(std::move(*found));
     const Lowered& lowered = *found_->lowered;
-    if (verifies()) {
-      const Simplification none;
-      const bool is_simplified = found_->form.simplify && program_->forms.is_simplified();
-      verify(lowered, tape_, spec_.targets,
-             is_simplified ? program_->forms.simplification() : none);
-      verify(lowered.graph(), *found_->version->plan);
-    }
+    const bool is_new = found_->version->compiled == nullptr;
+    if (is_new && verifies_passes()) verify(lowered.graph(), *found_->version->plan);
     if (log_ != nullptr) {
       log_->lowered(tape_, lowered, found_->form);
       log_->planned(tape_, lowered, *found_->version->plan);
@@ -106,20 +88,26 @@ class Passes {
 
   void emit_instructions() {
     PlanVersion& version = *found_->version;
-    if (version.plan->keep_all_cost != found_->keep_all_cost) {
+    const std::shared_ptr<const Lowered>& lowered = found_->lowered;
+    is_reused_ = version.compiled != nullptr && version.compiled->lowered == lowered;
+    const bool has_cost = version.plan->keep_all_cost == found_->keep_all_cost;
+    if (is_reused_ && has_cost) return;
+    if (!has_cost) {
       Plan plan = *version.plan;
       plan.keep_all_cost = found_->keep_all_cost;
       version.plan = std::make_shared<const Plan>(std::move(plan));
-      version.compiled = nullptr;
     }
-    const std::shared_ptr<const Lowered>& lowered = found_->lowered;
-    is_reused_ = version.compiled != nullptr && version.compiled->lowered == lowered;
-    if (is_reused_) return;
-    auto instructions = std::make_shared<const Instructions>(tape_, lowered, *version.plan);
-    if (verifies()) verify(*instructions, *version.plan);
+    std::shared_ptr<const Instructions> instructions;
+    if (is_reused_) {
+      instructions = version.compiled->instructions;
+    } else {
+      instructions = std::make_shared<const Instructions>(tape_, lowered, *version.plan);
+      if (verifies_passes()) verify(*instructions, *version.plan);
+    }
     if (log_ != nullptr) log_->emitted(tape_, *instructions);
     version.compiled = std::make_shared<const CompiledProgram>(
         CompiledProgram{lowered, found_->form, version.plan, std::move(instructions)});
+    context_.cache.keep_within_limits();
   }
 
   Compilation result() const {
@@ -148,7 +136,7 @@ std::string dump_until_failure(Tape& tape, const ProgramSpec& spec, const RunOpt
   log.begin(tape, spec, options);
   try {
     run(Passes(tape, spec, options, context, &log));
-  } catch (const InternalError&) {
+  } catch (...) {  // the error that is reported is the first one
   }
   std::ostringstream text;
   log.write(text);

@@ -1,7 +1,9 @@
 #include "strategy/compile/lowered_forms.h"
 
 #include "strategy/base/profile.h"
+#include "strategy/compile/fusion/verify_lowered.h"
 #include "strategy/compile/fusion/work.h"
+#include "strategy/compile/verify_passes.h"
 
 namespace palimpsest {
 
@@ -34,8 +36,18 @@ const std::shared_ptr<const Lowered>& LoweredForms::get(const Tape& tape, const 
     });
   }
   if (spec.results_in_buffers) made.place_results_elsewhere();
+  if (verifies_passes()) verify(made, tape, spec.targets, by);
   lowered = std::make_shared<const Lowered>(std::move(made));
   return lowered;
+}
+
+bool LoweredForms::has(const Graph& graph) const {
+  for (const auto& simplified_or_not : forms_) {
+    for (const auto& lowered : simplified_or_not) {
+      if (lowered != nullptr && &lowered->graph() == &graph) return true;
+    }
+  }
+  return false;
 }
 
 Bytes LoweredForms::bytes() const {

@@ -27,6 +27,8 @@ class LoweredForms {
   bool is_simplified() const { return !simplification_.empty(); }
   /// True when simplifying may hold values for longer.
   bool holds_longer() const { return simplification_.holds_longer(); }
+  /// True when the graph is that of one of the forms.
+  bool has(const Graph& graph) const;
   /// Approximate bytes of the forms.
   Bytes bytes() const;
 

@@ -12,7 +12,7 @@ struct PlanVersion;
 /// spent running it, in rounds, until several rounds in a row gain nothing.
 ///
 /// Where planning takes longer than a tenth of a run, a fast first plan serves at first (see
-/// `Planner::fast`). The whole of planning is then the first round. A fast plan is not used
+/// `EnginePlanner::fast`). The whole of planning is then the first round. A fast plan is not used
 /// where planning takes no longer than what that plan would recompute. For graphs of up to 83 nodes
 /// only the layouts are made faster, so that a larger budget never costs more.
 class PlanImprovement {

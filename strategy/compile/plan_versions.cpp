@@ -1,6 +1,7 @@
 #include "strategy/compile/plan_versions.h"
 
 #include <algorithm>
+#include <set>
 
 #include "strategy/base/cache_limit.h"
 #include "strategy/base/stopwatch.h"
@@ -16,8 +17,12 @@ constexpr std::size_t least_versions = 4;
 
 Bytes bytes_of_version(const PlanVersionPtr& version) {
   const Bytes compiled = version->compiled != nullptr ? version->compiled->bytes() : 0;
-  // The version may be the only owner of the graph.
-  return version->graph->metadata_bytes() + version->plan->metadata_bytes() + compiled;
+  return version->plan->metadata_bytes() + compiled;
+}
+
+/// The version may be the only owner of its graph.
+Bytes bytes_with_graph(const PlanVersionPtr& version) {
+  return bytes_of_version(version) + version->graph->metadata_bytes();
 }
 
 std::vector<Proposal> schedules_of(std::span<const PlanVersion* const> versions) {
@@ -44,9 +49,24 @@ double PlanVersion::adopt(Plan other, bool if_equal) {
   return saved;
 }
 
+template <class IsCounted>
+Bytes PlanVersions::bytes_without(IsCounted is_counted) const {
+  std::set<const Graph*> graphs;  // several plans and refusals share one
+  for (const PlanVersionPtr& version : versions_) graphs.insert(version->graph.get());
+  for (const Refusal& each : refusals_) graphs.insert(each.graph.get());
+  Bytes bytes = bytes_of_all(versions_, bytes_of_version);
+  for (const Graph* graph : graphs) {
+    if (!is_counted(*graph)) bytes += graph->metadata_bytes();
+  }
+  return bytes;
+}
+
 Bytes PlanVersions::bytes() const {
-  return bytes_of_all(versions_, bytes_of_version) +
-         bytes_of_all(refusals_, [](const Refusal& each) { return each.graph->metadata_bytes(); });
+  return bytes_without([](const Graph&) { return false; });
+}
+
+Bytes PlanVersions::bytes_beside(const LoweredForms& forms) const {
+  return bytes_without([&](const Graph& graph) { return forms.has(graph); });
 }
 
 PlanVersions::Match PlanVersions::match(const Request& request) {
@@ -62,7 +82,7 @@ PlanVersions::Match PlanVersions::match(const Request& request) {
     }
     if (version.budget == request.budget) {
       match.same = entry;
-    } else {
+    } else if (compete_) {
       match.others.push_back(&version);
     }
   }
@@ -127,7 +147,7 @@ const PlanVersionPtr& PlanVersions::insert(const Request& request, Plan plan) {
   versions_.push_front(std::make_shared<PlanVersion>(
       PlanVersion{graph->structure_hash(), planner->key(), planner, budget, graph,
                   std::make_shared<const Plan>(std::move(plan))}));
-  keep_within_limit(versions_, least_versions, most_versions, bytes_of_version);
+  keep_within_limit(versions_, least_versions, most_versions, bytes_with_graph);
   return versions_.front();
 }
 

@@ -9,6 +9,7 @@
 
 #include "checkpoint/or_refusal.h"
 #include "strategy/compile/kept_plannings.h"
+#include "strategy/compile/lowered_forms.h"
 #include "strategy/compile/plan_improvement.h"
 
 namespace palimpsest {
@@ -40,8 +41,10 @@ using PlanVersionPtr = std::shared_ptr<PlanVersion>;
 /// plans at most, and `most_cached` bytes unless the last four take more, and as many refusals.
 class PlanVersions {
  public:
-  /// `plannings` keeps a planner's proposals for other budgets.
-  explicit PlanVersions(KeptPlannings& plannings) : plannings_(plannings) {}
+  /// `plannings` keeps a planner's proposals for other budgets, and outlives this. With `compete`,
+  /// a plan for one budget is a candidate for others.
+  explicit PlanVersions(KeptPlannings& plannings, bool compete = true)
+      : plannings_(plannings), compete_(compete) {}
 
   struct Request {
     const std::shared_ptr<const Graph>& graph;
@@ -61,6 +64,8 @@ class PlanVersions {
 
   /// Approximate bytes that are kept.
   Bytes bytes() const;
+  /// Likewise, without graphs of `forms`.
+  Bytes bytes_beside(const LoweredForms& forms) const;
   /// Number of plans made.
   std::uint64_t made() const { return made_; }
 
@@ -83,7 +88,11 @@ class PlanVersions {
                          std::span<const PlanVersion* const> others) const;
   void refuse(Refusal refusal);
 
+  template <class IsCounted>
+  Bytes bytes_without(IsCounted is_counted) const;
+
   KeptPlannings& plannings_;
+  bool compete_;
   std::list<PlanVersionPtr> versions_;  // most recently used first
   std::list<Refusal> refusals_;
   std::uint64_t made_ = 0;

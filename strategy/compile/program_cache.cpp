@@ -17,7 +17,8 @@ constexpr std::size_t least_programs = 2;
 }  // namespace
 
 Bytes CachedProgram::bytes() const {
-  return std::ssize(fingerprint) * Bytes{sizeof(std::uint64_t)} + forms.bytes() + versions.bytes();
+  return std::ssize(fingerprint) * Bytes{sizeof(std::uint64_t)} + forms.bytes() +
+         versions.bytes_beside(forms);
 }
 
 Bytes ProgramCache::bytes() const {
@@ -44,12 +45,27 @@ const CachedProgramPtr& ProgramCache::find_or_add(const Tape& tape, const Progra
     programs_.splice(programs_.begin(), programs_, same);
     programs_.front()->forms.follow(tape, spec);
   } else {
-    programs_.push_front(std::make_shared<CachedProgram>(
-        CachedProgram{fingerprint_, LoweredForms(tape, spec), PlanVersions(plannings_)}));
-    keep_within_limit(programs_, least_programs, most_programs,
-                      [](const auto& each) { return each->bytes(); });
+    programs_.push_front(std::make_shared<CachedProgram>(CachedProgram{
+        fingerprint_, LoweredForms(tape, spec), PlanVersions(plannings_, plans_compete_)}));
+    keep_within_limits();
   }
   return programs_.front();
+}
+
+const CachedProgramPtr& ProgramCache::use(const CachedProgramPtr& program) {
+  const auto used = std::ranges::find(programs_, program);
+  if (used != programs_.end()) {
+    programs_.splice(programs_.begin(), programs_, used);
+  } else {
+    programs_.push_front(program);
+    keep_within_limits();
+  }
+  return programs_.front();
+}
+
+void ProgramCache::keep_within_limits() {
+  keep_within_limit(programs_, least_programs, most_programs,
+                    [](const auto& each) { return each->bytes(); });
 }
 
 }  // namespace palimpsest

@@ -34,8 +34,17 @@ using CachedProgramPtr = std::shared_ptr<CachedProgram>;
 /// most, and `most_cached` bytes unless the last two take more. For one thread at a time.
 class ProgramCache {
  public:
+  /// With `plans_compete`, the plan for one budget is a candidate for others.
+  explicit ProgramCache(bool plans_compete = true) : plans_compete_(plans_compete) {}
+  ProgramCache(const ProgramCache&) = delete;
+  ProgramCache& operator=(const ProgramCache&) = delete;
+
   /// Finds or adds the program that a tape holds.
   const CachedProgramPtr& find_or_add(const Tape& tape, const ProgramSpec& spec);
+  /// Notes that a program of this cache is used. Takes it back if it was dropped.
+  const CachedProgramPtr& use(const CachedProgramPtr& program);
+  /// Drops programs until the limits hold. For when programs have got new plans.
+  void keep_within_limits();
 
   /// Steps that are run again without being differentiated.
   StepCache& steps() { return steps_; }
@@ -44,6 +53,7 @@ class ProgramCache {
   Bytes bytes() const;
 
  private:
+  bool plans_compete_;
   std::list<CachedProgramPtr> programs_;  // most recently used first
   KeptPlannings plannings_{4_MiB};
   StepCache steps_;

@@ -41,10 +41,14 @@ CachedStep* StepCache::find(const Tape& tape, ValueId loss) {
     return known.recorded.loss == loss && known.recorded.backward_begins == tape.node_count() &&
            tape.begins(known.tape);
   });
-  if (step == steps_.end()) return nullptr;
-  steps_.splice(steps_.begin(), steps_, step);
+  return step == steps_.end() ? nullptr : &*step;
+}
+
+void StepCache::use(const CachedStep& step) {
+  const auto used =
+      std::ranges::find_if(steps_, [&](const CachedStep& each) { return &each == &step; });
+  steps_.splice(steps_.begin(), steps_, used);
   unused_ = 0;
-  return &steps_.front();
 }
 
 void StepCache::add(const Tape& tape, const Differentiated& recorded) {

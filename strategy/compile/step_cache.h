@@ -44,6 +44,8 @@ class StepCache {
   /// Finds the step whose forward part `tape` holds. Null when there is none. It is valid until the
   /// next call of `add`.
   CachedStep* find(const Tape& tape, ValueId loss);
+  /// Notes that a step is run again.
+  void use(const CachedStep& step);
   /// Copies `tape`, which holds both parts. Does nothing if it holds users' operations, whose
   /// attributes may not come again, and copies ever more seldom while no step is found again.
   void add(const Tape& tape, const Differentiated& recorded);

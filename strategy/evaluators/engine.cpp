@@ -208,9 +208,14 @@ Plan Engine::plan(Tape& tape, std::span<const ValueId> targets, NodeId backward_
 void Engine::write_compilation(std::ostream& stream, Tape& tape, std::span<const ValueId> targets,
                                NodeId backward_begins, const RunOptions& options, DumpLevel level) {
   CompileLog log(level);
-  state_->compile_only(
-      tape, targets, backward_begins, options,
-      [&](const Compilation&, const ProgramSpec&) { log.write(stream); }, false, &log);
+  try {
+    const auto use = [](const Compilation&, const ProgramSpec&) {};
+    state_->compile_only(tape, targets, backward_begins, options, use, false, &log);
+  } catch (const BudgetError&) {
+    log.write(stream);
+    throw;
+  }
+  log.write(stream);
 }
 
 Graph Engine::graph(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
@@ -272,6 +277,7 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, loss);
   if (step == nullptr || !has_leaves_only(tape, loss)) return {};
+  state_->cache.steps().use(*step);
   state_->results.reset();
   Tape& known = step->tape;
   tape.drop(loss);  // which the run makes again

@@ -111,7 +111,7 @@ TEST_CASE("within a budget bytes that are left serve branches, and no more") {
   CHECK(before < 1.1e-3);
 }
 
-TEST_CASE("in a hurry room is looked for where it may pay in one run") {
+TEST_CASE("a fast plan gets a roomy layout where that may pay in one run") {
   const auto shorter_in_full = [](double cost) {
     int count = 0;
     for (std::uint32_t seed = 0; seed < 10; ++seed) {

@@ -176,7 +176,7 @@ TEST_CASE("a fast plan serves until the whole of planning is a tenth of its time
   CHECK_THROWS_AS(find_or_make(store, shared(quick_to_run), limited, unlimited - 2), BudgetError);
 }
 
-TEST_CASE("a plan made in a hurry gets room for steps to run at once when it has served") {
+TEST_CASE("a fast first plan gets room for steps to run at once when it has served") {
   const PlannerPtr planner = automatic({.moves = 0});
   int shorter = 0;
   for (std::uint32_t seed = 0; seed < 10; ++seed) {
@@ -207,7 +207,7 @@ TEST_CASE("a plan made in a hurry gets room for steps to run at once when it has
   CHECK(shorter >= 3);
 }
 
-TEST_CASE("nobody is in a hurry to keep everything") {
+TEST_CASE("keeping everything needs no fast plan") {
   const Graph graph = tests::chain(64, 64, 1e-9);
   Store store;
   CHECK(find_or_make(store, shared(graph), automatic({.moves = 0}), unlimited).plan->planner ==
@@ -225,7 +225,7 @@ TEST_CASE("where a fast planner finds nothing the planner itself is asked") {
   CHECK_THROWS_AS(find_or_make(store, shared(graph), planner, smallest - 64), BudgetError);
 }
 
-TEST_CASE("a refusal in a hurry is no refusal of the planner that was fast to") {
+TEST_CASE("a refusal of a fast planner is none of the planner itself") {
   const auto graph = shared(tests::chain(64, 64, 1e-9));
   Store store;
   CHECK_THROWS_AS(find_or_make(store, graph, automatic({.moves = 0}), 1), BudgetError);

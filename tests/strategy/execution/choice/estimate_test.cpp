@@ -293,7 +293,7 @@ TEST_CASE_METHOD(TwoThreads, "estimate: modes that compute while they record, wi
         }
         const Report report = run(model, strategy);
         CHECK(made->peak <= strategy.run.memory_budget);
-        // The plans found in a hurry depend on the machine.
+        // Fast first plans depend on the machine.
         CHECK_THAT(static_cast<double>(made->peak),
                    WithinRel(static_cast<double>(report.predicted_peak), 0.2));
         CHECK(made->seconds >= 0.98 * all.seconds);

@@ -62,6 +62,28 @@ TEST_CASE("pieces: a planner that ignores the budget is asked once in a session"
   CHECK(planner->times > times);
 }
 
+TEST_CASE("pieces: one that differs in a constant is planned as it is by itself") {
+  const auto scaled = [](double factor) {
+    Piece piece;
+    const Var x = piece.tape->constant(Tensor::ones({16, 16}));
+    const Var y = matmul(exp(x), x) * factor;
+    piece.wanted = {{x.id()}, {y.id()}, piece.tape->node_count()};
+    return piece;
+  };
+  const PieceOptions options{.run = {}, .threads = 1, .has_fraction = false};
+  PiecePrograms programs;
+  const PiecePrograms::Session session(programs);
+  for (const double factor : {0.5, 1.0, 0.5, 2.0, 1.0}) {
+    PiecePrograms own;
+    const BufferProgramPtr alone = own.plan(scaled(factor), options, unlimited).take();
+    for (const Bytes budget : {unlimited, unlimited - 64}) {
+      const BufferProgramPtr made = programs.plan(scaled(factor), options, budget).take();
+      CHECK(made->computed() == alone->computed());
+      CHECK(made->workspace() == alone->workspace());
+    }
+  }
+}
+
 TEST_CASE("pieces: a refusal of a piece with a loop is kept, and the same on another tape") {
   const auto planner = std::make_shared<tests::CountedPlanner>(false);
   PieceOptions options{.run = {.planner = planner}, .threads = 1, .has_fraction = false};
