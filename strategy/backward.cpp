@@ -45,7 +45,7 @@ bool is_alone(std::span<const ValueId> present, const Var& loss) {
   return present.size() == 1 && present[0] == loss.id();
 }
 
-/// The loss and its gradients, recorded on a tape that gets rid of them again.
+/// The loss, and its gradients recorded temporarily: the tape removes them again.
 struct Recorded {
   Tape::Temporary temporary;
   NodeId backward_begins;
@@ -65,8 +65,8 @@ struct Recorded {
   }
 
   Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
-    // A loss that an earlier call has left is dropped where nothing else is there: this call then
-    // runs the program that was planned for that one.
+    // If only the loss of an earlier call is present, it is dropped. This call then runs the
+    // program planned for the earlier one.
     std::vector<ValueId> present;
     append_present(loss.tape(), present);
     if (is_alone(present, loss)) {
@@ -74,7 +74,7 @@ struct Recorded {
       present.clear();
     }
     has_leaves_only = present.empty();
-    // Without a budget nothing forces present values out, and an eager user means to look at them.
+    // Without a budget nothing forces present values out, and an eager user wants to inspect them.
     if (options.memory_budget == unlimited) {
       targets.insert(targets.end(), present.begin(), present.end());
     }
@@ -89,7 +89,7 @@ Var computed_for(EngineEvaluator& evaluator, const Var& loss) {
   return evaluator.computed_for(loss.tape(), {&loss, 1})[0];
 }
 
-/// The gradients of a tape that is computed for `tape`, as its own.
+/// Turns the gradients of a tape computed in place of `tape` into gradients of `tape`.
 Gradients of_tape(Tape& tape, const Var& loss, const Gradients& computed,
                   const EngineEvaluator& evaluator) {
   const std::vector<Var> parameters = parameters_of(tape);
@@ -134,8 +134,8 @@ Gradients backward(const Var& loss, const RunOptions& options, Where where) {
 
 namespace {
 
-/// Puts a loss back when it goes that `Recorded` drops. A loss that stays is not touched: holding
-/// it would make it the user's.
+/// Restores, on destruction, a loss that `Recorded` drops. A loss that stays is not held, since
+/// holding it would make it belong to the user.
 class Kept {
  public:
   explicit Kept(const Var& loss) : tape_(loss.tape()), value_(loss.id()) {
@@ -155,7 +155,7 @@ class Kept {
   Buffer buffer_;
 };
 
-/// `ask(engine, tape, recorded, options)` of what `backward` would run.
+/// Calls `ask(engine, tape, recorded, options)` for the program that `backward` would run.
 template <class Ask>
 decltype(auto) ask_of_backward(Var loss, const RunOptions& options, const char* operation,
                                const Where& where, Ask ask) {
@@ -172,7 +172,7 @@ decltype(auto) ask_of_backward(Var loss, const RunOptions& options, const char* 
   return ask(evaluator->engine(), tape, recorded, run);
 }
 
-/// `ask(engine, tape, targets, options)` of what `evaluate` would run.
+/// Calls `ask(engine, tape, targets, options)` for the program that `evaluate` would run.
 template <class Ask>
 auto ask_of_values(std::span<const Var> values, const RunOptions& options, const char* operation,
                    const Where& where, Ask ask) {

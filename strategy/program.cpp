@@ -46,7 +46,7 @@ struct Program::State {
     threads = checked_threads(options.threads);
   }
 
-  /// What `f` records; in a precision that is another program, on the same leaves.
+  /// Records `f`. With a precision, records it again as another program on the same leaves.
   std::vector<Var> record(const Record& f, const Precision* precision, const Where& where) {
     if (precision != nullptr) {
       const RunOptions looking{.memory_budget = options.memory_budget, .threads = options.threads};
@@ -60,10 +60,10 @@ struct Program::State {
     return record_again(*precision, tape, recorded);
   }
 
-  /// Compiles what the outputs need.
+  /// Compiles the program of the outputs.
   void compile_outputs(NodeId backward_begins) {
     const Stopwatch planning;
-    std::vector<ValueId> present;  // looked at while it was recorded
+    std::vector<ValueId> present;  // values read during recording
     append_present(tape, present);
     for (const ValueId value : present) tape.drop(value);
     std::vector<ValueId> targets;
@@ -89,8 +89,8 @@ struct Program::State {
   LoopBudgets loops;
   double planning_seconds = 0;
   std::vector<Var> outputs;
-  std::vector<Var> names;       // what was recorded in place of the first of these; none: these
-  bool differentiated = false;  // the outputs are a loss and the gradients of these
+  std::vector<Var> names;       // values as recorded by `f`, for the first outputs; empty: outputs
+  bool differentiated = false;  // the outputs are a loss and gradients of `parameters`
   std::vector<Var> parameters;
 };
 
@@ -183,14 +183,14 @@ struct Runner::State {
   Executor executor;
   tbb::task_arena threads;
   std::vector<Buffer> leaves;  // by source
-  /// What this run's results lie in: of all tensors of one place the same, so that who has one sees
-  /// that it is not his alone.
+  /// The buffers of this run's results. All tensors of one place share a buffer, so its use count
+  /// shows that it is shared.
   std::map<Instructions::Place, Buffer> given;
   std::uint32_t round = 0;
   bool ran = false;
   double run_seconds = 0;
 
-  /// Looking at the clock twice takes as long as a small run: few of these are timed.
+  /// Reading the clock twice takes as long as a small run, so few small runs are timed.
   bool is_timed() const { return run_seconds == 0 || run_seconds > 1e-5 || round % 16 == 0; }
 };
 

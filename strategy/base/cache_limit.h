@@ -7,10 +7,10 @@
 
 namespace palimpsest {
 
-/// Bytes of memory that a cache of programs keeps, about.
+/// Approximate limit, in bytes, of what a cache of programs keeps.
 inline constexpr Bytes most_cached = 64_MiB;
 
-/// The bytes of all entries.
+/// Total bytes of all entries.
 template <class List, class BytesOf>
 Bytes bytes_of_all(const List& list, BytesOf bytes_of) {
   Bytes bytes = 0;
@@ -18,8 +18,8 @@ Bytes bytes_of_all(const List& list, BytesOf bytes_of) {
   return bytes;
 }
 
-/// Lets go of those entries of a list, the one used last first, that are more than `most` or take
-/// more than `most_cached` bytes together. The first `least` stay: they are at work.
+/// Erases the entries of a list beyond `most` entries or `most_cached` bytes in total. The list is
+/// ordered by most recent use. The first `least` entries stay, since they are in use.
 template <class List, class BytesOf>
 void keep_within_limit(List& list, std::size_t least, std::size_t most, BytesOf bytes_of) {
   Bytes bytes = 0;

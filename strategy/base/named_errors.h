@@ -6,8 +6,8 @@
 
 namespace palimpsest {
 
-/// Calls `f`. Of what it throws, errors of use and budgets that are too small say `place` first, as
-/// in `[layers] layer 3`.
+/// Calls `f`. Prefixes the messages of the errors below with `place`, as in `[layers] layer 3`.
+/// Other exceptions pass unchanged.
 template <class F>
 auto naming_errors(const std::string& place, F f) {
   const auto text = [&](const std::exception& error) { return place + ": " + error.what(); };

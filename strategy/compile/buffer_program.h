@@ -11,12 +11,13 @@
 
 namespace palimpsest {
 
-/// A compiled program that reads its leaves from buffers, and writes its results to buffers, that
-/// the caller of a run names: a step of a loop, or a part of a program. It keeps its tape.
-/// Immutable; any number of runners may share it.
+/// A compiled program that reads its leaves from buffers and writes its results to buffers. The
+/// caller of a run provides both. Examples are a step of a loop and a part of a program. It keeps
+/// its tape. Immutable; any number of runners may share it.
 class BufferProgram {
  public:
-  /// Where a result comes from: it is written where it is requested, or copied from there.
+  /// The origin of a result: the run writes it to its buffer (`made`), or it is copied from an
+  /// argument, another result or a constant.
   struct Result {
     enum class From : std::uint8_t { made, argument, result, constant } from;
     std::size_t place;  ///< a source of the instructions, or a position
@@ -40,8 +41,8 @@ class BufferProgram {
   /// Approximate bytes of the program.
   Bytes bytes() const;
 
-  /// Predicted seconds of a run, of its longest kernel, and of the longest chain of kernels that
-  /// wait for each other.
+  /// Predicted seconds of a run, of its longest kernel, and of its longest chain of dependent
+  /// kernels.
   double seconds() const { return plan().simulation.cost; }
   double longest_seconds() const { return longest_seconds_; }
   double serial_seconds() const { return serial_seconds_; }
@@ -51,7 +52,7 @@ class BufferProgram {
   Bytes live_peak() const { return plan().simulation.peak; }
 
   static constexpr std::size_t unread = -1;
-  /// By argument its source in the instructions; `unread` where a run does not read it.
+  /// By argument: its source in the instructions; `unread` if a run does not read it.
   std::span<const std::size_t> arguments() const { return arguments_; }
   bool reads(std::size_t argument) const { return arguments_[argument] != unread; }
   std::span<const Result> results() const { return results_; }
@@ -71,9 +72,9 @@ class BufferProgram {
 };
 using BufferProgramPtr = std::shared_ptr<const BufferProgram>;
 
-/// Compiles what `interface` names of a tape, for `options.threads` threads, within
-/// `options.memory_budget` bytes in addition to arguments and results. `cache`, if any, is for the
-/// same program within other budgets.
+/// Compiles the results that `interface` names, for `options.threads` threads, within
+/// `options.memory_budget` bytes in addition to arguments and results. `cache`, if given, serves
+/// the same program within other budgets.
 OrRefusal<BufferProgramPtr> compile_for_buffers(const std::shared_ptr<Tape>& tape,
                                                 const BufferInterface& interface,
                                                 const RunOptions& options, LoopStateBudgets& loops,

@@ -15,7 +15,7 @@ bool have_equal_attributes(const Tape& a, const Tape& b) {
   return true;
 }
 
-/// False where nodes depend on more than what is recorded, such as users' operations.
+/// False if nodes depend on more than what is recorded, such as users' operations.
 bool may_come_again(const Tape& tape) {
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.attributes(node).may_come_again()) return false;
@@ -51,7 +51,7 @@ OrRefusal<BufferProgramPtr> BufferPrograms::find_or_compile(const std::shared_pt
   } else {
     OrRefusal<BufferProgramPtr> made =
         compile_for_buffers(tape, interface, options, loops, cache_for(tape, only_itself));
-    // Loops of a later phase get other budgets.
+    // Loops get other budgets in a later phase.
     if (match_ == Match::attributes && only_itself && made) return made;
     const Bytes bytes = made ? (*made)->bytes() : tape->metadata_bytes();
     keep({fingerprint_, interface, options.memory_budget, planner, options.threads, tape,
@@ -89,7 +89,7 @@ BufferProgramPtr BufferPrograms::find_within(Bytes budget) const {
 }
 
 void BufferPrograms::begin_phase() {
-  // Enough for gradients and values, in turn, and for micro-batches.
+  // Enough to alternate between gradients and values, and for micro-batches.
   constexpr std::uint64_t longest_unused = 8;
   phase_.clear();
   is_in_phase_ = true;

@@ -11,10 +11,10 @@
 namespace palimpsest {
 
 /// The cache of programs that run on buffers, by tape, interface, budget, planner and number of
-/// threads. It keeps refusals of budgets too. For one thread at a time.
+/// threads. It also keeps refusals of budgets. Use it from one thread at a time.
 class BufferPrograms {
  public:
-  /// Which tapes a program serves in addition to the one that it was compiled from.
+  /// The tapes that a program serves in addition to the one that it was compiled from.
   enum class Match : std::uint8_t {
     tape,        ///< none
     structure,   ///< those of the same structural fingerprint; a run takes their attributes
@@ -22,7 +22,8 @@ class BufferPrograms {
                  ///< only serve themselves, since states have budgets of their own on each tape
   };
 
-  /// Keeps `most` programs at most, and `most_bytes` unless the last one takes more.
+  /// Keeps at most `most` programs, and at most `most_bytes` unless the last one takes more.
+  /// Programs that the current phase used may exceed `most_bytes`.
   BufferPrograms(Match match, std::size_t most, Bytes most_bytes)
       : match_(match), most_(most), most_bytes_(most_bytes) {}
 
@@ -30,16 +31,17 @@ class BufferPrograms {
   OrRefusal<BufferProgramPtr> find_or_compile(const std::shared_ptr<Tape>& tape,
                                               const BufferInterface& interface,
                                               const RunOptions& options, LoopStateBudgets& loops);
-  /// The program within this budget for the fewest threads; null when there is none.
+  /// The program compiled for exactly this budget, for the fewest threads. Null when there is none.
   BufferProgramPtr find_within(Bytes budget) const;
 
-  /// Begins a phase of use. Refusals that the last phase did not use are dropped, and programs with
-  /// users' operations, which may never come again, that the last eight phases did not use.
+  /// Begins a phase of use. Drops refusals that the last phase did not use. Also drops programs
+  /// with users' operations that the last eight phases did not use, since these may never recur.
   void begin_phase();
-  /// While a phase lasts, proposals of planners are kept for other budgets; this drops them.
+  /// Ends the phase. Drops the planners' proposals, which are kept for other budgets during a
+  /// phase.
   void end_phase();
 
-  /// Approximate bytes that are kept.
+  /// Approximate bytes kept.
   Bytes bytes() const { return bytes_; }
 
  private:
@@ -55,13 +57,13 @@ class BufferPrograms {
     bool comes_again;  ///< depends only on what is recorded
     std::uint64_t last_phase = 0;
   };
-  /// What is known during a phase of tapes that compute the same.
+  /// Compiled programs, during a phase, of tapes that compute the same.
   struct InPhase {
     std::vector<std::uint64_t> fingerprint;
     std::shared_ptr<const Tape> tape;
     std::unique_ptr<ProgramCache> cache;
   };
-  /// Null where there is no phase.
+  /// Null outside a phase.
   ProgramCache* cache_for(const std::shared_ptr<Tape>& tape, bool only_itself);
   bool serves(const Entry& entry, const std::shared_ptr<Tape>& tape, bool only_itself) const;
   void keep(Entry entry);
@@ -73,7 +75,7 @@ class BufferPrograms {
   std::list<Entry> entries_;  // most recently used first
   bool is_in_phase_ = false;
   std::list<InPhase> phase_;                // programs of tapes, during a phase
-  std::vector<std::uint64_t> fingerprint_;  // of the tape that was looked for last
+  std::vector<std::uint64_t> fingerprint_;  // of the last tape searched for
   std::uint64_t phases_ = 0;
   Bytes bytes_ = 0;
 };

@@ -13,12 +13,12 @@ Bytes budget_for_caches(const Machine& machine, Bytes budget,
                         const std::function<std::optional<WithinBudget>(Bytes)>& plan) {
   const std::optional<WithinBudget> asked = plan(budget);
   if (!asked) return budget;
-  // A model that is not exact should not make a program compute more for little.
+  // The cost model is inexact, so a program should not recompute for a small predicted gain.
   constexpr double worth = 0.97;
   Bytes best = budget;
   double least = asked->seconds * worth;
   if (asked->near_seconds >= least) return budget;
-  // What fits the caches, and shares of what there would be: other things move through them too.
+  // Cache sizes, and shares of the peak, since other data passes through the caches too.
   std::set<Bytes, std::greater<>> candidates{asked->peak / 2, asked->peak / 8};
   for (const Cache& cache : machine.caches) candidates.insert(cache.bytes);
   const Bytes smallest = machine.caches.front().bytes;

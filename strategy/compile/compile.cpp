@@ -19,7 +19,7 @@ bool dumps() {
   return asked;
 }
 
-/// The state that passes hand on to each other. A pass that fails returns a refusal.
+/// The state that the passes share. A pass that fails returns a refusal.
 class Passes {
  public:
   Passes(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
@@ -75,8 +75,8 @@ class Passes {
     if (context_.free_memory == nullptr || !takes_free_memory(options_)) return false;
     const std::optional<Bytes> budget = budget_of_free_memory(
         found_->version->plan->predicted_peak(), context_.kept, *context_.free_memory);
-    // The budget of the run before stays while there is enough memory for it, and not much more, so
-    // that its plan can serve again.
+    // The budget of the previous run stays while the free memory is enough and less than twice as
+    // much. Its plan can then serve again.
     std::optional<Bytes>& before = program_->free_budget;
     const bool is_steady = budget && before && *before <= *budget && *budget / 2 < *before;
     if (!is_steady) before = budget;
@@ -129,7 +129,7 @@ class Passes {
 
 OrRefusal<Compilation> run(Passes passes);
 
-/// What the passes do until one of them fails, for the report of a defect.
+/// A dump of the passes until one fails, for the report of a defect.
 std::string dump_until_failure(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
                                const CompileContext& context) {
   CompileLog log(DumpLevel::all);

@@ -9,15 +9,15 @@
 
 namespace palimpsest {
 
-/// What `compile` uses beyond its input.
+/// The context of `compile`: caches, and options that are not part of its input.
 struct CompileContext {
   ProgramCache& cache;
   LoopStateBudgets* loops;  ///< null for a tape without loops
-  /// The program of a tape that was compiled before; null: the cache finds it.
+  /// The program, if the tape was compiled before. Null: the cache finds it.
   CachedProgramPtr program = nullptr;
-  /// Takes a fast first plan where planning would take longer than a tenth of a run.
+  /// Takes a fast first plan if planning would take longer than a tenth of a run.
   bool fast_first_plan = false;
-  /// Chooses a smaller budget where that keeps values in the machine's caches.
+  /// Chooses a smaller budget if that makes runs faster by keeping values in the machine's caches.
   bool fit_caches = true;
   /// Returns the free memory, which limits runs without a budget. Null: nothing limits them.
   const FreeMemory* free_memory = nullptr;
@@ -26,19 +26,19 @@ struct CompileContext {
   CompileLog* log = nullptr;
 };
 
-/// A compiled program, and what a run has to know of its compilation.
+/// A compiled program, and the facts about its compilation that a run needs.
 struct Compilation {
   std::shared_ptr<const CompiledProgram> program;
-  PlanVersionPtr version;    ///< of the plan; runs note there how long it has served
+  PlanVersionPtr version;    ///< the plan's version, where runs note how long it has served
   CachedProgramPtr cached;   ///< its program in the cache
-  Bytes budget = unlimited;  ///< that it was compiled for
+  Bytes budget = unlimited;  ///< the budget that it was compiled for
   bool is_new = false;       ///< no plan for this planner and budget was known before
   bool is_reused = false;    ///< the cache had the instructions
 };
 
-/// Compiles `targets` of a tape within the budget of the options: the main path from a recorded
-/// tape to instructions. Returns a refusal that names the smallest feasible budget when there is no
-/// plan. Throws `ArgumentError` for invalid options.
+/// Compiles the targets of `spec` within the budget of the options. This is the main path from a
+/// recorded tape to instructions. If no plan fits, returns a refusal that names the smallest
+/// feasible budget. Throws `ArgumentError` for invalid options.
 ///
 /// Builds with assertions, and processes with `PALIMPSEST_VERIFY=1`, check the result of every pass
 /// against its specification (strategy/compile/fusion/verify_lowered.h and verify_plan.h).

@@ -41,7 +41,7 @@ class Lines {
   std::string text_;
 };
 
-/// Lines of a list; equal ones become one with their number, as in `99 × tanh (a.cpp:14)`.
+/// Lines of a list. Equal lines become one line with a count, as in `99 × tanh (a.cpp:14)`.
 class CountedLines {
  public:
   void add(const std::string& line) {
@@ -217,7 +217,7 @@ void CompileLog::write(std::ostream& stream) {
 }
 
 void CompileLog::write_where_environment_says() {
-  static std::mutex mutex;  // programs of several threads, one after the other
+  static std::mutex mutex;  // programs of several threads are written one after the other
   const std::lock_guard lock(mutex);
   const char* const path = std::getenv("PALIMPSEST_DUMP_FILE");
   if (path == nullptr || *path == '\0') return write(std::cerr);

@@ -17,8 +17,8 @@ class CompileLog {
  public:
   explicit CompileLog(DumpLevel level) : level_(level) {}
 
-  /// The log that the environment variable `PALIMPSEST_DUMP` asks for by the name of a level. Null
-  /// where it is not set. Throws `ArgumentError` for another name.
+  /// The log whose level the environment variable `PALIMPSEST_DUMP` names. Null if it is not set.
+  /// Throws `ArgumentError` for an unknown level.
   static std::unique_ptr<CompileLog> of_environment();
 
   void begin(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
@@ -31,7 +31,7 @@ class CompileLog {
   void emitted(const Tape& tape, const Instructions& instructions);
   void refused(const BudgetError& refusal);
 
-  /// Writes everything to a stream, and forgets it.
+  /// Writes everything to a stream and clears the log.
   void write(std::ostream& stream);
   /// Writes everything to the file that `PALIMPSEST_DUMP_FILE` names, or else to stderr.
   void write_where_environment_says();

@@ -102,7 +102,7 @@ double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptio
 Bytes cache_budget(const Tape& tape, const ProgramSpec& spec, LoweredForms& forms,
                    const RunOptions& options) {
   if (!has_caches(options.machine)) return options.memory_budget;
-  // One form is enough to show how much is gained by staying in the caches.
+  // One form is enough to show the gain of staying in the caches.
   const Graph& graph = forms.get(tape, spec, {may_fuse(options), may_simplify(options)})->graph();
   const auto plan = [&](Bytes budget) -> std::optional<WithinBudget> {
     const std::optional<Plan> found = find_plan(graph, *planner_of(options), budget);

@@ -13,9 +13,9 @@ namespace palimpsest {
 
 /// The planner of the options, or the default one.
 const PlannerPtr& planner_of(const RunOptions& options);
-/// True when the run is limited by the free memory only.
+/// True when only the free memory limits the run.
 bool takes_free_memory(const RunOptions& options);
-/// The only form that the planner has schedules for. Empty for a planner of any form. Throws
+/// The only form for which the planner has schedules. Empty for a planner of any form. Throws
 /// `ScheduleError` when the options forbid that form.
 std::optional<GraphForm> only_form(const RunOptions& options);
 /// True when elementwise nodes may be fused.
@@ -48,9 +48,9 @@ bool suffices(const T& found, const RunOptions& options, C one_pass_cost) {
   return options.memory_budget == unlimited || cost(found) <= one_pass_cost();
 }
 
-/// Returns `first()` if it succeeds and `is_enough`. Otherwise returns the cheaper one of `first()`
-/// and `second()`, so that a larger budget never costs more. If both are refused, returns the
-/// refusal with the smaller feasible budget.
+/// Returns `first()` if it succeeds and `is_enough` accepts it. Otherwise returns the cheaper one
+/// of `first()` and `second()`, so that a larger budget never costs more. If both are refused,
+/// returns the refusal with the smaller feasible budget.
 template <class First, class Enough, class Second>
 auto cheaper_of(First first, Enough is_enough, Second second) {
   auto found = first();
@@ -63,9 +63,9 @@ auto cheaper_of(First first, Enough is_enough, Second second) {
   return first_is_less ? found : other;
 }
 
-/// Plans a program by `plan(form)`, an `OrRefusal`, fused or, where that is not permitted, unfused.
-/// A fused group holds all its outputs at once. It may not fit the budget, or cost more than single
-/// nodes, so both forms are tried then.
+/// Plans a program by `plan(form)`, which returns an `OrRefusal`: fused or, where fusion is not
+/// permitted, unfused. A fused group holds all its outputs at once. It may exceed the budget or
+/// cost more than single nodes. Both forms are tried in that case.
 template <class P>
 auto plan_either_form(const RunOptions& options, bool simplify, P plan,
                       const OnePassCost& one_pass_cost) {
@@ -80,7 +80,7 @@ auto plan_either_form(const RunOptions& options, bool simplify, P plan,
 }
 
 /// `plan_either_form` of the simplified program, where that is permitted. Simplifying may hold
-/// values for longer, so the program as recorded is tried too where that costs less.
+/// values for longer, so the recorded program is also tried when it may cost less.
 template <class P>
 auto plan_some_form(const RunOptions& options, const LoweredForms& forms, P plan,
                     const OnePassCost& one_pass_cost) {
@@ -96,16 +96,16 @@ auto plan_some_form(const RunOptions& options, const LoweredForms& forms, P plan
       [&] { return plan_either_form(options, false, plan, one_pass_cost); });
 }
 
-/// Plans what a tape holds, in its best form, without a cache. For searches that compare budgets;
-/// `compile` makes programs.
+/// Plans the program of a tape in its best form, without a cache. For searches that compare
+/// budgets; `compile` makes programs.
 OrRefusal<Planned> plan_tape(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
-/// Seconds of the plan that `plan_tape` makes, infinite where it refuses the budget. Takes less
-/// time, since no smallest budget is named.
+/// Seconds of the plan that `plan_tape` makes; infinite if it refuses the budget. Faster than
+/// `plan_tape`, since it finds no smallest budget.
 double planned_seconds(const Tape& tape, const ProgramSpec& spec, const RunOptions& options);
 
-/// The budget within which the program runs fastest on the machine of the options, by
-/// `budget_for_caches`. The budget of the options on a machine without caches.
+/// The budget within which the program runs fastest on the machine of the options (see
+/// `budget_for_caches`). On a machine without caches, the budget of the options.
 Bytes cache_budget(const Tape& tape, const ProgramSpec& spec, LoweredForms& forms,
                    const RunOptions& options);
 

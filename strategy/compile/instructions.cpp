@@ -47,7 +47,7 @@ class Instructions::Builder {
     }
   }
 
-  /// The intervals of what is present come first.
+  /// The intervals of present values come first.
   void open_present() {
     for (ValueId value = 0; value < graph_.value_count(); ++value) {
       const ValueId root = graph_.storage(value);
@@ -111,8 +111,8 @@ class Instructions::Builder {
       for (std::uint32_t i = 0; i < instruction.outputs; ++i) {
         add_operand(graph_.first_output(unit) + i);
       }
-      // The sum may see the product through views, an epilogue in another shape; the kernel does
-      // not.
+      // The sum may read the product through views, and an epilogue may use another shape. The
+      // kernel uses the product's own shape.
       if (instruction.accumulates || instruction.epilogue != nullptr) {
         made_.operands_.back().type = tape_.type(tape_.first_output(instruction.node));
       }
@@ -123,7 +123,7 @@ class Instructions::Builder {
   Instructions& made_;
   const Tape& tape_;
   const Graph& graph_;
-  std::vector<Place> places_;  // by root value, where it lies now or lay last
+  std::vector<Place> places_;  // by root value: its current or last place
   std::map<std::pair<const std::vector<Held>*, Place>, std::uint32_t> first_there_;
 };
 

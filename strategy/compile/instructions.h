@@ -10,18 +10,18 @@
 
 namespace palimpsest {
 
-/// A plan as a flat list of what is done: of each step, all that does not change from run to run.
-/// Immutable; many executors may share it.
+/// A plan as a flat list of instructions, one per step. They hold everything that does not change
+/// from run to run. Immutable; many executors may share it.
 class Instructions {
  public:
-  /// Where an operand lies: an interval of the layout, or a source.
+  /// The location of an operand: an interval of the layout, or a source.
   using Place = std::uint32_t;
 
   struct Instruction {
-    /// Null where nothing is computed: a drop or a view. A user's may be gone.
+    /// Null if nothing is computed: a drop or a view. May dangle for a user's operation.
     const Operation* operation = nullptr;
-    const Attributes* given = nullptr;   ///< to the operation; null: what the tape holds
-    const FusedKernel* group = nullptr;  ///< what is computed instead, of a group
+    const Attributes* given = nullptr;   ///< attributes for the operation; null: those on the tape
+    const FusedKernel* group = nullptr;  ///< replaces the operation for a fused group
     NodeId unit = none;                  ///< of the planned graph
     NodeId node = none;                  ///< as `Lowered::node`
     std::uint32_t first_operand = 0;     ///< inputs, then outputs
@@ -29,14 +29,14 @@ class Instructions {
     std::uint32_t outputs = 0;
     std::uint32_t workspace = none;      ///< interval
     std::uint32_t closed = none;         ///< interval that a drop closes
-    std::uint32_t first_number = 0;      ///< of the group's, among those of all
-    bool accumulates = false;            ///< the last input is added to what the operation makes
-    const Epilogue* epilogue = nullptr;  ///< what the operation carries out
-    bool is_of_user = false;             ///< a user's operation, which is that of the tape
+    std::uint32_t first_number = 0;      ///< of the group, among the numbers of all groups
+    bool accumulates = false;            ///< the last input is added to the operation's result
+    const Epilogue* epilogue = nullptr;  ///< epilogue that the operation executes
+    bool is_of_user = false;             ///< a user's operation; taken from the tape
     bool is_long = false;                ///< worth handing to another thread
   };
 
-  /// `plan` is one for `lowered`, and that of `tape`.
+  /// `plan` must be a plan for `lowered`, and `lowered` the lowered form of `tape`.
   Instructions(const Tape& tape, std::shared_ptr<const Lowered> lowered, const Plan& plan);
 
   const Lowered& lowered() const { return *lowered_; }
@@ -46,21 +46,21 @@ class Instructions {
   /// True when some step is worth handing to another thread.
   bool any_long() const { return any_long_; }
 
-  /// The operands of all instructions: their types, and where they lie.
+  /// The operands of all instructions, and their places.
   std::span<const Operand> operands() const { return operands_; }
   std::span<const Place> places() const { return places_; }
 
-  /// How many numbers the groups of all instructions have.
+  /// Number of scalar constants in all fused groups.
   std::uint32_t number_count() const { return number_count_; }
 
   std::span<const Interval> intervals() const { return intervals_; }
-  /// How many of them, the first ones, are open from the start.
+  /// Number of intervals that are open from the start. They come first.
   std::uint32_t open_at_start() const { return open_at_start_; }
-  /// Bytes of those.
+  /// Bytes of the intervals that are open from the start.
   Bytes present_bytes() const { return present_bytes_; }
-  /// Values of the tape that are supplied, and read or asked for, and those that are made
-  /// elsewhere; their places follow those of intervals. After them comes the place of what has no
-  /// bytes.
+  /// Values of the tape that lie outside the layout: supplied values that are read or requested,
+  /// and values made elsewhere. Their places follow those of the intervals. The last place is for
+  /// values without bytes.
   std::span<const ValueId> sources() const { return sources_; }
   Place source_place(std::size_t source) const {
     return static_cast<Place>(intervals_.size() + source);
@@ -68,15 +68,15 @@ class Instructions {
   Place empty_place() const { return source_place(sources_.size()); }
   std::size_t place_count() const { return empty_place() + 1; }
 
-  /// A value of the tape, and where it lies.
+  /// A value of the tape, and its place.
   struct Held {
     ValueId value;
     Place place;
-    std::uint32_t before;  ///< the first in the list that lies there too, or itself
+    std::uint32_t before;  ///< index of the first value in the list with this place
   };
-  /// What is present at the start, sources aside.
+  /// The values present at the start, except sources.
   std::span<const Held> present() const { return present_; }
-  /// What was asked for, at the end.
+  /// The requested values, at the end of a run.
   std::span<const Held> results() const { return results_; }
   bool is_source(Place place) const { return place >= intervals_.size() && place < empty_place(); }
   /// Approximate bytes of this object.

@@ -18,7 +18,7 @@ Planning& KeptPlannings::find_or_add(const std::shared_ptr<const Graph>& graph,
   const std::uint64_t hash = graph->structure_hash();
   const auto same = std::ranges::find_if(kept_, [&](const Kept& one) {
     if (one.key != key || one.hash != hash) return false;
-    // A plan says which form its graph has, though that makes no graphs differ.
+    // A plan states the form of its graph, but comparing graphs ignores the form.
     return one.graph == graph || (*one.graph == *graph && one.graph->form() == graph->form());
   });
   if (same != kept_.end()) {

@@ -9,11 +9,11 @@
 
 namespace palimpsest {
 
-/// Plannings of the graphs that were planned last, for when these are planned for other budgets: a
-/// planner that ignores the budget is then asked once.
+/// Keeps the plannings of recently planned graphs, for planning them within other budgets. A
+/// planner that ignores the budget then runs only once.
 class KeptPlannings {
  public:
-  /// Keeps what takes so many bytes, graphs and proposals counted, about.
+  /// Keeps at most about `most_bytes`, counting graphs and proposals.
   explicit KeptPlannings(Bytes most_bytes) : most_bytes_(most_bytes) {}
 
   /// Calls `plan` with the planning of a graph, or of an equal one, and returns its result.
@@ -27,7 +27,7 @@ class KeptPlannings {
     const LetGo after{*this};
     return plan(planning);
   }
-  /// Bytes that are kept, about.
+  /// Approximate bytes kept.
   Bytes bytes() const;
   void clear() { kept_.clear(); }
 
@@ -41,9 +41,10 @@ class KeptPlannings {
   };
 
   static Bytes bytes_of(const Kept& kept);
-  /// The planning that is then in front.
+  /// Finds or adds a planning and moves it to the front.
   Planning& find_or_add(const std::shared_ptr<const Graph>& graph, const PlannerPtr& planner);
-  /// Drops the one in front if nothing is gained by keeping it, and the last that take too much.
+  /// Drops the front entry if its planning is empty. Then drops entries from the back until the
+  /// limit holds.
   void let_go();
 
   std::list<Kept> kept_;  // most recently used first

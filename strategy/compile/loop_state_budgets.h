@@ -16,7 +16,7 @@ class LoopStateBudgets {
   /// notes it on the tape. Returns the refusal of a loop's own budget that is too small.
   virtual std::optional<BudgetError> reserve(Tape& tape, const ProgramSpec& spec,
                                              const RunOptions& options) = 0;
-  /// A line about what was reserved last; empty where there are no loops.
+  /// One line about the last reservation. Empty if there are no loops.
   virtual std::string summary() const = 0;
 };
 

@@ -14,11 +14,11 @@ class LoweredForms {
   /// Simplifies the tape.
   LoweredForms(const Tape& tape, const ProgramSpec& spec) { simplify(tape, spec, nullptr); }
 
-  /// Adapts to a tape of the same structural fingerprint whose attributes may differ: drops the
-  /// simplifications that depended on others, and the forms that were made with them.
+  /// Adapts to a tape of the same structural fingerprint whose attributes may differ. Drops
+  /// simplifications that depend on different attributes, and the forms made with them.
   void follow(const Tape& tape, const ProgramSpec& spec);
   /// The program in a form, `Lowered::fused` or `Lowered::unfused`. `tape` and `spec` are those
-  /// that it follows.
+  /// last given to the constructor or `follow`.
   const std::shared_ptr<const Lowered>& get(const Tape& tape, const ProgramSpec& spec,
                                             GraphForm form);
 

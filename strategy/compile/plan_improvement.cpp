@@ -12,16 +12,15 @@ namespace {
 /// The share of the run time that looking for a better plan may take.
 constexpr double planning_share = 0.1;
 constexpr double longest_round = 2;
-/// Where planning takes no longer than this, a fast planner would save less time than its plans
-/// cost. Only layouts are made faster then. tests/programs/program_passes.cpp knows for how many
-/// nodes.
+/// If planning takes no longer than this, a fast planner would save less time than its plans cost.
+/// Then only layouts are made faster. tests/programs/program_passes.cpp checks the number of nodes.
 constexpr double short_planning = 0.01;
 constexpr int most_rounds_without_gain = 3;
-/// The share of the cost of one pass that a round with gain saves at least.
+/// The least saving that counts as a gain, as a share of the cost of one pass.
 constexpr double noticeable = 1e-3;
 
-/// Seconds that the whole planner takes: those of `automatic({.moves = 0})` at a thousand nodes. It
-/// takes less per node for more nodes.
+/// Predicted seconds of the whole planner, from those of `automatic({.moves = 0})` at a thousand
+/// nodes. It takes less per node for more nodes.
 double whole_seconds(const Graph& graph) {
   return 1.2e-4 * static_cast<double>(graph.needed_nodes().size());
 }

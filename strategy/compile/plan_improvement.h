@@ -8,29 +8,29 @@ namespace palimpsest {
 
 struct PlanVersion;
 
-/// Improves a plan while it serves. Looking for a better plan takes about a tenth of the seconds
-/// spent running it, in rounds, until several rounds in a row gain nothing.
+/// Improves a plan while it serves. The search for a better plan takes about a tenth of the time
+/// spent running it. It proceeds in rounds and ends when several rounds in a row gain nothing.
 ///
-/// Where planning takes longer than a tenth of a run, a fast first plan serves at first (see
-/// `EnginePlanner::fast`). The whole of planning is then the first round. A fast plan is not used
-/// where planning takes no longer than what that plan would recompute. For graphs of up to 83 nodes
-/// only the layouts are made faster, so that a larger budget never costs more.
+/// If planning takes longer than a tenth of a run, a fast first plan serves initially (see
+/// `EnginePlanner::fast`). Full planning is then the first round. A fast plan is not used if
+/// planning takes no longer than the plan's recomputation. For graphs of up to 83 nodes, only the
+/// layout is made by a faster method, so that a larger budget never costs more.
 class PlanImprovement {
  public:
-  /// True where planning takes longer than a tenth of a run of the graph.
+  /// True if planning takes longer than a tenth of a run of the graph.
   static bool needs_fast_first_plan(const Graph& graph, const Planner& planner);
   /// The planner that makes the fast first plan.
   static PlannerPtr fast_planner(const Graph& graph, const PlannerPtr& planner);
-  /// True where a fast plan recomputes for longer than planning takes.
+  /// True if a fast plan recomputes for longer than planning takes.
   static bool recomputes_too_long(const Graph& graph, const Plan& fast);
 
   PlanImprovement() = default;
   PlanImprovement(double planning_seconds, bool is_fast)
       : planning_seconds_(planning_seconds), is_fast_(is_fast) {}
 
-  /// Notes that the plan has served for so long.
+  /// Notes that the plan has served for `seconds` more.
   void served(double seconds) { run_seconds_ += seconds; }
-  /// Looks for a better plan if that is due.
+  /// Searches for a better plan if a round is due.
   void improve(PlanVersion& version);
 
   /// True for a fast first plan.

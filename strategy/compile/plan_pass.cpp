@@ -42,8 +42,8 @@ class PlanPass {
     return plan_some_form(options_, program_.forms, plan, one_pass_cost_);
   }
 
-  /// A plan that was made before, or a fast one. Whether fast plans are made is decided for one
-  /// form: they are no match for the whole planner's plan of another one.
+  /// A known plan, or a fast one. Whether to make fast plans is decided once for all forms, since a
+  /// fast plan does not compare with the whole planner's plan of another form.
   Found find_or_plan_fast(GraphForm form) {
     const std::shared_ptr<const Lowered>& lowered = lower(form);
     const std::shared_ptr<const Graph> graph = graph_in(lowered);
@@ -61,13 +61,13 @@ class PlanPass {
 
   static bool is_fast(const Found& found) { return found && found->version->improvement.is_fast(); }
 
-  /// What serves until there is time for other forms.
+  /// The plan that serves until there is time for other forms.
   Found find_soon(bool simplify) {
     Found fused;
     if (may_fuse(options_)) fused = find_or_plan_fast({true, simplify});
     const auto unfused_cost = [&] { return one_pass_cost_({false, simplify}); };
     if (fused && suffices(*fused, options_, unfused_cost)) return fused;
-    // The fused form is enough then, and the whole planner takes hardly any time.
+    // Without a budget the fused form is enough, and the whole planner takes hardly any time.
     if (may_fuse(options_) && options_.memory_budget == unlimited) return {};
     Found unfused = find_or_plan_fast({false, simplify});
     if (unfused && fused) return cost(*fused) <= cost(*unfused) ? fused : unfused;

@@ -5,7 +5,7 @@
 
 namespace palimpsest {
 
-/// A plan in the cache, and the form of the program that it is for.
+/// A plan in the cache, and the form of the program that it plans.
 struct PlannedVersion {
   GraphForm form;
   std::shared_ptr<const Lowered> lowered;
@@ -15,12 +15,12 @@ struct PlannedVersion {
 };
 inline double cost(const PlannedVersion& found) { return found.version->plan->simulation.cost; }
 
-/// The passes `lower` and `plan` of `compile`: lowers a program to the forms that are considered,
-/// and plans each in the budget of the options, until none can cost less than the best.
+/// The passes `lower` and `plan` of `compile`. Lowers a program to the forms to consider and plans
+/// each within the budget of the options. Stops when no remaining form can cost less than the best.
 ///
-/// With `fast_first`, takes a plan that was made before or that a fast planner finds, in whichever
-/// form; the whole planner is asked only where there is none. Which form is best is decided once
-/// more when the plan has served for long enough.
+/// With `fast_first`, takes a plan that is known or that a fast planner finds, in either form. The
+/// whole planner runs only if there is none. After the plan has served for long enough, the best
+/// form is chosen once more.
 OrRefusal<PlannedVersion> plan_program(CachedProgram& program, const Tape& tape,
                                        const ProgramSpec& spec, const RunOptions& options,
                                        bool fast_first);

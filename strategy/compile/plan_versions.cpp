@@ -12,7 +12,7 @@ namespace {
 
 /// Enough for the handful of budgets that a program alternates between.
 constexpr std::size_t most_versions = 16;
-/// A program in each of its forms.
+/// One for each form of a program.
 constexpr std::size_t least_versions = 4;
 
 Bytes bytes_of_version(const PlanVersionPtr& version) {
@@ -20,7 +20,7 @@ Bytes bytes_of_version(const PlanVersionPtr& version) {
   return version->plan->metadata_bytes() + compiled;
 }
 
-/// The version may be the only owner of its graph.
+/// Counts the graph, since the version may be its only owner.
 Bytes bytes_with_graph(const PlanVersionPtr& version) {
   return bytes_of_version(version) + version->graph->metadata_bytes();
 }
@@ -118,7 +118,7 @@ PlanVersionPtr PlanVersions::plan_fast(const Request& request) {
     return nullptr;
   }
   if (PlanImprovement::recomputes_too_long(graph, *plan)) return nullptr;
-  if (plan->candidates.empty()) plan->planner = request.planner->name();  // it is keep-all
+  if (plan->candidates.empty()) plan->planner = request.planner->name();  // the plan is keep-all
   const PlanVersionPtr version = insert(request, std::move(*plan));
   version->improvement = PlanImprovement(stopwatch.seconds(), true);
   return version;

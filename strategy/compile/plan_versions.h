@@ -16,7 +16,7 @@ namespace palimpsest {
 
 struct CompiledProgram;
 
-/// A plan that serves for a planner and a budget.
+/// A plan in use for one planner and budget.
 struct PlanVersion {
   std::uint64_t hash;  ///< of the graph's structure
   std::string key;     ///< of the planner
@@ -29,7 +29,8 @@ struct PlanVersion {
   bool reused = false;
   PlanImprovement improvement = {};
 
-  /// Takes `other` if it fits and costs less, or `if_equal` as much. Returns the saved seconds.
+  /// Takes `other` if it fits and costs less or, with `if_equal`, the same. Returns the saved
+  /// seconds.
   double adopt(Plan other, bool if_equal = false);
   /// Most bytes that a plan may take.
   Bytes limit() const;
@@ -37,8 +38,8 @@ struct PlanVersion {
 using PlanVersionPtr = std::shared_ptr<PlanVersion>;
 
 /// The plans of a program, by graph, planner and budget. A plan that was made for one budget is a
-/// candidate for all others. Plans get better while they serve (see `PlanImprovement`). Keeps 16
-/// plans at most, and `most_cached` bytes unless the last four take more, and as many refusals.
+/// candidate for all others. Plans improve while they serve (see `PlanImprovement`). Keeps at most
+/// 16 plans, `most_cached` bytes unless the last four take more, and as many refusals.
 class PlanVersions {
  public:
   /// `plannings` keeps a planner's proposals for other budgets, and outlives this. With `compete`,
@@ -55,14 +56,14 @@ class PlanVersions {
   /// Finds the plan that was made before, improved if it has served long enough. Null when there is
   /// none.
   PlanVersionPtr find(const Request& request);
-  /// Makes a plan by the planner's fast version. Null where the whole planner takes little time,
-  /// where no fast plan fits, and where it would recompute for longer than planning takes.
+  /// Makes a plan by the planner's fast version. Null if the whole planner takes little time, if no
+  /// fast plan fits, or if the fast plan would recompute for longer than planning takes.
   PlanVersionPtr plan_fast(const Request& request);
   /// Makes a plan by the planner itself. A budget that was refused before is refused at once,
   /// unless a plan made since fits.
   OrRefusal<PlanVersionPtr> plan(const Request& request);
 
-  /// Approximate bytes that are kept.
+  /// Approximate bytes kept.
   Bytes bytes() const;
   /// Likewise, without graphs of `forms`.
   Bytes bytes_beside(const LoweredForms& forms) const;
@@ -83,7 +84,7 @@ class PlanVersions {
 
   Match match(const Request& request);
   const PlanVersionPtr& insert(const Request& request, Plan plan);
-  /// Null when a plan found since fits.
+  /// Null if a plan found since then fits.
   const Refusal* refusal(const Request& request, const std::string& key,
                          std::span<const PlanVersion* const> others) const;
   void refuse(Refusal refusal);

@@ -11,7 +11,7 @@ namespace {
 
 /// Enough for the handful of structures that a process alternates between.
 constexpr std::size_t most_programs = 16;
-/// A step of training and one of evaluation.
+/// One training step and one evaluation step.
 constexpr std::size_t least_programs = 2;
 
 }  // namespace

@@ -22,16 +22,17 @@ struct CachedProgram {
   PlanVersions versions;
   /// Budgets that were chosen for the machine's caches, by planner and requested budget.
   std::map<std::pair<std::string, Bytes>, Bytes> cache_budgets = {};
-  /// The budget that was chosen for lack of free memory, for runs that have none.
+  /// The budget chosen for lack of free memory, for runs without a budget of their own.
   std::optional<Bytes> free_budget = {};
 
   Bytes bytes() const;
 };
 using CachedProgramPtr = std::shared_ptr<CachedProgram>;
 
-/// The cache of compiled programs. A program is found again by the structural fingerprint of its
-/// tape and its `ProgramSpec`; a training step already by its forward part. Keeps 16 programs at
-/// most, and `most_cached` bytes unless the last two take more. For one thread at a time.
+/// The cache of compiled programs. A program is found by the structural fingerprint of its tape and
+/// its `ProgramSpec`. A training step can be found by its forward part alone. Keeps at most 16
+/// programs, and at most `most_cached` bytes unless the last two take more. Use it from one thread
+/// at a time.
 class ProgramCache {
  public:
   /// With `plans_compete`, the plan for one budget is a candidate for others.
@@ -43,13 +44,13 @@ class ProgramCache {
   const CachedProgramPtr& find_or_add(const Tape& tape, const ProgramSpec& spec);
   /// Notes that a program of this cache is used. Takes it back if it was dropped.
   const CachedProgramPtr& use(const CachedProgramPtr& program);
-  /// Drops programs until the limits hold. For when programs have got new plans.
+  /// Drops programs until the limits hold. Call it after programs got new plans.
   void keep_within_limits();
 
   /// Steps that are run again without being differentiated.
   StepCache& steps() { return steps_; }
 
-  /// Approximate bytes that are kept.
+  /// Approximate bytes kept.
   Bytes bytes() const;
 
  private:
@@ -57,7 +58,7 @@ class ProgramCache {
   std::list<CachedProgramPtr> programs_;  // most recently used first
   KeptPlannings plannings_{4_MiB};
   StepCache steps_;
-  std::vector<std::uint64_t> fingerprint_;  // of the program that was looked for last
+  std::vector<std::uint64_t> fingerprint_;  // of the last program searched for
 };
 
 }  // namespace palimpsest

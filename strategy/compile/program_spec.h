@@ -11,8 +11,8 @@ namespace palimpsest {
 
 class Profile;
 
-/// What to compile of a tape, and for which machine. Budget, planner and permitted rewrites are in
-/// `RunOptions`.
+/// The targets to compile on a tape, and the machine to compile for. Budget, planner and permitted
+/// rewrites are in `RunOptions`.
 struct ProgramSpec {
   std::span<const ValueId> targets;
   NodeId backward_begins;             ///< the first node of the backward part
@@ -20,8 +20,8 @@ struct ProgramSpec {
   int threads = 1;
   Machine machine = {};
   const Profile* costs = nullptr;  ///< measured times that replace estimates; may be null
-  /// Targets are written to buffers that the caller of a run names, where they have storage of
-  /// their own (see `Lowered::place_results_elsewhere`).
+  /// Targets with storage of their own are written to buffers that the caller of a run provides
+  /// (see `Lowered::place_results_elsewhere`).
   bool results_in_buffers = false;
   bool afresh = false;  ///< present values are treated as absent
 };

@@ -8,7 +8,7 @@
 namespace palimpsest {
 namespace {
 
-/// A loop has a step or two; each takes as many bytes as its tape.
+/// A training loop has one or two steps. Each takes as many bytes as its tape.
 constexpr std::size_t most_steps = 4;
 constexpr std::size_t least_steps = 2;
 

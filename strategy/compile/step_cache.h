@@ -11,7 +11,7 @@ namespace palimpsest {
 
 struct CachedProgram;
 
-/// A loss and its gradients with respect to all parameters, at the end of a tape.
+/// A loss and its gradients with respect to all parameters, recorded at the end of a tape.
 struct Differentiated {
   ValueId loss;
   NodeId backward_begins;
@@ -26,7 +26,7 @@ class CachedStep {
   std::vector<ValueId> targets;  ///< the loss and its gradients
   std::vector<ValueId> leaves;   ///< of the forward part
 
-  /// The program that was compiled from the tape for such a spec last; null for another one.
+  /// The program last compiled from the tape, if it was for a matching spec. Null otherwise.
   std::shared_ptr<CachedProgram> program_for(const ProgramSpec& spec) const;
   void remember(const ProgramSpec& spec, std::shared_ptr<CachedProgram> compiled);
 
@@ -37,19 +37,19 @@ class CachedStep {
   std::uint64_t costs_ = 0;  // hash of a profile; 0 without one
 };
 
-/// Steps that are run again without being differentiated, found by what their forward part records.
-/// Keeps four at most, and `most_cached` bytes unless the last two take more.
+/// Steps that are run again without being differentiated again, found by their recorded forward
+/// part. Keeps at most four, and at most `most_cached` bytes unless the last two take more.
 class StepCache {
  public:
-  /// Finds the step whose forward part `tape` holds. Null when there is none. It is valid until the
-  /// next call of `add`.
+  /// Finds the step whose forward part `tape` holds. Null when there is none. The result is valid
+  /// until the next call of `add`.
   CachedStep* find(const Tape& tape, ValueId loss);
   /// Notes that a step is run again.
   void use(const CachedStep& step);
   /// Copies `tape`, which holds both parts. Does nothing if it holds users' operations, whose
-  /// attributes may not come again, and copies ever more seldom while no step is found again.
+  /// attributes may not recur. Copies less and less often while no step is found again.
   void add(const Tape& tape, const Differentiated& recorded);
-  /// Approximate bytes that are kept, without programs.
+  /// Approximate bytes kept, without programs.
   Bytes bytes() const;
 
  private:

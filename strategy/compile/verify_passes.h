@@ -2,8 +2,8 @@
 
 namespace palimpsest {
 
-/// True where passes check their results against their specifications: in builds with assertions,
-/// and in processes with `PALIMPSEST_VERIFY` set.
+/// True if passes check their results against their specifications: in builds with assertions, and
+/// in processes with `PALIMPSEST_VERIFY` set.
 bool verifies_passes();
 
 /// True when an environment variable is set and not empty.

@@ -21,7 +21,7 @@ bool share_bytes(const Interval& a, const Interval& b) {
   return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
-/// Which steps have ended whenever a step begins, whatever the order.
+/// The steps that have always ended when a step begins, in any execution order.
 class StepOrder {
  public:
   explicit StepOrder(const Dependencies& dependencies)
@@ -46,7 +46,7 @@ class StepOrder {
   std::vector<std::uint64_t> before_;
 };
 
-/// Carries out instructions in the order of the schedule, as far as places go.
+/// Simulates the places of instructions in schedule order.
 class InstructionCheck {
  public:
   InstructionCheck(const Instructions& instructions, const Plan& plan)
@@ -183,7 +183,7 @@ class InstructionCheck {
     if (storage.interval != none) touched_[storage.interval].push_back(step_);
   }
 
-  /// What held the bytes before has been done with.
+  /// Requires that the earlier users of the interval's bytes have ended.
   void open(std::uint32_t interval) const {
     require(interval < instructions_.intervals().size(), "a step opens no interval");
     const Interval& opened = instructions_.intervals()[interval];

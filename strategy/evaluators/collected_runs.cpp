@@ -45,7 +45,7 @@ void CollectedRuns::note_run(Report& report, const Tape& tape, const Lowered& lo
   const Graph& graph = lowered.graph();
   std::vector<bool> seen(graph.node_count());
   std::vector<bool> again(seen.size());
-  std::vector<NodeId> now;  // several units may run one node for themselves
+  std::vector<NodeId> now;  // marked afterwards, since several units may each run the same node
   for (const Step& step : plan.schedule.steps) {
     if (step.kind != Step::Kind::compute) continue;
     const double seconds = graph.cost(step.id);

@@ -9,24 +9,26 @@
 
 namespace palimpsest {
 
-/// What an engine computed for a tape while it was being recorded, from one `begin` to the next
-/// `take`: counts, times and steps, which nodes it was, and what share of the work was done again.
+/// Collects what an engine computes for a tape while it is recorded, from `begin` to the next
+/// `take`. This includes counts, times and steps, the nodes computed, and the share of recomputed
+/// work.
 class CollectedRuns {
  public:
   void begin();
-  /// Nothing is noted where it did not begin.
+  /// False before `begin` and after `take`; `add` and `note_run` then do nothing.
   bool has_begun() const { return runs_.has_value(); }
-  /// What was collected, which ends it. Its `compute_overhead` is the work of nodes that were
-  /// computed before, over that of nodes that were not, also of the runs that were only noted.
+  /// Returns what was collected and ends the collection. Its `compute_overhead` is the recomputed
+  /// work divided by the work done for the first time. It includes runs that were only noted.
   Report take();
 
   /// Adds a run.
   void add(const Report& run);
-  /// Notes that a node of the tape is computed, in so many seconds by the machine; returns whether
-  /// it was before. Not of a function that is traced, whose nodes are taken off the tape again.
+  /// Notes that a node of the tape is computed, which takes `seconds` on the modelled machine.
+  /// Returns true if the node was computed before. Ignores nodes of a function being traced, since
+  /// they are removed from the tape again.
   bool note(const Tape& tape, NodeId node, double seconds);
-  /// Has the report of a run say what it computed again that runs before it computed; of nodes from
-  /// `backward_begins` on, which are taken off the tape again, nothing.
+  /// Marks and counts in `report` the steps that recompute nodes of earlier runs. Nodes from
+  /// `backward_begins` on never count, since they are removed from the tape again.
   void note_run(Report& report, const Tape& tape, const Lowered& lowered, const Plan& plan,
                 NodeId backward_begins);
 
@@ -35,8 +37,8 @@ class CollectedRuns {
 
   std::optional<Report> runs_;
   std::vector<bool> computed_;  // nodes of the tape
-  double seconds_ = 0;          // of all work noted
-  double seconds_again_ = 0;    // of that, on nodes computed before
+  double seconds_ = 0;          // all work noted
+  double seconds_again_ = 0;    // the part spent on nodes computed before
 };
 
 }  // namespace palimpsest

@@ -20,7 +20,7 @@
 namespace palimpsest {
 namespace {
 
-/// True when only leaves and, from an earlier run, the loss are present.
+/// True if only leaves are present and, from an earlier run, possibly the loss.
 bool has_leaves_only(const Tape& tape, ValueId loss) {
   std::vector<ValueId> others;
   append_present(tape, others);
@@ -41,15 +41,15 @@ struct Engine::State {
   TapeRunner runner;
   ProgramCache cache;
   LoopBudgets loops;
-  std::optional<ResultCache> results;  // of runs that keep them
-  /// A program and its budget that had no room for them.
+  std::optional<ResultCache> results;  // for runs that keep results
+  /// A program and a budget that had no room for kept results.
   std::pair<NodeId, Bytes> no_cache{0, unlimited};
   FreeMemory free = [] { return free_memory(); };
   RunObserver* observer = nullptr;
   CollectedRuns collected;
   std::uint64_t programs_planned = 0;  // programs and budgets that a plan was made for
 
-  /// Compiles for runs, with what is known of earlier ones.
+  /// Compiles for a run, using the plans and memory of earlier runs.
   Compilation compile_for_run(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
                               CachedStep* step = nullptr);
   /// Runs a program that was compiled since `planning` began.
@@ -60,16 +60,16 @@ struct Engine::State {
   /// Compiles and runs without cached results.
   Report evaluate_all(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                       const RunOptions& options);
-  /// Likewise. Where no plan fits in addition to the present values, these are dropped: the budget
-  /// that is named does not depend on what an evaluator has kept so far.
+  /// Likewise. If no plan fits in addition to the present values, they are dropped. The budget
+  /// named in an error then does not depend on the values that an evaluator has kept.
   Report evaluate_or_let_go(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                             const RunOptions& options);
   /// Likewise, with results kept.
   Report evaluate_cached(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                          const RunOptions& options);
 
-  /// Compiles without running and without the cache, and calls `use(compilation, spec)` while loops
-  /// have their memory.
+  /// Compiles without the cache and without running. Calls `use(compilation, spec)` while the
+  /// loops' memory is reserved.
   template <class Use>
   auto compile_only(Tape& tape, std::span<const ValueId> targets, NodeId backward_begins,
                     const RunOptions& options, Use use, bool afresh = false,
@@ -265,7 +265,7 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   if (options.memory == AllocationPolicy::cached) {
     return state_->evaluate_cached(tape, targets, backward_begins, options);
   }
-  state_->results.reset();  // which would take memory in addition to the run
+  state_->results.reset();  // they would take memory in addition to the run
   return state_->evaluate_or_let_go(tape, targets, backward_begins, options);
 }
 
@@ -273,14 +273,14 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
                                                const RunOptions& options) {
   check(options);
   if (options.memory == AllocationPolicy::cached)
-    return {};  // which run differs from the one before
+    return {};  // such runs differ from one to the next
   const Stopwatch planning;
   CachedStep* const step = state_->cache.steps().find(tape, loss);
   if (step == nullptr || !has_leaves_only(tape, loss)) return {};
   state_->cache.steps().use(*step);
   state_->results.reset();
   Tape& known = step->tape;
-  tape.drop(loss);  // which the run makes again
+  tape.drop(loss);  // the run computes it again
   const LentToStep lent(*step, tape);
   const ProgramSpec spec = spec_for(step->targets, step->recorded.backward_begins, options);
   const Compilation compiled = state_->compile_for_run(known, spec, options, step);

@@ -24,7 +24,7 @@ void EngineEvaluator::compute(Tape& tape, std::uint32_t value) { compute(tape, {
 
 void EngineEvaluator::compute(Tape& tape, std::span<const ValueId> values) {
   std::vector<ValueId> targets(values.begin(), values.end());
-  // Without a budget nothing forces out what was asked for before.
+  // Without a budget nothing forces out values requested earlier.
   if (options_.memory_budget == unlimited) append_present(tape, targets);
   engine_->add_collected(engine_->evaluate(tape, targets, options_));
 }
@@ -46,7 +46,7 @@ class EagerEvaluator : public EngineEvaluator {
   using EngineEvaluator::EngineEvaluator;
 
   void on_record(Tape& tape, std::uint32_t node) override {
-    std::vector<ValueId> missing;  // dropped by a backward meanwhile
+    std::vector<ValueId> missing;  // dropped by a `backward` since then
     for (const ValueId input : tape.inputs(node)) {
       if (!tape.has_value(input)) missing.push_back(input);
     }

@@ -17,8 +17,8 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 class Engine;
 
-/// An evaluator with an engine, which `backward` runs on. A tape without one gets a lazy one. Tapes
-/// that share an evaluator share plans and memory.
+/// An evaluator with an engine that `backward` runs on. A tape without an evaluator gets a lazy
+/// one. Tapes that share an evaluator share plans and memory.
 class EngineEvaluator : public Evaluator {
  public:
   explicit EngineEvaluator(RunOptions options);
@@ -36,12 +36,12 @@ class EngineEvaluator : public Evaluator {
   void compute(Tape& tape, std::span<const ValueId> values);
   void on_clear(Tape&) noexcept override {}
   /// Called before the engine runs or plans `tape` with the options `asked`. Returns the options to
-  /// use: those given, with the evaluator's budget where they have none.
+  /// use: those given, with the evaluator's budget if they have none.
   virtual RunOptions prepare(Tape& tape, const RunOptions& asked);
   /// The values that are computed for values of `tape`: usually the same ones. If the evaluator
   /// records a tape of its own, they are values of that tape, in the dtypes of `values`.
   virtual std::vector<Var> computed_for(Tape& tape, std::span<const Var> values);
-  /// The precision that tapes are computed in; empty where it is the recorded one.
+  /// The precision that tapes are computed in. Empty if it is the recorded one.
   virtual std::string precision() const { return {}; }
 
   Engine& engine() { return *engine_; }
@@ -67,37 +67,36 @@ std::shared_ptr<EngineEvaluator> lazy(RunOptions options = {});
 /// Computes every value as it is recorded, so that a debugger can show values.
 ///
 /// Without a budget each value is kept until a `backward` with a budget, or the tape, drops it.
-/// With a budget, the values on the tape plus the workspace of the running operation never take
-/// more, from the first recorded operation on. When memory runs short, values are dropped that are
-/// large, idle and cheap to recompute (see checkpoint/online_eviction.h). They are recomputed when
-/// they are read or requested. A larger budget is not guaranteed to recompute less.
+/// With a budget, the values on the tape plus the workspace of the running operation never exceed
+/// it, from the first recorded operation on. When memory runs short, the evaluator drops values
+/// that are large, idle and cheap to recompute (see checkpoint/online_eviction.h). They are
+/// recomputed when they are read or requested. A larger budget is not guaranteed to recompute less.
 ///
 /// Leaves do not count towards the budget. Neither does a dropped value while the user holds a
 /// `Tensor` of it: it belongs to the user until then, and comes back for free. If an operation or a
 /// requested value does not fit, `BudgetError` is thrown before its kernel runs, and the operation
-/// is removed from the tape. The error says what it takes, and names a budget that is enough for
-/// everything recorded so far and that operation. `backward` and `evaluate` use their own budget if
-/// they are given one, otherwise this one.
+/// is removed from the tape. The error states the bytes required. It also names a budget that is
+/// enough for everything recorded so far and that operation. `backward` and `evaluate` use their
+/// own budget if they are given one, otherwise this one.
 ///
 /// `options.threads`, `options.anomaly` and `options.machine` apply while recording. Throws
 /// `ArgumentError` for a negative budget and for options without effect while recording. These are
-/// a planner, a memory handling, since every value has its own storage, and profiling, since there
-/// is no report. `backward` accepts these; an `Execution` in eager mode also profiles what it
-/// records.
+/// a planner, an allocation policy (every value has its own storage) and profiling (there is no
+/// report). `backward` accepts these; an `Execution` in eager mode also profiles what it records.
 std::shared_ptr<EngineEvaluator> eager(RunOptions options = {});
 
 /// `eager` for an `Execution`, whose report includes what is computed while recording.
 std::shared_ptr<EngineEvaluator> eager_of_execution(RunOptions options);
 
 /// Computes stage by stage. Within a stage nothing is computed until it is requested, and the stage
-/// is planned and fused as on a lazy tape. At its end, its results that none of its own nodes read
-/// are computed. They are kept in addition to the values already there, if the budget allows.
+/// is planned and fused as on a lazy tape. At its end, those results are computed that none of its
+/// own nodes read. They are kept in addition to the values already there, if the budget allows.
 ///
 /// A stage ends where another outermost `Tape::scope` begins or the last one ends, or with the node
 /// that reaches a limit. It is computed when the next node is recorded. Consecutive scopes of the
 /// same name are one stage.
 ///
-/// So errors of kernels occur near the line that caused them. Programs that look at values, or
+/// Kernel errors therefore occur near the line that caused them. Programs that look at values, or
 /// record for long, are computed in parts large enough for planning. Values inside a stage that are
 /// read later are recomputed from those at its ends: once for later stages, and once for a backward
 /// part. A stage visits the whole tape once, so stages of a few nodes are expensive on long tapes.

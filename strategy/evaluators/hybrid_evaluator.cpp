@@ -15,13 +15,14 @@ std::string_view outermost_scope(const Tape& tape, NodeId node) {
 }  // namespace
 
 void HybridEvaluator::on_record(Tape& tape, std::uint32_t node) {
-  // Another tape, or nodes were taken off this one: what is missing is computed when it is read.
+  // Another tape, or nodes were removed from this one. Missing values are computed when they are
+  // read.
   if (&tape != tape_ || node < next_) begin_stage(tape, node);
   const std::string_view name = outermost_scope(tape, node);
   const bool is_full = nodes_ >= limits_.nodes || bytes_ >= limits_.bytes;
   const bool ends = nodes_ > 0 && (is_full || name != name_);
   const NodeId first = first_;
-  // Also where the stage that ends cannot be computed: the next one does not depend on that.
+  // Also if the ended stage cannot be computed, since the next one does not depend on it.
   if (ends) begin_stage(tape, node);
   name_ = name;
   if (ends) end_stage(tape, first, node);
@@ -61,7 +62,7 @@ void HybridEvaluator::end_stage(Tape& tape, NodeId begin, NodeId end) {
     for (std::uint32_t i = 0; i < tape.output_count(node); ++i) {
       const ValueId value = tape.first_output(node) + i;
       is_end = is_end && !is_read[value];
-      // What a loop has for itself has no bytes either.
+      // Internal values of a loop have no bytes either.
       if (tape.bytes(value) > 0 && !tape.has_value(value)) values.push_back(value);
     }
     if (is_end) ends.insert(ends.end(), values.begin(), values.end());
@@ -86,8 +87,8 @@ void HybridEvaluator::compute_beside_others(Tape& tape, std::span<const ValueId>
   };
   if (all.size() > ends.size() && fits(all)) return;
   if (!read.empty() && all.size() > wanted.size() && fits(wanted)) return;
-  // Which values that are read are missing depends on how earlier stages fared. A budget that is
-  // named must not: it is that of the ends alone. Without ends nothing has to be computed.
+  // Which read values are missing depends on earlier stages. The budget named in an error must not
+  // depend on them, so it is that of the ends alone. Without ends nothing has to be computed.
   if (!ends.empty()) compute(tape, ends);
 }
 

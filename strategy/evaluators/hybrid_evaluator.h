@@ -6,7 +6,7 @@
 
 namespace palimpsest {
 
-/// Computes a tape stage by stage: what `hybrid` makes.
+/// The evaluator that `hybrid` returns. Computes a tape stage by stage.
 class HybridEvaluator final : public EngineEvaluator {
  public:
   HybridEvaluator(RunOptions options, StageLimits limits)
@@ -17,20 +17,20 @@ class HybridEvaluator final : public EngineEvaluator {
 
  private:
   void begin_stage(const Tape& tape, NodeId first);
-  /// Computes what the nodes from `begin` to `end` make if no other one of them reads any of it,
-  /// and, where the budget allows that, what they read of earlier stages: what one stage reads, the
-  /// next one may.
+  /// Computes the stage of nodes [`begin`, `end`): the outputs of nodes that no node of the stage
+  /// reads. If the budget allows, also computes the missing values of earlier stages that the stage
+  /// reads, since the next stage may read them too.
   void end_stage(Tape& tape, NodeId begin, NodeId end);
-  /// Computes both or, where the budget is too small for that, the ends alone. Other values stay
-  /// present where it allows that. Throws `BudgetError` where the ends do not fit.
+  /// Computes `ends` and `read`, or only `ends` if the budget is too small for both. Other values
+  /// stay present if the budget allows. Throws `BudgetError` if `ends` do not fit.
   void compute_beside_others(Tape& tape, std::span<const ValueId> ends,
                              std::span<const ValueId> read);
 
   StageLimits limits_;
-  // Of the stage that is being recorded.
+  // The stage being recorded.
   const Tape* tape_ = nullptr;
   NodeId first_ = 0;
-  NodeId next_ = 0;  // behind its last node
+  NodeId next_ = 0;  // after its last node
   std::string name_;
   std::uint32_t nodes_ = 0;
   Bytes bytes_ = 0;

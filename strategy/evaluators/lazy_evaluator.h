@@ -4,7 +4,7 @@
 
 namespace palimpsest {
 
-/// Computes what is asked for and nothing else: what `lazy` makes.
+/// The evaluator that `lazy` returns. Computes only requested values and what they need.
 class LazyEvaluator final : public EngineEvaluator {
  public:
   using EngineEvaluator::EngineEvaluator;

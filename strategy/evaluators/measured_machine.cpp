@@ -27,12 +27,12 @@
 namespace palimpsest {
 namespace {
 
-/// Per figure; there are some thirty.
+/// Per measurement. There are some thirty.
 constexpr double most_seconds = 0.015;
 /// Long enough that reading the clock costs nothing.
 constexpr double round_seconds = 1e-3;
 
-/// The least seconds of one call of `f`, which is called at least once. Other activity of the
+/// The minimum seconds of a call of `f`, which is called at least once. Other activity of the
 /// machine only adds time.
 template <class F>
 double fastest(F f) {
@@ -82,7 +82,7 @@ double measure_bytes(Bytes bytes) {
   return 3.0 * static_cast<double>(n * size_of(DType::f32)) / seconds;
 }
 
-/// Seconds per node of steps that are run again, after the first run has allocated what it keeps.
+/// Seconds per node of repeated steps, after the first run has allocated the kept memory.
 double measure_node() {
   constexpr int nodes = 500;
   double best = std::numeric_limits<double>::infinity();
@@ -170,7 +170,8 @@ double measure_reduction(DType dtype, const Machine& machine) {
   return flops_rate({&made, 1}, machine);
 }
 
-/// The size that the system reports or else a usual size; not less than that of the previous cache.
+/// The cache size that the system reports, or else a usual size. Not smaller than the previous
+/// cache.
 Bytes cache_bytes(int name, Bytes usual, Bytes before) {
   const long bytes = sysconf(name);
   return std::max<Bytes>(bytes > 0 ? bytes : usual, before);

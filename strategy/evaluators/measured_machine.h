@@ -12,9 +12,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// - products in every dtype;
 /// - convolutions with their adjoints, softmax and exponential functions, in f32 and f64;
 /// - sums of arrays that fit each cache, and of some that fit none;
-/// - nodes of one element.
+/// - overhead of nodes of one element.
 ///
-/// Measured at the first call in a process, in less than a second. It temporarily takes some 130 to
+/// The first call in a process measures, in less than a second. It temporarily takes some 130 to
 /// 260 MiB, but at most a quarter of the free memory. Later calls return the same numbers.
 const Machine& measured_machine();
 

@@ -19,7 +19,7 @@ void OnlineEvaluator::on_record(Tape& tape, std::uint32_t node) {
   try {
     decide(tape, [&] { return eviction_->compute(node); });
   } catch (...) {
-    tape_ = nullptr;  // the node is taken off
+    tape_ = nullptr;  // the node is removed
     throw;
   }
 }
@@ -40,7 +40,8 @@ void OnlineEvaluator::on_clear(Tape& tape) noexcept {
 RunOptions OnlineEvaluator::prepare(Tape& tape, const RunOptions& asked) {
   if (follows(tape)) {
     for (const auto& [root, buffer] : held_) {
-      // Part of a node's outputs is no leaf to a run, and would have to be copied into its budget.
+      // A run does not treat a part of a node's outputs as a leaf; they would be copied into its
+      // budget.
       if (tape.output_count(tape.producer(root)) > 1) continue;
       if (Buffer held = buffer.lock()) tape.set_buffer(root, std::move(held));
     }
@@ -48,7 +49,7 @@ RunOptions OnlineEvaluator::prepare(Tape& tape, const RunOptions& asked) {
   return EngineEvaluator::prepare(tape, asked);
 }
 
-/// Catches up with the tape and does `f`, which may come up short.
+/// Catches up with the tape and calls `f`, which may run short of memory.
 template <class F>
 void OnlineEvaluator::decide(Tape& tape, F f) {
   engine().release_arena();
@@ -61,7 +62,7 @@ void OnlineEvaluator::decide(Tape& tape, F f) {
   if (shortage) refuse(tape, *shortage);
 }
 
-/// Names what all that is recorded takes, so that recording it again within that succeeds.
+/// The error names a budget within which recording everything again succeeds.
 void OnlineEvaluator::refuse(const Tape& tape, const OnlineEviction::Shortage& shortage) const {
   const NodeId node = shortage.node;
   const Bytes budget = options().memory_budget;
@@ -80,7 +81,7 @@ bool OnlineEvaluator::follows(const Tape& tape) const {
   return tape_ == &tape && changes_ == tape.changes() && graph_.node_count() <= tape.node_count();
 }
 
-/// Forgets everything and looks at what is present on the tape.
+/// Discards the state and rebuilds it from the values present on the tape.
 void OnlineEvaluator::start_over(Tape& tape) {
   tape_ = nullptr;
   held_.clear();
@@ -99,11 +100,11 @@ void OnlineEvaluator::start_over(Tape& tape) {
   }
 }
 
-/// Takes what is present into the budget. After this the root of a storage is present when any
-/// value in it is, all of them share it, and dropping them frees its bytes at the meter.
+/// Takes the present values into the budget. Afterwards, if any value of a storage is present, its
+/// root is too. All values of the storage share it, and dropping them frees its bytes at the meter.
 void OnlineEvaluator::adopt() {
   Tape& tape = *tape_;
-  std::set<const std::byte*> adopted;  // values computed as one come to lie apart
+  std::set<const std::byte*> adopted;  // merged values get separate storage
   for (ValueId value = 0; value < graph_.value_count(); ++value) {
     if (!tape.has_value(value) || graph_.is_source_value(value)) continue;
     const ValueId root = graph_.storage(value);
@@ -119,7 +120,7 @@ void OnlineEvaluator::adopt() {
   }
 }
 
-/// False when the budget does not hold the copy that it takes.
+/// Returns false if the necessary copy does not fit the budget.
 bool OnlineEvaluator::adopt_storage(ValueId root, std::set<const std::byte*>& adopted) {
   const Meter& meter = engine().meter();
   const Buffer& buffer = tape_->buffer(root);
@@ -132,7 +133,7 @@ bool OnlineEvaluator::adopt_storage(ValueId root, std::set<const std::byte*>& ad
   return true;
 }
 
-// What the decisions do to the tape ---------------------------------------------------------------
+// Effects of decisions on the tape ---------------------------------------------------------------
 
 void OnlineEvaluator::compute(NodeId node) { engine().compute_now(*tape_, node, options()); }
 

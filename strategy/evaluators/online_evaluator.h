@@ -11,8 +11,8 @@
 
 namespace palimpsest {
 
-/// Computes values as they are recorded and keeps what is present on the tape within a budget: what
-/// `eager` makes when it is given one.
+/// The evaluator that `eager` returns when it has a budget. Computes values as they are recorded
+/// and keeps the values present on the tape within the budget.
 class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Host {
  public:
   using EngineEvaluator::EngineEvaluator;
@@ -20,7 +20,7 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
   void on_record(Tape& tape, std::uint32_t node) override;
   void compute(Tape& tape, std::uint32_t value) override;
   void on_clear(Tape& tape) noexcept override;
-  /// Puts back what was dropped while the user holds it; the run takes it for a leaf then.
+  /// Restores dropped values that the user still holds. The run then treats them as leaves.
   RunOptions prepare(Tape& tape, const RunOptions& asked) override;
 
  private:
@@ -38,10 +38,11 @@ class OnlineEvaluator final : public EngineEvaluator, private OnlineEviction::Ho
   bool adopt_storage(ValueId root, std::set<const std::byte*>& adopted);
 
   Tape* tape_ = nullptr;       // null after anything that cannot be followed
-  std::uint64_t changes_ = 0;  // of the tape, when it was last looked at
+  std::uint64_t changes_ = 0;  // of the tape, when it was last inspected
   Graph graph_;
   std::optional<OnlineEviction> eviction_;
-  std::unordered_map<ValueId, std::weak_ptr<std::byte>> held_;  // by root: dropped, but the user's
+  // By root: dropped values that the user still holds.
+  std::unordered_map<ValueId, std::weak_ptr<std::byte>> held_;
   std::vector<OnlineRead> reads_;  // of values that had been dropped, since the tape was empty
 };
 

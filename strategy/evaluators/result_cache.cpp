@@ -8,7 +8,7 @@
 namespace palimpsest {
 namespace {
 
-/// True for nodes of two tapes that do the same, with values of the same places.
+/// True if a node is the same on both tapes, with the same inputs and outputs by position.
 bool are_alike(const Tape& a, const Tape& b, NodeId node) {
   if (&a.operation(node) != &b.operation(node) || a.first_output(node) != b.first_output(node) ||
       a.output_count(node) != b.output_count(node) ||
@@ -66,7 +66,7 @@ void ResultCache::begin(Tape& tape, std::vector<ValueId>& targets) {
 void ResultCache::end(Tape& tape) {
   for (const ValueId value : put_) tape.drop(value);
   for (const auto& [base, targets] : lent_) {
-    // The caller may change what he is given.
+    // The caller may modify the tensor.
     const Buffer copy = copy_of(kept_.at(base), tape.bytes(base), meter_);
     for (const ValueId target : targets) tape.set_buffer(target, copy);
   }
@@ -148,7 +148,7 @@ std::vector<NodeId> ResultCache::find_ends(const Tape& tape, const std::vector<V
   std::vector<bool> is_end(tape.node_count());
   const auto look = [&](ValueId value) {
     const NodeId node = tape.producer(behind_views(tape, value));
-    // What is made of numbers alone is as good as known.
+    // Values that depend on no leaf are not worth keeping.
     const bool keeps = unchanged[node] && reads_leaves_[node] && !tape.is_leaf(node) &&
                        !tape.operation(node).has_state_budget;
     if (keeps) is_end[node] = true;

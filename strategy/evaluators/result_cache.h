@@ -9,46 +9,48 @@
 
 namespace palimpsest {
 
-/// Results that are kept from run to run: those of nodes that everything they depend on leaves as
-/// it was, leaves by a hash of their contents, where something that changes reads them. They are
-/// known by their place on the tape; a tape is compared with the one of the run before.
+/// Keeps results from run to run. A node's result is kept if its inputs have not changed since the
+/// previous run, and a target or a changed node reads it. Leaves are compared by a hash of their
+/// contents. Values are identified by their position on the tape: each tape is compared with the
+/// previous one.
 class ResultCache {
  public:
   explicit ResultCache(Meter meter) : meter_(std::move(meter)) {}
 
-  /// Before a run that computes `targets`: what is kept becomes present on the tape, and what is to
-  /// be kept joins the targets.
+  /// Call before a run that computes `targets`. Makes kept values present on the tape, and adds
+  /// values to be kept to `targets`.
   void begin(Tape& tape, std::vector<ValueId>& targets);
-  /// After the run: keeps copies, and takes off the tape what only this asked for.
+  /// Call after the run. Keeps copies of the new values, and drops values that only the cache
+  /// requested.
   void end(Tape& tape);
-  /// Instead, after a run that failed: takes off the tape what was put there.
+  /// Call instead of `end` after a run that failed. Drops the values that `begin` put on the tape.
   void abandon(Tape& tape);
-  /// Bytes that are kept, or will be at the end of the run at hand.
+  /// Bytes kept now, or at the end of the current run.
   Bytes bytes() const;
-  /// The same, and bytes of copies that the caller is given at the end of the run at hand.
+  /// `bytes()` plus the copies that the caller receives at the end of the current run.
   Bytes taken() const;
-  /// Values of the run at hand, or the last one, that were kept before.
+  /// Number of kept values that the current or last run used.
   std::uint32_t used() const { return static_cast<std::uint32_t>(put_.size()); }
 
  private:
   std::vector<bool> needed_nodes(const Tape& tape, const std::vector<ValueId>& targets) const;
-  /// True for nodes that do what they did in the run before, with the same.
+  /// True for nodes that are the same as in the previous run and whose inputs have not changed.
   std::vector<bool> find_unchanged(const Tape& tape, const std::vector<bool>& needed);
-  /// Of these, the ones that targets or changed nodes read.
+  /// The unchanged nodes that are targets or that changed nodes read.
   std::vector<NodeId> find_ends(const Tape& tape, const std::vector<ValueId>& targets,
                                 const std::vector<bool>& needed,
                                 const std::vector<bool>& unchanged) const;
 
   Meter meter_;
-  Tape last_;                    // what was recorded in the run before
-  std::vector<Hash128> hashes_;  // of its leaves that were needed, by node
+  Tape last_;                    // nodes of the previous run's tape
+  std::vector<Hash128> hashes_;  // hashes of its needed leaves, by node
   std::vector<bool> hashed_;     // by node
   std::map<ValueId, Buffer> kept_;
-  // Of the run at hand.
-  std::vector<bool> reads_leaves_;                // by node, directly or not
-  std::vector<bool> asked_;                       // by value: the caller's target
+  // The current run.
+  std::vector<bool> reads_leaves_;                // by node: directly or indirectly
+  std::vector<bool> asked_;                       // by value: a target of the caller
   std::vector<ValueId> put_;                      // on the tape
-  std::map<ValueId, std::vector<ValueId>> lent_;  // of these, with what was asked for there
+  std::map<ValueId, std::vector<ValueId>> lent_;  // by value of `put_`: the targets that share it
   std::map<ValueId, Bytes> to_keep_;
 };
 

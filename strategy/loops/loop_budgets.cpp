@@ -19,7 +19,7 @@
 namespace palimpsest {
 namespace {
 
-/// More states are of no use, or of little where the length is not known.
+/// More states are useless or, for a loop of unknown length, of little use.
 std::uint32_t most_snapshots(const Loop& loop) {
   constexpr std::uint32_t unknown = 1 << 20;
   return loop.has_condition() ? unknown : loop.snapshots();
@@ -37,7 +37,8 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
                       .ahead = division.ahead,
                       .recorded_again = loop.is_recorded_again()};
   if (loop.steps() > 0) {
-    // The last step is run once more: what depends on the loop is differentiated before it is.
+    // The last step runs once more, since everything that depends on the loop is differentiated
+    // first.
     const LoopWork work = work_of(loop, room);
     report.forward_steps = static_cast<std::uint64_t>(work.forward_steps) + 1;
     report.disk_writes = work.writes;
@@ -46,8 +47,8 @@ Report::Loop described(const Tape& tape, const RecordedLoop& node, const LoopDiv
   return report;
 }
 
-/// The largest number up to `most` for which `fits` holds, as it does for 0; `guess` saves calls
-/// where it is near.
+/// The largest number up to `most` for which `fits` holds. It must hold for 0. A good `guess` saves
+/// calls.
 std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
                       const std::function<bool(std::uint32_t)>& fits) {
   std::uint32_t low = 0;
@@ -61,16 +62,16 @@ std::uint32_t largest(std::uint32_t most, std::uint32_t guess,
   return low;
 }
 
-/// True when there are more threads than backward parts, which may run at once.
+/// True if there are more threads than backward parts, which may run in parallel.
 bool leaves_threads_idle(std::span<const RecordedLoop> loops, int threads) {
   std::ptrdiff_t parts = 0;
   for (const RecordedLoop& loop : loops) parts += std::ssize(loop.gradients);
   return parts < threads;
 }
 
-/// Looks for the number of states, the same for all loops without a budget of their own, with which
-/// the whole program costs least within its budget. Where these are few, steps are planned in
-/// shares too.
+/// Searches for the number of states with which the whole program costs least within its budget.
+/// The number is the same for all loops without a budget of their own. If it is small, the search
+/// also tries smaller memory shares for the steps.
 class Search {
  public:
   Search(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
@@ -96,14 +97,14 @@ class Search {
         static_cast<std::uint32_t>(std::min(options_.memory_budget / state_bytes_, Bytes{most}));
     if (affordable == most && keep_all_peak({most}) <= options_.memory_budget) return;
     std::vector<LoopDivision> choices{{fitting(affordable, unlimited)}};
-    // More states may be worth computing other things again.
+    // More states may be worth recomputing other values.
     for (std::uint32_t count = affordable; count > 0; count /= 4) choices.push_back({count});
     choices.push_back({0});
-    // And where there are few, worth computing parts of steps again.
+    // If states are few, recomputing parts of steps may be worth it too.
     if (choices.front().snapshots < std::min(most, few_states)) {
       for (const Bytes share : shares()) choices.push_back({fitting(affordable, share), share});
     }
-    LoopDivision best = choices.back();  // where nothing fits, what takes least
+    LoopDivision best = choices.back();  // the one that takes least, if nothing fits
     double least_cost = std::numeric_limits<double>::infinity();
     for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
       if (std::find(choices.begin(), choice, *choice) != choice) continue;
@@ -116,8 +117,8 @@ class Search {
   }
 
  private:
-  /// As many states as fit beside everything else when nothing is computed again; 0 where that does
-  /// not fit.
+  /// The number of states that fit in addition to everything else without recomputation. 0 if even
+  /// that does not fit.
   std::uint32_t fitting(std::uint32_t most, Bytes share) {
     const Bytes budget = options_.memory_budget;
     const Bytes least = keep_all_peak({0, share});
@@ -127,8 +128,8 @@ class Search {
     return largest(most, guess,
                    [&](std::uint32_t count) { return keep_all_peak({count, share}) <= budget; });
   }
-  /// Gives up some states for making others ahead, where nothing but loops computes anything again,
-  /// if they are faster then.
+  /// Gives up some states to compute others ahead of time, if that makes the loops faster. Only for
+  /// programs in which nothing except loops recomputes.
   void make_states_ahead(const LoopDivision& division) {
     if (keep_all_peak(division) > options_.memory_budget) return;
     const double before = reversal_seconds();
@@ -149,7 +150,7 @@ class Search {
     }
     return sum;
   }
-  /// Shares of a step that are tried, the smallest there is last.
+  /// The step shares to try; the smallest possible one comes last.
   std::vector<Bytes> shares() const {
     Bytes low = 0;
     Bytes high = 0;
@@ -176,7 +177,7 @@ class Search {
     options.memory_budget = unlimited;
     return plan_tape(tape_, spec_, options)->plan.keep_all_peak;
   }
-  /// Infinite where nothing fits the budget.
+  /// Infinite if nothing fits the budget.
   double planned_cost(const LoopDivision& division) {
     set(division);
     return planned_seconds(tape_, spec_, options_);
@@ -189,10 +190,10 @@ class Search {
   std::vector<LoopDivision>& divisions_;
   std::vector<std::size_t> flexible_;
   std::vector<std::uint32_t> ahead_;  // by loop
-  Bytes state_bytes_ = 0;             // of one state of each of these
+  Bytes state_bytes_ = 0;             // of one state of each flexible loop
 };
 
-/// All that what loops are given depends on.
+/// Everything that the division of the budget between loops depends on.
 std::vector<std::uint64_t> fingerprint_of(const Tape& tape, const ProgramSpec& spec,
                                           const RunOptions& options,
                                           std::span<const RecordedLoop> loops) {
@@ -243,7 +244,7 @@ std::optional<BudgetError> LoopBudgets::reserve(Tape& tape, const ProgramSpec& s
   try {
     decide(tape, spec, options);
     return {};
-  } catch (const BudgetError& refusal) {  // of a loop's own budget
+  } catch (const BudgetError& refusal) {  // a loop's own budget is too small
     return refusal;
   }
 }

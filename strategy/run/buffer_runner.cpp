@@ -52,7 +52,8 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
   settings.same_tape = same_tape;
   settings.after_step = after_step_;
   if (executor_.instructions().any_long() && settings.threads > 1) {
-    // A thread that waits in a step must not take up other work meanwhile, such as another loop.
+    // A thread that waits in a step must not take other work, such as another loop, in the
+    // meantime.
     tbb::this_task_arena::isolate([&] { executor_.run(tape, {meter_, &arena_}, settings); });
   } else {
     executor_.run(tape, {meter_, &arena_}, settings);

@@ -9,21 +9,22 @@
 
 namespace palimpsest {
 
-/// Runs a program on buffers, again and again, for one thread at a time.
+/// Runs a program on buffers repeatedly. Use it from one thread at a time.
 class BufferRunner {
  public:
-  /// `memory` holds `program->workspace()` bytes, aligned to 64, and outlives the runner.
+  /// `memory` holds `program->workspace()` bytes, is aligned to 64 bytes and must outlive the
+  /// runner.
   BufferRunner(BufferProgramPtr program, std::span<std::byte> memory);
 
-  /// `arguments` and `results` hold an address for each of the program's. No result overlaps an
-  /// argument or another result.
+  /// `arguments` and `results` hold one address for each argument and result of the program. No
+  /// result may overlap an argument or another result.
   void run(std::span<std::byte* const> arguments, std::span<std::byte* const> results,
            std::uint32_t round);
   /// Likewise, with the constants and attributes of another tape of the same structure.
   void run(const Tape& tape, std::span<std::byte* const> arguments,
            std::span<std::byte* const> results, std::uint32_t round);
 
-  /// For later runs, as in `Executor::Settings`.
+  /// Sets `Executor::Settings::after_step` for later runs.
   void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
     after_step_ = after_step;
   }
@@ -40,7 +41,7 @@ class BufferRunner {
   Arena arena_;
   Meter meter_;  // counts nothing: everything lies in the arena
   Executor executor_;
-  bool has_run_ = false;  // with the tape of the program
+  bool has_run_ = false;  // with the program's own tape
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
 };
 

@@ -13,7 +13,7 @@
 namespace palimpsest {
 namespace {
 
-/// Adds to a count; as one step only where other threads add to it too.
+/// Adds to a count. The addition is atomic only if other threads add too.
 Bytes add(std::atomic<Bytes>& count, Bytes bytes, bool alone) {
   constexpr auto relaxed = std::memory_order_relaxed;
   if (!alone) return count.fetch_add(bytes, relaxed) + bytes;
@@ -22,7 +22,7 @@ Bytes add(std::atomic<Bytes>& count, Bytes bytes, bool alone) {
   return sum;
 }
 
-/// Makes `most` at least `bytes`; the same.
+/// Raises `most` to at least `bytes`. Atomic only if other threads do so too.
 void raise(std::atomic<Bytes>& most, Bytes bytes, bool alone) {
   constexpr auto relaxed = std::memory_order_relaxed;
   if (!alone) return raise_to(most, bytes);
@@ -180,8 +180,8 @@ void Executor::run_in_parallel() {
   std::mutex failure_mutex;
   tbb::task_group tasks;
 
-  // Runs a step and then, on this thread, steps it made ready; those worth it are offered to all
-  // threads. A loop, so that a chain of a million steps needs no stack.
+  // Runs a step and then, on this thread, the steps that became ready. Long ones are offered to all
+  // threads. It is a loop, since a chain may have a million steps and must not use the stack.
   const auto follow = [&](auto&& self, std::uint32_t first) -> void {
     std::vector<std::uint32_t> ready{first};
     while (!ready.empty() && !failed.load(std::memory_order_relaxed)) {
@@ -306,7 +306,7 @@ void Executor::open(std::uint32_t interval) {
   raise(peak_live_, add(live_, place.bytes, alone_), alone_);
 }
 
-/// The two are one buffer, whose bytes have been counted.
+/// Both intervals are one buffer, whose bytes are already counted.
 void Executor::take_over(std::uint32_t interval) {
   const std::uint32_t before = instructions_->intervals()[interval].takes_over;
   if (before < touched_.size()) touched_[before] = 1;

@@ -15,22 +15,23 @@
 
 namespace palimpsest {
 
-/// Carries out instructions: the only place where planned values are computed. Keeps what the next
-/// run can use again, so that a run in an arena takes no memory but that; for one thread at a time.
+/// Executes instructions. Planned values are computed nowhere else. Keeps what the next run can
+/// reuse, so a run in an arena allocates no other memory. Use it from one thread at a time.
 class Executor {
  public:
   struct Settings {
-    int threads = 1;          ///< at most; 1 goes in the order of the schedule
-    bool anomaly = false;     ///< stops where a kernel makes a NaN or an infinity
-    bool profile = false;     ///< makes events
+    int threads = 1;          ///< at most; 1 runs the steps in schedule order
+    bool anomaly = false;     ///< stops when a kernel produces a NaN or an infinity
+    bool profile = false;     ///< records events
     std::uint32_t round = 0;  ///< as in `KernelCall`
-    bool same_tape = false;   ///< the nodes are those of the run before, attributes included
-    /// Called when a step has ended, by the thread that ran it; null: nobody.
+    bool same_tape = false;   ///< same nodes and attributes as in the previous run
+    /// Called after each step, by the thread that ran it. Null: no call.
     const std::function<void(std::uint32_t step)>* after_step = nullptr;
   };
 
-  /// Where values lie: in `arena`, where what is open from the start must lie already, or each in
-  /// storage of its own from `pool`, or from `meter` without that.
+  /// Where values lie. With `arena`, all lie in it, and values of intervals open from the start
+  /// must already be there. Otherwise each has its own storage, from `pool` or, without one, from
+  /// `meter`.
   struct Memory {
     const Meter& meter;
     const Arena* arena = nullptr;
@@ -44,40 +45,40 @@ class Executor {
 
   /// Approximate bytes of this object, without its instructions.
   Bytes metadata_bytes() const;
-  /// What a pool holds after a run in the order of the schedule, if it never gives anything back.
+  /// Bytes that a pool holds after a run in schedule order, if it never returns any to the system.
   Bytes pooled_bytes();
 
-  /// Before a run: where source `source` of the instructions lies.
+  /// Before a run: sets the address of source `source` of the instructions.
   void set_source(std::size_t source, std::byte* data) {
     addresses_[instructions_->source_place(source)] = data;
   }
   void set_source(std::size_t source, const Buffer& buffer) { set_source(source, buffer.get()); }
-  /// Before a run without an arena: the storage of an interval that is open from the start.
+  /// Before a run without an arena: sets the storage of an interval that is open from the start.
   void set_present(std::uint32_t interval, Buffer buffer);
 
-  /// Runs every step; `tape` holds the attributes. When a kernel throws, or an anomaly is found,
-  /// the run stops and the exception is passed on.
+  /// Runs every step. `tape` holds the attributes. When a kernel throws or an anomaly is found, the
+  /// run stops and rethrows the exception.
   void run(const Tape& tape, const Memory& memory, const Settings& settings);
 
-  /// Storage of a place that holds a value after a run. Not for a source.
+  /// The storage of a place that holds a value after a run. The place must not be a source.
   Buffer storage(Instructions::Place place) const;
-  /// Where that lies during a run, once a step has opened it.
+  /// The address of a place during a run, after a step has opened it.
   std::byte* address(Instructions::Place place) const { return addresses_[place]; }
-  /// After a run without an arena: lets go of what it left there.
+  /// After a run without an arena: releases the storage that it left.
   void forget();
-  /// After a run that stopped: true while an interval that was open from the start has been neither
-  /// closed nor written nor taken over.
+  /// After a run that stopped: true if an interval that was open from the start was neither closed,
+  /// written nor taken over.
   bool is_intact(std::uint32_t interval) const { return touched_[interval] == 0; }
 
-  /// Of the last run: the end of the highest byte occupied in the arena, or most bytes held by the
-  /// pool, or most bytes live without either.
+  /// Peak of the last run. With an arena, the end of the highest occupied byte. With a pool, the
+  /// most bytes held. Otherwise, the most live bytes.
   Bytes peak() const { return arena_ != nullptr ? highest_.load() : held_peak_; }
-  /// How often storage was taken from the system, the arena not counted.
+  /// Number of allocations from the system in the last run, not counting the arena.
   std::uint64_t allocations() const { return allocations_; }
   Bytes peak_live() const { return peak_live_.load(); }
-  /// What kernels noted in it.
+  /// Notes that kernels made in the last run.
   const RunScope::Notes& notes() const { return notes_; }
-  /// With `profile`, of each computed step in order.
+  /// With `profile`: one event for each computed step, in order.
   const std::vector<Event>& events() const { return events_; }
 
  private:
@@ -99,19 +100,19 @@ class Executor {
 
   std::shared_ptr<const Instructions> instructions_;
   std::vector<Operand> operands_;
-  std::vector<FusedKernel::Number> numbers_;  // of groups
+  std::vector<FusedKernel::Number> numbers_;  // numbers of fused groups
   std::vector<std::byte*> addresses_;         // by place
-  std::byte* laid_out_at_ = nullptr;          // start of the arena that the addresses are of
+  std::byte* laid_out_at_ = nullptr;          // start of the arena that the addresses point into
   std::vector<Buffer> buffers_;               // by interval, without an arena
   std::vector<char> touched_;                 // by interval that is open from the start
   std::optional<Bytes> pooled_bytes_;
-  std::vector<char> outside_;  // by interval, with a pool: its buffer is not of that
+  std::vector<char> outside_;  // by interval, with a pool: its buffer is not from the pool
   std::vector<std::atomic<std::uint32_t>> waiting_;
   std::vector<std::uint32_t> event_;  // by step
   std::vector<Event> events_;
   std::chrono::steady_clock::time_point start_;
 
-  // Of the run.
+  // The current run.
   const Tape* tape_ = nullptr;
   const Meter* meter_ = nullptr;
   const Arena* arena_ = nullptr;

@@ -5,24 +5,25 @@
 
 namespace palimpsest {
 
-/// The arena of the last run, kept for the next.
+/// The arena of the last run, kept for the next run.
 class KeptArena {
  public:
-  /// An arena that nobody holds a part of: the last one when it is free and has the size, or is
-  /// larger and that does. None where much is present: values that are present have a place in the
-  /// layout too, where a few are copied; with many, an arena of the layout's size beside them would
-  /// be too much, and each value gets its own storage.
+  /// An arena of which no part is held. Returns the last one if it is free and has the right size,
+  /// or is larger and `let_larger_do` was called. Null if the layout is empty or present values
+  /// take more than a sixteenth of the layout. Present values are copied into the layout, so they
+  /// would need their bytes twice. Without an arena, each value gets its own storage.
   const Arena* get(const Instructions& instructions, const Meter& meter);
-  /// What the last run left and is still held keeps its pages, the rest is given back.
+  /// Returns the arena to the system, except pages of values of the last run that are still held.
   void give_up();
   Bytes size() const { return arena_.size(); }
-  /// Lets larger ones do from here on: for programs of several sizes that run in turn.
+  /// From now on also reuses a larger arena, for programs of several sizes that run in turn.
   void let_larger_do() { larger_does_ = true; }
 
  private:
   Arena arena_;
   bool larger_does_ = false;
-  std::vector<Arena::Range> held_;  // what may be: results, and what a run that stopped gave back
+  // Ranges that may be held: results, and values given back by a run that stopped.
+  std::vector<Arena::Range> held_;
 };
 
 }  // namespace palimpsest

@@ -6,9 +6,9 @@ ObservedRun::ObservedRun(RunObserver& observer, const Tape& tape, const Executor
                          std::span<const ValueId> targets)
     : observer_(observer), executor_(executor) {
   const Instructions& instructions = executor.instructions();
-  // A value that is dropped and computed again lies where it was computed last. It is final once
-  // the step has ended that opened the place; where its node has other outputs, and is run again
-  // for these, the same bits are written there again.
+  // A value that is dropped and computed again lies where it was computed last. It is final after
+  // the step that opened the place. If its node runs again for other outputs, it writes the same
+  // bits there again.
   std::vector<std::uint32_t> opener(instructions.intervals().size(), none);
   for (std::uint32_t step = 0; step < instructions.steps().size(); ++step) {
     for (const std::uint32_t interval : instructions.dependencies().opened(step)) {

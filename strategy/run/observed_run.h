@@ -9,13 +9,13 @@
 
 namespace palimpsest {
 
-/// Tells an observer of a run, step by step.
+/// Reports the steps of a run and its finished targets to an observer.
 class ObservedRun {
  public:
-  /// Of a run by `executor` of what `tape` holds, which was asked for `targets`.
+  /// For a run by `executor` that computes `targets` of `tape`.
   ObservedRun(RunObserver& observer, const Tape& tape, const Executor& executor,
               std::span<const ValueId> targets);
-  /// To be called when a step has ended.
+  /// Call this after each step.
   void operator()(std::uint32_t step) const;
 
  private:

@@ -18,7 +18,7 @@ void append_present(const Tape& tape, std::vector<ValueId>& values) {
 
 namespace {
 
-/// Calls `f` with the values of each storage that is present and no leaf's.
+/// Calls `f` with the values of each present storage that belongs to no leaf.
 template <class F>
 void for_each_storage(const Tape& tape, F f) {
   std::vector<ValueId> present;
@@ -42,7 +42,7 @@ void for_each_storage(const Tape& tape, F f) {
   }
 }
 
-/// True when somebody besides these values of the tape holds their storage.
+/// True if these values' storage is also held outside the tape.
 bool held_elsewhere(const Tape& tape, std::span<const ValueId> values) {
   return tape.buffer(values.front()).use_count() > static_cast<long>(values.size());
 }
@@ -85,7 +85,8 @@ void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter
     const bool one = std::all_of(values.begin(), values.end(),
                                  [&](ValueId value) { return behind_views(tape, value) == base; });
     if (one && meter.allocated(buffer) && !elsewhere) return;
-    std::map<ValueId, Buffer> own;  // by what is behind views: what was merged is apart again
+    // By the value behind views, so merged values get separate storage.
+    std::map<ValueId, Buffer> own;
     if (meter.allocated(buffer) && !elsewhere) own[base] = buffer;
     for (const ValueId value : values) {
       const ValueId behind = behind_views(tape, value);

@@ -8,21 +8,23 @@
 
 namespace palimpsest {
 
-/// Appends the values that are present and no leaves.
+/// Appends the present values, except leaves and the states of loops.
 void append_present(const Tape& tape, std::vector<ValueId>& values);
 
-/// The nodes all of whose values are present and held outside of the tape as well, in order. They
-/// are the user's as leaves are: dropping them would free nothing.
+/// The nodes, in order, whose values are all present and also held outside the tape. They belong to
+/// the user, as leaves do: dropping them would free nothing.
 std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);
 
-/// Drops what is present, but for leaves; what the user holds stays his. False when there is
-/// nothing to drop.
+/// Drops all present values except leaves. Storage that the user holds stays alive. Returns false
+/// when there is nothing to drop.
 bool let_go_of_present(Tape& tape);
 
-/// Makes sure that dropping a present value of a node that is not among `held` frees its bytes at
-/// `meter`: what somebody else holds too, lies in an arena, or was computed without the meter, is
-/// copied into storage of its own, all views of one value into one. Of values that were merged all
-/// but one are dropped where a run is `budgeted`, which copies of them might not fit.
+/// Ensures that dropping a present value frees its bytes at `meter`, unless its node is among
+/// `held`. Copies a value if its storage is also held elsewhere, lies in an arena, or was allocated
+/// without the meter. All views of one value share one copy.
+///
+/// Merged values, which share one storage without being views of one value, are separated. In a
+/// `budgeted` run such copies might not fit, so all but one of these values are dropped instead.
 void settle_present(Tape& tape, std::span<const NodeId> held, const Meter& meter, bool budgeted);
 
 }  // namespace palimpsest

@@ -8,17 +8,17 @@ namespace palimpsest {
 /// Adds the counts of another part of the same step.
 void add_counts(Report& sum, const Report& other);
 
-/// The report of a run of `plan` that has just ended, without planning and times. `profile` as in
-/// `RunOptions`.
+/// The report of a run of `plan` that has just ended. It leaves out planning and times. `profile`
+/// as in `RunOptions`.
 Report report_of(const Tape& tape, const Plan& plan, const Executor& executor, int threads,
                  bool profile);
 
-/// Appends the only step of a run that consists of one recorded node. `again` says whether it was
-/// run before, `live` how many bytes were live.
+/// Appends the only step of a run of one recorded node. `again` says whether the node ran before;
+/// `live` is the number of live bytes.
 void append_step(Report& report, const Tape& tape, NodeId node, bool again, Bytes live);
 /// Appends a later run: counts, times and steps.
 void append_run(Report& report, const Report& run);
-/// Appends the steps of a profiled run, and adds the time they took.
+/// Appends the steps of a profiled run and adds their times.
 void append_steps(Report& report, const Tape& tape, const Executor& executor);
 /// The kernel variants in use.
 std::string kernel_level();

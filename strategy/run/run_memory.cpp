@@ -7,7 +7,7 @@ namespace palimpsest {
 Bytes RunMemory::peak_of(Executor& executor, const RunOptions& options) {
   const Bytes laid_out = executor.instructions().arena_size();
   if (options.memory != AllocationPolicy::pooled) return laid_out;
-  // In the order of the schedule nothing is given back for want of room then.
+  // With this much, a run in schedule order returns no memory to make room.
   return std::min(std::max(laid_out, executor.pooled_bytes()), options.memory_budget);
 }
 

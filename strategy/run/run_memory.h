@@ -7,19 +7,19 @@
 
 namespace palimpsest {
 
-/// Where the values of one engine's or runner's runs lie, and what of it is kept for the next run.
+/// The memory that runs of one engine or runner use, and the part of it kept for the next run.
 class RunMemory {
  public:
   const Meter& meter() const { return meter_; }
-  /// For a run by `executor`; valid until the next call.
+  /// Memory for a run by `executor`. Valid until the next call.
   Executor::Memory get(Executor& executor, const RunOptions& options);
-  /// The most that a run by `executor` takes.
+  /// Most bytes that a run by `executor` takes.
   static Bytes peak_of(Executor& executor, const RunOptions& options);
-  /// The most that this run takes.
+  /// Most bytes that the run of the last `get` takes.
   Bytes predicted_peak() const { return predicted_peak_; }
   /// Bytes that are kept for the next run.
   Bytes kept() const { return arena_.size() + (pool_ != nullptr ? pool_->kept() : 0); }
-  /// Gives back what is kept, but for what is still held.
+  /// Returns the kept memory to the system, except what is still held.
   void give_up();
   /// See `KeptArena::let_larger_do`.
   void share_arena() { arena_.let_larger_do(); }

@@ -7,13 +7,13 @@
 
 namespace palimpsest {
 
-/// The value whose storage a view shares: that of the first node that is no view.
+/// The value whose storage a view shares: follows inputs back to the first node that is not a view.
 inline ValueId behind_views(const Tape& tape, ValueId value) {
   while (tape.operation(tape.producer(value)).view) value = tape.inputs(tape.producer(value))[0];
   return value;
 }
 
-/// `scope/name` of a node, without the bar where it has only one of the two.
+/// `scope/name` of a node, without the slash where it has only one of the two.
 inline std::string scoped_name(const Tape& tape, NodeId node) {
   std::string name(tape.scope_of(node));
   if (!name.empty() && !tape.name(node).empty()) name += '/';

@@ -28,7 +28,7 @@ Executor& TapeRunner::executor_for(const CompiledProgram& program) {
   if (known != executors_.end()) {
     executors_.splice(executors_.begin(), executors_, known);
   } else {
-    // Instructions that no program in a cache has are not run again.
+    // Instructions that no cached program owns are not run again.
     std::erase_if(executors_, [](const Executor& executor) {
       return executor.shared_instructions().use_count() == 1;
     });

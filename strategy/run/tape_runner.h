@@ -15,32 +15,32 @@
 
 namespace palimpsest {
 
-/// Runs compiled programs on the values of tapes. Keeps memory and executors for the next run. For
-/// one thread at a time.
+/// Runs compiled programs on the values of tapes. Keeps memory and executors for the next run. Use
+/// it from one thread at a time.
 class TapeRunner {
  public:
   struct Request {
     const RunOptions& options;
     int threads;
     std::uint32_t round = 0;  ///< as in `KernelCall`
-    /// Observes the run; null: nothing does.
+    /// Observes the run; null: none.
     RunObserver* observer = nullptr;
-    std::span<const ValueId> observed = {};  ///< targets that it observes
+    std::span<const ValueId> observed = {};  ///< targets that the observer receives
   };
 
-  /// Runs the program that was compiled for `tape`: takes its present values, and makes the results
+  /// Runs the program compiled for `tape`. It takes the tape's present values and makes the results
   /// present. Returns the report, without what is known of planning. A run that fails leaves the
   /// values that it did not touch.
   Report run(Tape& tape, const std::shared_ptr<const CompiledProgram>& program,
              const Request& request);
-  /// What kernels noted during the last run.
+  /// Notes that kernels made during the last run.
   const RunScope::Notes& notes() const { return executors_.front().notes(); }
 
-  /// A pool of threads of this size.
+  /// A thread pool of this size.
   tbb::task_arena& threads(int count);
   RunMemory& memory() { return memory_; }
   const RunMemory& memory() const { return memory_; }
-  /// Approximate bytes of what is kept for known programs.
+  /// Approximate bytes kept for known programs.
   Bytes metadata_bytes() const;
 
  private:

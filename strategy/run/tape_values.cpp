@@ -5,7 +5,7 @@
 namespace palimpsest {
 namespace {
 
-/// Storage of a place; values that share one share one buffer of it.
+/// Gives value `k` of a list the storage of its place. Values with the same place share one buffer.
 void give(Tape& tape, const Executor& executor, std::span<const Instructions::Held> list,
           std::uint32_t k) {
   const Instructions& instructions = executor.instructions();

@@ -4,14 +4,16 @@
 
 namespace palimpsest {
 
-/// Gives an executor what a tape supplies and, taken off the tape so that a drop frees it, what is
-/// present there: copied into `arena`, or in its own storage when that is null.
+/// Gives an executor the leaves and the present values of a tape. Present values are removed from
+/// the tape, so that a drop frees them. They are copied into `arena`, or keep their own storage
+/// when it is null.
 void take_values(Tape& tape, Executor& executor, const Arena* arena);
 
-/// Makes what a finished run was asked for present on the tape.
+/// Makes the targets of a finished run present on the tape.
 void give_results(Tape& tape, Executor& executor);
 
-/// Makes present again what was before a run that stopped, and was neither dropped nor written.
+/// After a run that stopped: makes the values present again that were so before it, except those
+/// that it dropped or overwrote.
 void give_back(Tape& tape, Executor& executor);
 
 }  // namespace palimpsest

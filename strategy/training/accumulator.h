@@ -49,13 +49,13 @@ struct AccumulatorStatistics {
 ///
 /// Sums are f64 for f64 parameters and f32 otherwise. Gradients of 16 bits are rounded once, at the
 /// end, into a buffer of their own, so such a parameter takes 6 bytes per element. Micro-batches
-/// are added in their order, whatever the number of threads. An update of one micro-batch has the
-/// bits of its gradient. Buffers are allocated once and used for every update. If a user still
-/// holds a buffer's tensor, that one stays unchanged and a new one replaces it.
+/// are added in their order, whatever the number of threads. An update of one micro-batch equals
+/// its gradient bit for bit. Buffers are allocated once and used for every update. If the user
+/// still holds a buffer's tensor, it stays unchanged and a new buffer replaces it.
 ///
 /// A member function that throws leaves the accumulator and its sums unchanged. One exception: when
-/// memory runs out while an update is taken, it can only be taken again, or reset. Use it from one
-/// thread at a time. Work runs in parallel in the caller's TBB arena.
+/// memory runs out while an update is taken, the update can only be taken again or reset. Use it
+/// from one thread at a time. Work runs in parallel in the caller's TBB arena.
 class GradientAccumulator {
  public:
   /// Throws `ArgumentError` unless there is at least one step and the norm for clipping is
@@ -119,8 +119,8 @@ class GradientAccumulator {
   /// Takes the update, complete or not, for an `Optimizer`. Parameters are the `Var`s of the last
   /// micro-batch given as `Gradients`; its tape must not have changed. The loss is normalised as
   /// gradients are. It is undefined if some micro-batch was not given as `Gradients`. The report is
-  /// that of the micro-batch with the highest peak; it says overflowed if any of them was. Also
-  /// throws `ArgumentError` when no micro-batch was given as `Gradients`.
+  /// that of the micro-batch with the highest peak. It says overflowed if any micro-batch
+  /// overflowed. Also throws `ArgumentError` when no micro-batch was given as `Gradients`.
   Gradients gradients();
   /// The gradient of one parameter, in its dtype. For an incomplete update, a copy of the result of
   /// its micro-batches so far. Also throws `ArgumentError` for a name that is not registered.

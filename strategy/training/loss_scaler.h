@@ -27,8 +27,8 @@ struct LossScalerOptions {
 ///     if (scaler.unscale(gradients)) optimizer->step(gradients);
 class LossScaler {
  public:
-  /// Throws `ArgumentError` for a factor that is not a power of two, a growth below 1, a backoff of
-  /// 1 or more, an interval below 1, and a scale out of its bounds.
+  /// Throws `ArgumentError` for a factor that is not a power of two, and for a growth below 1 or a
+  /// backoff of 1 or more. Also throws it for an interval below 1 and a scale out of its bounds.
   explicit LossScaler(const LossScalerOptions& options = {});
 
   /// The loss times the scale, in f32 or wider. The scale is a constant leaf of the tape, so
@@ -39,7 +39,7 @@ class LossScaler {
   /// not depend on the number of threads. Throws `ArgumentError` before the first `scale`.
   bool unscale(const Gradients& gradients);
   /// Likewise, for a loss and gradients given separately. The loss is unscaled in place too.
-  /// Returns them with the report, which then says the scale and whether there was an overflow. It
+  /// Returns them with the report, to which it adds the scale and whether there was an overflow. It
   /// allocates no memory, and throws only before the first `scale`.
   Gradients unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report);
 

@@ -20,7 +20,7 @@ Elements::Elements(const RecordedProgram& program)
       graph_(graph_of(program.tape, targets_of(program), 1, program.backward_begins)),
       needed_(graph_.needed_nodes()) {
   const Tape& tape = program.tape;
-  std::vector<NodeId> one_with(tape.node_count());  // by node, the last that is one element with it
+  std::vector<NodeId> one_with(tape.node_count());  // by node: the last node of the same element
   for (const NodeId node : needed_) {
     if (node >= program.backward_begins || !reads_states(tape, node)) continue;
     for (const ValueId input : tape.inputs(node)) {
@@ -51,7 +51,7 @@ std::vector<double> Elements::seconds() const {
 
 std::vector<Bytes> Elements::crossing() const {
   const Tape& tape = program_.tape;
-  std::vector<std::size_t> read(tape.value_count());  // by storage: the last element
+  std::vector<std::size_t> read(tape.value_count());  // by storage: the last element that reads it
   const auto for_nodes = [&](auto f) {
     for (const NodeId node : needed_) {
       if (node < program_.backward_begins && !is_free(tape, node)) f(node, of(node));

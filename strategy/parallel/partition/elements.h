@@ -8,28 +8,28 @@
 
 namespace palimpsest {
 
-/// What a program can be cut between: the nodes of its forward part that take time or memory and
-/// are needed, in order, each with the adjoints that go with it. A loop that the forward part
-/// itself differentiates is one with all up to the last node that reads its states. Numbered from
-/// 0.
+/// The smallest units of a program between which it can be cut, numbered from 0. An element is a
+/// needed node of the forward part that takes time or memory, with the adjoints that belong to it.
+/// If the forward part itself differentiates a loop, the loop and all nodes up to the last reader
+/// of its states form one element.
 class Elements {
  public:
-  /// Of a program that outlives this.
+  /// `program` must outlive this object.
   explicit Elements(const RecordedProgram& program);
 
-  /// The whole program, for one thread; nodes have the ids that they have there.
+  /// The graph of the whole program, for one thread, with the program's node ids.
   const Graph& graph() const { return graph_; }
-  /// Nodes of both parts that are needed, free ones too, in order.
+  /// The needed nodes of both parts in order, including free nodes.
   std::span<const NodeId> needed() const { return needed_; }
   std::size_t size() const { return nodes_.size(); }
-  /// The first node of the forward part that belongs to it.
+  /// The first forward node of an element.
   NodeId node(std::size_t element) const { return nodes_[element]; }
-  /// That a needed node goes with: the last one that is no later than its owner. 0 where there is
-  /// none.
+  /// The element of a needed node: the last one that begins no later than the node's owner. 0 if
+  /// there is none.
   std::size_t of(NodeId node) const;
-  /// By element, with its adjoints; by the machine that planners go by.
+  /// Seconds by element, adjoints included, on the machine that planners assume.
   std::vector<double> seconds() const;
-  /// By element: bytes that are made before it, and read by it or behind it, forward.
+  /// By element: bytes of forward values that are made before it and read by it or a later element.
   std::vector<Bytes> crossing() const;
 
  private:

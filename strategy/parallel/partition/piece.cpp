@@ -30,7 +30,7 @@ class PieceRecorder {
     if (!begun) piece_.wanted.backward_begins = piece_.tape->node_count();
   }
 
-  /// The value in the piece, which takes it from another one where it is not its own.
+  /// The value's id in the piece. If another piece makes the value, it becomes an argument.
   ValueId find(ValueId value) {
     std::vector<ValueId> open{value};
     while (!open.empty()) {
@@ -106,20 +106,20 @@ std::vector<Piece> record_pieces(const RecordedProgram& program, const PieceCut&
     recorders.emplace_back(program, cut.pieces[piece]).record_nodes(cut.nodes[piece]);
   }
   using Use = Piece::Result::Use;
-  // Of a view, the piece that makes what it is a view of.
+  // For a view, the piece that makes the viewed value.
   const auto piece_of = [&](ValueId value, PieceId otherwise) {
     NodeId node = tape.producer(value);
     while (tape.operation(node).view) node = tape.producer(tape.inputs(node)[0]);
     return cut.piece_of[node] != none ? cut.piece_of[node] : otherwise;
   };
-  // What of these is not made in the piece comes from another one.
+  // Results not made in the piece are arguments from another piece.
   recorders[piece_of(program.outcome, cut.of_outcome)].add_result({Use::outcome, program.outcome});
   for (std::size_t i = 0; i < program.gradients.size(); ++i) {
     const ValueId gradient = program.gradients[i];
     const PieceId piece = std::max(piece_of(gradient, cut.of_gradients), cut.of_gradients);
     recorders[piece].add_result({Use::gradient, gradient, i});
   }
-  // From the last piece to the first, as what reads nothing that is wanted asks for nothing.
+  // From the last piece to the first, since a piece without wanted results requests nothing.
   std::map<PieceId, std::set<ValueId>> handed;  // by the piece that makes it
   for (auto piece = static_cast<PieceId>(recorders.size()); piece-- > 0;) {
     for (const ValueId value : handed[piece]) {

@@ -10,25 +10,24 @@
 
 namespace palimpsest {
 
-/// One of the pieces that a program is cut into, in an order in which each reads what those before
-/// it make.
+/// The number of a piece of a program. A piece reads only values of pieces with smaller numbers.
 using PieceId = std::uint32_t;
 
-/// A piece of a program, recorded on a tape of its own where what comes from other pieces are
-/// leaves without values.
+/// A piece of a program, recorded on its own tape. Values from other pieces are leaves without
+/// values there.
 struct Piece {
-  int stage = 0;  ///< of a pipeline, or a device
+  int stage = 0;  ///< a pipeline stage or a device
   bool is_backward = false;
   std::shared_ptr<Tape> tape = std::make_shared<Tape>();
   BufferInterface wanted;  ///< on that tape
 
-  std::vector<ValueId> arguments;  ///< of the program; as those wanted
+  std::vector<ValueId> arguments;  ///< values of the program, in the order of `wanted.arguments`
   struct Result {
     enum class Use : std::uint8_t { other_pieces, outcome, gradient } use;
     ValueId value;              ///< of the program
-    std::size_t parameter = 0;  ///< of a gradient
+    std::size_t parameter = 0;  ///< index, if it is a gradient
   };
-  std::vector<Result> results;  ///< as those wanted
+  std::vector<Result> results;  ///< in the order of `wanted.results`
 
   struct Leaf {
     ValueId own;
@@ -44,14 +43,14 @@ struct PieceCut {
     bool is_backward = false;
   };
   std::vector<Kind> pieces;
-  std::vector<PieceId> piece_of;           ///< by node; `none` where it is free or not needed
+  std::vector<PieceId> piece_of;           ///< by node; `none` if it is free or not needed
   std::vector<std::vector<NodeId>> nodes;  ///< by piece: what it computes, in order
-  PieceId of_outcome = 0;    ///< that has the outcome for a result where no piece makes it
-  PieceId of_gradients = 0;  ///< the first that has gradients for results, made there or not
+  PieceId of_outcome = 0;                  ///< has the outcome as a result if no piece computes it
+  PieceId of_gradients = 0;  ///< the first with gradients as results, even if computed earlier
 };
 
-/// Adds to the nodes of a piece those that it computes again: of the nodes that its own read, and
-/// that these read in turn, those for which `again` holds.
+/// Adds to the nodes of a piece those that it recomputes: nodes for which `again` holds and that
+/// its nodes read, directly or through other recomputed nodes.
 template <class Again>
 void add_computed_again(const Tape& tape, std::vector<NodeId>& nodes, Again again) {
   std::vector<bool> read(tape.node_count());
@@ -62,7 +61,7 @@ void add_computed_again(const Tape& tape, std::vector<NodeId>& nodes, Again agai
   std::vector<NodeId> added;
   for (NodeId node = tape.node_count(); node-- > 0;) {
     if (!read[node]) continue;
-    // Nodes that are free, and belong to no piece, hand on who reads them.
+    // Free nodes belong to no piece, so look through them.
     if (is_free(tape, node)) read_inputs(node);
     if (!again(node)) continue;
     added.push_back(node);
@@ -71,11 +70,11 @@ void add_computed_again(const Tape& tape, std::vector<NodeId>& nodes, Again agai
   nodes.insert(nodes.begin(), added.rbegin(), added.rend());
 }
 
-/// Records the pieces of a program. Those of which nothing is wanted are empty.
+/// Records the pieces of a program. A piece without wanted results is empty.
 std::vector<Piece> record_pieces(const RecordedProgram& program, const PieceCut& cut);
 
-/// While it lives, a piece has the leaves of a tape that its program was recorded on, or one that
-/// is recorded again.
+/// Lends a piece the leaf values of a tape during the lifetime of this object. The tape is the one
+/// that the program was recorded on, or one that records the same again.
 class LentLeaves {
  public:
   LentLeaves(const Piece& piece, const Tape& tape);

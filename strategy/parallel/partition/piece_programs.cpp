@@ -14,7 +14,7 @@ OrRefusal<BufferProgramPtr> PiecePrograms::plan(const Piece& piece, const PieceO
   if (made || !options.has_fraction || run.planner == nullptr) return made;
   const Bytes smallest = made.refusal().smallest_feasible();
   if (smallest > budget) return made;
-  // The planner's own limit is too small: the default planner takes the least there is.
+  // The planner's own limit is too small, so the default planner plans within the least memory.
   run.planner = nullptr;
   run.memory_budget = smallest;
   return find_or_compile(piece, run);

@@ -10,14 +10,14 @@ namespace palimpsest {
 
 /// How pieces are planned.
 struct PieceOptions {
-  RunOptions run;           ///< the planner is for backward pieces, unless it is for all
-  int threads;              ///< of a piece
-  bool has_fraction;        ///< the planner takes a fraction of the memory, or the least there is
-  bool all_pieces = false;  ///< the planner is for forward pieces too
+  RunOptions run;           ///< the planner applies to backward pieces only, unless `all_pieces`
+  int threads;              ///< threads per piece
+  bool has_fraction;        ///< the planner uses a fraction of the memory, or the least possible
+  bool all_pieces = false;  ///< the planner applies to forward pieces too
 };
 
-/// Programs of pieces. Pieces that compute the same, except for random numbers, share one. Keeps
-/// 1024 at most, and `most_cached` bytes. For one thread at a time.
+/// The compiled programs of pieces. Pieces that compute the same, except for random numbers, share
+/// one. Keeps at most 1024 programs and `most_cached` bytes. Use it from one thread at a time.
 class PiecePrograms {
  public:
   /// The scope in which a program's pieces are planned.
@@ -34,13 +34,13 @@ class PiecePrograms {
     BufferPrograms& programs_;
   };
 
-  /// Approximate bytes that are kept.
+  /// Approximate bytes kept.
   Bytes bytes() const { return programs_.bytes(); }
-  /// A program that runs in a workspace of `budget` bytes. It recomputes nothing if the piece is to
-  /// `keep` everything.
+  /// A program that runs in a workspace of `budget` bytes. With `keep`, it keeps everything and
+  /// recomputes nothing.
   OrRefusal<BufferProgramPtr> plan(const Piece& piece, const PieceOptions& options, Bytes budget,
                                    bool keep = false);
-  /// The smallest workspace of a piece.
+  /// Bytes of the smallest workspace of a piece.
   Bytes least(const Piece& piece, const PieceOptions& options);
 
  private:

@@ -7,7 +7,7 @@ namespace palimpsest {
 
 std::shared_ptr<EngineEvaluator> evaluator_for_pieces(const ExecutionStrategy& strategy) {
   RunOptions options = strategy.run_options();
-  options.planner = nullptr;  // which is for gradients
+  options.planner = nullptr;  // planners are for gradients
   std::shared_ptr<EngineEvaluator> evaluator = lazy(std::move(options));
   if (strategy.precision) evaluator = precise(*strategy.precision, std::move(evaluator));
   return evaluator;

@@ -4,11 +4,11 @@
 
 namespace palimpsest {
 
-/// What a run in pieces would take.
+/// The predicted memory and time of a run in pieces.
 struct PiecesForecast {
-  Bytes peak = 0;  ///< as its report will predict it
+  Bytes peak = 0;  ///< as the report of the run will predict it
   Bytes keep_all_peak = 0;
-  double seconds = 0;           ///< by the machine that planners go by
+  double seconds = 0;           ///< on the machine that planners assume
   double compute_overhead = 0;  ///< as `Plan::compute_overhead`
 };
 

@@ -22,7 +22,7 @@ void copy(RecordedProgram& program, Tape& tape, const Var& outcome, NodeId backw
   }
 }
 
-/// `origins`: by node of the backward part, the one that it is an adjoint of.
+/// `origins`: by node of the backward part, the forward node of which it is an adjoint.
 void find_owners(RecordedProgram& program, std::span<const NodeId> origins) {
   const Tape& tape = program.tape;
   const NodeId backward_begins = program.backward_begins;

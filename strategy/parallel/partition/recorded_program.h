@@ -6,35 +6,37 @@
 
 namespace palimpsest {
 
-/// A loss that was recorded, with its gradients, or a value: to be cut into pieces.
+/// A recorded program to be cut into pieces: a loss with its gradients, or a value.
 struct RecordedProgram {
-  Tape tape;            ///< all of it; holds no values but leaves of the backward part
+  Tape tape;            ///< both parts; holds no values except leaves of the backward part
   ValueId outcome = 0;  ///< the loss, or a value
   NodeId backward_begins = 0;
-  std::vector<ValueId> gradients;  ///< with respect to the parameters; none of a value
-  /// By node, one of the forward part that it goes with: of that, the node itself. What is made of
-  /// adjoints of several nodes, such as the gradient of a parameter that these read, goes with the
-  /// first of them, and what is made of no adjoint with what reads it.
+  std::vector<ValueId> gradients;  ///< with respect to the parameters; empty for a value
+  /// By node, the forward node that owns it. A forward node owns itself. A backward node made from
+  /// adjoints of several nodes belongs to the first of them; an example is the gradient of a
+  /// parameter that several nodes read. A backward node made from no adjoint belongs with its
+  /// readers, the last one if there are several.
   std::vector<NodeId> owners;
-  /// False where nodes do what depends on more than what was recorded, such as users' operations.
+  /// False if the effect of some node depends on more than what is recorded, such as a user's
+  /// operation.
   bool comes_again = true;
 };
 
-/// Records a loss and its gradients, or a value, in a program that is empty. The tape is left as it
-/// was. Throws `ShapeError` for a loss that is no scalar.
+/// Records a loss and its gradients, or a value, in an empty program. The tape stays unchanged.
+/// Throws `ShapeError` for a loss that is not a scalar.
 void record_loss(RecordedProgram& program, const Var& loss);
 void record_value(RecordedProgram& program, const Var& value);
 
-/// True when `outcome` was recorded as that of the program was, but for how often its tape was
-/// cleared.
+/// True when the tape of `outcome` records the same program again. How often the tape was cleared
+/// does not matter.
 bool is_recorded_again(const RecordedProgram& program, const Var& outcome);
 
-/// True for a node that takes neither time nor memory: it belongs to no piece, and is recorded
+/// True for a node that takes neither time nor memory. It belongs to no piece and is recorded
 /// wherever it is read.
 bool is_free(const Tape& tape, NodeId node);
 
-/// True for an adjoint that reads the states of a loop, which lie in memory that no other piece
-/// knows of: the loop runs in the same one.
+/// True for an adjoint that reads the states of a loop. The states lie in memory private to a
+/// piece, so the loop must run in the same piece.
 bool reads_states(const Tape& tape, NodeId node);
 
 }  // namespace palimpsest

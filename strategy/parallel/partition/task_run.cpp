@@ -29,7 +29,7 @@ class TaskRun {
   std::exception_ptr failure() const { return failure_; }
 
  private:
-  /// Runs a task, and has those run that then wait for nothing.
+  /// Runs a task and then its successors that have become ready.
   void follow(std::uint32_t task) {
     if (failed_.load(std::memory_order_relaxed)) return;
     try {

@@ -9,12 +9,12 @@
 
 namespace palimpsest {
 
-/// What waits for what.
+/// The dependencies between tasks.
 class TaskEdges {
  public:
   explicit TaskEdges(std::size_t tasks) : successors_(tasks), predecessors_(tasks) {}
 
-  /// Says that `after` waits for `before`. More than once is as once.
+  /// Makes `after` wait for `before`. Idempotent.
   void add(std::uint32_t before, std::uint32_t after);
 
   std::size_t size() const { return successors_.size(); }
@@ -26,9 +26,9 @@ class TaskEdges {
   std::vector<std::uint32_t> predecessors_;
 };
 
-/// Calls `task` for each of them, in the threads of an arena and at once where they do not wait for
-/// each other, until all is done or one throws. Then no other begins, and the exception is passed
-/// on when those that had begun have ended.
+/// Calls `task` for each task in the threads of an arena, in parallel where dependencies allow.
+/// When one throws, no further task begins. The exception is rethrown after the running tasks have
+/// ended.
 void run_tasks(tbb::task_arena& arena, const TaskEdges& edges,
                const std::function<void(std::uint32_t)>& task);
 
