@@ -79,7 +79,7 @@ bool BufferPrograms::serves(const Entry& entry, const std::shared_ptr<Tape>& tap
          (match_ == Match::structure || have_equal_attributes(*entry.tape, *tape));
 }
 
-BufferProgramPtr BufferPrograms::find_within(Bytes budget) const {
+BufferProgramPtr BufferPrograms::find_for(Bytes budget) const {
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {
     if (entry.budget != budget || !entry.outcome) continue;

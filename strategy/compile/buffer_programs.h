@@ -32,7 +32,7 @@ class BufferPrograms {
                                               const BufferInterface& interface,
                                               const RunOptions& options, LoopStateBudgets& loops);
   /// The program compiled for exactly this budget, for the fewest threads. Null when there is none.
-  BufferProgramPtr find_within(Bytes budget) const;
+  BufferProgramPtr find_for(Bytes budget) const;
 
   /// Begins a phase of use. Drops refusals that the last phase did not use. Also drops programs
   /// with users' operations that the last eight phases did not use, since these may never recur.

@@ -84,7 +84,7 @@ Cost StepPrograms::cost(Bytes budget) const {
   BufferProgramPtr program;
   {
     const std::lock_guard lock(mutex_);
-    program = programs_.find_within(budget);
+    program = programs_.find_for(budget);
   }
   if (program == nullptr) program = get(1, budget);
   const double runs = 1 + program->plan().compute_overhead();
