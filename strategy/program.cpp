@@ -74,9 +74,7 @@ struct Program::State {
     const Compilation compiled =
         compile(tape, spec_for(targets, backward_begins, options), options, context).take();
     options.memory_budget = compiled.budget;
-    plan = *compiled.program->plan;
-    plan.budget = compiled.budget;
-    plan.runs = compiled.program->lowered->runs(plan.schedule, tape.node_count());
+    plan = plan_of(compiled, tape);
     instructions = compiled.program->instructions;
     planning_seconds = planning.seconds();
   }

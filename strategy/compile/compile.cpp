@@ -157,6 +157,13 @@ OrRefusal<Compilation> run(Passes passes) {
 
 }  // namespace
 
+Plan plan_of(const Compilation& compiled, const Tape& tape) {
+  Plan plan = *compiled.program->plan;
+  plan.budget = compiled.budget;
+  plan.runs = compiled.program->lowered->runs(plan.schedule, tape.node_count());
+  return plan;
+}
+
 OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
                                const CompileContext& context) {
   check(options);

@@ -36,6 +36,10 @@ struct Compilation {
   bool is_reused = false;    ///< the cache had the instructions
 };
 
+/// The plan of a compilation as its user sees it: with the budget that it was compiled for, and how
+/// often it runs the nodes of the tape.
+Plan plan_of(const Compilation& compiled, const Tape& tape);
+
 /// Compiles the targets of `spec` within the budget of the options. This is the main path from a
 /// recorded tape to instructions. If no plan fits, returns a refusal that names the smallest
 /// feasible budget. Throws `ArgumentError` for invalid options.

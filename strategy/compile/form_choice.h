@@ -6,7 +6,6 @@
 
 #include "checkpoint/or_refusal.h"
 #include "strategy/base/options.h"
-#include "strategy/compile/kept_plannings.h"
 #include "strategy/compile/lowered_forms.h"
 
 namespace palimpsest {

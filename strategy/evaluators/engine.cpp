@@ -27,14 +27,6 @@ bool has_leaves_only(const Tape& tape, ValueId loss) {
   return others.empty() || (others.size() == 1 && others[0] == loss);
 }
 
-/// The plan of a compilation, in terms of the tape.
-Plan plan_of(const Compilation& compiled, const Tape& tape) {
-  Plan plan = *compiled.program->plan;
-  plan.budget = compiled.budget;
-  plan.runs = compiled.program->lowered->runs(plan.schedule, tape.node_count());
-  return plan;
-}
-
 }  // namespace
 
 struct Engine::State {
