@@ -41,8 +41,10 @@ std::string document() {
   text << "# Operations\n\n"
           "Written by `./dev docs` from the registrations; `./dev test` checks that it is up to "
           "date.\n"
-          "Operands broadcast as in NumPy. The last column gives the behaviour in mixed precision "
-          "(see [precision](precision.md#mixed-precision)).\n\n"
+          "Operands broadcast as in NumPy. x̄ is the adjoint of x, the derivative of the loss by "
+          "it. Integers and bool have none.\n"
+          "The last column gives the behaviour in mixed precision ([precision]"
+          "(precision.md#mixed-precision)).\n\n"
           "| operation | value and derivative | summary | mixed |\n|---|---|---|---|\n";
   for (const palimpsest::Operation* operation : palimpsest::operations()) {
     text << "| `" << operation->name << "` | " << cell(operation->formula) << " | "
