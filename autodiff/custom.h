@@ -29,10 +29,11 @@ struct CustomDefinition {
   /// Computes the output types from the input types. It may throw any exception for inputs that do
   /// not fit. Null: one output with the type of input 0.
   std::function<std::vector<ValueType>(std::span<const ValueType>)> types = nullptr;
+  /// Fills the outputs. Required.
   std::function<void(const CustomCall&)> forward = nullptr;
-  /// Records the adjoints of the inputs for which `Pullback::wants` is true, or calls
-  /// `pull_back_through`. Null: differentiation throws an error that names the operation and the
-  /// argument.
+  /// Sets the adjoint of every input for which `Pullback::wants` is true, or calls
+  /// `pull_back_through`. If it is null or leaves such an input unset, differentiation throws
+  /// `ArgumentError` naming the operation and the argument.
   std::function<void(const Pullback&)> vjp = nullptr;
   /// Null: one operation per output element, and each operand is moved once.
   std::function<Cost(const NodeView&)> cost = nullptr;
@@ -54,10 +55,10 @@ class CustomOperation {
   explicit CustomOperation(CustomDefinition definition);
 
   /// Records a node and returns its first output; call `output(i)` on it for output i. Throws
-  /// `ArgumentError` without inputs, and any exception of `types`.
+  /// `ArgumentError` without inputs and when `types` returns nothing, and any exception of `types`.
   Var operator()(std::span<const Var> inputs, Where where = Where::current()) const;
   Var operator()(std::initializer_list<Var> inputs, Where where = Where::current()) const;
-  /// Records on the given tape, for operations that may have no inputs.
+  /// Records on the given tape, for operations that may have no inputs. These must define `types`.
   Var operator()(Tape& tape, std::span<const Var> inputs, Where where = Where::current()) const;
 
  private:

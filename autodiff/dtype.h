@@ -12,10 +12,11 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// Element types. The 16-bit types are storage formats: arithmetic on them is done in f32.
+/// Element types; `boolean` is called `bool` in texts and takes one byte. The 16-bit types are
+/// storage formats: arithmetic on them is done in f32.
 enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, boolean };
 
-/// bfloat16: the upper half of an f32, rounded to nearest even.
+/// bfloat16: the upper half of an f32. Conversion rounds to nearest even.
 struct BFloat16 {
   std::uint16_t bits = 0;
   BFloat16() = default;
@@ -24,7 +25,7 @@ struct BFloat16 {
   bool operator==(const BFloat16&) const = default;
 };
 
-/// IEEE 754 binary16, rounded to nearest even.
+/// IEEE 754 binary16. Conversion rounds to nearest even.
 struct Float16 {
   std::uint16_t bits = 0;
   Float16() = default;
@@ -65,6 +66,7 @@ constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 
 /// one wins. bf16 with f16 gives f32.
 DType promote(DType a, DType b);
 
+/// The C++ types of elements, one for each DType.
 template <class T>
 concept Element =
     std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, BFloat16> ||

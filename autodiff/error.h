@@ -74,7 +74,8 @@ class EnvironmentError : public Error {
   using Error::Error;
 };
 
-/// A file that is missing, truncated or malformed; the message names the file and the byte offset.
+/// A file that is missing, truncated or malformed. The message names the file and, where it helps,
+/// the place in it.
 class FileError : public EnvironmentError {
  public:
   using EnvironmentError::EnvironmentError;

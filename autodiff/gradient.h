@@ -23,15 +23,17 @@ class Pullback {
   Tape& tape() const { return *tape_; }
   std::size_t input_count() const { return wanted_.size(); }
   std::size_t output_count() const { return output_adjoints_.size(); }
+  /// Input or output `i` of the forward node. Indices are not checked.
   Var input(std::size_t i = 0) const;
   Var output(std::size_t i = 0) const;
   const Attributes& attributes() const { return tape_->attributes(node_); }
   /// True when output `i` has an adjoint. If not, `adjoint(i)` returns zeros.
   bool has_adjoint(std::size_t i = 0) const { return output_adjoints_[i].defined(); }
+  /// The derivative of the loss by output `i`, of the output's type.
   Var adjoint(std::size_t i = 0) const;
   /// True when the adjoint of input `i` is needed. Do not record it otherwise.
   bool wants(std::size_t i = 0) const { return wanted_[i]; }
-  /// Sets the adjoint of input `i`, which must have the input's shape and dtype.
+  /// Sets the adjoint of input `i`, which must have the input's type. `vjp` checks that.
   void set(std::size_t i, const Var& adjoint) const { input_adjoints_[i] = {adjoint}; }
   /// Declares that no derivative flows through input `i`. Equals setting zeros, but records
   /// nothing.
@@ -55,17 +57,22 @@ class Pullback {
 };
 
 /// Reverse-mode differentiation as a function from tape to tape. Records the nodes that compute
-/// Σᵢ seedᵢᵀ ∂yᵢ/∂x for every x and returns them. Gradients can be differentiated again.
+/// Σᵢ seedᵢᵀ ∂yᵢ/∂x for every x and returns them, each of its x's type. Gradients can be
+/// differentiated again.
 ///
 /// `seeds` holds one `Var` of each y's type, or is empty for ones. Ones give the gradient of the
 /// sum over the elements of all ys. An x that no y depends on gets zeros. Where several paths meet,
-/// contributions are added in the order of node ids, from high to low. Throws `TapeError` for
-/// handles of different tapes, `ShapeError` for a seed of another type, `DTypeError` when a y or x
-/// is not floating. Iterative; the cost is linear in the number of nodes between xs and ys.
+/// contributions are added in the order of node ids, from high to low. Iterative; the cost is
+/// linear in the number of nodes between xs and ys.
+///
+/// Throws `ArgumentError` without ys and for another number of seeds, `TapeError` for handles of
+/// different tapes. Throws `ShapeError` for a seed of another type, `DTypeError` when a y or x is
+/// not floating.
 std::vector<Var> vjp(std::span<const Var> ys, std::span<const Var> xs, std::span<const Var> seeds,
                      Where where = Where::current());
 
-/// The gradient of the sum of y's elements with respect to every x.
+/// The gradient of the sum of y's elements with respect to every x, of its type. Throws as `vjp`
+/// does.
 std::vector<Var> gradient(const Var& y, std::span<const Var> xs, Where where = Where::current());
 std::vector<Var> gradient(const Var& y, std::initializer_list<Var> xs,
                           Where where = Where::current());
@@ -79,19 +86,19 @@ std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
 Var jvp(const Var& y, const Var& x, const Var& tangent, Where where = Where::current());
 
 /// Hessian-vector products of the sum of y's elements: Σⱼ (∂²y/∂xᵢ∂xⱼ)·vⱼ for every xᵢ, where v are
-/// the `directions`.
+/// the `directions`, one of each x's type. Throws as `vjp` does.
 std::vector<Var> hvp(const Var& y, std::span<const Var> xs, std::span<const Var> directions,
                      Where where = Where::current());
 Var hvp(const Var& y, const Var& x, const Var& direction, Where where = Where::current());
 
-/// ∂y/∂x, with the shape of y followed by the shape of x. Computes one gradient per element of y,
-/// so it suits small sizes. Leaves no nodes on the tape. Throws `ShapeError` when the two ranks
-/// together exceed `max_rank`.
+/// ∂y/∂x, with the shape of y followed by that of x, and x's dtype. Computes one gradient per
+/// element of y, so it suits small sizes. Leaves no nodes on the tape. Throws as `vjp` does, and
+/// `ShapeError` when the two ranks together exceed `max_rank`.
 Tensor jacobian(const Var& y, const Var& x, Where where = Where::current());
 
-/// The second derivatives of a scalar y, with the shape of x followed by itself. Costs as much as
-/// `jacobian` of the gradient. Leaves no nodes on the tape. Throws `ShapeError` unless y has
-/// exactly one element.
+/// The second derivatives of a scalar y, with the shape of x twice, and x's dtype. Costs as much as
+/// `jacobian` of the gradient. Leaves no nodes on the tape. Throws as `jacobian` does, and
+/// `ShapeError` unless y has exactly one element.
 Tensor hessian(const Var& y, const Var& x, Where where = Where::current());
 
 }  // namespace palimpsest

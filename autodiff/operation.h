@@ -229,7 +229,7 @@ struct Stretch {
 
 /// Cost estimate of running a node, for the planners.
 struct Cost {
-  double flops = 0;  ///< floating-point operations; a transcendental function counts as 10
+  double flops = 0;  ///< floating-point operations; a transcendental function counts as 10 to 30
   double bytes = 0;  ///< bytes read and written
 };
 

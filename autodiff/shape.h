@@ -31,13 +31,15 @@ class Shape {
     }
   }
 
+  /// Number of axes.
   int rank() const { return rank_; }
   /// Size of axis `axis`; negative axes count from the end. Throws `ShapeError` when out of range,
   /// as `[]` does.
   std::int64_t size(int axis) const { return sizes_[index(axis)]; }
   std::int64_t operator[](int axis) const { return sizes_[index(axis)]; }
   std::int64_t& operator[](int axis) { return sizes_[index(axis)]; }
-  /// Number of elements: the product of the sizes, 1 for a scalar.
+  /// Number of elements: the product of the sizes, 1 for a scalar. Throws `ShapeError` when no
+  /// memory could hold them.
   std::int64_t elements() const;
   /// True when a tensor can have this shape: no size is negative, and memory can hold the elements.
   bool is_possible() const;
@@ -50,11 +52,14 @@ class Shape {
   const std::int64_t* end() const { return sizes_.data() + rank_; }
   std::span<const std::int64_t> sizes() const { return {begin(), end()}; }
 
+  /// Appends an axis. Throws `ShapeError` for a negative size or more than `max_rank` axes.
   void push_back(std::int64_t size) {
     if (size < 0 || rank_ == max_rank) throw_no_room_for(size);
     sizes_[static_cast<std::size_t>(rank_++)] = size;
   }
+  /// Adds an axis before axis `axis`, which lies in [0, rank]. Throws as `push_back`.
   void insert(int axis, std::int64_t size);
+  /// Removes axis `axis`, which lies in [0, rank).
   void erase(int axis);
 
   bool operator==(const Shape& other) const {

@@ -45,9 +45,10 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// A leaf for which `backward` returns a gradient. Shares the tensor's storage.
+  /// A leaf for which `backward` returns a gradient. Shares the tensor's storage. `backward` throws
+  /// `DTypeError` when the dtype is not floating. Throws `ArgumentError` for an undefined tensor.
   Var parameter(Tensor value, std::string_view name = {}, Where where = Where::current());
-  /// A leaf without a gradient. Shares the tensor's storage.
+  /// A leaf without a gradient, of any dtype. Otherwise like `parameter`.
   Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());
 
   /// A leaf without a value; the caller supplies it when the tape is run. It is recorded on this
@@ -55,7 +56,8 @@ class Tape {
   Var placeholder(const ValueType& type, const Where& where);
 
   /// Appends a node and returns its first output; call `output(i)` on it for output i. Throws
-  /// `TapeError` when an input belongs to another tape.
+  /// `TapeError` when an input belongs to another tape, `ShapeError` for an output that no memory
+  /// can hold.
   Var record(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
 
@@ -73,7 +75,7 @@ class Tape {
   /// must match. Attributes must match as if both tapes had been cleared equally often.
   bool begins(const Tape& other) const;
 
-  /// Seed of the random operations recorded from now on.
+  /// Sets the seed of the random operations recorded from now on. It is 0 at first.
   void set_seed(std::uint64_t seed) { seed_ = seed; }
   std::uint64_t seed() const { return seed_; }
   /// Handles use this to check whether they are still valid.

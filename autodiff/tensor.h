@@ -38,12 +38,13 @@ struct ValueType {
 std::string to_string(const ValueType& type);
 
 /// A dense, row-major, contiguous array. A handle: copies share the storage; use `clone` for a deep
-/// copy.
+/// copy. `data`, `item`, `at`, `clone` and `to` throw `ArgumentError` for an undefined tensor.
 class Tensor {
  public:
   /// An undefined tensor; `defined()` is false.
   Tensor() = default;
-  /// Uninitialised elements.
+  /// Uninitialised elements. This and all functions that make tensors throw `ShapeError` for a
+  /// shape that no memory could hold, and `EnvironmentError` when out of memory.
   explicit Tensor(Shape shape, DType dtype = DType::f32);
   /// A tensor over existing storage, without copying; `buffer` must hold the elements in row-major
   /// order.
@@ -51,20 +52,24 @@ class Tensor {
 
   static Tensor zeros(Shape shape, DType dtype = DType::f32);
   static Tensor ones(Shape shape, DType dtype = DType::f32);
+  /// `value` in every element, converted as by `convert_element`.
   static Tensor full(Shape shape, double value, DType dtype = DType::f32);
-  /// 0, 1, … n−1.
+  /// 0, 1, … n−1. Throws `ShapeError` for a negative n.
   static Tensor arange(std::int64_t n, DType dtype = DType::i64);
-  /// Uniform on [low, high), for floating dtypes. Uses Philox 4×32 keyed by `seed`, in a stream
-  /// that no tape uses. The result does not depend on the number of threads. Throws `ArgumentError`
-  /// unless low < high and both and their difference are finite.
+  /// Uniform on [low, high). Uses Philox 4×32 keyed by `seed`, in a stream that no tape uses. The
+  /// result does not depend on the number of threads. Throws `DTypeError` unless the dtype is
+  /// floating, `ArgumentError` unless low < high and both and their difference are finite.
   static Tensor uniform(Shape shape, std::uint64_t seed, double low = 0, double high = 1,
                         DType dtype = DType::f32);
-  /// Normal with the given mean and standard deviation; otherwise like `uniform`.
+  /// Normal with the given mean and standard deviation, which are not checked. Otherwise like
+  /// `uniform`.
   static Tensor normal(Shape shape, std::uint64_t seed, double mean = 0, double deviation = 1,
                        DType dtype = DType::f32);
+  /// A tensor without axes.
   static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
 
-  /// A copy of `values` in `shape`. Throws `ShapeError` when the counts differ.
+  /// A copy of `values` in `shape`, with the dtype of `T`. Throws `ShapeError` when the counts
+  /// differ.
   template <Element T>
   static Tensor from(std::span<const T> values, Shape shape);
   template <Element T>
@@ -91,6 +96,7 @@ class Tensor {
   std::int64_t elements() const { return type_.shape.elements(); }
   Bytes bytes() const { return type_.bytes(); }
   const Buffer& buffer() const { return buffer_; }
+  /// The first byte of the storage; null for an undefined tensor.
   std::byte* raw() const { return buffer_.get(); }
 
   /// The elements in row-major order. Throws `DTypeError` when `T` is not the tensor's element
@@ -100,15 +106,18 @@ class Tensor {
   /// The only element, converted as by `to`. Throws `ShapeError` unless there is exactly one.
   template <class T = double>
   T item() const;
-  /// Element `index` in row-major order, converted to f64.
+  /// Element `index` in row-major order, converted to f64. Throws `ArgumentError` when out of
+  /// range.
   double at(std::int64_t index) const;
 
-  /// The same storage with another shape; one size may be −1 and is inferred. Throws `ShapeError`.
+  /// The same storage with another shape. In a list of sizes, one may be −1 and is inferred. Throws
+  /// `ShapeError` for another number of elements.
   Tensor reshape(Shape shape) const;
   Tensor reshape(std::initializer_list<std::int64_t> sizes) const;
   /// A copy with its own storage.
   Tensor clone() const;
-  /// The elements converted to `dtype`. Shares the storage if they already have that dtype.
+  /// The elements converted to `dtype` as by `convert_element`. Shares the storage if they already
+  /// have that dtype.
   Tensor to(DType dtype) const;
 
  private:
@@ -120,14 +129,15 @@ class Tensor {
   ValueType type_;
 };
 
-/// True when types and all bits of all elements agree, or neither tensor is defined.
+/// True when types and all bits of all elements are equal, or neither tensor is defined.
 bool same_bits(const Tensor& a, const Tensor& b);
 
 /// Prints the type, then the elements; the middle of long axes is elided, so the text is short.
 std::ostream& operator<<(std::ostream& stream, const Tensor& tensor);
 std::string to_string(const Tensor& tensor);
 
-/// `sizes` with a −1 replaced by the size that gives `elements` elements. Throws `ShapeError`.
+/// `sizes` with a −1 replaced by the size that gives `elements` elements. Throws `ShapeError` when
+/// no size does.
 Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements);
 
 // Definitions of templates ------------------------------------------------------------------------

@@ -26,8 +26,9 @@ class Var {
   bool is_current() const { return epoch_ == identity_->epoch() || was_kept(); }
   bool belongs_to(const Tape& tape) const { return identity_ == &tape.identity() && is_current(); }
   ValueId id() const { return id_; }
+  /// The node that makes this value.
   NodeId node() const { return tape().producer(id_); }
-  /// Output `index` of the node that makes this value.
+  /// Output `index` of that node. Throws `ArgumentError` when there is no such output.
   Var output(std::uint32_t index) const;
 
   Shape shape() const { return tape().shape(id_); }
@@ -35,7 +36,8 @@ class Var {
   ValueType type() const { return tape().type(id_); }
   int rank() const { return shape().rank(); }
 
-  /// The value. Computed if it is not present, also again after it was dropped.
+  /// The value. Computed if it is not present, also again after it was dropped. Throws what kernels
+  /// throw, and `BudgetError` when the evaluator has a budget that is too small.
   Tensor value() const { return tape().look(id_); }
   /// The only element of the value. Throws `ShapeError` unless there is exactly one.
   template <class T = double>
