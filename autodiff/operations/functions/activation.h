@@ -197,6 +197,8 @@ inline constexpr Place place_of<F>{Family::activation, position<F, Activation>};
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+// Elementwise. Throws `DTypeError` for dtypes that are not floating.
+
 /// The rectifier max(x, 0). The derivative at 0 is 0.
 auto relu(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Relu>(x, where);
@@ -210,13 +212,15 @@ auto leaky_relu(const IsVar auto& x, double slope = 0.01, Where where = Where::c
 auto elu(const IsVar auto& x, double a = 1, Where where = Where::current()) {
   return unary<functions::Elu>(x, where, {a});
 }
+/// The logistic function 1/(1 + exp(−x)).
 auto sigmoid(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sigmoid>(x, where);
 }
+/// log(1 + exp(x)), without overflow.
 auto softplus(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Softplus>(x, where);
 }
-/// x·Φ(x) with the exact normal distribution function.
+/// x·Φ(x), with the exact distribution function Φ of the standard normal distribution.
 auto gelu(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Gelu>(x, where);
 }

@@ -139,13 +139,17 @@ inline constexpr Place place_of<F>{Family::arithmetic, position<F, Arithmetic>};
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+// Elementwise. Throws `DTypeError` for dtypes that are not floating, unless stated otherwise.
+
 /// −x. Also for integers, which wrap around.
 auto negate(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Negate>(x, where);
 }
+/// 1/x.
 auto reciprocal(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Reciprocal>(x, where);
 }
+/// x².
 auto square(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Square>(x, where);
 }
@@ -153,10 +157,11 @@ auto square(const IsVar auto& x, Where where = Where::current()) {
 auto sqrt(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sqrt>(x, where);
 }
+/// 1/√x.
 auto rsqrt(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Rsqrt>(x, where);
 }
-/// x to a fixed power. A negative x requires a whole `exponent`.
+/// x to a fixed power. A negative x gives NaN unless `exponent` is whole.
 auto pow(const IsVar auto& x, double exponent, Where where = Where::current()) {
   return exponent == 2 ? unary<functions::Square>(x, where)
                        : unary<functions::Power>(x, where, {exponent});
@@ -170,9 +175,11 @@ auto abs(const IsVar auto& x, Where where = Where::current()) {
 auto sign(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sign>(x, where);
 }
+/// The largest whole number not above x. No derivative flows.
 auto floor(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Floor>(x, where);
 }
+/// The smallest whole number not below x. No derivative flows.
 auto ceil(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Ceil>(x, where);
 }
@@ -181,6 +188,7 @@ auto round(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Round>(x, where);
 }
 /// x clamped to [low, high]; either may be infinite. The derivative is 1 inside and at the bounds.
+/// Throws `ArgumentError` unless low ≤ high.
 auto clamp(const IsVar auto& x, double low, double high, Where where = Where::current()) {
   return unary<functions::Clamp>(x, where, {low, high});
 }

@@ -189,7 +189,9 @@ using Comparison = List<Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual>
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-// Operands broadcast and are promoted to a common dtype. The second may be a number.
+// Elementwise. Operands broadcast and are promoted to a common dtype. In `minimum`, `maximum` and
+// comparisons the second may be a number, in `pow` the first. They throw as `record_binary` does;
+// `share`, `pow` and `atan2` throw `DTypeError` for integers too.
 
 auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Add>(a, b, where);
@@ -203,11 +205,11 @@ auto multiply(const IsVar auto& a, const IsVar auto& b, Where where = Where::cur
 auto divide(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Divide>(a, b, where);
 }
-/// The smaller operand. Where both are equal, each gets half of the adjoint.
+/// The smaller operand; NaN if either is NaN. Where both are equal, each gets half of the adjoint.
 auto minimum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
   return binary<functions::Minimum>(a, b, where);
 }
-/// The larger operand. Where both are equal, each gets half of the adjoint.
+/// The larger operand; NaN if either is NaN. Where both are equal, each gets half of the adjoint.
 auto maximum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
   return binary<functions::Maximum>(a, b, where);
 }
@@ -215,14 +217,16 @@ auto maximum(const IsVar auto& a, const auto& b, Where where = Where::current())
 auto share(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Share>(a, b, where);
 }
-/// a to the power b; a may be a number. A negative a requires a whole b.
+/// a to the power b; a may be a number. A negative a gives NaN where b is not whole.
 auto pow(const auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Pow>(a, b, where);
 }
-/// The angle of the point (b, a), in (−π, π].
+/// The angle of the point with abscissa b and ordinate a, in radians, in [−π, π].
 auto atan2(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Atan2>(a, b, where);
 }
+
+// Comparisons. Any dtype; the result is bool, and no derivative flows.
 
 auto greater(const IsVar auto& a, const auto& b, Where where = Where::current()) {
   return comparison<functions::Greater>(a, b, where);

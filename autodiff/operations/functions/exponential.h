@@ -54,18 +54,25 @@ inline constexpr Place place_of<F>{Family::exponential, position<F, Exponential>
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+// Elementwise. Throws `DTypeError` for dtypes that are not floating.
+
+/// eˣ.
 auto exp(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Exp>(x, where);
 }
+/// eˣ − 1, accurate near 0.
 auto expm1(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Expm1>(x, where);
 }
+/// The natural logarithm; −∞ at 0, NaN below.
 auto log(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Log>(x, where);
 }
+/// log(1 + x), accurate near 0.
 auto log1p(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Log1p>(x, where);
 }
+/// The error function, 2/√π·∫₀ˣ exp(−t²) dt.
 auto erf(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Erf>(x, where);
 }

@@ -100,39 +100,53 @@ inline constexpr Place place_of<F>{Family::trigonometric, position<F, Trigonomet
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+// Elementwise. Angles are in radians. Throws `DTypeError` for dtypes that are not floating.
+
+/// The sine.
 auto sin(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sin>(x, where);
 }
+/// The cosine.
 auto cos(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Cos>(x, where);
 }
+/// The tangent.
 auto tan(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Tan>(x, where);
 }
+/// The angle in [−π/2, π/2] whose sine is x; NaN outside [−1, 1].
 auto asin(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Asin>(x, where);
 }
+/// The angle in [0, π] whose cosine is x; NaN outside [−1, 1].
 auto acos(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Acos>(x, where);
 }
+/// The angle in [−π/2, π/2] whose tangent is x.
 auto atan(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Atan>(x, where);
 }
+/// The hyperbolic sine.
 auto sinh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Sinh>(x, where);
 }
+/// The hyperbolic cosine.
 auto cosh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Cosh>(x, where);
 }
+/// The hyperbolic tangent.
 auto tanh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Tanh>(x, where);
 }
+/// The inverse of `sinh`.
 auto asinh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Asinh>(x, where);
 }
+/// The inverse of `cosh`, not negative; NaN below 1.
 auto acosh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Acosh>(x, where);
 }
+/// The inverse of `tanh`; ±∞ at ±1, NaN beyond.
 auto atanh(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Atanh>(x, where);
 }
