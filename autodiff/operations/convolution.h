@@ -6,6 +6,7 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+/// Each setting is one number for all spatial axes or one per axis (see `PerAxis`).
 struct ConvolutionOptions {
   PerAxis stride = 1;
   PerAxis padding = 0;  ///< zeros on both sides
@@ -14,15 +15,17 @@ struct ConvolutionOptions {
   Channels channels = Channels::first;  ///< layout of x and y; weights keep their order
 };
 
-/// y(b, o, q) = bias(o) + Σ w(o, c, t)·x(b, c, q·stride − padding + t·dilation) over the channels c
-/// of o's group and the taps t. As usual in deep learning, the kernel is not flipped.
+/// y(b, o, q) = bias(o) + Σ w(o, c, t)·x(b, c, q·stride − padding + t·dilation). The sum runs over
+/// the channels c of o's group and the positions t in the kernel. As usual in deep learning, the
+/// kernel is not flipped.
 ///
 /// - x is (batch, channels, 1 to 3 sizes). With `Channels::last` x and y are (batch, 1 to 3 sizes,
 ///   channels).
 /// - w is (results, channels/groups, kernel). As many groups as channels give a depthwise
 ///   convolution.
 /// - bias is (results), or an empty `Var`.
-/// - y is (batch, results, (size + 2·padding − dilation·(kernel − 1) − 1)/stride + 1 rounded down).
+/// - y is (batch, results, sizes'), where each size becomes
+///   ⌊(size + 2·padding − dilation·(kernel − 1) − 1)/stride⌋ + 1.
 ///
 /// Operands are promoted to a common floating dtype. If x lacks the batch axis (one axis fewer than
 /// w), so does y.
@@ -37,10 +40,10 @@ Var convolution(const Var& x, const Var& weight, const Var& bias = {},
 /// `ShapeError` for other ranks.
 Var conv1d(const Var& x, const Var& weight, const Var& bias = {},
            const ConvolutionOptions& options = {}, Where where = Where::current());
-/// `convolution` of images (batch, channels, height, width).
+/// `convolution` of images (batch, channels, height, width), or of one. Throws likewise.
 Var conv2d(const Var& x, const Var& weight, const Var& bias = {},
            const ConvolutionOptions& options = {}, Where where = Where::current());
-/// `convolution` of volumes (batch, channels, depth, height, width).
+/// `convolution` of volumes (batch, channels, depth, height, width), or of one. Throws likewise.
 Var conv3d(const Var& x, const Var& weight, const Var& bias = {},
            const ConvolutionOptions& options = {}, Where where = Where::current());
 
@@ -53,12 +56,16 @@ struct TransposedConvolutionOptions {
   Channels channels = Channels::first;  ///< layout of x and y; weights keep their order
 };
 
-/// The adjoint of `convolution` with respect to its input, as a layer. For y (batch, channels,
-/// sizes) and w (channels, results/groups, kernel) it computes
-/// x(b, r, h) = bias(r) + Σ w(c, r, t)·y(b, c, q) over all q, t with
-/// q·stride − padding + t·dilation = h. Sizes become
-/// (size − 1)·stride − 2·padding + dilation·(kernel − 1) + output_padding + 1. The batch axis may
-/// be missing as in `convolution`. Throws as `convolution` does.
+/// The adjoint of `convolution` with respect to its input, as a layer. It computes
+/// x(b, r, h) = bias(r) + Σ w(c, r, t)·y(b, c, q). The sum runs over the channels c of r's group,
+/// and all q and t with q·stride − padding + t·dilation = h.
+///
+/// - y is (batch, channels, sizes), w (channels, results/groups, kernel), bias (results) or empty.
+/// - x is (batch, results, sizes'), where each size becomes
+///   (size − 1)·stride − 2·padding + dilation·(kernel − 1) + output_padding + 1.
+///
+/// The batch axis may be missing as in `convolution`. Throws as `convolution` does, and
+/// `ShapeError` when nothing is left of the result.
 Var transposed_convolution(const Var& y, const Var& weight, const Var& bias = {},
                            const TransposedConvolutionOptions& options = {},
                            Where where = Where::current());

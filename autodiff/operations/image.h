@@ -20,19 +20,20 @@ struct ResizeOptions {
   bool operator==(const ResizeOptions&) const = default;
 };
 
-/// Resizes x (batch, channels, 1 to 3 sizes). Shrinking does not smooth. Throws `ShapeError` for
-/// other ranks and for empty axes, `DTypeError` for dtypes that are not floating.
+/// Resizes x (batch, channels, 1 to 3 sizes) to (batch, channels, `sizes`). Shrinking does not
+/// smooth. Throws `ShapeError` for other ranks and for empty axes, `DTypeError` for dtypes that are
+/// not floating, `ArgumentError` for sizes below 1.
 Var resize(const Var& x, const PerAxis& sizes, const ResizeOptions& options = {},
            Where where = Where::current());
-/// `resize` by whole factors.
+/// `resize` by whole factors, at least 1. Throws as `resize` does.
 Var upsample(const Var& x, const PerAxis& factors, const ResizeOptions& options = {},
              Where where = Where::current());
 
 /// Rearranges (batch, channels·r², height, width) to (batch, channels, height·r, width·r). Channel
-/// c·r² + i·r + j goes to the positions (r·h + i, r·w + j). Throws `ShapeError` when r² does not
-/// divide the channels, `ArgumentError` for r below 1.
+/// c·r² + i·r + j goes to the positions (r·h + i, r·w + j). Any dtype. Throws `ShapeError` for
+/// other ranks and when r² does not divide the channels, `ArgumentError` for r below 1.
 Var pixel_shuffle(const Var& x, std::int64_t r, Where where = Where::current());
-/// The inverse of `pixel_shuffle`.
+/// The inverse of `pixel_shuffle`. Throws `ShapeError` when r does not divide height and width.
 Var pixel_unshuffle(const Var& x, std::int64_t r, Where where = Where::current());
 
 enum class GridPadding : std::uint8_t {
@@ -47,10 +48,12 @@ struct GridSampleOptions {
   bool align_corners = false;
 };
 
-/// y(b, c, q) = x(b, c, ·) interpolated at the position grid(b, q) = (across, down), where −1 and 1
-/// are the image's edges. x is (batch, channels, height, width), grid (batch, height', width', 2),
-/// y (batch, channels, height', width'). A NaN position counts as far outside. Throws `ShapeError`
-/// when the shapes do not fit.
+/// y(b, c, q) = x(b, c, ·) interpolated at the position grid(b, q) = (across, down). −1 and 1 are
+/// the image's ends, as `align_corners` says. A NaN position counts as far outside.
+///
+/// x is (batch, channels, height, width), grid (batch, height', width', 2), y (batch, channels,
+/// height', width'). Both are promoted to a common dtype. Throws `ShapeError` when the shapes do
+/// not fit, `DTypeError` unless that dtype is floating.
 ///
 /// Differentiable in both operands, to any order. For nearest interpolation the derivative with
 /// respect to the grid is 0. The second derivative with respect to the grid is recorded as gathers
@@ -66,6 +69,7 @@ struct PoolOptions {
   Channels channels = Channels::first;
 };
 
+/// `stride`, `padding`, `ceil_mode` and `channels` as in `PoolOptions`.
 struct AveragePoolOptions {
   PerAxis stride = 0;
   PerAxis padding = 0;
@@ -75,11 +79,13 @@ struct AveragePoolOptions {
 };
 
 // Pooling takes (batch, channels, 1 to 3 sizes) or, with `Channels::last`, (batch, 1 to 3 sizes,
-// channels), in floating dtypes. It reduces each window to one element. Sizes become
-// (size + 2·padding − extent)/stride + 1, rounded down, or up with `ceil_mode`, where the kernel's
-// extent is (kernel − 1)·dilation + 1. Throws `ShapeError` for other ranks, for kernels whose
-// extent exceeds the padded input and for windows that contain only padding; `ArgumentError` for
-// settings out of range; `DTypeError` for other dtypes.
+// channels), in floating dtypes. It reduces each window to one element. Each size becomes
+// (size + 2·padding − extent)/stride + 1, where the quotient is rounded down, or up with
+// `ceil_mode`. The kernel's extent is (kernel − 1)·dilation + 1.
+//
+// Throws `ShapeError` for other ranks, for kernels whose extent exceeds the padded input and for
+// windows that contain only padding. Throws `ArgumentError` for settings out of range, `DTypeError`
+// for other dtypes.
 
 /// The largest element of each window. Padding is never chosen; NaN takes precedence. The
 /// derivative flows to the first of equal elements. The adjoint finds its position again from x:
@@ -91,8 +97,8 @@ Var max_pool(const Var& x, const PerAxis& kernel, const PoolOptions& options = {
 Var average_pool(const Var& x, const PerAxis& kernel, const AveragePoolOptions& options = {},
                  Where where = Where::current());
 
-/// Pooling to given output sizes. Window q of an axis is [⌊q·in/out⌋, ⌈(q + 1)·in/out⌉). Window
-/// sizes differ by at most one element, and windows may overlap.
+/// Pooling to the output sizes `sizes`. Window q of an axis is [⌊q·in/out⌋, ⌈(q + 1)·in/out⌉).
+/// Window sizes differ by at most one element, and windows may overlap.
 Var adaptive_max_pool(const Var& x, const PerAxis& sizes, Channels channels = Channels::first,
                       Where where = Where::current());
 Var adaptive_average_pool(const Var& x, const PerAxis& sizes, Channels channels = Channels::first,

@@ -6,8 +6,9 @@
 #include "autodiff/var.h"
 
 /// Operations that read and write at positions given by a tensor of i64 or i32. Positions count
-/// from 0. A position out of range throws `ArgumentError` when the kernel runs, since it is not
-/// known earlier. Negative axes count from the end.
+/// from 0; negative ones are out of range. A position out of range throws `ArgumentError` when the
+/// kernel runs, since it is not known earlier. An index of another dtype throws `DTypeError`, an
+/// axis that does not exist `ShapeError`. Negative axes count from the end.
 namespace palimpsest PALIMPSEST_EXPORT {
 
 /// y[…, i, …] = x[…, index[…, i, …], …]: reads along `axis` at the positions in `index`. The shapes
@@ -19,21 +20,23 @@ Var gather(const Var& x, int axis, const Var& index, Where where = Where::curren
 /// Returns zeros of `size` along `axis`, to which the elements of x are added at the positions in
 /// `index`, which has x's shape. Several at one position are added in the order of their positions
 /// in x. The adjoint of `gather`. Throws `ShapeError` for an index of another shape, also for a
-/// smaller one.
+/// smaller one, and for a negative `size`. Throws `DTypeError` for an x of bool.
 Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size,
                 Where where = Where::current());
 
-/// The slices of x along `axis` at the positions in `index`. The axes of `index` replace that axis.
-/// Any dtype.
+/// The slices of x along `axis` at the positions in `index`, which has any shape. In the result,
+/// the axes of `index` replace `axis`. Any dtype.
 Var index_select(const Var& x, int axis, const Var& index, Where where = Where::current());
 
 /// Returns zeros of `size` along `axis`, to which the slices of x are added at the positions in
-/// `index`, in the order of x. The axes `axis`, `axis` + 1 … of x are those of index. The adjoint
-/// of `index_select`.
+/// `index`, in the order of x. The adjoint of `index_select`: in x, the axes of `index` replace
+/// `axis`. Throws `ShapeError` when they do not, and for a negative `size`. Throws `DTypeError` for
+/// an x of bool.
 Var index_add(const Var& x, int axis, const Var& index, std::int64_t size,
               Where where = Where::current());
 
 /// The rows `ids[…]` of a table (rows, width). The result has the shape of ids, followed by width.
+/// Throws `ShapeError` for a table of other ranks.
 Var embedding(const Var& table, const Var& ids, Where where = Where::current());
 
 /// 1 at the position `ids[…]` of a new last axis of size `classes`, 0 elsewhere. No derivative.

@@ -17,7 +17,8 @@ extern const Operation cast_operation;
 /// The attributes of a `full_operation` node for this number.
 Attributes full_attributes(double value);
 
-/// A tensor filled with one number. It is computed where it is used, and so never kept.
+/// A tensor filled with one number, converted as by `convert_element`. Fused kernels compute it
+/// where they use it.
 Var full(Tape& tape, const Shape& shape, double value, DType dtype = DType::f32,
          Where where = Where::current());
 

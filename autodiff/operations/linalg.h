@@ -6,9 +6,10 @@
 /// Linear algebra on the matrices in the last two axes; the leading axes are batch axes. Computes
 /// in f64 and f32; 16-bit types are computed in f32.
 ///
-/// Throws `ShapeError` on recording when shapes do not fit. Matrices that cannot be factored throw
-/// `ArgumentError` when computed, naming the operation, the matrix and the line that recorded it.
-/// Adjoints are recorded operations, so derivatives of every order exist.
+/// When recorded, throws `ShapeError` when shapes do not fit, and `DTypeError` for dtypes that are
+/// not floating. Matrices that cannot be factored throw `ArgumentError` when computed, naming the
+/// operation, the matrix and the line that recorded it. Adjoints are recorded operations, so
+/// derivatives of every order exist.
 ///
 /// Sources of the adjoints: M. Giles, "An extended collection of matrix derivative results for
 /// forward and reverse mode algorithmic differentiation" (2008); S. Walter and L. Lehmann,
@@ -39,12 +40,12 @@ struct TriangularSolveOptions {
 Var triangular_solve(const Var& a, const Var& b, const TriangularSolveOptions& options = {},
                      Where where = Where::current());
 
-/// The solution x of a·x = b, or aᵀ·x = b. Batches broadcast; a b with one axis is a vector. Uses
-/// LU with partial pivoting. The adjoint factors again, so that no factors are kept. Throws
-/// `ArgumentError` when computed if a is singular.
 struct SolveOptions {
-  bool transpose = false;
+  bool transpose = false;  ///< solves aᵀ·x = b
 };
+/// The solution x of a·x = b, or aᵀ·x = b, for square a. Batches broadcast; a b with one axis is a
+/// vector. Uses LU with partial pivoting. The adjoint factors again, so that no factors are kept.
+/// Throws `ArgumentError` when computed if a is singular.
 Var solve(const Var& a, const Var& b, const SolveOptions& options = {},
           Where where = Where::current());
 
@@ -57,34 +58,38 @@ Var det(const Var& a, Where where = Where::current());
 /// log det a. Throws `ArgumentError` when computed unless the determinant is positive. For positive
 /// definite matrices, 2·Σ log diag(cholesky(a)) costs half as much.
 Var logdet(const Var& a, Where where = Where::current());
-/// The sign and the logarithm of the magnitude of det a; 0 and −∞ for a singular matrix. The sign
-/// has no derivative.
+/// The result of `slogdet`.
 struct Slogdet {
   Var sign;
   Var log_magnitude;
 };
+/// The sign and the logarithm of the magnitude of det a; 0 and −∞ for a singular matrix. The sign
+/// has no derivative.
 Slogdet slogdet(const Var& a, Where where = Where::current());
 
-/// a = q·r for a (…, m, n) with k = min(m, n). q (…, m, k) has orthonormal columns; r (…, k, n) is
-/// upper triangular with a nonnegative diagonal. Both are unique where the first k columns of a are
-/// linearly independent, which the adjoint requires.
+/// The result of `qr`.
 struct Qr {
   Var q;
   Var r;
 };
+/// a = q·r for a (…, m, n) with k = min(m, n). q (…, m, k) has orthonormal columns; r (…, k, n) is
+/// upper triangular with a nonnegative diagonal. Both are unique where the first k columns of a are
+/// linearly independent, which the adjoint requires.
 Qr qr(const Var& a, Where where = Where::current());
 
-/// a = v·diag(w)·vᵀ for symmetric a, with eigenvalues w (…, n) in ascending order and orthonormal
-/// vectors in the columns of v. In each vector, the first element of at least 0.9 times the largest
-/// magnitude is positive. Reads only the lower triangle of a, and the adjoint is lower triangular.
+/// The result of `eigh`.
+struct Eigh {
+  Var values;   ///< w
+  Var vectors;  ///< v
+};
+/// a = v·diag(w)·vᵀ for symmetric a (…, n, n), with eigenvalues w (…, n) in ascending order and
+/// orthonormal vectors in the columns of v (…, n, n). In each vector, the first element of at least
+/// 0.9 times the largest magnitude is positive. Reads only the lower triangle of a, and the adjoint
+/// is lower triangular.
 ///
 /// Throws `ArgumentError` when computed if the iteration does not converge, for example if elements
 /// are not finite. The adjoint of the vectors throws it if two eigenvalues are equal, where it does
 /// not exist. The first derivative of the eigenvalues always exists.
-struct Eigh {
-  Var values;
-  Var vectors;
-};
 Eigh eigh(const Var& a, Where where = Where::current());
 
 }  // namespace palimpsest

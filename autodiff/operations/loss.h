@@ -7,7 +7,7 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// How elementwise losses are reduced.
+/// How elementwise losses are reduced: to the mean or the sum of all elements, a scalar, or not.
 enum class Reduction : std::uint8_t { mean, sum, none };
 
 /// The mean or the sum of `losses`, or `losses` unchanged.
@@ -18,14 +18,17 @@ struct ClassificationOptions {
   int axis = -1;  ///< axis of the classes
   /// Share of the target distribution that is spread evenly over all classes, in [0, 1].
   double label_smoothing = 0;
-  /// Targets of this class have loss 0 and do not count in the mean.
+  /// Targets of this class have loss 0 and do not count in the mean. It need not be a class.
   std::optional<std::int64_t> ignore_index = std::nullopt;
 };
 
-/// −log softmax(logits) at each target class. `logits` has the classes along an axis; `classes`
-/// (i64 or i32) has the shape without it. Only the logits are kept for the adjoint; nothing else of
-/// their size. Throws `ShapeError`, `DTypeError`; when computed, `ArgumentError` for a class out of
-/// range.
+/// −log softmax(logits) at each target class, reduced; the result has the dtype of the logits.
+/// `logits` has the classes along `options.axis`; `classes` (i64 or i32) has its shape without that
+/// axis. Only the logits are kept for the adjoint; nothing else of their size.
+///
+/// Throws `ShapeError` when the shapes do not fit or there are no classes, and `DTypeError` for
+/// logits that are not floating. Throws `ArgumentError` for a `label_smoothing` out of range and,
+/// when computed, for a class out of range.
 ///
 /// Floating `classes` with the shape of the logits are class probabilities t. The losses are then
 /// −Σ t·log softmax(logits) along the axis, with derivatives with respect to both. An
@@ -33,12 +36,14 @@ struct ClassificationOptions {
 Var cross_entropy(const Var& logits, const Var& classes, const ClassificationOptions& options = {},
                   Where where = Where::current());
 
-/// Like `cross_entropy`, but takes log-probabilities, as `log_softmax` returns them.
+/// Like `cross_entropy`, but takes log-probabilities, as `log_softmax` returns them, and only
+/// integer classes. Throws `DTypeError` for others.
 Var nll(const Var& log_probabilities, const Var& classes, const ClassificationOptions& options = {},
         Where where = Where::current());
 
-// Losses of a prediction and a target of the same shape. They throw `ShapeError` when the shapes
-// differ.
+// Losses of a prediction and a target of the same shape, elementwise and then reduced. Operands are
+// promoted to a common dtype. They throw `ShapeError` when the shapes differ, and `DTypeError` for
+// dtypes that are not floating.
 
 /// (prediction − target)².
 Var mse(const Var& prediction, const Var& target, Reduction reduction = Reduction::mean,

@@ -6,10 +6,10 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 // Each normalization is one operation that keeps only its input x. The adjoint is one operation too
-// and recomputes the statistics. `weight` and `bias` may be empty `Var`s; a bias without a weight
-// throws `ArgumentError`. Throws `ShapeError` when the shapes do not fit. Throws `DTypeError`
-// unless all operands are floating with one compute dtype; f32 weights may be combined with a
-// 16-bit x.
+// and recomputes the statistics. The normalized values have the type of x. `weight` and `bias` may
+// be empty `Var`s. Throws `ArgumentError` for a bias without a weight and for a negative epsilon,
+// and `ShapeError` when the shapes do not fit. Throws `DTypeError` unless all operands are floating
+// with one compute dtype; f32 weights may be combined with a 16-bit x.
 
 /// (x − mean)/√(variance + epsilon)·weight + bias over the last axes, as many as `weight` has.
 /// Without a weight it normalizes the last axis (Ba, Kiros and Hinton, 2016).
@@ -29,7 +29,8 @@ Var group_norm(const Var& x, std::int64_t groups, const Var& weight = {}, const 
 Var instance_norm(const Var& x, const Var& weight = {}, const Var& bias = {}, double epsilon = 1e-5,
                   Where where = Where::current());
 
-/// y and the batch statistics, (C) each; `variance` is the mean squared deviation.
+/// y and the batch statistics, (C) each and in x's compute dtype. `variance` is the mean squared
+/// deviation, divided by n.
 struct BatchNorm {
   Var y;
   Var mean;
@@ -42,14 +43,17 @@ struct BatchNorm {
 BatchNorm batch_norm(const Var& x, const Var& weight = {}, const Var& bias = {},
                      double epsilon = 1e-5, Where where = Where::current());
 
-/// Uses the given statistics, (C) each, as in inference.
+/// Uses the given statistics, (C) each, as in inference. Here a bias needs no weight, and `epsilon`
+/// is not checked.
 Var batch_norm(const Var& x, const Var& mean, const Var& variance, const Var& weight,
                const Var& bias, double epsilon = 1e-5, Where where = Where::current());
 
-/// exp(x) / Σ exp(x) along `axis`, without overflow. Floating dtypes only.
+/// exp(x) / Σ exp(x) along `axis`, without overflow. Throws `DTypeError` for dtypes that are not
+/// floating, `ShapeError` for an axis that does not exist.
 Var softmax(const Var& x, int axis = -1, Where where = Where::current());
 
-/// log(softmax(x)) along `axis`, more accurate than taking the logarithm afterwards.
+/// log(softmax(x)) along `axis`, more accurate than taking the logarithm afterwards. Throws
+/// likewise.
 Var log_softmax(const Var& x, int axis = -1, Where where = Where::current());
 
 /// The adjoint of `softmax` at its value y: dy ↦ y·(dy − Σ dy·y) along `axis`.

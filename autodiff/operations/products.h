@@ -8,14 +8,17 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+// Operands are promoted to a common dtype. Products throw `DTypeError` unless both operands are
+// floating. All functions throw `ShapeError` for shapes that do not fit.
+
 /// Σᵢ aᵢ·bᵢ for two vectors of equal length; a scalar.
 Var dot(const Var& a, const Var& b, Where where = Where::current());
 
-/// aᵢ·bⱼ for two vectors, as a matrix.
+/// aᵢ·bⱼ for two vectors of n and m elements, as a matrix (n, m).
 Var outer(const Var& a, const Var& b, Where where = Where::current());
 
-/// x·weight + bias for x (…, I), weight (I, O) and bias (O), which may be empty. Throws as `matmul`
-/// and `add` do.
+/// x·weight + bias for x (…, I), weight (I, O) and bias (O), which may be empty; the result is
+/// (…, O).
 Var linear(const Var& x, const Var& weight, const Var& bias = {}, Where where = Where::current());
 
 /// Einstein summation, as in `einsum("bij,bjk->bik", {a, b})`. The equation has one letter for each
@@ -28,8 +31,8 @@ Var linear(const Var& x, const Var& weight, const Var& bias = {}, Where where = 
 ///   alphabetical order.
 ///
 /// Operands are contracted in pairs from the left, so their order determines the work. Axes that
-/// only one operand of a pair has are summed first; then the pair is one matrix product. Throws
-/// `ArgumentError` for an invalid equation, `ShapeError` for sizes that do not match it.
+/// only one operand of a pair has are summed first; then the pair is one matrix product. Also
+/// throws `ArgumentError` for an invalid equation.
 Var einsum(std::string_view equation, std::span<const Var> operands,
            Where where = Where::current());
 Var einsum(std::string_view equation, std::initializer_list<Var> operands,
@@ -43,8 +46,8 @@ struct MatmulOptions {
 
 /// Matrix products over the last two axes, (…, m, k)·(…, k, n) → (…, m, n). Leading axes broadcast
 /// as in NumPy. A vector is a row on the left or a column on the right; that axis is removed from
-/// the result, and it cannot be transposed. Operands are promoted to a common dtype. Throws
-/// `ShapeError` for shapes that do not multiply, `DTypeError` unless both are floating.
+/// the result, and it cannot be transposed. Throws `ShapeError` for shapes that do not multiply,
+/// `DTypeError` unless both operands are floating.
 Var matmul(const Var& a, const Var& b, const MatmulOptions& options = {},
            Where where = Where::current());
 

@@ -5,15 +5,17 @@
 
 /// Random values. Each node has its own random stream, keyed when it is recorded by the tape's
 /// seed, the number of times the tape was cleared, and the node. Recomputing it, in another order
-/// or on other threads, gives the same bits. No derivative flows into or out of the numbers.
+/// or on other threads, gives the same bits. No derivative flows through the numbers themselves.
+/// `uniform` and `normal` throw `DTypeError` for dtypes that are not floating.
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// Uniform on [low, high). 16-bit dtypes are rounded, but never to `high`. Floating dtypes. Throws
-/// `ArgumentError` unless low < high and both and their difference are finite.
+/// Uniform on [low, high). 16-bit dtypes are rounded, but never to `high`. Throws `ArgumentError`
+/// unless low < high and both and their difference are finite.
 Var uniform(Tape& tape, const Shape& shape, double low = 0, double high = 1,
             DType dtype = DType::f32, Where where = Where::current());
 
-/// Normal. Floating dtypes. Throws `ArgumentError` for a negative deviation.
+/// Normal with the given mean and standard deviation. Throws `ArgumentError` for a negative
+/// deviation.
 Var normal(Tape& tape, const Shape& shape, double mean = 0, double deviation = 1,
            DType dtype = DType::f32, Where where = Where::current());
 

@@ -4,9 +4,10 @@
 #include "autodiff/var.h"
 
 /// Reductions over the given `axes`, or over all axes if `axes` is empty. Negative axes count from
-/// the end. Reduced axes are removed, or kept with size 1. Axes that do not exist or are repeated
-/// throw `ShapeError`. Sums of f32 are totalled in f64; sums of 16-bit types in f32 and then f64.
-/// The order of addition is determined by the shape.
+/// the end. Reduced axes are removed or, with `keep_axes`, kept with size 1. Axes that do not exist
+/// or are repeated throw `ShapeError`. Results have x's dtype unless stated otherwise. Sums of f32
+/// are totalled in f64; sums of 16-bit types in f32 and then f64. The order of addition is
+/// determined by the shape.
 namespace palimpsest PALIMPSEST_EXPORT {
 
 /// Σ x; 0 if empty. Integers wrap around and keep their dtype. The sum of bool is i64 and counts
@@ -15,7 +16,7 @@ Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 
 /// Σ x / n. Throws `ShapeError` for the mean of no elements; PyTorch returns NaN, which is harder
-/// to trace back. Throws `DTypeError` for integers.
+/// to trace back. Throws `DTypeError` for integers and bool.
 Var mean(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
@@ -24,7 +25,7 @@ Var prod(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
 /// The largest element; NaN takes precedence. The derivative flows to the first of equal elements.
-/// Throws `ShapeError` for no elements.
+/// Throws `ShapeError` for no elements, `DTypeError` for bool.
 Var max(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 /// The smallest element; otherwise like `max`.
@@ -33,6 +34,7 @@ Var min(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 
 /// Position of the element that `max` returns, the first of equal ones. It is an i64, counted along
 /// the axis, or in row-major order along the reduced axes if there are several. No derivative.
+/// Throws as `max`.
 Var argmax(const Var& x, const Axes& axes = {}, bool keep_axes = false,
            Where where = Where::current());
 Var argmin(const Var& x, const Axes& axes = {}, bool keep_axes = false,
@@ -40,10 +42,11 @@ Var argmin(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 
 /// Σ (x − mean)² / (n − correction). Throws `ArgumentError` unless n > correction ≥ 0. Otherwise
 /// the result would be 0/0 or negative, where PyTorch returns NaN or infinities. So it throws for
-/// no elements, and for a single one unless correction is 0.
+/// no elements, and for a single one unless correction is less than 1. Throws `DTypeError` for
+/// dtypes that are not floating.
 Var variance(const Var& x, const Axes& axes = {}, double correction = 1, bool keep_axes = false,
              Where where = Where::current());
-/// √variance. Its derivative is defined as 0 where it is 0.
+/// √variance. Its derivative is defined as 0 where it is 0. Throws as `variance`.
 Var standard_deviation(const Var& x, const Axes& axes = {}, double correction = 1,
                        bool keep_axes = false, Where where = Where::current());
 
@@ -53,11 +56,12 @@ Var standard_deviation(const Var& x, const Axes& axes = {}, double correction = 
 ///
 /// Throws `ArgumentError` for p < 1, which is not a norm: the triangle inequality fails and
 /// derivatives are infinite at 0. Use `sum(pow(abs(x), p))` instead, or `sum(not_equal(x, 0))` for
-/// counting.
+/// counting. Throws `DTypeError` for dtypes that are not floating.
 Var norm(const Var& x, double p = 2, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
-/// log Σ exp x, without overflow; −∞ if empty.
+/// log Σ exp x, without overflow; −∞ if empty. Throws `DTypeError` for dtypes that are not
+/// floating.
 Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
               Where where = Where::current());
 

@@ -8,8 +8,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 struct AttentionOptions {
-  /// Which keys each query may see, broadcast to (…, Tq, Tk). A bool mask is true where it may; a
-  /// floating mask is added to the scores. Empty: all keys.
+  /// Which keys each query may see, broadcast to (…, Tq, Tk). A bool mask is true where it may. A
+  /// floating mask has the compute dtype of q, and is added to the scores. Empty: all keys.
   Var mask = {};
   /// Query i sees key j only if j ≤ i + Tk − Tq. With equally many keys and queries: keys up to its
   /// own.
@@ -27,8 +27,10 @@ struct AttentionOptions {
 /// The kernel processes a block of queries at a time; the workspace of a thread is some dozen rows
 /// of Tk scores. Only q, k, v and the mask are kept for the adjoint, which recomputes the blocks
 /// (after Dao et al., 2022). Second derivatives, and the derivative of a mask, use recorded
-/// matrices of shape (…, Tq, Tk). Throws `ShapeError`, `DTypeError`; `ArgumentError` for a dropout
-/// outside [0, 1).
+/// matrices of shape (…, Tq, Tk).
+///
+/// Throws `ShapeError` when the shapes do not fit, `DTypeError` unless q, k and v have one floating
+/// dtype that fits the mask, and `ArgumentError` for a dropout outside [0, 1).
 Var scaled_dot_product_attention(const Var& q, const Var& k, const Var& v,
                                  const AttentionOptions& options = {},
                                  Where where = Where::current());
@@ -42,8 +44,9 @@ struct AttentionParameters {
 
 /// Attention with `heads` heads (Vaswani et al., 2017). Queries (…, Tq, E), keys and values
 /// (…, Tk, …) are projected and split into heads along the last axis. The results of
-/// `scaled_dot_product_attention` are joined and projected. A mask broadcasts to (…, heads, Tq,
-/// Tk). Throws `ArgumentError` unless `heads` divides the projected widths.
+/// `scaled_dot_product_attention` are joined and projected to (…, Tq, out). A mask broadcasts to
+/// (…, heads, Tq, Tk). Throws as that function and `linear` do, and `ArgumentError` unless `heads`
+/// divides the projected widths.
 Var multi_head_attention(const Var& queries, const Var& keys, const Var& values,
                          const AttentionParameters& parameters, std::int64_t heads,
                          const AttentionOptions& options = {}, Where where = Where::current());
@@ -62,13 +65,15 @@ struct CellParameters {
 
 enum class CellActivation : std::uint8_t { tanh, relu };
 
-// One step for x (…, I) and the state h (…, H). Everything is recorded operations; one product
-// computes all gates. Throws `ShapeError` when the shapes do not fit.
+// One step for x (…, I) and the state h (…, H), which is also the shape of the new state. One
+// product computes all gates. Each cell is a composition of other operations. Throws `ShapeError`
+// when the shapes do not fit.
 
 /// h' = tanh(x·input + h·hidden + bias), or with relu instead of tanh.
 Var rnn_cell(const Var& x, const Var& h, const CellParameters& parameters,
              CellActivation activation = CellActivation::tanh, Where where = Where::current());
 
+/// The state of an LSTM cell, (…, H) each.
 struct LstmState {
   Var h;
   Var c;
@@ -86,21 +91,27 @@ Var gru_cell(const Var& x, const Var& h, const CellParameters& parameters,
 
 // All steps of a sequence x (T, …, I), T ≥ 1, from the state h (…, H). Equals one cell per step up
 // to rounding. The products with x, and their adjoints, are computed for several steps at once.
+// Throws `ShapeError` when the shapes do not fit.
 
+/// The result of `rnn` and `gru`.
 struct RecurrentOutput {
   Var outputs;  ///< (T, …, H): h after every step
   Var h;        ///< after the last step
 };
+/// `rnn_cell` for every step.
 RecurrentOutput rnn(const Var& x, const Var& h, const CellParameters& parameters,
                     CellActivation activation = CellActivation::tanh,
                     Where where = Where::current());
+/// `gru_cell` for every step.
 RecurrentOutput gru(const Var& x, const Var& h, const CellParameters& parameters,
                     Where where = Where::current());
 
+/// The result of `lstm`.
 struct LstmOutput {
   Var outputs;      ///< (T, …, H): h after every step
   LstmState state;  ///< after the last step
 };
+/// `lstm_cell` for every step.
 LstmOutput lstm(const Var& x, const LstmState& state, const CellParameters& parameters,
                 Where where = Where::current());
 

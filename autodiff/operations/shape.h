@@ -21,7 +21,7 @@ Var reshape(const Var& x, std::initializer_list<std::int64_t> sizes,
 Var flatten(const Var& x, int first = 0, int last = -1, Where where = Where::current());
 /// x without the given axes, which must have size 1, or without all axes of size 1. A view.
 Var squeeze(const Var& x, const Axes& axes = {}, Where where = Where::current());
-/// x with a new axis of size 1 at position `axis`. A view.
+/// x with a new axis of size 1 as axis `axis` of the result. A view.
 Var unsqueeze(const Var& x, int axis, Where where = Where::current());
 
 /// x repeated along axes of size 1 and along new leading axes, to the given shape.
@@ -64,8 +64,8 @@ struct Padding {
 /// How `pad` fills: mirrored about the edge element, or with the edge element.
 enum class PadMode : std::uint8_t { reflect, replicate };
 
-/// x padded with `value`; one `Padding` per axis. Throws `ArgumentError` for negative widths, which
-/// crop in PyTorch: use `slice` for that. A wrongly computed width is thus detected.
+/// x padded with `value`; one `Padding` per axis, axis 0 first. Throws `ArgumentError` for negative
+/// widths, which crop in PyTorch: use `slice` for that. A wrongly computed width is thus detected.
 Var pad(const Var& x, const std::vector<Padding>& widths, double value = 0,
         Where where = Where::current());
 /// x padded with its own elements. Reflecting adds fewer elements than the axis has.
@@ -76,7 +76,8 @@ Var pad(const Var& x, const std::vector<Padding>& widths, PadMode mode,
 /// Throws `ArgumentError` when there are no tensors.
 Var concat(std::span<const Var> parts, int axis, Where where = Where::current());
 Var concat(std::initializer_list<Var> parts, int axis, Where where = Where::current());
-/// Stacks tensors of one shape along a new axis at position `axis`.
+/// Stacks tensors of one shape along a new axis, which is axis `axis` of the result. Throws
+/// `ArgumentError` when there are no tensors.
 Var stack(std::span<const Var> parts, int axis, Where where = Where::current());
 Var stack(std::initializer_list<Var> parts, int axis, Where where = Where::current());
 /// The inverse of `concat`: parts with the given sizes, which add up to that of the axis. One node.
@@ -86,9 +87,11 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
 /// smaller. As in PyTorch, there may be fewer parts. Throws `ArgumentError` for a count below 1.
 std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where = Where::current());
 
-/// x repeated `counts[i]` times along axis i; one count per axis.
+/// x repeated `counts[i]` times along axis i; one count per axis. PyTorch calls this `repeat`.
+/// Throws `ArgumentError` for a negative count.
 Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where = Where::current());
-/// Repeats each element `count` times along an axis.
+/// Repeats each element `count` times along an axis, like NumPy's `repeat` and PyTorch's
+/// `repeat_interleave`. Throws `ArgumentError` for a negative count.
 Var repeat(const Var& x, std::int64_t count, int axis, Where where = Where::current());
 
 /// The access pattern of a broadcast from one shape to another.

@@ -6,18 +6,19 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// The product A·x, or Aᵀ·x, of a sparse matrix and dense matrices x (…, columns, k); an x with one
-/// axis is a vector. `values` holds A's entries in the order of `pattern`. Every element is summed
-/// in a fixed order. Throws `ShapeError`, and `DTypeError` unless both are floating.
 struct SparseMatmulOptions {
-  bool transpose = false;
+  bool transpose = false;  ///< multiplies by Aᵀ
 };
+/// The product A·x of a sparse matrix (rows, columns) and dense matrices x (…, columns, k), or Aᵀ·x
+/// for x (…, rows, k). An x with one axis is a vector. `values` (entries) holds A's entries in the
+/// order of `pattern`. Every element is summed in a fixed order. Throws `ShapeError` when the
+/// shapes do not fit, `DTypeError` unless both are floating.
 Var sparse_matmul(const SparsePattern& pattern, const Var& values, const Var& x,
                   const SparseMatmulOptions& options = {}, Where where = Where::current());
 
-/// For each entry (i, j) of the pattern, the sum of a[…, i, :]·b[…, j, :]. These are the elements
-/// of a·bᵀ at the pattern's positions, summed over the leading axes, which must be equal. The
-/// adjoint of `sparse_matmul` with respect to the values.
+/// For each entry (i, j) of the pattern, the sum of a[…, i, :]·b[…, j, :]; the result is (entries).
+/// These are the elements of a·bᵀ at the pattern's positions, summed over the leading axes, which
+/// must be equal. The adjoint of `sparse_matmul` with respect to the values. Throws likewise.
 Var sampled_matmul(const SparsePattern& pattern, const Var& a, const Var& b,
                    Where where = Where::current());
 
