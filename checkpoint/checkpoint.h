@@ -15,11 +15,11 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// How a checkpoint keeps the inputs that it recomputes from.
 struct CheckpointOptions {
   /// Precision at which floating-point inputs are kept. Leaves, which are kept anyway, and values
-  /// that `f` captures stay exact. With a lossy codec the outputs stay exact, and the gradients are
-  /// those of `f` at rounded inputs. Inputs lose the digits that `Codec` says, and numbers beyond
-  /// the range of f16 become infinite. The narrow copies are made when `f` runs. They save memory
-  /// in planned gradients only: an eager tape holds them in addition to what it keeps anyway, and a
-  /// run without gradients does not use them.
+  /// that `f` captures stay exact. With a codec that rounds, the outputs stay exact, and the
+  /// gradients are those of `f` at rounded inputs. Inputs lose the digits that `Codec` says, and
+  /// numbers beyond the range of the narrow dtype become infinite. The narrow copies are made when
+  /// `f` runs. They save memory in planned gradients only: an eager tape holds them in addition to
+  /// what it keeps anyway, and a run without gradients does not use them.
   Codec codec = Codec::exact;
 };
 

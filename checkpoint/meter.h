@@ -14,9 +14,9 @@ void raise_to(std::atomic<Bytes>& most, Bytes bytes);
 /// Counts bytes of buffers. Always on and thread-safe. A handle: copies share their counts.
 ///
 /// *Live* bytes are those of buffers that are held. *Reserved* bytes are address space that may be
-/// backed by pages. They bound the growth of the process's resident size, apart from what a
-/// `BufferPool` and blocks (see checkpoint/block.h) keep for reuse. Values that a run computes in
-/// an arena count as reserved from its beginning, and enter the peak of live bytes when it ends.
+/// backed by pages. They bound the growth of the process's resident size, apart from freed memory
+/// that is kept for reuse. Values that a run computes in an arena count as reserved from its
+/// beginning, and enter the peak of live bytes when it ends.
 class Meter {
  public:
   Meter() : counts_(std::make_shared<Counts>()) {}

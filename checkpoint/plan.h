@@ -8,7 +8,8 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// No plan fits the budget. Thrown before any work.
+/// No plan fits the budget. Thrown before any work of the program that does not fit. An eager or
+/// hybrid tape and a loop whose steps are recorded one by one have computed earlier parts by then.
 class BudgetError : public EnvironmentError {
  public:
   /// `remedy`, when not empty, tells which setting allows the smallest budget, because no budget
@@ -26,7 +27,7 @@ class BudgetError : public EnvironmentError {
   Bytes budget() const { return budget_; }
   /// The smallest feasible budget found. Planning again with it succeeds, except with `own_limit`.
   Bytes smallest_feasible() const { return smallest_feasible_; }
-  /// True when the planner's own limit (see `EnginePlanner::limit`) is below `smallest_feasible()`
+  /// True when the planner's own limit, such as that of `fraction`, is below `smallest_feasible()`
   /// at any budget. The message says what to change instead.
   bool own_limit() const { return own_limit_; }
 
@@ -40,9 +41,9 @@ class BudgetError : public EnvironmentError {
 /// none, the one with the lowest peak.
 struct Candidate {
   std::string planner;
-  Bytes peak = 0;  ///< live bytes, by simulation
-  double cost_ratio = 0;
-  bool fits = false;  ///< the peak fits; a layout can still be larger
+  Bytes peak = 0;         ///< live bytes, by simulation
+  double cost_ratio = 0;  ///< as `Simulation::cost_ratio`
+  bool fits = false;      ///< the peak fits; a layout can still be larger
 };
 
 /// A schedule with its predictions and its layout.
@@ -51,15 +52,15 @@ struct Plan {
   Simulation simulation;
   Layout layout;
   std::string planner;      ///< the planner that made it
-  Bytes keep_all_peak = 0;  ///< bytes of an arena, quickly laid out, when nothing is recomputed
+  Bytes keep_all_peak = 0;  ///< approximate bytes of an arena when nothing is recomputed
   Bytes budget = 0;         ///< the requested budget
   std::vector<Candidate> candidates =
       {};  ///< cheapest first; empty when keep-all was taken at once
   /// By node of the tape, how often the plan runs it, alone or as part of a group. It is 0 for
   /// leaves, views and nodes replaced by others. Empty in plans made by `make_plan`.
   std::vector<std::uint32_t> runs = {};
-  /// Seconds of a run without a budget; 0 means those of one pass. A program that is fused or
-  /// simplified differently within a budget has another cost of one pass.
+  /// Predicted seconds of a run without a budget; 0 means `simulation.one_pass_cost`. The two
+  /// differ for a program that is fused or simplified differently within a budget.
   double keep_all_cost = 0;
 
   /// Upper bound on the bytes the run will take: the arena.
@@ -86,10 +87,10 @@ std::string summarize(const std::string& planner, Bytes peak, Bytes keep_all_pea
 /// A budget that never binds.
 inline constexpr Bytes unlimited = INT64_MAX;
 
-/// The cheapest of the planner's schedules whose layout fits its limit (see
-/// `EnginePlanner::limit`), or keep-all when it fits and the planner accepts it. Schedules `known`
-/// already, such as those for a smaller budget, compete too. Throws `BudgetError` naming the
-/// smallest feasible budget found, and `ArgumentError` for an empty graph.
+/// The cheapest of the planner's schedules whose layout fits the budget and the planner's own
+/// limit, or keep-all when it fits and the planner accepts it. Schedules `known` already, such as
+/// those for a smaller budget, compete too. Throws `BudgetError` naming the smallest feasible
+/// budget found, and `ArgumentError` for an empty graph.
 Plan make_plan(const Graph& graph, const Planner& planner, Bytes budget = unlimited,
                std::span<const Proposal> known = {});
 

@@ -27,6 +27,7 @@ struct Proposal {
 class Planner {
  public:
   virtual ~Planner() = default;
+  /// A short name for plans, reports and messages.
   virtual std::string name() const = 0;
   /// Distinguishes planners with different settings. Cached plans are found by it.
   virtual std::string key() const { return name(); }
@@ -35,8 +36,8 @@ class Planner {
   /// choice is monotone in it. Throws `ArgumentError` for settings that make no sense for the
   /// graph.
   virtual std::vector<Proposal> propose(const Graph& graph, Bytes budget) const = 0;
-  /// True for a planner whose settings name nodes by their place on the tape. An engine then plans
-  /// the nodes as they were recorded, none of them in groups.
+  /// True for a planner whose settings name nodes by their place on the tape. The tape is then
+  /// planned as it was recorded, neither fused nor simplified.
   virtual bool names_nodes() const { return false; }
 };
 

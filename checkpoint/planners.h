@@ -32,16 +32,18 @@ PlannerPtr reordered();
 /// made for another graph, which the message describes, or for a form that `RunOptions` forbid.
 PlannerPtr given(Schedule schedule);
 
-/// Cuts the forward part into equal segments and recomputes all but the last.
+/// Cuts the forward part of the planned graph into equal segments and recomputes all but the last.
+/// Give exactly one of the two settings. A fused group counts as one node.
 struct Uniform {
-  std::uint32_t segments = 0;  ///< number of segments, or
-  std::uint32_t every = 0;     ///< nodes in each; give exactly one of the two
+  std::uint32_t segments = 0;  ///< number of segments
+  std::uint32_t every = 0;     ///< nodes in each segment
 };
 /// Throws `ArgumentError` when both settings or neither are given.
 PlannerPtr uniform(Uniform settings);
 
-/// Recomputes exactly the nodes of the given segments. Planning throws `ArgumentError` for segments
-/// that overlap, repeat, are reversed, or reach beyond the forward part.
+/// Recomputes exactly the nodes of the given segments, which are ranges of nodes of the tape.
+/// Planning throws `ArgumentError` for segments that overlap, repeat, are reversed, or reach beyond
+/// the forward part.
 PlannerPtr selected(std::vector<Segment> segments);
 
 /// √n segments of equal size (Chen et al., 2016).
@@ -77,16 +79,17 @@ PlannerPtr chain(ChainSettings settings = {});
 /// recomputed. For every price of a byte, this is the least recomputation for the bytes kept there.
 PlannerPtr min_cut();
 
-/// The cheapest plan within `fraction` of keep-all's peak, monotone like `automatic` without moves.
+/// The cheapest plan within both the budget and `fraction` of keep-all's peak. Monotone like
+/// `automatic` without moves.
 /// When no plan is that small, `BudgetError` says which fraction is large enough. Throws
 /// `ArgumentError` unless `fraction` lies in [0, 1].
 PlannerPtr fraction(double fraction);
 
 /// Dynamic tensor rematerialisation as its authors simulate it (DTR, Kirisame et al., 2021). The
-/// plan is that of an eager tape with this budget that knows the last read of each storage (see
-/// checkpoint/online_eviction.h). It does not look ahead in the program, so its plans serve as a
-/// baseline for planners that do. Not monotone: a larger budget may cost more, and may even have no
-/// plan where a smaller one has.
+/// plan is that of an eager tape with this budget, except that a storage is dropped after its last
+/// read. Otherwise it does not look ahead in the program, so its plans serve as a baseline for
+/// planners that do. Not monotone: a larger budget may cost more, and may even have no plan where a
+/// smaller one has.
 PlannerPtr online();
 
 /// Offline eviction at many levels of bytes (after DTR, Kirisame et al., 2021, and Belady, 1966).
@@ -162,8 +165,8 @@ PlannerPtr automatic(SearchSettings settings = {});
 /// Settings of a planner that was requested by name.
 struct PlannerSettings {
   std::string text;               ///< as requested: `uniform:8`
-  std::optional<double> number;   ///< after the colon
-  std::optional<double> seconds;  ///< time limit of the search for a plan
+  std::optional<double> number;   ///< after the colon, if there is one
+  std::optional<double> seconds;  ///< time limit of the search for a plan, if any
 
   /// The number as a count, `otherwise` when there is none. Throws `ArgumentError` unless it is a
   /// whole number that is not negative.

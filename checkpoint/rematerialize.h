@@ -32,7 +32,8 @@ class MissingNodes {
 /// `drop_after_last_use` turns the order into a schedule.
 std::vector<NodeId> rematerialize(const Graph& graph, const std::vector<bool>& dropped);
 
-/// The storages made inside one of `segments` that no forward node outside that segment reads.
+/// By root value: the storages made inside one of `segments` that no forward node outside that
+/// segment reads.
 std::vector<bool> inside(const Graph& graph, std::span<const Segment> segments);
 
 /// The needed nodes before the backward part begins; all of them when the graph has none.

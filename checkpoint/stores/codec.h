@@ -22,7 +22,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// |           | f32  | f16  | 2^-11                   | 2^-25 below 2^-14                       |
 ///
 /// Rounding is to nearest, ties to even. NaN, infinities and the signs of zeros are kept. Encoding
-/// is idempotent: decoded numbers are encoded as the same bytes.
+/// is idempotent: decoded numbers are encoded as the same bytes. A finite number beyond the range
+/// of the narrow dtype throws `ArgumentError` in loops and layers, and becomes infinite in
+/// `checkpoint`.
 enum class Codec : std::uint8_t {
   exact,     ///< the bytes as they are
   half,      ///< half the bytes, full range: f32 as bf16
@@ -39,10 +41,11 @@ DType stored_dtype(DType dtype, Codec codec);
 Bytes stored_bytes(Bytes bytes, DType dtype, Codec codec);
 
 /// Encodes the elements in `from` into `to`, which has `stored_bytes`. In parallel. Throws
-/// `ArgumentError` for a finite number that would become infinite.
+/// `ArgumentError` for a finite number that would become infinite, and for a `to` of another size.
 void encode(std::span<const std::byte> from, DType dtype, Codec codec, std::span<std::byte> to);
 
-/// Decodes `from` into the elements of `dtype` in `to`. In parallel.
+/// Decodes `from` into the elements of `dtype` in `to`. In parallel. Throws `ArgumentError` for a
+/// `to` of another size.
 void decode(std::span<const std::byte> from, DType dtype, Codec codec, std::span<std::byte> to);
 
 }  // namespace palimpsest
