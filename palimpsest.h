@@ -4,8 +4,9 @@
 #error "Palimpsest needs C++20: compile with -std=c++20"
 #else
 
-/// The public headers that need nothing but the standard library. What they include is installed
-/// too, and so are `optional_headers` in packaging/meson.build, which need Eigen or Boost.
+/// The public headers that need nothing but the standard library. Headers that they include are
+/// installed too, and so are `optional_headers` in packaging/meson.build, which need Eigen or
+/// Boost.
 #include "autodiff/custom.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"

@@ -50,15 +50,17 @@ class Gradients {
 /// applies, as in `lazy({.memory_budget = 256_MiB})`.
 ///
 /// Adjoint nodes are removed from the tape again. Throws `ShapeError` unless the loss has one
-/// element. Throws `BudgetError` before any work when the budget is too small; it names the
-/// smallest budget that is enough.
+/// element, `DTypeError` unless the loss and all parameters are floating. Throws `ArgumentError`
+/// for an evaluator that has no engine. Throws `BudgetError` before any work when the budget is too
+/// small; it names the smallest budget that is enough.
 Gradients backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
 /// The plan that `backward` would follow, without running anything. `backward` may reach this plan
-/// only after it has been run for a while (see `RunOptions::planner`).
+/// only after it has been run for a while (see `RunOptions::planner`). Throws as `backward`.
 Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
 
-/// Predicts memory and time of `backward` with the given rates, without running anything.
+/// Predicts memory and time of `backward` with the given rates, without running anything. Throws as
+/// `backward`.
 Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, const Rates& rates = {},
                            Where where = Where::current());
 
@@ -77,15 +79,18 @@ std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions&
                         Where where = Where::current());
 
 /// Writes what each pass of compilation does for `backward`: what it removes, fuses and plans, with
-/// the source lines that recorded it. Runs nothing. Throws as `plan_backward`. In a whole process,
-/// `PALIMPSEST_DUMP=passes` (or `plan`, `instructions`, `all`) writes this for every program that
-/// is compiled, to stderr or to the end of the file that `PALIMPSEST_DUMP_FILE` names.
+/// the source lines that recorded it. Runs nothing. Throws as `plan_backward`.
+///
+/// The environment variable `PALIMPSEST_DUMP` names a level. It makes a process write this for
+/// every program that it compiles: to stderr, or to the end of the file that `PALIMPSEST_DUMP_FILE`
+/// names.
 std::ostream& write_compilation(std::ostream& stream, const Var& loss,
                                 const RunOptions& options = {}, DumpLevel level = DumpLevel::passes,
                                 Where where = Where::current());
 
 /// Computes several values of one tape in one planned run. They are present afterwards, until a run
-/// with a budget forces them out.
+/// with a budget forces them out. Without a budget, other present values stay. Throws
+/// `ArgumentError` without values, and `BudgetError` as `backward`.
 Report evaluate(std::span<const Var> values, const RunOptions& options = {},
                 Where where = Where::current());
 

@@ -9,9 +9,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// How much of a compilation is printed.
 enum class DumpLevel : std::uint8_t {
   passes,        ///< a few lines for each pass
-  plan,          ///< `passes`, and the schedule
+  plan,          ///< `passes`, and each step of the schedule
   instructions,  ///< `passes`, and each instruction with the places of its operands
-  all,           ///< everything
+  all,           ///< all of these
 };
 
 }  // namespace palimpsest

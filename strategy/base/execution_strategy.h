@@ -43,7 +43,7 @@ std::string_view name_of(GradientMode mode);
 std::string_view name_of(ParallelMode mode);
 
 /// A device of a model-parallel execution. It has an even share of the threads and memory of its
-/// own. On a machine with several NUMA nodes it has a node of its own.
+/// own. On a machine with several NUMA nodes, device d uses node d modulo their number.
 struct Device {
   /// Most bytes that the device may take, including the gradients that it computes.
   Bytes memory_budget = unlimited;
@@ -66,10 +66,11 @@ struct ExecutionStrategy {
   std::optional<Precision> precision = {};
 
   GradientMode gradient = GradientMode::automatic;
-  // How gradients are checkpointed. Set one of these three, or `run.planner`.
-  std::optional<std::uint32_t> checkpoint_interval = {};  ///< nodes per recomputed segment
-  /// A fraction of the bytes that keeping everything takes. Where the smallest budget found is
-  /// larger, that one is used.
+  // How gradients are checkpointed. With `GradientMode::checkpointed`, set exactly one of these
+  // three and `run.planner`; otherwise none.
+  std::optional<std::uint32_t> checkpoint_interval = {};  ///< `Uniform::every`, at least 1
+  /// A fraction, in [0, 1], of the bytes that keeping everything takes. Where the smallest budget
+  /// found is larger, that one is used.
   std::optional<double> checkpoint_fraction = {};
   /// A name that `planner_named` knows. Planners that recompute only what a budget demands, such as
   /// `auto` and `greedy`, need a budget. Stages of a pipeline are the exception.
@@ -80,9 +81,11 @@ struct ExecutionStrategy {
   int accumulation = 1;
 
   ParallelMode parallelism = ParallelMode::automatic;
-  int workers = 0;                   ///< replicas of a data-parallel mode; 0 is one per thread
-  int stages = 0;                    ///< for a pipeline; 0 is one per rank that runs stages
-  std::vector<Device> devices = {};  ///< for a model-parallel mode
+  /// Replicas of a data-parallel mode; 0 is one per thread, but at most one per example.
+  int workers = 0;
+  /// Stages of a pipeline, 1 to 64. Only a `DistributedExecution` also takes 0: one per rank.
+  int stages = 0;
+  std::vector<Device> devices = {};  ///< for a model-parallel mode, 1 to 64
 
   /// Options of every run. Budget and threads are for everything that runs at the same time,
   /// including replicas and gradient sums. Without a budget, a planned run without checkpointing

@@ -18,7 +18,7 @@ struct RunOptions {
   /// `BudgetError` before any work.
   ///
   /// Without a budget and without a planner, the free memory, within the limits of control groups,
-  /// becomes the budget of a run that would take more. The report says so.
+  /// becomes the budget of a run that would take more. It is then `Report::budget`.
   ///
   /// Without a planner a larger budget never costs more. One exception is a program of more than 83
   /// nodes while a fast first plan serves. It serves until runs have taken ten times as long as
@@ -41,8 +41,8 @@ struct RunOptions {
   /// Computes common subexpressions once, drops identities such as x·1, and folds constants: the
   /// same bits. Not used with planners that name nodes, nor in anomaly mode.
   bool simplify = true;
-  /// Times every step and reads the process's memory, for the steps of the report, its pictures and
-  /// traces. Costs about 0.1 µs per step, and memory for names.
+  /// Times every step of the run, for the steps of the report, its pictures and traces. Also reads
+  /// the process's memory. Costs about 0.1 µs per step, and memory for names.
   bool profile = false;
   /// Anomaly mode: the first NaN or infinity throws `AnomalyError` naming its origin.
   bool anomaly = false;

@@ -33,21 +33,21 @@ struct Report {
   Bytes cached_bytes = 0;         ///< kept for the next run; part of the peaks
   Bytes keep_all_peak = 0;        ///< approximate bytes of a run that recomputes nothing
   Bytes predicted_peak = 0;       ///< most bytes that the plan takes
-  Bytes measured_peak = 0;        ///< end of the highest byte occupied, or most bytes held
+  Bytes measured_peak = 0;        ///< highest byte occupied in an arena, or most bytes held
   Bytes predicted_live_peak = 0;  ///< most bytes live at once, in the schedule's order
   Bytes measured_live_peak = 0;   ///< most bytes live at once
   Bytes resident = 0;             ///< of the process after the run, if profiled
   Bytes tape_metadata = 0;        ///< of the tape itself, without attributes
   Bytes plan_cache = 0;           ///< approximate bytes of cached programs and plans
-  std::uint32_t computed = 0;     ///< nodes run
+  std::uint32_t computed = 0;     ///< runs of nodes; a fused group is one node
   std::uint32_t recomputed = 0;   ///< of these, repeated runs of a node
   std::uint32_t common_subexpressions = 0;  ///< nodes removed as common subexpressions
   std::uint32_t folded_constants = 0;       ///< nodes folded to constants before the run
   std::uint32_t groups = 0;                 ///< fused groups of operations
-  /// Predicted, as `Plan::compute_overhead`. For an `Execution` that computes while it records: the
-  /// work of repeated nodes relative to the work of all nodes once.
+  /// Extra work as a fraction: predicted, as `Plan::compute_overhead`. For an `Execution` that
+  /// computes while it records: the work of repeated nodes relative to that of all nodes once.
   double compute_overhead = 0;
-  bool plan_reused = false;             ///< reused from an earlier run of the same structure
+  bool plan_reused = false;             ///< from an earlier run of the same structure
   std::uint32_t plan_improvements = 0;  ///< better plans found while this one served
   double planning_seconds = 0;
   /// For a `Runner` whose runs take less than 10 µs: the time of one of the last 16 runs.

@@ -20,7 +20,8 @@ double seconds_of_step(double alone, bool serial, int threads);
 /// Seconds of executing a plan for a graph whose costs are seconds on one thread. On several
 /// threads it is the larger of two times: all work divided evenly, and the longest chain of
 /// dependent steps (Brent, 1974). Steps in the chain are divided as `seconds_of_step` says. On a
-/// machine with caches, unless the costs are `measured`, `seconds_in_caches` adjusts the result.
+/// machine with caches, unless the costs are `measured`, the result is scaled by the time that
+/// operands take to move through the caches.
 double seconds_of_run(const Graph& graph, const Plan& plan, int threads, const Machine& machine,
                       bool measured);
 

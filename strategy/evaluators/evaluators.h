@@ -69,8 +69,8 @@ std::shared_ptr<EngineEvaluator> lazy(RunOptions options = {});
 /// Without a budget each value is kept until a `backward` with a budget, or the tape, drops it.
 /// With a budget, the values on the tape plus the workspace of the running operation never exceed
 /// it, from the first recorded operation on. When memory runs short, the evaluator drops values
-/// that are large, idle and cheap to recompute (see checkpoint/online_eviction.h). They are
-/// recomputed when they are read or requested. A larger budget is not guaranteed to recompute less.
+/// that are large, idle and cheap to recompute (DTR, Kirisame et al., 2021). They are recomputed
+/// when they are read or requested. A larger budget is not guaranteed to recompute less.
 ///
 /// Leaves do not count towards the budget. Neither does a dropped value while the user holds a
 /// `Tensor` of it: it belongs to the user until then, and comes back for free. If an operation or a

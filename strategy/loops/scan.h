@@ -59,7 +59,7 @@ struct LoopOptions {
   /// Where steps are recorded one by one: most bytes that a step may take in addition to its state.
   /// The limit is at least a little more than twice what the first step takes.
   Bytes step_memory = 0;
-  /// Most steps of a loop whose length is not known.
+  /// Most steps of a `while_loop`.
   std::uint32_t max_steps = 1'000'000'000;
   /// Values of the tape that some steps use, but not the first one.
   std::vector<Var> captured = {};
@@ -75,7 +75,8 @@ struct LoopOptions {
   std::optional<DiskCosts> disk_costs = {};
   /// How states are stored, in memory and on disk. Unless it is exact, steps run again from states
   /// that have lost the digits that `Codec` says. The gradients are then those of a nearby
-  /// trajectory. They depend on which states are held, and so on budgets.
+  /// trajectory. They depend on which states are held, and so on budgets. A run throws
+  /// `ArgumentError` for a finite number that the narrow dtype cannot hold.
   Codec codec = Codec::exact;
   /// Compares each recomputed state with the original by a hash. Throws `ArgumentError` naming the
   /// step where they differ: then the body depends on more than its arguments. Recordings for

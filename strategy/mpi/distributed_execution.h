@@ -99,8 +99,8 @@ class DistributedExecution {
   /// have the bits of `Execution`. Gradients and loss are the same on all ranks.
   ///
   /// Gradients and loss count towards the rank's budget. So does the receive buffer or, without
-  /// `deterministic`, what MPI takes for buckets in progress: 4 buckets or 1 MiB. A world of one
-  /// rank without micro-batches takes no more than `Execution`.
+  /// `deterministic`, what MPI takes for buckets in progress: 4 buckets or 1 MiB, whichever is
+  /// more. A world of one rank without micro-batches takes no more than `Execution`.
   ///
   /// The report is that of this rank. In a pipeline it has the stages of all ranks and their
   /// timeline, each by its own clock. Throws as `Execution::gradients`, and `RankError`.

@@ -14,8 +14,8 @@ struct LossScalerOptions {
   double scale = 0x1p16;  ///< for the first step
   double growth = 2;      ///< factor after `interval` consecutive steps without overflow
   double backoff = 0.5;   ///< factor after an overflow
-  int interval = 2000;
-  double smallest = 1;  ///< bounds of the scale
+  int interval = 2000;    ///< steps
+  double smallest = 1;    ///< bound of the scale
   double largest = 0x1p24;
 };
 

@@ -18,9 +18,10 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   /// Updates every parameter once; none if the gradients' report says that they overflowed. Throws
-  /// `ArgumentError` when number or shapes of the parameters differ from those of the previous
-  /// step.
+  /// `ArgumentError` when number or types of the parameters differ from those of the previous step,
+  /// and `TapeError` when their tape was cleared.
   void step(const Gradients& gradients);
+  /// Number of updates so far.
   std::int64_t steps() const { return steps_; }
 
   double learning_rate() const { return learning_rate_; }
@@ -50,14 +51,15 @@ class Optimizer {
 };
 
 /// Stochastic gradient descent: v ← μv + g + λp; p ← p − ηv (Sutskever et al., 2013, without
-/// damping).
+/// damping). η is the rate, μ the momentum and λ the decay.
 struct SgdOptions {
   double learning_rate = 0.01;
   double momentum = 0;
   double weight_decay = 0;
 };
 
-/// Adam (Kingma and Ba, 2015). Weight decay is added to the gradient.
+/// Adam with bias correction (Kingma and Ba, 2015). The decay times the parameter is added to the
+/// gradient. `epsilon` is added to the root.
 struct AdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
@@ -66,8 +68,8 @@ struct AdamOptions {
   double weight_decay = 0;
 };
 
-/// AdamW (Loshchilov and Hutter, 2019). Weight decay is subtracted from the parameters directly,
-/// not through the gradient.
+/// AdamW (Loshchilov and Hutter, 2019). Like Adam, except that a parameter is multiplied by
+/// 1 − rate·decay, and the gradient has no decay.
 struct AdamWOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;
@@ -76,14 +78,15 @@ struct AdamWOptions {
   double weight_decay = 0.01;
 };
 
-/// Throw `ArgumentError` for a negative rate or a decay outside [0, 1).
+/// Throw `ArgumentError` for a negative rate, weight decay or epsilon, and for a momentum or beta
+/// outside [0, 1).
 std::unique_ptr<Optimizer> sgd(SgdOptions options = {});
 std::unique_ptr<Optimizer> adam(AdamOptions options = {});
 std::unique_ptr<Optimizer> adamw(AdamWOptions options = {});
 
 /// Scales all gradients in place so that their joint 2-norm is at most `most`. Returns the norm
-/// before. The bits do not depend on the number of threads. Throws `ArgumentError` unless `most` is
-/// positive.
+/// before. If that is NaN, nothing is scaled. The bits do not depend on the number of threads.
+/// Throws `ArgumentError` unless `most` is positive.
 double clip_by_norm(const Gradients& gradients, double most);
 /// Likewise for tensors of floating dtypes.
 double clip_by_norm(std::span<const Tensor> gradients, double most);

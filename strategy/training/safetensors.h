@@ -12,8 +12,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 using NamedTensors = std::map<std::string, Tensor>;
 
 /// Writes a safetensors file, with dtypes f64, f32, bf16, f16, i64, i32 and bool. An existing file
-/// is replaced only when the new one is complete. Throws `FileError`, and `ArgumentError` for a
-/// name that is not UTF-8 or is "__metadata__".
+/// is replaced only when the new one is complete. Throws `FileError` when the file cannot be
+/// written, and `ArgumentError` for an undefined tensor or a name that is not UTF-8 or is
+/// "__metadata__".
 void save_safetensors(const std::string& path, const NamedTensors& tensors);
 
 /// Reads a safetensors file. Throws `FileError` with the file and the byte offset when it is

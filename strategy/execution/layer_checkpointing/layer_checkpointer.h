@@ -23,7 +23,7 @@ struct LayerGradients {
   /// recomputed. Its peaks are the highest of any single run; kept activations and tapes come on
   /// top. Its `compute_overhead` is 0: a `LayerForecast` has the factor.
   Gradients parameters;
-  /// the gradient of the model's input; undefined where that is not floating
+  /// The gradient of the model's input; undefined where that is not floating.
   Tensor input;
 };
 

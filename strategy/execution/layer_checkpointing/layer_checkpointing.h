@@ -19,10 +19,11 @@ struct LayerCheckpointing {
   enum class Mode : std::uint8_t {
     /// No recomputation: every layer keeps its tape, with everything that its backward part reads.
     none,
-    /// Keeps the inputs of the layers `interval`, 2·`interval`, … From the last of them on, layers
-    /// keep their tapes until they have been differentiated: recomputing those would take as much
-    /// memory. With a `codec` that rounds these tapes are not kept, because gradients are those at
-    /// the rounded input.
+    /// Keeps the inputs of the layers whose number is a multiple of `interval`, except layer 0.
+    /// From
+    /// the last of them on, layers keep their tapes until they have been differentiated.
+    /// Recomputing those would take as much memory. With a `codec` that rounds, these tapes are not
+    /// kept, because gradients are those at the rounded input.
     every,
     /// Keeps the inputs of `layers`, and tapes as in `every`.
     listed,
@@ -52,7 +53,8 @@ struct LayerCheckpointing {
   std::optional<int> max_kept = {};
   /// How kept activations that layers are recomputed from are encoded. The gradients are exact for
   /// layers computed from the rounded activation. They are those of a nearby trajectory, within the
-  /// errors of `Codec` at every kept activation. Tapes and the model's output are not rounded.
+  /// errors of `Codec` at every kept activation. Tapes and the model's output are not rounded. A
+  /// finite number that the narrow dtype cannot hold throws `ArgumentError`.
   Codec codec = Codec::exact;
 
   /// One line: the mode, and what differs from the default.
