@@ -88,9 +88,9 @@ struct ExecutionStrategy {
   std::vector<Device> devices = {};  ///< for a model-parallel mode, 1 to 64
 
   /// Options of every run. Budget and threads are for everything that runs at the same time,
-  /// including replicas and gradient sums. Without a budget, a planned run without checkpointing
-  /// settings keeps within the free memory. A planner needs `gradient = checkpointed`. Files have
-  /// neither planner, machine nor costs.
+  /// including replicas and gradient sums. Without a budget, a planned run whose `gradient` is
+  /// `automatic` or `none` keeps within the free memory. A planner needs `gradient = checkpointed`.
+  /// Files have neither planner, machine nor costs.
   RunOptions run = {};
 
   /// The options for running a program without replicas and micro-batches. Throws as

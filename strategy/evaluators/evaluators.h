@@ -17,8 +17,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 class Engine;
 
-/// An evaluator with an engine that `backward` runs on. A tape without an evaluator gets a lazy
-/// one. Tapes that share an evaluator share plans and memory.
+/// An evaluator with an engine, which compiles and runs tapes and keeps plans. `backward` runs on
+/// it, and gives a lazy one to a tape without an evaluator. Tapes that share an evaluator share
+/// plans and memory.
 class EngineEvaluator : public Evaluator {
  public:
   explicit EngineEvaluator(RunOptions options);
