@@ -28,7 +28,7 @@ void pull_back_through(const Pullback& p, const Composition& f, std::span<const 
     throw ArgumentError("pull_back_through",
                         "the composition returns " + std::to_string(outputs.size()) +
                             " values for an operation with " + std::to_string(p.output_count()) +
-                            " outputs",
+                            " outputs; return one value per output",
                         where);
   }
   std::vector<Var> ys;

@@ -55,10 +55,12 @@ void write_to(const std::string& path, const std::string& named,
   if (!file) fail(operation, "cannot write " + named + "; check the folder and its permissions");
   std::error_code error;
   if (rights) fs::permissions(path, *rights, error);
-  if (error) fail(operation, "cannot write " + named + ": " + error.message());
+  if (error)
+    fail(operation, "cannot write " + named + ": " + error.message() + "; write to another folder");
   write(file);
   file.close();
-  if (!file) fail(operation, "writing " + named + " failed; is the disk full?");
+  if (!file)
+    fail(operation, "writing " + named + " failed; free disk space, or write to another folder");
 }
 
 /// True if the file can be replaced by renaming another file. This is not so for the system's names
@@ -76,7 +78,7 @@ bool may_be_written(const std::string& path) { return access(path.c_str(), W_OK)
 
 std::string read_file(const std::string& path, std::string_view operation) {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) fail(operation, path + " is a folder");
+  if (fs::is_directory(path, ignored)) fail(operation, path + " is a folder; name a file");
   std::ifstream file(path, std::ios::binary);
   if (!file)
     fail(operation, "cannot open " + path + "; check that the file exists and is readable");
@@ -86,7 +88,7 @@ std::string read_file(const std::string& path, std::string_view operation) {
     file.read(piece.data(), piece.size());
     content.append(piece.data(), static_cast<std::size_t>(file.gcount()));
   } while (file);
-  if (file.bad()) fail(operation, "reading " + path + " failed");
+  if (file.bad()) fail(operation, "reading " + path + " failed; check the disk");
   return content;
 }
 
@@ -94,7 +96,8 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
                 std::string_view operation) {
   std::error_code error;
   const fs::file_status before = fs::status(path, error);
-  if (!fs::status_known(before)) fail(operation, "cannot write " + path + ": " + error.message());
+  if (!fs::status_known(before))
+    fail(operation, "cannot write " + path + ": " + error.message() + "; name another file");
   error.clear();
   const bool is_there = fs::exists(before);
   if (!is_replaceable(path, before)) return write_to(path, path, write, operation);
@@ -111,7 +114,8 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
            is_there ? std::optional(before.permissions()) : std::nullopt);
   error = unfinished.replace(target);
   if (error == std::errc::device_or_resource_busy) return write_to(path, path, write, operation);
-  if (error) fail(operation, "cannot replace " + path + ": " + error.message());
+  if (error)
+    fail(operation, "cannot replace " + path + ": " + error.message() + "; name another file");
 }
 
 void write_file(const std::string& path, std::string_view content, std::string_view operation) {

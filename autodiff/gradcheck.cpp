@@ -22,8 +22,10 @@ std::vector<Tensor> weights_of(std::span<const Var> ys, std::uint64_t seed) {
   std::vector<Tensor> weights;
   for (const Var& y : ys) {
     if (y.dtype() != DType::f64) {
-      throw DTypeError("[gradcheck] the function returns " + to_string(y.type()) +
-                       "; central differences need f64");
+      throw DTypeError("gradcheck",
+                       "the function returns " + to_string(y.type()) +
+                           "; central differences need f64, so compute in f64",
+                       y.tape().where(y.node()));
     }
     weights.push_back(direction(y.type(), seed + weights.size()));
   }
@@ -156,7 +158,9 @@ GradcheckResult gradcheck(const Differentiable& f, std::span<const Tensor> input
     }
   }
   if (options.order < 1 || options.directions < 1 || !(options.step > 0)) {
-    throw ArgumentError("[gradcheck] order, directions and step must be positive");
+    throw ArgumentError("[gradcheck] order is " + std::to_string(options.order) +
+                        ", directions is " + std::to_string(options.directions) + " and step is " +
+                        std::to_string(options.step) + "; give positive numbers");
   }
   Checker checker(inputs, options);
   Function function = [&](std::span<const Var> xs) { return std::vector<Var>{f(xs)}; };

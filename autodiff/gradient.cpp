@@ -141,10 +141,11 @@ void pull_back(Tape& tape, NodeId node, Adjoints& adjoints, Workbench& bench) {
 void require_differentiable(std::span<const Var> vars, const char* role, const Where& where) {
   for (const Var& var : vars) {
     if (is_floating(var.dtype())) continue;
-    throw DTypeError("gradient",
-                     std::string(role) + " is " + to_string(var.type()) +
-                         "; derivatives exist for floating dtypes only",
-                     where);
+    throw DTypeError(
+        "gradient",
+        std::string(role) + " is " + to_string(var.type()) +
+            "; derivatives exist for floating dtypes only, so cast it first or leave it out",
+        where);
   }
 }
 

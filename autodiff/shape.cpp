@@ -20,7 +20,8 @@ std::int64_t Shape::elements() const {
     too_many = __builtin_mul_overflow(product, size, &product) || product > most || too_many;
   }
   if (too_many) {
-    throw ShapeError("[shape] " + to_string(*this) + " has more elements than any memory can hold");
+    throw ShapeError("[shape] " + to_string(*this) +
+                     " has more elements than any memory can hold; give at most 2⁴⁴");
   }
   return product;
 }
@@ -64,7 +65,7 @@ std::string out_of_range(int axis, const Shape& shape) {
 
 int Shape::wrap(int axis) const {
   int wrapped = axis;
-  if (!inside(wrapped, rank_)) throw ShapeError(out_of_range(axis, *this));
+  if (!inside(wrapped, rank_)) throw ShapeError("[shape] " + out_of_range(axis, *this));
   return wrapped;
 }
 
@@ -146,6 +147,14 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view operation, cons
     }
   }
   return result;
+}
+
+void require_axes(std::int64_t count, std::string_view operation, const Where& where) {
+  if (count <= max_rank) return;
+  throw ShapeError(operation,
+                   "the result would have " + std::to_string(count) + " axes; " +
+                       too_many_axes(", so reshape it first"),
+                   where);
 }
 
 }  // namespace palimpsest

@@ -103,4 +103,7 @@ std::int64_t multiply_sizes(std::int64_t a, std::int64_t b);
 /// one of them 1. Throws `ShapeError` naming `operation` and both shapes.
 Shape broadcast(const Shape& a, const Shape& b, std::string_view operation, const Where& where);
 
+/// Throws `ShapeError` if a tensor cannot have `count` axes.
+void require_axes(std::int64_t count, std::string_view operation, const Where& where);
+
 }  // namespace palimpsest

@@ -11,7 +11,8 @@ void check(const SparsePattern::Lines& rows, std::int64_t columns) {
   const auto entries = static_cast<std::int64_t>(rows.other.size());
   if (rows.lines < 0 || columns < 0 || columns > INT32_MAX || rows.lines > INT32_MAX) {
     throw ArgumentError("[sparse] a matrix cannot have " + std::to_string(rows.lines) +
-                        " rows and " + std::to_string(columns) + " columns");
+                        " rows and " + std::to_string(columns) + " columns; give 0 to " +
+                        std::to_string(INT32_MAX) + " of each");
   }
   bool rises = static_cast<std::int64_t>(rows.starts.size()) == rows.lines + 1 &&
                rows.starts.front() == 0 && rows.starts.back() == entries;
@@ -27,7 +28,8 @@ void check(const SparsePattern::Lines& rows, std::int64_t columns) {
   for (const std::int32_t column : rows.other) {
     if (column >= 0 && column < columns) continue;
     throw ArgumentError("[sparse] an entry is in column " + std::to_string(column) +
-                        " of a matrix with " + std::to_string(columns) + " columns");
+                        " of a matrix with " + std::to_string(columns) +
+                        " columns; give at least 0 and less than that number");
   }
 }
 

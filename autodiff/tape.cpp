@@ -44,7 +44,8 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
   if (Tape& tape = recording(); &tape != this) {
     return tape.leaf(kind, std::move(value), name, where);
   }
-  if (!value.defined()) throw ArgumentError(kind.name, "the tensor is empty", where);
+  if (!value.defined())
+    throw ArgumentError(kind.name, "the tensor is empty; assign a tensor first", where);
   const ValueType type = value.type();
   const Recording alone(*this, where);
   const Var var = append(kind, {}, {&type, 1}, {}, where);
@@ -73,7 +74,9 @@ Var Tape::record(const Operation& operation, std::span<const Var> inputs,
   for (const ValueType& type : outputs) {
     if (type.shape.is_possible()) continue;
     throw ShapeError(operation.name,
-                     "no memory can hold a result of shape " + to_string(type.shape), blame);
+                     "no memory can hold a result of shape " + to_string(type.shape) +
+                         "; a tensor has at most 2⁴⁴ elements",
+                     blame);
   }
   const Var first = [&] {
     const Recording alone(*this, blame);
@@ -253,7 +256,7 @@ bool Tape::begins(const Tape& other) const {
 
 Tape::Scope::Scope(Tape& tape, std::string_view name)
     : tape_(tape.recording()), outer_(tape_.scope_) {
-  if (name.empty()) throw ArgumentError("[scope] a scope needs a name");
+  if (name.empty()) throw ArgumentError("[scope] a scope needs a name; give one, such as layer1");
   const std::string& outer = tape_.names_[outer_];
   tape_.scope_ = tape_.intern(outer.empty() ? std::string(name) : outer + "/" + std::string(name));
 }

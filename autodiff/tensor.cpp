@@ -90,7 +90,8 @@ Tensor Tensor::matrix(std::initializer_list<std::initializer_list<float>> rows) 
   for (const auto& row : rows) {
     if (row.size() != columns) {
       throw ShapeError("[tensor] a row of " + std::to_string(row.size()) +
-                       " elements follows rows of " + std::to_string(columns));
+                       " elements follows rows of " + std::to_string(columns) +
+                       "; give rows of equal length");
     }
     values.insert(values.end(), row.begin(), row.end());
   }
@@ -126,7 +127,9 @@ double Tensor::at(std::int64_t index) const {
   require_defined();
   if (index < 0 || index >= elements()) {
     throw ArgumentError("[at] index " + std::to_string(index) + " is out of range for shape " +
-                        to_string(shape()));
+                        to_string(shape()) +
+                        (elements() == 0 ? ", which has no elements"
+                                         : "; give 0 to " + std::to_string(elements() - 1)));
   }
   return visit(dtype(), [&]<class T>(T) {
     return convert_element<double>(reinterpret_cast<const T*>(raw())[index]);
@@ -148,14 +151,21 @@ Shape infer_shape(std::span<const std::int64_t> sizes, std::int64_t elements) {
   }
   if (inferred >= 0) {
     if (known == 0 || elements % known != 0) {
-      throw ShapeError("[reshape] " + std::to_string(elements) + " elements do not fit shape " +
-                       to_string(shape) + " for any size in place of the 0");
+      std::string given;
+      for (const std::int64_t size : sizes) {
+        given += (given.empty() ? "" : ", ") + std::to_string(size);
+      }
+      throw ShapeError("[reshape] no single size in place of -1 in (" + given + ") gives " +
+                       std::to_string(elements) +
+                       " elements; give other sizes with a positive product that divides " +
+                       std::to_string(elements));
     }
     shape[inferred] = elements / known;
   }
   if (shape.elements() != elements) {
     throw ShapeError("[reshape] " + std::to_string(elements) + " elements do not fit shape " +
-                     to_string(shape));
+                     to_string(shape) + "; give sizes whose product is " +
+                     std::to_string(elements));
   }
   return shape;
 }
@@ -164,7 +174,8 @@ Tensor Tensor::reshape(Shape shape) const {
   if (shape.elements() != elements()) {
     throw ShapeError("[reshape] shape " + to_string(this->shape()) + " has " +
                      std::to_string(elements()) + " elements, but " + to_string(shape) + " has " +
-                     std::to_string(shape.elements()));
+                     std::to_string(shape.elements()) + "; give sizes whose product is " +
+                     std::to_string(elements()));
   }
   return Tensor(buffer_, shape, dtype());
 }

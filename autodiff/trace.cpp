@@ -138,7 +138,8 @@ std::vector<Var> Trace::replay(std::span<const Var> arguments, Where where) cons
     if (arguments[i].type() != program_->type(i)) {
       throw ShapeError("replay",
                        "argument " + std::to_string(i) + " is " + to_string(arguments[i].type()) +
-                           "; the trace was recorded with " + to_string(program_->type(i)),
+                           "; the trace was recorded with " + to_string(program_->type(i)) +
+                           ", so give that type or trace again",
                        where);
     }
   }

@@ -26,7 +26,8 @@ Var Var::output(std::uint32_t index) const {
   if (index >= owner.output_count(producer)) {
     throw ArgumentError(owner.operation(producer).name,
                         "has " + std::to_string(owner.output_count(producer)) +
-                            " outputs; there is no output " + std::to_string(index),
+                            " outputs, numbered from 0; there is no output " +
+                            std::to_string(index),
                         owner.where(producer));
   }
   return Var(owner, owner.first_output(producer) + index);

@@ -27,7 +27,10 @@ void multiply(const Gemm<float>& p) {
       dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', p.m, p.n, p.k, p.alpha, p.a,
                  p.lda, p.b, p.ldb, p.accumulate ? 1.0f : 0.0f, p.c, p.ldc);
   if (status == dnnl_out_of_memory) {
-    throw EnvironmentError("[matmul] oneDNN has no memory to pack the operands of a product");
+    throw EnvironmentError("[matmul] oneDNN has no memory to pack the operands of a product of " +
+                           std::to_string(p.m) + "×" + std::to_string(p.k) + " and " +
+                           std::to_string(p.k) + "×" + std::to_string(p.n) +
+                           " elements; free memory");
   }
   internal_check(status == dnnl_success, "oneDNN refuses a product");
 }

@@ -179,7 +179,8 @@ void check_mask(const Var& mask, const Var& q, const Shape& scores, const Where&
   if (!fits) {
     throw ShapeError("attention",
                      "the mask's shape " + to_string(shape) +
-                         " does not broadcast to the shape of the scores, " + to_string(scores),
+                         " does not broadcast to the shape of the scores, " + to_string(scores) +
+                         "; aligned at the last axis, each size must be 1 or that of the scores",
                      where);
   }
 }
@@ -229,6 +230,7 @@ Var split_heads(const Var& x, std::int64_t heads, const Where& where) {
                         where);
   }
   shape[shape.rank() - 1] = heads;
+  require_axes(shape.rank() + 1, "multi_head_attention", where);
   shape.push_back(width / heads);
   return transpose(reshape(x, shape, where), -3, -2, where);
 }
@@ -241,7 +243,8 @@ Var multi_head_attention(const Var& queries, const Var& keys, const Var& values,
   for (const Var& operand : {queries, keys, values}) {
     require_value(operand, "multi_head_attention", where);
     if (operand.rank() >= 2) continue;
-    throw ShapeError("multi_head_attention", "takes (…, T, E), not " + to_string(operand.type()),
+    throw ShapeError("multi_head_attention",
+                     "takes (…, T, E), not " + to_string(operand.type()) + "; reshape it first",
                      where);
   }
   const Var q = split_heads(linear(queries, p.query, p.query_bias, where), heads, where);

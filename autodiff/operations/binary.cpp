@@ -173,7 +173,10 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
   DType dtype = promote(dtype_a, dtype_b);
   if (dtype == DType::boolean) {
     if (!to_bool) {
-      throw DTypeError(operation.name, "takes numbers, not bool; cast the operands first", where);
+      throw DTypeError(operation.name,
+                       "takes numbers, not " + to_string(a.type()) + " and " + to_string(b.type()) +
+                           "; cast the operands first",
+                       where);
     }
     dtype = DType::i32;  // false is less than true
   }

@@ -341,7 +341,9 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
                      where);
   }
   if (x.shape()[axis] == 0) {
-    throw ShapeError(operation.name, "the class axis has size 0 in " + to_string(x.type()), where);
+    throw ShapeError(
+        operation.name,
+        "the class axis has size 0 in " + to_string(x.type()) + "; give at least one class", where);
   }
   require_share(operation.name, options.label_smoothing, where);
   const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index,
@@ -374,7 +376,10 @@ Var of_probabilities(const Var& logits, const Var& probabilities,
                      where);
   }
   if (shape[axis] == 0) {
-    throw ShapeError(name, "the class axis has size 0 in " + to_string(logits.type()), where);
+    throw ShapeError(
+        name,
+        "the class axis has size 0 in " + to_string(logits.type()) + "; give at least one class",
+        where);
   }
   require_share(name, options.label_smoothing, where);
   if (options.ignore_index) {

@@ -185,7 +185,8 @@ Var concat(std::span<const Var> parts, int axis, Where where) {
     if (shape != expected) {
       throw ShapeError("concat",
                        "shapes " + to_string(parts[0].shape()) + " and " + to_string(shape) +
-                           " differ in axes other than axis " + std::to_string(axis),
+                           " differ in axes other than axis " + std::to_string(axis) +
+                           "; make them equal except along it",
                        where);
     }
     attributes.begins.push_back(type.shape[attributes.axis]);
@@ -231,7 +232,8 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
   std::int64_t covered = 0;
   for (const std::int64_t size : sizes) {
     if (size < 0) {
-      throw ShapeError("split", "a part cannot have size " + std::to_string(size), where);
+      throw ShapeError(
+          "split", "a part cannot have size " + std::to_string(size) + "; give 0 or more", where);
     }
     attributes.begins.push_back(covered);
     covered = add_sizes(covered, size);
@@ -242,7 +244,8 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
     throw ShapeError("split",
                      "parts of " + std::to_string(covered) +
                          " elements in total do not cover axis " + std::to_string(axis) +
-                         " of shape " + to_string(shape),
+                         " of shape " + to_string(shape) + "; give sizes whose sum is " +
+                         std::to_string(shape[attributes.axis]),
                      where);
   }
   if (sizes.size() == 1) return {x};
@@ -258,7 +261,8 @@ std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where) 
   if (count < 1) {
     throw ArgumentError("chunk",
                         "cannot make " + std::to_string(count) + " parts of axis " +
-                            std::to_string(axis) + " of shape " + to_string(x.shape()),
+                            std::to_string(axis) + " of shape " + to_string(x.shape()) +
+                            "; give 1 or more",
                         where);
   }
   const std::int64_t size = n / count + (n % count != 0);

@@ -202,13 +202,17 @@ struct Call {
     g.padding = options.padding.fill(axes, 0, 0, name, "padding", where);
     g.dilation = options.dilation.fill(axes, 1, 1, name, "dilation", where);
     if (kernel.elements() == 0) {
-      throw ShapeError(name, "weight " + to_string(kernel) + " has an axis of size 0", where);
+      throw ShapeError(name,
+                       "weight " + to_string(kernel) +
+                           " has an axis of size 0; give at least one element along each axis",
+                       where);
     }
     if (g.groups < 1 || image[1] % g.groups != 0 || kernel[0] % g.groups != 0) {
       throw ArgumentError(name,
                           std::to_string(g.groups) + " groups do not divide the " +
                               std::to_string(image[1]) + " channels of input " + to_string(given) +
-                              " and the first axis of weight " + to_string(kernel),
+                              " and the first axis of weight " + to_string(kernel) +
+                              "; give a divisor of both",
                           where);
     }
   }
@@ -218,7 +222,8 @@ struct Call {
     throw ShapeError(name,
                      "input " + to_string(given) + " has " + std::to_string(image[1]) +
                          " channels, but weight " + to_string(kernel) + " with " +
-                         std::to_string(g.groups) + " groups takes " + std::to_string(taken),
+                         std::to_string(g.groups) + " groups takes " + std::to_string(taken) +
+                         "; give as many channels",
                      where);
   }
 

@@ -61,13 +61,15 @@ class Equation {
     for (std::size_t begin = 0; begin != std::string::npos;) {
       const std::size_t end = left.find(',', begin);
       const std::string part = left.substr(begin, end == std::string::npos ? end : end - begin);
-      if (terms.size() == operands.size()) fail("has more operands than the " + count(operands));
+      if (terms.size() == operands.size())
+        fail("has more operands than the " + count(operands) + one_each);
       const Var& x = operands[terms.size()];
       terms.push_back({x, parse(part, x.rank())});
       begin = end == std::string::npos ? end : end + 1;
     }
     if (terms.size() != operands.size()) {
-      fail("has " + std::to_string(terms.size()) + " operands, not the " + count(operands));
+      fail("has " + std::to_string(terms.size()) + " operands, not the " + count(operands) +
+           one_each);
     }
     if (arrow == std::string::npos) {
       imply_result();
@@ -82,6 +84,8 @@ class Equation {
   Labels result;
 
  private:
+  static constexpr const char* one_each = "; name the axes of each tensor, separated by commas";
+
   static std::string count(std::span<const Var> operands) {
     return std::to_string(operands.size()) + " given";
   }
@@ -111,7 +115,8 @@ class Equation {
     }
     if (rank >= 0 && (ellipsis ? letters > rank : letters != rank)) {
       fail("has " + std::to_string(letters) + " letters for operand " +
-           std::to_string(terms.size()) + " of " + std::to_string(rank) + " axes");
+           std::to_string(terms.size()) + " of " + std::to_string(rank) +
+           " axes; give one letter per axis, or ... for the other axes");
     }
     return labels;
   }
@@ -135,11 +140,12 @@ class Equation {
       if (label >= of_ellipsis) continue;
       const std::string name(1, static_cast<char>(label));
       if (has(Labels(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(i)), label)) {
-        fail("has '" + name + "' twice in its result");
+        fail("has '" + name + "' twice in its result; name it once");
       }
       if (std::none_of(terms.begin(), terms.end(),
                        [&](const Term& term) { return has(term.labels, label); })) {
-        fail("has '" + name + "' in its result but in no operand");
+        fail("has '" + name +
+             "' in its result but in no operand; name it in an operand, or leave it out");
       }
     }
   }
@@ -159,12 +165,22 @@ class Equation {
               "the equation \"" + text_ + "\" gives " +
                   (label < of_ellipsis ? "'" + std::string(1, static_cast<char>(label)) + "'"
                                        : std::string("an axis of its ellipsis")) +
-                  " sizes " + std::to_string(known) + " and " + std::to_string(size),
+                  " sizes " + std::to_string(known) + " and " + std::to_string(size) +
+                  " in operands of shapes " + shapes() +
+                  (label < of_ellipsis ? "; they must be equal" : "; they must be equal or 1"),
               where_);
         }
         if (known < 0 || known == 1) known = size;
       }
     }
+  }
+
+  std::string shapes() const {
+    std::string text;
+    for (const Term& term : terms) {
+      text += (text.empty() ? "" : ", ") + to_string(term.x.shape());
+    }
+    return text;
   }
 
   std::string text_;
@@ -242,6 +258,7 @@ class Contraction {
         those(a.labels, [&](Label label) { return in_both(label) && !wanted(label); });
     const Labels left = those(a.labels, [&](Label label) { return !in_both(label); });
     const Labels right = those(b.labels, [&](Label label) { return !has(a.labels, label); });
+    require_axes(std::ssize(batch) + std::ssize(left) + std::ssize(right), "einsum", where_);
     Shape shape;
     for (const Label label : batch + left) shape.push_back(a.size(label));
     for (const Label label : right) shape.push_back(b.size(label));

@@ -102,7 +102,8 @@ Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep
   require_value(x, operation.name, where);
   const Shape shape = x.shape();
   if (x.dtype() == DType::boolean) {
-    throw DTypeError(operation.name, "takes numbers, not bool; use any or all", where);
+    throw DTypeError(operation.name,
+                     "takes numbers, not " + to_string(x.type()) + "; use any or all", where);
   }
   const AxisMask mask = mask_of(axes, shape, operation.name, where);
   if (reduced_count(shape, mask) == 0) {

@@ -250,7 +250,8 @@ void require_places(const Var& index, const char* operation, const Where& where)
 void require_numbers(const Var& x, const char* operation, const Where& where) {
   require_value(x, operation, where);
   if (x.dtype() != DType::boolean) return;
-  throw DTypeError(operation, "takes numbers, not bool; cast it first", where);
+  throw DTypeError(operation, "takes numbers, not " + to_string(x.type()) + "; cast it first",
+                   where);
 }
 
 Var record(const Operation& operation, const Var& x, const Var& index, const Shape& shape, int axis,
@@ -306,7 +307,7 @@ Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size, Whe
                          to_string(shape) + "; give one position per element",
                      where);
   }
-  shape = replaced(shape, wrapped, 1, Shape{size});
+  shape = replaced(shape, wrapped, 1, Shape({size}, where));
   return record(scatter_add_operation, x, index, shape, wrapped, where);
 }
 
@@ -315,6 +316,7 @@ Var index_select(const Var& x, int axis, const Var& index, Where where) {
   require_value(x, "index_select", where);
   const Shape shape = x.shape();
   const int wrapped = shape.wrap(axis, "index_select", where);
+  require_axes(shape.rank() - 1 + index.rank(), "index_select", where);
   return record(index_select_operation, x, index, replaced(shape, wrapped, 1, index.shape()),
                 wrapped, where);
 }
@@ -327,7 +329,7 @@ Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where
   // A scalar index replaces no axis of x, so the new axis may come after the last.
   const int wrapped =
       places.rank() == 0 && axis == shape.rank() ? axis : shape.wrap(axis, "index_add", where);
-  const Shape result = replaced(shape, wrapped, places.rank(), Shape{size});
+  const Shape result = replaced(shape, wrapped, places.rank(), Shape({size}, where));
   if (wrapped + places.rank() > shape.rank() || replaced(result, wrapped, 1, places) != shape) {
     throw ShapeError("index_add",
                      "the index has shape " + to_string(places) + " for shape " + to_string(shape) +
@@ -352,7 +354,8 @@ Var one_hot(const Var& ids, std::int64_t classes, DType dtype, Where where) {
   require_places(ids, "one_hot", where);
   ValueType type{ids.shape(), dtype};
   const int axis = type.shape.rank();
-  type.shape = replaced(type.shape, axis, 0, Shape{classes});
+  require_axes(type.shape.rank() + 1, "one_hot", where);
+  type.shape = replaced(type.shape, axis, 0, Shape({classes}, where));
   return ids.tape().record(one_hot_operation, {&ids, 1}, {&type, 1}, IndexAttributes{axis, where},
                            where);
 }

@@ -198,7 +198,8 @@ Normalization channels_of(const Var& x, double epsilon, std::string_view operati
   require_floating(x, operation, where);
   const Shape shape = x.shape();
   if (shape.rank() < 2) {
-    throw ShapeError(operation, "takes (N, C, …), not shape " + to_string(shape), where);
+    throw ShapeError(
+        operation, "takes (N, C, …), not shape " + to_string(shape) + "; reshape it first", where);
   }
   Normalization n;
   n.batch = shape[0];

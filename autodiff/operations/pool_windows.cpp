@@ -71,7 +71,8 @@ PoolAttributes kernel_windows(const char* name, const Var& x, const PerAxis& ker
     if (2 * axis.padding > axis.extent()) {
       throw ArgumentError(name,
                           "padding " + std::to_string(axis.padding) + " is more than half of " +
-                              words() + ": windows would lie outside the input",
+                              words() + ", so windows would lie outside the input; give at most " +
+                              std::to_string(axis.extent() / 2),
                           where);
     }
     const std::int64_t slack = axis.input + 2 * axis.padding - axis.extent();

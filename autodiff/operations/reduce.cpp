@@ -210,7 +210,9 @@ Var mean(const Var& x, const Axes& axes, bool keep_axes, Where where) {
   const AxisMask mask = mask_of(axes, x.shape(), "mean", where);
   const std::int64_t count = reduced_count(x.shape(), mask);
   if (count == 0) {
-    throw ShapeError("mean", "shape " + to_string(x.shape()) + " has no elements to average",
+    throw ShapeError("mean",
+                     "shape " + to_string(x.shape()) +
+                         " has no elements to average; check for empty tensors first",
                      where);
   }
   return record_reduction(mean_operation, x, {mask, static_cast<double>(count)}, keep_axes,

@@ -87,7 +87,8 @@ Var repeat_blocks(const Var& x, std::int64_t block, std::int64_t count, const Sh
 
 void require_count(std::int64_t count, const char* operation, const Where& where) {
   if (count >= 0) return;
-  throw ArgumentError(operation, "cannot repeat " + std::to_string(count) + " times", where);
+  throw ArgumentError(operation,
+                      "cannot repeat " + std::to_string(count) + " times; give 0 or more", where);
 }
 
 }  // namespace
@@ -116,7 +117,8 @@ Var reshape(const Var& x, const Shape& shape, Where where) {
     throw ShapeError("reshape",
                      "shape " + to_string(from) + " has " + std::to_string(from.elements()) +
                          " elements, but " + to_string(shape) + " has " +
-                         std::to_string(shape.elements()),
+                         std::to_string(shape.elements()) + "; give sizes whose product is " +
+                         std::to_string(from.elements()),
                      where);
   }
   const ValueType type{shape, x.dtype()};
@@ -125,7 +127,14 @@ Var reshape(const Var& x, const Shape& shape, Where where) {
 
 Var reshape(const Var& x, std::initializer_list<std::int64_t> sizes, Where where) {
   require_value(x, "reshape", where);
-  return reshape(x, infer_shape({sizes.begin(), sizes.size()}, x.shape().elements()), where);
+  const Shape shape = [&] {
+    try {
+      return infer_shape({sizes.begin(), sizes.size()}, x.shape().elements());
+    } catch (const ShapeError& error) {
+      throw ShapeError(std::string(error.what()) + " (recorded at " + to_string(where) + ")");
+    }
+  }();
+  return reshape(x, shape, where);
 }
 
 Var flatten(const Var& x, int first, int last, Where where) {
@@ -159,7 +168,7 @@ Var squeeze(const Var& x, const Axes& axes, Where where) {
     if (shape[wrapped] != 1) {
       throw ShapeError("squeeze",
                        "axis " + std::to_string(axis) + " of shape " + to_string(shape) +
-                           " has size " + std::to_string(shape[wrapped]) + ", not 1",
+                           " has size " + std::to_string(shape[wrapped]) + ", not 1; leave it out",
                        where);
     }
     named[at(wrapped)] = true;
@@ -175,6 +184,7 @@ Var squeeze(const Var& x, const Axes& axes, Where where) {
 Var unsqueeze(const Var& x, int axis, Where where) {
   require_value(x, "unsqueeze", where);
   Shape shape = x.shape();
+  require_axes(shape.rank() + 1, "unsqueeze", where);
   Shape longer = shape;
   longer.push_back(1);
   shape.insert(longer.wrap(axis, "unsqueeze", where), 1);
@@ -187,7 +197,8 @@ Var broadcast_to(const Var& x, const Shape& shape, Where where) {
   if (from == shape) return x;
   if (broadcast(from, shape, "broadcast_to", where) != shape) {
     throw ShapeError("broadcast_to",
-                     "shape " + to_string(from) + " does not broadcast to " + to_string(shape),
+                     "shape " + to_string(from) + " does not broadcast to " + to_string(shape) +
+                         "; aligned at the last axis, each size must be 1 or that of the result",
                      where);
   }
   const ValueType type{shape, x.dtype()};

@@ -273,10 +273,13 @@ Var select(const Var& x, int axis, std::int64_t place, Where where) {
   const int wrapped = shape.wrap(axis, "select", where);
   const std::int64_t n = shape[wrapped];
   if (place < -n || place >= n) {
-    throw ArgumentError("select",
-                        "position " + std::to_string(place) + " is out of range for axis " +
-                            std::to_string(axis) + " of shape " + to_string(shape),
-                        where);
+    throw ArgumentError(
+        "select",
+        "position " + std::to_string(place) + " is out of range for axis " + std::to_string(axis) +
+            " of shape " + to_string(shape) +
+            (n == 0 ? ", which has no positions there"
+                    : "; use " + std::to_string(-n) + " to " + std::to_string(n - 1)),
+        where);
   }
   shape.erase(wrapped);
   return reshape(along(x, wrapped, place < 0 ? place + n : place, 1, 1, where), shape, where);
@@ -319,7 +322,8 @@ Var pad(const Var& x, const std::vector<Padding>& widths, PadMode mode, Where wh
       throw ShapeError("pad",
                        "axis " + std::to_string(axis) + " of shape " + to_string(x.shape()) +
                            " is too short to supply a padding of " +
-                           std::to_string(std::max(before, after)) + " elements",
+                           std::to_string(std::max(before, after)) + " elements; give at most " +
+                           std::to_string(mirrors ? std::max<std::int64_t>(n - 1, 0) : 0),
                        where);
     }
     const auto edge = [&](std::int64_t width, std::int64_t mirrored, std::int64_t end) {

@@ -285,8 +285,17 @@ Var record_unary(functions::Place function, const Var& x, const Parameters* para
                          parameters == nullptr ? Attributes() : Attributes(*parameters), where);
 }
 
-void require_sound(const char* operation, const char* problem, const Where& where) {
-  if (problem != nullptr) throw ArgumentError(operation, problem, where);
+void require_sound(const char* operation, const char* problem, const Parameters& parameters,
+                   const Where& where) {
+  if (problem == nullptr) return;
+  std::string text = problem;
+  std::size_t at = 0;
+  for (const double parameter : parameters.numbers) {
+    at = text.find("{}", at);
+    if (at == std::string::npos) break;
+    text.replace(at, 2, std::to_string(parameter));
+  }
+  throw ArgumentError(operation, text, where);
 }
 
 }  // namespace palimpsest

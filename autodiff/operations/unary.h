@@ -26,8 +26,10 @@ std::size_t unary_index(functions::Place function);
 Var record_unary(functions::Place function, const Var& x, const Parameters* parameters,
                  const Where& where);
 
-/// Throws `ArgumentError` when `problem` is not null.
-void require_sound(const char* operation, const char* problem, const Where& where);
+/// Throws `ArgumentError` when `problem` is not null. Each `{}` in it stands for the next
+/// parameter.
+void require_sound(const char* operation, const char* problem, const Parameters& parameters,
+                   const Where& where);
 
 /// Records the function `F` of x, elementwise; the headers of the families define the functions.
 /// Throws `DTypeError` if the function does not support x's dtype, `ArgumentError` for invalid
@@ -39,7 +41,7 @@ Var unary(const Var& x, const Where& where) {
 template <class F>
 Var unary(const Var& x, const Where& where, const Parameters& parameters) {
   if constexpr (requires { F::problem(parameters.data()); }) {
-    require_sound(F::text.name, F::problem(parameters.data()), where);
+    require_sound(F::text.name, F::problem(parameters.data()), parameters, where);
   }
   return record_unary(functions::place_of<F>, x, &parameters, where);
 }

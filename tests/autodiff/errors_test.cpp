@@ -111,7 +111,14 @@ TEST_CASE("shape errors name the operation, the shapes and the next step") {
       {[](Values& v) { where(v.b, v.y, v.y); }, {"[where]", "(2, 3)", "(2, 4)"}},
       {[](Values& v) { sum(v.x, {2}); }, {"[sum]", "axis 2", "(2, 3)"}},
       {[](Values& v) { sum(v.x, {0, -2}); }, {"[sum]", "named twice"}},
-      {[](Values& v) { reshape(v.x, Shape{5}); }, {"[reshape]", "(2, 3)", "6 elements", "(5)"}},
+      {[](Values& v) { reshape(v.x, Shape{5}); },
+       {"[reshape]", "(2, 3)", "6 elements", "(5)", "product is 6"}},
+      {[](Values& v) { reshape(v.x, {-1, 4}); }, {"[reshape]", "(-1, 4)", "divides 6"}},
+      {[](Values& v) { reshape(v.x, {4, 2}); }, {"[reshape]", "(4, 2)", "product is 6"}},
+      {[](Values& v) { unsqueeze(reshape(v.x, {1, 1, 1, 1, 1, 1, 2, 3}), 0); },
+       {"[unsqueeze]", "9 axes", "at most 8 axes"}},
+      {[](Values& v) { one_hot(v.i, -1); }, {"size -1", "give 0 or more"}},
+      {[](Values& v) { mean(slice(v.x, 0, {0, 0})); }, {"[mean]", "(0, 3)", "check for empty"}},
       {[](Values& v) {
          const Var y = reshape(v.x, {1, 1, 1, 1, 2, 3});
          jacobian(y, y);
@@ -119,7 +126,8 @@ TEST_CASE("shape errors name the operation, the shapes and the next step") {
        {"[jacobian]", "more than 8 axes"}},
       {[](Values& v) { cross_entropy(v.x, v.y); },
        {"[cross_entropy]", "probabilities", "(2, 3)", "(2, 4)"}},
-      {[](Values& v) { broadcast_to(v.x, Shape{3}); }, {"[broadcast_to]", "(2, 3)", "(3)"}},
+      {[](Values& v) { broadcast_to(v.x, Shape{3}); },
+       {"[broadcast_to]", "(2, 3)", "(3)", "must be 1 or that of the result"}},
       {[](Values& v) { vjp({&v.x, 1}, {&v.x, 1}, {&v.y, 1}); },
        {"[gradient]", "seed 0 is f32 (2, 4)", "f32 (2, 3)", "give a seed of the same type"}},
   });
@@ -128,27 +136,31 @@ TEST_CASE("shape errors name the operation, the shapes and the next step") {
 TEST_CASE("dtype errors name the operation, the dtypes and the next step") {
   check_words<DTypeError>({
       {[](Values& v) { exp(v.i); }, {"[exp]", "i64 (3)", "takes floating dtypes", "cast it first"}},
-      {[](Values& v) { v.b + v.b; }, {"[add]", "not bool", "cast the operands first"}},
+      {[](Values& v) { v.b + v.b; }, {"[add]", "not bool (2, 3)", "cast the operands first"}},
       {[](Values& v) { pow(v.i, v.i); }, {"[pow]", "i64 (3)", "cast one first"}},
       {[](Values& v) { where(v.x, v.x, v.x); },
        {"[where]", "takes bool", "f32 (2, 3)", "compare it first"}},
       {[](Values& v) { logical_not(v.x); }, {"[logical_not]", "f32 (2, 3)"}},
       {[](Values& v) { gradient(v.i, v.i); },
-       {"[gradient]", "i64 (3)", "derivatives exist for floating dtypes only"}},
+       {"[gradient]", "i64 (3)", "derivatives exist for floating dtypes only", "cast it first"}},
   });
 }
 
 TEST_CASE("argument errors name the operation, the argument and the next step") {
   check_words<ArgumentError>({
-      {[](Values& v) { clamp(v.x, 1, -1); }, {"[clamp]", "lower bound", "swap them"}},
-      {[](Values& v) { leaky_relu(v.x, -0.5); }, {"[leaky_relu]", "negative"}},
-      {[](Values& v) { elu(v.x, -1); }, {"[elu]", "negative"}},
+      {[](Values& v) { clamp(v.x, 1, -1); },
+       {"[clamp]", "lower bound 1.0", "upper bound -1.0", "swap them"}},
+      {[](Values& v) { leaky_relu(v.x, -0.5); },
+       {"[leaky_relu]", "the slope is -0.5", "give 0 or more"}},
+      {[](Values& v) { elu(v.x, -1); }, {"[elu]", "the factor is -1.0", "give 0 or more"}},
       {[](Values& v) { v.i + 1e30; },
        {"[add]", "is out of range for i64", "cast the other operand first"}},
-      {[](Values& v) { chunk(v.x, 0, 1); }, {"[chunk]", "0 parts of axis 1", "(2, 3)"}},
+      {[](Values& v) { chunk(v.x, 0, 1); },
+       {"[chunk]", "0 parts of axis 1", "(2, 3)", "give 1 or more"}},
       {[](Values& v) { cross_entropy(v.x, v.x, {.ignore_index = 1}); },
        {"[cross_entropy]", "ignore_index", "probabilities"}},
-      {[](Values& v) { v.tape.parameter(Tensor()); }, {"[parameter]", "the tensor is empty"}},
+      {[](Values& v) { v.tape.parameter(Tensor()); },
+       {"[parameter]", "the tensor is empty", "assign a tensor"}},
       {[](Values& v) { v.x.output(1); }, {"[parameter]", "has 1 outputs", "no output 1"}},
       {[](Values& v) { static_cast<void>(v.i < 1e30); }, {"[less]", "is out of range for i64"}},
       {[](Values& v) { where(v.i > 0, v.i, 0x1p63); }, {"[where]", "is out of range for i64"}},

@@ -93,8 +93,8 @@ TEST_CASE("gradcheck takes f64 and sensible options") {
   CHECK_THROWS_WITH(gradcheck(f, {&narrow, 1}), Contains("[gradcheck]") && Contains("f32 (1)") &&
                                                     Contains("convert it with to()"));
   CHECK_THROWS_WITH(gradcheck([](auto xs) { return cast(xs[0], DType::f32); }, {&x, 1}),
-                    Contains("returns f32 (1)"));
-  CHECK_THROWS_AS(gradcheck(f, {&x, 1}, {.order = 0}), ArgumentError);
+                    Contains("returns f32 (1)") && Contains("gradcheck_test.cpp:"));
+  CHECK_THROWS_WITH(gradcheck(f, {&x, 1}, {.order = 0}), Contains("order is 0"));
 }
 
 }  // namespace

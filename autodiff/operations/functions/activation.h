@@ -71,9 +71,8 @@ struct LeakyRelu {
                              "rectified linear unit with a slope below 0", 1};
   static constexpr bool piecewise_linear = true;
   static const char* problem(const double* slope) {
-    return *slope >= 0
-               ? nullptr
-               : "the slope is negative; give 0 or more, so that the value shows the sign of x";
+    return *slope >= 0 ? nullptr
+                       : "the slope is {}; give 0 or more, so that the value shows the sign of x";
   }
   static auto value(const auto& x, const double* slope) { return choose(x, x, x * *slope); }
   static auto from_y(const auto& dy, const auto& y, const double* slope) {
@@ -86,9 +85,8 @@ struct Elu {
                              "y = x if x > 0 else a·(exp(x) - 1), dy/dx = 1 if x > 0 else a·exp(x)",
                              "exponential linear unit", 20};
   static const char* problem(const double* a) {
-    return *a >= 0
-               ? nullptr
-               : "the factor is negative; give 0 or more, so that the value shows the sign of x";
+    return *a >= 0 ? nullptr
+                   : "the factor is {}; give 0 or more, so that the value shows the sign of x";
   }
   static auto value(const auto& x, const double* a) { return choose(x, x, expm1(x) * *a); }
   static auto from_x(const auto& dy, const auto& x, const double* a) {

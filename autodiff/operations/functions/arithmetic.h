@@ -120,7 +120,8 @@ struct Clamp {
                              "the value limited to an interval", 1};
   static constexpr bool piecewise_linear = true;
   static const char* problem(const double* bounds) {
-    return bounds[0] <= bounds[1] ? nullptr : "the lower bound is above the upper one; swap them";
+    return bounds[0] <= bounds[1] ? nullptr
+                                  : "the lower bound {} is above the upper bound {}; swap them";
   }
   static auto value(const auto& x, const double* bounds) {
     return choose(bounds[0] - x, bounds[0], choose(x - bounds[1], bounds[1], x));

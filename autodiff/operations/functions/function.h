@@ -38,7 +38,7 @@ concept IsVar = std::same_as<V, Var>;
 ///   on both variables.
 ///
 /// A function with parameters takes them as a last `const double*`. It may have `problem`, which
-/// explains why parameters are invalid.
+/// explains why parameters are invalid; `{}` stands for the next of them.
 namespace palimpsest::functions {
 
 /// Name, mathematical definition of value and derivative, one line for the documentation, and the

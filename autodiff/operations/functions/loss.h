@@ -11,7 +11,7 @@ struct HuberLoss {
   static constexpr bool magnifies = true;
   static const char* problem(const double* delta) {
     return *delta > 0 ? nullptr
-                      : "delta is not positive; give the distance at which the loss becomes linear";
+                      : "delta is {}; give a positive distance, where the loss becomes linear";
   }
   static auto value(const auto& x, const double* delta) {
     const auto d = *delta;
