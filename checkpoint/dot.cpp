@@ -38,7 +38,8 @@ std::ostream& write_dot(std::ostream& stream, const Tape& tape,
                         std::span<const std::uint32_t> runs) {
   if (runs.size() != tape.node_count()) {
     throw ArgumentError("[write_dot] there are run counts for " + std::to_string(runs.size()) +
-                        " nodes, but the tape has " + std::to_string(tape.node_count()));
+                        " nodes, but the tape has " + std::to_string(tape.node_count()) +
+                        "; give one count per node");
   }
   const auto label_of = [&](NodeId node) {
     std::string text = tape.describe(node);

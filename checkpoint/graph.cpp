@@ -16,12 +16,18 @@ std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
   return state ^ (state >> 31);
 }
 
+bool is_cost(double seconds) { return seconds >= 0 && !std::isinf(seconds); }
+
+/// A cost that is refused, and which would not be.
+std::string seconds_text(double seconds) {
+  return std::to_string(seconds) + " seconds; give a finite, non-negative number";
+}
+
 }  // namespace
 
 void Graph::set_cost(NodeId node, double seconds) {
-  if (!(seconds >= 0) || std::isinf(seconds)) {
-    throw ArgumentError("[graph] node " + describe(node) + " cannot cost " +
-                        std::to_string(seconds) + " seconds; give a finite, non-negative number");
+  if (!is_cost(seconds)) {
+    throw ArgumentError("[graph] node " + describe(node) + " cannot cost " + seconds_text(seconds));
   }
   nodes_[node].cost = seconds;
 }
@@ -33,9 +39,10 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
     const std::string name = traits.name.empty() ? "" : " (" + traits.name + ")";
     throw ArgumentError("[graph] node " + std::to_string(node) + name + " " + problem);
   };
-  if (!(traits.cost >= 0)) refuse("has a negative cost");
-  if (std::isinf(traits.cost)) refuse("has an infinite cost");
-  if (traits.workspace < 0) refuse("has a negative workspace");
+  if (!is_cost(traits.cost)) refuse("cannot cost " + seconds_text(traits.cost));
+  if (traits.workspace < 0) {
+    refuse("has a workspace of " + std::to_string(traits.workspace) + " bytes; give 0 or more");
+  }
   if (traits.source && !inputs.empty()) refuse("is a source with inputs; give a source no inputs");
   for (const ValueId input : inputs) {
     if (input < value_count()) continue;
@@ -46,20 +53,21 @@ NodeId Graph::add_node(std::span<const ValueId> inputs, std::span<const Output> 
   const auto add = [&](Bytes bytes) {
     // No sum of live bytes and no end of a layout can then overflow.
     constexpr Bytes most = Bytes{1} << 60;
-    if (bytes > most - total) refuse("needs more bytes than any memory has");
+    if (bytes > most - total)
+      refuse("needs more bytes than any memory has; a graph has at most 2⁶⁰");
     total += bytes;
   };
   add(traits.workspace);
   for (const auto& [bytes, view_of, takes_over] : outputs) {
     if (takes_over < -1 || takes_over >= static_cast<int>(inputs.size())) {
       refuse("has an output that takes over input " + std::to_string(takes_over) +
-             "; the number of inputs is " + std::to_string(inputs.size()));
+             "; the number of inputs is " + std::to_string(inputs.size()) + ", and -1 means none");
     }
-    if (bytes < 0) refuse("has an output of negative size");
+    if (bytes < 0) refuse("has an output of " + std::to_string(bytes) + " bytes; give 0 or more");
     if (view_of < 0 && !traits.source) add(bytes);
     if (view_of >= -1 && view_of < static_cast<int>(inputs.size())) continue;
     refuse("has an output that is a view of input " + std::to_string(view_of) +
-           "; the number of inputs is " + std::to_string(inputs.size()));
+           "; the number of inputs is " + std::to_string(inputs.size()) + ", and -1 means none");
   }
 
   total_bytes_ = total;
@@ -110,7 +118,7 @@ void Graph::add_target(ValueId value) {
   if (value >= value_count()) {
     throw ArgumentError("[graph] target " + std::to_string(value) +
                         " is not a value; the graph has " + std::to_string(value_count()) +
-                        " values");
+                        " values, so add its node first");
   }
   if (!values_[value].target) targets_.push_back(value);
   values_[value].target = true;
@@ -120,7 +128,7 @@ void Graph::set_present(ValueId value) {
   if (value >= value_count()) {
     throw ArgumentError("[graph] value " + std::to_string(value) +
                         " does not exist; the graph has " + std::to_string(value_count()) +
-                        " values");
+                        " values, so add its node first");
   }
   values_[value].present = !is_source_value(value);
 }

@@ -36,7 +36,8 @@ class Reader {
     traits.serial = node.has("serial") && node.at("serial").boolean();
     traits.opaque = node.has("opaque") && node.at("opaque").boolean();
     read_inputs(node.at("inputs"));
-    if (traits.source && !inputs_.empty()) node.at("inputs").fail("a source has no inputs");
+    if (traits.source && !inputs_.empty())
+      node.at("inputs").fail("a source has no inputs; give an empty list");
     read_outputs(node.at("outputs"));
     if (node.has("view_of")) read_positions(node.at("view_of"), &Graph::Output::view_of);
     if (node.has("takes_over")) {
@@ -46,7 +47,7 @@ class Reader {
     const JsonValue cost = node.at("cost");
     traits.cost = cost.amount();
     cost_ += traits.cost;
-    if (std::isinf(cost_)) cost.fail("the sum of all costs is infinite");
+    if (std::isinf(cost_)) cost.fail("the sum of all costs is infinite; give smaller costs");
     try {
       graph_.add_node(inputs_, outputs_, std::move(traits));
     } catch (const ArgumentError& error) {
@@ -73,13 +74,16 @@ class Reader {
   void read_tape_nodes(const JsonValue& node) {
     tape_nodes_.clear();
     if (!graph_.form()) {
-      if (node.has("tape_nodes")) node.at("tape_nodes").fail("the graph has no \"form\"");
+      if (node.has("tape_nodes"))
+        node.at("tape_nodes").fail("the graph has no \"form\"; give it one, or leave this out");
       return;
     }
     const JsonValue list = node.at("tape_nodes");
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::int64_t id = list[i].natural();
-      if (id >= none) list[i].fail(std::to_string(id) + " is too large for a node id");
+      if (id >= none)
+        list[i].fail(std::to_string(id) + " is too large for a node id; give less than " +
+                     std::to_string(none));
       tape_nodes_.push_back(static_cast<NodeId>(id));
     }
   }
@@ -124,7 +128,7 @@ class Reader {
   Bytes size(const JsonValue& value) {
     constexpr Bytes most = Bytes{1} << 61;
     const Bytes bytes = value.natural();
-    if (bytes > most - bytes_) value.fail("the sum of all sizes exceeds 2 EiB");
+    if (bytes > most - bytes_) value.fail("the sum of all sizes exceeds 2 EiB; give smaller sizes");
     bytes_ += bytes;
     return bytes;
   }

@@ -27,7 +27,8 @@ const Json* JsonValue::find(const char* key) const {
 void JsonValue::require_members(std::span<const char* const> keys) const {
   if (!value_->is_object()) fail_type("an object");
   const auto& members = value_->get_ref<const Json::object_t&>();
-  if (const std::string* key = members.repeated()) fail("\"" + *key + "\" occurs twice");
+  if (const std::string* key = members.repeated())
+    fail("\"" + *key + "\" occurs twice; give it once");
   for (const auto& [key, value] : members) {
     const auto same = [&k = key](const char* known) { return k == known; };
     if (std::any_of(keys.begin(), keys.end(), same)) continue;
@@ -69,14 +70,14 @@ std::int64_t JsonValue::integer() const {
 
 std::int64_t JsonValue::natural() const {
   const std::int64_t number = integer();
-  if (number < 0) fail(std::to_string(number) + " is negative");
+  if (number < 0) fail(std::to_string(number) + " is negative; give 0 or more");
   return number;
 }
 
 double JsonValue::amount() const {
   if (!value_->is_number()) fail_type("a number");
   const auto number = value_->get<double>();
-  if (number < 0) fail(value_->dump() + " is negative");
+  if (number < 0) fail(value_->dump() + " is negative; give 0 or more");
   return number;
 }
 
@@ -121,14 +122,15 @@ JsonFile::JsonFile(const JsonText& json, const char* operation, const char* form
   try {
     json_ = Json::parse(json.text);
   } catch (const Json::parse_error& error) {
-    fail("byte " + std::to_string(error.byte), "not JSON, or truncated: " + reason(error));
+    fail("byte " + std::to_string(error.byte),
+         "not JSON, or truncated: " + reason(error) + "; write it again");
   } catch (const Json::exception& error) {
     fail("", reason(error));
   }
   if (!json_.is_object()) fail("", std::string("not a JSON object, so not a ") + format + " file");
   const JsonValue top = root();
   if (const JsonValue given = top.at("format"); given.text() != format) {
-    given.fail("\"" + given.text() + "\" is not \"" + format + "\"");
+    given.fail("\"" + given.text() + "\" is not \"" + format + "\"; give JSON of that format");
   }
   if (const JsonValue given = top.at("version"); given.integer() != 1) {
     given.fail(std::to_string(given.integer()) + " is unknown; this library reads version 1");

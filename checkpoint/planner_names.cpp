@@ -55,14 +55,14 @@ constexpr NamedPlanner planners[] = {
 
 std::string_view name_in(std::string_view text) { return text.substr(0, text.find(':')); }
 
-std::optional<double> number_in(std::string_view text) {
+std::optional<double> number_in(std::string_view text, const std::string& form) {
   const std::size_t colon = text.find(':');
   if (colon == text.npos) return {};
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, number);
   if (error != std::errc() || rest != end || !std::isfinite(number)) {
-    refuse(text, "has no number after its colon");
+    refuse(text, "has no number after its colon; use " + form);
   }
   return number;
 }
@@ -72,7 +72,7 @@ std::optional<double> number_in(std::string_view text) {
 std::uint32_t PlannerSettings::count(std::uint32_t otherwise) const {
   if (!number) return otherwise;
   if (!(*number >= 0 && *number < none && *number == std::floor(*number))) {
-    refuse(text, "needs an integer");
+    refuse(text, "needs an integer; give 1 to " + std::to_string(none - 1));
   }
   return static_cast<std::uint32_t>(*number);
 }
@@ -95,11 +95,13 @@ const NamedPlanner& named_planner(std::string_view text) {
 
 PlannerPtr planner_named(std::string_view text, std::optional<double> seconds) {
   const NamedPlanner& planner = named_planner(text);
-  const Settings settings{std::string(text), number_in(text), seconds};
   const std::string form = std::string(planner.name) + std::string(planner.setting);
-  if (planner.setting.empty() && settings.number) refuse(text, "takes no number: " + form);
-  if (planner.setting.starts_with(':') && !settings.number) refuse(text, "needs a number: " + form);
-  if (seconds && !planner.timed) refuse(text, "takes no time limit; it does not search");
+  const Settings settings{std::string(text), number_in(text, form), seconds};
+  if (planner.setting.empty() && settings.number) refuse(text, "takes no number; use " + form);
+  if (planner.setting.starts_with(':') && !settings.number)
+    refuse(text, "needs a number; use " + form);
+  if (seconds && !planner.timed)
+    refuse(text, "takes no time limit, because it does not search; leave it out");
   return planner.make(settings);
 }
 

@@ -56,7 +56,10 @@ class Player {
 
  private:
   void compute(NodeId node) {
-    require(node < graph_.node_count(), "the node does not exist");
+    if (node >= graph_.node_count()) {
+      fail("the node does not exist; the graph has " + std::to_string(graph_.node_count()) +
+           " nodes");
+    }
     require(!graph_.is_source(node), "a source is never computed; read its values instead");
     for (const ValueId input : graph_.inputs(node)) {
       if (!live_[input]) fail("input value " + name(input) + " is not live; compute it first");
@@ -75,9 +78,12 @@ class Player {
   }
 
   void drop(ValueId value) {
-    require(value < graph_.value_count(), "the value does not exist");
-    require(!graph_.is_source_value(value), "a source is never dropped");
-    require(live_[value], "the value is not live");
+    if (value >= graph_.value_count()) {
+      fail("the value does not exist; the graph has " + std::to_string(graph_.value_count()) +
+           " values");
+    }
+    require(!graph_.is_source_value(value), "a source is never dropped; leave this step out");
+    require(live_[value], "the value is not live; compute it first, or leave this step out");
     record(bytes_);
     live_[value] = false;
     const ValueId root = graph_.storage(value);

@@ -16,7 +16,9 @@ Step read_step(const JsonValue& step) {
   const JsonValue number = step[1];
   const std::int64_t id = number.natural();
   constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // limit of `Step::id`
-  if (id > most) number.fail(std::to_string(id) + " is too large for the id of a node or value");
+  if (id > most)
+    number.fail(std::to_string(id) + " is too large for the id of a node or value; give at most " +
+                std::to_string(most));
   const JsonValue word = step[0];
   if (word.text() == "compute") return Step::compute(static_cast<NodeId>(id));
   if (word.text() == "drop") return Step::drop(static_cast<ValueId>(id));
@@ -25,7 +27,8 @@ Step read_step(const JsonValue& step) {
 
 std::uint32_t read_count(const JsonValue& value) {
   const std::int64_t count = value.natural();
-  if (count > none) value.fail(std::to_string(count) + " is too large");
+  if (count > none)
+    value.fail(std::to_string(count) + " is too large; give at most " + std::to_string(none));
   return static_cast<std::uint32_t>(count);
 }
 

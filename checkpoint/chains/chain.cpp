@@ -13,19 +13,32 @@ void check_chain(std::span<const ChainStage> stages) {
   Bytes before = 0;
   for (std::size_t k = 0; k < stages.size(); ++k) {
     const ChainStage& stage = stages[k];
-    const auto require = [k](bool condition, const char* problem) {
-      if (!condition) throw ArgumentError("[chain] stage " + std::to_string(k) + " " + problem);
+    const auto refuse = [k](const std::string& problem) {
+      throw ArgumentError("[chain] stage " + std::to_string(k) + " " + problem);
     };
-    require(!stage.records.empty(), "has no records; give at least one");
-    require(stage.forward >= 0, "has a negative time");
-    require(stage.output >= 0 && stage.gradient >= 0, "has a negative size");
-    require(stage.forward_peak >= stage.output, "has a peak below its output");
+    const auto require_time = [&](double seconds, const char* what) {
+      if (seconds >= 0) return;
+      refuse(std::string("has a ") + what + " time of " + std::to_string(seconds) +
+             " seconds; give 0 or more");
+    };
+    const auto require_bytes = [&](Bytes bytes, const char* what, Bytes least, const char* held) {
+      if (bytes >= least) return;
+      refuse(std::string("has ") + what + " of " + std::to_string(bytes) +
+             " bytes; give at least " + std::to_string(least) + held);
+    };
+    if (stage.records.empty()) refuse("has no records; give at least one");
+    require_time(stage.forward, "forward");
+    require_bytes(stage.output, "an output", 0, "");
+    require_bytes(stage.gradient, "a gradient", 0, "");
+    require_bytes(stage.forward_peak, "a forward peak", stage.output, ", its output");
     for (const ChainStage::Record& record : stage.records) {
-      require(record.forward >= 0 && record.backward >= 0, "has a negative time");
-      require(record.saved >= stage.output, "saves less than its output");
-      require(record.forward_peak >= record.saved, "has a peak below its saved bytes");
-      require(record.backward_peak >= std::max(record.saved + stage.gradient, before),
-              "has a backward peak below the bytes live before or after it");
+      require_time(record.forward, "forward");
+      require_time(record.backward, "backward");
+      require_bytes(record.saved, "a record", stage.output, ", the output");
+      require_bytes(record.forward_peak, "a forward peak", record.saved, ", the saved bytes");
+      require_bytes(record.backward_peak, "a backward peak",
+                    std::max(record.saved + stage.gradient, before),
+                    ", the bytes live before or after it");
     }
     before = stage.gradient;
   }
@@ -58,19 +71,25 @@ class ChainMachine {
 
   void run(const ChainOperation& operation) {
     const std::size_t k = operation.stage;
-    const auto require = [&](bool condition, const char* problem) {
-      if (condition) return;
+    const auto refuse = [&](const std::string& problem) {
       throw ScheduleError("[chain] operation " + std::to_string(count_) + ", " +
                           name_of(operation.kind) + " of stage " + std::to_string(k) + ": " +
                           problem);
     };
-    require(k < left_, "the stage is already reversed, or does not exist");
+    const auto require = [&](bool condition, const char* problem) {
+      if (!condition) refuse(problem);
+    };
+    require(k < left_, "the stage is already reversed, or does not exist; leave this out");
     const ChainStage& stage = stages_[k];
-    require(operation.record < stage.records.size(), "the stage has no such record");
+    if (operation.record >= stage.records.size()) {
+      refuse("the stage has no such record; it has " + std::to_string(stage.records.size()) +
+             " records");
+    }
     require(k == 0 || output_[k - 1] || record_[k - 1], "the input is not live; make it first");
     const ChainStage::Record& record = stage.records[operation.record];
     if (operation.kind == ChainOperation::Kind::backward) {
-      require(record_[k] == operation.record, "the stage is not recorded with this record");
+      require(record_[k] == operation.record,
+              "the stage is not recorded with this record; record it first");
       require(k + 1 == left_, "a later stage must be reversed first");
       held_ -= record.saved + stage.gradient;
       spend(record.backward, record.backward_peak);
@@ -79,7 +98,7 @@ class ChainMachine {
       drop_input(k);
       --left_;
     } else {
-      require(!output_[k] && !record_[k], "the output is already live");
+      require(!output_[k] && !record_[k], "the output is already live; leave this out");
       if (operation.kind == ChainOperation::Kind::record) {
         spend(record.forward, record.forward_peak);
         held_ += record.saved;
@@ -97,9 +116,11 @@ class ChainMachine {
   ChainUse finish() const {
     if (left_ > 0) {
       throw ScheduleError("[chain] at the end stage " + std::to_string(left_ - 1) +
-                          " is not reversed");
+                          " is not reversed; add its backward operation");
     }
-    if (output_.back()) throw ScheduleError("[chain] at the end the last stage's output is live");
+    if (output_.back())
+      throw ScheduleError(
+          "[chain] at the end the last stage's output is live; record the stage instead");
     return use_;
   }
 

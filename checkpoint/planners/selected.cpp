@@ -40,8 +40,8 @@ class Selected final : public Planner {
       };
       if (segment.first > segment.last) refuse("ends before it begins; give [first, last]");
       if (segment.last >= end) {
-        refuse("reaches beyond the forward part, which has nodes 0 to " + std::to_string(end) +
-               " - 1");
+        refuse("reaches beyond the forward part, which has " +
+               (end == 0 ? "no nodes" : "nodes 0 to " + std::to_string(end - 1)));
       }
       if (previous != nullptr && segment.first <= previous->last) {
         const bool repeats = segment.first == previous->first && segment.last == previous->last;

@@ -140,7 +140,8 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
       {file_of(second("[-1]", "[8]", "1")), "nodes[1] (add).inputs[0]: -1 is negative"},
       {file_of(second("[0.0]", "[8]", "1")), "inputs[0]: 0.0 is not a whole number"},
       {file_of(second("0", "[8]", "1")), "nodes[1] (add).inputs: 0 is not a list"},
-      {file_of(second("[0]", "[8,-4]", "1")), "nodes[1] (add).outputs[1]: -4 is negative"},
+      {file_of(second("[0]", "[8,-4]", "1")),
+       "nodes[1] (add).outputs[1]: -4 is negative; give 0 or more"},
       {file_of(second("[0]", "[18446744073709551615]", "1")),
        "18446744073709551615 is not a whole"},
       {file_of(second("[0]", "[2305843009213693952]", "1")),
@@ -168,7 +169,7 @@ TEST_CASE("graph files: whatever is wrong is an error that names the place") {
       {formed(both, R"({"name":"a","inputs":[],"outputs":[],"cost":0})"),
        "nodes[0] (a): \"tape_nodes\" is missing"},
       {formed(both, R"({"name":"a","inputs":[],"outputs":[],"cost":0,"tape_nodes":[4294967295]})"),
-       "tape_nodes[0]: 4294967295 is too large for a node id"},
+       "tape_nodes[0]: 4294967295 is too large for a node id; give less than 4294967295"},
   };
   const TemporaryFile file;
   for (const auto& row : rows) {

@@ -72,10 +72,12 @@ TEST_CASE("graph: malformed nodes are errors that name them") {
   const std::vector<Graph::Output> one{{8, -1}};
   CHECK_THAT(error_of({7}, one, {.cost = 1, .name = "add"}),
              Contains("node 1 (add)") && Contains("value 7") && Contains("does not exist"));
-  CHECK_THAT(error_of({0}, one, {.cost = -1}), Contains("node 1 has a negative cost"));
-  CHECK_THAT(error_of({0}, one, {.cost = INFINITY}), Contains("infinite cost"));
-  CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1}), Contains("negative workspace"));
-  CHECK_THAT(error_of({0}, {{-8, -1}}, {}), Contains("negative size"));
+  CHECK_THAT(error_of({0}, one, {.cost = -1}), Contains("node 1 cannot cost -1.0"));
+  CHECK_THAT(error_of({0}, one, {.cost = INFINITY}),
+             Contains("cannot cost inf") && Contains("give a finite"));
+  CHECK_THAT(error_of({0}, one, {.cost = 1, .workspace = -1}),
+             Contains("workspace of -1 bytes; give 0 or more"));
+  CHECK_THAT(error_of({0}, {{-8, -1}}, {}), Contains("output of -8 bytes; give 0 or more"));
   CHECK_THAT(error_of({0}, {{0, 1}}, {}), Contains("view of input 1; the number of inputs is 1"));
   CHECK_THAT(error_of({0}, {{0, -2}}, {}), Contains("view of input -2"));
   CHECK_THAT(error_of({0}, one, {.source = true}), Contains("source"));

@@ -37,13 +37,13 @@ TEST_CASE("planner names: what makes no sense is an error that says what would")
   check_error(make("best"),
               {"[planner] 'best' is not a planner", "auto, keep_all", "uniform:SEGMENTS"});
   check_error(make(""), {"'' is not a planner"});
-  check_error(make("auto:3"), {"'auto:3' takes no number: auto"});
-  check_error(make("uniform"), {"'uniform' needs a number: uniform:SEGMENTS"});
+  check_error(make("auto:3"), {"'auto:3' takes no number; use auto"});
+  check_error(make("uniform"), {"'uniform' needs a number; use uniform:SEGMENTS"});
   for (const char* text : {"uniform:", "uniform:x", "uniform:3x", "uniform: 3", "uniform:inf"}) {
-    check_error(make(text), {text, "has no number after its colon"});
+    check_error(make(text), {text, "has no number after its colon; use uniform:SEGMENTS"});
   }
   for (const char* text : {"uniform:2.5", "uniform:-1", "uniform:4294967295"}) {
-    check_error(make(text), {text, "needs an integer"});
+    check_error(make(text), {text, "needs an integer; give 1 to 4294967294"});
   }
   check_error(make("uniform:0"), {"[uniform]", "not 0"});
   check_error(make("fraction:2"), {"[fraction]", "[0, 1]"});

@@ -64,7 +64,7 @@ TEST_CASE("schedule files: whatever is wrong is an error that names the place") 
       {steps(R"(["keep",1])"), "steps[0][0]: \"keep\" is not a step; use"},
       {of_graph(R"("nodes":1,"values":2)"), "graph: \"wiring\" is missing"},
       {of_graph(R"("nodes":1,"values":4294967296,"wiring":"0000000000000000")"),
-       "graph.values: 4294967296 is too large"},
+       "graph.values: 4294967296 is too large; give at most 4294967295"},
       {of_graph(R"("nodes":1,"values":2,"wiring":"12")"), "\"12\" is not 16 hexadecimal digits"},
       {of_graph(R"("nodes":1,"values":2,"wiring":"000000000000000x")"), "is not 16 hexadecimal"},
       {of_graph(R"("fused":true,"nodes":1,"values":2,"wiring":"0000000000000000")"),

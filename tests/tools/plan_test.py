@@ -131,7 +131,7 @@ def check_errors():
             (["cannot write", "/nowhere/s.svg"], "g.json", "--sweep", 2, "--svg", "/nowhere/s.svg"),
             (["step 0, compute 2 (step)", "not live"], "g.json", "--check", "wrong.json"),
             (["[read_schedule] g.json", "format"], "g.json", "--check", "g.json"),
-            (["[check] s.json", "more than the budget of 1.00 KiB"],
+            (["[check] s.json", "more than the budget of 1.00 KiB", "raise the budget"],
              "g.json", "--check", "s.json", "--budget", "1KiB"),
             (["'best' is not a planner", "auto, keep_all", "uniform:SEGMENTS"],
              "g.json", "--planner", "best"),

@@ -50,7 +50,9 @@ int main(int argc, char** argv) {
     if (exit_code) return *exit_code;
     palimpsest::tool::run(std::move(arguments));
     std::cout.flush();
-    if (!std::cout) throw palimpsest::FileError("[output] writing to stdout failed");
+    if (!std::cout)
+      throw palimpsest::FileError(
+          "[output] writing to stdout failed; check where it is redirected to");
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "palimpsest-plan: " << error.what() << '\n';

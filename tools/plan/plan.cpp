@@ -100,7 +100,8 @@ void check(const Arguments& arguments) {
                   simulation.recomputed};
   if (arguments.budget_given && outcome.peak > outcome.budget) {
     throw EnvironmentError("[check] " + arguments.check + " takes " + in_full(outcome.peak) +
-                           ", more than the budget of " + in_full(outcome.budget));
+                           ", more than the budget of " + in_full(outcome.budget) +
+                           "; raise the budget, or plan a schedule for it");
   }
   outcome.lower_bound =
       lower_bound_ratio(subject.graph, arguments.budget_given ? outcome.budget : outcome.peak);

@@ -292,13 +292,16 @@ TEST_CASE("optimal chain: stages that make no sense are errors") {
     void (*spoil)(ChainStage&);
   };
   const Row rows[] = {
-      {"negative time", [](ChainStage& s) { s.forward = -1; }},
-      {"negative size", [](ChainStage& s) { s.output = -1; }},
-      {"below its output", [](ChainStage& s) { s.forward_peak = 0; }},
+      {"forward time of -1.0", [](ChainStage& s) { s.forward = -1; }},
+      {"output of -1 bytes; give at least 0", [](ChainStage& s) { s.output = -1; }},
+      {"forward peak of 0 bytes; give at least 1, its output",
+       [](ChainStage& s) { s.forward_peak = 0; }},
       {"no records", [](ChainStage& s) { s.records.clear(); }},
-      {"less than its output", [](ChainStage& s) { s.records[0].saved = 0; }},
-      {"below its saved bytes", [](ChainStage& s) { s.records[0].forward_peak = 1; }},
-      {"backward peak", [](ChainStage& s) { s.gradient = 1; }}};
+      {"record of 0 bytes; give at least 1, the output",
+       [](ChainStage& s) { s.records[0].saved = 0; }},
+      {"forward peak of 1 bytes; give at least",
+       [](ChainStage& s) { s.records[0].forward_peak = 1; }},
+      {", the bytes live before or after it", [](ChainStage& s) { s.gradient = 1; }}};
   for (const auto& [words, spoil] : rows) {
     std::vector<ChainStage> stages = uniform_chain(3, 3);
     spoil(stages[1]);
