@@ -201,19 +201,25 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
   const Tape& tape = state_->program.tape();
   if (!leaf.defined() || !leaf.belongs_to(tape) || !tape.is_leaf(leaf.node())) {
     throw ArgumentError(
-        "[program] only a parameter or constant of the program can be given another tensor");
+        "[program] only a parameter or constant of the program can be given another tensor; record "
+        "one with Tape::parameter() or Tape::constant()");
   }
-  if (!tensor.defined()) throw ArgumentError("[program] the tensor is empty");
+  if (!tensor.defined())
+    throw ArgumentError("[program] the tensor is empty; assign a tensor first");
   const ValueType type = leaf.type();
   if (tensor.shape() != type.shape) {
-    throw ShapeError("[program] the tensor has shape " + to_string(tensor.shape()) + " for " +
-                     tape.describe(leaf.node()) + " of shape " + to_string(type.shape) +
-                     "; record the program again for other shapes");
+    throw ShapeError("program",
+                     "the tensor has shape " + to_string(tensor.shape()) + " for " +
+                         tape.describe(leaf.node()) + " of shape " + to_string(type.shape) +
+                         "; record the program again for other shapes",
+                     tape.where(leaf.node()));
   }
   if (tensor.dtype() != type.dtype) {
-    throw DTypeError("[program] the tensor is " + std::string(name_of(tensor.dtype())) + " for " +
-                     tape.describe(leaf.node()) + " of " + std::string(name_of(type.dtype)) +
-                     "; convert it with to()");
+    throw DTypeError("program",
+                     "the tensor is " + std::string(name_of(tensor.dtype())) + " for " +
+                         tape.describe(leaf.node()) + " of " + std::string(name_of(type.dtype)) +
+                         "; convert it with to()",
+                     tape.where(leaf.node()));
   }
   const std::span<const ValueId> sources = state_->executor.instructions().sources();
   const auto source = std::find(sources.begin(), sources.end(), leaf.id());

@@ -49,7 +49,8 @@ void require_numbers(const ExecutionStrategy& s) {
   constexpr int most_parts = 1 << 20;
   if (s.workers > most_parts || s.accumulation > most_parts / std::max(1, s.workers)) {
     refuse(std::to_string(s.workers) + " workers and " + std::to_string(s.accumulation) +
-           " micro-batches exceed the parts that a batch can be cut into");
+           " micro-batches exceed the " + std::to_string(most_parts) +
+           " parts that a batch can be cut into; give fewer");
   }
   if (s.run.memory_budget < 0) {
     refuse("memory_budget is " + std::to_string(s.run.memory_budget) +
@@ -183,17 +184,19 @@ void require_devices(const ExecutionStrategy& s) {
 void require_modes(const ExecutionStrategy& s) {
   if (s.gradient == GradientMode::none && s.accumulation > 1 &&
       s.parallelism != ParallelMode::pipeline) {
-    refuse("accumulation has no effect without gradients");
+    refuse("accumulation = " + std::to_string(s.accumulation) +
+           " has no effect without gradients; set it to 1, or choose another gradient than none");
   }
   if (s.gradient == GradientMode::full && s.mode == ExecutionMode::hybrid) {
     refuse(
-        "hybrid mode recomputes values inside a stage, but gradient = full forbids recomputation");
+        "hybrid mode recomputes values inside a stage, but gradient = full forbids recomputation; "
+        "choose mode = lazy, or gradient = automatic");
   }
   if (s.gradient == GradientMode::full && s.mode == ExecutionMode::eager &&
       s.run.memory_budget != unlimited) {
     refuse(
         "eager mode recomputes values that do not fit its memory_budget, but gradient = full "
-        "forbids recomputation");
+        "forbids recomputation; leave the budget out, or choose gradient = automatic");
   }
   if (s.run.memory == AllocationPolicy::cached && s.mode != ExecutionMode::lazy) {
     refuse(
@@ -208,7 +211,8 @@ void require_modes(const ExecutionStrategy& s) {
     refuse("workers need parallelism = data_parallel, not " + std::string(name_of(s.parallelism)));
   }
   if (s.parallelism == ParallelMode::none && s.run.threads > 1) {
-    refuse("parallelism = none runs on one thread, not on " + std::to_string(s.run.threads));
+    refuse("parallelism = none runs on one thread, not on " + std::to_string(s.run.threads) +
+           "; leave threads out, or choose another parallelism");
   }
 }
 

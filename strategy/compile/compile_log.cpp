@@ -223,7 +223,9 @@ void CompileLog::write_where_environment_says() {
   if (path == nullptr || *path == '\0') return write(std::cerr);
   std::ofstream file(path, std::ios::app);
   write(file);
-  if (!file) throw FileError("[dump] cannot write " + std::string(path));
+  if (!file)
+    throw FileError("[dump] cannot write " + std::string(path) +
+                    "; set PALIMPSEST_DUMP_FILE to another file");
 }
 
 }  // namespace palimpsest

@@ -102,11 +102,12 @@ LoopDivision own_division(std::span<const LoopGradient* const> gradients, int th
   std::ranges::for_each(shares, attempt);
   if (best) return *best;
   const Bytes least = beside_states(shares.back()) + snapshot_bytes(0, loop);
-  throw BudgetError("[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
-                        std::to_string(budget) +
-                        " bytes is too small; its steps and one held state need " +
-                        std::to_string(least) + " bytes",
-                    budget, least);
+  throw BudgetError(
+      "[" + std::string(loop.body().name()) + "] a loop's own memory budget of " +
+          std::to_string(budget) + " bytes is too small; its steps and one held state need " +
+          std::to_string(least) + " bytes, so raise LoopOptions::memory_budget (recorded at " +
+          to_string(loop.body().where) + ")",
+      budget, least);
 }
 
 }  // namespace palimpsest

@@ -155,11 +155,13 @@ class RecordedSteps final : public LoopSteps {
   }
 
   [[noreturn]] void refuse(std::uint32_t step, const BudgetError& refusal) const {
-    throw BudgetError("[" + std::string(loop_.body().name()) + "] step " + std::to_string(step) +
-                          " needs " + std::to_string(refusal.smallest_feasible()) +
-                          " bytes, more than the " + std::to_string(refusal.budget()) +
-                          " that the loop has for one step; raise LoopOptions::step_memory",
-                      refusal.budget(), refusal.smallest_feasible());
+    throw BudgetError(
+        "[" + std::string(loop_.body().name()) + "] step " + std::to_string(step) + " needs " +
+            std::to_string(refusal.smallest_feasible()) + " bytes, more than the " +
+            std::to_string(refusal.budget()) +
+            " that the loop has for one step; raise LoopOptions::step_memory (recorded at " +
+            to_string(loop_.body().where) + ")",
+        refusal.budget(), refusal.smallest_feasible());
   }
 
   /// Runners are kept as long as their programs.

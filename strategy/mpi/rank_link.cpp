@@ -108,7 +108,10 @@ void RankLink::blame(const std::string& message, int rank) {
 const std::vector<RankWords>& RankLink::meet(RankCall call, const RankWords& words,
                                              const std::exception_ptr& failure) {
   if (left_ && failure != nullptr) std::rethrow_exception(failure);
-  if (left_) blame(named(*left_) + " has left; ranks can no longer exchange data", *left_);
+  if (left_)
+    blame(
+        named(*left_) + " has left; ranks can no longer exchange data, so start the program again",
+        *left_);
   gather(Notice{call, failure != nullptr ? 1u : 0u, words}, std::span(notices_));
   const std::vector<Notice>& all = notices_;
   const auto leaves = [](const Notice& notice) { return notice.call == RankCall::leave; };

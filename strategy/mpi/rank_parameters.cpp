@@ -46,10 +46,10 @@ std::uint64_t hash_of(std::span<const Tensor> parameters) {
 void require_parameters(std::span<const Tensor> parameters) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string name = "[ranks] parameter " + std::to_string(i);
-    if (!parameters[i].defined()) throw ArgumentError(name + " is empty");
+    if (!parameters[i].defined()) throw ArgumentError(name + " is empty; assign a tensor first");
     if (is_floating(parameters[i].dtype())) continue;
     throw DTypeError(name + " is " + to_string(parameters[i].type()) +
-                     "; gradients need floating dtypes");
+                     "; gradients need floating dtypes, so convert it with to()");
   }
 }
 

@@ -58,14 +58,14 @@ GradientAccumulator::Parameter::Parameter(std::string own_name, const ValueType&
     : name(std::move(own_name)), type(own_type) {
   if (!is_floating(type.dtype)) {
     throw DTypeError("[accumulator] parameter " + quoted(name) + " is " + to_string(type) +
-                     "; gradients need floating dtypes");
+                     "; register only parameters of floating dtypes");
   }
   sum = Tensor(type.shape, compute_dtype(type.dtype));
   if (is_half(type.dtype)) rounded = Tensor(type.shape, type.dtype);
 }
 
 void GradientAccumulator::register_parameter(std::string name, const ValueType& type) {
-  if (name.empty()) refuse("a parameter needs a name");
+  if (name.empty()) refuse("a parameter, " + to_string(type) + ", has no name; give one");
   if (index_.contains(name)) refuse("there are two parameters " + quoted(name) + "; rename one");
   require_nothing_given();
   if (count_ > 0) {
@@ -114,7 +114,9 @@ std::size_t GradientAccumulator::index_of(std::string_view name) const {
 // ---------------------------------------------------------------------------
 
 void GradientAccumulator::require_fits(const Parameter& parameter, const Tensor& gradient) {
-  if (!gradient.defined()) refuse("the gradient of " + quoted(parameter.name) + " is empty");
+  if (!gradient.defined())
+    refuse("the gradient of " + quoted(parameter.name) +
+           " is empty; give zeros if the loss does not depend on the parameter");
   if (gradient.type() == parameter.type) return;
   const std::string message = "[accumulator] parameter " + quoted(parameter.name) + " is " +
                               to_string(parameter.type) + ", but its gradient is " +

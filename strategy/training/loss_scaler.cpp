@@ -12,18 +12,15 @@
 namespace palimpsest {
 namespace {
 
-/// Takes a C string, so that it allocates nothing unless it throws.
-void require(bool holds, const char* message) {
-  if (!holds) throw ArgumentError(std::string("[loss scaler] ") + message);
+[[noreturn]] void refuse_scaler(const std::string& problem) {
+  throw ArgumentError("[loss scaler] " + problem);
 }
 
 void require_power_of_two(double factor, const char* name) {
   int exponent = 0;
   if (std::isfinite(factor) && factor > 0 && std::frexp(factor, &exponent) == 0.5) return;
-  const std::string message =
-      "the " + std::string(name) + " is " + std::to_string(factor) +
-      "; give a power of two, such as 65536, so that scaling does not round";
-  require(false, message.c_str());
+  refuse_scaler("the " + std::string(name) + " is " + std::to_string(factor) +
+                "; give a power of two, such as 65536, so that scaling does not round");
 }
 
 /// Multiplies in place; returns false where an element is not finite.
@@ -54,13 +51,23 @@ LossScaler::LossScaler(const LossScalerOptions& options)
   require_power_of_two(options.backoff, "backoff");
   require_power_of_two(options.smallest, "smallest scale");
   require_power_of_two(options.largest, "largest scale");
-  require(options.growth >= 1, "the growth is below 1; give 2, or 1 to keep the scale");
-  require(options.backoff < 1, "the backoff is not below 1; give 0.5");
-  require(
-      options.interval >= 1,
-      "the interval is below 1; give the number of steps without overflow before the scale grows");
-  require(options.smallest <= options.scale && options.scale <= options.largest,
-          "the scale is out of bounds; give smallest ≤ scale ≤ largest");
+  if (options.growth < 1) {
+    refuse_scaler("the growth is " + std::to_string(options.growth) +
+                  "; give 2, or 1 to keep the scale");
+  }
+  if (options.backoff >= 1) {
+    refuse_scaler("the backoff is " + std::to_string(options.backoff) +
+                  "; give a number below 1, such as 0.5");
+  }
+  if (options.interval < 1) {
+    refuse_scaler("the interval is " + std::to_string(options.interval) +
+                  "; give the number of steps without overflow before the scale grows");
+  }
+  if (options.scale < options.smallest || options.scale > options.largest) {
+    refuse_scaler("the scale " + std::to_string(options.scale) +
+                  " is out of bounds; give smallest ≤ scale ≤ largest, which are " +
+                  std::to_string(options.smallest) + " and " + std::to_string(options.largest));
+  }
 }
 
 Var LossScaler::scale(const Var& loss, Where where) {
@@ -84,7 +91,7 @@ Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entrie
 }
 
 bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss) {
-  require(used_ > 0, "no loss was scaled; call backward(scaler.scale(loss))");
+  if (!(used_ > 0)) refuse_scaler("no loss was scaled; call backward(scaler.scale(loss))");
   bool finite = true;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Tensor& gradient = entries[i].gradient;

@@ -13,17 +13,20 @@ namespace {
 
 DType state_dtype(DType parameter) { return parameter == DType::f64 ? DType::f64 : DType::f32; }
 
-void require(bool holds, const char* optimizer, const char* message, double value) {
-  if (!holds) {
-    throw ArgumentError("[" + std::string(optimizer) + "] " + message + ", not " +
-                        std::to_string(value));
-  }
+constexpr const char* not_negative = "0 or more";
+constexpr const char* a_share = "0 or more and less than 1";
+
+void require(bool holds, const char* optimizer, const char* setting, double value,
+             const char* allowed) {
+  if (holds) return;
+  throw ArgumentError("[" + std::string(optimizer) + "] " + setting + " is " +
+                      std::to_string(value) + "; give " + allowed);
 }
 
 }  // namespace
 
 void Optimizer::set_learning_rate(double rate) {
-  require(rate >= 0, "optimizer", "the learning rate must not be negative", rate);
+  require(rate >= 0, "optimizer", "the learning rate", rate, not_negative);
   learning_rate_ = rate;
 }
 
@@ -94,10 +97,9 @@ class Sgd final : public Optimizer {
  public:
   explicit Sgd(SgdOptions options)
       : Optimizer(options.learning_rate, options.momentum != 0 ? 1 : 0), options_(options) {
-    require(options.momentum >= 0 && options.momentum < 1, "sgd", "momentum must lie in [0, 1)",
-            options.momentum);
-    require(options.weight_decay >= 0, "sgd", "weight decay must not be negative",
-            options.weight_decay);
+    require(options.momentum >= 0 && options.momentum < 1, "sgd", "momentum", options.momentum,
+            a_share);
+    require(options.weight_decay >= 0, "sgd", "weight_decay", options.weight_decay, not_negative);
   }
 
  private:
@@ -128,13 +130,10 @@ class Adam final : public Optimizer {
  public:
   Adam(AdamOptions options, bool decoupled)
       : Optimizer(options.learning_rate, 2), options_(options), decoupled_(decoupled) {
-    require(options.beta1 >= 0 && options.beta1 < 1, "adam", "beta1 must lie in [0, 1)",
-            options.beta1);
-    require(options.beta2 >= 0 && options.beta2 < 1, "adam", "beta2 must lie in [0, 1)",
-            options.beta2);
-    require(options.epsilon >= 0, "adam", "epsilon must not be negative", options.epsilon);
-    require(options.weight_decay >= 0, "adam", "weight decay must not be negative",
-            options.weight_decay);
+    require(options.beta1 >= 0 && options.beta1 < 1, "adam", "beta1", options.beta1, a_share);
+    require(options.beta2 >= 0 && options.beta2 < 1, "adam", "beta2", options.beta2, a_share);
+    require(options.epsilon >= 0, "adam", "epsilon", options.epsilon, not_negative);
+    require(options.weight_decay >= 0, "adam", "weight_decay", options.weight_decay, not_negative);
   }
 
  private:
@@ -184,7 +183,7 @@ std::unique_ptr<Optimizer> adamw(AdamWOptions options) {
 }
 
 double clip_by_norm(std::span<const Tensor> gradients, double most) {
-  require(most > 0, "clip_by_norm", "the largest norm must be positive", most);
+  require(most > 0, "clip_by_norm", "the largest norm", most, "a positive number");
   double square = 0;
   for (const Tensor& gradient : gradients) {
     square += sum_of_squares(gradient.to(compute_dtype(gradient.dtype())));

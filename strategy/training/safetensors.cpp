@@ -33,8 +33,11 @@ constexpr std::array<std::pair<DType, const char*>, 7> dtype_names = {{
     {DType::boolean, "BOOL"},
 }};
 
-[[noreturn]] void fail(const std::string& path, std::int64_t offset, const std::string& what) {
-  throw FileError("[safetensors] " + path + ", byte " + std::to_string(offset) + ": " + what);
+/// `step` says what to do.
+[[noreturn]] void fail(const std::string& path, std::int64_t offset, const std::string& what,
+                       const std::string& step = "write the file again") {
+  throw FileError("[safetensors] " + path + ", byte " + std::to_string(offset) + ": " + what +
+                  "; " + step);
 }
 
 const char* name_in_file(DType dtype) {
@@ -95,8 +98,13 @@ DType read_dtype(const std::string& path, const std::string& name, const std::st
   const auto known = std::find_if(dtype_names.begin(), dtype_names.end(),
                                   [&](const auto& entry) { return dtype == entry.second; });
   if (known == dtype_names.end()) {
+    std::string names;
+    for (const auto& [supported, text] : dtype_names) {
+      names.append(names.empty() ? "" : ", ").append(text);
+    }
     fail(path, length_bytes,
-         "tensor '" + name + "' has dtype " + dtype + ", which is not supported");
+         "tensor '" + name + "' has dtype " + dtype + ", which is not supported",
+         "convert it to one of " + names);
   }
   return known->first;
 }

@@ -12,7 +12,9 @@ Needs::Needs(const Tape& tape, std::span<const ValueId> targets, std::span<const
       needed(tape.node_count()) {
   for (const ValueId target : targets) {
     if (target >= tape.value_count()) {
-      throw ArgumentError("[run] target " + std::to_string(target) + " is not a value of the tape");
+      throw ArgumentError("[run] target " + std::to_string(target) +
+                          " is not a value of the tape, which has " +
+                          std::to_string(tape.value_count()) + " values");
     }
     wanted[target] = true;
   }

@@ -1,6 +1,7 @@
 #include "strategy/execution/choice/record_part.h"
 
 #include "strategy/base/batch_parts.h"
+#include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
 #include "strategy/training/loss_scaler.h"
 
@@ -16,9 +17,12 @@ Var record_part(Replica& replica, const ExecutionStrategy& strategy, const Batch
     const Var value = record_model(workload.model, tape, workload.parameters, batch);
     if (cut.replicas > 1 && value.shape().rank() == 0) {
       throw ArgumentError(
-          "[estimate] values of replicas are concatenated along their first axis, but this value "
-          "has no axis; use a strategy without replicas, or a model whose value has the examples "
-          "along its first axis");
+          "estimate",
+          "values of replicas are concatenated along their first axis, but this value, " +
+              to_string(value.type()) +
+              ", has no axis; use a strategy without replicas, or a model whose value has the "
+              "examples along its first axis",
+          where_recorded(value));
     }
     return value;
   }

@@ -14,7 +14,8 @@ constexpr const char* layers_format = "palimpsest-layers";
 
 int count(const JsonValue& value) {
   const std::int64_t number = value.natural();
-  if (number > INT_MAX) value.fail(std::to_string(number) + " is too large");
+  if (number > INT_MAX)
+    value.fail(std::to_string(number) + " is too large; give at most " + std::to_string(INT_MAX));
   return static_cast<int>(number);
 }
 

@@ -16,16 +16,22 @@
 namespace palimpsest {
 namespace {
 
+std::string recorded_at(const Tape& tape, NodeId node) {
+  return " (recorded at " + to_string(tape.where(node)) + ")";
+}
+
 /// The evaluator of a tape whose input has no value.
 class NoValues : public Evaluator {
  public:
   explicit NoValues(const LayerPrecision& precision) : precision_(precision) {}
 
   void on_record(Tape&, std::uint32_t) override {}
-  void compute(Tape&, std::uint32_t) override {
-    throw ArgumentError(
-        "the function reads a value, but layers are measured without values; make it depend on "
-        "shapes only, or use neither a forecast nor mode dynamic");
+  void compute(Tape& tape, std::uint32_t value) override {
+    const NodeId node = tape.producer(value);
+    throw ArgumentError("the function reads the value of " + tape.describe(node) +
+                        ", but layers are measured without values; make it depend on "
+                        "shapes only, or use neither a forecast nor mode dynamic" +
+                        (tape.is_leaf(node) ? "" : recorded_at(tape, node)));
   }
   void on_clear(Tape&) noexcept override {}
   InnerRewrite inner() const override { return precision_ ? rewrite_in(*precision_) : nullptr; }
@@ -106,11 +112,13 @@ std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluato
 
 void require_parameters(const Tape& tape, std::size_t count) {
   std::size_t found = 0;
-  for (NodeId node = 0; node < tape.node_count(); ++node) found += tape.is_parameter(node);
-  if (found == count) return;
-  throw ArgumentError(
-      "the function records a parameter whose gradient would be lost; list it among the parameters "
-      "of the layer, or record a constant");
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (!tape.is_parameter(node) || ++found <= count) continue;
+    throw ArgumentError("the function records parameter " + tape.describe(node) +
+                        ", whose gradient would be lost; list it among the parameters of the "
+                        "layer, or record a constant" +
+                        recorded_at(tape, node));
+  }
 }
 
 bool depends_on(const Tape& tape, ValueId value, ValueId source) {
@@ -167,7 +175,8 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
     }
     if (!is_floating(output_.dtype())) {
       throw DTypeError("the function returned " + to_string(output_.type()) +
-                       "; return an output of a floating dtype");
+                       "; return an output of a floating dtype" +
+                       recorded_at(tape, output_.node()));
     }
     require_parameters(tape, parameters_.size());
     streams_ = tape.fresh_stream().node;
@@ -293,7 +302,8 @@ StageTape::Adjoints StageTape::reverse(const Tensor& adjoint) {
     throw ArgumentError("[layers] " + stage_.describe() + ": the recomputed output is " +
                         to_string(output_.type()) + ", but the first output was " +
                         to_string(adjoint.type()) +
-                        "; make the function record the same for the same input");
+                        "; make the function record the same for the same input" +
+                        recorded_at(*tape_, output_.node()));
   }
   Adjoints adjoints;
   const Lent lent(*tape_, seed_.id(), adjoint.buffer());

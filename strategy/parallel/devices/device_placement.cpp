@@ -54,10 +54,11 @@ DevicePlacement placed_by_scopes(const RecordedProgram& program, const Elements&
         const int device = static_cast<int>(d);
         if (claim < claims[e]) continue;
         if (claim == claims[e] && placement[e] != device) {
-          throw ArgumentError("[devices] " + program.tape.describe(node) +
-                              " is recorded in scopes of devices " + std::to_string(placement[e]) +
-                              " and " + std::to_string(device) +
-                              "; name only one of them, or a nested scope");
+          throw ArgumentError("devices",
+                              program.tape.describe(node) + " is recorded in scopes of devices " +
+                                  std::to_string(placement[e]) + " and " + std::to_string(device) +
+                                  "; name only one of them, or a nested scope",
+                              program.tape.where(node));
         }
         placement[e] = device;
         claims[e] = claim;

@@ -17,10 +17,13 @@ void require_nothing_computed(const Tape& tape, const std::string& mode) {
   std::vector<ValueId> present;
   append_present(tape, present);
   if (present.empty()) return;
-  throw ArgumentError("[" + mode + "] the model reads the value of " +
-                      tape.describe(tape.producer(present[0])) +
-                      " while it records, but it is partitioned only after recording; do not read "
-                      "the value, or choose another parallelism");
+  const NodeId node = tape.producer(present[0]);
+  throw ArgumentError(
+      mode,
+      "the model reads the value of " + tape.describe(node) +
+          " while it records, but it is partitioned only after recording; do not read the "
+          "value, or choose another parallelism",
+      tape.where(node));
 }
 
 void require_nothing_left(Tape& tape, const std::string& mode) {

@@ -65,14 +65,15 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
   check_refused({.stage = {.nodes = 10}}, "stage needs mode = hybrid, not lazy");
   check_refused({.checkpoint_interval = 4}, "need gradient = checkpointed, not automatic");
   check_refused({.gradient = GradientMode::checkpointed}, "needs exactly one of");
-  check_refused({.mode = ExecutionMode::hybrid, .gradient = GradientMode::full}, "hybrid mode");
+  check_refused({.mode = ExecutionMode::hybrid, .gradient = GradientMode::full},
+                "choose mode = lazy");
   check_refused({.mode = ExecutionMode::eager,
                  .gradient = GradientMode::full,
                  .run = {.memory_budget = 1'000}},
-                "eager mode");
+                "leave the budget out");
   check_refused(
       {.accumulation = 1 << 11, .parallelism = ParallelMode::data_parallel, .workers = 1 << 11},
-      "can be cut into");
+      "1048576 parts that a batch can be cut into; give fewer");
   check_refused({.gradient = GradientMode::checkpointed,
                  .checkpoint_interval = 4,
                  .checkpoint_fraction = 0.5},
@@ -84,9 +85,11 @@ TEST_CASE("strategies: contradictions are refused as a whole") {
                  .gradient = GradientMode::checkpointed,
                  .checkpoint_fraction = 0.5},
                 "eager mode");
-  check_refused({.gradient = GradientMode::none, .accumulation = 2}, "no effect without gradients");
+  check_refused({.gradient = GradientMode::none, .accumulation = 2},
+                "accumulation = 2 has no effect without gradients; set it to 1");
   check_refused({.workers = 2}, "workers need parallelism = data_parallel");
-  check_refused({.parallelism = ParallelMode::none, .run = {.threads = 2}}, "one thread");
+  check_refused({.parallelism = ParallelMode::none, .run = {.threads = 2}},
+                "one thread, not on 2; leave threads out");
   check_refused({.stages = 2}, "stages need parallelism = pipeline, not automatic");
   check_refused({.stages = -1}, "stages is -1");
   check_refused({.parallelism = ParallelMode::pipeline}, "has 0 stages");

@@ -99,8 +99,9 @@ TEST_CASE("device placement: the longest scope says, and two of a length are ref
     CHECK(nested.devices_of(placement, "model/right") == std::set<int>{0});
     CHECK(nested.devices_of(placement, "model/together") == std::set<int>{0});
   }
-  CHECK_THROWS_WITH(nested.placements({{.scopes = {"left"}}, {.scopes = {"left"}}}),
-                    Contains("model/left/matmul") && Contains("devices 0 and 1"));
+  CHECK_THROWS_WITH(
+      nested.placements({{.scopes = {"left"}}, {.scopes = {"left"}}}),
+      Contains("model/left/matmul") && Contains("devices 0 and 1") && Contains("(recorded at "));
   // Nodes recorded in nested scopes belong to the innermost one, whatever the names are.
   for (const DevicePlacement& placement :
        nested.placements({{.scopes = {"model"}}, {.scopes = {"left"}}})) {

@@ -301,8 +301,9 @@ TEST_CASE_METHOD(SomeThreads, "devices: a model may not look at values while it 
     const Var loss = plain(tape, p, batch);
     return loss.value().item() > 0 ? loss * 2.0 : loss;
   };
-  CHECK_THROWS_WITH(run(model, on_devices({{}, {}})),
-                    Contains("[devices]") && Contains("reads the value"));
+  CHECK_THROWS_WITH(run(model, on_devices({{}, {}})), Contains("[devices]") &&
+                                                          Contains("reads the value") &&
+                                                          Contains("(recorded at "));
 }
 
 TEST_CASE_METHOD(SomeThreads, "devices: reports and traces have their tasks and transfers") {
