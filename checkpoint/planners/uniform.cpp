@@ -10,8 +10,9 @@ class UniformPlanner final : public Planner {
  public:
   explicit UniformPlanner(Uniform settings) : settings_(settings) {
     if ((settings.segments == 0) == (settings.every == 0)) {
-      throw ArgumentError(
-          "[uniform] give either the number of segments or the nodes per segment, and not 0");
+      throw ArgumentError("[uniform] segments is " + std::to_string(settings.segments) +
+                          " and every is " + std::to_string(settings.every) +
+                          "; give either of them, and not 0");
     }
   }
 
