@@ -4,6 +4,7 @@
 //     find_defects [--from SEED] [--count PROGRAMS] [--cells CELLS] [--seconds MOST] [--jobs JOBS]
 //     find_defects --repeat PROGRAM CELL
 #include <poll.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -173,6 +174,14 @@ void print(const Finding& finding) {
   std::cout << "  " << finding.problem << std::endl;
 }
 
+/// Turns a hang into a crash: a run of 2 minutes of processor time, or of 20 minutes elapsed. Other
+/// processes may slow a run down.
+void limit_run() {
+  constexpr itimerval busy{.it_interval = {}, .it_value = {.tv_sec = 120, .tv_usec = 0}};
+  setitimer(ITIMER_PROF, &busy, nullptr);
+  alarm(1200);
+}
+
 /// A child process that runs a range of programs. It writes a line `SEED CELL` before each run, and
 /// a line that begins with `!` for each failure.
 struct Worker {
@@ -190,7 +199,7 @@ Child start(std::uint64_t first, std::uint32_t first_cell, std::uint64_t end,
       const ProgramText text = program_of(seed);
       for (std::uint32_t cell = seed == first ? first_cell : 0; cell < settings.cells; ++cell) {
         write_all(to, std::to_string(seed) + " " + std::to_string(cell) + "\n");
-        alarm(120);  // turns a hang into a crash
+        limit_run();
         if (problem_here(text, cell)) write_all(to, "!\n");
       }
     }
