@@ -10,8 +10,23 @@
 #include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/run/present.h"
+#include "strategy/run/tape_reading.h"
 
 namespace palimpsest {
+
+Gradients::Entry::Entry(const Var& leaf, Tensor of_leaf)
+    : parameter(leaf), gradient(std::move(of_leaf)) {
+  const Tape& tape = leaf.tape();
+  value = Tensor(tape.buffer(leaf.id()), leaf.shape(), leaf.dtype());
+  if (!tape.name(leaf.node()).empty()) name = scoped_name(tape, leaf.node());
+}
+
+Gradients::Entry::Entry(const Var& leaf, Tensor of_leaf, Tensor of_parameter,
+                        std::string name_with_scopes)
+    : parameter(leaf),
+      gradient(std::move(of_leaf)),
+      value(std::move(of_parameter)),
+      name(std::move(name_with_scopes)) {}
 
 Gradients::Gradients(Tensor loss, std::vector<Entry> entries, Report report)
     : loss_(std::move(loss)), entries_(std::move(entries)), report_(std::move(report)) {}

@@ -2,6 +2,7 @@
 
 #include <iosfwd>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "autodiff/export.h"
@@ -15,11 +16,18 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 
 /// The result of `backward`: the loss, a gradient for every parameter of the tape, and the report.
+/// It may outlive the tape, which only `operator[]` and the `Var`s need.
 class Gradients {
  public:
   struct Entry {
+    /// Reads the parameter's value and name from its tape.
+    Entry(const Var& parameter, Tensor gradient);
+    Entry(const Var& parameter, Tensor gradient, Tensor value, std::string name);
+
     Var parameter;
     Tensor gradient;
+    Tensor value;      ///< shares the parameter's storage; an `Optimizer` updates it
+    std::string name;  ///< with its scopes, as in "layer3/weight"; empty without a name
   };
 
   Gradients(Tensor loss, std::vector<Entry> entries, Report report);

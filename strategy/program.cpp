@@ -180,7 +180,8 @@ struct Runner::State {
   RunMemory memory;
   Executor executor;
   tbb::task_arena threads;
-  std::vector<Buffer> leaves;  // by source
+  std::vector<Buffer> leaves;       // by source
+  std::map<ValueId, Tensor> bound;  // instead of the recorded tensors
   /// The buffers of this run's results. All tensors of one place share a buffer, so its use count
   /// shows that it is shared.
   std::map<Instructions::Place, Buffer> given;
@@ -223,6 +224,7 @@ void Runner::bind(const Var& leaf, const Tensor& tensor) {
   }
   const std::span<const ValueId> sources = state_->executor.instructions().sources();
   const auto source = std::find(sources.begin(), sources.end(), leaf.id());
+  state_->bound.insert_or_assign(leaf.id(), tensor);
   if (source == sources.end()) return;  // nothing reads it
   state_->bind(static_cast<std::size_t>(source - sources.begin()), tensor.buffer());
 }
@@ -253,7 +255,11 @@ Gradients Runner::gradients() const {
   }
   std::vector<Gradients::Entry> entries;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
-    entries.push_back({program.parameters[i], state_->value(program.outputs[i + 1])});
+    const Var& parameter = program.parameters[i];
+    entries.emplace_back(parameter, state_->value(program.outputs[i + 1]));
+    // An optimizer updates the tensor that the run read.
+    const auto bound = state_->bound.find(parameter.id());
+    if (bound != state_->bound.end()) entries.back().value = bound->second;
   }
   return Gradients(state_->value(program.outputs[0]), std::move(entries), report());
 }

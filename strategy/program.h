@@ -86,8 +86,8 @@ class Runner {
   /// tensor bound to it now. Throws `ArgumentError` for any other value, and before the first run.
   Tensor value(const Var& output) const;
   /// The loss and gradients of the last run of a `Program::gradients`, with its report. The
-  /// parameters are the recorded `Var`s, even where another tensor was bound. Throws
-  /// `ArgumentError` for another program, and before the first run.
+  /// parameters are the recorded `Var`s. An `Optimizer` updates the tensors that are bound to them.
+  /// Throws `ArgumentError` for another program, and before the first run.
   Gradients gradients() const;
   /// The report of the last run. Throws `ArgumentError` before the first run.
   Report report() const;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "autodiff/parallel.h"
-#include "strategy/run/tape_reading.h"
 #include "strategy/training/gradient_sums.h"
 
 namespace palimpsest {
@@ -30,14 +29,6 @@ void in_parallel(Parameters& parameters, F f) {
 [[noreturn]] void refuse_missing(const std::string& name) {
   refuse("the micro-batch has no gradient of " + quoted(name) +
          "; give one, with zeros if the loss does not depend on the parameter");
-}
-
-/// True when `name` is a leaf's name with its scopes. Builds no string.
-bool is_called(const Tape& tape, NodeId leaf, std::string_view name) {
-  const std::string_view scope = tape.scope_of(leaf);
-  if (scope.empty()) return name == tape.name(leaf);
-  return name.size() == scope.size() + 1 + tape.name(leaf).size() && name.starts_with(scope) &&
-         name[scope.size()] == '/' && name.ends_with(tape.name(leaf));
 }
 
 }  // namespace
@@ -81,15 +72,14 @@ void GradientAccumulator::register_parameter(std::string name, const ValueType& 
 void GradientAccumulator::register_all(const Gradients& gradients) {
   std::vector<Parameter> parameters;
   std::map<std::string, std::size_t, std::less<>> index;
-  for (const auto& [var, gradient] : gradients) {
+  for (const Gradients::Entry& entry : gradients) {
     const std::size_t position = parameters.size();
-    const bool named = !var.tape().name(var.node()).empty();
-    const std::string own =
-        named ? scoped_name(var.tape(), var.node()) : "parameter " + std::to_string(position);
+    const bool named = !entry.name.empty();
+    const std::string own = named ? entry.name : "parameter " + std::to_string(position);
     std::string name = own;
     for (int copy = 2; index.contains(name); ++copy) name = own + " " + std::to_string(copy);
     // A name that occurs twice identifies the parameter no better than its position.
-    parameters.emplace_back(name, gradient.type());
+    parameters.emplace_back(name, entry.gradient.type());
     parameters.back().named = named && name == own;
     index.emplace(std::move(name), position);
   }
@@ -173,12 +163,11 @@ void GradientAccumulator::require_same_parameters(const Gradients& gradients) co
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Parameter& parameter = parameters_[i];
-    const Tape& tape = entries[i].parameter.tape();
-    const NodeId leaf = entries[i].parameter.node();
-    if (parameter.named && !tape.name(leaf).empty() && !is_called(tape, leaf, parameter.name)) {
-      refuse("parameter " + std::to_string(i) + " of the tape is " +
-             quoted(scoped_name(tape, leaf)) + ", but the registered one is " +
-             quoted(parameter.name) + "; record parameters in the same order");
+    const std::string& name = entries[i].name;
+    if (parameter.named && !name.empty() && name != parameter.name) {
+      refuse("parameter " + std::to_string(i) + " of the tape is " + quoted(name) +
+             ", but the registered one is " + quoted(parameter.name) +
+             "; record parameters in the same order");
     }
     require_fits(parameter, entries[i].gradient);
   }
@@ -255,8 +244,11 @@ void GradientAccumulator::give(const Gradients& gradients, std::int64_t examples
   if (!report_ || report.measured_peak > report_->measured_peak) report_ = Report(report);
   report_->overflowed = overflowed;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    parameters_[i].given = gradients.entries()[i].gradient;
-    parameters_[i].var = gradients.entries()[i].parameter;
+    const Gradients::Entry& entry = gradients.entries()[i];
+    parameters_[i].given = entry.gradient;
+    parameters_[i].var = entry.parameter;
+    parameters_[i].value = entry.value;
+    parameters_[i].name_on_tape = entry.name;
   }
   if (has_loss) {
     loss_ += weight_of(examples) * loss;
@@ -377,7 +369,8 @@ Gradients GradientAccumulator::gradients() {
   finish();
   std::vector<Gradients::Entry> entries;
   for (const Parameter& parameter : parameters_) {
-    entries.push_back({parameter.var, parameter.gradient()});
+    entries.push_back(
+        {parameter.var, parameter.gradient(), parameter.value, parameter.name_on_tape});
   }
   Tensor loss;
   if (losses_ == count_) loss = Tensor::full(loss_type_.shape, loss_ / divisor(), loss_type_.dtype);

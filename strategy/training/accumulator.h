@@ -100,8 +100,7 @@ class GradientAccumulator {
   /// tape, by scope and name as in "layer3/weight"; without a name as "parameter 2".
   ///
   /// Throws `ArgumentError` for another number of parameters, or one whose name on the tape is not
-  /// the registered one. Throws `ShapeError` and `DTypeError` as `accumulate`, `TapeError` when the
-  /// tape was cleared since.
+  /// the registered one. Throws `ShapeError` and `DTypeError` as `accumulate`.
   bool step(const Gradients& gradients, std::int64_t examples = 1);
   /// Likewise, but without copies: the sums of an update begin in the memory of the given
   /// gradients, unless others hold it. That memory is held until the update is taken. So the code
@@ -144,9 +143,12 @@ class GradientAccumulator {
     std::string name;
     ValueType type;
     Tensor sum;
-    Tensor rounded;     // only of a 16-bit parameter
-    Tensor given;       // in the current micro-batch
-    Var var;            // in the last micro-batch given as `Gradients`
+    Tensor rounded;  // only of a 16-bit parameter
+    Tensor given;    // in the current micro-batch
+    // of the last micro-batch given as `Gradients`
+    Var var;
+    Tensor value;
+    std::string name_on_tape;
     bool named = true;  // the tape must have this name, or none
 
     const Tensor& gradient() const { return rounded.defined() ? rounded : sum; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "autodiff/parallel.h"
@@ -21,6 +22,25 @@ void require(bool holds, const char* optimizer, const char* setting, double valu
   if (holds) return;
   throw ArgumentError("[" + std::string(optimizer) + "] " + setting + " is " +
                       std::to_string(value) + "; give " + allowed);
+}
+
+std::string described(const Gradients::Entry& entry, std::size_t position) {
+  return entry.name.empty() ? std::to_string(position) : "'" + entry.name + "'";
+}
+
+/// Throws `ArgumentError` where a step would update a tensor twice.
+void require_distinct(std::span<const Gradients::Entry> entries) {
+  std::map<const std::byte*, std::size_t> seen;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Tensor& value = entries[i].value;
+    if (value.elements() == 0) continue;
+    const auto [first, is_new] = seen.emplace(value.raw(), i);
+    if (is_new) continue;
+    throw ArgumentError("[optimizer] parameters " +
+                        described(entries[first->second], first->second) + " and " +
+                        described(entries[i], i) + " are one tensor, " + to_string(value.type()) +
+                        ", so a step would update it twice; record it once and use its Var twice");
+  }
 }
 
 }  // namespace
@@ -49,11 +69,10 @@ void Optimizer::check(const Gradients& gradients) const {
 void Optimizer::step(const Gradients& gradients) {
   if (gradients.report().overflowed) return;
   const auto entries = gradients.entries();
-  std::vector<Tensor> parameters;  // reads all before changing any: a stale one throws
-  for (const auto& entry : entries) parameters.push_back(entry.parameter.value());
   if (steps_ == 0) {
     types_.clear();
     state_.clear();
+    require_distinct(entries);
     for (const auto& entry : entries) {
       const ValueType type = entry.gradient.type();
       types_.push_back(type);
@@ -66,7 +85,7 @@ void Optimizer::step(const Gradients& gradients) {
   check(gradients);
   ++steps_;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    update_tensor(parameters[i], entries[i].gradient, state_[i]);
+    update_tensor(entries[i].value, entries[i].gradient, state_[i]);
   }
 }
 

@@ -11,6 +11,9 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// Updates parameters from their gradients, in place. The tensors given to `Tape::parameter`
 /// change, so values computed from them are out of date and the tape must be recorded again.
 ///
+/// It needs no tape: `Gradients` hold the parameters' tensors. After `Runner::bind` these are the
+/// bound ones.
+///
 /// State is kept by the position of a parameter on the tape. It is f64 for f64 parameters and f32
 /// otherwise; updates of 16-bit parameters are computed in f32 and rounded. The bits do not depend
 /// on the number of threads.

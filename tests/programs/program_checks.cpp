@@ -230,7 +230,7 @@ class Runs {
   static Results results_of(const Gradients& gradients) {
     check_bytes(gradients.report());
     std::vector<Tensor> of_parameters;
-    for (const auto& [parameter, gradient] : gradients) of_parameters.push_back(gradient);
+    for (const auto& entry : gradients) of_parameters.push_back(entry.gradient);
     Results results;
     add(results, "", gradients.loss(), of_parameters);
     return results;

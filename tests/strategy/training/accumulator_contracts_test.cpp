@@ -263,14 +263,6 @@ std::vector<Failure> failing_micro_batches() {
          a.step(of_tape(tape, {"w", "h", "b"}));
        },
        {"parameter 1", "'h'", "'b'", "order"}},
-      {"tape cleared",
-       [](auto& a) {
-         Tape tape;
-         const Gradients gradients = of_tape(tape, {"w", "b", "h"});
-         tape.clear();
-         a.step(gradients);
-       },
-       {"cleared"}},
   };
 }
 
