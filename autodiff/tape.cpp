@@ -54,6 +54,51 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
   return var;
 }
 
+Var Tape::find_own_leaf(const Tensor& tensor) {
+  const auto is_found = [&](ValueId value) {
+    return value < value_count() && buffers_[value] == tensor.buffer() &&
+           is_leaf(producer(value)) && type(value) == tensor.type();
+  };
+  for (; indexed_ < node_count(); ++indexed_) {
+    if (!is_leaf(indexed_)) continue;
+    const ValueId value = first_output(indexed_);
+    const std::byte* const address = buffers_[value].get();
+    if (address == nullptr) continue;
+    const auto [entry, is_new] = leaves_.try_emplace(address, value);
+    const ValueId known = entry->second;
+    const bool is_stale = known >= value_count() || buffers_[known].get() != address;
+    if (is_new || is_stale || (is_parameter(indexed_) && !is_parameter(producer(known)))) {
+      entry->second = value;
+    }
+  }
+  const auto found = leaves_.find(tensor.raw());
+  return found != leaves_.end() && is_found(found->second) ? var(found->second) : Var();
+}
+
+Var Tape::find_leaf(const Tensor& tensor, const Where& where) {
+  if (Tape& tape = recording(); &tape != this) return tape.find_leaf(tensor, where);
+  if (const Var own = find_own_leaf(tensor); own.defined()) return own;
+  for (const Within* within = innermost; within != nullptr; within = within->before_) {
+    const Var outer = within->outer_.find_own_leaf(tensor);
+    if (outer.defined()) return here(outer, "parameter", where);
+  }
+  return {};
+}
+
+void Tape::update_after_run(const Tensor& target, const Var& value, Where where) {
+  if (Tape& tape = recording(); &tape != this) {
+    return tape.update_after_run(target, value, where);
+  }
+  const Var own = here(value, "update", where);
+  const std::string types = "a tensor of " + to_string(target.type()) + " cannot take a value of " +
+                            to_string(own.type());
+  if (own.shape() != target.shape()) {
+    throw ShapeError("update", types + "; reshape the value", where);
+  }
+  if (own.dtype() != target.dtype()) throw DTypeError("update", types + "; cast the value", where);
+  updates_.push_back({target, own.id()});
+}
+
 Var Tape::placeholder(const ValueType& type, const Where& where) {
   const Recording alone(*this, where);
   return append(constant_operation, {}, {&type, 1}, {}, where);
@@ -160,6 +205,8 @@ Var Tape::append(const Operation& operation, std::span<const Var> inputs,
 void Tape::truncate(NodeId node) {
   const ValueId first_value = nodes_[node].first_output;
   for (ValueId value = first_value; value < value_count(); ++value) drop(value);
+  std::erase_if(updates_, [&](const Update& update) { return update.value >= first_value; });
+  indexed_ = std::min(indexed_, node);
   inputs_.resize(nodes_[node].first_input);
   if (first_value < value_count()) note_taken_off(first_value);
   values_.resize(first_value);
@@ -204,6 +251,9 @@ void Tape::clear(Where where) {
   values_.clear();
   sizes_.clear();
   buffers_.clear();
+  leaves_.clear();
+  indexed_ = 0;
+  updates_.clear();
   ++generation_;
   ++changes_;
   streams_ = 0;

@@ -55,6 +55,25 @@ class Tape {
   /// tape even inside a `Within`.
   Var placeholder(const ValueType& type, const Where& where);
 
+  /// The leaf that shares the tensor's storage and has its type, as a value of the tape that is
+  /// being recorded. Leaves outside a `Within` are found too. Prefers a parameter to a constant.
+  /// Returns an empty handle when there is none.
+  Var find_leaf(const Tensor& tensor, const Where& where = Where::current());
+
+  /// A tensor outside the tape that takes the value of a `Var` after the next run that computes
+  /// gradients, such as a running mean.
+  struct Update {
+    Tensor target;
+    ValueId value;
+  };
+  /// Registers an update. `backward`, a `Runner` or an `Execution` computes the value in its run,
+  /// within the same budget, and copies it to `target` once, however often the forward part is
+  /// recomputed. Throws `ShapeError` and `DTypeError` when the types differ.
+  void update_after_run(const Tensor& target, const Var& value, Where where = Where::current());
+  /// Updates whose run is still to come.
+  std::span<const Update> updates() const { return updates_; }
+  void forget_updates() { updates_.clear(); }
+
   /// Appends a node and returns its first output; call `output(i)` on it for output i. Throws
   /// `TapeError` when an input belongs to another tape, `ShapeError` for an output that no memory
   /// can hold.
@@ -303,6 +322,7 @@ class Tape {
   };
   [[noreturn]] static void throw_recorded_twice(const Where& where);
 
+  Var find_own_leaf(const Tensor& tensor);
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
@@ -333,6 +353,10 @@ class Tape {
   std::vector<Buffer> buffers_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> name_ids_;
+  /// Leaves by the address of their elements, among the first `indexed_` nodes; see `find_leaf`.
+  std::unordered_map<const std::byte*, ValueId> leaves_;
+  NodeId indexed_ = 0;
+  std::vector<Update> updates_;
   std::shared_ptr<Evaluator> evaluator_;
   std::uint64_t seed_ = 0;
   std::uint32_t generation_ = 0;

@@ -173,7 +173,19 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
 
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where) {
-  const auto body = std::make_shared<const Subprogram>(Trace(f, inputs, where));
+  std::vector<Tensor> updated;  // by the last outputs
+  const Composition with_updates = [&](std::span<const Var> xs) {
+    Tape& tape = common_tape(xs, "checkpoint", where);
+    const std::size_t before = tape.updates().size();
+    std::vector<Var> results = f(xs);
+    if (results.empty()) return results;
+    for (const Tape::Update& update : tape.updates().subspan(before)) {
+      results.push_back(tape.var(update.value));
+      updated.push_back(update.target);
+    }
+    return results;
+  };
+  const auto body = std::make_shared<const Subprogram>(Trace(with_updates, inputs, where));
   std::vector<Var> arguments(inputs.begin(), inputs.end());
   const auto captured = body->trace.captured();
   arguments.insert(arguments.end(), captured.begin(), captured.end());
@@ -215,6 +227,11 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
   for (std::uint32_t i = 0; i < body->trace.outputs().size(); ++i) {
     outputs.push_back(first.output(i));
   }
+  const std::size_t returned = outputs.size() - updated.size();
+  for (std::size_t i = 0; i < updated.size(); ++i) {
+    first.tape().update_after_run(updated[i], outputs[returned + i], where);
+  }
+  outputs.resize(returned);
   return outputs;
 }
 

@@ -6,7 +6,9 @@
 #include "checkpoint/dot.h"
 #include "checkpoint/planning_files.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/updates.h"
 #include "strategy/compile/step_cache.h"
+#include "strategy/evaluators/computed_outputs.h"
 #include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/run/present.h"
@@ -28,8 +30,12 @@ Gradients::Entry::Entry(const Var& leaf, Tensor of_leaf, Tensor of_parameter,
       value(std::move(of_parameter)),
       name(std::move(name_with_scopes)) {}
 
-Gradients::Gradients(Tensor loss, std::vector<Entry> entries, Report report)
-    : loss_(std::move(loss)), entries_(std::move(entries)), report_(std::move(report)) {}
+Gradients::Gradients(Tensor loss, std::vector<Entry> entries, Report report,
+                     std::vector<Tensor> outputs)
+    : loss_(std::move(loss)),
+      entries_(std::move(entries)),
+      report_(std::move(report)),
+      outputs_(std::move(outputs)) {}
 
 const Tensor& Gradients::operator[](const Var& parameter) const {
   const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
@@ -56,36 +62,66 @@ EngineEvaluator& evaluator_of(Tape& tape, const char* operation, const Where& wh
   return *evaluator;
 }
 
-bool is_alone(std::span<const ValueId> present, const Var& loss) {
-  return present.size() == 1 && present[0] == loss.id();
+/// Throws `TapeError` unless the loss and the outputs are on one tape.
+Tape& tape_of(const LossAndOutputs& values, const char* operation, const Where& where) {
+  if (!values.loss.defined()) throw_foreign(values.loss, operation, where);
+  Tape& tape = values.loss.tape();
+  for (const Var& output : values.outputs) {
+    if (!output.defined() || !output.belongs_to(tape)) throw_foreign(output, operation, where);
+  }
+  return tape;
 }
 
-/// The loss, and its gradients recorded temporarily: the tape removes them again.
+/// The values, and those of the tape's updates as further outputs.
+LossAndOutputs with_updates(const LossAndOutputs& values) {
+  Tape& tape = values.loss.tape();
+  LossAndOutputs all = values;
+  for (const Tape::Update& update : tape.updates()) all.outputs.push_back(tape.var(update.value));
+  return all;
+}
+
+/// The loss and the outputs that a run computes, each once.
+std::vector<ValueId> computed_values(const LossAndOutputs& values) {
+  const Tape& tape = values.loss.tape();
+  std::vector<ValueId> computed{values.loss.id()};
+  for (const Var& output : values.outputs) {
+    const bool is_known = are_among({{output.id()}}, computed);
+    if (!is_known && !tape.is_leaf(output.node())) computed.push_back(output.id());
+  }
+  return computed;
+}
+
+/// The values of the loss and the outputs, and the gradients, which are recorded temporarily: the
+/// tape removes them again.
 struct Recorded {
   Tape::Temporary temporary;
   NodeId backward_begins;
+  std::vector<ValueId> values;
   std::vector<Var> parameters;
   std::vector<Var> gradients;
   std::vector<ValueId> targets;
   bool has_leaves_only = true;
 
-  Recorded(const Var& loss, const Where& where)
-      : temporary(loss.tape()), backward_begins(loss.tape().node_count()) {
-    Tape& tape = loss.tape();
-    require_scalar(loss, where);
-    parameters = parameters_of(tape);
-    gradients = vjp({&loss, 1}, parameters, {}, where);
-    targets.push_back(loss.id());
+  Recorded(const LossAndOutputs& given, const Where& where)
+      : temporary(given.loss.tape()),
+        backward_begins(given.loss.tape().node_count()),
+        values(computed_values(given)) {
+    require_scalar(given.loss, where);
+    parameters = parameters_of(given.loss.tape());
+    gradients = vjp({&given.loss, 1}, parameters, {}, where);
+    targets = values;
     for (const Var& gradient : gradients) targets.push_back(gradient.id());
   }
 
-  Recorded(const Var& loss, const RunOptions& options, const Where& where) : Recorded(loss, where) {
-    // If only the loss of an earlier call is present, it is dropped. This call then runs the
+  Recorded(const LossAndOutputs& given, const RunOptions& options, const Where& where)
+      : Recorded(given, where) {
+    // If only values of an earlier call are present, they are dropped. This call then runs the
     // program planned for the earlier one.
+    Tape& tape = given.loss.tape();
     std::vector<ValueId> present;
-    append_present(loss.tape(), present);
-    if (is_alone(present, loss)) {
-      loss.tape().drop(loss.id());
+    append_present(tape, present);
+    if (are_among(present, values)) {
+      for (const ValueId value : present) tape.drop(value);
       present.clear();
     }
     has_leaves_only = present.empty();
@@ -96,95 +132,122 @@ struct Recorded {
   }
 
   Differentiated differentiated() const {
-    return {targets[0], backward_begins, {targets.begin() + 1, targets.end()}};
+    const auto first = targets.begin() + std::ssize(values);
+    return {values, backward_begins, {first, first + std::ssize(gradients)}};
   }
 };
 
-Var computed_for(EngineEvaluator& evaluator, const Var& loss) {
-  return evaluator.computed_for(loss.tape(), {&loss, 1})[0];
+/// The gradients, with the values that a run has made present.
+Gradients with_values(const LossAndOutputs& values, std::vector<Gradients::Entry> entries,
+                      Report report) {
+  std::vector<Tensor> outputs;
+  for (const Var& output : values.outputs) outputs.push_back(output.value());
+  return Gradients(values.loss.value(), std::move(entries), std::move(report), std::move(outputs));
 }
 
-/// Turns the gradients of a tape computed in place of `tape` into gradients of `tape`.
-Gradients of_tape(Tape& tape, const Var& loss, const Gradients& computed,
+/// Turns the gradients of a tape computed in place of the values' tape into gradients of that tape.
+Gradients of_tape(const LossAndOutputs& values, const Gradients& computed,
                   const EngineEvaluator& evaluator) {
-  const std::vector<Var> parameters = parameters_of(tape);
+  const std::vector<Var> parameters = parameters_of(values.loss.tape());
   std::vector<Gradients::Entry> entries;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    entries.push_back({parameters[i], computed.entries()[i].gradient});
+    entries.emplace_back(parameters[i], computed.entries()[i].gradient);
   }
   Report report = computed.report();
   report.precision = evaluator.precision();
-  return Gradients(loss.value(), std::move(entries), std::move(report));
+  return with_values(values, std::move(entries), std::move(report));
 }
 
 }  // namespace
 
-Gradients backward(const Var& loss, const RunOptions& options, Where where) {
-  if (!loss.defined()) throw_foreign(loss, "backward", where);
-  Tape& tape = loss.tape();
+namespace {
+
+Gradients run_backward(const LossAndOutputs& values, const RunOptions& options,
+                       const Where& where) {
+  Tape& tape = values.loss.tape();
   EngineEvaluator& evaluator = evaluator_of(tape, "backward", where);
-  if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
-    return of_tape(tape, loss, backward(computed, options, where), evaluator);
+  const LossAndOutputs computed = computed_for(evaluator, values);
+  if (!computed.loss.belongs_to(tape)) {
+    return of_tape(values, run_backward(computed, options, where), evaluator);
   }
   Engine& engine = evaluator.engine();
   const RunOptions run = evaluator.prepare(tape, options);
   std::vector<Gradients::Entry> entries;
-  if (const auto repeated = engine.repeat(tape, loss.id(), run)) {
+  if (const auto repeated = engine.repeat(tape, computed_values(values), run)) {
     const std::vector<Var> parameters = parameters_of(tape);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      entries.push_back({parameters[i], repeated->gradients[i]});
+      entries.emplace_back(parameters[i], repeated->gradients[i]);
     }
-    return Gradients(loss.value(), std::move(entries), repeated->report);
+    return with_values(values, std::move(entries), repeated->report);
   }
-  const Recorded recorded(loss, run, where);
+  const Recorded recorded(values, run, where);
   Report report = engine.evaluate(tape, recorded.targets, recorded.backward_begins, run);
   for (std::size_t i = 0; i < recorded.parameters.size(); ++i) {
-    entries.push_back({recorded.parameters[i], recorded.gradients[i].value()});
+    entries.emplace_back(recorded.parameters[i], recorded.gradients[i].value());
   }
   if (report.plan_reused && recorded.has_leaves_only) {
     engine.remember(tape, recorded.differentiated());
   }
-  return Gradients(loss.value(), std::move(entries), std::move(report));
+  return with_values(values, std::move(entries), std::move(report));
+}
+
+}  // namespace
+
+Gradients backward(const LossAndOutputs& values, const RunOptions& options, Where where) {
+  Tape& tape = tape_of(values, "backward", where);
+  if (tape.updates().empty()) return run_backward(values, options, where);
+  const Gradients made = run_backward(with_updates(values), options, where);
+  const auto outputs = made.outputs();
+  const std::size_t requested = values.outputs.size();
+  apply_updates(tape.updates(), outputs.subspan(requested));
+  tape.forget_updates();
+  return Gradients(made.loss(), {made.begin(), made.end()}, made.report(),
+                   {outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(requested)});
+}
+
+Gradients backward(const Var& loss, std::initializer_list<Var> outputs, const RunOptions& options,
+                   Where where) {
+  return backward(LossAndOutputs(loss, outputs), options, where);
 }
 
 namespace {
 
-/// Restores, on destruction, a loss that `Recorded` drops. A loss that stays is not held, since
-/// holding it would make it belong to the user.
+/// Restores, on destruction, values that `Recorded` drops. Values that stay are not held, since
+/// holding them would make them belong to the user.
 class Kept {
  public:
-  explicit Kept(const Var& loss) : tape_(loss.tape()), value_(loss.id()) {
+  explicit Kept(const LossAndOutputs& values) : tape_(values.loss.tape()) {
     std::vector<ValueId> present;
     append_present(tape_, present);
-    if (is_alone(present, loss)) buffer_ = tape_.buffer(value_);
+    if (!are_among(present, computed_values(values))) return;
+    for (const ValueId value : present) buffers_.emplace_back(value, tape_.buffer(value));
   }
   ~Kept() {
-    if (buffer_ != nullptr && !tape_.has_value(value_)) tape_.set_buffer(value_, buffer_);
+    for (auto& [value, buffer] : buffers_) {
+      if (!tape_.has_value(value)) tape_.set_buffer(value, std::move(buffer));
+    }
   }
   Kept(const Kept&) = delete;
   Kept& operator=(const Kept&) = delete;
 
  private:
   Tape& tape_;
-  ValueId value_;
-  Buffer buffer_;
+  std::vector<std::pair<ValueId, Buffer>> buffers_;
 };
 
 /// Calls `ask(engine, tape, recorded, options)` for the program that `backward` would run.
 template <class Ask>
-decltype(auto) ask_of_backward(Var loss, const RunOptions& options, const char* operation,
-                               const Where& where, Ask ask) {
-  if (!loss.defined()) throw_foreign(loss, operation, where);
-  EngineEvaluator* evaluator = &evaluator_of(loss.tape(), operation, where);
-  if (const Var computed = computed_for(*evaluator, loss); !computed.belongs_to(loss.tape())) {
-    loss = computed;
-    evaluator = &evaluator_of(loss.tape(), operation, where);
-  }
-  Tape& tape = loss.tape();
-  const RunOptions run = evaluator->prepare(tape, options);
-  const Kept kept(loss);
-  const Recorded recorded(loss, run, where);
-  return ask(evaluator->engine(), tape, recorded, run);
+decltype(auto) ask_of_backward(const LossAndOutputs& values, const RunOptions& options,
+                               const char* operation, const Where& where, Ask ask) {
+  Tape& recorded_tape = tape_of(values, operation, where);
+  const LossAndOutputs computed =
+      computed_for(evaluator_of(recorded_tape, operation, where), with_updates(values));
+  Tape& tape = computed.loss.tape();
+  EngineEvaluator& evaluator = evaluator_of(tape, operation, where);
+  const RunOptions run = evaluator.prepare(tape, options);
+  const Kept kept(computed);
+  const Recorded recorded(computed, run, where);
+  return ask(evaluator.engine(), tape, recorded, run);
 }
 
 /// Calls `ask(engine, tape, targets, options)` for the program that `evaluate` would run.
@@ -207,17 +270,17 @@ auto ask_of_values(std::span<const Var> values, const RunOptions& options, const
 
 }  // namespace
 
-Plan plan_backward(const Var& loss, const RunOptions& options, Where where) {
+Plan plan_backward(const LossAndOutputs& values, const RunOptions& options, Where where) {
   return ask_of_backward(
-      loss, options, "plan_backward", where,
+      values, options, "plan_backward", where,
       [](Engine& engine, Tape& tape, const Recorded& recorded, const RunOptions& run) {
         return engine.plan(tape, recorded.targets, recorded.backward_begins, run);
       });
 }
 
-std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions& options,
-                        Where where) {
-  return ask_of_backward(loss, options, "write_dot", where,
+std::ostream& write_dot(std::ostream& stream, const LossAndOutputs& values,
+                        const RunOptions& options, Where where) {
+  return ask_of_backward(values, options, "write_dot", where,
                          [&](Engine& engine, Tape& tape, const Recorded& recorded,
                              const RunOptions& run) -> std::ostream& {
                            const Plan plan =
@@ -226,9 +289,9 @@ std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions&
                          });
 }
 
-std::ostream& write_compilation(std::ostream& stream, const Var& loss, const RunOptions& options,
-                                DumpLevel level, Where where) {
-  return ask_of_backward(loss, options, "write_compilation", where,
+std::ostream& write_compilation(std::ostream& stream, const LossAndOutputs& values,
+                                const RunOptions& options, DumpLevel level, Where where) {
+  return ask_of_backward(values, options, "write_compilation", where,
                          [&](Engine& engine, Tape& tape, const Recorded& recorded,
                              const RunOptions& run) -> std::ostream& {
                            engine.write_compilation(stream, tape, recorded.targets,
@@ -237,24 +300,23 @@ std::ostream& write_compilation(std::ostream& stream, const Var& loss, const Run
                          });
 }
 
-Forecast forecast_backward(const Var& loss, const RunOptions& options, const Rates& rates,
-                           Where where) {
+Forecast forecast_backward(const LossAndOutputs& values, const RunOptions& options,
+                           const Rates& rates, Where where) {
   return ask_of_backward(
-      loss, options, "forecast_backward", where,
+      values, options, "forecast_backward", where,
       [&](Engine& engine, Tape& tape, const Recorded& recorded, const RunOptions& run) {
         return engine.forecast(tape, recorded.targets, recorded.backward_begins, run, rates);
       });
 }
 
-void write_graph(const Var& loss, const std::string& path, const RunOptions& options, Where where) {
-  if (!loss.defined()) throw_foreign(loss, "write_graph", where);
-  Tape& tape = loss.tape();
+void write_graph(const LossAndOutputs& values, const std::string& path, const RunOptions& options,
+                 Where where) {
+  Tape& tape = tape_of(values, "write_graph", where);
   EngineEvaluator& evaluator = evaluator_of(tape, "write_graph", where);
-  if (const Var computed = computed_for(evaluator, loss); !computed.belongs_to(tape)) {
-    return write_graph(computed, path, options, where);
-  }
+  const LossAndOutputs computed = computed_for(evaluator, with_updates(values));
+  if (!computed.loss.belongs_to(tape)) return write_graph(computed, path, options, where);
   const RunOptions run = evaluator.prepare(tape, options);
-  const Recorded recorded(loss, where);
+  const Recorded recorded(computed, where);
   write_graph(evaluator.engine().graph(tape, recorded.targets, recorded.backward_begins, run),
               path);
 }

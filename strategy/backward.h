@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include "autodiff/export.h"
 #include "autodiff/var.h"
 #include "strategy/base/dump_level.h"
+#include "strategy/base/loss_and_outputs.h"
 #include "strategy/base/options.h"
 #include "strategy/base/report.h"
 #include "strategy/compile/forecast.h"
@@ -30,7 +32,8 @@ class Gradients {
     std::string name;  ///< with its scopes, as in "layer3/weight"; empty without a name
   };
 
-  Gradients(Tensor loss, std::vector<Entry> entries, Report report);
+  Gradients(Tensor loss, std::vector<Entry> entries, Report report,
+            std::vector<Tensor> outputs = {});
 
   /// The gradient of the loss with respect to `parameter`: of its shape and dtype, zeros when the
   /// loss does not depend on it. Throws `ArgumentError` for a Var that is no parameter of the tape.
@@ -41,12 +44,15 @@ class Gradients {
   auto end() const { return entries_.end(); }
 
   const Tensor& loss() const { return loss_; }
+  /// The auxiliary outputs, in the order in which they were requested.
+  std::span<const Tensor> outputs() const { return outputs_; }
   const Report& report() const { return report_; }
 
  private:
   Tensor loss_;
   std::vector<Entry> entries_;
   Report report_;
+  std::vector<Tensor> outputs_;
 };
 
 /// The gradients of a scalar loss with respect to all parameters of its tape, exact and within the
@@ -57,34 +63,42 @@ class Gradients {
 /// without a budget the values already present stay. Without a budget, that of the tape's evaluator
 /// applies, as in `lazy({.memory_budget = 256_MiB})`.
 ///
+/// Auxiliary outputs come from the same run. They and the loss are present afterwards, so asking
+/// for them computes nothing, until a run with a budget forces them out.
+///
 /// Adjoint nodes are removed from the tape again. Throws `ShapeError` unless the loss has one
 /// element, `DTypeError` unless the loss and all parameters are floating. Throws `ArgumentError`
 /// for an evaluator that has no engine. Throws `BudgetError` before any work when the budget is too
 /// small; it names the smallest budget that is enough.
-Gradients backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
+Gradients backward(const LossAndOutputs& values, const RunOptions& options = {},
+                   Where where = Where::current());
+/// Likewise, as in `backward(loss, {logits, state}, {.memory_budget = 256_MiB})`.
+Gradients backward(const Var& loss, std::initializer_list<Var> outputs,
+                   const RunOptions& options = {}, Where where = Where::current());
 
 /// The plan that `backward` would follow, without running anything. `backward` may reach this plan
 /// only after it has been run for a while (see `RunOptions::planner`). Throws as `backward`.
-Plan plan_backward(const Var& loss, const RunOptions& options = {}, Where where = Where::current());
+Plan plan_backward(const LossAndOutputs& values, const RunOptions& options = {},
+                   Where where = Where::current());
 
 /// Predicts memory and time of `backward` with the given rates, without running anything. Throws as
 /// `backward`.
-Forecast forecast_backward(const Var& loss, const RunOptions& options = {}, const Rates& rates = {},
-                           Where where = Where::current());
+Forecast forecast_backward(const LossAndOutputs& values, const RunOptions& options = {},
+                           const Rates& rates = {}, Where where = Where::current());
 
 /// Writes the graph that `backward` with these options would plan to a file for `palimpsest-plan`
 /// (see checkpoint/planning_files.h). The graph is that of a tape that has computed nothing. If no
 /// plan fits the budget, it is that of a run without a budget. `backward` follows schedules made
 /// for this graph, by `given`. The default of one thread makes the file equal on every machine.
 /// Throws `FileError`, and `ShapeError` unless the loss has one element.
-void write_graph(const Var& loss, const std::string& path,
+void write_graph(const LossAndOutputs& values, const std::string& path,
                  const RunOptions& options = {.threads = 1}, Where where = Where::current());
 
 /// Draws the loss and its gradients, coloured by what `backward` does to each node (see
 /// checkpoint/dot.h). Nodes of a group that runs twice count as recomputed. A white node does not
 /// run, because another one replaces it. Throws as `plan_backward`.
-std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions& options = {},
-                        Where where = Where::current());
+std::ostream& write_dot(std::ostream& stream, const LossAndOutputs& values,
+                        const RunOptions& options = {}, Where where = Where::current());
 
 /// Writes what each pass of compilation does for `backward`: what it removes, fuses and plans, with
 /// the source lines that recorded it. Runs nothing. Throws as `plan_backward`.
@@ -92,7 +106,7 @@ std::ostream& write_dot(std::ostream& stream, const Var& loss, const RunOptions&
 /// The environment variable `PALIMPSEST_DUMP` names a level. It makes a process write this for
 /// every program that it compiles: to stderr, or to the end of the file that `PALIMPSEST_DUMP_FILE`
 /// names.
-std::ostream& write_compilation(std::ostream& stream, const Var& loss,
+std::ostream& write_compilation(std::ostream& stream, const LossAndOutputs& values,
                                 const RunOptions& options = {}, DumpLevel level = DumpLevel::passes,
                                 Where where = Where::current());
 

@@ -87,8 +87,17 @@ struct Program::State {
   LoopBudgets loops;
   double planning_seconds = 0;
   std::vector<Var> outputs;
-  std::vector<Var> names;       // values as recorded by `f`, for the first outputs; empty: outputs
-  bool differentiated = false;  // the outputs are a loss and gradients of `parameters`
+  std::vector<Var> names;  // values as recorded by `f`, for the first outputs; empty: outputs
+  /// The number of outputs before the gradients of `parameters`: a loss and auxiliary ones. 0 for a
+  /// program of values.
+  std::size_t differentiated = 0;
+  std::size_t requested = 0;  // auxiliary outputs; those after them are values of `updates`
+  /// A tensor that takes the value of an output after every run, and its leaf, if it has one.
+  struct Update {
+    Tensor target;
+    Var leaf;
+  };
+  std::vector<Update> updates;
   std::vector<Var> parameters;
 };
 
@@ -103,14 +112,26 @@ Program Program::of_values(const Record& record, const Precision* precision, Run
 Program Program::of_gradients(const RecordLoss& record, const Precision* precision,
                               RunOptions options, const Where& where) {
   const auto state = std::make_shared<State>(std::move(options));
-  const auto record_loss = [&](Tape& tape) { return std::vector<Var>{record(tape)}; };
-  const Var loss = state->record(record_loss, precision, where).front();
+  const auto record_all = [&](Tape& tape) {
+    LossAndOutputs made = record(tape);
+    std::vector<Var> all{made.loss};
+    all.insert(all.end(), made.outputs.begin(), made.outputs.end());
+    state->requested = made.outputs.size();
+    for (const Tape::Update& update : tape.updates()) {
+      state->updates.push_back({update.target, tape.find_leaf(update.target)});
+      all.push_back(tape.var(update.value));
+    }
+    tape.forget_updates();
+    return all;
+  };
+  state->outputs = state->record(record_all, precision, where);
+  const Var loss = state->outputs.front();
   require_scalar(loss, where);
   const NodeId backward_begins = state->tape.node_count();
-  state->differentiated = true;
+  state->differentiated = state->outputs.size();
   state->parameters = parameters_of(state->tape);
-  state->outputs = vjp({&loss, 1}, state->parameters, {}, where);
-  state->outputs.insert(state->outputs.begin(), loss);
+  const std::vector<Var> gradients = vjp({&loss, 1}, state->parameters, {}, where);
+  state->outputs.insert(state->outputs.end(), gradients.begin(), gradients.end());
   state->compile_outputs(backward_begins);
   return Program(state);
 }
@@ -189,6 +210,17 @@ struct Runner::State {
   bool ran = false;
   double run_seconds = 0;
 
+  /// Copies values to the tensors that they update: the bound ones, where others were bound.
+  void update() {
+    const Program::State& own = *program.state_;
+    for (std::size_t i = 0; i < own.updates.size(); ++i) {
+      const auto& [target, leaf] = own.updates[i];
+      const auto other = leaf.defined() ? bound.find(leaf.id()) : bound.end();
+      const Tensor made = value(own.outputs[1 + own.requested + i]);
+      std::copy_n(made.raw(), made.bytes(), (other != bound.end() ? other->second : target).raw());
+    }
+  }
+
   /// Reading the clock twice takes as long as a small run, so few small runs are timed.
   bool is_timed() const { return run_seconds == 0 || run_seconds > 1e-5 || round % 16 == 0; }
 };
@@ -243,25 +275,31 @@ void Runner::run() {
   state_->ran = true;
   ++state_->round;
   if (running) state_->run_seconds = running->seconds();
+  state_->update();
 }
 
 Tensor Runner::value(const Var& output) const { return state_->value(output); }
 
 Gradients Runner::gradients() const {
   const Program::State& program = *state_->program.state_;
-  if (!program.differentiated) {
+  if (program.differentiated == 0) {
     throw ArgumentError(
         "[program] the program computes only values; make it with Program::gradients()");
   }
   std::vector<Gradients::Entry> entries;
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const Var& parameter = program.parameters[i];
-    entries.emplace_back(parameter, state_->value(program.outputs[i + 1]));
+    entries.emplace_back(parameter, state_->value(program.outputs[program.differentiated + i]));
     // An optimizer updates the tensor that the run read.
     const auto bound = state_->bound.find(parameter.id());
     if (bound != state_->bound.end()) entries.back().value = bound->second;
   }
-  return Gradients(state_->value(program.outputs[0]), std::move(entries), report());
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 1; i <= program.requested; ++i) {
+    outputs.push_back(state_->value(program.outputs[i]));
+  }
+  return Gradients(state_->value(program.outputs[0]), std::move(entries), report(),
+                   std::move(outputs));
 }
 
 Report Runner::report() const {

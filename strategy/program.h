@@ -21,7 +21,8 @@ class Program {
   /// Records the program on a fresh tape. `Var`s of its leaves can be stored outside, to identify
   /// the leaves later.
   using Record = std::function<std::vector<Var>(Tape&)>;
-  using RecordLoss = std::function<Var(Tape&)>;
+  /// A loss, perhaps with auxiliary outputs.
+  using RecordLoss = std::function<LossAndOutputs(Tape&)>;
 
   /// Computes the values that `record` returns. Throws what recording throws, `BudgetError` when
   /// the budget is too small, `ArgumentError` when nothing is returned.
@@ -32,7 +33,8 @@ class Program {
   /// precision's narrow dtype is not one of 16 bits.
   static Program values(const Record& record, const Precision& precision, RunOptions options = {},
                         Where where = Where::current());
-  /// Computes a loss and its gradients with respect to all parameters, as `backward` does. Throws
+  /// Computes a loss, auxiliary outputs, and the gradients of the loss with respect to all
+  /// parameters, as `backward` does. Throws
   /// as `values`, and `ShapeError` unless the loss has one element.
   static Program gradients(const RecordLoss& record, RunOptions options = {},
                            Where where = Where::current());
@@ -41,7 +43,8 @@ class Program {
   static Program gradients(const RecordLoss& record, const Precision& precision,
                            RunOptions options = {}, Where where = Where::current());
 
-  /// The outputs: the returned values, or the loss followed by the gradients of the parameters.
+  /// The outputs: the returned values; or the loss, the auxiliary outputs, and the gradients of the
+  /// parameters.
   std::span<const Var> outputs() const;
   /// The recorded tape.
   const Tape& tape() const;
@@ -85,7 +88,8 @@ class Runner {
   /// The result of the last run for one of the program's outputs. For a leaf, or a view of one, the
   /// tensor bound to it now. Throws `ArgumentError` for any other value, and before the first run.
   Tensor value(const Var& output) const;
-  /// The loss and gradients of the last run of a `Program::gradients`, with its report. The
+  /// The loss, auxiliary outputs and gradients of the last run of a `Program::gradients`, with its
+  /// report. The
   /// parameters are the recorded `Var`s. An `Optimizer` updates the tensors that are bound to them.
   /// Throws `ArgumentError` for another program, and before the first run.
   Gradients gradients() const;

@@ -6,19 +6,46 @@
 
 namespace palimpsest {
 
-Var record_model(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
-                 std::span<const Tensor> batch) {
+LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
+                            std::span<const Tensor> parameters, std::span<const Tensor> batch) {
   std::vector<Var> inputs;
   for (const Tensor& parameter : parameters) inputs.push_back(tape.parameter(parameter));
   std::vector<Var> examples;
   for (const Tensor& tensor : batch) examples.push_back(tape.constant(tensor));
-  const Var made = model(tape, inputs, examples);
-  if (!made.defined() || !made.belongs_to(tape)) {
+  LossAndOutputs made = model(tape, inputs, examples);
+  const auto require_own = [&](const Var& value) {
+    if (value.defined() && value.belongs_to(tape)) return;
     throw ArgumentError(
         "[execution] the model does not return a value of the tape it was given; return a Var "
         "recorded on that tape");
-  }
+  };
+  require_own(made.loss);
+  for (const Var& output : made.outputs) require_own(output);
   return made;
+}
+
+void require_no_outputs(const LossAndOutputs& values, const char* runner) {
+  const Tape& tape = values.loss.tape();
+  if (!tape.updates().empty()) {
+    throw ArgumentError(runner,
+                        "the model updates " + std::to_string(tape.updates().size()) +
+                            " tensors, as running statistics do, which only a single replica or "
+                            "data parallelism does; use parallelism none or data",
+                        tape.where(tape.producer(tape.updates()[0].value)));
+  }
+  if (values.outputs.empty()) return;
+  throw ArgumentError(runner,
+                      "the model returns " + std::to_string(values.outputs.size()) +
+                          " auxiliary outputs, which only a single replica or data parallelism "
+                          "computes; return the loss alone, or use parallelism none or data",
+                      where_recorded(values.outputs[0]));
+}
+
+Var record_value(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
+                 std::span<const Tensor> batch, const char* runner) {
+  const LossAndOutputs made = record_model(model, tape, parameters, batch);
+  require_no_outputs(made, runner);
+  return made.loss;
 }
 
 void require_all_given(Tape& tape, std::span<const Tensor> parameters) {

@@ -8,9 +8,16 @@
 namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Records a model with leaves for its parameters and its batch. Throws what the model throws, and
-/// `ArgumentError` where it returns no value of the tape.
-Var record_model(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
-                 std::span<const Tensor> batch);
+/// `ArgumentError` where it returns a value that is not of the tape.
+LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
+                            std::span<const Tensor> parameters, std::span<const Tensor> batch);
+
+/// Throws `ArgumentError` naming `runner` where there are auxiliary outputs or updates.
+void require_no_outputs(const LossAndOutputs& values, const char* runner);
+
+/// Records a model as `record_model` does. Throws as both of the above.
+Var record_value(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
+                 std::span<const Tensor> batch, const char* runner);
 
 /// Throws `ArgumentError` where a model recorded parameters other than those it was given. Gradient
 /// sums are allocated, and counted, for the given ones only.

@@ -36,10 +36,10 @@ void CachedStep::remember(const ProgramSpec& spec, std::shared_ptr<CachedProgram
 
 Bytes StepCache::bytes() const { return bytes_of_all(steps_, bytes_of_step); }
 
-CachedStep* StepCache::find(const Tape& tape, ValueId loss) {
+CachedStep* StepCache::find(const Tape& tape, std::span<const ValueId> values) {
   const auto step = std::find_if(steps_.begin(), steps_.end(), [&](const CachedStep& known) {
-    return known.recorded.loss == loss && known.recorded.backward_begins == tape.node_count() &&
-           tape.begins(known.tape);
+    return std::ranges::equal(known.recorded.values, values) &&
+           known.recorded.backward_begins == tape.node_count() && tape.begins(known.tape);
   });
   return step == steps_.end() ? nullptr : &*step;
 }
@@ -63,7 +63,7 @@ void StepCache::add(const Tape& tape, const Differentiated& recorded) {
   CachedStep& step = made.emplace_front();
   step.tape.copy_nodes(tape);
   step.recorded = recorded;
-  step.targets.push_back(recorded.loss);
+  step.targets = recorded.values;
   step.targets.insert(step.targets.end(), recorded.gradients.begin(), recorded.gradients.end());
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.is_leaf(node)) continue;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "strategy/compile/program_spec.h"
@@ -11,9 +12,10 @@ namespace palimpsest {
 
 struct CachedProgram;
 
-/// A loss and its gradients with respect to all parameters, recorded at the end of a tape.
+/// A loss, auxiliary outputs, and gradients with respect to all parameters, recorded at the end of
+/// a tape.
 struct Differentiated {
-  ValueId loss;
+  std::vector<ValueId> values;  ///< the loss and the outputs that are not leaves
   NodeId backward_begins;
   std::vector<ValueId> gradients;
 };
@@ -23,7 +25,7 @@ class CachedStep {
  public:
   Tape tape;  ///< holds no values except leaves of the backward part
   Differentiated recorded;
-  std::vector<ValueId> targets;  ///< the loss and its gradients
+  std::vector<ValueId> targets;  ///< the values and the gradients
   std::vector<ValueId> leaves;   ///< of the forward part
 
   /// The program last compiled from the tape, if it was for a matching spec. Null otherwise.
@@ -43,7 +45,7 @@ class StepCache {
  public:
   /// Finds the step whose forward part `tape` holds. Null when there is none. The result is valid
   /// until the next call of `add`.
-  CachedStep* find(const Tape& tape, ValueId loss);
+  CachedStep* find(const Tape& tape, std::span<const ValueId> values);
   /// Notes that a step is run again.
   void use(const CachedStep& step);
   /// Copies `tape`, which holds both parts. Does nothing if it holds users' operations, whose

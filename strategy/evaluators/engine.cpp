@@ -20,11 +20,11 @@
 namespace palimpsest {
 namespace {
 
-/// True if only leaves are present and, from an earlier run, possibly the loss.
-bool has_leaves_only(const Tape& tape, ValueId loss) {
+/// True if only leaves are present and, from an earlier run, possibly `values`.
+bool has_leaves_only(const Tape& tape, std::span<const ValueId> values) {
   std::vector<ValueId> others;
   append_present(tape, others);
-  return others.empty() || (others.size() == 1 && others[0] == loss);
+  return are_among(others, values);
 }
 
 }  // namespace
@@ -261,18 +261,18 @@ Report Engine::evaluate(Tape& tape, std::span<const ValueId> targets, NodeId bac
   return state_->evaluate_or_let_go(tape, targets, backward_begins, options);
 }
 
-std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
+std::optional<Engine::Repeated> Engine::repeat(Tape& tape, std::span<const ValueId> values,
                                                const RunOptions& options) {
   check(options);
   if (options.memory == AllocationPolicy::cached)
     return {};  // such runs differ from one to the next
   const Stopwatch planning;
-  CachedStep* const step = state_->cache.steps().find(tape, loss);
-  if (step == nullptr || !has_leaves_only(tape, loss)) return {};
+  CachedStep* const step = state_->cache.steps().find(tape, values);
+  if (step == nullptr || !has_leaves_only(tape, values)) return {};
   state_->cache.steps().use(*step);
   state_->results.reset();
   Tape& known = step->tape;
-  tape.drop(loss);  // the run computes it again
+  for (const ValueId value : values) tape.drop(value);  // the run computes them again
   const LentToStep lent(*step, tape);
   const ProgramSpec spec = spec_for(step->targets, step->recorded.backward_begins, options);
   const Compilation compiled = state_->compile_for_run(known, spec, options, step);
@@ -282,7 +282,9 @@ std::optional<Engine::Repeated> Engine::repeat(Tape& tape, ValueId loss,
   for (const ValueId gradient : step->recorded.gradients) {
     repeated.gradients.push_back(known.value(gradient));
   }
-  if (!tape.has_value(loss)) tape.set_buffer(loss, known.buffer(loss));
+  for (const ValueId value : values) {
+    if (!tape.has_value(value)) tape.set_buffer(value, known.buffer(value));
+  }
   return repeated;
 }
 

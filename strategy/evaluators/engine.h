@@ -44,10 +44,11 @@ class Engine {
     Report report;
     std::vector<Tensor> gradients;
   };
-  /// Computes a loss and its gradients without recording the gradients, if `remember` has seen a
-  /// tape that records the same. Makes the loss present. Returns nothing if no such tape is known.
-  /// Throws as `evaluate` does.
-  std::optional<Repeated> repeat(Tape& tape, ValueId loss, const RunOptions& options);
+  /// Computes `values` and the gradients of the first one without recording the gradients, if
+  /// `remember` has seen a tape that records the same. Makes the values present. Returns nothing if
+  /// no such tape is known. Throws as `evaluate` does.
+  std::optional<Repeated> repeat(Tape& tape, std::span<const ValueId> values,
+                                 const RunOptions& options);
   /// Keeps a copy of what a tape records, for `repeat`. Only leaves may have been present when
   /// `recorded` was run.
   void remember(const Tape& tape, const Differentiated& recorded);

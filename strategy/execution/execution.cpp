@@ -11,6 +11,7 @@
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
+#include "strategy/base/updates.h"
 #include "strategy/execution/batch_cut.h"
 #include "strategy/execution/replica.h"
 #include "strategy/parallel/pipeline/pipeline.h"
@@ -19,6 +20,52 @@
 #include "strategy/training/loss_scaler.h"
 
 namespace palimpsest {
+namespace {
+
+/// What the parts of a batch return in addition to gradients, in the order of the parts: auxiliary
+/// outputs, and values of updates.
+class PartOutputs {
+ public:
+  /// Adds the outputs of the next part; the last ones are the values of updates.
+  void add(std::span<const Tensor> outputs, std::int64_t examples, bool is_alone) {
+    by_output_.resize(outputs.size());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      // A copy does not hold the memory of the part's run.
+      by_output_[i].push_back(is_alone ? outputs[i] : outputs[i].clone());
+    }
+    examples_.push_back(examples);
+  }
+
+  /// Updates the targets by the mean over the examples of all parts.
+  void apply(std::span<const Tape::Update> updates) {
+    std::vector<Tensor> values;
+    for (const std::vector<Tensor>& parts :
+         std::span(by_output_).last(std::min(updates.size(), by_output_.size()))) {
+      values.push_back(parts.size() == 1 ? parts[0] : mean_of_parts(parts, examples_));
+    }
+    apply_updates(updates, values);
+    by_output_.resize(by_output_.size() - values.size());
+  }
+
+  /// The auxiliary outputs: those of a single part, or all concatenated along the first axis.
+  std::vector<Tensor> together() const {
+    std::vector<Tensor> outputs;
+    for (std::vector<Tensor> parts : by_output_) {
+      for (Tensor& part : parts) {
+        if (parts.size() > 1 && part.shape().rank() == 0) part = part.reshape(Shape{1});
+      }
+      outputs.push_back(parts.size() == 1 ? parts[0] : put_together(parts));
+    }
+    return outputs;
+  }
+
+ private:
+  std::vector<std::vector<Tensor>> by_output_;
+  std::vector<std::int64_t> examples_;
+};
+
+}  // namespace
+
 struct Execution::State {
   State(ExecutionStrategy chosen, LossReduction of_loss)
       : strategy(std::move(chosen)),
@@ -38,13 +85,19 @@ struct Execution::State {
     return scaler->scale(loss, where_recorded(loss));
   }
 
-  /// The gradients and the loss, unscaled.
-  Gradients finish(const Gradients& sum, Report report_of_all) {
+  /// The gradients and the loss, unscaled, with auxiliary outputs.
+  Gradients finish(const Gradients& sum, Report report_of_all, std::vector<Tensor> outputs) {
     std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
-    if (!scaler) return Gradients(sum.loss(), std::move(entries), std::move(report_of_all));
-    return arena.execute([&] {
-      return scaler->unscaled(sum.loss().clone(), std::move(entries), std::move(report_of_all));
-    });
+    Tensor loss = sum.loss();
+    if (scaler) {
+      const Gradients unscaled = arena.execute([&] {
+        return scaler->unscaled(loss.clone(), std::move(entries), std::move(report_of_all));
+      });
+      loss = unscaled.loss();
+      entries.assign(unscaled.begin(), unscaled.end());
+      report_of_all = unscaled.report();
+    }
+    return Gradients(loss, std::move(entries), std::move(report_of_all), std::move(outputs));
   }
 
   /// Whether one replica has the whole budget.
@@ -186,7 +239,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   if (state.pipeline) {
     const auto scale = [&](const Var& made) { return state.scaled(made); };
     const Gradients sum = state.pipeline->gradients(loss, parameters, batch, scale);
-    return state.finish(sum, sum.report());
+    return state.finish(sum, sum.report(), {});
   }
   const int micro_batches = state.strategy.accumulation;
   state.begin(Wanted::gradients, parameters, batch, micro_batches);
@@ -200,7 +253,9 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const bool may_take = micro_batches == 1 && state.strategy.mode == ExecutionMode::lazy;
   std::vector<std::optional<Gradients>> of_parts(state.replicas.size());
   std::vector<std::int64_t> examples(of_parts.size(), 1);
-  std::vector<Var> losses(of_parts.size());
+  std::vector<LossAndOutputs> recorded(of_parts.size(), Var());
+  std::vector<Tape::Update> updates;  // as the first part records them
+  PartOutputs outputs;
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     for (std::optional<Gradients>& done : of_parts) done.reset();
     const auto record = [&](Replica& replica, std::size_t r) {
@@ -208,19 +263,25 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
       if (state.cut.parts() > 1) examples[r] = examples_of(tensors);
       Tape& tape = replica.tape(micro_batch, part, state.gradient_count);
-      const Var made = record_model(loss, tape, parameters, tensors);
+      recorded[r] = record_model(loss, tape, parameters, tensors);
       if (state.cut.parts() > 1) require_all_given(tape, parameters);
-      losses[r] = state.scaled(made);
+      recorded[r].loss = state.scaled(recorded[r].loss);
+      // Parts may run at the same time, so none of them may update.
+      if (part == 0) updates.assign(tape.updates().begin(), tape.updates().end());
+      for (const Tape::Update& update : tape.updates()) {
+        recorded[r].outputs.push_back(tape.var(update.value));
+      }
+      tape.forget_updates();
     };
     const auto differentiate = [&](Replica& replica, std::size_t r) {
-      of_parts[r] = replica.differentiate(losses[r]);
+      of_parts[r] = replica.differentiate(recorded[r]);
     };
     const bool is_checked = state.cut.parts() > 1 && state.is_to_be_checked(examples_of(batch));
     if (is_checked) {
       state.for_replicas(record);
       // The first part is the largest: some parts have one example more.
       state.for_replicas([&](Replica& replica, std::size_t r) {
-        if (r == 0) replica.check(losses[r]);
+        if (r == 0) replica.check(recorded[r]);
       });
       state.known_to_fit = {examples_of(batch), state.cut.options.memory_budget};
       state.for_replicas(differentiate);
@@ -230,9 +291,13 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
         differentiate(replica, r);
       });
     }
-    if (state.cut.parts() == 1) break;
+    if (state.cut.parts() == 1) {
+      outputs.add(of_parts[0]->outputs(), 1, true);
+      break;
+    }
     state.arena.execute([&] {
       for (std::size_t r = 0; r < of_parts.size(); ++r) {
+        outputs.add(of_parts[r]->outputs(), examples[r], false);
         if (may_take) {
           accumulator.step_taking(std::move(*of_parts[r]), examples[r]);
         } else {
@@ -246,7 +311,8 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  return state.finish(sum, state.take_report(state.cut.sums));
+  outputs.apply(updates);
+  return state.finish(sum, state.take_report(state.cut.sums), outputs.together());
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,
@@ -260,7 +326,7 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
     const int part = static_cast<int>(r);
     const std::vector<Tensor> tensors = part_of(batch, part, state.cut.parts());
     Tape& tape = replica.tape_for_values(part, state.value_count);
-    made[r] = replica.evaluate(record_model(model, tape, parameters, tensors));
+    made[r] = replica.evaluate(record_model(model, tape, parameters, tensors).loss);
   });
   state.report = state.take_report(0);
   return put_together(made);

@@ -38,6 +38,11 @@ class Execution {
   /// The loss of a batch and its gradients with respect to all parameters, for an `Optimizer`. The
   /// `parameters` become the parameters of the tape; their `Var`s stay valid until the next call.
   ///
+  /// Auxiliary outputs that `loss` returns are computed in the same runs. When the batch is cut,
+  /// the outputs of the parts are concatenated along their first axis; an output without axes
+  /// becomes one with an element for each part. These joined tensors do not count towards any
+  /// budget. Pipelines and devices refuse auxiliary outputs with an `ArgumentError`.
+  ///
   /// The report combines all replicas and parts. It adds up the peaks of replicas and all counts.
   /// Its steps and loops are those of one part. Peaks of a lazy mode are predicted; other modes
   /// compute while they record, so their peaks are measured.
@@ -53,10 +58,10 @@ class Execution {
   Gradients gradients(const ModelFunction& loss, std::span<const Tensor> parameters,
                       std::span<const Tensor> batch);
 
-  /// The model's output for a batch. Each replica, or each micro-batch of a pipeline, computes one
-  /// part, and the parts are concatenated along the first axis. The tensor that joins the parts of
-  /// replicas does not count towards any budget. A lazy mode keeps no value longer than it is
-  /// needed. Throws as `gradients`.
+  /// The model's output for a batch, without auxiliary outputs. Each replica, or each micro-batch
+  /// of a pipeline, computes one part, and the parts are concatenated along the first axis. The
+  /// tensor that joins the parts of replicas does not count towards any budget. A lazy mode keeps
+  /// no value longer than it is needed. Throws as `gradients`.
   Tensor value(const ModelFunction& model, std::span<const Tensor> parameters,
                std::span<const Tensor> batch);
   /// The report of the last call of `value`.

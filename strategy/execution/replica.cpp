@@ -4,16 +4,17 @@
 
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/record_model.h"
+#include "strategy/evaluators/computed_outputs.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/run/present.h"
 #include "strategy/run/report_of.h"
-#include "strategy/evaluators/engine.h"
 
 namespace palimpsest {
 namespace {
 
 std::shared_ptr<EngineEvaluator> evaluator_in_mode(const ExecutionStrategy& strategy,
-                                             RunOptions options) {
+                                                   RunOptions options) {
   options.planner = nullptr;  // planners apply to gradients only
   switch (strategy.mode) {
     case ExecutionMode::lazy:
@@ -93,12 +94,12 @@ Tape& Replica::tape(int micro_batch, int part, const Tape& count) {
   return cleared(tapes_[index], part, count);
 }
 
-Var Replica::computed(const Var& made) {
-  return evaluator_->computed_for(made.tape(), {&made, 1})[0];
+LossAndOutputs Replica::computed(const LossAndOutputs& made) {
+  return computed_for(*evaluator_, made);
 }
 
 void Replica::drop_all(const Var& made) {
-  const Var in_place = computed(made);
+  const Var in_place = computed(made).loss;
   for (Tape* const tape : {&made.tape(), &in_place.tape()}) {
     std::vector<ValueId> present;
     append_present(*tape, present);
@@ -135,30 +136,31 @@ auto Replica::within_least(const Var& loss, Run run) {
   }
 }
 
-Gradients Replica::differentiate(const Var& loss) {
+Gradients Replica::differentiate(const LossAndOutputs& values) {
   if (devices_) {
-    Gradients gradients = devices_->gradients(loss);
+    require_no_outputs(values, "devices");
+    Gradients gradients = devices_->gradients(values.loss);
     note(gradients.report());
     return gradients;
   }
-  const Where where = where_recorded(loss);
-  Gradients gradients =
-      within_least(loss, [&](const RunOptions& options) { return backward(loss, options, where); });
-  drop_all(loss);
+  const Where where = where_recorded(values.loss);
+  Gradients gradients = within_least(
+      values.loss, [&](const RunOptions& options) { return backward(values, options, where); });
+  drop_all(values.loss);
   note(gradients.report());
   return gradients;
 }
 
-void Replica::check(const Var& loss) {
-  const Where where = where_recorded(loss);
-  within_least(loss,
-               [&](const RunOptions& options) { return plan_backward(loss, options, where); });
+void Replica::check(const LossAndOutputs& values) {
+  const Where where = where_recorded(values.loss);
+  within_least(values.loss,
+               [&](const RunOptions& options) { return plan_backward(values, options, where); });
 }
 
-Forecast Replica::forecast(const Var& loss, const Rates& rates) {
-  const Where where = where_recorded(loss);
-  return within_least(loss, [&](const RunOptions& options) {
-    return forecast_backward(loss, options, rates, where);
+Forecast Replica::forecast(const LossAndOutputs& values, const Rates& rates) {
+  const Where where = where_recorded(values.loss);
+  return within_least(values.loss, [&](const RunOptions& options) {
+    return forecast_backward(values, options, rates, where);
   });
 }
 

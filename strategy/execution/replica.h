@@ -40,18 +40,18 @@ class Replica {
   /// Bytes of free memory reserved for other consumers.
   void set_beside(Bytes beside);
   /// The gradients of a loss recorded on this replica's tape. No value stays present.
-  Gradients differentiate(const Var& loss);
+  Gradients differentiate(const LossAndOutputs& values);
   /// The tensor of a value recorded on this replica's tape. No value stays present.
   Tensor evaluate(const Var& value);
 
-  /// The value itself or, when a precision is set, its translation on another tape.
-  Var computed(const Var& made);
+  /// The values themselves or, when a precision is set, their translations on another tape.
+  LossAndOutputs computed(const LossAndOutputs& made);
   /// Forecasts of `differentiate` and `evaluate`.
-  Forecast forecast(const Var& loss, const Rates& rates);
+  Forecast forecast(const LossAndOutputs& values, const Rates& rates);
   Forecast forecast_value(const Var& value, const Rates& rates);
 
   /// Throws what `differentiate` would throw before any work.
-  void check(const Var& loss);
+  void check(const LossAndOutputs& values);
 
   /// The report of all parts since the last call. It has the sum of the counts and the largest
   /// predicted peak; the rest is from the part with the largest measured peak.

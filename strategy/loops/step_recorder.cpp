@@ -113,6 +113,13 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
       for (Var& value : *list) value = tape.here(value, body_.name(), body_.where);
     }
   }
+  if (!tape.updates().empty()) {
+    throw ArgumentError(body_.name(),
+                        "the body updates " + std::to_string(tape.updates().size()) +
+                            " tensors, as running statistics do, which a loop cannot do once per "
+                            "run; make them part of the state",
+                        body_.where);
+  }
   looking->forget(tape);
   tape.set_evaluator(nullptr);
   for (const Var& value : recorded.state) made_.next.push_back(value.id());

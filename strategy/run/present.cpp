@@ -16,6 +16,11 @@ void append_present(const Tape& tape, std::vector<ValueId>& values) {
   }
 }
 
+bool are_among(std::span<const ValueId> some, std::span<const ValueId> values) {
+  return std::ranges::all_of(
+      some, [&](ValueId each) { return std::ranges::find(values, each) != values.end(); });
+}
+
 namespace {
 
 /// Calls `f` with the values of each present storage that belongs to no leaf.

@@ -11,6 +11,9 @@ namespace palimpsest {
 /// Appends the present values, except leaves and the states of loops.
 void append_present(const Tape& tape, std::vector<ValueId>& values);
 
+/// True if each of `some` is one of `values`.
+bool are_among(std::span<const ValueId> some, std::span<const ValueId> values);
+
 /// The nodes, in order, whose values are all present and also held outside the tape. They belong to
 /// the user, as leaves do: dropping them would free nothing.
 std::vector<NodeId> nodes_held_elsewhere(const Tape& tape);

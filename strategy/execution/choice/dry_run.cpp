@@ -16,16 +16,19 @@ struct PlannedRun {
   double cost;  ///< seconds on one thread, by the planners' machine
 };
 
-PlannedRun run_again(const Var& made, const ExecutionStrategy& strategy, const RunOptions& options,
-                     const BatchCut& cut, bool training, const Rates& rates) {
+PlannedRun run_again(const LossAndOutputs& made, const ExecutionStrategy& strategy,
+                     const RunOptions& options, const BatchCut& cut, bool training,
+                     const Rates& rates) {
   const auto engine = std::make_shared<DryEngine>(rates);
   Replica replica(strategy, options, cut.replicas, cut.sums, engine);
   const Tape count;
   Tape& tape = replica.tape(0, 0, count);
-  record_again(made.tape(), tape);
-  const Var again = tape.var(made.id());
-  PlannedRun run{training ? replica.forecast(again, rates) : replica.forecast_value(again, rates),
-                 engine->peak(), engine->seconds(), engine->cost()};
+  record_again(made.loss.tape(), tape);
+  LossAndOutputs again(tape.var(made.loss.id()));
+  for (const Var& output : made.outputs) again.outputs.push_back(tape.var(output.id()));
+  PlannedRun run{
+      training ? replica.forecast(again, rates) : replica.forecast_value(again.loss, rates),
+      engine->peak(), engine->seconds(), engine->cost()};
   run.peak = std::max(run.peak, run.rest.peak);
   run.seconds += run.rest.seconds;
   run.cost += run.rest.plan.simulation.cost;
@@ -40,7 +43,8 @@ DryRun run_dry(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
   lazy.mode = ExecutionMode::lazy;
   lazy.stage = {};
   Replica recorder(lazy, cut.options, cut.replicas, cut.sums);
-  const Var made = recorder.computed(record_part(recorder, strategy, cut, part, workload));
+  const LossAndOutputs made =
+      recorder.computed(record_part(recorder, strategy, cut, part, workload));
 
   // The result already has its precision.
   ExecutionStrategy dry = strategy;

@@ -73,7 +73,7 @@ std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes me
       cut_batch(strategy, Wanted::values, workload.parameters, workload.batch, 1, parts);
   try {
     Replica replica(strategy, cut.options, cut.replicas, 0);
-    return record_part(replica, strategy, cut, 0, workload).shape();
+    return record_part(replica, strategy, cut, 0, workload).loss.shape();
   } catch (const UsageError&) {
   } catch (const BudgetError&) {
   }

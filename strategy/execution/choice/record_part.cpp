@@ -7,14 +7,14 @@
 
 namespace palimpsest {
 
-Var record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                const Workload& workload) {
+LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
+                           int part, const Workload& workload) {
   const std::vector<Tensor> batch =
       cut.parts() > 1 ? part_of(workload.batch, part, cut.parts()) : workload.batch;
   const Tape count;
   if (!workload.training) {
     Tape& tape = replica.tape_for_values(0, count);
-    const Var value = record_model(workload.model, tape, workload.parameters, batch);
+    const Var value = record_model(workload.model, tape, workload.parameters, batch).loss;
     if (cut.replicas > 1 && value.shape().rank() == 0) {
       throw ArgumentError(
           "estimate",
@@ -26,18 +26,20 @@ Var record_part(Replica& replica, const ExecutionStrategy& strategy, const Batch
     }
     return value;
   }
-  const Var loss =
+  LossAndOutputs made =
       record_model(workload.model, replica.tape(0, 0, count), workload.parameters, batch);
-  if (cut.parts() > 1) require_all_given(loss.tape(), workload.parameters);
+  if (cut.parts() > 1) require_all_given(made.loss.tape(), workload.parameters);
   const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
-  return is_scaled ? LossScaler().scale(loss) : loss;
+  if (is_scaled) made.loss = LossScaler().scale(made.loss);
+  return made;
 }
 
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,
                        const Workload& workload, const Rates& rates) {
   Replica replica(strategy, cut.options, cut.replicas, cut.sums);
-  const Var made = record_part(replica, strategy, cut, part, workload);
-  return workload.training ? replica.forecast(made, rates) : replica.forecast_value(made, rates);
+  const LossAndOutputs made = record_part(replica, strategy, cut, part, workload);
+  return workload.training ? replica.forecast(made, rates)
+                           : replica.forecast_value(made.loss, rates);
 }
 
 }  // namespace palimpsest

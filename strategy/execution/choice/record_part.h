@@ -7,9 +7,10 @@
 namespace palimpsest {
 
 /// Records a part of the batch as the strategy cuts it; the first part is the largest. Returns its
-/// loss, scaled where the strategy scales it, or its value. Throws as `Execution`.
-Var record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut, int part,
-                const Workload& workload);
+/// loss, scaled where the strategy scales it, with auxiliary outputs; or its value. Throws as
+/// `Execution`.
+LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, const BatchCut& cut,
+                           int part, const Workload& workload);
 
 /// Forecasts that part when it is planned as a whole.
 Forecast forecast_part(const ExecutionStrategy& strategy, const BatchCut& cut, int part,

@@ -111,6 +111,12 @@ std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluato
 }
 
 void require_parameters(const Tape& tape, std::size_t count) {
+  if (!tape.updates().empty()) {
+    throw ArgumentError("the function updates " + std::to_string(tape.updates().size()) +
+                        " tensors, as running statistics do, but layers are computed more than "
+                        "once; use normalization without running statistics in layers" +
+                        recorded_at(tape, tape.producer(tape.updates()[0].value)));
+  }
   std::size_t found = 0;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.is_parameter(node) || ++found <= count) continue;

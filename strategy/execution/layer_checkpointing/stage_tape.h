@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "strategy/base/precision.h"
+#include "strategy/base/report.h"
 #include "strategy/evaluators/evaluators.h"
 #include "strategy/execution/layer_checkpointing/layer_plan.h"
 #include "strategy/execution/layer_checkpointing/stage_function.h"

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "autodiff/export.h"
+#include "autodiff/var.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
+
+/// A loss, and auxiliary outputs: further values that the caller needs from the same run, such as
+/// logits, an accuracy or the state of a recurrent network. All are recorded on one tape. They
+/// count towards the budget until the run ends. A `Var` converts to a loss without outputs.
+struct LossAndOutputs {
+  LossAndOutputs(const Var& scalar, std::vector<Var> values = {})
+      : loss(scalar), outputs(std::move(values)) {}
+
+  Var loss;
+  std::vector<Var> outputs;
+};
+
+}  // namespace palimpsest
