@@ -69,8 +69,8 @@ int main(int argc, char** argv) {
       backward(loss, {.planner = given(read_schedule(folder + "/cheapest_first.json"))});
   for (const auto* gradients : {&all, &mine, &best, &followed}) {
     std::cout << gradients->report().summary() << '\n';
-    for (const auto& [parameter, gradient] : *gradients) {
-      if (!same_bits(gradient, all[parameter])) return 1;
+    for (const Gradients::Entry& entry : *gradients) {
+      if (!same_bits(entry.gradient, all[entry.parameter])) return 1;
     }
   }
 }

@@ -3,14 +3,15 @@
 
 usage: public_headers.py ROOT HEADER...
 
-palimpsest.h names the public headers. What these include besides is installed too, but users do not include it.
+palimpsest.h and the other umbrella headers name the public headers. What these include besides is installed too, but
+users do not include it.
 """
 
 import pathlib
 import re
 import sys
 
-INCLUDE = re.compile(r'^#include "((?:autodiff|checkpoint|strategy)/[^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "((?:autodiff|checkpoint|strategy|nn)/[^"]+)"', re.MULTILINE)
 
 
 def main():

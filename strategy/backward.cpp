@@ -205,9 +205,9 @@ Gradients backward(const LossAndOutputs& values, const RunOptions& options, Wher
                    {outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(requested)});
 }
 
-Gradients backward(const Var& loss, std::initializer_list<Var> outputs, const RunOptions& options,
+Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& options,
                    Where where) {
-  return backward(LossAndOutputs(loss, outputs), options, where);
+  return backward(LossAndOutputs(loss, outputs.values()), options, where);
 }
 
 namespace {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -73,8 +72,8 @@ class Gradients {
 Gradients backward(const LossAndOutputs& values, const RunOptions& options = {},
                    Where where = Where::current());
 /// Likewise, as in `backward(loss, {logits, state}, {.memory_budget = 256_MiB})`.
-Gradients backward(const Var& loss, std::initializer_list<Var> outputs,
-                   const RunOptions& options = {}, Where where = Where::current());
+Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& options = {},
+                   Where where = Where::current());
 
 /// The plan that `backward` would follow, without running anything. `backward` may reach this plan
 /// only after it has been run for a while (see `RunOptions::planner`). Throws as `backward`.

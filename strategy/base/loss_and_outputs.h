@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,19 @@ struct LossAndOutputs {
 
   Var loss;
   std::vector<Var> outputs;
+};
+
+/// A list of values, as in `{logits, state}`.
+class Outputs {
+ public:
+  Outputs(std::vector<Var> values) : values_(std::move(values)) {}
+  template <std::same_as<Var>... Others>
+  Outputs(const Var& first, const Others&... others) : values_{first, others...} {}
+
+  const std::vector<Var>& values() const { return values_; }
+
+ private:
+  std::vector<Var> values_;
 };
 
 }  // namespace palimpsest

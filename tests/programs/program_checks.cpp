@@ -5,6 +5,8 @@
 #include <random>
 #include <sstream>
 
+#include "strategy/base/batch_parts.h"
+
 namespace palimpsest {
 namespace {
 
@@ -106,7 +108,8 @@ class Runs {
   Results results() {
     if (cell_.share) {
       Tape tape(in_precision(lazy()));
-      const Plan plan = plan_backward(compose(tape, text_).loss, {.threads = cell_.threads});
+      const ComposedProgram program = compose(tape, text_);
+      const Plan plan = plan_backward(with_outputs(program), {.threads = cell_.threads});
       const auto most = static_cast<double>(plan.predicted_peak());
       options_.memory_budget = static_cast<Bytes>(*cell_.share * most);
     }
@@ -193,6 +196,18 @@ class Runs {
             "a plan within a larger budget costs more");
   }
 
+  /// The loss, with the outputs that the cell asks for.
+  LossAndOutputs with_outputs(const ComposedProgram& program) const {
+    if (!cell_.outputs) return program.loss;
+    return {program.loss, {program.last, program.other_loss}};
+  }
+
+  /// The value that `last` has on a tape of its own.
+  Tensor last_alone() const {
+    Tape tape(in_precision(lazy()));
+    return compose(tape, text_).last.value();
+  }
+
   /// Differentiates twice on one tape; the second time, the evaluator knows the step. Then
   /// differentiates the other loss and evaluates a value that was not kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
@@ -201,16 +216,26 @@ class Runs {
     try {
       const ComposedProgram program = compose(tape, text_);
       Results results;
+      std::vector<Tensor> outputs;
+      const Tensor updated = Tensor::zeros(program.last.shape(), program.last.dtype());
+      if (cell_.outputs) tape.update_after_run(updated, program.last);
       ++part;
-      add_backward(results, "", program, program.loss);
+      add_backward(results, "", program, with_outputs(program), &outputs);
       Results again;
       ++part;
-      add_backward(again, "", program, program.loss);
+      add_backward(again, "", program, with_outputs(program));
       require(difference(again, results).empty(), "a second backward differs");
       ++part;
       add_backward(results, of_other, program, program.other_loss);
       ++part;
       results.push_back({"last value", program.last.value()});
+      if (cell_.outputs) {
+        require(same_numbers(outputs[0], results.back().tensor), "an output is another value");
+        require(same_numbers(updated, outputs[0]), "an update is another value");
+        require(same_numbers(with_positive_zero(outputs[1]),
+                             with_positive_zero(program.other_loss.value())),
+                "a loss as an output is another value");
+      }
       return results;
     } catch (const BudgetError&) {
       reached_ = {part, tape.node_count()};
@@ -219,9 +244,10 @@ class Runs {
   }
 
   void add_backward(Results& results, const std::string& of, const ComposedProgram& program,
-                    const Var& loss) {
-    const Gradients gradients = backward(loss, options_);
+                    const LossAndOutputs& values, std::vector<Tensor>* outputs = nullptr) {
+    const Gradients gradients = backward(values, options_);
     check_bytes(gradients.report());
+    if (outputs != nullptr) outputs->assign(gradients.outputs().begin(), gradients.outputs().end());
     std::vector<Tensor> of_parameters;
     for (const Var& each : program.parameters) of_parameters.push_back(gradients[each]);
     add(results, of, gradients.loss(), of_parameters);
@@ -237,11 +263,25 @@ class Runs {
   }
 
   Results run_program() {
-    const auto record = [&](Tape& tape) { return compose(tape, text_).loss; };
+    Tensor updated;
+    const auto record = [&](Tape& tape) {
+      const ComposedProgram program = compose(tape, text_);
+      if (cell_.outputs) {
+        updated = Tensor::zeros(program.last.shape(), program.last.dtype());
+        tape.update_after_run(updated, program.last);
+      }
+      return with_outputs(program);
+    };
     Runner runner(cell_.precision ? Program::gradients(record, *cell_.precision, options_)
                                   : Program::gradients(record, options_));
     runner.run();
-    return results_of(runner.gradients());
+    const Gradients gradients = runner.gradients();
+    if (cell_.outputs) {
+      const Tensor last = last_alone();
+      require(same_numbers(gradients.outputs()[0], last), "an output is another value");
+      require(same_numbers(updated, last), "an update is another value");
+    }
+    return results_of(gradients);
   }
 
   /// Gradients as values of the tape.
@@ -299,15 +339,26 @@ class Runs {
     Execution execution(strategy(), LossReduction::sum);
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,
                                     std::span<const Var> of_batch) {
-      return compose(part, text_, given).loss - sum(of_batch[0]);
+      const ComposedProgram program = compose(part, text_, given);
+      LossAndOutputs made = with_outputs(program);
+      made.loss = made.loss - sum(of_batch[0]);
+      return made;
     };
     Results results;
     for (int run = 0; run < 3; ++run) {
       const Gradients gradients = execution.gradients(model, parameters, {&batch, 1});
       Results found = results_of(gradients);
+      if (cell_.outputs) found.push_back({"output", gradients.outputs()[0]});
       found.front().tensor = with_positive_zero(found.front().tensor);
       require(run == 0 || difference(found, results).empty(), "a later run differs");
       results = std::move(found);
+    }
+    if (cell_.outputs) {
+      Tensor last = last_alone();
+      if (last.shape().rank() == 0) last = last.reshape(Shape{1});
+      require(same_numbers(results.back().tensor, put_together(std::vector{last, last})),
+              "an output is not that of both parts");
+      results.pop_back();
     }
     return results;
   }
@@ -345,6 +396,9 @@ Cell cell_of(std::uint64_t seed, std::uint32_t index) {
     cell.precision =
         Precision{static_cast<PrecisionKind>(below(4)), below(2) == 0 ? DType::bf16 : DType::f16};
   }
+  const bool has_outputs =
+      cell.mode != Mode::evaluated && cell.mode != Mode::stages && cell.mode != Mode::devices;
+  cell.outputs = has_outputs && below(2) == 0;
   return cell;
 }
 
@@ -356,6 +410,7 @@ std::string to_string(const Cell& cell) {
   if (!cell.simplify) text << ", not simplified";
   if (!cell.planner.empty()) text << ", planned by " << cell.planner;
   if (cell.share) text << ", in " << *cell.share << " of the bytes";
+  if (cell.outputs) text << ", with outputs";
   if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
   return text.str();
 }

@@ -31,6 +31,9 @@ struct Cell {
   /// Budget relative to the keep-all peak; none: no budget.
   std::optional<double> share = {};
   std::optional<Precision> precision = {};  ///< unless as recorded; not where gradients are values
+  /// The last value and the other loss are auxiliary outputs, and a tensor takes the last value
+  /// after the run. Not where gradients are values, and not in stages and on devices.
+  bool outputs = false;
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);

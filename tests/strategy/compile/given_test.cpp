@@ -23,7 +23,7 @@ struct Recorded {
     std::vector<Var> batch;
     for (const Tensor& each : model.parameters) parameters.push_back(tape.parameter(each));
     for (const Tensor& each : model.batch) batch.push_back(tape.constant(each));
-    loss = model.loss(tape, parameters, batch);
+    loss = model.loss(tape, parameters, batch).loss;
   }
 };
 

@@ -16,7 +16,7 @@ struct Loop {
 
   Engine& engine() { return evaluator->engine(); }
   bool knows(const Var& loss, const RunOptions& options = {}) {
-    const bool known = engine().repeat(tape, loss.id(), options).has_value();
+    const bool known = engine().repeat(tape, std::vector{loss.id()}, options).has_value();
     tape.drop(loss.id());
     return known;
   }
@@ -66,7 +66,7 @@ TEST_CASE("backward again on an unchanged tape plans no second time") {
     CHECK(loop.tape.has_value(loss.id()));
   }
   CHECK(loop.engine().plans_made() == 1);
-  CHECK(loop.engine().repeat(loop.tape, loss.id(), {}).has_value());
+  CHECK(loop.engine().repeat(loop.tape, std::vector{loss.id()}, {}).has_value());
   // A requested value stays on the tape; a program that contains it is a different one.
   Var other;
   Tape tape;
@@ -245,7 +245,7 @@ TEST_CASE("what is present beside leaves and the loss is used, and a known step 
   CHECK(loop.knows(loss));
   const Var squared = loop.tape.var(loop.tape.inputs(loss.node())[0]);
   squared.value();
-  CHECK_FALSE(loop.engine().repeat(loop.tape, loss.id(), {}).has_value());
+  CHECK_FALSE(loop.engine().repeat(loop.tape, std::vector{loss.id()}, {}).has_value());
   CHECK(same(backward(loss), on_its_own(7)));
 }
 

@@ -18,7 +18,7 @@ TEST_CASE_METHOD(FourThreads, "execution: values of replicas need no room for su
     return tanh(matmul(b[0], p[0]));
   };
   const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
-    return mean(model(tape, p, b));
+    return mean(model(tape, p, b).loss);
   };
   ExecutionStrategy strategy{.parallelism = ParallelMode::data_parallel,
                              .workers = 2,

@@ -377,7 +377,7 @@ TEST_CASE("execution: mixed precision scales losses, and leaves steps out that o
   for (Tensor& each : network.batch) each = each.to(DType::f32);
   network.is_sum = true;
   const ModelFunction large = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
-    return 4.0 * network.loss()(tape, p, b);
+    return 4.0 * network.loss()(tape, p, b).loss;
   };
   for (const int parts : {1, 3}) {
     Execution execution(
@@ -455,7 +455,7 @@ TEST_CASE("execution: what goes wrong") {
       attempt([](Tape&, std::span<const Var>, std::span<const Var>) { return Var(); }),
       Contains("[execution]") && Contains("does not return a value"));
   CHECK_THROWS_WITH(attempt([&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
-                      return network.loss()(tape, p, b) +
+                      return network.loss()(tape, p, b).loss +
                              sum(tape.parameter(Tensor::ones({2}, DType::f64)));
                     }),
                     Contains("4 parameters") && Contains("given 3"));

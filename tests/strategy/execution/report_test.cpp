@@ -143,7 +143,7 @@ TEST_CASE_METHOD(FourThreads, "execution: gradients that a user holds are in no 
       // Nor does the peak include memory of a failed call, which holds none afterwards.
       const ModelFunction fails = [&](Tape& tape, std::span<const Var> p,
                                       std::span<const Var> batch) -> Var {
-        model.loss(tape, p, batch).value();
+        model.loss(tape, p, batch).loss.value();
         throw FileError("cannot read");
       };
       CHECK_THROWS_AS(execution.gradients(fails, model.parameters, model.batch), FileError);

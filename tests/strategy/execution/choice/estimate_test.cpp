@@ -95,7 +95,7 @@ TEST_CASE("estimate: nothing is computed, and shapes are enough") {
                                  }}};
   const SmallModel model = heat();
   const Workload values{[&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-                          return counted({model.loss(tape, p, batch)});
+                          return counted({model.loss(tape, p, batch).loss});
                         },
                         {Tensor({24})},
                         {Tensor({6, 24}), Tensor({6, 24})},
@@ -318,7 +318,7 @@ TEST_CASE("estimate: graphs") {
   Tape tape;
   std::vector<Var> parameters{tape.parameter(model.parameters[0])};
   std::vector<Var> batch{tape.constant(model.batch[0]), tape.constant(model.batch[1])};
-  const Var loss = model.loss(tape, parameters, batch);
+  const Var loss = model.loss(tape, parameters, batch).loss;
   const TemporaryFile file;
   write_graph(loss, file.path());
   const Graph graph = read_graph(file.path());

@@ -156,7 +156,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") 
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
   uncut = values;
   uncut.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-    return mean(values.model(tape, p, batch), Axes{0});
+    return mean(values.model(tape, p, batch).loss, Axes{0});
   };
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
   uncut = values;
@@ -164,12 +164,12 @@ TEST_CASE_METHOD(TwoThreads, "recommend: every kind of strategy is considered") 
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
   uncut = values;
   uncut.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-    const Var rows = values.model(tape, p, batch);
+    const Var rows = values.model(tape, p, batch).loss;
     return matmul(rows, transpose(rows));
   };
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
   uncut.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-    return reshape(values.model(tape, p, batch), {32, 2, 2});
+    return reshape(values.model(tape, p, batch).loss, {32, 2, 2});
   };
   CHECK(cuts(recommend(uncut, within(1_GiB))) == std::pair<std::ptrdiff_t, std::ptrdiff_t>());
 }
@@ -253,7 +253,7 @@ TEST_CASE_METHOD(TwoThreads, "recommend: pipelines where examples and threads ar
   options.most_micro_batches = 64;
   CHECK_FALSE(pipelines(recommend(workload, options)).empty());
   workload.model = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-    const Var loss = model.loss(tape, p, batch);
+    const Var loss = model.loss(tape, p, batch).loss;
     return loss.value().item() < 0 ? -loss : loss;
   };
   CHECK(pipelines(recommend(workload, options)).empty());

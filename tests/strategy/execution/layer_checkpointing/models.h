@@ -132,7 +132,7 @@ inline Whole run_whole(const LayerModel& model, const Tensor& input,
 /// The gradients of all parameters and, if there is one, of the input.
 inline std::vector<Tensor> all(const LayerGradients& found) {
   std::vector<Tensor> gradients;
-  for (const auto& [parameter, gradient] : found.parameters) gradients.push_back(gradient);
+  for (const auto& entry : found.parameters) gradients.push_back(entry.gradient);
   if (found.input.defined()) gradients.push_back(found.input);
   return gradients;
 }

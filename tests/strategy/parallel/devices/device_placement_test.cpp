@@ -14,7 +14,7 @@ using Catch::Matchers::Contains;
 /// A model's program and the places where it can be cut.
 struct Recorded {
   explicit Recorded(const SmallModel& model) {
-    record_loss(program, record_model(model.loss, tape, model.parameters, model.batch));
+    record_loss(program, record_model(model.loss, tape, model.parameters, model.batch).loss);
     elements.emplace(program);
   }
 

@@ -147,7 +147,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: values are those of one device") {
   SmallModel model = two_towers();
   model.loss = [plain = model.loss](Tape& tape, std::span<const Var> p,
                                     std::span<const Var> batch) {
-    return matmul(batch[0], p[0]) * plain(tape, p, batch);
+    return matmul(batch[0], p[0]) * plain(tape, p, batch).loss;
   };
   Execution plain;
   Execution parallel(on_devices({{}, {}}));
@@ -177,7 +177,7 @@ TEST_CASE_METHOD(SomeThreads,
   }
   Execution execution(strategy);
   const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-    return mean(encode(tape, p, batch));
+    return mean(encode(tape, p, batch).loss);
   };
   CHECK_THROWS_WITH(execution.gradients(loss, model.parameters, model.batch),
                     Contains("[devices] device 1") && Contains("right"));
@@ -298,7 +298,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: a model may not look at values while it 
   SmallModel model = perceptron();
   model.loss = [plain = model.loss](Tape& tape, std::span<const Var> p,
                                     std::span<const Var> batch) {
-    const Var loss = plain(tape, p, batch);
+    const Var loss = plain(tape, p, batch).loss;
     return loss.value().item() > 0 ? loss * 2.0 : loss;
   };
   CHECK_THROWS_WITH(run(model, on_devices({{}, {}})), Contains("[devices]") &&
@@ -346,7 +346,7 @@ TEST_CASE_METHOD(SomeThreads, "devices: the adjoint of one branch is sent before
   // The adjoints of both branches depend on the mean.
   model.loss = [mean_of = model.loss](Tape& tape, std::span<const Var> p,
                                       std::span<const Var> batch) {
-    const Var mean = mean_of(tape, p, batch);
+    const Var mean = mean_of(tape, p, batch).loss;
     return mean * mean;
   };
   const Report report = run(model, strategy).report;

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "autodiff/export.h"
+#include "autodiff/operations/sequence.h"
+#include "nn/layers/linear.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
+namespace nn {
+
+struct AttentionLayerOptions {
+  bool causal = false;
+  double dropout = 0;  ///< probability of dropping an attention weight in training
+  bool bias = true;
+};
+
+/// Multi-head attention (see `multi_head_attention`) with projections from and to (…, T, width).
+struct Attention {
+  Linear query, key, value, output;
+  std::int64_t heads;
+  AttentionLayerOptions options;
+
+  /// Adds the layers "query", "key", "value" and "output", initialized as by Xavier and Glorot,
+  /// with biases of 0. Throws `ArgumentError` unless the heads divide the width.
+  Attention(Parameters parameters, std::int64_t width, std::int64_t head_count,
+            const AttentionLayerOptions& given = {});
+  /// Self-attention.
+  Var operator()(const Var& x, const Var& mask = {}) const;
+  Var operator()(const Var& queries, const Var& keys, const Var& values,
+                 const Var& mask = {}) const;
+
+ private:
+  Parameters mode_;
+};
+
+}  // namespace nn
+}  // namespace palimpsest

@@ -1,0 +1,18 @@
+#include "nn/layers/composition.h"
+
+#include "autodiff/operations/random.h"
+
+namespace palimpsest::nn {
+
+Dropout::Dropout(Parameters parameters, double probability)
+    : mode_(std::move(parameters)), probability_(probability) {
+  if (probability >= 0 && probability < 1) return;
+  throw ArgumentError("[dropout] the probability is " + std::to_string(probability) +
+                      "; give 0 or more and less than 1");
+}
+
+Var Dropout::operator()(const Var& x) const {
+  return dropout(x, probability_, mode_.is_training());
+}
+
+}  // namespace palimpsest::nn

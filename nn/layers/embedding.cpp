@@ -1,0 +1,13 @@
+#include "nn/layers/embedding.h"
+
+#include "autodiff/operations/index.h"
+
+namespace palimpsest::nn {
+
+Embedding::Embedding(Parameters parameters, std::int64_t rows, std::int64_t width,
+                     const init::Initializer& weight_init)
+    : weight(parameters.add("weight", {rows, width}, weight_init, {rows, width})) {}
+
+Var Embedding::operator()(const Var& ids) const { return embedding(weight.on(ids), ids); }
+
+}  // namespace palimpsest::nn

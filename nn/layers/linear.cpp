@@ -1,0 +1,21 @@
+#include "nn/layers/linear.h"
+
+#include "autodiff/operations/products.h"
+
+namespace palimpsest::nn {
+
+Linear::Linear(Parameters parameters, std::int64_t inputs, std::int64_t outputs,
+               const LinearOptions& options) {
+  const init::Fans fans{inputs, outputs};
+  weight = parameters.add("weight", {inputs, outputs}, options.weight_init, fans);
+  if (options.bias) bias = parameters.add("bias", {outputs}, options.bias_init, fans);
+}
+
+Linear::Linear(Parameter given_weight, Parameter given_bias)
+    : weight(std::move(given_weight)), bias(std::move(given_bias)) {}
+
+Var Linear::operator()(const Var& x) const {
+  return linear(x, weight.on(x), bias.defined() ? bias.on(x) : Var());
+}
+
+}  // namespace palimpsest::nn

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "autodiff/export.h"
+#include "nn/parameters.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
+namespace nn {
+
+/// `layer_norm` over the last axis, with weights of 1 and biases of 0 at first.
+struct LayerNorm {
+  Parameter weight;  ///< (width)
+  Parameter bias;    ///< (width)
+  double epsilon;
+
+  LayerNorm(Parameters parameters, std::int64_t width, double small = 1e-5);
+  Var operator()(const Var& x) const;
+};
+
+/// `rms_norm` over the last axis, with weights of 1 at first.
+struct RmsNorm {
+  Parameter weight;  ///< (width)
+  double epsilon;
+
+  RmsNorm(Parameters parameters, std::int64_t width, double small = 1e-6);
+  Var operator()(const Var& x) const;
+};
+
+/// `group_norm` of x (batch, channels, …). As many groups as channels give `instance_norm`.
+struct GroupNorm {
+  Parameter weight;  ///< (channels)
+  Parameter bias;    ///< (channels)
+  std::int64_t groups;
+  double epsilon;
+
+  GroupNorm(Parameters parameters, std::int64_t channels, std::int64_t group_count,
+            double small = 1e-5);
+  Var operator()(const Var& x) const;
+};
+
+struct BatchNormOptions {
+  double epsilon = 1e-5;
+  double momentum = 0.1;  ///< weight of the new batch in the running statistics, in [0, 1]
+};
+
+/// `batch_norm` of x (batch, channels, …). In training it uses the statistics of the batch, and
+/// updates the running ones after the run that computes gradients: once per step, however often the
+/// forward part is recomputed (see `Tape::update_after_run`). In a cut batch each part is
+/// normalized by its own statistics, and the running ones take the mean over the parts. Otherwise
+/// it uses the running statistics.
+///
+/// In PyTorch too, the running variance is the unbiased one.
+struct BatchNormLayer {
+  Parameter weight;    ///< (channels)
+  Parameter bias;      ///< (channels)
+  Parameter mean;      ///< (channels), a state
+  Parameter variance;  ///< (channels), a state
+  BatchNormOptions options;
+
+  /// Adds "weight", "bias", "running_mean" and "running_var". Throws `ArgumentError` for a momentum
+  /// outside [0, 1].
+  BatchNormLayer(Parameters parameters, std::int64_t channels, const BatchNormOptions& given = {});
+  Var operator()(const Var& x) const;
+
+ private:
+  Parameters mode_;
+};
+
+}  // namespace nn
+}  // namespace palimpsest

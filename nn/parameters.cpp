@@ -1,0 +1,281 @@
+#include "nn/parameters.h"
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include "autodiff/bytes.h"
+
+namespace palimpsest::nn {
+namespace {
+
+void require_name(std::string_view name, const char* what) {
+  if (!name.empty() && name.find('/') == std::string_view::npos) return;
+  throw ArgumentError("[parameters] '" + std::string(name) + "' is no name of a " + what +
+                      "; give a name that is not empty and has no '/'");
+}
+
+/// FNV-1a (Fowler, Noll and Vo, 1991) over the seed and the name.
+std::uint64_t seed_of(std::uint64_t seed, std::string_view name) {
+  std::uint64_t hash = 14695981039346656037u;
+  const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 1099511628211u; };
+  for (int shift = 0; shift < 64; shift += 8) add(static_cast<unsigned char>(seed >> shift));
+  for (const char each : name) add(static_cast<unsigned char>(each));
+  return hash;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) {
+    text += (i > 0 ? ", '" : "'") + names[i] + "'";
+  }
+  return names.size() > most ? text + " and " + std::to_string(names.size() - most) + " more"
+                             : text;
+}
+
+void copy_into(const Tensor& target, const Tensor& source) {
+  const Tensor converted = source.to(target.dtype());
+  std::copy_n(converted.raw(), converted.bytes(), target.raw());
+}
+
+}  // namespace
+
+// A parameter -------------------------------------------------------------------------------------
+
+struct Parameter::Entry {
+  std::string name;
+  Tensor tensor;
+  bool is_state = false;
+  bool is_frozen = false;
+};
+
+const std::string& Parameter::name() const { return entry_->name; }
+const Tensor& Parameter::tensor() const { return entry_->tensor; }
+bool Parameter::is_state() const { return entry_->is_state; }
+bool Parameter::is_trainable() const { return !entry_->is_state && !entry_->is_frozen; }
+
+Var Parameter::on(Tape& tape, Where where) const {
+  if (!defined()) {
+    throw ArgumentError("parameter",
+                        "the handle is empty; make it with Parameters::add, as layers do in their "
+                        "constructors",
+                        where);
+  }
+  if (const Var leaf = tape.find_leaf(tensor(), where); leaf.defined()) return leaf;
+  return is_trainable() ? tape.parameter(tensor(), name(), where)
+                        : tape.constant(tensor(), name(), where);
+}
+
+// The container -----------------------------------------------------------------------------------
+
+struct Parameters::Contents {
+  Contents(std::uint64_t first_seed, DType of_new) : seed(first_seed), dtype(of_new) {}
+
+  std::uint64_t seed;
+  DType dtype;
+  bool is_training = true;
+  std::vector<Parameter> parameters;
+  std::map<std::string, std::size_t, std::less<>> index;
+};
+
+Parameters::Parameters(std::uint64_t seed, DType dtype)
+    : contents_(std::make_shared<Contents>(seed, dtype)) {
+  if (!is_floating(dtype)) {
+    throw DTypeError("[parameters] parameters are floating, not " + std::string(name_of(dtype)) +
+                     "; give f32, f64, f16 or bf16");
+  }
+}
+
+Parameters Parameters::operator/(std::string_view scope) const {
+  require_name(scope, "scope");
+  return Parameters(contents_, prefix_ + std::string(scope) + "/");
+}
+
+std::string Parameters::full_name(std::string_view name) const {
+  return prefix_ + std::string(name);
+}
+
+bool Parameters::is_in_scope(const Parameter& parameter) const {
+  return parameter.name().starts_with(prefix_);
+}
+
+Parameter Parameters::add_entry(std::string_view name, const Tensor& tensor, bool is_state) {
+  require_name(name, "parameter");
+  const std::string full = full_name(name);
+  if (contents_->index.contains(full)) {
+    throw ArgumentError("[parameters] there are two parameters '" + full +
+                        "'; rename one, or give the existing one to the second layer");
+  }
+  const Parameter added(
+      std::make_shared<Parameter::Entry>(Parameter::Entry{full, tensor, is_state, false}));
+  contents_->parameters.push_back(added);
+  contents_->index.emplace(full, contents_->parameters.size() - 1);
+  return added;
+}
+
+Parameter Parameters::add(std::string_view name, const Shape& shape,
+                          const init::Initializer& initializer, const init::Fans& fans) {
+  const ValueType type{shape, contents_->dtype};
+  return add(name, initializer(type, fans, seed_of(contents_->seed, full_name(name))));
+}
+
+Parameter Parameters::add(std::string_view name, const Tensor& tensor) {
+  if (!tensor.defined()) {
+    throw ArgumentError("[parameters] '" + full_name(name) + "' is given an empty tensor");
+  }
+  if (!is_floating(tensor.dtype())) {
+    throw DTypeError("[parameters] '" + full_name(name) + "' is " + to_string(tensor.type()) +
+                     "; parameters are floating, so convert it or use add_state");
+  }
+  return add_entry(name, tensor, false);
+}
+
+Parameter Parameters::add_state(std::string_view name, const Tensor& tensor) {
+  if (!tensor.defined()) {
+    throw ArgumentError("[parameters] '" + full_name(name) + "' is given an empty tensor");
+  }
+  return add_entry(name, tensor, true);
+}
+
+std::vector<Parameter> Parameters::all() const {
+  std::vector<Parameter> found;
+  for (const Parameter& each : contents_->parameters) {
+    if (is_in_scope(each)) found.push_back(each);
+  }
+  return found;
+}
+
+std::vector<Parameter> Parameters::trainable() const {
+  std::vector<Parameter> found = all();
+  std::erase_if(found, [](const Parameter& each) { return !each.is_trainable(); });
+  return found;
+}
+
+std::vector<Tensor> Parameters::tensors() const {
+  std::vector<Tensor> found;
+  for (const Parameter& each : trainable()) found.push_back(each.tensor());
+  return found;
+}
+
+Parameter Parameters::operator[](std::string_view name) const {
+  const auto found = contents_->index.find(full_name(name));
+  if (found != contents_->index.end()) return contents_->parameters[found->second];
+  std::vector<std::string> names;
+  for (const Parameter& each : all()) names.push_back(each.name());
+  throw ArgumentError("[parameters] there is no parameter '" + full_name(name) + "'; " +
+                      (names.empty() ? "the container has none" : "use one of " + list_of(names)));
+}
+
+std::int64_t Parameters::elements() const {
+  std::int64_t count = 0;
+  for (const Parameter& each : trainable()) count += each.tensor().elements();
+  return count;
+}
+
+Bytes Parameters::bytes() const {
+  Bytes sum = 0;
+  for (const Parameter& each : all()) sum += each.tensor().bytes();
+  return sum;
+}
+
+void Parameters::record(Tape& tape, Where where) const {
+  for (const Parameter& each : all()) each.on(tape, where);
+}
+
+void Parameters::freeze() {
+  for (const Parameter& each : all()) each.entry_->is_frozen = true;
+}
+
+void Parameters::unfreeze() {
+  for (const Parameter& each : all()) each.entry_->is_frozen = false;
+}
+
+bool Parameters::is_training() const { return contents_->is_training; }
+void Parameters::set_training(bool training) { contents_->is_training = training; }
+
+void Parameters::convert(DType dtype) {
+  if (!is_floating(dtype)) {
+    throw DTypeError("[parameters] parameters are floating, not " + std::string(name_of(dtype)) +
+                     "; convert to f32, f64, f16 or bf16");
+  }
+  if (prefix_.empty()) contents_->dtype = dtype;
+  for (const Parameter& each : all()) {
+    Tensor& tensor = each.entry_->tensor;
+    if (is_floating(tensor.dtype())) tensor = tensor.to(dtype);
+  }
+}
+
+// Files -------------------------------------------------------------------------------------------
+
+NamedTensors Parameters::named() const {
+  NamedTensors tensors;
+  for (const Parameter& each : all()) tensors[each.name().substr(prefix_.size())] = each.tensor();
+  return tensors;
+}
+
+LoadResult Parameters::load(const NamedTensors& tensors, const LoadOptions& options) {
+  LoadResult result;
+  std::set<std::string> taken;
+  std::vector<std::pair<Parameter, Tensor>> found;
+  for (const Parameter& each : all()) {
+    const std::string own = each.name().substr(prefix_.size());
+    const std::string in_file = options.name_of ? options.name_of(own) : own;
+    if (in_file.empty()) continue;
+    const auto tensor = tensors.find(in_file);
+    if (tensor == tensors.end()) {
+      result.missing.push_back(in_file);
+      continue;
+    }
+    taken.insert(in_file);
+    const Tensor given = options.layout ? options.layout(own, tensor->second) : tensor->second;
+    if (given.shape() != each.tensor().shape()) {
+      throw ShapeError("[parameters] '" + in_file + "' is " + to_string(given.type()) +
+                       ", but parameter '" + each.name() + "' is " +
+                       to_string(each.tensor().type()) +
+                       "; load a file of the same model, or convert with LoadOptions::layout");
+    }
+    found.emplace_back(each, given);
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (!taken.contains(name)) result.unexpected.push_back(name);
+  }
+  const bool lacks = !options.allow_missing && !result.missing.empty();
+  const bool has_more = !options.allow_unexpected && !result.unexpected.empty();
+  if (lacks || has_more) {
+    std::string message = "[parameters] the tensors do not fit the model";
+    if (lacks) message += "; missing: " + list_of(result.missing);
+    if (has_more) message += "; unexpected: " + list_of(result.unexpected);
+    throw ArgumentError(message +
+                        "; map names with LoadOptions::name_of, or set allow_missing or "
+                        "allow_unexpected");
+  }
+  for (const auto& [parameter, tensor] : found) copy_into(parameter.tensor(), tensor);
+  return result;
+}
+
+LoadResult Parameters::load(const std::string& path, const LoadOptions& options) {
+  return load(load_safetensors(path), options);
+}
+
+void Parameters::save(const std::string& path) const { save_safetensors(path, named()); }
+
+std::string Parameters::summary() const {
+  std::ostringstream text;
+  std::size_t width = 4;
+  for (const Parameter& each : all()) width = std::max(width, each.name().size());
+  for (const Parameter& each : all()) {
+    const char* const kind = each.is_trainable() ? "" : each.is_state() ? "  state" : "  frozen";
+    text << each.name() << std::string(width + 2 - each.name().size(), ' ')
+         << to_string(each.tensor().type()) << kind << '\n';
+  }
+  text << elements() << " trainable elements, " << format_bytes(bytes()) << " in all\n";
+  return text.str();
+}
+
+std::ostream& operator<<(std::ostream& stream, const Parameters& parameters) {
+  return stream << parameters.summary();
+}
+
+}  // namespace palimpsest::nn

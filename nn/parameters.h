@@ -1,0 +1,153 @@
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodiff/export.h"
+#include "autodiff/var.h"
+#include "nn/initializers.h"
+#include "strategy/training/safetensors.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
+namespace nn {
+
+/// A named tensor of a model. Copies refer to the same parameter, so a layer that is given the
+/// parameter of another layer shares it (weight tying). Use it while no other thread changes it.
+class Parameter {
+ public:
+  /// An empty handle; `defined()` is false.
+  Parameter() = default;
+
+  bool defined() const { return entry_ != nullptr; }
+  /// The name with its scopes, as in "encoder/linear/weight".
+  const std::string& name() const;
+  const Tensor& tensor() const;
+  /// False for frozen parameters and for states, such as running statistics.
+  bool is_trainable() const;
+  bool is_state() const;
+
+  /// The parameter on a tape: the leaf that shares its tensor. If the tape has none, records one: a
+  /// parameter, or a constant unless trainable. Inside `checkpoint` a trainable parameter must have
+  /// been recorded before (see `Parameters::record`); otherwise `checkpoint` throws. Throws
+  /// `ArgumentError` for an empty handle.
+  Var on(Tape& tape, Where where = Where::current()) const;
+  /// Likewise, on the tape of x.
+  Var on(const Var& x, Where where = Where::current()) const { return on(x.tape(), where); }
+
+  bool operator==(const Parameter&) const = default;
+
+ private:
+  friend class Parameters;
+  struct Entry;
+  explicit Parameter(std::shared_ptr<Entry> entry) : entry_(std::move(entry)) {}
+
+  std::shared_ptr<Entry> entry_;
+};
+
+/// How parameters are found in a file of another program.
+struct LoadOptions {
+  /// The name in the file of a parameter; by default the parameter's name. The empty name leaves a
+  /// parameter as it is.
+  std::function<std::string(const std::string& name)> name_of = nullptr;
+  /// The tensor to take, where the file's layout differs; for example its transpose.
+  std::function<Tensor(const std::string& name, const Tensor& tensor)> layout = nullptr;
+  bool allow_missing = false;     ///< parameters that the file lacks stay as they are
+  bool allow_unexpected = false;  ///< tensors of the file that no parameter takes are ignored
+};
+
+/// What `Parameters::load` left out.
+struct LoadResult {
+  std::vector<std::string> missing;     ///< parameters that the file lacks
+  std::vector<std::string> unexpected;  ///< tensors of the file that no parameter takes
+};
+
+/// The parameters of a model, by name. Layers add theirs when they are constructed. `parameters /
+/// "encoder"` is the same container seen from a scope: what is added there is named "encoder/…",
+/// and functions that list or change parameters are limited to it. Copies refer to the same
+/// container.
+///
+/// A new parameter has the bits that its initializer makes from the container's seed and its full
+/// name, so they depend neither on other parameters nor on the machine.
+class Parameters {
+ public:
+  /// New parameters have this dtype, which must be floating.
+  explicit Parameters(std::uint64_t seed = 0, DType dtype = DType::f32);
+
+  /// This container, seen from a scope. Throws `ArgumentError` for a name that is empty or contains
+  /// '/'.
+  Parameters operator/(std::string_view scope) const;
+
+  /// Adds a parameter. Throws `ArgumentError` for a name that is empty, contains '/' or is in use.
+  Parameter add(std::string_view name, const Shape& shape, const init::Initializer& initializer,
+                const init::Fans& fans);
+  /// Likewise, with the given tensor, which is shared. Throws `DTypeError` unless it is floating.
+  Parameter add(std::string_view name, const Tensor& tensor);
+  /// Adds a tensor that is saved with the parameters but has no gradient. Any dtype.
+  Parameter add_state(std::string_view name, const Tensor& tensor);
+
+  /// Parameters and states of this scope, in the order in which they were added.
+  std::vector<Parameter> all() const;
+  /// The trainable ones.
+  std::vector<Parameter> trainable() const;
+  /// The tensors of the trainable ones, as an `Execution` takes them.
+  std::vector<Tensor> tensors() const;
+  /// The parameter of this name, with its scopes below this one. Throws `ArgumentError` when there
+  /// is none, with names that are similar.
+  Parameter operator[](std::string_view name) const;
+  /// Number of elements of all trainable parameters.
+  std::int64_t elements() const;
+  /// Bytes of all parameters and states.
+  Bytes bytes() const;
+
+  /// Records all parameters and states of this scope that the tape does not have yet. Layers record
+  /// what they need themselves, but inside `checkpoint` they cannot.
+  void record(Tape& tape, Where where = Where::current()) const;
+
+  /// Frozen parameters are recorded as constants. States stay as they are.
+  void freeze();
+  void unfreeze();
+
+  /// Whether layers behave as in training, for example drop out elements. This holds for the whole
+  /// container. A new container is in training.
+  bool is_training() const;
+  void set_training(bool training);
+
+  /// Converts parameters and states that are floating. Their tensors are replaced, so an optimizer
+  /// must be made again. Throws `DTypeError` unless `dtype` is floating.
+  void convert(DType dtype);
+
+  /// Names without this scope, and tensors, which are shared.
+  NamedTensors named() const;
+  /// Copies tensors into the parameters and states of this scope, converted to their dtypes. Checks
+  /// everything before it changes anything. Throws `ArgumentError` that lists missing and
+  /// unexpected names, and `ShapeError` for a tensor of another shape.
+  LoadResult load(const NamedTensors& tensors, const LoadOptions& options = {});
+  /// Likewise, from a safetensors file. Also throws `FileError`.
+  LoadResult load(const std::string& path, const LoadOptions& options = {});
+  /// Writes `named()` to a safetensors file. Throws `FileError`.
+  void save(const std::string& path) const;
+
+  /// A table of names, types and bytes, with totals.
+  std::string summary() const;
+
+ private:
+  struct Contents;
+  Parameters(std::shared_ptr<Contents> contents, std::string prefix)
+      : contents_(std::move(contents)), prefix_(std::move(prefix)) {}
+  Parameter add_entry(std::string_view name, const Tensor& tensor, bool is_state);
+  std::string full_name(std::string_view name) const;
+  bool is_in_scope(const Parameter& parameter) const;
+
+  std::shared_ptr<Contents> contents_;
+  std::string prefix_;  // empty, or ends with '/'
+};
+
+std::ostream& operator<<(std::ostream& stream, const Parameters& parameters);
+
+}  // namespace nn
+}  // namespace palimpsest

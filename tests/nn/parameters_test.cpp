@@ -1,0 +1,178 @@
+#include "nn/parameters.h"
+
+#include "nn/layers/linear.h"
+#include "palimpsest.h"
+#include "tests/catch.h"
+#include "tests/temporary_file.h"
+
+namespace palimpsest::parameters_test {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct Model {
+  explicit Model(std::uint64_t seed = 0, DType dtype = DType::f32)
+      : parameters(seed, dtype),
+        first(parameters / "first", 3, 4),
+        second(parameters / "second", 4, 2) {}
+
+  Var operator()(const Var& x) const { return second(tanh(first(x))); }
+
+  nn::Parameters parameters;
+  nn::Linear first, second;
+};
+
+std::vector<std::string> names_of(const std::vector<nn::Parameter>& parameters) {
+  std::vector<std::string> names;
+  for (const nn::Parameter& each : parameters) names.push_back(each.name());
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("parameters have scoped names, and their bits depend on seed and name only") {
+  const Model model(5);
+  CHECK(names_of(model.parameters.all()) ==
+        std::vector<std::string>{"first/weight", "first/bias", "second/weight", "second/bias"});
+  CHECK(model.parameters.elements() == 3 * 4 + 4 + 4 * 2 + 2);
+  CHECK(model.parameters.bytes() == 4 * model.parameters.elements());
+  CHECK(names_of((model.parameters / "second").all()).size() == 2);
+  nn::Parameters other(5);
+  const nn::Linear second(other / "second", 4, 2);  // first in its container
+  CHECK(same_bits(second.weight.tensor(), model.second.weight.tensor()));
+  CHECK_FALSE(same_bits(Model(6).first.weight.tensor(), model.first.weight.tensor()));
+  CHECK(model.parameters["first/bias"] == model.first.bias);
+  CHECK(Model(5, DType::bf16).first.weight.tensor().dtype() == DType::bf16);
+}
+
+TEST_CASE("a parameter that is used twice is one parameter") {
+  nn::Parameters parameters(1);
+  const nn::Linear encoder(parameters / "encoder", 3, 3);
+  const nn::Linear decoder(encoder.weight);
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({2, 3}));
+  const Gradients gradients = backward(sum(square(decoder(tanh(encoder(x))))));
+  CHECK(gradients.entries().size() == 2);
+  CHECK(gradients.entries()[0].name == "encoder/weight");
+  const auto optimizer = sgd();
+  optimizer->step(gradients);
+  Tape again;
+  const Var w = again.parameter(encoder.weight.tensor());
+  CHECK(encoder.weight.on(again) == w);
+}
+
+TEST_CASE("record records each parameter and state once, in order") {
+  Model model;
+  const nn::Parameter count =
+      (model.parameters / "first").add_state("count", Tensor::zeros({}, DType::i64));
+  Tape tape;
+  model.parameters.record(tape);
+  CHECK(tape.node_count() == 5);
+  model.parameters.record(tape);
+  model(tape.constant(Tensor::ones({1, 3})));
+  std::uint32_t leaves = 0;
+  for (NodeId node = 0; node < tape.node_count(); ++node) leaves += tape.is_leaf(node) ? 1 : 0;
+  CHECK(leaves == 6);
+  CHECK_FALSE(tape.is_parameter(count.on(tape).node()));
+}
+
+TEST_CASE("frozen parameters have no gradients") {
+  Model model;
+  (model.parameters / "first").freeze();
+  CHECK(names_of(model.parameters.trainable()) ==
+        std::vector<std::string>{"second/weight", "second/bias"});
+  CHECK(model.parameters.tensors().size() == 2);
+  Tape tape;
+  const Var loss = sum(model(tape.constant(Tensor::ones({2, 3}))));
+  CHECK(backward(loss).entries().size() == 2);
+  model.parameters.unfreeze();
+  CHECK(model.parameters.tensors().size() == 4);
+}
+
+TEST_CASE("parameters are saved and loaded") {
+  Model model(1), other(2);
+  const TemporaryFile file;
+  model.parameters.save(file.path());
+  const nn::LoadResult result = other.parameters.load(file.path());
+  CHECK(result.missing.empty());
+  CHECK(result.unexpected.empty());
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(same_bits(other.parameters.all()[i].tensor(), model.parameters.all()[i].tensor()));
+  }
+}
+
+TEST_CASE("parameters of another program are loaded by name and layout") {
+  Model model;
+  // As PyTorch names and lays them out.
+  const NamedTensors given{{"first.weight", Tensor::arange(12, DType::f64).reshape({4, 3})},
+                           {"first.bias", Tensor::ones({4}, DType::f64)},
+                           {"head.weight", Tensor::ones({9})}};
+  const nn::LoadOptions options{.name_of =
+                                    [](const std::string& name) {
+                                      std::string dotted = name;
+                                      for (char& each : dotted) each = each == '/' ? '.' : each;
+                                      return name.starts_with("second") ? std::string() : dotted;
+                                    },
+                                .layout =
+                                    [](const std::string& name, const Tensor& tensor) {
+                                      if (!name.ends_with("weight")) return tensor;
+                                      Tape tape;
+                                      return transpose(tape.constant(tensor)).value();
+                                    },
+                                .allow_unexpected = true};
+  const Tensor before = model.second.weight.tensor().clone();
+  const nn::LoadResult result = model.parameters.load(given, options);
+  CHECK(result.unexpected == std::vector<std::string>{"head.weight"});
+  CHECK(model.first.weight.tensor().at(1) == 3);  // row 0, column 1
+  CHECK(model.first.weight.tensor().dtype() == DType::f32);
+  CHECK(same_bits(model.second.weight.tensor(), before));
+}
+
+TEST_CASE("a file that does not fit changes nothing") {
+  Model model;
+  const Tensor before = model.first.weight.tensor().clone();
+  NamedTensors given = Model(3).parameters.named();
+  given.erase("second/bias");
+  given["extra"] = Tensor::ones({2});
+  CHECK_THROWS_WITH(model.parameters.load(given), Contains("missing: 'second/bias'") &&
+                                                      Contains("unexpected: 'extra'") &&
+                                                      Contains("allow_missing"));
+  given = Model(3).parameters.named();
+  given["second/bias"] = Tensor::ones({7});
+  CHECK_THROWS_WITH(model.parameters.load(given),
+                    Contains("f32 (7)") && Contains("f32 (2)") && Contains("second/bias"));
+  CHECK(same_bits(model.first.weight.tensor(), before));
+}
+
+TEST_CASE("converting changes the dtype of parameters and floating states") {
+  Model model;
+  const nn::Parameter count = model.parameters.add_state("count", Tensor::zeros({}, DType::i64));
+  model.parameters.convert(DType::bf16);
+  CHECK(model.first.weight.tensor().dtype() == DType::bf16);
+  CHECK(count.tensor().dtype() == DType::i64);
+  CHECK_THROWS_AS(model.parameters.convert(DType::i32), DTypeError);
+}
+
+TEST_CASE("names and handles that cannot be are errors") {
+  Model model;
+  CHECK_THROWS_WITH(nn::Linear(model.parameters / "first", 3, 4),
+                    Contains("two parameters 'first/weight'"));
+  CHECK_THROWS_WITH(model.parameters / "", Contains("not empty"));
+  CHECK_THROWS_WITH(model.parameters / "a/b", Contains("no '/'"));
+  CHECK_THROWS_WITH(model.parameters["first/wieght"], Contains("use one of 'first/weight'"));
+  CHECK_THROWS_AS(model.parameters.add("ids", Tensor::zeros({2}, DType::i64)), DTypeError);
+  CHECK_THROWS_AS(model.parameters.add("none", Tensor()), ArgumentError);
+  CHECK_THROWS_AS(nn::Parameters(0, DType::i32), DTypeError);
+  Tape tape;
+  CHECK_THROWS_WITH(nn::Parameter().on(tape), Contains("empty"));
+}
+
+TEST_CASE("a summary lists parameters with their types") {
+  Model model;
+  (model.parameters / "second").freeze();
+  CHECK_THAT(model.parameters.summary(), Contains("first/weight   f32 (3, 4)\n") &&
+                                             Contains("second/bias    f32 (2)  frozen") &&
+                                             Contains("16 trainable elements, 104 B in all"));
+}
+
+}  // namespace palimpsest::parameters_test

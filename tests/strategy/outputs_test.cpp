@@ -1,0 +1,332 @@
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+
+namespace palimpsest::outputs_test {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// Two layers, a loss, and values that a user may ask for.
+struct Model {
+  Tensor first = Tensor::normal({8, 16}, 1);
+  Tensor second = Tensor::normal({16, 4}, 2);
+  Tensor batch = Tensor::normal({12, 8}, 3);
+
+  struct Recorded {
+    Var loss, hidden, logits, input;
+  };
+  Recorded record(Tape& tape) const {
+    const Var w = tape.parameter(first, "first");
+    const Var v = tape.parameter(second, "second");
+    const Var x = tape.constant(batch, "batch");
+    const Var hidden = tanh(matmul(x, w));
+    const Var logits = matmul(hidden, v);
+    return {mean(square(logits)), hidden, logits, x};
+  }
+};
+
+std::vector<std::shared_ptr<Evaluator>> evaluators() {
+  return {lazy(), eager(), hybrid({}, {.nodes = 3}), precise({PrecisionKind::mixed})};
+}
+
+}  // namespace
+
+TEST_CASE("auxiliary outputs come from the run that computes gradients") {
+  const Model model;
+  for (const auto& evaluator : evaluators()) {
+    Tape tape(evaluator), other(evaluator);
+    const auto plain = model.record(other);
+    const Gradients without = backward(plain.loss);
+    const auto made = model.record(tape);
+    const Gradients with = backward(made.loss, {made.logits, made.hidden, made.input, made.loss});
+    REQUIRE(with.outputs().size() == 4);
+    CHECK(same_bits(with.outputs()[0], plain.logits.value()));
+    CHECK(same_bits(with.outputs()[1], plain.hidden.value()));
+    CHECK(same_bits(with.outputs()[2], model.batch));
+    CHECK(same_bits(with.outputs()[3], with.loss()));
+    CHECK(without.outputs().empty());
+    CHECK(with.report().computed == without.report().computed);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(same_bits(with.entries()[i].gradient, without.entries()[i].gradient));
+    }
+  }
+}
+
+TEST_CASE("asking for an output or the loss after backward computes nothing") {
+  const Model model;
+  Tape tape;
+  const auto made = model.record(tape);
+  backward(made.loss, {made.logits});
+  CHECK(tape.has_value(made.loss.id()));
+  CHECK(tape.has_value(made.logits.id()));
+  CHECK_FALSE(tape.has_value(made.hidden.id()));
+}
+
+TEST_CASE("outputs count towards the budget, and their gradients have the same bits") {
+  const Model model;
+  Tape unlimited_tape;
+  const auto whole = model.record(unlimited_tape);
+  const Gradients expected = backward(whole.loss, {whole.logits, whole.hidden});
+  Bytes named = 0;
+  {
+    Tape tape;
+    const auto made = model.record(tape);
+    try {
+      backward(made.loss, {made.logits, made.hidden}, {.memory_budget = 1});
+      FAIL("one byte is enough");
+    } catch (const BudgetError& error) {
+      named = error.smallest_feasible();
+    }
+  }
+  CHECK(named >= expected.outputs()[0].bytes() + expected.outputs()[1].bytes());
+  Tape tape;
+  const auto made = model.record(tape);
+  const Gradients within =
+      backward(made.loss, {made.logits, made.hidden}, {.memory_budget = named});
+  CHECK(within.report().measured_peak <= named);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(same_bits(within.entries()[i].gradient, expected.entries()[i].gradient));
+    CHECK(same_bits(within.outputs()[i], expected.outputs()[i]));
+  }
+  const Plan plan =
+      plan_backward({made.loss, {made.logits, made.hidden}}, {.memory_budget = named});
+  CHECK(plan.predicted_peak() <= named);
+}
+
+TEST_CASE("steps with outputs are known again") {
+  const Model model;
+  Tape tape;
+  Tensor logits;
+  for (int step = 0; step < 6; ++step) {
+    tape.clear();
+    const auto made = model.record(tape);
+    // Every third step asks for other outputs.
+    const Gradients gradients =
+        step % 3 == 2 ? backward(made.loss, {made.hidden}) : backward(made.loss, {made.logits});
+    if (step == 0) logits = gradients.outputs()[0].clone();
+    if (step % 3 != 2) CHECK(same_bits(gradients.outputs()[0], logits));
+    if (step > 2) CHECK(gradients.report().plan_reused);
+  }
+}
+
+TEST_CASE("an output of another tape is an error") {
+  const Model model;
+  Tape tape, other;
+  const auto made = model.record(tape);
+  const auto foreign = model.record(other);
+  CHECK_THROWS_AS(backward(made.loss, {foreign.logits}), TapeError);
+  CHECK_THROWS_AS(backward(made.loss, {Var()}), TapeError);
+}
+
+TEST_CASE("a program computes auxiliary outputs") {
+  const Model model;
+  Tape tape;
+  const auto expected = model.record(tape);
+  const Gradients whole = backward(expected.loss, {expected.logits});
+  for (const bool is_precise : {false, true}) {
+    const auto record = [&](Tape& own) {
+      const auto made = model.record(own);
+      return LossAndOutputs(made.loss, {made.logits, made.input});
+    };
+    Runner runner(is_precise ? Program::gradients(record, Precision{PrecisionKind::mixed})
+                             : Program::gradients(record));
+    for (int run = 0; run < 2; ++run) {
+      runner.run();
+      const Gradients gradients = runner.gradients();
+      REQUIRE(gradients.outputs().size() == 2);
+      CHECK(gradients.outputs()[0].type() == whole.outputs()[0].type());
+      CHECK(same_bits(gradients.outputs()[1], model.batch));
+      if (!is_precise) {
+        CHECK(same_bits(gradients.outputs()[0], whole.outputs()[0]));
+        CHECK(same_bits(gradients.entries()[1].gradient, whole.entries()[1].gradient));
+      }
+    }
+  }
+}
+
+namespace {
+
+const ModelFunction with_outputs = [](Tape&, std::span<const Var> p,
+                                      std::span<const Var> b) -> LossAndOutputs {
+  const Var logits = matmul(tanh(matmul(b[0], p[0])), p[1]);
+  return {mean(square(logits)), {logits, mean(logits)}};
+};
+
+}  // namespace
+
+TEST_CASE("an execution joins the outputs of all parts") {
+  const Model model;
+  const std::vector<Tensor> parameters{model.first, model.second};
+  Execution alone;
+  const Gradients whole = alone.gradients(with_outputs, parameters, {&model.batch, 1});
+  CHECK(whole.outputs()[1].shape() == Shape{});
+  const std::vector<ExecutionStrategy> strategies{
+      {.accumulation = 3},
+      {.parallelism = ParallelMode::data_parallel, .workers = 3, .run = {.threads = 3}},
+      {.mode = ExecutionMode::eager, .accumulation = 3},
+      {.precision = Precision{PrecisionKind::mixed, DType::f16}, .accumulation = 3}};
+  for (const ExecutionStrategy& strategy : strategies) {
+    Execution execution(strategy);
+    for (int step = 0; step < 2; ++step) {
+      const Gradients gradients = execution.gradients(with_outputs, parameters, {&model.batch, 1});
+      REQUIRE(gradients.outputs().size() == 2);
+      CHECK(gradients.outputs()[0].shape() == Shape{12, 4});
+      CHECK(gradients.outputs()[1].shape() == Shape{3});
+      if (!strategy.precision) CHECK(same_bits(gradients.outputs()[0], whole.outputs()[0]));
+    }
+    CHECK(execution.value(with_outputs, parameters, {&model.batch, 1}).elements() >= 1);
+  }
+}
+
+TEST_CASE("pipelines and devices refuse outputs and updates") {
+  const Model model;
+  const std::vector<Tensor> parameters{model.first, model.second};
+  const std::vector<ExecutionStrategy> strategies{
+      {.accumulation = 2, .parallelism = ParallelMode::pipeline, .stages = 2},
+      {.parallelism = ParallelMode::model_parallel, .devices = {Device{}, Device{}}}};
+  const Tensor running = Tensor::zeros({});
+  const ModelFunction updating = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+    const Var loss = mean(square(matmul(tanh(matmul(b[0], p[0])), p[1])));
+    tape.update_after_run(running, loss);
+    return loss;
+  };
+  for (const ExecutionStrategy& strategy : strategies) {
+    Execution execution(strategy);
+    CHECK_THROWS_WITH(execution.gradients(with_outputs, parameters, {&model.batch, 1}),
+                      Contains("2 auxiliary outputs") && Contains("parallelism none or data"));
+    CHECK_THROWS_WITH(execution.gradients(updating, parameters, {&model.batch, 1}),
+                      Contains("updates 1 tensor"));
+  }
+}
+
+// Updates -----------------------------------------------------------------------------------------
+
+namespace {
+
+/// A running mean of the logits, as the next value of `running`.
+Var record_update(Tape& tape, const Model& model, const Tensor& running) {
+  const auto made = model.record(tape);
+  const Var old = tape.constant(running, "running");
+  tape.update_after_run(running, old * 0.9 + mean(made.logits, {0}) * 0.1);
+  return made.loss;
+}
+
+}  // namespace
+
+TEST_CASE("a tensor is updated once by the run that computes gradients") {
+  const Model model;
+  Tensor expected;
+  for (const auto& evaluator : evaluators()) {
+    const Tensor running = Tensor::ones({4});
+    Tape tape(evaluator);
+    for (int step = 0; step < 4; ++step) {
+      tape.clear();
+      const Var loss = record_update(tape, model, running);
+      plan_backward(loss);
+      CHECK(tape.updates().size() == 1);
+      CHECK(backward(loss).outputs().empty());
+      CHECK(tape.updates().empty());
+      const Tensor once = running.clone();
+      backward(loss);
+      CHECK(same_bits(running, once));
+    }
+    const bool is_first = !expected.defined();
+    if (is_first) expected = running;
+    const bool is_precise = evaluator == evaluators().back();
+    if (!is_precise && evaluator->inner() == nullptr) CHECK(same_bits(running, expected));
+  }
+  CHECK(expected.at(0) != 1);
+}
+
+TEST_CASE("a run that fails updates nothing, and can be repeated") {
+  const Model model;
+  const Tensor running = Tensor::ones({4});
+  Tape tape;
+  const Var loss = record_update(tape, model, running);
+  CHECK_THROWS_AS(backward(loss, {.memory_budget = 1}), BudgetError);
+  CHECK(same_bits(running, Tensor::ones({4})));
+  backward(loss);
+  CHECK(running.at(0) != 1);
+}
+
+TEST_CASE("updates in a checkpoint are done once") {
+  const Model model;
+  const Tensor plain = Tensor::ones({4}), recomputed = Tensor::ones({4});
+  const auto record = [&](const Var& x, const Tensor& running) {
+    Tape& tape = x.tape();
+    const Var old = tape.constant(running);
+    tape.update_after_run(running, old * 0.9 + mean(x, {0}) * 0.1);
+    return square(x);
+  };
+  {
+    Tape tape;
+    backward(mean(record(model.record(tape).logits, plain)));
+  }
+  Tape tape;
+  const Var logits = model.record(tape).logits;
+  const Var made = checkpoint([&](const Var& x) { return record(x, recomputed); }, logits);
+  backward(mean(made));
+  CHECK(same_bits(plain, recomputed));
+}
+
+TEST_CASE("a program updates after every run, where the tensor is bound") {
+  const Model model;
+  const Tensor running = Tensor::ones({4}), other = Tensor::ones({4});
+  Var leaf;
+  Runner runner(Program::gradients([&](Tape& tape) {
+    const Var loss = record_update(tape, model, running);
+    leaf = tape.find_leaf(running);
+    return loss;
+  }));
+  runner.run();
+  const Tensor once = running.clone();
+  CHECK(once.at(0) != 1);
+  CHECK(runner.gradients().outputs().empty());
+  runner.bind(leaf, other);
+  runner.run();
+  CHECK(same_bits(other, once));
+  CHECK(same_bits(running, once));
+}
+
+TEST_CASE("the parts of a batch update by their mean") {
+  const Model model;
+  const std::vector<Tensor> parameters{model.first, model.second};
+  const auto run = [&](const ExecutionStrategy& strategy) {
+    const Tensor running = Tensor::ones({4});
+    Execution execution(strategy);
+    const ModelFunction loss = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
+      const Var logits = matmul(tanh(matmul(b[0], p[0])), p[1]);
+      const Var old = tape.constant(running);
+      tape.update_after_run(running, old * 0.5 + mean(logits, {0}) * 0.5);
+      return mean(square(logits));
+    };
+    const Gradients gradients = execution.gradients(loss, parameters, {&model.batch, 1});
+    CHECK(gradients.outputs().empty());
+    return running;
+  };
+  const Tensor whole = run({});
+  const Tensor cut = run({.accumulation = 5});  // parts of 3, 3, 2, 2 and 2 examples
+  const Tensor parallel =
+      run({.parallelism = ParallelMode::data_parallel, .workers = 5, .run = {.threads = 2}});
+  CHECK(same_bits(cut, parallel));
+  for (int i = 0; i < 4; ++i) CHECK(std::abs(whole.at(i) - cut.at(i)) < 1e-6);
+}
+
+TEST_CASE("updates in a loop, and of another type, are errors") {
+  Tape tape;
+  const Tensor running = Tensor::zeros({3});
+  const Var x = tape.parameter(Tensor::ones({3}));
+  CHECK_THROWS_AS(tape.update_after_run(running, sum(x)), ShapeError);
+  CHECK_THROWS_AS(tape.update_after_run(running, cast(x, DType::f64)), DTypeError);
+  const auto body = [&](const Var& state, const StepNumber&) {
+    state.tape().update_after_run(running, state);
+    return state * 2.0;
+  };
+  CHECK_THROWS_WITH(scan(x, 3, body), Contains("part of the state"));
+}
+
+}  // namespace palimpsest::outputs_test
