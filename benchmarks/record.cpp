@@ -84,10 +84,38 @@ void run(State& state) {
   count_time(state, computed);
 }
 
+/// A training step on four elements, on the given tape.
+void step(Tape& tape, const Tensor& weights, const Tensor& examples) {
+  const Var w = tape.parameter(weights);
+  const Var x = tape.constant(examples);
+  benchmark::DoNotOptimize(backward(mean(square(w * x - 1.0))).loss().raw());
+}
+
+void step_on_cleared_tape(State& state) {
+  const Tensor weights = Tensor::ones({4}), examples = Tensor::ones({4});
+  Tape tape;
+  for (auto _ : state) {
+    tape.clear();
+    step(tape, weights, examples);
+  }
+}
+
+/// Each step has a tape of its own. The tapes share an evaluator, and with it plans and memory.
+void step_on_fresh_tape(State& state) {
+  const Tensor weights = Tensor::ones({4}), examples = Tensor::ones({4});
+  const auto evaluator = lazy();
+  for (auto _ : state) {
+    Tape tape(evaluator);
+    step(tape, weights, examples);
+  }
+}
+
 BENCHMARK(record)->Unit(benchmark::kMillisecond)->Repetitions(3);
 BENCHMARK(record_and_differentiate)->Unit(benchmark::kMillisecond)->Repetitions(3);
 BENCHMARK(plan)->Arg(100)->Arg(20)->Unit(benchmark::kMillisecond);
 BENCHMARK(run)->Arg(1)->Arg(2)->Unit(benchmark::kMillisecond)->UseManualTime();
+BENCHMARK(step_on_cleared_tape);
+BENCHMARK(step_on_fresh_tape);
 
 void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   claims.at_most("record and differentiate a scalar node", 1.4,
@@ -99,6 +127,9 @@ void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
       "peak of a chain at 20 % over keep-all", 0.2,
       results.counter("plan/20", "peak_bytes") / results.counter("plan/100", "peak_bytes"),
       "of keep-all");
+  claims.at_most("a step on a fresh tape that shares an evaluator", 3,
+                 results.seconds("step_on_fresh_tape") / results.seconds("step_on_cleared_tape"),
+                 "of a cleared tape");
 }
 
 }  // namespace

@@ -264,6 +264,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       if (state.cut.parts() > 1) examples[r] = examples_of(tensors);
       Tape& tape = replica.tape(micro_batch, part, state.gradient_count);
       recorded[r] = record_model(loss, tape, parameters, tensors);
+      if (state.has_devices()) require_no_outputs(recorded[r], "devices");
       if (state.cut.parts() > 1) require_all_given(tape, parameters);
       recorded[r].loss = state.scaled(recorded[r].loss);
       // Parts may run at the same time, so none of them may update.

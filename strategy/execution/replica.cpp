@@ -4,7 +4,6 @@
 
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
-#include "strategy/base/record_model.h"
 #include "strategy/evaluators/computed_outputs.h"
 #include "strategy/execution/precision/precise.h"
 #include "strategy/run/present.h"
@@ -138,7 +137,6 @@ auto Replica::within_least(const Var& loss, Run run) {
 
 Gradients Replica::differentiate(const LossAndOutputs& values) {
   if (devices_) {
-    require_no_outputs(values, "devices");
     Gradients gradients = devices_->gradients(values.loss);
     note(gradients.report());
     return gradients;

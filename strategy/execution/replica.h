@@ -39,7 +39,8 @@ class Replica {
   void set_budget(Bytes budget);
   /// Bytes of free memory reserved for other consumers.
   void set_beside(Bytes beside);
-  /// The gradients of a loss recorded on this replica's tape. No value stays present.
+  /// The gradients of a loss recorded on this replica's tape. No value stays present. Devices take
+  /// no auxiliary outputs.
   Gradients differentiate(const LossAndOutputs& values);
   /// The tensor of a value recorded on this replica's tape. No value stays present.
   Tensor evaluate(const Var& value);

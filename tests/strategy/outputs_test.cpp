@@ -49,7 +49,9 @@ TEST_CASE("auxiliary outputs come from the run that computes gradients") {
     CHECK(same_bits(with.outputs()[2], model.batch));
     CHECK(same_bits(with.outputs()[3], with.loss()));
     CHECK(without.outputs().empty());
-    CHECK(with.report().computed == without.report().computed);
+    // In another precision an output is converted to the recorded dtype.
+    const std::uint32_t converted = with.report().precision.empty() ? 0 : 1;
+    CHECK(with.report().computed == without.report().computed + converted);
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(same_bits(with.entries()[i].gradient, without.entries()[i].gradient));
     }
@@ -178,7 +180,8 @@ TEST_CASE("an execution joins the outputs of all parts") {
       CHECK(gradients.outputs()[1].shape() == Shape{3});
       if (!strategy.precision) CHECK(same_bits(gradients.outputs()[0], whole.outputs()[0]));
     }
-    CHECK(execution.value(with_outputs, parameters, {&model.batch, 1}).elements() >= 1);
+    if (strategy.parallelism == ParallelMode::data_parallel) continue;
+    CHECK(execution.value(with_outputs, parameters, {&model.batch, 1}).shape() == Shape{});
   }
 }
 
