@@ -19,7 +19,7 @@ struct Classifier {
 
   Var operator()(const Var& images) const {
     const Var features = relu(norm(convolution(images)));
-    return head(drop(global_average_pool(features)));
+    return head(drop(reshape(global_average_pool(features), {-1, 8})));
   }
 
   nn::Conv2d convolution;

@@ -76,8 +76,7 @@ struct Parameters::Contents {
   std::uint64_t seed;
   DType dtype;
   bool is_training = true;
-  std::vector<Parameter> parameters;
-  std::map<std::string, std::size_t, std::less<>> index;
+  std::map<std::string, Parameter, std::less<>> parameters;  // by full name
 };
 
 Parameters::Parameters(std::uint64_t seed, DType dtype)
@@ -97,21 +96,16 @@ std::string Parameters::full_name(std::string_view name) const {
   return prefix_ + std::string(name);
 }
 
-bool Parameters::is_in_scope(const Parameter& parameter) const {
-  return parameter.name().starts_with(prefix_);
-}
-
 Parameter Parameters::add_entry(std::string_view name, const Tensor& tensor, bool is_state) {
   require_name(name, "parameter");
   const std::string full = full_name(name);
-  if (contents_->index.contains(full)) {
+  if (contents_->parameters.contains(full)) {
     throw ArgumentError("[parameters] there are two parameters '" + full +
                         "'; rename one, or give the existing one to the second layer");
   }
   const Parameter added(
       std::make_shared<Parameter::Entry>(Parameter::Entry{full, tensor, is_state, false}));
-  contents_->parameters.push_back(added);
-  contents_->index.emplace(full, contents_->parameters.size() - 1);
+  contents_->parameters.emplace(full, added);
   return added;
 }
 
@@ -141,8 +135,9 @@ Parameter Parameters::add_state(std::string_view name, const Tensor& tensor) {
 
 std::vector<Parameter> Parameters::all() const {
   std::vector<Parameter> found;
-  for (const Parameter& each : contents_->parameters) {
-    if (is_in_scope(each)) found.push_back(each);
+  for (auto each = contents_->parameters.lower_bound(prefix_);
+       each != contents_->parameters.end() && each->first.starts_with(prefix_); ++each) {
+    found.push_back(each->second);
   }
   return found;
 }
@@ -160,8 +155,8 @@ std::vector<Tensor> Parameters::tensors() const {
 }
 
 Parameter Parameters::operator[](std::string_view name) const {
-  const auto found = contents_->index.find(full_name(name));
-  if (found != contents_->index.end()) return contents_->parameters[found->second];
+  const auto found = contents_->parameters.find(full_name(name));
+  if (found != contents_->parameters.end()) return found->second;
   std::vector<std::string> names;
   for (const Parameter& each : all()) names.push_back(each.name());
   throw ArgumentError("[parameters] there is no parameter '" + full_name(name) + "'; " +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "autodiff/var.h"
 #include "nn/initializers.h"
 #include "strategy/training/safetensors.h"
@@ -37,7 +38,7 @@ class Parameter {
   /// `ArgumentError` for an empty handle.
   Var on(Tape& tape, Where where = Where::current()) const;
   /// Likewise, on the tape of x.
-  Var on(const Var& x, Where where = Where::current()) const { return on(x.tape(), where); }
+  Var on(const Located& x) const { return on(x.var.tape(), x.where); }
 
   bool operator==(const Parameter&) const = default;
 
@@ -90,14 +91,15 @@ class Parameters {
   /// Adds a tensor that is saved with the parameters but has no gradient. Any dtype.
   Parameter add_state(std::string_view name, const Tensor& tensor);
 
-  /// Parameters and states of this scope, in the order in which they were added.
+  /// Parameters and states of this scope, ordered by name. The order in which layers were made does
+  /// not matter, since C++ does not define it for arguments of a call.
   std::vector<Parameter> all() const;
   /// The trainable ones.
   std::vector<Parameter> trainable() const;
   /// The tensors of the trainable ones, as an `Execution` takes them.
   std::vector<Tensor> tensors() const;
   /// The parameter of this name, with its scopes below this one. Throws `ArgumentError` when there
-  /// is none, with names that are similar.
+  /// is none, listing those that exist.
   Parameter operator[](std::string_view name) const;
   /// Number of elements of all trainable parameters.
   std::int64_t elements() const;
@@ -141,7 +143,6 @@ class Parameters {
       : contents_(std::move(contents)), prefix_(std::move(prefix)) {}
   Parameter add_entry(std::string_view name, const Tensor& tensor, bool is_state);
   std::string full_name(std::string_view name) const;
-  bool is_in_scope(const Parameter& parameter) const;
 
   std::shared_ptr<Contents> contents_;
   std::string prefix_;  // empty, or ends with '/'

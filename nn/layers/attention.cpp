@@ -23,26 +23,25 @@ Attention::Attention(Parameters parameters, std::int64_t width, std::int64_t hea
                       std::to_string(width) + "; give a number of heads that does");
 }
 
-Var Attention::operator()(const Var& x, const Var& mask) const { return (*this)(x, x, x, mask); }
+Var Attention::operator()(const Located& x, const Var& mask) const {
+  return (*this)(x, x.var, x.var, mask);
+}
 
-Var Attention::operator()(const Var& queries, const Var& keys, const Var& values,
+Var Attention::operator()(const Located& queries, const Var& keys, const Var& values,
                           const Var& mask) const {
-  const auto bias_of = [&](const Linear& layer) {
-    return layer.bias.defined() ? layer.bias.on(queries) : Var();
+  AttentionParameters parameters;
+  const auto record = [&](const Linear& layer, Var& weight, Var& bias) {
+    weight = layer.weight.on(queries);
+    if (layer.bias.defined()) bias = layer.bias.on(queries);
   };
-  return multi_head_attention(queries, keys, values,
-                              {.query = query.weight.on(queries),
-                               .key = key.weight.on(queries),
-                               .value = value.weight.on(queries),
-                               .output = output.weight.on(queries),
-                               .query_bias = bias_of(query),
-                               .key_bias = bias_of(key),
-                               .value_bias = bias_of(value),
-                               .output_bias = bias_of(output)},
-                              heads,
-                              {.mask = mask,
-                               .causal = options.causal,
-                               .dropout = mode_.is_training() ? options.dropout : 0});
+  record(query, parameters.query, parameters.query_bias);
+  record(key, parameters.key, parameters.key_bias);
+  record(value, parameters.value, parameters.value_bias);
+  record(output, parameters.output, parameters.output_bias);
+  const double dropped = mode_.is_training() ? options.dropout : 0;
+  return multi_head_attention(queries.var, keys, values, parameters, heads,
+                              {.mask = mask, .causal = options.causal, .dropout = dropped},
+                              queries.where);
 }
 
 }  // namespace palimpsest::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "autodiff/operations/sequence.h"
 #include "nn/layers/linear.h"
 
@@ -24,8 +25,8 @@ struct Attention {
   Attention(Parameters parameters, std::int64_t width, std::int64_t head_count,
             const AttentionLayerOptions& given = {});
   /// Self-attention.
-  Var operator()(const Var& x, const Var& mask = {}) const;
-  Var operator()(const Var& queries, const Var& keys, const Var& values,
+  Var operator()(const Located& x, const Var& mask = {}) const;
+  Var operator()(const Located& queries, const Var& keys, const Var& values,
                  const Var& mask = {}) const;
 
  private:

@@ -11,8 +11,8 @@ Dropout::Dropout(Parameters parameters, double probability)
                       "; give 0 or more and less than 1");
 }
 
-Var Dropout::operator()(const Var& x) const {
-  return dropout(x, probability_, mode_.is_training());
+Var Dropout::operator()(const Located& x) const {
+  return dropout(x.var, probability_, mode_.is_training(), x.where);
 }
 
 }  // namespace palimpsest::nn

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "autodiff/operations/binary.h"
 #include "nn/parameters.h"
 
@@ -15,19 +17,29 @@ class Dropout {
  public:
   /// `parameters` tell whether it is training. Throws `ArgumentError` unless 0 ≤ probability < 1.
   Dropout(Parameters parameters, double probability);
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 
  private:
   Parameters mode_;
   double probability_;
 };
 
+/// Calls a layer so that what it records has the line of the caller, if the layer takes one.
+template <class Layer>
+Var call_layer(const Layer& layer, const Located& x) {
+  if constexpr (std::is_invocable_v<const Layer&, const Located&>) {
+    return layer(x);
+  } else {
+    return layer(x.var);
+  }
+}
+
 /// x + f(x), for a layer f.
 template <class F>
 struct Residual {
   F f;
 
-  Var operator()(const Var& x) const { return x + f(x); }
+  Var operator()(const Located& x) const { return add(x.var, call_layer(f, x), x.where); }
 };
 template <class F>
 Residual(F) -> Residual<F>;
@@ -40,9 +52,10 @@ class Sequential {
  public:
   explicit Sequential(Layers... layers) : layers_(std::move(layers)...) {}
 
-  Var operator()(const Var& x) const {
-    Var y = x;
-    std::apply([&](const auto&... layer) { ((y = layer(y)), ...); }, layers_);
+  Var operator()(const Located& x) const {
+    Var y = x.var;
+    const auto call = [&](const auto& layer) { y = call_layer(layer, Located(y, x.where)); };
+    std::apply([&](const auto&... layer) { (call(layer), ...); }, layers_);
     return y;
   }
   template <std::size_t i>

@@ -21,8 +21,9 @@ Convolution::Convolution(Parameters parameters, std::int64_t inputs, std::int64_
   if (given.bias) bias = parameters.add("bias", {outputs}, given.bias_init, fans);
 }
 
-Var Convolution::operator()(const Var& x) const {
-  return convolution(x, weight.on(x), bias.defined() ? bias.on(x) : Var(), options);
+Var Convolution::operator()(const Located& x) const {
+  const Var w = weight.on(x);  // recorded before the bias
+  return convolution(x.var, w, bias.defined() ? bias.on(x) : Var(), options, x.where);
 }
 
 }  // namespace palimpsest::nn

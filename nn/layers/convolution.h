@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "autodiff/operations/convolution.h"
 #include "nn/parameters.h"
 
@@ -25,7 +26,7 @@ struct Convolution {
   Convolution(Parameters parameters, std::int64_t inputs, std::int64_t outputs, const Shape& kernel,
               const ConvolutionLayerOptions& given = {});
 
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 };
 
 /// Sequences (batch, inputs, length), with a kernel of one size.

@@ -8,6 +8,8 @@ Embedding::Embedding(Parameters parameters, std::int64_t rows, std::int64_t widt
                      const init::Initializer& weight_init)
     : weight(parameters.add("weight", {rows, width}, weight_init, {rows, width})) {}
 
-Var Embedding::operator()(const Var& ids) const { return embedding(weight.on(ids), ids); }
+Var Embedding::operator()(const Located& ids) const {
+  return embedding(weight.on(ids), ids.var, ids.where);
+}
 
 }  // namespace palimpsest::nn

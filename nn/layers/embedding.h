@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "nn/parameters.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -12,7 +13,7 @@ struct Embedding {
 
   Embedding(Parameters parameters, std::int64_t rows, std::int64_t width,
             const init::Initializer& weight_init = init::normal(1));
-  Var operator()(const Var& ids) const;
+  Var operator()(const Located& ids) const;
 };
 
 }  // namespace nn

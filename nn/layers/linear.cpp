@@ -14,8 +14,9 @@ Linear::Linear(Parameters parameters, std::int64_t inputs, std::int64_t outputs,
 Linear::Linear(Parameter given_weight, Parameter given_bias)
     : weight(std::move(given_weight)), bias(std::move(given_bias)) {}
 
-Var Linear::operator()(const Var& x) const {
-  return linear(x, weight.on(x), bias.defined() ? bias.on(x) : Var());
+Var Linear::operator()(const Located& x) const {
+  const Var w = weight.on(x);  // recorded before the bias
+  return linear(x.var, w, bias.defined() ? bias.on(x) : Var(), x.where);
 }
 
 }  // namespace palimpsest::nn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "nn/parameters.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -23,7 +24,7 @@ struct Linear {
   /// With parameters of another layer, or without a bias.
   explicit Linear(Parameter given_weight, Parameter given_bias = {});
 
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 };
 
 }  // namespace nn

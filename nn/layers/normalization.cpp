@@ -13,14 +13,17 @@ LayerNorm::LayerNorm(Parameters parameters, std::int64_t width, double small)
       bias(parameters.add("bias", {width}, init::zeros(), {})),
       epsilon(small) {}
 
-Var LayerNorm::operator()(const Var& x) const {
-  return layer_norm(x, weight.on(x), bias.on(x), epsilon);
+Var LayerNorm::operator()(const Located& x) const {
+  const Var w = weight.on(x);  // recorded before the bias
+  return layer_norm(x.var, w, bias.on(x), epsilon, x.where);
 }
 
 RmsNorm::RmsNorm(Parameters parameters, std::int64_t width, double small)
     : weight(parameters.add("weight", {width}, init::ones(), {})), epsilon(small) {}
 
-Var RmsNorm::operator()(const Var& x) const { return rms_norm(x, weight.on(x), epsilon); }
+Var RmsNorm::operator()(const Located& x) const {
+  return rms_norm(x.var, weight.on(x), epsilon, x.where);
+}
 
 GroupNorm::GroupNorm(Parameters parameters, std::int64_t channels, std::int64_t group_count,
                      double small)
@@ -29,8 +32,9 @@ GroupNorm::GroupNorm(Parameters parameters, std::int64_t channels, std::int64_t 
       groups(group_count),
       epsilon(small) {}
 
-Var GroupNorm::operator()(const Var& x) const {
-  return group_norm(x, groups, weight.on(x), bias.on(x), epsilon);
+Var GroupNorm::operator()(const Located& x) const {
+  const Var w = weight.on(x);
+  return group_norm(x.var, groups, w, bias.on(x), epsilon, x.where);
 }
 
 BatchNormLayer::BatchNormLayer(Parameters parameters, std::int64_t channels,
@@ -49,19 +53,26 @@ BatchNormLayer::BatchNormLayer(Parameters parameters, std::int64_t channels,
   }
 }
 
-Var BatchNormLayer::operator()(const Var& x) const {
+Var BatchNormLayer::operator()(const Located& x) const {
+  const Var w = weight.on(x);
+  const Var b = bias.on(x);
   if (!mode_.is_training()) {
-    return batch_norm(x, mean.on(x), variance.on(x), weight.on(x), bias.on(x), options.epsilon);
+    const Var center = mean.on(x);
+    return batch_norm(x.var, center, variance.on(x), w, b, options.epsilon, x.where);
   }
-  const BatchNorm made = batch_norm(x, weight.on(x), bias.on(x), options.epsilon);
-  const Tape::NoGradient blocked(x.tape());
-  const std::int64_t count = x.shape().elements() / std::max<std::int64_t>(1, x.shape()[1]);
+  const BatchNorm made = batch_norm(x.var, w, b, options.epsilon, x.where);
+  Tape& tape = x.var.tape();
+  const Tape::NoGradient blocked(tape);
+  const Shape shape = x.var.shape();
+  const std::int64_t count = shape.elements() / std::max<std::int64_t>(1, shape[1]);
   const double unbiased =
       static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, count - 1));
   const auto update = [&](const Parameter& running, const Var& of_batch, double factor) {
-    const Var old = cast(running.on(x), of_batch.dtype());
-    const Var now = old * (1 - options.momentum) + of_batch * (options.momentum * factor);
-    x.tape().update_after_run(running.tensor(), cast(now, running.tensor().dtype()));
+    const Var old = cast(running.on(x), of_batch.dtype(), x.where);
+    const Var kept = Located(old, x.where) * (1 - options.momentum);
+    const Var taken = Located(of_batch, x.where) * (options.momentum * factor);
+    const Var now = cast(add(kept, taken, x.where), running.tensor().dtype(), x.where);
+    tape.update_after_run(running.tensor(), now, x.where);
   };
   update(mean, made.mean, 1);
   update(variance, made.variance, unbiased);

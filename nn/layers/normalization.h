@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "nn/parameters.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -13,7 +14,7 @@ struct LayerNorm {
   double epsilon;
 
   LayerNorm(Parameters parameters, std::int64_t width, double small = 1e-5);
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 };
 
 /// `rms_norm` over the last axis, with weights of 1 at first.
@@ -22,7 +23,7 @@ struct RmsNorm {
   double epsilon;
 
   RmsNorm(Parameters parameters, std::int64_t width, double small = 1e-6);
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 };
 
 /// `group_norm` of x (batch, channels, …). As many groups as channels give `instance_norm`.
@@ -34,7 +35,7 @@ struct GroupNorm {
 
   GroupNorm(Parameters parameters, std::int64_t channels, std::int64_t group_count,
             double small = 1e-5);
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 };
 
 struct BatchNormOptions {
@@ -59,7 +60,7 @@ struct BatchNormLayer {
   /// Adds "weight", "bias", "running_mean" and "running_var". Throws `ArgumentError` for a momentum
   /// outside [0, 1].
   BatchNormLayer(Parameters parameters, std::int64_t channels, const BatchNormOptions& given = {});
-  Var operator()(const Var& x) const;
+  Var operator()(const Located& x) const;
 
  private:
   Parameters mode_;

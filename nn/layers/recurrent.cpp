@@ -18,39 +18,42 @@ RecurrentWeights::RecurrentWeights(Parameters parameters, std::int64_t inputs,
   }
 }
 
-CellParameters RecurrentWeights::on(const Var& x) const {
-  return {.input = input.on(x),
-          .hidden = hidden.on(x),
-          .bias = bias.on(x),
-          .hidden_bias = hidden_bias.defined() ? hidden_bias.on(x) : Var()};
+CellParameters RecurrentWeights::on(const Located& x) const {
+  CellParameters made{input.on(x), hidden.on(x)};
+  made.bias = bias.on(x);
+  if (hidden_bias.defined()) made.hidden_bias = hidden_bias.on(x);
+  return made;
 }
 
-Var RecurrentWeights::first_state(const Var& x) const {
-  const Shape shape = x.shape();
+Var RecurrentWeights::first_state(const Located& x) const {
+  const Shape shape = x.var.shape();
   if (shape.rank() < 2) {
     throw ShapeError("recurrent",
                      "a sequence has the shape (T, …, inputs), not " + to_string(shape) +
                          "; add an axis of steps",
-                     x.tape().where(x.node()));
+                     x.where);
   }
   std::vector<std::int64_t> sizes(shape.begin() + 1, shape.end());
   sizes.back() = width;
-  return x.tape().constant(Tensor::zeros(Shape(std::span<const std::int64_t>(sizes)), x.dtype()),
-                           "state");
+  const Shape of_state{std::span<const std::int64_t>(sizes)};
+  return x.var.tape().constant(Tensor::zeros(of_state, x.var.dtype()), "state", x.where);
 }
 
-RecurrentOutput Rnn::operator()(const Var& x, const Var& h) const {
-  return rnn(x, h.defined() ? h : weights.first_state(x), weights.on(x), activation);
+RecurrentOutput Rnn::operator()(const Located& x, const Var& h) const {
+  const CellParameters cell = weights.on(x);
+  return rnn(x.var, h.defined() ? h : weights.first_state(x), cell, activation, x.where);
 }
 
-LstmOutput Lstm::operator()(const Var& x, const LstmState& state) const {
+LstmOutput Lstm::operator()(const Located& x, const LstmState& state) const {
+  const CellParameters cell = weights.on(x);
   const LstmState first{state.h.defined() ? state.h : weights.first_state(x),
                         state.c.defined() ? state.c : weights.first_state(x)};
-  return lstm(x, first, weights.on(x));
+  return lstm(x.var, first, cell, x.where);
 }
 
-RecurrentOutput Gru::operator()(const Var& x, const Var& h) const {
-  return gru(x, h.defined() ? h : weights.first_state(x), weights.on(x));
+RecurrentOutput Gru::operator()(const Located& x, const Var& h) const {
+  const CellParameters cell = weights.on(x);
+  return gru(x.var, h.defined() ? h : weights.first_state(x), cell, x.where);
 }
 
 }  // namespace palimpsest::nn

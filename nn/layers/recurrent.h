@@ -1,6 +1,7 @@
 #pragma once
 
 #include "autodiff/export.h"
+#include "autodiff/located.h"
 #include "autodiff/operations/sequence.h"
 #include "nn/parameters.h"
 
@@ -17,9 +18,9 @@ struct RecurrentWeights {
 
   RecurrentWeights(Parameters parameters, std::int64_t inputs, std::int64_t state_width,
                    std::int64_t gates, bool has_hidden_bias);
-  CellParameters on(const Var& x) const;
+  CellParameters on(const Located& x) const;
   /// Zeros of the shape of a state for a sequence x (T, …, inputs).
-  Var first_state(const Var& x) const;
+  Var first_state(const Located& x) const;
 };
 
 // Layers over sequences x (T, …, inputs). Outputs are (T, …, width). Without a first state they
@@ -33,7 +34,7 @@ struct Rnn {
   Rnn(const Parameters& parameters, std::int64_t inputs, std::int64_t width,
       CellActivation of_state = CellActivation::tanh)
       : weights(parameters, inputs, width, 1, false), activation(of_state) {}
-  RecurrentOutput operator()(const Var& x, const Var& h = {}) const;
+  RecurrentOutput operator()(const Located& x, const Var& h = {}) const;
 };
 
 /// `lstm`.
@@ -42,7 +43,7 @@ struct Lstm {
 
   Lstm(const Parameters& parameters, std::int64_t inputs, std::int64_t width)
       : weights(parameters, inputs, width, 4, false) {}
-  LstmOutput operator()(const Var& x, const LstmState& state = {}) const;
+  LstmOutput operator()(const Located& x, const LstmState& state = {}) const;
 };
 
 /// `gru`.
@@ -51,7 +52,7 @@ struct Gru {
 
   Gru(const Parameters& parameters, std::int64_t inputs, std::int64_t width)
       : weights(parameters, inputs, width, 3, true) {}
-  RecurrentOutput operator()(const Var& x, const Var& h = {}) const;
+  RecurrentOutput operator()(const Located& x, const Var& h = {}) const;
 };
 
 }  // namespace nn

@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "nn/nn.h"
 #include "palimpsest.h"
 #include "tests/catch.h"
@@ -22,76 +24,90 @@ TEST_CASE("layers compute their operations") {
   const auto normal = [&](const Shape& shape, std::uint64_t seed) {
     return tape.constant(Tensor::normal(shape, seed, 0, 1, DType::f64));
   };
-  const auto check = [&](const Var& made, const Var& expected) {
+  // The layer records its parameters before `expected` finds them.
+  const auto check = [&](const Var& made, const std::function<Var()>& find) {
+    const Var expected = find();
     CHECK(made.shape() == expected.shape());
     CHECK(same_bits(made.value(), expected.value()));
   };
   const auto on = [&](const char* name) { return p[name].on(tape); };
 
   const Var x = normal({5, 4}, 1);
-  check(nn::Linear(p / "linear", 4, 3)(x), linear(x, on("linear/weight"), on("linear/bias")));
-  check(nn::Linear(p / "plain", 4, 3, {.bias = false})(x), linear(x, on("plain/weight")));
-  check(nn::LayerNorm(p / "layer", 4)(x), layer_norm(x, on("layer/weight"), on("layer/bias")));
-  check(nn::RmsNorm(p / "rms", 4)(x), rms_norm(x, on("rms/weight")));
+  check(nn::Linear(p / "linear", 4, 3)(x),
+        [&] { return linear(x, on("linear/weight"), on("linear/bias")); });
+  check(nn::Linear(p / "plain", 4, 3, {.bias = false})(x),
+        [&] { return linear(x, on("plain/weight")); });
+  check(nn::LayerNorm(p / "layer", 4)(x),
+        [&] { return layer_norm(x, on("layer/weight"), on("layer/bias")); });
+  check(nn::RmsNorm(p / "rms", 4)(x), [&] { return rms_norm(x, on("rms/weight")); });
   check(nn::Residual{nn::Linear(p / "residual", 4, 4)}(x),
-        x + linear(x, on("residual/weight"), on("residual/bias")));
+        [&] { return x + linear(x, on("residual/weight"), on("residual/bias")); });
   const nn::Sequential two(
       nn::Linear(p / "a", 4, 8), [](const Var& y) { return relu(y); }, nn::Linear(p / "b", 8, 2));
-  check(two(x),
-        linear(relu(linear(x, on("a/weight"), on("a/bias"))), on("b/weight"), on("b/bias")));
+  check(two(x), [&] {
+    return linear(relu(linear(x, on("a/weight"), on("a/bias"))), on("b/weight"), on("b/bias"));
+  });
 
   const Var image = normal({2, 4, 6, 6}, 2);
   const nn::Conv2d convolution(p / "conv", 4, 6, 3,
                                {.convolution = {.stride = 2, .padding = 1, .groups = 2}});
-  check(convolution(image), conv2d(image, on("conv/weight"), on("conv/bias"),
-                                   {.stride = 2, .padding = 1, .groups = 2}));
+  check(convolution(image), [&] {
+    return conv2d(image, on("conv/weight"), on("conv/bias"),
+                  {.stride = 2, .padding = 1, .groups = 2});
+  });
   CHECK(p["conv/weight"].tensor().shape() == Shape{6, 2, 3, 3});
   check(nn::Conv1d(p / "conv1", 4, 2, 3)(normal({2, 4, 9}, 3)),
-        conv1d(normal({2, 4, 9}, 3), on("conv1/weight"), on("conv1/bias")));
+        [&] { return conv1d(normal({2, 4, 9}, 3), on("conv1/weight"), on("conv1/bias")); });
   check(nn::Conv3d(p / "conv3", 1, 2, 2)(normal({1, 1, 3, 3, 3}, 4)),
-        conv3d(normal({1, 1, 3, 3, 3}, 4), on("conv3/weight"), on("conv3/bias")));
+        [&] { return conv3d(normal({1, 1, 3, 3, 3}, 4), on("conv3/weight"), on("conv3/bias")); });
   check(nn::GroupNorm(p / "group", 4, 2)(image),
-        group_norm(image, 2, on("group/weight"), on("group/bias")));
+        [&] { return group_norm(image, 2, on("group/weight"), on("group/bias")); });
 
   const Var ids = tape.constant(Tensor::from<std::int64_t>({2, 0, 1, 2}, {2, 2}));
-  check(nn::Embedding(p / "table", 3, 5)(ids), embedding(on("table/weight"), ids));
+  check(nn::Embedding(p / "table", 3, 5)(ids), [&] { return embedding(on("table/weight"), ids); });
 
   const Var sequence = normal({3, 2, 4}, 5);
   const Var zeros = tape.constant(Tensor::zeros({2, 6}, DType::f64));
   const nn::Lstm lstm_layer(p / "lstm", 4, 6);
-  check(lstm_layer(sequence).outputs,
-        lstm(sequence, {zeros, zeros},
-             {.input = on("lstm/input"), .hidden = on("lstm/hidden"), .bias = on("lstm/bias")})
-            .outputs);
+  check(lstm_layer(sequence).outputs, [&] {
+    return lstm(sequence, {zeros, zeros},
+                {.input = on("lstm/input"), .hidden = on("lstm/hidden"), .bias = on("lstm/bias")})
+        .outputs;
+  });
   const nn::Gru gru_layer(p / "gru", 4, 6);
-  check(gru_layer(sequence).h, gru(sequence, zeros,
-                                   {.input = on("gru/input"),
-                                    .hidden = on("gru/hidden"),
-                                    .bias = on("gru/bias"),
-                                    .hidden_bias = on("gru/hidden_bias")})
-                                   .h);
+  check(gru_layer(sequence).h, [&] {
+    return gru(sequence, zeros,
+               {.input = on("gru/input"),
+                .hidden = on("gru/hidden"),
+                .bias = on("gru/bias"),
+                .hidden_bias = on("gru/hidden_bias")})
+        .h;
+  });
   const nn::Rnn rnn_layer(p / "rnn", 4, 6, CellActivation::relu);
-  check(rnn_layer(sequence, zeros).outputs,
-        rnn(sequence, zeros,
-            {.input = on("rnn/input"), .hidden = on("rnn/hidden"), .bias = on("rnn/bias")},
-            CellActivation::relu)
-            .outputs);
+  check(rnn_layer(sequence, zeros).outputs, [&] {
+    return rnn(sequence, zeros,
+               {.input = on("rnn/input"), .hidden = on("rnn/hidden"), .bias = on("rnn/bias")},
+               CellActivation::relu)
+        .outputs;
+  });
 
   const nn::Attention attention(p / "attention", 4, 2, {.causal = true});
   const auto of = [&](const char* name) {
     return std::pair(on((std::string("attention/") + name + "/weight").c_str()),
                      on((std::string("attention/") + name + "/bias").c_str()));
   };
-  check(attention(sequence), multi_head_attention(sequence,
-                                                  {.query = of("query").first,
-                                                   .key = of("key").first,
-                                                   .value = of("value").first,
-                                                   .output = of("output").first,
-                                                   .query_bias = of("query").second,
-                                                   .key_bias = of("key").second,
-                                                   .value_bias = of("value").second,
-                                                   .output_bias = of("output").second},
-                                                  2, {.causal = true}));
+  check(attention(sequence), [&] {
+    return multi_head_attention(sequence,
+                                {.query = of("query").first,
+                                 .key = of("key").first,
+                                 .value = of("value").first,
+                                 .output = of("output").first,
+                                 .query_bias = of("query").second,
+                                 .key_bias = of("key").second,
+                                 .value_bias = of("value").second,
+                                 .output_bias = of("output").second},
+                                2, {.causal = true});
+  });
 }
 
 TEST_CASE("dropout and batch norm depend on whether the container is in training") {
@@ -142,6 +158,9 @@ TEST_CASE("settings of layers out of range are errors") {
   const nn::Rnn rnn_layer(p / "r", 3, 4);
   Tape tape;
   CHECK_THROWS_AS(rnn_layer(tape.constant(Tensor::ones({3}))), ShapeError);
+  // Errors have the line that calls the layer.
+  const nn::Sequential layers(nn::LayerNorm(p / "norm", 3), nn::Linear(p / "linear", 4, 2));
+  CHECK_THROWS_WITH(layers(tape.constant(Tensor::ones({2, 3}))), Contains("layers_test.cpp"));
 }
 
 }  // namespace palimpsest::layers_test

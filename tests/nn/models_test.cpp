@@ -19,7 +19,8 @@ struct Model {
         head(p / "head", 4, 3) {}
 
   Var features(const Var& x) const { return relu(norm(convolution(x))); }
-  Var operator()(const Var& x) const { return head(drop(global_average_pool(features(x)))); }
+  Var classify(const Var& y) const { return head(drop(reshape(global_average_pool(y), {-1, 4}))); }
+  Var operator()(const Var& x) const { return classify(features(x)); }
 
   nn::Parameters parameters;
   nn::Conv2d convolution;
@@ -94,8 +95,7 @@ TEST_CASE("a model runs unchanged in every mode, with the same bits and running 
                  model.parameters.record(tape);
                  const Var x = checkpoint([&](const Var& y) { return model.features(y); },
                                           tape.constant(batch.images));
-                 return backward(cross_entropy(model.head(model.drop(global_average_pool(x))),
-                                               tape.constant(batch.labels)));
+                 return backward(cross_entropy(model.classify(x), tape.constant(batch.labels)));
                }));
   }
 }
@@ -165,6 +165,7 @@ TEST_CASE("layers without statistics run in a layer checkpointer and in loops") 
   checkpointer.forward(input);
   const LayerGradients found = checkpointer.backward([](const Var& y) { return sum(square(y)); });
   Tape tape;
+  parameters.record(tape);
   Var x = tape.constant(input);
   for (const auto& layer : layers) x = x + layer(x);
   const Gradients expected = backward(sum(square(x)));

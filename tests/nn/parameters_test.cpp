@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const std::vector<nn::Parameter>& parameters) 
 TEST_CASE("parameters have scoped names, and their bits depend on seed and name only") {
   const Model model(5);
   CHECK(names_of(model.parameters.all()) ==
-        std::vector<std::string>{"first/weight", "first/bias", "second/weight", "second/bias"});
+        std::vector<std::string>{"first/bias", "first/weight", "second/bias", "second/weight"});
   CHECK(model.parameters.elements() == 3 * 4 + 4 + 4 * 2 + 2);
   CHECK(model.parameters.bytes() == 4 * model.parameters.elements());
   CHECK(names_of((model.parameters / "second").all()).size() == 2);
@@ -80,7 +80,7 @@ TEST_CASE("frozen parameters have no gradients") {
   Model model;
   (model.parameters / "first").freeze();
   CHECK(names_of(model.parameters.trainable()) ==
-        std::vector<std::string>{"second/weight", "second/bias"});
+        std::vector<std::string>{"second/bias", "second/weight"});
   CHECK(model.parameters.tensors().size() == 2);
   Tape tape;
   const Var loss = sum(model(tape.constant(Tensor::ones({2, 3}))));
@@ -159,7 +159,7 @@ TEST_CASE("names and handles that cannot be are errors") {
                     Contains("two parameters 'first/weight'"));
   CHECK_THROWS_WITH(model.parameters / "", Contains("not empty"));
   CHECK_THROWS_WITH(model.parameters / "a/b", Contains("no '/'"));
-  CHECK_THROWS_WITH(model.parameters["first/wieght"], Contains("use one of 'first/weight'"));
+  CHECK_THROWS_WITH(model.parameters["first/wieght"], Contains("use one of 'first/bias'"));
   CHECK_THROWS_AS(model.parameters.add("ids", Tensor::zeros({2}, DType::i64)), DTypeError);
   CHECK_THROWS_AS(model.parameters.add("none", Tensor()), ArgumentError);
   CHECK_THROWS_AS(nn::Parameters(0, DType::i32), DTypeError);

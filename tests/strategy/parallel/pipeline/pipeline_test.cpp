@@ -153,7 +153,7 @@ TEST_CASE_METHOD(SomeThreads,
                  "pipelines: losses whose types differ from micro-batch to micro-batch") {
   SmallModel model = perceptron();
   model.loss = [loss = model.loss](Tape& tape, std::span<const Var> p, std::span<const Var> batch) {
-    const Var made = loss(tape, p, batch);
+    const Var made = loss(tape, p, batch).loss;
     return batch[0].shape()[0] == 2 ? made : cast(made, DType::f64);
   };
   // Parts of six examples: two and one, or one and two.
