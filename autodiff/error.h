@@ -21,8 +21,8 @@ inline bool same_line(const Where& a, const Where& b) {
   return a.line() == b.line() && a.file_name() == b.file_name();
 }
 
-/// Base class of every error this library reports. Three kinds derive from it: `UsageError`,
-/// `EnvironmentError` and `InternalError`. A message reads `[operation] what is wrong; what to do`.
+/// Base class of every error this library reports. Four kinds derive from it: `UsageError`,
+/// `EnvironmentError`, `StoppedError` and `InternalError`. A message reads `[operation] what is wrong; what to do`.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -66,6 +66,12 @@ class TapeError : public UsageError {
 class AnomalyError : public UsageError {
  public:
   using UsageError::UsageError;
+};
+
+/// A run ended early because the stop token of `RunOptions::stop` requested it.
+class StoppedError : public Error {
+ public:
+  using Error::Error;
 };
 
 /// A limit of the environment: memory, budget, disk or files.

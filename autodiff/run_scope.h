@@ -9,6 +9,8 @@
 
 namespace palimpsest {
 
+class RunControl;
+
 /// State that kernels of a run leave for later kernels of the same run, apart from their outputs;
 /// for example a file. It is destroyed when the run ends, also by an exception. Members are
 /// thread-safe.
@@ -17,6 +19,11 @@ class RunScope {
   struct Item {
     virtual ~Item() = default;
   };
+
+  explicit RunScope(RunControl* run_control = nullptr) : control(run_control) {}
+
+  /// Stops and observes the run; null where nobody does.
+  RunControl* const control;
 
   /// Keeps an item. Returns its key, a number unique in the process.
   std::uint64_t keep(std::shared_ptr<Item> item) {

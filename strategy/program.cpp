@@ -269,8 +269,17 @@ void Runner::run() {
   state_->given.clear();
   state_->executor.forget();
   const Executor::Memory memory = state_->memory.get(state_->executor, program.options);
-  const Executor::Settings settings{program.threads, program.options.anomaly,
-                                    program.options.profile, state_->round, state_->round > 0};
+  std::optional<RunControl> control;
+  if (is_controlled(program.options)) {
+    control.emplace(program.options.stop, program.options.progress,
+                    program.instructions->steps().size());
+  }
+  const Executor::Settings settings{.threads = program.threads,
+                                    .anomaly = program.options.anomaly,
+                                    .profile = program.options.profile,
+                                    .round = state_->round,
+                                    .same_tape = state_->round > 0,
+                                    .control = control ? &*control : nullptr};
   state_->threads.execute([&] { state_->executor.run(program.tape, memory, settings); });
   state_->ran = true;
   ++state_->round;

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 
 #include "autodiff/export.h"
+#include "autodiff/run_control.h"
 #include "checkpoint/machine.h"
 #include "checkpoint/plan.h"
 #include "strategy/base/allocation_policy.h"
@@ -52,11 +54,25 @@ struct RunOptions {
   /// On a machine with caches, values are also recomputed, at any budget, where that is faster than
   /// reading them from memory. Several plans are compared when a program is first seen.
   Machine machine = {};
+  /// Ends the run before the next step of its schedule, or of a loop, once a stop is requested.
+  /// Then it throws `StoppedError`. Tape and parameters stay usable, as after other errors.
+  /// Planning is not stopped. Pipelines and devices end after the run.
+  std::stop_token stop = {};
+  /// Called while the run goes on: about a hundred times for its schedule, and for each pass
+  /// through a loop. Calls come from the threads of the run, one at a time. An exception ends the
+  /// run. Null: no calls. Not called by pipelines and devices, nor by what eager and hybrid modes
+  /// compute while they record.
+  std::shared_ptr<const ProgressFunction> progress = nullptr;
   /// Times of earlier runs. They replace the machine's estimates for the work that they contain.
   std::shared_ptr<const Profile> costs = nullptr;
 
   bool operator==(const RunOptions&) const = default;
 };
+
+/// Whether a run can be stopped, or is watched.
+inline bool is_controlled(const RunOptions& options) {
+  return options.stop.stop_possible() || options.progress != nullptr;
+}
 
 /// Throws `ArgumentError` for a negative budget or number of threads, and for an invalid machine.
 void check(const RunOptions& options);

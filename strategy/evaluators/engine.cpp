@@ -312,6 +312,7 @@ void Engine::add_collected(const Report& run) { state_->collected.add(run); }
 Report Engine::take_collected() { return state_->collected.take(); }
 
 void Engine::compute_now(Tape& tape, NodeId node, const RunOptions& options) {
+  if (options.stop.stop_requested()) RunControl::throw_stopped();
   const int threads = checked_threads(options.threads);
   const Meter& meter = state_->runner.memory().meter();
   Report run;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "autodiff/execute.h"
+#include "autodiff/run_control.h"
 #include "strategy/base/cache_limit.h"
 #include "strategy/loops/loop_budgets.h"
 #include "strategy/run/buffer_runner.h"
@@ -13,7 +14,9 @@
 namespace palimpsest {
 
 LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
-    : round_(call.round),
+    : control_(call.scope != nullptr ? call.scope->control : nullptr),
+      steps_(loop.has_condition() ? 0 : loop.steps()),
+      round_(call.round),
       spread_(loop.has_condition() ? 0x9e3779b1u : loop.steps()),
       first_(addresses_of(call.inputs.first(loop.state_count()))),
       inputs_(call.inputs.subspan(loop.state_count(), loop.input_count()), loop.steps()),
@@ -21,6 +24,10 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
           call.inputs.subspan(loop.state_count() + loop.input_count(), loop.captured_count()))) {}
 
 Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
+  if (control_ != nullptr) {
+    control_->check();
+    control_->loop_step(step, steps_);
+  }
   number_ = step;
   list_.assign(state.begin(), state.end());
   inputs_.append(step, list_);

@@ -11,7 +11,8 @@ class LoopArguments {
  public:
   LoopArguments(const Loop& loop, const KernelCall& call);
 
-  /// All arguments of step `step` with state `state`; valid until the next call.
+  /// All arguments of step `step` with state `state`; valid until the next call. Throws
+  /// `StoppedError` if the run is to stop.
   Addresses& of(std::uint32_t step, const Addresses& state);
   /// The loop's first state.
   const Addresses& first() const { return first_; }
@@ -19,6 +20,8 @@ class LoopArguments {
   std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
 
  private:
+  RunControl* control_;
+  std::uint32_t steps_;  // 0 where it is not known
   std::uint32_t round_;
   std::uint32_t spread_;  // distance of the streams of two runs
   Addresses first_;

@@ -91,7 +91,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
   settings_ = settings;
   alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
-  scope_.emplace();
+  scope_.emplace(settings_.control);
   const auto end = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
     held_peak_ = pool_ != nullptr ? pool_->peak() : peak_live();
@@ -214,6 +214,7 @@ void Executor::run_in_parallel() {
 }
 
 void Executor::run_step(std::uint32_t step) {
+  if (settings_.control != nullptr) settings_.control->check();
   const Instruction& instruction = instructions_->steps()[step];
   for (const std::uint32_t interval : instructions_->dependencies().opened(step)) open(interval);
   if (instruction.workspace != none) open(instruction.workspace);
@@ -225,6 +226,7 @@ void Executor::run_step(std::uint32_t step) {
   if (instruction.workspace != none) close(instruction.workspace);
   if (instruction.closed != none) close(instruction.closed);
   if (settings_.after_step != nullptr) (*settings_.after_step)(step);
+  if (settings_.control != nullptr) settings_.control->step_done();
 }
 
 void Executor::profiled(const Instruction& instruction, Event& event) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "autodiff/run_control.h"
 #include "autodiff/run_scope.h"
 #include "checkpoint/arena.h"
 #include "checkpoint/buffer_pool.h"
@@ -27,6 +28,7 @@ class Executor {
     bool same_tape = false;   ///< same nodes and attributes as in the previous run
     /// Called after each step, by the thread that ran it. Null: no call.
     const std::function<void(std::uint32_t step)>* after_step = nullptr;
+    RunControl* control = nullptr;  ///< stops and observes the run
   };
 
   /// Where values lie. With `arena`, all lie in it, and values of intervals open from the start

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "strategy/base/stopwatch.h"
 #include "strategy/run/observed_run.h"
@@ -46,6 +47,10 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
   Executor& executor = executor_for(*program);
   std::function<void(std::uint32_t)> after_step;
   if (is_observed) after_step = ObservedRun(*request.observer, tape, executor, request.observed);
+  std::optional<RunControl> control;
+  if (is_controlled(options)) {
+    control.emplace(options.stop, options.progress, program->instructions->steps().size());
+  }
   const Executor::Memory within = memory_.get(executor, options);
   tbb::task_arena& workers = threads(request.threads);
   take_values(tape, executor, within.arena);
@@ -56,7 +61,8 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
                     .anomaly = options.anomaly,
                     .profile = options.profile,
                     .round = request.round,
-                    .after_step = is_observed ? &after_step : nullptr});
+                    .after_step = is_observed ? &after_step : nullptr,
+                    .control = control ? &*control : nullptr});
     });
   } catch (...) {
     give_back(tape, executor);

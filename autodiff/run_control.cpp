@@ -1,0 +1,40 @@
+#include "autodiff/run_control.h"
+
+#include <algorithm>
+
+#include "autodiff/error.h"
+
+namespace palimpsest {
+namespace {
+
+/// Most calls for the steps of a schedule, and of one pass through a loop.
+constexpr std::uint64_t most_calls = 100;
+
+bool is_reported(std::uint64_t done, std::uint64_t all) {
+  const std::uint64_t interval = std::max<std::uint64_t>(1, all / most_calls);
+  return done % interval == 0 || done == all;
+}
+
+}  // namespace
+
+void RunControl::throw_stopped() {
+  throw StoppedError(
+      "[run] stopped, as its stop token requested; what the run has not touched is unchanged, so "
+      "run it again with another token");
+}
+
+void RunControl::step_done() {
+  const std::uint64_t done = ++done_;
+  if (progress_ != nullptr && is_reported(done, steps_)) report(0, 0);
+}
+
+void RunControl::loop_step(std::uint64_t step, std::uint64_t steps) {
+  if (progress_ != nullptr && is_reported(step, steps)) report(step, steps);
+}
+
+void RunControl::report(std::uint64_t loop_step, std::uint64_t loop_steps) {
+  const std::lock_guard lock(mutex_);
+  (*progress_)({done_.load(), steps_, loop_step, loop_steps});
+}
+
+}  // namespace palimpsest
