@@ -37,7 +37,8 @@ std::vector<std::shared_ptr<Evaluator>> evaluators() {
 
 TEST_CASE("auxiliary outputs come from the run that computes gradients") {
   const Model model;
-  for (const auto& evaluator : evaluators()) {
+  const auto list = evaluators();
+  for (const auto& evaluator : list) {
     Tape tape(evaluator), other(evaluator);
     const auto plain = model.record(other);
     const Gradients without = backward(plain.loss);
@@ -49,9 +50,9 @@ TEST_CASE("auxiliary outputs come from the run that computes gradients") {
     CHECK(same_bits(with.outputs()[2], model.batch));
     CHECK(same_bits(with.outputs()[3], with.loss()));
     CHECK(without.outputs().empty());
-    // In another precision an output is converted to the recorded dtype.
-    const std::uint32_t converted = with.report().precision.empty() ? 0 : 1;
-    CHECK(with.report().computed == without.report().computed + converted);
+    // A hybrid tape has already dropped the logits when they are requested.
+    const bool has_dropped = evaluator == list[2];
+    CHECK(with.report().computed == without.report().computed + (has_dropped ? 1 : 0));
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(same_bits(with.entries()[i].gradient, without.entries()[i].gradient));
     }
