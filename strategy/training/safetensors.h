@@ -23,4 +23,11 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors);
 /// wrong length for its shape.
 NamedTensors load_safetensors(const std::string& path);
 
+/// Like `load_safetensors`, but maps the file: elements are read when they are first accessed. The
+/// tensors share the mapping, which lasts as long as one of them. Writes to them stay in this
+/// process. Read at once are tensors of bool, and tensors that are not aligned in the file. While
+/// it is mapped, the file must not be changed in place; replacing it by another file is safe, as
+/// `save_safetensors` does.
+NamedTensors map_safetensors(const std::string& path);
+
 }  // namespace palimpsest

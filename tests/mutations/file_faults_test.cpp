@@ -90,6 +90,10 @@ std::vector<Format> formats(const Var& loss) {
        [=](const std::string& path) {
          require_same(same_bits(load_safetensors(path).at("w"), tensors.at("w")));
        }},
+      {"mapped tensors", [=](const std::string& path) { save_safetensors(path, tensors); },
+       [=](const std::string& path) {
+         require_same(same_bits(map_safetensors(path).at("w"), tensors.at("w")));
+       }},
   };
 }
 

@@ -1,5 +1,7 @@
 #include "strategy/training/safetensors.h"
 
+#include <filesystem>
+
 #include "tests/catch.h"
 #include "tests/temporary_file.h"
 
@@ -16,6 +18,9 @@ std::string file_with(const std::string& header, std::size_t data) {
   return bytes + header + std::string(data, '\0');
 }
 
+/// Both ways to read a file must accept and refuse the same files, with the same errors.
+constexpr NamedTensors (*readers[])(const std::string&) = {load_safetensors, map_safetensors};
+
 TEST_CASE("every dtype survives a file") {
   const TemporaryFile file;
   NamedTensors tensors;
@@ -26,9 +31,41 @@ TEST_CASE("every dtype survives a file") {
   tensors.emplace("scalar \"quoted\"", Tensor::scalar(3));
   tensors.emplace("empty", Tensor::zeros({0, 4}));
   save_safetensors(file.path(), tensors);
-  const NamedTensors loaded = load_safetensors(file.path());
-  REQUIRE(loaded.size() == tensors.size());
-  for (const auto& [name, tensor] : tensors) CHECK(same_bits(loaded.at(name), tensor));
+  for (const auto& reader : readers) {
+    const NamedTensors loaded = reader(file.path());
+    REQUIRE(loaded.size() == tensors.size());
+    for (const auto& [name, tensor] : tensors) CHECK(same_bits(loaded.at(name), tensor));
+  }
+}
+
+TEST_CASE("a mapped file is not read, and not written") {
+  const TemporaryFile file;
+  const std::string header =
+      R"({"t":{"dtype":"F32","shape":[4294967296],"data_offsets":[0,17179869184]}})";
+  file.write(file_with(header, 0));
+  // Most file systems store no bytes for the zeros.
+  std::filesystem::resize_file(file.path(), 8 + header.size() + (std::size_t{16} << 30));
+  const Tensor tensor = map_safetensors(file.path()).at("t");
+  CHECK(tensor.at(0) == 0);
+  CHECK(tensor.at(4294967295) == 0);
+
+  save_safetensors(file.path(), {{"t", Tensor::ones({2})}});
+  const Tensor mapped = map_safetensors(file.path()).at("t");
+  mapped.data<float>()[0] = 5;
+  CHECK(mapped.at(0) == 5);
+  CHECK(load_safetensors(file.path()).at("t").at(0) == 1);
+  save_safetensors(file.path(), {{"t", Tensor::zeros({1})}});
+  CHECK(mapped.at(1) == 1);  // still of the file that was replaced
+}
+
+TEST_CASE("tensors that are not aligned in a file are read") {
+  const TemporaryFile file;
+  const std::string header = R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]},)"
+                             R"("b":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}})";
+  file.write(file_with(header, 1) + std::string("\x00\x00\x80\x3f", 4));
+  const Tensor tensor = map_safetensors(file.path()).at("b");
+  CHECK(tensor.at(0) == 1);
+  CHECK(reinterpret_cast<std::uintptr_t>(tensor.raw()) % alignof(float) == 0);
 }
 
 TEST_CASE("a file cut anywhere is an error, never a crash") {
@@ -37,10 +74,12 @@ TEST_CASE("a file cut anywhere is an error, never a crash") {
   const std::string whole = file.read();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     file.write(whole.substr(0, length));
-    CHECK_THROWS_AS(load_safetensors(file.path()), FileError);
+    for (const auto& reader : readers) CHECK_THROWS_AS(reader(file.path()), FileError);
   }
   file.write(whole + "x");
-  CHECK_THROWS_WITH(load_safetensors(file.path()), Contains("belong to no tensor"));
+  for (const auto& reader : readers) {
+    CHECK_THROWS_WITH(reader(file.path()), Contains("belong to no tensor"));
+  }
 }
 
 TEST_CASE("malformed files are errors that name the file and the offset") {
@@ -78,11 +117,16 @@ TEST_CASE("malformed files are errors that name the file and the offset") {
   };
   for (const auto& row : rows) {
     file.write(row.bytes);
-    CHECK_THROWS_WITH(load_safetensors(file.path()),
-                      Contains(row.words) && Contains(file.path() + ", byte "));
+    for (const auto& reader : readers) {
+      CHECK_THROWS_WITH(reader(file.path()),
+                        Contains(row.words) && Contains(file.path() + ", byte "));
+    }
   }
-  CHECK_THROWS_WITH(load_safetensors("/nowhere/file"), Contains("/nowhere/file"));
-  CHECK_THROWS_WITH(load_safetensors("/tmp"), Contains("is a folder"));
+  for (const auto& reader : readers) {
+    CHECK_THROWS_WITH(reader("/nowhere/file"), Contains("/nowhere/file"));
+    CHECK_THROWS_WITH(reader("/tmp"), Contains("is a folder"));
+  }
+  CHECK_THROWS_WITH(map_safetensors("/dev/null"), Contains("no regular file"));
   CHECK_THROWS_AS(save_safetensors("/nowhere/file", {}), FileError);
   CHECK_THROWS_WITH(save_safetensors(file.path(), {{"t", Tensor()}}), Contains("'t' is empty"));
 }

@@ -1,0 +1,198 @@
+#include "strategy/training/safetensors_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+namespace palimpsest {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t longest_header = 100'000'000;  // the limit of the format's reference reader
+
+constexpr std::array<std::pair<DType, const char*>, 7> safetensors_dtypes = {{
+    {DType::f64, "F64"},
+    {DType::f32, "F32"},
+    {DType::bf16, "BF16"},
+    {DType::f16, "F16"},
+    {DType::i64, "I64"},
+    {DType::i32, "I32"},
+    {DType::boolean, "BOOL"},
+}};
+
+/// Refuses the header of the file at `path`.
+[[noreturn]] void refuse_header(const std::string& path, const std::string& what) {
+  refuse_safetensors(path, safetensors_length_bytes, what);
+}
+
+DType read_dtype(const std::string& path, const std::string& name, const std::string& dtype) {
+  const auto known = std::find_if(safetensors_dtypes.begin(), safetensors_dtypes.end(),
+                                  [&](const auto& entry) { return dtype == entry.second; });
+  if (known == safetensors_dtypes.end()) {
+    std::string names;
+    for (const auto& [supported, text] : safetensors_dtypes) {
+      names.append(names.empty() ? "" : ", ").append(text);
+    }
+    refuse_safetensors(path, safetensors_length_bytes,
+                       "tensor '" + name + "' has dtype " + dtype + ", which is not supported",
+                       "convert it to one of " + names);
+  }
+  return known->first;
+}
+
+/// The numbers of an array. All must be non-negative and representable.
+std::vector<std::int64_t> read_counts(const std::string& path, const std::string& name,
+                                      const json& numbers) {
+  std::vector<std::int64_t> counts;
+  for (const json& number : numbers.get_ref<const json::array_t&>()) {
+    // The JSON library would silently convert -1 and 1e300.
+    if (!number.is_number_unsigned() || static_cast<std::int64_t>(number) < 0) {
+      std::string problem = "tensor '" + name + "': ";
+      problem += number.is_number() ? number.dump() : number.type_name();
+      refuse_header(path, problem + " is not a size or offset");
+    }
+    counts.push_back(number);
+  }
+  return counts;
+}
+
+/// The tensor of one entry. `begin` counts from the first byte of the data.
+StoredTensor read_entry(const std::string& path, const std::string& name, const json& value) {
+  try {
+    const std::vector<std::int64_t> offsets = read_counts(path, name, value.at("data_offsets"));
+    if (offsets.size() != 2) refuse_header(path, "tensor '" + name + "' needs two data offsets");
+    const ValueType type{Shape(read_counts(path, name, value.at("shape"))),
+                         read_dtype(path, name, value.at("dtype").get<std::string>())};
+    if (offsets[1] - offsets[0] != type.bytes()) {
+      refuse_header(path, "tensor '" + name + "' is " + to_string(type) + " of " +
+                              std::to_string(type.bytes()) + " bytes but has " +
+                              std::to_string(offsets[1] - offsets[0]) + " in the file");
+    }
+    return {name, type, offsets[0]};
+  } catch (const json::exception& error) {
+    refuse_header(path, "the entry of tensor '" + name + "' is malformed: " + error.what());
+  } catch (const ShapeError& error) {
+    refuse_header(path, "tensor '" + name + "': " + error.what());
+  }
+}
+
+/// The JSON library keeps the last of two equal keys; this parser rejects them.
+json parse_without_repeats(const std::string& path, const std::string& text) {
+  std::set<std::string> names;
+  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth != 1 || event != json::parse_event_t::key) return true;
+    const auto& name = parsed.get_ref<const std::string&>();
+    if (!names.insert(name).second) refuse_header(path, "tensor '" + name + "' occurs twice");
+    return true;
+  };
+  return json::parse(text, check);
+}
+
+/// The text of the header.
+std::string read_text(const std::string& path, Bytes size, const ReadBytes& read) {
+  std::array<char, safetensors_length_bytes> prefix{};
+  if (size < safetensors_length_bytes) {
+    refuse_safetensors(path, size, "the file ends before the length of its header");
+  }
+  if (!read(0, prefix)) refuse_safetensors(path, 0, "the header cannot be read");
+  std::uint64_t length = 0;
+  for (std::size_t byte = prefix.size(); byte-- > 0;) {
+    length = (length << 8) | static_cast<unsigned char>(prefix[byte]);
+  }
+  if (length > longest_header ||
+      static_cast<std::int64_t>(length) > size - safetensors_length_bytes) {
+    refuse_safetensors(path, 0,
+                       "a header of " + std::to_string(length) + " bytes does not fit a file of " +
+                           std::to_string(size));
+  }
+  std::string text(length, '\0');
+  if (!read(safetensors_length_bytes, text)) {
+    refuse_safetensors(path, 0, "the header cannot be read");
+  }
+  return text;
+}
+
+json parse_header(const std::string& path, const std::string& text) {
+  try {
+    return parse_without_repeats(path, text);
+  } catch (const json::parse_error& error) {
+    refuse_safetensors(path, safetensors_length_bytes + static_cast<std::int64_t>(error.byte),
+                       "the header is not JSON");
+  } catch (const json::exception& error) {
+    refuse_header(path, std::string("the header cannot be read: ") + error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes size,
+                                                  const ReadBytes& read) {
+  const std::string text = read_text(path, size, read);
+  const json header = parse_header(path, text);
+  if (!header.is_object()) refuse_header(path, "the header is not a JSON object");
+  std::vector<StoredTensor> tensors;
+  for (const auto& [name, value] : header.items()) {
+    if (name != safetensors_metadata) tensors.push_back(read_entry(path, name, value));
+  }
+  std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    return std::pair(a.begin, a.type.bytes()) < std::pair(b.begin, b.type.bytes());
+  });
+
+  const std::int64_t data = safetensors_length_bytes + std::ssize(text);
+  std::int64_t position = 0;
+  for (StoredTensor& tensor : tensors) {
+    if (tensor.begin != position) {
+      refuse_safetensors(path, data + position,
+                         "tensor '" + tensor.name + "' begins at byte " +
+                             std::to_string(tensor.begin) + " of the data, not at " +
+                             std::to_string(position) + ": data overlaps or has gaps");
+    }
+    if (tensor.type.bytes() > size - data - position) {
+      refuse_safetensors(path, size,
+                         "the file ends inside tensor '" + tensor.name + "' of " +
+                             std::to_string(tensor.type.bytes()) + " bytes, which begins at byte " +
+                             std::to_string(data + position));
+    }
+    tensor.begin = data + position;
+    position += tensor.type.bytes();
+  }
+  if (data + position != size) {
+    refuse_safetensors(path, data + position,
+                       std::to_string(size - data - position) +
+                           " bytes after the last tensor belong to no tensor");
+  }
+  return tensors;
+}
+
+std::vector<StoredTensor> read_safetensors_layout(const std::string& path, const MappedFile& file) {
+  return read_safetensors_layout(path, file.bytes, [&](std::int64_t offset, std::span<char> into) {
+    if (!into.empty()) std::memcpy(into.data(), file.content.get() + offset, into.size());
+    return true;
+  });
+}
+
+const char* safetensors_name(DType dtype) {
+  return std::find_if(safetensors_dtypes.begin(), safetensors_dtypes.end(),
+                      [&](const auto& entry) { return entry.first == dtype; })
+      ->second;
+}
+
+void refuse_safetensors(const std::string& path, std::int64_t offset, const std::string& what,
+                        const std::string& step) {
+  throw FileError("[safetensors] " + path + ", byte " + std::to_string(offset) + ": " + what +
+                  "; " + step);
+}
+
+void check_safetensors_bools(const std::string& path, const StoredTensor& tensor,
+                             std::span<const std::byte> elements) {
+  if (tensor.type.dtype != DType::boolean) return;
+  const auto wrong = std::ranges::find_if(elements, [](std::byte b) { return b > std::byte{1}; });
+  if (wrong == elements.end()) return;
+  refuse_safetensors(path, tensor.begin + (wrong - elements.begin()), "a bool is neither 0 nor 1");
+}
+
+}  // namespace palimpsest

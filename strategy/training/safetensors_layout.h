@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff/bytes.h"
+#include "autodiff/mapped_file.h"
+#include "autodiff/tensor.h"
+
+namespace palimpsest {
+
+/// A file begins with the length of its header, in this many bytes.
+inline constexpr std::int64_t safetensors_length_bytes = 8;
+/// The member of the header that is not a tensor.
+inline constexpr const char* safetensors_metadata = "__metadata__";
+
+/// A tensor of a safetensors file.
+struct StoredTensor {
+  std::string name;
+  ValueType type;
+  std::int64_t begin = 0;  ///< byte of the file at which its elements begin
+};
+
+/// Fills `into` with the bytes of a file from `offset` on. Returns false if they cannot be read.
+using ReadBytes = std::function<bool(std::int64_t offset, std::span<char> into)>;
+
+/// The tensors of a safetensors file of `size` bytes, in the order of their elements. Checks all of
+/// the file except the elements themselves. Throws `FileError` as `load_safetensors` does.
+std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes size,
+                                                  const ReadBytes& read);
+/// Likewise for a mapped file.
+std::vector<StoredTensor> read_safetensors_layout(const std::string& path, const MappedFile& file);
+
+/// The name of a dtype in safetensors files.
+const char* safetensors_name(DType dtype);
+
+/// Throws `FileError` naming file and byte. `step` says what to do.
+[[noreturn]] void refuse_safetensors(const std::string& path, std::int64_t offset,
+                                     const std::string& what,
+                                     const std::string& step = "write the file again");
+
+/// Throws `FileError` if an element of a bool tensor, of which `elements` are the bytes, is neither
+/// 0 nor 1.
+void check_safetensors_bools(const std::string& path, const StoredTensor& tensor,
+                             std::span<const std::byte> elements);
+
+}  // namespace palimpsest
