@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-INCLUDE = re.compile(r'^#include "((?:autodiff|checkpoint|strategy|nn)/[^"]+)"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "((?:autodiff|checkpoint|strategy|data|nn)/[^"]+)"', re.MULTILINE)
 
 
 def main():

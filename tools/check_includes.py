@@ -33,6 +33,7 @@ layers = {
         "strategy/execution/choice",
         "strategy/mpi",
     ],
+    "data": ["data"],
     "nn": ["nn", "nn/layers"],
 }
 circles = {
@@ -50,7 +51,7 @@ def includes_of(root):
                 text = path.read_text(encoding="utf-8")
                 for name in re.findall(r'^#include "([^"]+)"', text, re.MULTILINE):
                     assert name.startswith(tuple(layers)), f"{path} includes {name} by another path than from the root"
-                for name in re.findall(r'^#include "((?:autodiff|checkpoint|strategy|nn)/[^"]+)"', text, re.MULTILINE):
+                for name in re.findall(r'^#include "((?:autodiff|checkpoint|strategy|data|nn)/[^"]+)"', text, re.MULTILINE):
                     yield path.relative_to(root).as_posix(), name
 
 

@@ -1,0 +1,6 @@
+#pragma once
+
+/// Everything for feeding data to training and for following it. Include it in addition to
+/// `palimpsest.h`.
+#include "data/dataset.h"
+#include "data/mapped_dataset.h"
