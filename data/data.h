@@ -2,5 +2,6 @@
 
 /// Everything for feeding data to training and for following it. Include it in addition to
 /// `palimpsest.h`.
+#include "data/csv_dataset.h"
 #include "data/dataset.h"
 #include "data/mapped_dataset.h"

@@ -6,4 +6,4 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 echo "#include \"$header\"" >"$work/alone.cpp"
 "$@" -MD -MF "$work/includes" "$work/alone.cpp"
-! grep -E '/(tbb|boost|Eigen|nlohmann|Random123)/|/(zstd|xxhash|mpi)\.h|/iostream( |$)' "$work/includes"
+! grep -E '/(tbb|boost|Eigen|nlohmann|Random123)/|/(zstd|xxhash|mpi|csv)\.h|/iostream( |$)' "$work/includes"

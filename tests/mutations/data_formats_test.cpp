@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "data/csv_dataset.h"
 #include "data/mapped_dataset.h"
 #include "strategy/training/safetensors.h"
 #include "tests/catch.h"
@@ -46,6 +47,12 @@ TEST_CASE("mutated safetensors files are refused, or hold rows that can be read"
     check_file_mutations(content, json,
                          [](const std::string& path) { read_rows(mapped_safetensors(path)); });
   }
+}
+
+TEST_CASE("mutated CSV files are refused, or hold rows that can be read") {
+  const std::string content =
+      "width,\"height\",class\n1.5,2,7\n-3e2, 4 ,8\n\"5\",+6,-9\n1,2,3\n4,5,6\n";
+  check_file_mutations(content, false, [](const std::string& path) { read_rows(read_csv(path)); });
 }
 
 }  // namespace

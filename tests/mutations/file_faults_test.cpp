@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autodiff/files.h"
+#include "data/csv_dataset.h"
 #include "palimpsest.h"
 #include "tests/catch.h"
 #include "tests/mutations/failing_calls.h"
@@ -93,6 +94,10 @@ std::vector<Format> formats(const Var& loss) {
       {"mapped tensors", [=](const std::string& path) { save_safetensors(path, tensors); },
        [=](const std::string& path) {
          require_same(same_bits(map_safetensors(path).at("w"), tensors.at("w")));
+       }},
+      {"csv", [](const std::string& path) { write_file(path, "a,b\n1,2\n3,4\n", "test"); },
+       [](const std::string& path) {
+         require_same(same_bits(read_csv(path).rows({1, 0})[1], Tensor::from<double>({4, 2}, {2})));
        }},
   };
 }
