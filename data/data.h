@@ -2,6 +2,8 @@
 
 /// Everything for feeding data to training and for following it. Include it in addition to
 /// `palimpsest.h`.
+#include "data/batch.h"
 #include "data/csv_dataset.h"
+#include "data/data_loader.h"
 #include "data/dataset.h"
 #include "data/mapped_dataset.h"

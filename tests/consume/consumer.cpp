@@ -1,6 +1,7 @@
-// A program of an external user: the derivative of x² at 3.
+// A program of an external user: the derivative of x² at 3, which comes from a data loader.
 #include <palimpsest.h>
 #include <palimpsest/autodiff/gradcheck.h>
+#include <palimpsest/data/data.h>
 
 // Another library may have a folder of this name in the search path.
 #if __has_include(<autodiff/tape.h>)
@@ -8,7 +9,11 @@
 #endif
 
 int main() {
-  palimpsest::Tape tape;
-  const palimpsest::Var x = tape.parameter(palimpsest::Tensor::scalar(3));
-  return palimpsest::gradient(x * x, x).item() == 6 ? 0 : 1;
+  palimpsest::DataLoader loader(palimpsest::in_memory({{"x", palimpsest::Tensor::vector({3})}}));
+  for (const palimpsest::Batch& batch : loader) {
+    palimpsest::Tape tape;
+    const palimpsest::Var x = tape.parameter(batch["x"]);
+    if (palimpsest::gradient(x * x, x).item() != 6) return 1;
+  }
+  return 0;
 }
