@@ -7,3 +7,4 @@
 #include "data/data_loader.h"
 #include "data/dataset.h"
 #include "data/mapped_dataset.h"
+#include "data/metrics.h"
