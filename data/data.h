@@ -8,3 +8,4 @@
 #include "data/dataset.h"
 #include "data/mapped_dataset.h"
 #include "data/metrics.h"
+#include "data/progress_bar.h"

@@ -2,6 +2,9 @@
 // bytes and time only, never a bit of the weights.
 //
 //   02_fashion_mnist [--quick] [--data FOLDER] [--output FOLDER]
+#include <palimpsest.h>
+#include <palimpsest/data/data.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,10 +17,8 @@
 #include <sstream>
 
 #include "examples/support/idx.h"
-#include "examples/support/progress.h"
 #include "examples/support/resident.h"
 #include "examples/support/residual_network.h"
-#include "palimpsest.h"
 
 using namespace palimpsest;
 using namespace examples;
@@ -126,7 +127,7 @@ Row train(const Settings& settings, const LabelledImages& images, const Labelled
   Batches batches(images, settings.batch);
   char label[16];
   std::snprintf(label, sizeof label, "%.0f %%", 100 * fraction);
-  Progress progress(label, steps);
+  ProgressBar progress(label, steps);
   std::vector<double> seconds;
   restart_peak_resident();
   const Bytes resident_before = resident_size();

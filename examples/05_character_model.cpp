@@ -2,6 +2,9 @@
 // memory that keeping everything would take. Then generates text with it.
 //
 //   05_character_model [--quick] [--steps N]
+#include <palimpsest.h>
+#include <palimpsest/data/data.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,10 +12,8 @@
 #include <iostream>
 #include <random>
 
-#include "examples/support/progress.h"
 #include "examples/support/text.h"
 #include "examples/support/transformer.h"
-#include "palimpsest.h"
 
 using namespace palimpsest;
 using namespace examples;
@@ -115,7 +116,7 @@ int run(Settings settings) {
   const auto optimizer = adamw({.learning_rate = 2e-3, .weight_decay = 0.01});
   Bytes largest = 0;
   {
-    Progress progress("train", settings.steps);
+    ProgressBar progress("train", settings.steps);
     for (std::int64_t step = 1; step <= settings.steps; ++step) {
       tape.clear();
       const Var loss = record_loss(tape, model, training.draw(settings.batch));

@@ -5,6 +5,7 @@
 //   mpirun -n 4 18_mpi_fashion_mnist [--quick] [--pipeline] [--compare | --fast] [--data FOLDER]
 //   18_mpi_fashion_mnist --shards 4 [--quick] [--compare] [--data FOLDER]
 #include <palimpsest.h>
+#include <palimpsest/data/data.h>
 #include <palimpsest/strategy/mpi/distributed_execution.h>
 
 #include <cmath>
@@ -19,7 +20,6 @@
 #include <vector>
 
 #include "examples/support/idx.h"
-#include "examples/support/progress.h"
 
 using namespace palimpsest;
 using namespace examples;
@@ -68,7 +68,7 @@ using GradientsOf =
 /// empty.
 std::vector<Tensor> train(const Settings& settings, const LabelledImages& images,
                           const std::string& label, const GradientsOf& gradients_of) {
-  std::optional<Progress> progress;
+  std::optional<ProgressBar> progress;
   if (!label.empty()) progress.emplace(label, settings.steps);
   std::vector<Tensor> weights = first_weights();
   const auto optimizer = adam({.learning_rate = 2e-3});
