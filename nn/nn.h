@@ -2,12 +2,12 @@
 
 /// Models: named parameters, initializers and layers.
 
+#include "nn/attention.h"
+#include "nn/composition.h"
+#include "nn/convolution.h"
+#include "nn/embedding.h"
 #include "nn/initializers.h"
-#include "nn/layers/attention.h"
-#include "nn/layers/composition.h"
-#include "nn/layers/convolution.h"
-#include "nn/layers/embedding.h"
-#include "nn/layers/linear.h"
-#include "nn/layers/normalization.h"
-#include "nn/layers/recurrent.h"
+#include "nn/linear.h"
+#include "nn/normalization.h"
 #include "nn/parameters.h"
+#include "nn/recurrent.h"

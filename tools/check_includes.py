@@ -34,7 +34,7 @@ layers = {
         "strategy/mpi",
     ],
     "data": ["data"],
-    "nn": ["nn", "nn/layers"],
+    "nn": ["nn"],
 }
 circles = {
     ("autodiff", "autodiff/operations"): "differentiating a tape records sums, products and constants",

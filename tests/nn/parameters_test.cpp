@@ -1,6 +1,6 @@
 #include "nn/parameters.h"
 
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
 #include "palimpsest.h"
 #include "tests/catch.h"
 #include "tests/temporary_file.h"

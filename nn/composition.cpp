@@ -1,4 +1,4 @@
-#include "nn/layers/composition.h"
+#include "nn/composition.h"
 
 #include "autodiff/operations/random.h"
 

@@ -1,4 +1,4 @@
-#include "nn/layers/recurrent.h"
+#include "nn/recurrent.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "nn/layers/attention.h"
+#include "nn/attention.h"
 
 namespace palimpsest::nn {
 namespace {

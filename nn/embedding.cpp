@@ -1,4 +1,4 @@
-#include "nn/layers/embedding.h"
+#include "nn/embedding.h"
 
 #include "autodiff/operations/index.h"
 

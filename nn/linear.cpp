@@ -1,4 +1,4 @@
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
 
 #include "autodiff/operations/products.h"
 

@@ -3,7 +3,7 @@
 #include "autodiff/export.h"
 #include "autodiff/located.h"
 #include "autodiff/operations/sequence.h"
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 namespace nn {

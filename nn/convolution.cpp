@@ -1,4 +1,4 @@
-#include "nn/layers/convolution.h"
+#include "nn/convolution.h"
 
 #include <vector>
 

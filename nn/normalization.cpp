@@ -1,4 +1,4 @@
-#include "nn/layers/normalization.h"
+#include "nn/normalization.h"
 
 #include <algorithm>
 
