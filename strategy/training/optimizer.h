@@ -1,10 +1,25 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "autodiff/export.h"
 #include "strategy/backward.h"
+#include "strategy/training/adafactor.h"
+#include "strategy/training/adam.h"
+#include "strategy/training/clip_by_norm.h"
+#include "strategy/training/lion.h"
+#include "strategy/training/parameter_groups.h"
+#include "strategy/training/rmsprop.h"
+#include "strategy/training/safetensors.h"
+#include "strategy/training/sgd.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
@@ -14,84 +29,120 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// It needs no tape: `Gradients` hold the parameters' tensors. After `Runner::bind` these are the
 /// bound ones.
 ///
-/// State is kept by the position of a parameter on the tape. It is f64 for f64 parameters and f32
-/// otherwise; updates of 16-bit parameters are computed in f32 and rounded. The bits do not depend
-/// on the number of threads.
+/// State is kept by the name of a parameter, with its scopes, if every parameter has a name of its
+/// own at the first step. Otherwise it is kept by position on the tape. It is f64 for f64
+/// parameters and f32 otherwise; updates of 16-bit parameters are computed in f32 and rounded. The
+/// bits do not depend on the number of threads.
+///
+/// Groups give some parameters other settings. A parameter belongs to the first group that matches
+/// it; parameters that no group matches have the optimizer's own settings.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
   /// Updates every parameter once; none if the gradients' report says that they overflowed. Throws
-  /// `ArgumentError` when number or types of the parameters differ from those of the previous step,
-  /// and `TapeError` when their tape was cleared.
+  /// `ArgumentError` when number, names or types of the parameters differ from those of the
+  /// previous step. The first step also throws it for a group that selects no parameter and for a
+  /// tensor that occurs twice. It throws as `load_state` if a loaded state is of other parameters.
+  /// Then nothing has changed.
   void step(const Gradients& gradients);
   /// Number of updates so far.
   std::int64_t steps() const { return steps_; }
 
   double learning_rate() const { return learning_rate_; }
-  /// Sets the rate of later steps. Throws `ArgumentError` when negative.
+  /// Sets the rate of later steps, as in `set_learning_rate(schedule(step))`. Throws
+  /// `ArgumentError` when negative.
   void set_learning_rate(double rate);
 
+  /// Everything that later steps depend on, except the settings given at construction. The entries
+  /// are "adam/steps" (i64), "adam/learning_rate" (f64) and those of the parameters, such as
+  /// "adam/name/layer3/weight/mean" or, without names, "adam/position/2/mean". Tensors share the
+  /// optimizer's storage, so the next step changes them.
+  NamedTensors state() const;
+  /// Throws what `load_state` would throw. Changes nothing.
+  void check_state(const NamedTensors& state) const;
+  /// Continues from a state of an optimizer of the same kind, with the same bits. Copies the
+  /// tensors. Throws `ArgumentError` for an entry that is missing, unknown or out of range,
+  /// `ShapeError` and `DTypeError` for one of another type. Then the optimizer is unchanged.
+  /// Before the first step the parameters are unknown; then the next `step` compares them.
+  void load_state(const NamedTensors& state);
+
  protected:
-  Optimizer(double learning_rate, std::size_t states) : states_(states) {
-    set_learning_rate(learning_rate);
-  }
-  /// Updates n elements in place, at step number `steps()`; `state` holds one array per kind of
-  /// state.
-  virtual void update(float* parameter, const float* gradient, std::span<float* const> state,
-                      std::int64_t n) const = 0;
-  virtual void update(double* parameter, const double* gradient, std::span<double* const> state,
-                      std::int64_t n) const = 0;
+  /// Settings that all optimizers have. `name` begins messages and names of state.
+  struct Common {
+    std::string name;
+    double learning_rate = 0;
+    double weight_decay = 0;
+    std::vector<ParameterGroup> groups = {};
+  };
+  /// A kind of state that every parameter has.
+  struct Slot {
+    std::string name;
+    ValueType type;
+  };
+  /// The update of one parameter. All tensors are of the dtype of its state, f64 or f32, and
+  /// `parameter` is changed in place.
+  struct Update {
+    Tensor parameter;
+    Tensor gradient;
+    std::span<const Tensor> state;  ///< by slot; all zeros at first; changed in place
+    double learning_rate;           ///< of the parameter's group
+    double weight_decay;            ///< likewise
+    std::int64_t step;              ///< counts from 1
+  };
+
+  /// Throws `ArgumentError` for a negative rate, factor or decay, and a group without a predicate.
+  explicit Optimizer(Common common);
+
+  /// The kinds of state of a parameter. The dtype of `parameter` is that of its state.
+  virtual std::vector<Slot> slots(const ValueType& parameter) const = 0;
+  /// The type of the parameter that has this state, by name of the slot. By default that of the
+  /// first. To be overridden if slots have other shapes than their parameter.
+  virtual ValueType parameter_of(const NamedTensors& state) const;
+  virtual void update(const Update& update) const = 0;
 
  private:
-  void check(const Gradients& gradients) const;
-  void update_tensor(Tensor parameter, const Tensor& gradient, std::span<const Tensor> state) const;
+  /// A parameter, as it was at the first step, and its state.
+  struct Kept {
+    std::string key;  // its name or position
+    ValueType type;
+    double learning_rate_factor;
+    double weight_decay;
+    std::vector<Tensor> state;
+  };
+  /// A state that was read, and which kinds of state it has by parameter.
+  struct Loaded {
+    std::int64_t steps = 0;
+    double learning_rate = 0;
+    bool by_name = false;
+    NamedTensors entries;
+    std::map<std::string, std::set<std::string>> slots;  // by key of the parameter
+  };
 
-  std::size_t states_;
+  void start(std::span<const Gradients::Entry> entries);
+  Kept first_kept(const ParameterInfo& parameter, std::string key,
+                  std::vector<std::size_t>& group_sizes) const;
+  void require_groups_used(std::span<const std::size_t> group_sizes,
+                           std::span<const Gradients::Entry> entries) const;
+  std::vector<std::size_t> places_of(std::span<const Gradients::Entry> entries) const;
+  void update_tensor(const Gradients::Entry& entry, const Kept& kept) const;
+
+  std::string entry_name(const std::string& key, const std::string& slot, bool by_name) const;
+  Loaded read(const NamedTensors& state) const;
+  void require_state_of(const Loaded& loaded, std::span<const Kept> parameters, bool by_name) const;
+  void require_slots_of(const Loaded& loaded, const std::string& key, const ValueType& type) const;
+  std::vector<Tensor> loaded_slots(const Loaded& loaded, const Kept& kept) const;
+
+  Common common_;
   double learning_rate_ = 0;
   std::int64_t steps_ = 0;
-  std::vector<ValueType> types_;
-  std::vector<std::vector<Tensor>> state_;  // by parameter
+  bool started_ = false;  // the parameters are known
+  bool by_name_ = false;
+  std::vector<Kept> kept_;                                 // in the order of the first step
+  std::map<std::string, std::size_t, std::less<>> index_;  // by key
+  std::optional<Loaded> loaded_;                           // the first step begins with it
 };
-
-/// Stochastic gradient descent: v ← μv + g + λp; p ← p − ηv (Sutskever et al., 2013, without
-/// damping). η is the rate, μ the momentum and λ the decay.
-struct SgdOptions {
-  double learning_rate = 0.01;
-  double momentum = 0;
-  double weight_decay = 0;
-};
-
-/// Adam with bias correction (Kingma and Ba, 2015). The decay times the parameter is added to the
-/// gradient. `epsilon` is added to the root.
-struct AdamOptions {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-};
-
-/// AdamW (Loshchilov and Hutter, 2019). Like Adam, except that a parameter is multiplied by
-/// 1 − rate·decay, and the gradient has no decay.
-struct AdamWOptions {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.01;
-};
-
-/// Throw `ArgumentError` for a negative rate, weight decay or epsilon, and for a momentum or beta
-/// outside [0, 1).
-std::unique_ptr<Optimizer> sgd(SgdOptions options = {});
-std::unique_ptr<Optimizer> adam(AdamOptions options = {});
-std::unique_ptr<Optimizer> adamw(AdamWOptions options = {});
-
-/// Scales all gradients in place so that their joint 2-norm is at most `most`. Returns the norm
-/// before. If that is NaN, nothing is scaled. The bits do not depend on the number of threads.
-/// Throws `ArgumentError` unless `most` is positive.
-double clip_by_norm(const Gradients& gradients, double most);
-/// Likewise for tensors of floating dtypes.
-double clip_by_norm(std::span<const Tensor> gradients, double most);
 
 }  // namespace palimpsest

@@ -1,0 +1,41 @@
+#include "strategy/training/clip_by_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "strategy/backward.h"
+#include "strategy/training/gradient_sums.h"
+#include "strategy/training/settings.h"
+
+namespace palimpsest {
+
+double clip_by_norm(std::span<const Tensor> gradients, double most) {
+  require_setting(most > 0, "clip_by_norm", "the largest norm", most, positive);
+  double square = 0;
+  for (const Tensor& gradient : gradients) {
+    square += sum_of_squares(gradient.to(compute_dtype(gradient.dtype())));
+  }
+  const double norm = std::sqrt(square);
+  if (!(norm > most)) return norm;
+  std::set<const std::byte*> scaled;  // parameters with the same adjoint share its storage
+  for (const Tensor& gradient : gradients) {
+    if (!scaled.insert(gradient.raw()).second) continue;
+    const Tensor wide = gradient.to(compute_dtype(gradient.dtype()));
+    divide(wide, norm / most);
+    const Tensor narrow = wide.to(gradient.dtype());
+    if (narrow.raw() != gradient.raw()) {
+      std::copy_n(narrow.raw(), narrow.bytes(), gradient.raw());
+    }
+  }
+  return norm;
+}
+
+double clip_by_norm(const Gradients& gradients, double most) {
+  std::vector<Tensor> tensors;
+  for (const auto& entry : gradients) tensors.push_back(entry.gradient);
+  return clip_by_norm(tensors, most);
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,191 @@
+#include <functional>
+#include <memory>
+
+#include "palimpsest.h"
+#include "tests/catch.h"
+
+namespace palimpsest::optimizer_state_test {
+namespace {
+
+using Catch::Matchers::Contains;
+
+using Make = std::function<std::unique_ptr<Optimizer>()>;
+
+struct Net {
+  Tensor weight = Tensor::uniform({5, 3}, 1, -1, 1);
+  Tensor bias = Tensor::uniform({3}, 2, -1, 1).to(DType::bf16);
+  bool named = true;
+  bool reversed = false;
+
+  Net clone() const { return {weight.clone(), bias.clone(), named, reversed}; }
+
+  void step(Optimizer& optimizer) const {
+    Tape tape;
+    Var w, b;
+    if (reversed) b = tape.parameter(bias, named ? "bias" : "");
+    w = tape.parameter(weight, named ? "weight" : "");
+    if (!reversed) b = tape.parameter(bias, named ? "bias" : "");
+    optimizer.step(backward(sum(square(w) * cast(b, DType::f32) + w)));
+  }
+};
+
+const Make makes[] = {
+    [] { return sgd({.momentum = 0.9}); },
+    [] { return sgd(); },
+    [] { return adam(); },
+    [] { return adamw({.groups = {{.matches = axes_at_most(1), .weight_decay = 0}}}); },
+    [] { return rmsprop({.momentum = 0.5, .centered = true}); },
+    [] { return lion(); },
+    [] { return adafactor(); },
+};
+
+TEST_CASE("a restored optimizer continues with the same bits") {
+  for (const Make& make : makes) {
+    for (const bool named : {true, false}) {
+      for (const bool was_used : {false, true}) {
+        Net net;
+        net.named = named;
+        const auto optimizer = make();
+        for (int i = 0; i < 3; ++i) net.step(*optimizer);
+        optimizer->set_learning_rate(0.02);
+        const Net copy = net.clone();
+        const auto restored = make();
+        if (was_used) net.clone().step(*restored);
+        const NamedTensors state = optimizer->state();
+        CAPTURE(state.begin()->first, named, was_used);
+        restored->load_state(state);
+        CHECK(restored->steps() == 3);
+        CHECK(restored->learning_rate() == 0.02);
+        for (const auto& [name, tensor] : restored->state()) {
+          CHECK(same_bits(tensor, state.at(name)));
+        }
+        for (int i = 0; i < 2; ++i) {
+          net.step(*optimizer);  // also shows that the restored state is a copy
+          copy.step(*restored);
+        }
+        CHECK(same_bits(net.weight, copy.weight));
+        CHECK(same_bits(net.bias, copy.bias));
+        CHECK(restored->state().size() == state.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("state of named parameters does not depend on their order") {
+  Net net;
+  Net other = net.clone();
+  const auto optimizer = adam();
+  const auto expected = adam();
+  for (int i = 0; i < 4; ++i) {
+    net.reversed = i % 2 == 1;
+    net.step(*optimizer);
+    other.step(*expected);
+  }
+  CHECK(same_bits(net.weight, other.weight));
+  CHECK(same_bits(net.bias, other.bias));
+}
+
+TEST_CASE("parameters of one name have state by position") {
+  const Tensor a = Tensor::ones({2}), b = Tensor::ones({2});
+  const auto optimizer = lion();
+  Tape tape;
+  const Var p = tape.parameter(a, "x");
+  const Var q = tape.parameter(b, "x");
+  optimizer->step(backward(sum(p + q)));
+  CHECK(optimizer->state().contains("lion/position/1/momentum"));
+}
+
+TEST_CASE("a state saved before the first step begins anew") {
+  const Net net;
+  const auto optimizer = adam();
+  const NamedTensors begin = optimizer->state();
+  CHECK(begin.size() == 2);
+  net.step(*optimizer);
+  optimizer->load_state(begin);
+  CHECK(optimizer->steps() == 0);
+  Net().step(*optimizer);
+  CHECK(optimizer->steps() == 1);
+}
+
+TEST_CASE("other parameters than at the first step are errors that name them") {
+  const auto optimizer = adam();
+  const auto step = [&](const char* first, const char* second, std::int64_t size) {
+    Tape tape;
+    const Var p = tape.parameter(Tensor::ones({size}), first);
+    const Var q = tape.parameter(Tensor::ones({2}), second);
+    optimizer->step(backward(sum(p) + sum(q)));
+  };
+  step("a", "b", 3);
+  CHECK_THROWS_WITH(step("a", "c", 3), Contains("'c' did not occur at the first step"));
+  CHECK_THROWS_WITH(step("a", "a", 3), Contains("two parameters are named 'a'"));
+  CHECK_THROWS_WITH(step("a", "b", 4), Contains("'a' was f32 (3) and is now f32 (4)"));
+  CHECK(optimizer->steps() == 1);
+}
+
+TEST_CASE("states that do not fit are errors, and change nothing") {
+  const Net net;
+  const auto optimizer = adam();
+  net.step(*optimizer);
+  NamedTensors good;
+  for (const auto& [name, tensor] : optimizer->state()) good.emplace(name, tensor.clone());
+  const std::string mean = "adam/name/weight/mean";
+
+  struct Row {
+    std::function<void(NamedTensors&)> change;
+    const char* words;
+  };
+  const Row rows[] = {
+      {[&](NamedTensors& s) { s.erase(mean); }, "'adam/name/weight/mean' of the state is missing"},
+      {[&](NamedTensors& s) { s.at(mean) = Tensor::ones({5, 4}); },
+       "f32 (5, 4) and must be f32 (5, 3)"},
+      {[&](NamedTensors& s) { s.at(mean) = Tensor::ones({5, 3}, DType::f64); }, "must be f"},
+      {[&](NamedTensors& s) { s.at(mean) = Tensor(); }, "empty"},
+      {[](NamedTensors& s) { s.erase("adam/steps"); }, "'adam/steps' of the state is missing"},
+      {[](NamedTensors& s) { s.at("adam/steps") = Tensor::from({std::int64_t{-1}}, {}); }, "is -1"},
+      {[](NamedTensors& s) { s.at("adam/steps") = Tensor::scalar(1); }, "must be i64"},
+      {[](NamedTensors& s) { s.at("adam/learning_rate") = Tensor::scalar(-1, DType::f64); },
+       "is -1"},
+      {[](NamedTensors& s) { s.emplace("lion/steps", Tensor::scalar(1)); }, "unknown"},
+      {[](NamedTensors& s) { s.emplace("adam/name/mean", Tensor::scalar(1)); }, "unknown"},
+      {[](NamedTensors& s) { s.emplace("adam/name/bias/momentum", Tensor::ones({3})); },
+       "'adam/name/bias/momentum' of the state is unknown"},
+      {[](NamedTensors& s) { s.emplace("adam/position/0/mean", Tensor::ones({3})); },
+       "others are by position"},
+  };
+  const auto fresh = adam();
+  for (const Row& row : rows) {
+    NamedTensors state = good;
+    row.change(state);
+    CAPTURE(row.words);
+    CHECK_THROWS_AS(fresh->load_state(state), UsageError);
+    CHECK_THROWS_WITH(optimizer->load_state(state), Contains(row.words));
+    CHECK_THROWS_AS(optimizer->check_state(state), UsageError);
+    CHECK(fresh->steps() == 0);
+    for (const auto& [name, tensor] : optimizer->state()) CHECK(same_bits(tensor, good.at(name)));
+  }
+  CHECK_THROWS_WITH(lion()->load_state(good), Contains("'lion/steps' of the state is missing"));
+}
+
+TEST_CASE("a loaded state of other parameters is an error at the next step") {
+  Net net;
+  const auto optimizer = adam();
+  net.step(*optimizer);
+  const auto restored = adam();
+  restored->load_state(optimizer->state());
+  Net wide;
+  wide.weight = Tensor::ones({4, 3});
+  CHECK_THROWS_WITH(wide.step(*restored), Contains("f32 (5, 3) and must be f32 (4, 3)"));
+  CHECK(same_bits(wide.weight, Tensor::ones({4, 3})));
+  Net unnamed;
+  unnamed.named = false;
+  CHECK_THROWS_WITH(unnamed.step(*restored), Contains("do not have distinct names"));
+  Tape tape;
+  const Var p = tape.parameter(Tensor::ones({5, 3}), "weight");
+  CHECK_THROWS_WITH(restored->step(backward(sum(p))),
+                    Contains("'adam/name/bias/mean'") && Contains("belongs to no parameter"));
+  net.step(*restored);
+  CHECK(restored->steps() == 2);
+}
+
+}  // namespace
+}  // namespace palimpsest::optimizer_state_test
