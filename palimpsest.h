@@ -4,9 +4,10 @@
 #error "Palimpsest needs C++20: compile with -std=c++20"
 #else
 
-/// The public headers that need nothing but the standard library. Headers that they include are
-/// installed too, and so are `optional_headers` in packaging/meson.build, which need Eigen or
-/// Boost.
+/// The public headers that need nothing but the standard library. Schedules, averages, the L-BFGS
+/// method and files that a training run continues from are in strategy/training/training.h.
+/// Headers that these include are installed too, and so are `optional_headers` in
+/// packaging/meson.build, which need Eigen or Boost.
 #include "autodiff/custom.h"
 #include "autodiff/gradcheck.h"
 #include "autodiff/gradient.h"

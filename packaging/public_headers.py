@@ -3,8 +3,7 @@
 
 usage: public_headers.py ROOT HEADER...
 
-palimpsest.h and the other umbrella headers name the public headers. What these include besides is installed too, but
-users do not include it.
+The umbrella headers name the public headers. What these include besides is installed too, but users do not include it.
 """
 
 import pathlib
