@@ -4,3 +4,4 @@
 /// averages of weights, the L-BFGS method, and files that a run continues from.
 #include "strategy/training/plateau_schedule.h"
 #include "strategy/training/rate_schedule.h"
+#include "strategy/training/weight_average.h"
