@@ -14,6 +14,7 @@
 //
 //   10_heat_inverse [--quick] [--output FOLDER]
 #include <palimpsest.h>
+#include <palimpsest/strategy/training/training.h>
 
 #include <cmath>
 #include <cstdio>
@@ -21,7 +22,7 @@
 #include <numbers>
 
 #include "examples/support/fields.h"
-#include "examples/support/lbfgs.h"
+#include "examples/support/objective.h"
 #include "examples/support/panels.h"
 #include "examples/support/program_main.h"
 
@@ -166,19 +167,20 @@ bool run(const Arguments& arguments) {
   const Claim right = check_gradient(misfit, first, 1e-3);
 
   Plot errors{"relative error of the result", "iterations", {{"", {}}}};
-  const Tensor last = minimize_lbfgs(
-      misfit, first, {.iterations = settings.iterations, .first_step = 1},
-      [&](int iteration, const Tensor& x, double value) {
-        const double error = distance(found(x), truth) / distance(found(first), truth);
-        std::printf("iteration %2d, misfit %.3e, error %.4f\n", iteration, value, error);
-        errors.curves[0].points.emplace_back(iteration, error);
-      });
+  const Tensor x = first.clone();
+  minimize_lbfgs({x}, misfit,
+                 {.iterations = settings.iterations, .watch = [&](const LbfgsIteration& now) {
+                    const double error = distance(found(x), truth) / distance(found(first), truth);
+                    std::printf("iteration %2d, misfit %.3e, error %.4f\n", now.iteration,
+                                now.value, error);
+                    errors.curves[0].points.emplace_back(now.iteration, error);
+                  }});
   const Report report = runner.report();
   std::cout << report << "keeping every step would take " << format_bytes(keep_all) << '\n';
   write_file(arguments.output + "/10_heat_inverse.svg",
-             draw(std::vector<Panel>{
-                 HeatMap{"true conductivity", truth, lowest, highest},
-                 HeatMap{"recovered from the rim", found(last), lowest, highest}, errors}));
+             draw(std::vector<Panel>{HeatMap{"true conductivity", truth, lowest, highest},
+                                     HeatMap{"recovered from the rim", found(x), lowest, highest},
+                                     errors}));
   const double error = errors.curves[0].points.back().second;
   return all_hold({right,
                    {report.measured_peak <= settings.budget, "the peak is within the budget"},

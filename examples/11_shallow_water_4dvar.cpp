@@ -9,6 +9,7 @@
 //
 //   11_shallow_water_4dvar [--quick] [--output FOLDER]
 #include <palimpsest.h>
+#include <palimpsest/strategy/training/training.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,7 @@
 #include <string>
 
 #include "examples/support/fields.h"
-#include "examples/support/lbfgs.h"
+#include "examples/support/objective.h"
 #include "examples/support/panels.h"
 #include "examples/support/program_main.h"
 #include "examples/support/shallow_water.h"
@@ -131,26 +132,26 @@ bool run(const Arguments& arguments) {
   const Claim right = check_gradient(cost, first, 1e-2);
 
   Plot errors{"relative errors", "iterations", {{"height", {}}, {"speed to the east", {}}}};
-  const Tensor last =
-      minimize_lbfgs(cost, first, {.iterations = settings.iterations, .first_step = 1},
-                     [&](int iteration, const Tensor& x, double value) {
-                       const std::vector<Tensor> found = water_of(x);
-                       std::printf("iteration %2d, J %.4e, relative errors", iteration, value);
-                       for (std::size_t i = 0; i < 2; ++i) {
-                         const double error = distance(found[i], truth[i]) /
-                                              distance(Tensor::zeros({n, n}, DType::f64), truth[i]);
-                         errors.curves[i].points.emplace_back(iteration, error);
-                         std::printf(" %.3f", error);
-                       }
-                       std::printf("\n");
-                     });
+  const Tensor last = first.clone();
+  minimize_lbfgs({last}, cost,
+                 {.iterations = settings.iterations, .watch = [&](const LbfgsIteration& now) {
+                    const std::vector<Tensor> found = water_of(last);
+                    std::printf("iteration %2d, J %.4e, relative errors", now.iteration, now.value);
+                    for (std::size_t i = 0; i < 2; ++i) {
+                      const double error = distance(found[i], truth[i]) /
+                                           distance(Tensor::zeros({n, n}, DType::f64), truth[i]);
+                      errors.curves[i].points.emplace_back(now.iteration, error);
+                      std::printf(" %.3f", error);
+                    }
+                    std::printf("\n");
+                  }});
   const Report report = runner.report();
   std::cout << report << "keeping every step would take " << format_bytes(keep_all) << "\n\n";
 
-  const Tensor gradient = cost(last).gradient;
+  const Tensor gradient = cost({&last, 1}).gradients[0];
   settings.disk = arguments.output;
   Runner on_disk(Program::gradients(record, {.memory_budget = settings.budget / 2}));
-  const bool same = same_bits(objective_of(on_disk, chi)(last).gradient, gradient);
+  const bool same = same_bits(objective_of(on_disk, chi)({&last, 1}).gradients[0], gradient);
   std::cout << on_disk.report() << '\n';
 
   const std::vector<Tensor> found = water_of(last);
