@@ -16,9 +16,11 @@
 
 namespace palimpsest {
 
-void save_safetensors(const std::string& path, const NamedTensors& tensors) {
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const Metadata& metadata) {
   using nlohmann::json;
   json header = json::object();
+  if (!metadata.empty()) header[safetensors_metadata] = metadata;
   std::int64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     if (name == safetensors_metadata) {
@@ -37,7 +39,8 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   try {
     text = header.dump();
   } catch (const json::exception&) {
-    throw ArgumentError("[safetensors] a tensor's name is not UTF-8; rename it");
+    throw ArgumentError(
+        "[safetensors] a tensor's name or a text of the metadata is not UTF-8; change it");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
 
@@ -54,7 +57,10 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors) {
   write_file(path, write, "safetensors");
 }
 
-NamedTensors load_safetensors(const std::string& path) {
+namespace {
+
+/// Reads the metadata too if `metadata` is not null.
+NamedTensors load_tensors(const std::string& path, Metadata* metadata) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file)
     throw FileError("[safetensors] cannot open " + path + "; check the name and the permissions");
@@ -67,7 +73,7 @@ NamedTensors load_safetensors(const std::string& path) {
     return static_cast<bool>(file.seekg(offset).read(into.data(), std::ssize(into)));
   };
   NamedTensors tensors;
-  for (const StoredTensor& stored : read_safetensors_layout(path, size, read)) {
+  for (const StoredTensor& stored : read_safetensors_layout(path, size, read, metadata)) {
     Tensor tensor(stored.type.shape, stored.type.dtype);
     const std::span elements(tensor.raw(), static_cast<std::size_t>(tensor.bytes()));
     if (!read(stored.begin, {reinterpret_cast<char*>(elements.data()), elements.size()})) {
@@ -77,6 +83,16 @@ NamedTensors load_safetensors(const std::string& path) {
     tensors.emplace(stored.name, std::move(tensor));
   }
   return tensors;
+}
+
+}  // namespace
+
+NamedTensors load_safetensors(const std::string& path) { return load_tensors(path, nullptr); }
+
+SafetensorsFile load_safetensors_file(const std::string& path) {
+  SafetensorsFile file;
+  file.tensors = load_tensors(path, &file.metadata);
+  return file;
 }
 
 NamedTensors map_safetensors(const std::string& path) {

@@ -11,17 +11,29 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// Tensors by name, ordered by name.
 using NamedTensors = std::map<std::string, Tensor>;
 
+/// Texts by name, which a safetensors file can hold besides its tensors.
+using Metadata = std::map<std::string, std::string>;
+
 /// Writes a safetensors file, with dtypes f64, f32, bf16, f16, i64, i32 and bool. An existing file
 /// is replaced only when the new one is complete. Throws `FileError` when the file cannot be
-/// written, and `ArgumentError` for an undefined tensor or a name that is not UTF-8 or is
-/// "__metadata__".
-void save_safetensors(const std::string& path, const NamedTensors& tensors);
+/// written. Throws `ArgumentError` for an undefined tensor, a name that is "__metadata__", and text
+/// that is not UTF-8.
+void save_safetensors(const std::string& path, const NamedTensors& tensors,
+                      const Metadata& metadata = {});
 
 /// Reads a safetensors file. Throws `FileError` with the file and the byte offset when it is
 /// missing, truncated or malformed. That includes a header that does not fit or is not JSON and an
 /// unsupported dtype. It also includes data that overlaps, leaves gaps, ends early, or has the
 /// wrong length for its shape.
 NamedTensors load_safetensors(const std::string& path);
+
+struct SafetensorsFile {
+  NamedTensors tensors;
+  Metadata metadata;
+};
+
+/// Likewise, with the metadata. Also throws `FileError` when these are not texts by name.
+SafetensorsFile load_safetensors_file(const std::string& path);
 
 /// Like `load_safetensors`, but maps the file: elements are read when they are first accessed. The
 /// tensors share the mapping, which lasts as long as one of them. Writes to them stay in this

@@ -92,6 +92,20 @@ json parse_without_repeats(const std::string& path, const std::string& text) {
   return json::parse(text, check);
 }
 
+Metadata read_metadata(const std::string& path, const json& value) {
+  const auto refuse = [&](const json& wrong) {
+    refuse_header(path, std::string("the metadata contain ") + wrong.type_name() +
+                            " instead of texts by name");
+  };
+  if (!value.is_object()) refuse(value);
+  Metadata metadata;
+  for (const auto& [name, text] : value.items()) {
+    if (!text.is_string()) refuse(text);
+    metadata.emplace(name, text.get<std::string>());
+  }
+  return metadata;
+}
+
 /// The text of the header.
 std::string read_text(const std::string& path, Bytes size, const ReadBytes& read) {
   std::array<char, safetensors_length_bytes> prefix{};
@@ -130,13 +144,17 @@ json parse_header(const std::string& path, const std::string& text) {
 }  // namespace
 
 std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes size,
-                                                  const ReadBytes& read) {
+                                                  const ReadBytes& read, Metadata* metadata) {
   const std::string text = read_text(path, size, read);
   const json header = parse_header(path, text);
   if (!header.is_object()) refuse_header(path, "the header is not a JSON object");
   std::vector<StoredTensor> tensors;
   for (const auto& [name, value] : header.items()) {
-    if (name != safetensors_metadata) tensors.push_back(read_entry(path, name, value));
+    if (name != safetensors_metadata) {
+      tensors.push_back(read_entry(path, name, value));
+    } else if (metadata != nullptr) {
+      *metadata = read_metadata(path, value);
+    }
   }
   std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
     return std::pair(a.begin, a.type.bytes()) < std::pair(b.begin, b.type.bytes());

@@ -8,6 +8,7 @@
 #include "autodiff/bytes.h"
 #include "autodiff/mapped_file.h"
 #include "autodiff/tensor.h"
+#include "strategy/training/safetensors.h"
 
 namespace palimpsest {
 
@@ -27,9 +28,11 @@ struct StoredTensor {
 using ReadBytes = std::function<bool(std::int64_t offset, std::span<char> into)>;
 
 /// The tensors of a safetensors file of `size` bytes, in the order of their elements. Checks all of
-/// the file except the elements themselves. Throws `FileError` as `load_safetensors` does.
+/// the file except the elements themselves. Reads the metadata too if `metadata` is not null.
+/// Throws `FileError` as `load_safetensors_file` does.
 std::vector<StoredTensor> read_safetensors_layout(const std::string& path, Bytes size,
-                                                  const ReadBytes& read);
+                                                  const ReadBytes& read,
+                                                  Metadata* metadata = nullptr);
 /// Likewise for a mapped file.
 std::vector<StoredTensor> read_safetensors_layout(const std::string& path, const MappedFile& file);
 

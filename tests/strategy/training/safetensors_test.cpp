@@ -138,10 +138,26 @@ TEST_CASE("names that a file cannot hold are errors") {
   }
 }
 
-TEST_CASE("metadata in a file is passed over") {
+TEST_CASE("metadata survive a file") {
   const TemporaryFile file;
-  file.write(file_with(R"({"__metadata__":{"format":"pt"}})", 0));
-  CHECK(load_safetensors(file.path()).empty());
+  const Metadata metadata{{"format", "pt"}, {"ü", "\"\n"}, {"", ""}};
+  save_safetensors(file.path(), {{"t", Tensor::ones({2})}}, metadata);
+  const SafetensorsFile loaded = load_safetensors_file(file.path());
+  CHECK(loaded.metadata == metadata);
+  CHECK(same_bits(loaded.tensors.at("t"), Tensor::ones({2})));
+  CHECK(load_safetensors(file.path()).size() == 1);
+  save_safetensors(file.path(), {});
+  CHECK(load_safetensors_file(file.path()).metadata.empty());
+  CHECK_THROWS_AS(save_safetensors(file.path(), {}, {{"a", "\xff"}}), ArgumentError);
+}
+
+TEST_CASE("metadata that are not texts are errors only where they are read") {
+  const TemporaryFile file;
+  for (const char* const metadata : {R"({"a":1})", "[]", R"({"a":{}})"}) {
+    file.write(file_with(std::string(R"({"__metadata__":)") + metadata + "}", 0));
+    CHECK(load_safetensors(file.path()).empty());
+    CHECK_THROWS_WITH(load_safetensors_file(file.path()), Contains("instead of texts by name"));
+  }
 }
 
 }  // namespace
