@@ -259,6 +259,19 @@ void Tape::clear(Where where) {
   streams_ = 0;
 }
 
+void Tape::set_generation(std::uint32_t generation, Where where) {
+  const Recording alone(*this, where);
+  if (!nodes_.empty()) {
+    throw TapeError("set_generation",
+                    "the tape has " + std::to_string(nodes_.size()) +
+                        " nodes, whose random streams belong to generation " +
+                        std::to_string(generation_) + "; clear it first",
+                    where);
+  }
+  generation_ = generation;
+  streams_ = 0;
+}
+
 void Tape::copy_nodes(const Tape& other) {
   clear();
   nodes_ = other.nodes_;

@@ -103,6 +103,10 @@ class Tape {
   bool has_kept(ValueId value, std::uint32_t epoch) const;
   /// Number of calls of `clear`; part of the key of every random stream.
   std::uint32_t generation() const { return generation_; }
+  /// Counts calls of `clear` from `generation` on. With the same seed, random operations then draw
+  /// what they would draw on a tape that has been cleared so often. Throws `TapeError` unless the
+  /// tape is empty.
+  void set_generation(std::uint32_t generation, Where where = Where::current());
   /// The next unused random stream of this tape. Recording the same program again, checkpointed or
   /// not, assigns the same streams to its nodes.
   RandomStream fresh_stream() {

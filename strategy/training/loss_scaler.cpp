@@ -8,6 +8,7 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/parallel.h"
+#include "strategy/training/state_entries.h"
 
 namespace palimpsest {
 namespace {
@@ -114,6 +115,44 @@ bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss)
     scale_ = grown;
   }
   return finite;
+}
+
+NamedTensors LossScaler::state() const {
+  return {{"scale", number_entry(scale_)},
+          {"loss", number_entry(loss_)},
+          {"without_overflow", integer_entry(in_a_row_)},
+          {"steps", integer_entry(steps_)},
+          {"skipped", integer_entry(skipped_)},
+          {"growths", integer_entry(growths_)}};
+}
+
+void LossScaler::check_state(const NamedTensors& state) const {
+  LossScaler(*this).load_state(state);
+}
+
+void LossScaler::load_state(const NamedTensors& state) {
+  const StateEntries entries(state, "loss scaler");
+  LossScaler loaded(options_);
+  loaded.scale_ = entries.number("scale");
+  int exponent = 0;
+  if (!(loaded.scale_ >= options_.smallest && loaded.scale_ <= options_.largest) ||
+      std::frexp(loaded.scale_, &exponent) != 0.5) {
+    entries.refuse("scale", "is " + std::to_string(loaded.scale_) +
+                                "; load it into a scaler with the options it was saved with");
+  }
+  loaded.loss_ = entries.number("loss");
+  const std::int64_t in_a_row = entries.count("without_overflow");
+  if (in_a_row >= options_.interval) {
+    entries.refuse("without_overflow",
+                   "is " + std::to_string(in_a_row) +
+                       "; load it into a scaler with the options it was saved with");
+  }
+  loaded.in_a_row_ = static_cast<int>(in_a_row);
+  loaded.steps_ = entries.count("steps");
+  loaded.skipped_ = entries.count("skipped");
+  loaded.growths_ = entries.count("growths");
+  entries.require_only({"scale", "loss", "without_overflow", "steps", "skipped", "growths"});
+  *this = loaded;
 }
 
 }  // namespace palimpsest

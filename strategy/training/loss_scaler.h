@@ -6,6 +6,7 @@
 
 #include "autodiff/export.h"
 #include "strategy/backward.h"
+#include "strategy/training/safetensors.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
@@ -50,6 +51,16 @@ class LossScaler {
   std::int64_t steps() const { return steps_; }      ///< unscaled so far
   std::int64_t skipped() const { return skipped_; }  ///< of these, steps with an overflow
   std::int64_t growths() const { return growths_; }  ///< how often the scale grew
+
+  /// Everything that later steps depend on, except the options: the entries "scale" and "loss"
+  /// (f64), "without_overflow", "steps", "skipped" and "growths" (i64).
+  NamedTensors state() const;
+  /// Throws what `load_state` would throw. Changes nothing.
+  void check_state(const NamedTensors& state) const;
+  /// Continues from a saved state, between two steps. Throws `ArgumentError` for an entry that is
+  /// missing, unknown or negative and for a scale that the options do not allow. Throws
+  /// `ShapeError` and `DTypeError` for an entry of another type. Then nothing has changed.
+  void load_state(const NamedTensors& state);
 
  private:
   bool unscale(std::span<const Gradients::Entry> entries, double loss);

@@ -5,4 +5,6 @@
 #include "strategy/training/lbfgs.h"
 #include "strategy/training/plateau_schedule.h"
 #include "strategy/training/rate_schedule.h"
+#include "strategy/training/training_parts.h"
+#include "strategy/training/training_state.h"
 #include "strategy/training/weight_average.h"

@@ -35,6 +35,25 @@ TEST_CASE("random values have the distribution asked for") {
   CHECK(sum(cast(bernoulli(tape, {100}, 0.5, DType::boolean), DType::i32)).item<int>() < 80);
 }
 
+TEST_CASE("a tape at a generation draws what a tape draws that was cleared so often") {
+  const auto numbers = [](Tape& tape) { return uniform(tape, {6}).value().clone(); };
+  Tape cleared;
+  cleared.set_seed(5);
+  for (int i = 0; i < 3; ++i) cleared.clear();
+  const Tensor expected = numbers(cleared);
+  Tape tape;
+  CHECK_FALSE(same_bits(numbers(tape), expected));
+  CHECK_THROWS_AS(tape.set_generation(3), TapeError);
+  tape.clear();
+  tape.set_seed(5);
+  tape.set_generation(3);
+  CHECK(tape.generation() == 3);
+  CHECK(same_bits(numbers(tape), expected));
+  tape.clear();
+  cleared.clear();
+  CHECK(same_bits(numbers(tape), numbers(cleared)));
+}
+
 TEST_CASE("each random node has its own stream, given by seed, generation and place") {
   const auto draw = [](std::uint64_t seed, int clears, int place) {
     Tape tape;

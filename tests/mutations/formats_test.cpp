@@ -5,6 +5,7 @@
 
 #include "checkpoint/stores/spill_file.h"
 #include "palimpsest.h"
+#include "strategy/training/training_state.h"
 #include "tests/catch.h"
 #include "tests/checkpoint/stores/records.h"
 #include "tests/mutations/check_mutations.h"
@@ -140,6 +141,28 @@ TEST_CASE("mutated safetensors files are refused, or hold tensors that are writt
         return a.first == b.first && same_bits(a.second, b.second);
       });
       if (!same) throw InternalError("other tensors are written");
+    });
+  }
+}
+
+TEST_CASE("mutated training files are refused, or hold a state that is written the same") {
+  const TrainingState state{
+      {{"parameters", {{"weight", Tensor::uniform({3, 5}, 1, -1, 1)}}}, {"empty", {}}},
+      {{"epoch", 12}, {"shard", "first"}}};
+  const std::string content =
+      content_of([&](const std::string& path) { write_training_state(path, state); });
+  for (const bool json : {false, true}) {
+    check_file_mutations(content, json, [](const std::string& path) {
+      const TrainingState read = read_training_state(path);
+      write_training_state(path, read);
+      const TrainingState again = read_training_state(path);
+      bool same = again.position == read.position && again.parts.size() == read.parts.size();
+      for (const auto& [name, part] : read.parts) {
+        for (const auto& [entry, tensor] : part) {
+          same = same && same_bits(tensor, again.parts.at(name).at(entry));
+        }
+      }
+      if (!same) throw InternalError("another state is written");
     });
   }
 }
