@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
@@ -18,6 +21,7 @@
 #include "strategy/run/report_of.h"
 #include "strategy/training/accumulator.h"
 #include "strategy/training/loss_scaler.h"
+#include "strategy/training/state_entries.h"
 
 namespace palimpsest {
 namespace {
@@ -216,6 +220,9 @@ struct Execution::State {
   std::vector<Replica> replicas;
   BatchCut cut;
   std::optional<std::pair<std::int64_t, Bytes>> known_to_fit;  // examples, a replica's budget
+  Tape& counted_gradients() { return pipeline ? pipeline->gradient_count() : gradient_count; }
+  Tape& counted_values() { return pipeline ? pipeline->value_count() : value_count; }
+
   // These tapes count how often gradients and values were computed, by how often they were cleared.
   // Replicas cannot count that, since they may be replaced.
   Tape gradient_count;
@@ -335,5 +342,60 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
 
 const ExecutionStrategy& Execution::strategy() const { return state_->strategy; }
 const Report& Execution::report() const { return state_->report; }
+
+namespace {
+
+constexpr std::string_view scaler_prefix = "scaler/";
+
+std::uint32_t calls_in(const StateEntries& entries, const std::string& name) {
+  const std::int64_t calls = entries.count(name);
+  if (calls > std::numeric_limits<std::uint32_t>::max()) {
+    entries.refuse(name, "is " + std::to_string(calls) + "; load one that was saved by state()");
+  }
+  return static_cast<std::uint32_t>(calls);
+}
+
+/// The entries of the loss scaler. Throws `ArgumentError` for an entry that is of no part.
+NamedTensors scaler_state_in(const NamedTensors& state, const StateEntries& entries,
+                             bool has_scaler) {
+  NamedTensors scaler;
+  for (const auto& [name, tensor] : state) {
+    if (name == "gradient_calls" || name == "value_calls") continue;
+    if (!has_scaler || !name.starts_with(scaler_prefix)) {
+      entries.refuse(name, "is unknown; load the state of an execution with the same precision");
+    }
+    scaler.emplace(name.substr(scaler_prefix.size()), tensor);
+  }
+  return scaler;
+}
+
+}  // namespace
+
+NamedTensors Execution::state() const {
+  State& state = *state_;
+  NamedTensors all{{"gradient_calls", integer_entry(state.counted_gradients().generation())},
+                   {"value_calls", integer_entry(state.counted_values().generation())}};
+  if (!state.scaler) return all;
+  for (const auto& [name, tensor] : state.scaler->state()) {
+    all.emplace(std::string(scaler_prefix) + name, tensor);
+  }
+  return all;
+}
+
+void Execution::check_state(const NamedTensors& state) const {
+  const StateEntries entries(state, "execution");
+  calls_in(entries, "gradient_calls");
+  calls_in(entries, "value_calls");
+  const NamedTensors scaler = scaler_state_in(state, entries, state_->scaler.has_value());
+  if (state_->scaler) state_->scaler->check_state(scaler);
+}
+
+void Execution::load_state(const NamedTensors& state) {
+  check_state(state);
+  const StateEntries entries(state, "execution");
+  if (state_->scaler) state_->scaler->load_state(scaler_state_in(state, entries, true));
+  state_->counted_gradients().set_generation(calls_in(entries, "gradient_calls"));
+  state_->counted_values().set_generation(calls_in(entries, "value_calls"));
+}
 
 }  // namespace palimpsest

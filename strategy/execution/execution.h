@@ -9,6 +9,7 @@
 #include "strategy/backward.h"
 #include "strategy/base/execution_strategy.h"
 #include "strategy/base/model.h"
+#include "strategy/training/safetensors.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
@@ -66,6 +67,17 @@ class Execution {
                std::span<const Tensor> batch);
   /// The report of the last call of `value`.
   const Report& report() const;
+
+  /// Everything that later results depend on, except strategy and arguments: the number of calls,
+  /// which random operations depend on, and the loss scaler of mixed f16. The entries are
+  /// "gradient_calls" and "value_calls" (i64), and "scaler/scale" and so on.
+  NamedTensors state() const;
+  /// Throws what `load_state` would throw. Changes nothing.
+  void check_state(const NamedTensors& state) const;
+  /// Continues from a state of an execution with the same precision. Throws `ArgumentError` for an
+  /// entry that is missing, unknown or out of range, `ShapeError` and `DTypeError` for one of
+  /// another type; then nothing has changed.
+  void load_state(const NamedTensors& state);
 
  private:
   struct State;

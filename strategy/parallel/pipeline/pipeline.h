@@ -32,6 +32,10 @@ class Pipeline {
   PiecesForecast forecast(const ModelFunction& model, std::span<const Tensor> parameters,
                           std::span<const Tensor> batch, const Scale& scale, bool with_gradients);
 
+  /// Tapes that were cleared once per batch of gradients, or of values.
+  Tape& gradient_count() { return gradients_.count; }
+  Tape& value_count() { return values_.count; }
+
  private:
   /// Batches of gradients, or of values.
   struct Batches {
