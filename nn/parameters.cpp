@@ -63,7 +63,11 @@ Var Parameter::on(Tape& tape, Where where) const {
                         "constructors",
                         where);
   }
-  if (const Var leaf = tape.find_leaf(tensor(), where); leaf.defined()) return leaf;
+  if (const Var leaf = tape.find_leaf(tensor(), where); leaf.defined()) {
+    // An execution records tensors without names.
+    if (leaf.tape().name(leaf.node()).empty()) leaf.named(name());
+    return leaf;
+  }
   return is_trainable() ? tape.parameter(tensor(), name(), where)
                         : tape.constant(tensor(), name(), where);
 }

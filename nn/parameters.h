@@ -35,7 +35,7 @@ class Parameter {
   /// The parameter on a tape: the leaf that shares its tensor. If the tape has none, records one: a
   /// parameter, or a constant unless trainable. Inside `checkpoint` a trainable parameter must have
   /// been recorded before (see `Parameters::record`); otherwise `checkpoint` throws. Throws
-  /// `ArgumentError` for an empty handle.
+  /// `ArgumentError` for an empty handle. A leaf without a name gets the parameter's.
   Var on(Tape& tape, Where where = Where::current()) const;
   /// Likewise, on the tape of x.
   Var on(const Located& x) const { return on(x.var.tape(), x.where); }

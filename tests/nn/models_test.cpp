@@ -134,7 +134,9 @@ TEST_CASE("a model runs in an execution, in one part or several") {
     Execution execution(strategy);
     const auto optimizer = sgd({.learning_rate = 0.1});
     for (int i = 0; i < 3; ++i) {
-      optimizer->step(execution.gradients(loss, parameters.tensors(), tensors));
+      const Gradients gradients = execution.gradients(loss, parameters.tensors(), tensors);
+      CHECK(gradients.entries()[0].name == "convolution/bias");
+      optimizer->step(gradients);
     }
     return parameters.named();
   };
