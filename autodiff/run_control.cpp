@@ -1,6 +1,9 @@
 #include "autodiff/run_control.h"
 
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
+#include <bit>
 
 #include "autodiff/error.h"
 
@@ -10,9 +13,10 @@ namespace {
 /// Most calls for the steps of a schedule, and of one pass through a loop.
 constexpr std::uint64_t most_calls = 100;
 
+/// Of an unknown number, at most some 128 of each power of two are reported.
 bool is_reported(std::uint64_t done, std::uint64_t all) {
-  const std::uint64_t interval = std::max<std::uint64_t>(1, all / most_calls);
-  return done % interval == 0 || done == all;
+  const std::uint64_t share = all > 0 ? all / most_calls : std::bit_floor(done) / 64;
+  return done % std::max<std::uint64_t>(1, share) == 0 || (done == all && all > 0);
 }
 
 }  // namespace
@@ -33,8 +37,11 @@ void RunControl::loop_step(std::uint64_t step, std::uint64_t steps) {
 }
 
 void RunControl::report(std::uint64_t loop_step, std::uint64_t loop_steps) {
-  const std::lock_guard lock(mutex_);
-  (*progress_)({done_.load(), steps_, loop_step, loop_steps});
+  // While the callback waits for parallel work of its own, its thread must not take another step.
+  tbb::this_task_arena::isolate([&] {
+    const std::lock_guard lock(mutex_);
+    (*progress_)({done_.load(), steps_, loop_step, loop_steps});
+  });
 }
 
 }  // namespace palimpsest

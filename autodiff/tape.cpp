@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
@@ -54,11 +55,8 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
   return var;
 }
 
-Var Tape::find_own_leaf(const Tensor& tensor) {
-  const auto is_found = [&](ValueId value) {
-    return value < value_count() && buffers_[value] == tensor.buffer() &&
-           is_leaf(producer(value)) && type(value) == tensor.type();
-  };
+Var Tape::find_own_leaf(const Tensor& tensor, bool parameter_only) {
+  const std::lock_guard lock(leaves_mutex_);
   for (; indexed_ < node_count(); ++indexed_) {
     if (!is_leaf(indexed_)) continue;
     const ValueId value = first_output(indexed_);
@@ -72,22 +70,65 @@ Var Tape::find_own_leaf(const Tensor& tensor) {
     }
   }
   const auto found = leaves_.find(tensor.raw());
-  return found != leaves_.end() && is_found(found->second) ? var(found->second) : Var();
+  if (found == leaves_.end()) return {};
+  const ValueId value = found->second;
+  const bool is_current = value < value_count() && buffers_[value] == tensor.buffer() &&
+                          is_leaf(producer(value)) && type(value) == tensor.type();
+  if (!is_current || (parameter_only && !is_parameter(producer(value)))) return {};
+  return var(value);
 }
 
-Var Tape::find_leaf(const Tensor& tensor, const Where& where) {
-  if (Tape& tape = recording(); &tape != this) return tape.find_leaf(tensor, where);
-  if (const Var own = find_own_leaf(tensor); own.defined()) return own;
+Var Tape::find_leaf(const Tensor& tensor, bool parameter_only, std::string_view name,
+                    const Where& where) {
+  if (Tape& tape = recording(); &tape != this) {
+    return tape.find_leaf(tensor, parameter_only, name, where);
+  }
+  const auto named = [&](const Var& leaf) {
+    if (!name.empty() && leaf.tape().name(leaf.node()).empty()) leaf.named(name);
+    return leaf;
+  };
+  if (const Var own = find_own_leaf(tensor, parameter_only); own.defined()) return named(own);
   for (const Within* within = innermost; within != nullptr; within = within->before_) {
-    const Var outer = within->outer_.find_own_leaf(tensor);
-    if (outer.defined()) return here(outer, "parameter", where);
+    if (&within->outer_.recording() != this) continue;
+    const Var outer = within->outer_.find_own_leaf(tensor, parameter_only);
+    if (outer.defined()) return here(named(outer), "parameter", where);
   }
   return {};
 }
 
-void Tape::update_after_run(const Tensor& target, const Var& value, Where where) {
+Var Tape::find_leaf(const Tensor& tensor, Where where) {
+  return find_leaf(tensor, false, {}, where);
+}
+
+Var Tape::find_or_record(const Tensor& tensor, bool trainable, std::string_view name, Where where) {
   if (Tape& tape = recording(); &tape != this) {
-    return tape.update_after_run(target, value, where);
+    return tape.find_or_record(tensor, trainable, name, where);
+  }
+  if (const Var leaf = find_leaf(tensor, trainable, name, where); leaf.defined()) return leaf;
+  const std::uint32_t scope = std::exchange(scope_, 0);
+  try {
+    const Var made =
+        leaf(trainable ? parameter_operation : constant_operation, tensor, name, where);
+    scope_ = scope;
+    return made;
+  } catch (...) {
+    scope_ = scope;
+    throw;
+  }
+}
+
+void Tape::update_after_run(const Tensor& target, const Var& value, double weight, Where where) {
+  if (Tape& tape = recording(); &tape != this) {
+    return tape.update_after_run(target, value, weight, where);
+  }
+  if (!target.defined()) {
+    throw ArgumentError("update", "the target is an empty tensor; assign a tensor first", where);
+  }
+  if (!(weight >= 0 && weight <= 1)) {
+    throw ArgumentError(
+        "update",
+        "the weight is " + std::to_string(weight) + "; give that of the new value, from 0 to 1",
+        where);
   }
   const Var own = here(value, "update", where);
   const std::string types = "a tensor of " + to_string(target.type()) + " cannot take a value of " +
@@ -95,8 +136,11 @@ void Tape::update_after_run(const Tensor& target, const Var& value, Where where)
   if (own.shape() != target.shape()) {
     throw ShapeError("update", types + "; reshape the value", where);
   }
-  if (own.dtype() != target.dtype()) throw DTypeError("update", types + "; cast the value", where);
-  updates_.push_back({target, own.id()});
+  const bool are_floating = is_floating(own.dtype()) && is_floating(target.dtype());
+  if (!are_floating && (own.dtype() != target.dtype() || weight != 1)) {
+    throw DTypeError("update", types + "; cast the value, or use floating dtypes", where);
+  }
+  updates_.push_back({target, own.id(), weight});
 }
 
 Var Tape::placeholder(const ValueType& type, const Where& where) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,18 +59,27 @@ class Tape {
   /// The leaf that shares the tensor's storage and has its type, as a value of the tape that is
   /// being recorded. Leaves outside a `Within` are found too. Prefers a parameter to a constant.
   /// Returns an empty handle when there is none.
-  Var find_leaf(const Tensor& tensor, const Where& where = Where::current());
+  Var find_leaf(const Tensor& tensor, Where where = Where::current());
+  /// Likewise, for one parameter of a model. Records it, outside of all scopes, where it is not
+  /// found. A constant is not taken for a trainable one. A leaf without a name gets `name`.
+  Var find_or_record(const Tensor& tensor, bool trainable, std::string_view name,
+                     Where where = Where::current());
 
-  /// A tensor outside the tape that takes the value of a `Var` after the next run that computes
-  /// gradients, such as a running mean.
+  /// A change of a tensor outside the tape after the next run that computes gradients, such as that
+  /// of a running mean: the target becomes (1 − weight)·target + weight·value.
   struct Update {
     Tensor target;
     ValueId value;
+    double weight;
   };
   /// Registers an update. `backward`, a `Runner` or an `Execution` computes the value in its run,
-  /// within the same budget, and copies it to `target` once, however often the forward part is
-  /// recomputed. Throws `ShapeError` and `DTypeError` when the types differ.
-  void update_after_run(const Tensor& target, const Var& value, Where where = Where::current());
+  /// within the same budget, and changes the target once, however often the forward part is
+  /// recomputed. Several updates of one target are done in order, in f64. Throws `ShapeError` when
+  /// the shapes differ. Throws `DTypeError` when the dtypes differ, unless both are floating, and
+  /// unless both are for a weight other than 1. Throws `ArgumentError` for an undefined target and
+  /// a weight outside [0, 1].
+  void update_after_run(const Tensor& target, const Var& value, double weight = 1,
+                        Where where = Where::current());
   /// Updates whose run is still to come.
   std::span<const Update> updates() const { return updates_; }
   void forget_updates() { updates_.clear(); }
@@ -326,7 +336,9 @@ class Tape {
   };
   [[noreturn]] static void throw_recorded_twice(const Where& where);
 
-  Var find_own_leaf(const Tensor& tensor);
+  Var find_own_leaf(const Tensor& tensor, bool parameter_only);
+  Var find_leaf(const Tensor& tensor, bool parameter_only, std::string_view name,
+                const Where& where);
   Var leaf(const Operation& kind, Tensor value, std::string_view name, const Where& where);
   Var append(const Operation& operation, std::span<const Var> inputs,
              std::span<const ValueType> outputs, Attributes attributes, const Where& where);
@@ -358,6 +370,8 @@ class Tape {
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> name_ids_;
   /// Leaves by the address of their elements, among the first `indexed_` nodes; see `find_leaf`.
+  /// Bodies of loops may look for leaves on several threads.
+  std::mutex leaves_mutex_;
   std::unordered_map<const std::byte*, ValueId> leaves_;
   NodeId indexed_ = 0;
   std::vector<Update> updates_;

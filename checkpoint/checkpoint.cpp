@@ -173,7 +173,7 @@ std::vector<Var> checkpoint(const Composition& f, std::span<const Var> inputs, W
 
 std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition& f,
                             std::span<const Var> inputs, Where where) {
-  std::vector<Tensor> updated;  // by the last outputs
+  std::vector<Tape::Update> updates;  // by the values that are the last outputs
   const Composition with_updates = [&](std::span<const Var> xs) {
     Tape& tape = common_tape(xs, "checkpoint", where);
     const std::size_t before = tape.updates().size();
@@ -181,7 +181,7 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
     if (results.empty()) return results;
     for (const Tape::Update& update : tape.updates().subspan(before)) {
       results.push_back(tape.var(update.value));
-      updated.push_back(update.target);
+      updates.push_back(update);
     }
     return results;
   };
@@ -227,9 +227,10 @@ std::vector<Var> checkpoint(const CheckpointOptions& options, const Composition&
   for (std::uint32_t i = 0; i < body->trace.outputs().size(); ++i) {
     outputs.push_back(first.output(i));
   }
-  const std::size_t returned = outputs.size() - updated.size();
-  for (std::size_t i = 0; i < updated.size(); ++i) {
-    first.tape().update_after_run(updated[i], outputs[returned + i], where);
+  const std::size_t returned = outputs.size() - updates.size();
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    first.tape().update_after_run(updates[i].target, outputs[returned + i], updates[i].weight,
+                                  where);
   }
   outputs.resize(returned);
   return outputs;

@@ -26,9 +26,10 @@ struct DataLoaderOptions {
   /// Most bytes of batches that are finished before they are asked for; they are at most 64
   /// batches. With 0, the caller makes each batch, and there is no other thread.
   Bytes prefetch = 64_MiB;
-  /// Changes each batch, on the thread that makes it, with one thread for its kernels. It may
-  /// replace the tensors. The result must depend on the batch alone: after `set_position`, and if a
-  /// batch turns out not to fit in `prefetch`, it is made again.
+  /// Changes each batch, on the thread that makes it. Kernels called directly use that thread
+  /// alone; for a tape, set `RunOptions::threads` to 1. It may replace the tensors. The result must
+  /// depend on the batch alone: after `set_position`, and if a batch turns out not to fit in
+  /// `prefetch`, it is made again.
   std::function<void(Batch& batch)> transform = {};
 };
 

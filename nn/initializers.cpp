@@ -103,23 +103,23 @@ Initializer truncated_normal(double deviation, double mean, double cut) {
   }
   return [=](const ValueType& type, const Fans&, std::uint64_t seed) {
     return drawn(type, [&](DType dtype) {
-      const Tensor made = Tensor::normal(type.shape, seed, mean, deviation, dtype);
+      const Tensor made = Tensor::normal(type.shape, seed, 0, 1, dtype);
       visit_floating(dtype, [&]<class T>(T) {
         const auto elements = made.data<T>();
-        const auto is_outside = [&](T x) {
-          return std::abs(static_cast<double>(x) - mean) > cut * deviation;
-        };
         for (std::uint64_t again = next_seed(seed);; again = next_seed(again)) {
           std::vector<std::size_t> outside;
           for (std::size_t i = 0; i < elements.size(); ++i) {
-            if (is_outside(elements[i])) outside.push_back(i);
+            if (std::abs(static_cast<double>(elements[i])) > cut) outside.push_back(i);
           }
           if (outside.empty()) break;
-          const Tensor others = Tensor::normal({static_cast<std::int64_t>(outside.size())}, again,
-                                               mean, deviation, dtype);
+          const auto count = static_cast<std::int64_t>(outside.size());
+          const Tensor others = Tensor::normal({count}, again, 0, 1, dtype);
           for (std::size_t i = 0; i < outside.size(); ++i) {
             elements[outside[i]] = others.data<T>()[i];
           }
+        }
+        for (T& each : elements) {
+          each = static_cast<T>(mean + deviation * static_cast<double>(each));
         }
       });
       return made;

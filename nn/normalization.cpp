@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/normalization.h"
 
 namespace palimpsest::nn {
@@ -67,15 +66,9 @@ Var BatchNormLayer::operator()(const Located& x) const {
   const std::int64_t count = shape.elements() / std::max<std::int64_t>(1, shape[1]);
   const double unbiased =
       static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, count - 1));
-  const auto update = [&](const Parameter& running, const Var& of_batch, double factor) {
-    const Var old = cast(running.on(x), of_batch.dtype(), x.where);
-    const Var kept = Located(old, x.where) * (1 - options.momentum);
-    const Var taken = Located(of_batch, x.where) * (options.momentum * factor);
-    const Var now = cast(add(kept, taken, x.where), running.tensor().dtype(), x.where);
-    tape.update_after_run(running.tensor(), now, x.where);
-  };
-  update(mean, made.mean, 1);
-  update(variance, made.variance, unbiased);
+  tape.update_after_run(mean.tensor(), made.mean, options.momentum, x.where);
+  tape.update_after_run(variance.tensor(), Located(made.variance, x.where) * unbiased,
+                        options.momentum, x.where);
   return made.y;
 }
 

@@ -63,13 +63,7 @@ Var Parameter::on(Tape& tape, Where where) const {
                         "constructors",
                         where);
   }
-  if (const Var leaf = tape.find_leaf(tensor(), where); leaf.defined()) {
-    // An execution records tensors without names.
-    if (leaf.tape().name(leaf.node()).empty()) leaf.named(name());
-    return leaf;
-  }
-  return is_trainable() ? tape.parameter(tensor(), name(), where)
-                        : tape.constant(tensor(), name(), where);
+  return tape.find_or_record(tensor(), is_trainable(), name(), where);
 }
 
 // The container -----------------------------------------------------------------------------------

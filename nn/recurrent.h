@@ -8,7 +8,8 @@
 namespace palimpsest PALIMPSEST_EXPORT {
 namespace nn {
 
-/// The weights of one recurrent layer, uniform within ±1/√width as in PyTorch.
+/// The weights of one recurrent layer, uniform within ±1/√width. PyTorch has two biases and adds
+/// them.
 struct RecurrentWeights {
   Parameter input;        ///< (inputs, gates·width)
   Parameter hidden;       ///< (width, gates·width)

@@ -74,9 +74,8 @@ Tape& tape_of(const LossAndOutputs& values, const char* operation, const Where& 
 
 /// The values, and those of the tape's updates as further outputs.
 LossAndOutputs with_updates(const LossAndOutputs& values) {
-  Tape& tape = values.loss.tape();
   LossAndOutputs all = values;
-  for (const Tape::Update& update : tape.updates()) all.outputs.push_back(tape.var(update.value));
+  append_updates(all);
   return all;
 }
 
@@ -197,12 +196,13 @@ Gradients backward(const LossAndOutputs& values, const RunOptions& options, Wher
   Tape& tape = tape_of(values, "backward", where);
   if (tape.updates().empty()) return run_backward(values, options, where);
   const Gradients made = run_backward(with_updates(values), options, where);
-  const auto outputs = made.outputs();
+  const auto all = made.outputs();
   const std::size_t requested = values.outputs.size();
-  apply_updates(tape.updates(), outputs.subspan(requested));
+  std::vector<Tensor> outputs(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(requested));
+  keep_from_updates(tape.updates(), outputs);
+  apply_updates(tape.updates(), all.subspan(requested));
   tape.forget_updates();
-  return Gradients(made.loss(), {made.begin(), made.end()}, made.report(),
-                   {outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(requested)});
+  return Gradients(made.loss(), {made.begin(), made.end()}, made.report(), std::move(outputs));
 }
 
 Gradients backward(const Var& loss, const Outputs& outputs, const RunOptions& options,

@@ -10,6 +10,7 @@
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
+#include "strategy/base/updates.h"
 #include "strategy/compile/compile.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/evaluators/evaluators.h"
@@ -91,13 +92,9 @@ struct Program::State {
   /// The number of outputs before the gradients of `parameters`: a loss and auxiliary ones. 0 for a
   /// program of values.
   std::size_t differentiated = 0;
-  std::size_t requested = 0;  // auxiliary outputs; those after them are values of `updates`
-  /// A tensor that takes the value of an output after every run, and its leaf, if it has one.
-  struct Update {
-    Tensor target;
-    Var leaf;
-  };
-  std::vector<Update> updates;
+  std::size_t requested = 0;          // auxiliary outputs; those after them are values of `updates`
+  std::vector<Tape::Update> updates;  // of every run
+  std::vector<Var> updated_leaves;    // of their targets, where they have any
   std::vector<Var> parameters;
 };
 
@@ -118,7 +115,8 @@ Program Program::of_gradients(const RecordLoss& record, const Precision* precisi
     all.insert(all.end(), made.outputs.begin(), made.outputs.end());
     state->requested = made.outputs.size();
     for (const Tape::Update& update : tape.updates()) {
-      state->updates.push_back({update.target, tape.find_leaf(update.target)});
+      state->updates.push_back(update);
+      state->updated_leaves.push_back(tape.find_leaf(update.target));
       all.push_back(tape.var(update.value));
     }
     tape.forget_updates();
@@ -213,12 +211,15 @@ struct Runner::State {
   /// Copies values to the tensors that they update: the bound ones, where others were bound.
   void update() {
     const Program::State& own = *program.state_;
-    for (std::size_t i = 0; i < own.updates.size(); ++i) {
-      const auto& [target, leaf] = own.updates[i];
+    std::vector<Tape::Update> updates = own.updates;
+    std::vector<Tensor> values;
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      const Var& leaf = own.updated_leaves[i];
       const auto other = leaf.defined() ? bound.find(leaf.id()) : bound.end();
-      const Tensor made = value(own.outputs[1 + own.requested + i]);
-      std::copy_n(made.raw(), made.bytes(), (other != bound.end() ? other->second : target).raw());
+      if (other != bound.end()) updates[i].target = other->second;
+      values.push_back(value(own.outputs[1 + own.requested + i]));
     }
+    apply_updates(updates, values);
   }
 
   /// Reading the clock twice takes as long as a small run, so few small runs are timed.
@@ -284,7 +285,7 @@ void Runner::run() {
   state_->ran = true;
   ++state_->round;
   if (running) state_->run_seconds = running->seconds();
-  state_->update();
+  if (!program.updates.empty()) state_->update();
 }
 
 Tensor Runner::value(const Var& output) const { return state_->value(output); }

@@ -12,10 +12,11 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// A program that is recorded, differentiated and planned once, and then run many times by
 /// `Runner`s, similar to a compiled function in JAX. Its computation is fixed; leaves can be given
 /// other tensors. Copies share everything. Any number of threads may run it, each with a `Runner`
-/// of its own.
+/// of its own. One exception is a program that updates tensors (see `Tape::update_after_run`): its
+/// runners change the same tensors, so only one may run at a time.
 ///
 /// Its `Var`s only identify values: ask a `Runner` for the values, and record nothing more with
-/// them. They, and `Gradients`, are valid while some copy of the program exists.
+/// them. They are valid while some copy of the program exists.
 class Program {
  public:
   /// Records the program on a fresh tape. `Var`s of its leaves can be stored outside, to identify
@@ -43,8 +44,8 @@ class Program {
   static Program gradients(const RecordLoss& record, const Precision& precision,
                            RunOptions options = {}, Where where = Where::current());
 
-  /// The outputs: the returned values; or the loss, the auxiliary outputs, and the gradients of the
-  /// parameters.
+  /// The outputs: the returned values; or the loss, the auxiliary outputs, the values of updates,
+  /// and the gradients of the parameters.
   std::span<const Var> outputs() const;
   /// The recorded tape.
   const Tape& tape() const;

@@ -55,8 +55,9 @@ struct RunOptions {
   /// reading them from memory. Several plans are compared when a program is first seen.
   Machine machine = {};
   /// Ends the run before the next step of its schedule, or of a loop, once a stop is requested.
-  /// Then it throws `StoppedError`. Tape and parameters stay usable, as after other errors.
-  /// Planning is not stopped. Pipelines and devices end after the run.
+  /// Then it throws `StoppedError`. Tape and parameters stay usable, as after other errors. A loop
+  /// inside of a loop or a `checkpoint` ends with the step around it. Planning is not stopped.
+  /// Pipelines and devices end after the run.
   std::stop_token stop = {};
   /// Called while the run goes on: about a hundred times for its schedule, and for each pass
   /// through a loop. Calls come from the threads of the run, one at a time. An exception ends the

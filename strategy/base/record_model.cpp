@@ -29,23 +29,16 @@ void require_no_outputs(const LossAndOutputs& values, const char* runner) {
   if (!tape.updates().empty()) {
     throw ArgumentError(runner,
                         "the model updates " + std::to_string(tape.updates().size()) +
-                            " tensors, as running statistics do, which only a single replica or "
-                            "data parallelism does; use parallelism none or data",
+                            " tensors, as running statistics do, which only an Execution with "
+                            "parallelism none, automatic or data_parallel does",
                         tape.where(tape.producer(tape.updates()[0].value)));
   }
   if (values.outputs.empty()) return;
   throw ArgumentError(runner,
                       "the model returns " + std::to_string(values.outputs.size()) +
-                          " auxiliary outputs, which only a single replica or data parallelism "
-                          "computes; return the loss alone, or use parallelism none or data",
+                          " auxiliary outputs, which only an Execution with parallelism none, "
+                          "automatic or data_parallel computes; return the loss alone",
                       where_recorded(values.outputs[0]));
-}
-
-Var record_value(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
-                 std::span<const Tensor> batch, const char* runner) {
-  const LossAndOutputs made = record_model(model, tape, parameters, batch);
-  require_no_outputs(made, runner);
-  return made.loss;
 }
 
 void require_all_given(Tape& tape, std::span<const Tensor> parameters) {

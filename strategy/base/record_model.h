@@ -15,10 +15,6 @@ LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
 /// Throws `ArgumentError` naming `runner` where there are auxiliary outputs or updates.
 void require_no_outputs(const LossAndOutputs& values, const char* runner);
 
-/// Records a model as `record_model` does. Throws as both of the above.
-Var record_value(const ModelFunction& model, Tape& tape, std::span<const Tensor> parameters,
-                 std::span<const Tensor> batch, const char* runner);
-
 /// Throws `ArgumentError` where a model recorded parameters other than those it was given. Gradient
 /// sums are allocated, and counted, for the given ones only.
 void require_all_given(Tape& tape, std::span<const Tensor> parameters);

@@ -4,10 +4,17 @@
 #include <vector>
 
 #include "autodiff/tape.h"
+#include "strategy/base/loss_and_outputs.h"
 
 namespace palimpsest {
 
-/// Copies the value of each update to its target.
+/// Appends the values of the tape's updates to the outputs.
+void append_updates(LossAndOutputs& values);
+
+/// Copies each tensor that shares its storage with a target, so that the updates do not change it.
+void keep_from_updates(std::span<const Tape::Update> updates, std::span<Tensor> tensors);
+
+/// Changes the targets by the values, in order.
 void apply_updates(std::span<const Tape::Update> updates, std::span<const Tensor> values);
 
 /// The mean of the values of several parts of a batch, weighted by their numbers of examples. The

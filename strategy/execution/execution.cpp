@@ -40,21 +40,11 @@ class PartOutputs {
     examples_.push_back(examples);
   }
 
-  /// Updates the targets by the mean over the examples of all parts.
-  void apply(std::span<const Tape::Update> updates) {
-    std::vector<Tensor> values;
-    for (const std::vector<Tensor>& parts :
-         std::span(by_output_).last(std::min(updates.size(), by_output_.size()))) {
-      values.push_back(parts.size() == 1 ? parts[0] : mean_of_parts(parts, examples_));
-    }
-    apply_updates(updates, values);
-    by_output_.resize(by_output_.size() - values.size());
-  }
-
-  /// The auxiliary outputs: those of a single part, or all concatenated along the first axis.
-  std::vector<Tensor> together() const {
+  /// The first `count` outputs: those of a single part, or all concatenated along the first axis.
+  /// Throws `ShapeError` where they do not fit together.
+  std::vector<Tensor> together(std::size_t count) const {
     std::vector<Tensor> outputs;
-    for (std::vector<Tensor> parts : by_output_) {
+    for (std::vector<Tensor> parts : std::span(by_output_).first(count)) {
       for (Tensor& part : parts) {
         if (parts.size() > 1 && part.shape().rank() == 0) part = part.reshape(Shape{1});
       }
@@ -62,6 +52,17 @@ class PartOutputs {
     }
     return outputs;
   }
+
+  /// The values of updates, which are the outputs from `count` on: means over the examples.
+  std::vector<Tensor> means(std::size_t count) const {
+    std::vector<Tensor> values;
+    for (const std::vector<Tensor>& parts : std::span(by_output_).subspan(count)) {
+      values.push_back(parts.size() == 1 ? parts[0] : mean_of_parts(parts, examples_));
+    }
+    return values;
+  }
+
+  std::size_t size() const { return by_output_.size(); }
 
  private:
   std::vector<std::vector<Tensor>> by_output_;
@@ -276,9 +277,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       recorded[r].loss = state.scaled(recorded[r].loss);
       // Parts may run at the same time, so none of them may update.
       if (part == 0) updates.assign(tape.updates().begin(), tape.updates().end());
-      for (const Tape::Update& update : tape.updates()) {
-        recorded[r].outputs.push_back(tape.var(update.value));
-      }
+      append_updates(recorded[r]);
       tape.forget_updates();
     };
     const auto differentiate = [&](Replica& replica, std::size_t r) {
@@ -319,8 +318,11 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  outputs.apply(updates);
-  return state.finish(sum, state.take_report(state.cut.sums), outputs.together());
+  const std::size_t requested = outputs.size() - updates.size();
+  std::vector<Tensor> together = outputs.together(requested);
+  keep_from_updates(updates, together);
+  apply_updates(updates, outputs.means(requested));
+  return state.finish(sum, state.take_report(state.cut.sums), std::move(together));
 }
 
 Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> parameters,

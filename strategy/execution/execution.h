@@ -42,7 +42,8 @@ class Execution {
   /// Auxiliary outputs that `loss` returns are computed in the same runs. When the batch is cut,
   /// the outputs of the parts are concatenated along their first axis; an output without axes
   /// becomes one with an element for each part. These joined tensors do not count towards any
-  /// budget. Pipelines and devices refuse auxiliary outputs with an `ArgumentError`.
+  /// budget. Throws `ShapeError` where parts do not fit together. Pipelines and devices refuse
+  /// auxiliary outputs with an `ArgumentError`.
   ///
   /// The report combines all replicas and parts. It adds up the peaks of replicas and all counts.
   /// Its steps and loops are those of one part. Peaks of a lazy mode are predicted; other modes

@@ -26,7 +26,8 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
 Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
   if (control_ != nullptr) {
     control_->check();
-    control_->loop_step(step, steps_);
+    if (step != reported_) control_->loop_step(step, steps_);
+    reported_ = step;
   }
   number_ = step;
   list_.assign(state.begin(), state.end());

@@ -21,7 +21,8 @@ class LoopArguments {
 
  private:
   RunControl* control_;
-  std::uint32_t steps_;  // 0 where it is not known
+  std::uint32_t steps_;                           // 0 where it is not known
+  std::uint32_t reported_ = std::uint32_t(none);  // the condition of a step came before it
   std::uint32_t round_;
   std::uint32_t spread_;  // distance of the streams of two runs
   Addresses first_;

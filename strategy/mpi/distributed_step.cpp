@@ -103,8 +103,9 @@ void DistributedStep::compute_part(int micro_batch) {
            micro_batch == 0, micro_batch == micro_batches() - 1};
   // The index is the one in a single process, so random operations draw the same numbers.
   Tape& tape = setting_.replica.tape(micro_batch, part(micro_batch), setting_.count);
-  const Var loss =
-      record_value(input_.loss, tape, input_.parameters, parts_[k], "distributed execution");
+  const LossAndOutputs recorded = record_model(input_.loss, tape, input_.parameters, parts_[k]);
+  require_no_outputs(recorded, "distributed execution");
+  const Var loss = recorded.loss;
   if (setting_.gradients != nullptr) require_all_given(tape, input_.parameters);
   const TapeDigest digest = digest_of(tape);
   if (term_.is_first) {

@@ -403,7 +403,11 @@ double GradientAccumulator::norm() {
 
 void GradientAccumulator::reset() {
   discard();
-  for (Parameter& parameter : parameters_) parameter.var = {};
+  for (Parameter& parameter : parameters_) {
+    parameter.var = {};
+    parameter.value = {};
+    parameter.name_on_tape.clear();
+  }
   count_ = 0;
   examples_ = 0;
   divided_ = false;

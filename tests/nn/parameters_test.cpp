@@ -61,6 +61,29 @@ TEST_CASE("a parameter that is used twice is one parameter") {
   CHECK(encoder.weight.on(again) == w);
 }
 
+TEST_CASE(
+    "a constant is not taken for a trainable parameter, and names have no scopes of the tape") {
+  nn::Parameters parameters(1);
+  const nn::Linear layer(parameters / "layer", 3, 3);
+  Tape tape;
+  const Var anchor = tape.constant(layer.weight.tensor());
+  Var y;
+  {
+    const auto scope = tape.scope("block");
+    y = layer(tape.constant(Tensor::ones({2, 3})));
+  }
+  const Gradients gradients = backward(sum(y) + sum(anchor));
+  REQUIRE(gradients.entries().size() == 2);
+  CHECK(gradients.entries()[0].name == "layer/weight");
+  Tape outer;
+  const auto in_body = [&](const Var& x, const StepNumber&) {
+    Tape unrelated;
+    return x * (1 + layer(unrelated.constant(Tensor::ones({1, 3}))).value().elements());
+  };
+  parameters.record(outer);
+  CHECK(scan(outer.constant(Tensor::ones({2})), 2, in_body).value().at(0) == 16);
+}
+
 TEST_CASE("record records each parameter and state once, in order") {
   Model model;
   const nn::Parameter count =

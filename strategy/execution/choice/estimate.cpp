@@ -89,7 +89,9 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& wor
   const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
   Tape tape(devices.evaluator());
-  Var outcome = record_value(workload.model, tape, workload.parameters, part, "devices");
+  const LossAndOutputs recorded = record_model(workload.model, tape, workload.parameters, part);
+  if (workload.training) require_no_outputs(recorded, "devices");
+  Var outcome = recorded.loss;
   if (parts > 1) require_all_given(tape, workload.parameters);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();

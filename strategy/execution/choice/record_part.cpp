@@ -3,6 +3,7 @@
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
 #include "strategy/base/record_model.h"
+#include "strategy/base/updates.h"
 #include "strategy/training/loss_scaler.h"
 
 namespace palimpsest {
@@ -31,6 +32,8 @@ LossAndOutputs record_part(Replica& replica, const ExecutionStrategy& strategy, 
   if (cut.parts() > 1) require_all_given(made.loss.tape(), workload.parameters);
   const bool is_scaled = strategy.precision && strategy.precision->needs_scaling();
   if (is_scaled) made.loss = LossScaler().scale(made.loss);
+  append_updates(made);
+  made.loss.tape().forget_updates();
   return made;
 }
 

@@ -42,7 +42,9 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
     const std::vector<Tensor> tensors = part_of(batch, m, parts);
     examples_.push_back(parts > 1 ? examples_of(tensors) : 1);
     Tape& tape = cleared(m, count);
-    const Var made = record_value(model, tape, parameters, tensors, "pipeline");
+    const LossAndOutputs recorded = record_model(model, tape, parameters, tensors);
+    if (with_gradients_) require_no_outputs(recorded, "pipeline");
+    const Var made = recorded.loss;
     if (parts > 1 && with_gradients_) require_all_given(tape, parameters);
     const Var outcome = scale(made);
     require_nothing_computed(tape, "pipeline");
