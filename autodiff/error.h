@@ -22,7 +22,8 @@ inline bool same_line(const Where& a, const Where& b) {
 }
 
 /// Base class of every error this library reports. Four kinds derive from it: `UsageError`,
-/// `EnvironmentError`, `StoppedError` and `InternalError`. A message reads `[operation] what is wrong; what to do`.
+/// `EnvironmentError`, `StoppedError` and `InternalError`. A message reads `[operation] what is
+/// wrong; what to do`.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

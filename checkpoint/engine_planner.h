@@ -29,8 +29,8 @@ class EnginePlanner : public Planner {
     static_cast<void>(bytes), static_cast<void>(keep_all_peak);
     return "change the planner's settings";
   }
-  /// The only form that the planner has schedules for; empty for a planner of any graph, and for one
-  /// that names nodes. An engine then plans the program in that form.
+  /// The only form that the planner has schedules for; empty for a planner of any graph, and for
+  /// one that names nodes. An engine then plans the program in that form.
   virtual std::optional<GraphForm> form() const { return {}; }
   /// True for a planner that looks for the cheapest plan. When keep-all fits, it is taken without
   /// asking for proposals.
@@ -48,8 +48,7 @@ class EnginePlanner : public Planner {
   virtual PlannerPtr fast() const { return nullptr; }
   /// A planner that continues from `found` for so many seconds, in round `round`; null when more
   /// time finds nothing more. An engine asks for it while it runs a plan repeatedly.
-  virtual PlannerPtr continuing(Schedule found, double seconds,
-                                                    std::uint64_t round) const {
+  virtual PlannerPtr continuing(Schedule found, double seconds, std::uint64_t round) const {
     static_cast<void>(found), static_cast<void>(seconds), static_cast<void>(round);
     return nullptr;
   }

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "autodiff/operations/binary.h"
-#include "autodiff/operations/unary.h"
 #include "autodiff/operations/functions/unary_functions.h"
+#include "autodiff/operations/unary.h"
 #include "autodiff/tape.h"
 
 namespace {

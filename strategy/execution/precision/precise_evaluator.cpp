@@ -1,6 +1,6 @@
 #include "strategy/execution/precision/precise_evaluator.h"
-#include "strategy/execution/precision/precise.h"
 #include "strategy/evaluators/engine.h"
+#include "strategy/execution/precision/precise.h"
 
 #include <string>
 

@@ -53,7 +53,7 @@ TEST_CASE("strategy files: strategies survive being written and read") {
     }
     if (s.gradient != GradientMode::none) s.accumulation = *rc::gen::inRange(1, 100);
     s.run.memory = *rc::gen::element(AllocationPolicy::minimal_peak, AllocationPolicy::pooled,
-                                 AllocationPolicy::standard, AllocationPolicy::cached);
+                                     AllocationPolicy::standard, AllocationPolicy::cached);
     if (s.run.memory == AllocationPolicy::cached) {
       s.mode = ExecutionMode::lazy;
       s.stage = {};
