@@ -48,6 +48,8 @@ class Optimizer {
   /// tensor that occurs twice. It throws as `load_state` if a loaded state is of other parameters.
   /// Then nothing has changed.
   void step(const Gradients& gradients);
+  /// Bytes of the state for these parameters.
+  Bytes state_bytes(std::span<const Tensor> parameters) const;
   /// Number of updates so far.
   std::int64_t steps() const { return steps_; }
 

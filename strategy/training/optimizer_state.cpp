@@ -67,6 +67,14 @@ Optimizer::Loaded Optimizer::read(const NamedTensors& state) const {
   return loaded;
 }
 
+Bytes Optimizer::state_bytes(std::span<const Tensor> parameters) const {
+  Bytes sum = 0;
+  for (const Tensor& parameter : parameters) {
+    for (const Slot& slot : slots(with_state_dtype(parameter.type()))) sum += slot.type.bytes();
+  }
+  return sum;
+}
+
 void Optimizer::require_slots_of(const Loaded& loaded, const std::string& key,
                                  const ValueType& type) const {
   const StateEntries entries(loaded.entries, common_.name);
