@@ -45,13 +45,19 @@ TEST_CASE("a process grows by the budget and hardly more, in any mode and memory
   for (const Way& way : ways()) {
     for (const Bytes bytes : {64_KiB, 132_KiB + 4, 256_KiB, 1_MiB + 4}) {
       CAPTURE(way.name, bytes);
-      // Memory that is freed but still in the heap would hide growth.
-      malloc_trim(0);
-      peak_of(way, 256);
-      release_spare(spare_bytes());
-      const Bytes before = exact_resident_size();
-      const Bytes budget = budget_for(bytes);
-      CHECK(peak_of(way, bytes) - before <= budget + 256_KiB + budget / 50);
+      const auto growth = [&] {
+        // Memory that is freed but still in the heap would hide growth.
+        malloc_trim(0);
+        peak_of(way, 256);
+        release_spare(spare_bytes());
+        const Bytes before = exact_resident_size();
+        return peak_of(way, bytes) - before;
+      };
+      const Bytes most = budget_for(bytes) + 256_KiB + budget_for(bytes) / 50;
+      // The C library gives a thread a heap of its own when it first allocates, which for workers
+      // may be only now.
+      const Bytes first = growth();
+      CHECK((first <= most ? first : growth()) <= most);
     }
   }
 }
