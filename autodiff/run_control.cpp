@@ -13,7 +13,7 @@ namespace {
 /// Most calls for the steps of a schedule, and of one pass through a loop.
 constexpr std::uint64_t most_calls = 100;
 
-/// Of an unknown number, at most some 128 of each power of two are reported.
+/// Reports at most some 128 steps between two powers of two where the number of steps is unknown.
 bool is_reported(std::uint64_t done, std::uint64_t all) {
   const std::uint64_t share = all > 0 ? all / most_calls : std::bit_floor(done) / 64;
   return done % std::max<std::uint64_t>(1, share) == 0 || (done == all && all > 0);

@@ -22,7 +22,7 @@ class RunScope {
 
   explicit RunScope(RunControl* run_control = nullptr) : control(run_control) {}
 
-  /// Stops and observes the run; null where nobody does.
+  /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;
 
   /// Keeps an item. Returns its key, a number unique in the process.

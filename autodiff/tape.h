@@ -65,8 +65,8 @@ class Tape {
   Var find_or_record(const Tensor& tensor, bool trainable, std::string_view name,
                      Where where = Where::current());
 
-  /// A change of a tensor outside the tape after the next run that computes gradients, such as that
-  /// of a running mean: the target becomes (1 − weight)·target + weight·value.
+  /// A change of a tensor outside the tape, such as a running mean, after the next run that
+  /// computes gradients. The target becomes (1 − weight)·target + weight·value.
   struct Update {
     Tensor target;
     ValueId value;

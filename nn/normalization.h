@@ -44,12 +44,10 @@ struct BatchNormOptions {
 };
 
 /// `batch_norm` of x (batch, channels, …). In training it uses the statistics of the batch, and
-/// updates the running ones after the run that computes gradients: once per step, however often the
-/// forward part is recomputed (see `Tape::update_after_run`). In a cut batch each part is
-/// normalized by its own statistics, and the running ones take the mean over the parts. Otherwise
-/// it uses the running statistics.
-///
-/// In PyTorch too, the running variance is the unbiased one.
+/// otherwise the running ones. The run that computes gradients updates these once per step, however
+/// often it recomputes the forward part (see `Tape::update_after_run`). In a cut batch each part is
+/// normalized by its own statistics, and the running ones take the mean over the parts. As in
+/// PyTorch, the running variance is the unbiased one.
 struct BatchNormLayer {
   Parameter weight;    ///< (channels)
   Parameter bias;      ///< (channels)

@@ -61,7 +61,7 @@ struct LoadOptions {
   bool allow_unexpected = false;  ///< tensors of the file that no parameter takes are ignored
 };
 
-/// What `Parameters::load` left out.
+/// The names that `Parameters::load` could not match.
 struct LoadResult {
   std::vector<std::string> missing;     ///< parameters that the file lacks
   std::vector<std::string> unexpected;  ///< tensors of the file that no parameter takes
@@ -72,8 +72,8 @@ struct LoadResult {
 /// and functions that list or change parameters are limited to it. Copies refer to the same
 /// container.
 ///
-/// A new parameter has the bits that its initializer makes from the container's seed and its full
-/// name, so they depend neither on other parameters nor on the machine.
+/// Its initializer makes a new parameter from the container's seed and the full name. So its bits
+/// depend neither on other parameters nor on the machine.
 class Parameters {
  public:
   /// New parameters have this dtype, which must be floating.
