@@ -40,8 +40,9 @@ TEST_CASE("every dtype survives a file") {
 
 TEST_CASE("a mapped file is not read, and not written") {
   const TemporaryFile file;
-  const std::string header =
+  std::string header =
       R"({"t":{"dtype":"F32","shape":[4294967296],"data_offsets":[0,17179869184]}})";
+  header.resize((header.size() + 7) / 8 * 8, ' ');  // tensors that are not aligned are read
   file.write(file_with(header, 0));
   // Most file systems store no bytes for the zeros.
   std::filesystem::resize_file(file.path(), 8 + header.size() + (std::size_t{16} << 30));
