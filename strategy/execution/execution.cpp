@@ -32,6 +32,12 @@ class PartOutputs {
  public:
   /// Adds the outputs of the next part; the last ones are the values of updates.
   void add(std::span<const Tensor> outputs, std::int64_t examples, bool is_alone) {
+    if (!examples_.empty() && outputs.size() != by_output_.size()) {
+      throw ArgumentError("[execution] parts of a batch return " +
+                          std::to_string(by_output_.size()) + " and " +
+                          std::to_string(outputs.size()) +
+                          " outputs and updates; return equally many for each part");
+    }
     by_output_.resize(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       // A copy does not hold the memory of the part's run.

@@ -328,6 +328,20 @@ TEST_CASE("outputs that do not fit together leave the targets as they were") {
   CHECK(running.at(0) == 0);
 }
 
+TEST_CASE("parts that return different numbers of outputs are an error") {
+  const Model model;
+  Execution execution({.accumulation = 5});  // parts of 3, 3, 2, 2 and 2 examples
+  const ModelFunction loss = [](Tape&, std::span<const Var> p,
+                                std::span<const Var> b) -> LossAndOutputs {
+    const Var logits = matmul(tanh(matmul(b[0], p[0])), p[1]);
+    if (b[0].shape()[0] == 2) return mean(square(logits));
+    return {mean(square(logits)), {logits}};
+  };
+  CHECK_THROWS_WITH(
+      execution.gradients(loss, std::vector{model.first, model.second}, {&model.batch, 1}),
+      Contains("1 and 0 outputs"));
+}
+
 TEST_CASE("the parts of a batch update by their mean") {
   const Model model;
   const std::vector<Tensor> parameters{model.first, model.second};
