@@ -19,7 +19,7 @@ Bytes sum_bytes(std::span<const Tensor> parameters) {
 
 }  // namespace
 
-BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
+BatchCut cut_batch(const ExecutionStrategy& strategy, BatchResults results,
                    std::span<const Tensor> parameters, std::span<const Tensor> batch,
                    int micro_batches, int threads) {
   BatchCut cut{strategy.replicas(), micro_batches, 0, strategy.run_options()};
@@ -28,7 +28,7 @@ BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
     const std::int64_t examples = examples_of(batch) / micro_batches;
     cut.replicas = static_cast<int>(std::clamp<std::int64_t>(examples, 1, cut.replicas));
   }
-  const bool leaves_room = wanted == Wanted::gradients || strategy.mode != ExecutionMode::lazy;
+  const bool leaves_room = results == BatchResults::gradients || strategy.mode != ExecutionMode::lazy;
   const int most_parts = cut.replicas * std::max(micro_batches, strategy.accumulation);
   if (most_parts > 1 && leaves_room && strategy.gradient != GradientMode::none) {
     cut.sums = sum_bytes(parameters);

@@ -15,13 +15,13 @@ struct BatchCut {
   int parts() const { return replicas * micro_batches; }
 };
 
-/// Which results of a batch are requested.
-enum class Wanted : std::uint8_t { gradients, values };
+/// Which results of a batch are computed.
+enum class BatchResults : std::uint8_t { gradients, values };
 
 /// Cuts a batch for `threads` threads. Values need no gradient sums. But a mode that computes while
 /// it records uses one budget for values and gradients, so that budget leaves room for the sums.
 /// Throws as `examples_of`.
-BatchCut cut_batch(const ExecutionStrategy& strategy, Wanted wanted,
+BatchCut cut_batch(const ExecutionStrategy& strategy, BatchResults results,
                    std::span<const Tensor> parameters, std::span<const Tensor> batch,
                    int micro_batches, int threads);
 

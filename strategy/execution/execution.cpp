@@ -120,10 +120,10 @@ struct Execution::State {
   bool has_devices() const { return strategy.parallelism == ParallelMode::model_parallel; }
 
   /// Makes replicas for the parts of a batch.
-  void begin(Wanted wanted, std::span<const Tensor> parameters, std::span<const Tensor> batch,
+  void begin(BatchResults results, std::span<const Tensor> parameters, std::span<const Tensor> batch,
              int micro_batches) {
     const Bytes share_before = cut.options.memory_budget;
-    cut = cut_batch(strategy, wanted, parameters, batch, micro_batches, threads);
+    cut = cut_batch(strategy, results, parameters, batch, micro_batches, threads);
     const Bytes share = cut.options.memory_budget;
     const auto count = static_cast<std::size_t>(cut.replicas);
     const bool may_change = strategy.mode == ExecutionMode::lazy || has_devices();
@@ -256,7 +256,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
     return state.finish(sum, sum.report(), {});
   }
   const int micro_batches = state.strategy.accumulation;
-  state.begin(Wanted::gradients, parameters, batch, micro_batches);
+  state.begin(BatchResults::gradients, parameters, batch, micro_batches);
   state.gradient_count.clear();
   const bool is_mean = state.reduction == LossReduction::mean;
   GradientAccumulator accumulator(
@@ -335,7 +335,7 @@ Tensor Execution::value(const ModelFunction& model, std::span<const Tensor> para
                         std::span<const Tensor> batch) {
   State& state = *state_;
   if (state.pipeline) return state.pipeline->value(model, parameters, batch, state.report);
-  state.begin(Wanted::values, parameters, batch, 1);
+  state.begin(BatchResults::values, parameters, batch, 1);
   state.value_count.clear();
   std::vector<Tensor> made(state.replicas.size());
   state.for_replicas([&](Replica& replica, std::size_t r) {

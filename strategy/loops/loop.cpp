@@ -144,15 +144,15 @@ BufferInterface program_of_outputs(const RecordedStep& step) {
   return {step.arguments(), step.outputs, step.tape->node_count()};
 }
 
-LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Wanted wanted, const Where& where)
-    : loop_(std::move(loop)), wanted_(std::move(wanted)), where_(where) {
+LoopGradient::LoopGradient(std::shared_ptr<const Loop> loop, Requested requested, const Where& where)
+    : loop_(std::move(loop)), requested_(std::move(requested)), where_(where) {
   const RecordedStep& step = loop_->step();
   const std::vector<ValueType> states = loop_->types(step.state);
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (is_floating(states[i].dtype)) carried_.push_back(i);
   }
-  for (std::size_t i = 0; i < wanted_.captured.size(); ++i) {
-    if (wanted_.captured[i]) summed_.push_back(i);
+  for (std::size_t i = 0; i < requested_.captured.size(); ++i) {
+    if (requested_.captured[i]) summed_.push_back(i);
   }
   adjoints_ = StateBlock(chosen(states, carried_));
   sums_ = StateBlock(chosen(loop_->types(step.captured), summed_));
@@ -179,10 +179,10 @@ StepGradient LoopGradient::differentiate(const RecordedStep& step) const {
     xs.push_back(tape.var(step.state[i]));
   }
   for (std::size_t i = 0; i < step.outputs.size(); ++i) {
-    if (wanted_.outputs[i]) seed(step.outputs[i]);
+    if (requested_.outputs[i]) seed(step.outputs[i]);
   }
   for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-    if (wanted_.inputs[i]) xs.push_back(tape.var(step.inputs[i]));
+    if (requested_.inputs[i]) xs.push_back(tape.var(step.inputs[i]));
   }
   for (const std::size_t i : summed_) {
     // The previous sum comes first, as it does where steps are recorded one by one.

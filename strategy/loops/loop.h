@@ -123,14 +123,14 @@ class LoopGradient {
  public:
   /// Which adjoints are given, and which are requested, by index among the loop's values. Values
   /// that are not floating have neither.
-  struct Wanted {
+  struct Requested {
     std::vector<bool> next;      ///< which adjoints of the last state are given
     std::vector<bool> outputs;   ///< which adjoints of outputs are given
     std::vector<bool> state;     ///< which adjoints of the first state are returned
     std::vector<bool> inputs;    ///< which adjoints of inputs are returned
     std::vector<bool> captured;  ///< which adjoints of captured values are returned
   };
-  LoopGradient(std::shared_ptr<const Loop> loop, Wanted wanted, const Where& where);
+  LoopGradient(std::shared_ptr<const Loop> loop, Requested requested, const Where& where);
 
   /// Records the derivative of a step of the loop. The program's arguments are the step's inputs,
   /// the adjoints of the next state (all that are carried), the given adjoints of outputs, and the
@@ -140,7 +140,7 @@ class LoopGradient {
 
   const Loop& loop() const { return *loop_; }
   const std::shared_ptr<const Loop>& shared_loop() const { return loop_; }
-  const Wanted& wanted() const { return wanted_; }
+  const Requested& requested() const { return requested_; }
   /// Indices of the state's floating tensors, whose adjoints are carried from step to step.
   const std::vector<std::size_t>& carried() const { return carried_; }
   const StateBlock& adjoints() const { return adjoints_; }
@@ -154,7 +154,7 @@ class LoopGradient {
 
  private:
   std::shared_ptr<const Loop> loop_;
-  Wanted wanted_;
+  Requested requested_;
   Where where_;
   std::vector<std::size_t> carried_;
   std::vector<std::size_t> summed_;

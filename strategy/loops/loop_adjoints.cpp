@@ -10,13 +10,13 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
                            const KernelCall& call, Cut& cut)
     : gradient_(gradient), steps_(steps) {
   const Loop& loop = gradient.loop();
-  const LoopGradient::Wanted& wanted = gradient.wanted();
+  const LoopGradient::Requested& requested = gradient.requested();
   blocks_[0] = cut.take(gradient.adjoints());
   blocks_[1] = cut.take(gradient.adjoints());
   const Operand* operand =
       call.inputs.data() + loop.operand_count() + (loop.has_condition() ? 2 : 1);
   for (std::size_t i = 0; i < gradient.carried().size(); ++i) {
-    const bool is_given = wanted.next[gradient.carried()[i]];
+    const bool is_given = requested.next[gradient.carried()[i]];
     carried_.push_back(is_given ? (operand++)->data : blocks_[0][i]);
     const auto bytes = static_cast<std::size_t>(gradient.adjoints().sizes[i]);
     if (!is_given) std::memset(blocks_[0][i], 0, bytes);
@@ -25,11 +25,11 @@ LoopAdjoints::LoopAdjoints(const LoopGradient& gradient, std::uint32_t steps,
 
   operand = call.outputs.data();
   for (std::size_t i = 0; i < gradient.carried().size(); ++i) {
-    const bool is_wanted = wanted.state[gradient.carried()[i]];
+    const bool is_wanted = requested.state[gradient.carried()[i]];
     first_.push_back(is_wanted ? (operand++)->data : nullptr);
   }
   const auto inputs =
-      static_cast<std::size_t>(std::count(wanted.inputs.begin(), wanted.inputs.end(), true));
+      static_cast<std::size_t>(std::count(requested.inputs.begin(), requested.inputs.end(), true));
   inputs_ = Parts({operand, inputs}, steps_);
   sums_[0] = cut.take(gradient.sums());
   for (operand += inputs; sums_[1].size() < sums_[0].size(); ++operand) {

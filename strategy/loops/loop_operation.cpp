@@ -115,17 +115,17 @@ void pull_back_loop(const Pullback& p) {
   const auto is_wanted = [&](std::size_t i) {
     return p.wants(i) && is_floating(p.input(i).dtype());
   };
-  LoopGradient::Wanted wanted;
+  LoopGradient::Requested requested;
   for (std::size_t i = 0; i < states; ++i) {
-    wanted.next.push_back(p.has_adjoint(i) && is_floating(p.input(i).dtype()));
-    wanted.state.push_back(is_wanted(i));
+    requested.next.push_back(p.has_adjoint(i) && is_floating(p.input(i).dtype()));
+    requested.state.push_back(is_wanted(i));
   }
   for (std::size_t i = 0; i < loop->output_count(); ++i) {
-    wanted.outputs.push_back(p.has_adjoint(states + i));
+    requested.outputs.push_back(p.has_adjoint(states + i));
   }
-  for (std::size_t i = 0; i < inputs; ++i) wanted.inputs.push_back(is_wanted(states + i));
+  for (std::size_t i = 0; i < inputs; ++i) requested.inputs.push_back(is_wanted(states + i));
   for (std::size_t i = states + inputs; i < p.input_count(); ++i) {
-    wanted.captured.push_back(is_wanted(i));
+    requested.captured.push_back(is_wanted(i));
   }
 
   std::vector<Var> operands;
@@ -140,15 +140,15 @@ void pull_back_loop(const Pullback& p) {
   operands.push_back(p.output(p.output_count() - 1));
   if (loop->has_condition()) operands.push_back(p.output(states));
   for (std::size_t i = 0; i < states; ++i) {
-    if (wanted.next[i]) operands.push_back(p.adjoint(i));
+    if (requested.next[i]) operands.push_back(p.adjoint(i));
   }
   for (std::size_t i = 0; i < loop->output_count(); ++i) {
-    if (wanted.outputs[i]) operands.push_back(p.adjoint(states + i));
+    if (requested.outputs[i]) operands.push_back(p.adjoint(states + i));
   }
   if (returned.empty()) return;
   types.push_back(steps_type(unlimited, 0));
   types.push_back(p.output(p.output_count() - 1).type());
-  const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(wanted), p.where());
+  const auto gradient = std::make_shared<const LoopGradient>(loop, std::move(requested), p.where());
   const Var first = p.tape().record(scan_adjoint_operation, operands, types,
                                     GradientAttributes{gradient}, p.where());
   for (std::size_t i = 0; i < returned.size(); ++i) {

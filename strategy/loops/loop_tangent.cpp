@@ -18,17 +18,17 @@ struct Primal {
 
 Primal primal_of(const LoopGradient& gradient, const Pullback& p) {
   const Loop& loop = gradient.loop();
-  const LoopGradient::Wanted& wanted = gradient.wanted();
+  const LoopGradient::Requested& requested = gradient.requested();
   Primal primal;
   std::size_t output = 0;
   for (std::size_t i = 0; i < loop.operand_count(); ++i) {
     // Copies confine the backward walk to nodes recorded here.
     primal.values.push_back(identity(p.input(i), p.where()));
     const std::size_t input = i - loop.state_count();
-    const bool is_asked = i < loop.state_count() ? wanted.state[i]
+    const bool is_asked = i < loop.state_count() ? requested.state[i]
                           : input < loop.input_count()
-                              ? wanted.inputs[input]
-                              : wanted.captured[input - loop.input_count()];
+                              ? requested.inputs[input]
+                              : requested.captured[input - loop.input_count()];
     primal.tangents.emplace_back();
     if (!is_asked) continue;
     if (p.has_adjoint(output)) primal.tangents.back() = p.adjoint(output);
@@ -43,7 +43,7 @@ class TangentStep {
   TangentStep(std::shared_ptr<const Loop> loop, const LoopGradient& gradient, const Primal& primal)
       : loop_(std::move(loop)),
         carried_(gradient.carried()),
-        outputs_(gradient.wanted().outputs),
+        outputs_(gradient.requested().outputs),
         states_(loop_->state_count()),
         inputs_(loop_->input_count()) {
     for (std::size_t i = states_; i < primal.values.size(); ++i) {
@@ -168,7 +168,7 @@ void pull_back_gradient(const LoopGradient& gradient, const Pullback& p) {
   std::vector<std::size_t> seeds;
   std::size_t place = loop->operand_count() + (loop->has_condition() ? 2 : 1);
   for (std::size_t k = 0; k < gradient.carried().size(); ++k) {
-    if (!gradient.wanted().next[gradient.carried()[k]]) continue;
+    if (!gradient.requested().next[gradient.carried()[k]]) continue;
     ys.push_back(moved.state[loop->state_count() + k]);
     seeds.push_back(place++);
   }

@@ -39,28 +39,28 @@ Executor& TapeRunner::executor_for(const CompiledProgram& program) {
 }
 
 Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>& program,
-                       const Request& request) {
-  const RunOptions& options = request.options;
-  const bool is_observed = request.observer != nullptr && !request.observed.empty();
-  if (is_observed) request.observer->begin();
+                       const RunSettings& settings) {
+  const RunOptions& options = settings.options;
+  const bool is_observed = settings.observer != nullptr && !settings.observed.empty();
+  if (is_observed) settings.observer->begin();
   const Stopwatch running;
   Executor& executor = executor_for(*program);
   std::function<void(std::uint32_t)> after_step;
-  if (is_observed) after_step = ObservedRun(*request.observer, tape, executor, request.observed);
+  if (is_observed) after_step = ObservedRun(*settings.observer, tape, executor, settings.observed);
   std::optional<RunControl> control;
   if (is_controlled(options)) {
     control.emplace(options.stop, options.progress, program->instructions->steps().size());
   }
   const Executor::Memory within = memory_.get(executor, options);
-  tbb::task_arena& workers = threads(request.threads);
+  tbb::task_arena& workers = threads(settings.threads);
   take_values(tape, executor, within.arena);
   try {
     workers.execute([&] {
       executor.run(tape, within,
-                   {.threads = request.threads,
+                   {.threads = settings.threads,
                     .anomaly = options.anomaly,
                     .profile = options.profile,
-                    .round = request.round,
+                    .round = settings.round,
                     .after_step = is_observed ? &after_step : nullptr,
                     .control = control ? &*control : nullptr});
     });
@@ -70,7 +70,7 @@ Report TapeRunner::run(Tape& tape, const std::shared_ptr<const CompiledProgram>&
   }
   give_results(tape, executor);
   const double run_seconds = running.seconds();
-  Report report = report_of(tape, *program->plan, executor, request.threads, options.profile);
+  Report report = report_of(tape, *program->plan, executor, settings.threads, options.profile);
   report.memory = options.memory;
   report.predicted_peak = memory_.predicted_peak();
   report.run_seconds = run_seconds;

@@ -19,7 +19,7 @@ namespace palimpsest {
 /// it from one thread at a time.
 class TapeRunner {
  public:
-  struct Request {
+  struct RunSettings {
     const RunOptions& options;
     int threads;
     std::uint32_t round = 0;  ///< as in `KernelCall`
@@ -32,7 +32,7 @@ class TapeRunner {
   /// present. Returns the report, without what is known of planning. A run that fails leaves the
   /// values that it did not touch.
   Report run(Tape& tape, const std::shared_ptr<const CompiledProgram>& program,
-             const Request& request);
+             const RunSettings& settings);
   /// Notes that kernels made during the last run.
   const RunScope::Notes& notes() const { return executors_.front().notes(); }
 

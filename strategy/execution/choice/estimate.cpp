@@ -29,8 +29,8 @@ Estimate estimate_part(const ExecutionStrategy& strategy, const BatchCut& cut, i
   return {run.peak, run.keep_all_peak, run.seconds, run.compute_overhead};
 }
 
-Wanted wanted_of(const Workload& workload) {
-  return workload.training ? Wanted::gradients : Wanted::values;
+BatchResults results_of(const Workload& workload) {
+  return workload.training ? BatchResults::gradients : BatchResults::values;
 }
 
 /// The number of replicas without a part that is larger by one example.
@@ -53,7 +53,7 @@ double by_rates(const ExecutionStrategy& strategy, const Workload& workload, int
   alone.gradient = workload.training ? GradientMode::full : GradientMode::none;
   alone.run.fuse = strategy.run.fuse;
   const BatchCut cut =
-      cut_batch(alone, wanted_of(workload), workload.parameters, workload.batch, micro_batches, 1);
+      cut_batch(alone, results_of(workload), workload.parameters, workload.batch, micro_batches, 1);
   return forecast_part(alone, cut, 0, workload, rates).seconds /
          forecast_part(alone, cut, 0, workload, {.machine = {}}).seconds;
 }
@@ -69,7 +69,7 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
                                                     workload.batch, scale, workload.training);
   const ExecutionStrategy usual{.gradient = workload.training ? GradientMode::automatic
                                                               : GradientMode::none};
-  const BatchCut cut = cut_batch(usual, wanted_of(workload), workload.parameters, workload.batch,
+  const BatchCut cut = cut_batch(usual, results_of(workload), workload.parameters, workload.batch,
                                  strategy.accumulation, 1);
   return {
       .peak = forecast.peak,
@@ -84,7 +84,7 @@ Estimate estimate_pipeline(const ExecutionStrategy& strategy, const Workload& wo
 Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& workload,
                           const Rates& rates) {
   const int parts = workload.training ? strategy.accumulation : 1;
-  const BatchCut cut = cut_batch(strategy, wanted_of(workload), workload.parameters, workload.batch,
+  const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
                                  parts, strategy.thread_count());
   const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
@@ -121,7 +121,7 @@ Estimate estimate(const ExecutionStrategy& strategy, const Workload& workload, c
     return estimate_devices(strategy, workload, rates);
   }
   const int threads = strategy.thread_count();
-  const BatchCut cut = cut_batch(strategy, wanted_of(workload), workload.parameters, workload.batch,
+  const BatchCut cut = cut_batch(strategy, results_of(workload), workload.parameters, workload.batch,
                                  workload.training ? strategy.accumulation : 1, threads);
   const int smaller = smaller_replicas(cut, workload);
   Estimate made;

@@ -70,7 +70,7 @@ std::optional<Shape> shape_of_part(const Workload& workload, int parts, Bytes me
   strategy.parallelism = parts > 1 ? ParallelMode::data_parallel : ParallelMode::none;
   strategy.workers = parts > 1 ? parts : 0;
   const BatchCut cut =
-      cut_batch(strategy, Wanted::values, workload.parameters, workload.batch, 1, parts);
+      cut_batch(strategy, BatchResults::values, workload.parameters, workload.batch, 1, parts);
   try {
     Replica replica(strategy, cut.options, cut.replicas, 0);
     return record_part(replica, strategy, cut, 0, workload).loss.shape();

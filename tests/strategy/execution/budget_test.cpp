@@ -109,15 +109,15 @@ TEST_CASE("execution: the smallest budget that is named does, for values beside 
 TEST_CASE("a cut batch has sums where there are parts, whoever counts them") {
   const std::vector<Tensor> parameters{Tensor::zeros({10, 10})};
   const std::vector<Tensor> batch{Tensor::zeros({8, 10})};
-  const auto sums = [&](const ExecutionStrategy& strategy, Wanted wanted, int micro_batches) {
-    return cut_batch(strategy, wanted, parameters, batch, micro_batches, 1).sums;
+  const auto sums = [&](const ExecutionStrategy& strategy, BatchResults results, int micro_batches) {
+    return cut_batch(strategy, results, parameters, batch, micro_batches, 1).sums;
   };
-  CHECK(sums({}, Wanted::gradients, 1) == 0);
-  CHECK(sums({}, Wanted::gradients, 8) >= parameters[0].bytes());
-  CHECK(sums({.accumulation = 2}, Wanted::values, 1) == 0);
+  CHECK(sums({}, BatchResults::gradients, 1) == 0);
+  CHECK(sums({}, BatchResults::gradients, 8) >= parameters[0].bytes());
+  CHECK(sums({.accumulation = 2}, BatchResults::values, 1) == 0);
   // A mode that computes while it records uses one budget for gradients and values.
   const ExecutionStrategy eager{.mode = ExecutionMode::eager, .accumulation = 2};
-  CHECK(sums(eager, Wanted::values, 1) == sums(eager, Wanted::gradients, 2));
+  CHECK(sums(eager, BatchResults::values, 1) == sums(eager, BatchResults::gradients, 2));
 }
 
 }  // namespace
