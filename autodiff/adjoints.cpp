@@ -7,6 +7,7 @@
 #include "autodiff/operations/placed.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 namespace {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "autodiff/operations/leaf.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 namespace {
@@ -61,7 +62,7 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
   const std::int64_t rows = type.shape.elements();
   if (rows == 0) return result;
   // One gradient is recorded, and recomputed for each seed.
-  const Tape::Temporary region = tape.temporary();
+  const TemporaryNodes region(tape);
   const Tensor unit = Tensor::zeros(type.shape, type.dtype);
   const Var seed = tape.constant(unit, {}, where);
   const Var gradient = vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0];
@@ -84,7 +85,7 @@ Tensor hessian(const Var& y, const Var& x, Where where) {
     throw ShapeError("hessian", "y is " + to_string(y.type()) + "; reduce it to one element",
                      where);
   }
-  const Tape::Temporary region = tape.temporary();
+  const TemporaryNodes region(tape);
   return jacobian(differentiable(tape, [&] { return gradient(y, x, where); }), x, where);
 }
 

@@ -6,6 +6,7 @@
 #include "autodiff/adjoint_origins.h"
 #include "autodiff/adjoints.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 

@@ -7,13 +7,14 @@
 #include "autodiff/execute.h"
 #include "autodiff/interpreter.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/recording_guards.h"
 #include "autodiff/var.h"
 
 namespace palimpsest {
 namespace {
 
-/// The innermost `Within` of this thread, or null.
-thread_local const Tape::Within* innermost = nullptr;
+/// The innermost `RedirectedRecording` of this thread, or null.
+thread_local const RedirectedRecording* innermost = nullptr;
 
 }  // namespace
 
@@ -88,9 +89,10 @@ Var Tape::find_leaf(const Tensor& tensor, bool parameter_only, std::string_view 
     return leaf;
   };
   if (const Var own = find_own_leaf(tensor, parameter_only); own.defined()) return named(own);
-  for (const Within* within = innermost; within != nullptr; within = within->before_) {
-    if (&within->outer_.recording() != this) continue;
-    const Var outer = within->outer_.find_own_leaf(tensor, parameter_only);
+  for (const RedirectedRecording* outward = innermost; outward != nullptr;
+       outward = outward->before_) {
+    if (&outward->outer_.recording() != this) continue;
+    const Var outer = outward->outer_.find_own_leaf(tensor, parameter_only);
     if (outer.defined()) return here(named(outer), "parameter", where);
   }
   return {};
@@ -186,32 +188,32 @@ Var Tape::stand_in_for(const Var& value, std::string_view operation, const Where
   Var standing = value;
   while (!standing.belongs_to(*this)) {
     require_value(standing, operation, where);
-    const Within* const within = standing.tape().within();
-    if (within == nullptr) throw_foreign(value, operation, where);
-    standing = within->stand_in_(standing);
+    const RedirectedRecording* const own = standing.tape().redirection();
+    if (own == nullptr) throw_foreign(value, operation, where);
+    standing = own->stand_in_(standing);
   }
   return standing;
 }
 
-Tape::Within::Within(Tape& outer, Tape& inner, StandIn stand_in)
+RedirectedRecording::RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in)
     : outer_(outer), inner_(inner), stand_in_(std::move(stand_in)), before_(innermost) {
   innermost = this;
-  ++outer_.within_count_;
+  ++outer_.redirections_;
 }
 
-Tape::Within::~Within() {
+RedirectedRecording::~RedirectedRecording() {
   innermost = before_;
-  --outer_.within_count_;
+  --outer_.redirections_;
 }
 
-const Tape::Within* Tape::within() {
-  const Within* own = innermost;
+const RedirectedRecording* Tape::redirection() {
+  const RedirectedRecording* own = innermost;
   while (own != nullptr && &own->outer_ != this) own = own->before_;
   return own;
 }
 
 Tape& Tape::inner() {
-  const Within* const own = within();
+  const RedirectedRecording* const own = redirection();
   return own != nullptr ? own->inner_.recording() : *this;
 }
 
@@ -420,7 +422,7 @@ void Tape::resize(ValueId value, const Shape& shape) {
 }
 
 Tensor Tape::look(ValueId value) {
-  const Within* const own = within();
+  const RedirectedRecording* const own = redirection();
   return own != nullptr ? own->stand_in_(var(value)).value() : this->value(value);
 }
 

@@ -26,6 +26,7 @@ using NodeId = std::uint32_t;
 using ValueId = std::uint32_t;
 inline constexpr std::uint32_t none = 0xffffffffu;
 
+class RedirectedRecording;
 class Var;
 
 /// An append-only program in single-assignment form, recorded while ordinary C++ runs.
@@ -53,12 +54,12 @@ class Tape {
   Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());
 
   /// A leaf without a value; the caller supplies it when the tape is run. It is recorded on this
-  /// tape even inside a `Within`.
+  /// tape even inside a `RedirectedRecording`.
   Var placeholder(const ValueType& type, const Where& where);
 
   /// The leaf that shares the tensor's storage and has its type, as a value of the tape that is
-  /// being recorded. Leaves outside a `Within` are found too. Prefers a parameter to a constant.
-  /// Returns an empty handle when there is none.
+  /// being recorded. Leaves outside a `RedirectedRecording` are found too. Prefers a parameter to a
+  /// constant. Returns an empty handle when there is none.
   Var find_leaf(const Tensor& tensor, Where where = Where::current());
   /// Likewise, for one parameter of a model. Records it, outside of all scopes, where it is not
   /// found. A constant is not taken for a trainable one. A leaf without a name gets `name`.
@@ -170,52 +171,12 @@ class Tape {
     bool outer_;
   };
 
-  /// While it exists, the evaluator is not notified of new nodes. Its destructor removes these
-  /// nodes from the tape; their `Var`s become invalid.
-  class [[nodiscard]] Temporary {
-   public:
-    explicit Temporary(Tape& tape)
-        : tape_(tape), first_(tape.node_count()), outer_(tape.suspended_) {
-      tape.suspended_ = true;
-    }
-    ~Temporary() {
-      tape_.take_off(first_);
-      tape_.suspended_ = outer_;
-    }
-    Temporary(const Temporary&) = delete;
-    Temporary& operator=(const Temporary&) = delete;
-
-   private:
-    Tape& tape_;
-    NodeId first_;
-    bool outer_;
-  };
-  Temporary temporary() { return Temporary(*this); }
-  /// True while a `Temporary` exists.
+  /// True while recorded nodes are `TemporaryNodes`.
   bool is_temporary() const { return suspended_; }
 
-  /// Redirects recording. While it exists, nodes that its thread records on values of `outer`, and
-  /// leaves and scopes, go to `inner`. It is used when a user's function records an inner program,
-  /// such as a loop body, that reads values from outside. `stand_in` maps each of these to a value
-  /// of `inner`.
-  class [[nodiscard]] Within {
-   public:
-    using StandIn = std::function<Var(const Var&)>;
-    Within(Tape& outer, Tape& inner, StandIn stand_in);
-    ~Within();
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
-
-   private:
-    friend class Tape;
-    Tape& outer_;
-    Tape& inner_;
-    StandIn stand_in_;
-    const Within* before_;  // on this thread
-  };
   /// The tape on which operations on this tape's values are recorded: this one, unless there is a
-  /// `Within`.
-  Tape& recording() { return within_count_.load(std::memory_order_relaxed) == 0 ? *this : inner(); }
+  /// `RedirectedRecording`.
+  Tape& recording() { return redirections_.load(std::memory_order_relaxed) == 0 ? *this : inner(); }
   /// `value`, or its replacement on this tape. Throws `TapeError` naming `operation` when it
   /// belongs to an unrelated tape.
   inline Var here(const Var& value, std::string_view operation, const Where& where);
@@ -284,7 +245,7 @@ class Tape {
   std::uint64_t changes() const { return changes_; }
   /// The value. Computed by the evaluator if it is not present.
   Tensor value(ValueId value);
-  /// The value, or inside a `Within` the value of its replacement.
+  /// The value, or inside a `RedirectedRecording` the value of its replacement.
   Tensor look(ValueId value);
 
   const std::shared_ptr<Evaluator>& evaluator() const { return evaluator_; }
@@ -314,6 +275,8 @@ class Tape {
   };
 
   friend class Blame;
+  friend class RedirectedRecording;
+  friend class TemporaryNodes;
   friend class Trace;
 
   std::span<const std::int64_t> sizes_of(const Value& value) const {
@@ -346,8 +309,8 @@ class Tape {
   /// Removes the nodes from `node` on; waits while another thread records.
   void take_off(NodeId node);
   void note_taken_off(ValueId first);
-  /// The innermost `Within` for this tape on this thread, or null.
-  const Within* within();
+  /// The innermost `RedirectedRecording` for this tape on this thread, or null.
+  const RedirectedRecording* redirection();
   /// `here` for a value of another tape.
   Var stand_in_for(const Var& value, std::string_view operation, const Where& where);
   Tape& inner();
@@ -383,26 +346,9 @@ class Tape {
   std::uint32_t scope_ = 0;
   bool blocked_ = false;
   bool suspended_ = false;  // a trace is being recorded; the evaluator is not notified
-  std::atomic<std::uint32_t> within_count_ = 0;
+  std::atomic<std::uint32_t> redirections_ = 0;
   std::atomic_flag is_recording_;
   const Where* blame_ = nullptr;  // recorded instead of the caller's line while not null
-};
-
-/// While it exists, nodes are recorded with the source line `where`. Adjoint nodes thus carry the
-/// line of the forward node that they differentiate.
-class [[nodiscard]] Blame {
- public:
-  Blame(Tape& tape, const Where& where) : tape_(tape), outer_(tape.blame_), where_(where) {
-    tape.blame_ = &where_;
-  }
-  ~Blame() { tape_.blame_ = outer_; }
-  Blame(const Blame&) = delete;
-  Blame& operator=(const Blame&) = delete;
-
- private:
-  Tape& tape_;
-  const Where* outer_;
-  Where where_;
 };
 
 /// One node of a tape, as passed to the cost, workspace and message functions of its operation.

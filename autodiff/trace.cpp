@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autodiff/operations/leaf.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 
@@ -76,7 +77,7 @@ std::vector<bool> needed_nodes(const Tape& tape, NodeId first, std::span<const V
 
 Trace::Trace(const Composition& f, std::span<const Var> inputs, Where where) {
   Tape& tape = common_tape(inputs, "trace", where);
-  const Tape::Temporary region = tape.temporary();
+  const TemporaryNodes region(tape);
   const ValueId first_value = tape.value_count();
   std::vector<Var> standins;
   for (const Var& input : inputs) standins.push_back(identity(input, where));

@@ -78,8 +78,8 @@ inline void require_value(const Var& x, std::string_view operation, const Where&
 /// Like `require_value`, and throws `DTypeError` unless x is floating.
 void require_floating(const Var& x, std::string_view operation, const Where& where);
 
-/// The tape that all `vars` belong to, or its replacement (see `Tape::Within`). Throws `TapeError`
-/// naming `operation` when there are two tapes, or when a handle is empty or stale.
+/// The tape that all `vars` belong to, or its replacement (see `RedirectedRecording`). Throws
+/// `TapeError` naming `operation` when there are two tapes, or when a handle is empty or stale.
 Tape& common_tape(std::span<const Var> vars, std::string_view operation, const Where& where);
 
 }  // namespace palimpsest

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/gradient.h"
+#include "autodiff/recording_guards.h"
 #include "checkpoint/dot.h"
 #include "checkpoint/planning_files.h"
 #include "strategy/base/parameters.h"
@@ -93,7 +94,7 @@ std::vector<ValueId> computed_values(const LossAndOutputs& values) {
 /// The values of the loss and the outputs, and the gradients, which are recorded temporarily: the
 /// tape removes them again.
 struct Recorded {
-  Tape::Temporary temporary;
+  TemporaryNodes temporary;
   NodeId backward_begins;
   std::vector<ValueId> values;
   std::vector<Var> parameters;

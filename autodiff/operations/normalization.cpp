@@ -11,6 +11,7 @@
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "autodiff/operations/leaf.h"
+#include "autodiff/recording_guards.h"
 
 namespace palimpsest {
 
@@ -105,8 +106,8 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   LoopStep recorded;
   {
     const auto stands = [this](const Var& value) { return stand_in(value); };
-    const Tape::Within within(*body_.outer, tape, stands);
-    std::optional<Tape::Within> within_origin;
+    const RedirectedRecording within(*body_.outer, tape, stands);
+    std::optional<RedirectedRecording> within_origin;
     if (body_.origin != nullptr) within_origin.emplace(*body_.origin, tape, stands);
     recorded = f(states, parts, StepNumber(*this));
     for (std::vector<Var>* list : {&recorded.state, &recorded.outputs}) {

@@ -14,6 +14,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
+#include "autodiff/recording_guards.h"
 #include "tests/catch.h"
 
 namespace palimpsest::tape_test {
@@ -134,10 +135,10 @@ TEST_CASE("handles of values that were taken off their tape are errors, others s
   const Var x = tape.parameter(Tensor::vector({3}));
   Var first, second;
   {
-    const auto outer = tape.temporary();
+    const TemporaryNodes outer(tape);
     first = exp(x);
     {
-      const auto inner = tape.temporary();
+      const TemporaryNodes inner(tape);
       second = exp(first);
       CHECK(second.is_current());
     }
@@ -153,7 +154,7 @@ TEST_CASE("handles of values that were taken off their tape are errors, others s
   CHECK(x.value().item() == 3);
   CHECK(z.value().item() == 7);
   for (int i = 0; i < 5; ++i) {
-    const auto region = tape.temporary();
+    const TemporaryNodes region(tape);
     exp(z);
   }
   CHECK(z.is_current());

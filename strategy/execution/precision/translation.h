@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/recording_guards.h"
 #include "autodiff/tape.h"
 #include "autodiff/var.h"
 #include "strategy/base/precision.h"
@@ -48,7 +49,7 @@ class Translation {
     std::size_t nodes_;
     std::size_t values_;
     ValueId end_;
-    std::optional<Tape::Temporary> temporary_;
+    std::optional<TemporaryNodes> temporary_;
   };
 
  private:

@@ -4,6 +4,7 @@
 
 #include "autodiff/adjoint_origins.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/recording_guards.h"
 #include "strategy/base/parameters.h"
 
 namespace palimpsest {
@@ -51,7 +52,7 @@ void find_owners(RecordedProgram& program, std::span<const NodeId> origins) {
 
 void record_loss(RecordedProgram& program, const Var& loss) {
   Tape& tape = loss.tape();
-  const Tape::Temporary temporary(tape);
+  const TemporaryNodes temporary(tape);
   const NodeId backward_begins = tape.node_count();
   require_scalar(loss, where_recorded(loss));
   std::vector<NodeId> origins;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autodiff/recording_guards.h"
 #include "palimpsest.h"
 #include "strategy/evaluators/engine.h"
 #include "tests/catch.h"
@@ -400,7 +401,7 @@ TEST_CASE("a program in a precision has the bits of a tape in it") {
 TEST_CASE("a tape that is being traced is not run as a whole") {
   Tape tape(precise({}));
   const Var x = tape.parameter(Tensor::ones({2}));
-  const auto region = tape.temporary();
+  const TemporaryNodes region(tape);
   const Var y = sum(x);
   CHECK(y.item() == 2);
   CHECK_THROWS_AS(backward(y), TapeError);

@@ -1,5 +1,6 @@
 #include "strategy/execution/precision/translation.h"
 
+#include "autodiff/recording_guards.h"
 #include "palimpsest.h"
 #include "tests/catch.h"
 
@@ -143,7 +144,7 @@ TEST_CASE("what was recorded for a while is taken off again, casts of older valu
   Translation translation({}, lazy());
   translation.follow(tape);
   {
-    const auto region = tape.temporary();
+    const TemporaryNodes region(tape);
     const Translation::Temporary other(translation);
     matmul(x, x);
     translation.follow(tape);

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "autodiff/tape.h"
+
+namespace palimpsest {
+
+/// While it exists, the evaluator is not notified of new nodes. Its destructor removes these
+/// nodes from the tape; their `Var`s become invalid.
+class [[nodiscard]] TemporaryNodes {
+ public:
+  explicit TemporaryNodes(Tape& tape)
+      : tape_(tape), first_(tape.node_count()), outer_(tape.suspended_) {
+    tape.suspended_ = true;
+  }
+  ~TemporaryNodes() {
+    tape_.take_off(first_);
+    tape_.suspended_ = outer_;
+  }
+  TemporaryNodes(const TemporaryNodes&) = delete;
+  TemporaryNodes& operator=(const TemporaryNodes&) = delete;
+
+ private:
+  Tape& tape_;
+  NodeId first_;
+  bool outer_;
+};
+
+/// Redirects recording. While it exists, nodes that its thread records on values of `outer`, and
+/// leaves and scopes, go to `inner`. It is used when a user's function records an inner program,
+/// such as a loop body, that reads values from outside. `stand_in` maps each of these to a value
+/// of `inner`.
+class [[nodiscard]] RedirectedRecording {
+ public:
+  using StandIn = std::function<Var(const Var&)>;
+  RedirectedRecording(Tape& outer, Tape& inner, StandIn stand_in);
+  ~RedirectedRecording();
+  RedirectedRecording(const RedirectedRecording&) = delete;
+  RedirectedRecording& operator=(const RedirectedRecording&) = delete;
+
+ private:
+  friend class Tape;
+  Tape& outer_;
+  Tape& inner_;
+  StandIn stand_in_;
+  const RedirectedRecording* before_;  // on this thread
+};
+
+/// While it exists, nodes are recorded with the source line `where`. Adjoint nodes thus carry the
+/// line of the forward node that they differentiate.
+class [[nodiscard]] Blame {
+ public:
+  Blame(Tape& tape, const Where& where) : tape_(tape), outer_(tape.blame_), where_(where) {
+    tape.blame_ = &where_;
+  }
+  ~Blame() { tape_.blame_ = outer_; }
+  Blame(const Blame&) = delete;
+  Blame& operator=(const Blame&) = delete;
+
+ private:
+  Tape& tape_;
+  const Where* outer_;
+  Where where_;
+};
+
+}  // namespace palimpsest
