@@ -71,12 +71,14 @@ struct Program::State {
     for (const Var& each : outputs) targets.push_back(each.id());
     ProgramCache cache;
     const FreeMemory free = [] { return free_memory(); };
-    const CompileContext context{.cache = cache, .loops = &loops, .free_memory = &free};
+    const CompileContext context{
+        .cache = cache, .loops = &loops, .free_memory = &free, .explains = true};
     const Compilation compiled =
         compile(tape, spec_for(targets, backward_begins, options), options, context).take();
     options.memory_budget = compiled.budget;
     plan = plan_of(compiled, tape);
     instructions = compiled.program->instructions;
+    explanation = compiled.version->explanation;
     planning_seconds = planning.seconds();
   }
 
@@ -85,6 +87,7 @@ struct Program::State {
   Tape tape;
   Plan plan;
   std::shared_ptr<const Instructions> instructions;
+  std::shared_ptr<const Explanation> explanation;
   LoopBudgets loops;
   double planning_seconds = 0;
   std::vector<Var> outputs;
@@ -317,6 +320,7 @@ Report Runner::report() const {
   if (!state_->ran) throw ArgumentError("[program] the program has not run; call run() first");
   Report report = report_of(program.tape, program.plan, state_->executor, program.threads,
                             program.options.profile);
+  report.explanation = program.explanation;
   report.memory = program.options.memory;
   report.predicted_peak = state_->memory.predicted_peak();
   report.loops = reports_of(program.loops.loops(), state_->executor.notes());

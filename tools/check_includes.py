@@ -18,6 +18,7 @@ layers = {
     "strategy": [
         "strategy/base",
         "strategy/compile/fusion",
+        "strategy/explain",
         "strategy/compile",
         "strategy/run",
         "strategy/loops",

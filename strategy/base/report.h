@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "strategy/base/svg.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
+
+class Explanation;
 
 /// The result of a run, predicted and measured: bytes, time and recomputation. A value type, which
 /// stays valid after the tape is destroyed.
@@ -56,6 +59,18 @@ struct Report {
 
   /// One line about the plan: planner, peak, share of keep-all, extra work.
   std::string summary() const;
+
+  /// The plan and the graph that was planned, which the report shares with the compiled program.
+  /// Null for a run that was cut into pieces, and for one that computed while it recorded.
+  std::shared_ptr<const Explanation> explanation;
+
+  /// Explains the peak, as text: what is live then and why, what is recomputed, what other budgets
+  /// would cost, and what determines the smallest feasible one. Needs no profile and no tape. Plans
+  /// within a few other budgets, which takes as long as planning does.
+  std::string explain() const;
+  /// Writes these answers as one self-contained HTML page, which shows live bytes over time, what
+  /// is live during each step, and lanes for stages and devices. Throws `FileError`.
+  void write_html(const std::string& path) const;
 
   /// One compute step. The entries are in the order of the schedule. Empty unless
   /// `RunOptions::profile`.

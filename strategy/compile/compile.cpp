@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "strategy/compile/cache_budget.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/compile/plan_pass.h"
 #include "strategy/compile/verify_passes.h"
 #include "strategy/compile/verify_plan.h"
+#include "strategy/explain/explanation.h"
 
 namespace palimpsest {
 namespace {
@@ -110,6 +112,22 @@ class Passes {
     context_.cache.keep_within_limits();
   }
 
+  /// Labels the plan for reports, with names and lines of this tape. A program that is given was
+  /// found by its recorded nodes, which include these.
+  void explain() {
+    if (!context_.explains) return;
+    PlanVersion& version = *found_->version;
+    const bool has_plan =
+        version.explanation != nullptr && &version.explanation->plan() == version.plan.get();
+    if (has_plan && context_.program != nullptr) return;
+    const std::uint64_t labels = NodeLabels::hash_of(tape_);
+    if (has_plan && labels == version.labels) return;
+    const std::shared_ptr<const Lowered>& lowered = found_->lowered;
+    version.explanation = std::make_shared<const Explanation>(
+        graph_in(lowered), version.plan, version.planner, NodeLabels::of(tape_, *lowered));
+    version.labels = labels;
+  }
+
   Compilation result() const {
     return {found_->version->compiled, found_->version, program_,
             options_.memory_budget,    found_->is_new,  is_reused_};
@@ -152,6 +170,7 @@ OrRefusal<Compilation> run(Passes passes) {
     if (auto refusal = passes.lower_and_plan()) return *std::move(refusal);
   } while (passes.fit_free_memory());
   passes.emit_instructions();
+  passes.explain();
   return passes.result();
 }
 

@@ -22,6 +22,8 @@ struct CompileContext {
   /// Returns the free memory, which limits runs without a budget. Null: nothing limits them.
   const FreeMemory* free_memory = nullptr;
   Bytes kept = 0;  ///< bytes of earlier runs that the next run can reuse
+  /// Keeps what reports explain: names and source lines of the nodes.
+  bool explains = false;
   /// Receives what each pass did. Null: the environment variable `PALIMPSEST_DUMP` decides.
   CompileLog* log = nullptr;
 };

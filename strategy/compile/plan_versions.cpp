@@ -6,6 +6,7 @@
 #include "strategy/base/cache_limit.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/compile/compiled_program.h"
+#include "strategy/explain/explanation.h"
 
 namespace palimpsest {
 namespace {
@@ -17,7 +18,9 @@ constexpr std::size_t least_versions = 4;
 
 Bytes bytes_of_version(const PlanVersionPtr& version) {
   const Bytes compiled = version->compiled != nullptr ? version->compiled->bytes() : 0;
-  return version->plan->metadata_bytes() + compiled;
+  const Bytes labels =
+      version->explanation != nullptr ? version->explanation->metadata_bytes() : 0;
+  return version->plan->metadata_bytes() + compiled + labels;
 }
 
 /// Counts the graph, since the version may be its only owner.

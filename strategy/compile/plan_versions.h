@@ -15,6 +15,7 @@
 namespace palimpsest {
 
 struct CompiledProgram;
+class Explanation;
 
 /// A plan in use for one planner and budget.
 struct PlanVersion {
@@ -26,6 +27,8 @@ struct PlanVersion {
   std::shared_ptr<const Plan> plan;
   /// Made when the plan runs for the first time.
   std::shared_ptr<const CompiledProgram> compiled = {};
+  std::shared_ptr<const Explanation> explanation = {};  ///< for reports
+  std::uint64_t labels = 0;  ///< hash of the names and lines in the explanation
   bool reused = false;
   PlanImprovement improvement = {};
 

@@ -89,7 +89,8 @@ Compilation Engine::State::compile_for_run(Tape& tape, const ProgramSpec& spec,
       .program = step != nullptr ? step->program_for(spec) : nullptr,
       .fast_first_plan = true,
       .free_memory = &free,
-      .kept = runner.memory().kept() + spare_bytes()};
+      .kept = runner.memory().kept() + spare_bytes(),
+      .explains = true};
   Compilation compiled = compile(tape, spec, options, context).take();
   if (compiled.is_new) ++programs_planned;
   if (step != nullptr) step->remember(spec, compiled.cached);
@@ -106,6 +107,7 @@ Report Engine::State::run(Tape& tape, const Compilation& compiled, const Program
   PlanVersion& version = *compiled.version;
   version.improvement.served(report.run_seconds);
   report.budget = compiled.budget;
+  report.explanation = version.explanation;
   report.plan_reused = version.reused;
   report.plan_improvements = version.improvement.improvements();
   report.plan_cache = cache.bytes() + runner.metadata_bytes();

@@ -75,7 +75,7 @@ Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code) {
     const bool fine = CLI::detail::lexical_cast(text, number) && number >= 0;
     return fine ? std::string() : "'" + text + "' is not a number of seconds; give 0 or more";
   });
-  app.add_flag("--json", arguments.json, "print JSON");
+  auto* json = app.add_flag("--json", arguments.json, "print JSON");
   auto* schedule = app.add_option("--schedule", arguments.schedule, "write the schedule to a file");
   schedule->type_name("OUT.json");
   auto* sweep = app.add_option("--sweep", arguments.sweep,
@@ -83,11 +83,18 @@ Arguments read_arguments(int argc, char** argv, std::optional<int>& exit_code) {
   sweep->check(CLI::Range(2, 10000))->excludes(budget)->excludes(schedule);
   auto* svg = app.add_option("--svg", arguments.svg, "draw the sweep to a file");
   svg->type_name("FILE")->needs(sweep);
+  auto* html =
+      app.add_option("--html", arguments.html, "write a page that explains the plan to a file");
+  html->type_name("FILE")->excludes(sweep);
+  auto* explain = app.add_flag("--explain", arguments.explain,
+                               "explain the plan: its peak, recomputation and other budgets");
+  explain->excludes(sweep)->excludes(json);
   auto* check = app.add_option("--check", arguments.check, "verify a schedule; plan nothing");
   check->type_name("SCHEDULE.json");
-  for (CLI::Option* other : {planner, seconds, schedule, sweep}) check->excludes(other);
+  for (CLI::Option* other : {planner, seconds, schedule, sweep, html, explain})
+    check->excludes(other);
   auto* list = app.add_flag("--list", arguments.list, "list the planners");
-  for (CLI::Option* other : {budget, planner, seconds, schedule, sweep, check}) {
+  for (CLI::Option* other : {budget, planner, seconds, schedule, sweep, check, html, explain}) {
     list->excludes(other);
   }
   try {

@@ -30,6 +30,8 @@ struct Arguments {
   std::string check;     ///< file to read; empty: none
   int sweep = 0;         ///< number of budgets; 0: no sweep
   std::string svg;       ///< file to write; empty: none
+  std::string html;      ///< file to write; empty: none
+  bool explain = false;
   bool list = false;
 };
 

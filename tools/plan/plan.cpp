@@ -1,6 +1,9 @@
 #include <iostream>
 
+#include "autodiff/files.h"
 #include "checkpoint/planning_files.h"
+#include "strategy/explain/explain_text.h"
+#include "strategy/explain/page.h"
 #include "tools/plan/commands.h"
 #include "tools/plan/outcome.h"
 #include "tools/plan/progress.h"
@@ -42,6 +45,11 @@ std::vector<Candidate> candidates_of(const Plan& plan) {
   return {{plan.planner, plan.simulation.peak, plan.simulation.cost_ratio(), true}};
 }
 
+Explanation explanation_of(const Subject& subject, const PlannerPtr& planner, const Plan& plan) {
+  return {std::make_shared<const Graph>(subject.graph), std::make_shared<const Plan>(plan), planner,
+          NodeLabels::of(subject.graph)};
+}
+
 }  // namespace
 
 void plan(const Arguments& arguments) {
@@ -58,6 +66,10 @@ void plan(const Arguments& arguments) {
   const Bytes smallest = smallest_budget(subject.graph, *planner);
   progress.show("");
   if (!arguments.schedule.empty()) write_schedule(plan.schedule, arguments.schedule);
+  if (!arguments.html.empty()) {
+    const Explanation explanation = explanation_of(subject, planner, plan);
+    write_file(arguments.html, page_of(explanation, "Plan of " + arguments.graph), "html");
+  }
 
   if (arguments.json) {
     nlohmann::ordered_json json = to_json(outcome);
@@ -88,6 +100,9 @@ void plan(const Arguments& arguments) {
     }
   }
   std::cout << in_columns(rows);
+  if (arguments.explain) {
+    std::cout << '\n' << explain(explanation_of(subject, planner, plan));
+  }
 }
 
 void check(const Arguments& arguments) {

@@ -1,0 +1,175 @@
+#include "strategy/explain/explain_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+namespace palimpsest {
+namespace {
+
+constexpr std::size_t most_rows = 12;
+
+std::string percent(double fraction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", 100 * fraction);
+  return text;
+}
+
+double ratio(Bytes part, Bytes whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::string reason_of(const Explanation& explanation, const Explanation::LiveStorage& live) {
+  switch (live.reason) {
+    case Explanation::Reason::workspace:
+      return "scratch memory of this step";
+    case Explanation::Reason::made:
+      return "made by this step";
+    case Explanation::Reason::operand:
+      return "read by this step for the last time";
+    case Explanation::Reason::read_later:
+      return "read later by " + explanation.describe(live.reader);
+    case Explanation::Reason::result:
+      return "result of the run";
+  }
+  return {};
+}
+
+/// Storages that have operation, line and reason in common.
+struct Row {
+  Bytes bytes = 0;
+  std::uint32_t count = 0;
+  Explanation::LiveStorage first = {};
+  bool has_one_name = true;
+};
+
+std::vector<Row> rows_of(const Explanation& explanation,
+                         const std::vector<Explanation::LiveStorage>& live) {
+  const NodeLabels& labels = explanation.labels();
+  const auto line_of = [&](NodeId node) {
+    return node == none ? std::string_view() : labels.line(node);
+  };
+  const auto operation_of = [&](NodeId node) {
+    return node == none ? std::string_view() : labels.operation(node);
+  };
+  std::map<std::tuple<std::string_view, std::string_view, Explanation::Reason, std::string_view,
+                      std::string_view>,
+           std::size_t>
+      known;
+  std::vector<Row> rows;
+  for (const Explanation::LiveStorage& each : live) {
+    const auto [entry, is_new] =
+        known.try_emplace({operation_of(each.node), line_of(each.node), each.reason,
+                           operation_of(each.reader), line_of(each.reader)},
+                          rows.size());
+    if (is_new) rows.emplace_back().first = each;
+    Row& row = rows[entry->second];
+    row.bytes += each.bytes;
+    ++row.count;
+    row.has_one_name &= labels.name(each.node) == labels.name(row.first.node);
+  }
+  std::ranges::stable_sort(rows, std::ranges::greater(), &Row::bytes);
+  return rows;
+}
+
+std::string name_of(const Explanation& explanation, const Row& row) {
+  if (row.has_one_name) return explanation.describe(row.first.node);
+  const NodeLabels& labels = explanation.labels();
+  std::string text(labels.operation(row.first.node));
+  text.append(" in ").append(std::to_string(row.count)).append(" places");
+  if (const std::string_view line = labels.line(row.first.node); !line.empty()) {
+    text.append(" (").append(line).append(")");
+  }
+  return text;
+}
+
+std::string at_the_peak(const Explanation& explanation) {
+  const Plan& plan = explanation.plan();
+  const std::vector<Explanation::LiveStorage> live = explanation.live_at(explanation.peak_step());
+  const Bytes bytes = plan.simulation.timeline[explanation.peak_step()];
+  std::string text = "peak: " + format_bytes(bytes) + " are live while step " +
+                     std::to_string(explanation.peak_step() + 1) + " of " +
+                     std::to_string(plan.schedule.steps.size()) + " runs, " +
+                     explanation.describe(explanation.peak_node()) + "\n";
+  const std::vector<Row> rows = rows_of(explanation, live);
+  Bytes shown = 0;
+  for (const Row& row : rows) {
+    if (&row - rows.data() == most_rows) break;
+    char head[64];
+    std::snprintf(head, sizeof head, "  %10s %6s %5u× ", format_bytes(row.bytes).c_str(),
+                  percent(ratio(row.bytes, bytes)).c_str(), row.count);
+    text += head + name_of(explanation, row) + ", " + reason_of(explanation, row.first) + "\n";
+    shown += row.bytes;
+  }
+  if (rows.size() > most_rows) {
+    text += "  and " + std::to_string(rows.size() - most_rows) + " kinds of smaller values, " +
+            format_bytes(bytes - shown) + "\n";
+  }
+  return text;
+}
+
+std::string recomputation(const Explanation& explanation) {
+  const std::vector<Explanation::Repeated> repeated = explanation.recomputed();
+  if (repeated.empty()) return "recomputed: nothing\n";
+  double seconds = 0;
+  std::uint32_t runs = 0;
+  for (const Explanation::Repeated& each : repeated) {
+    seconds += each.seconds;
+    runs += each.runs - 1;
+  }
+  const double all = explanation.plan().simulation.cost;
+  std::string text = "recomputed: " + std::to_string(repeated.size()) + " nodes, " +
+                     std::to_string(runs) + " runs, " + percent(all > 0 ? seconds / all : 0) +
+                     " of the predicted time\n";
+  for (std::size_t i = 0; i < std::min(most_rows, repeated.size()); ++i) {
+    const Explanation::Repeated& each = repeated[i];
+    text += "  " + percent(all > 0 ? each.seconds / all : 0) +
+            " of the time: " + explanation.describe(each.node) + ", run " +
+            std::to_string(each.runs) + " times\n";
+  }
+  if (repeated.size() > most_rows) {
+    text += "  and " + std::to_string(repeated.size() - most_rows) + " others\n";
+  }
+  return text;
+}
+
+std::string budgets(const Explanation& explanation) {
+  const Explanation::Budgets found = explanation.other_budgets(2);
+  const double here = explanation.plan().compute_overhead();
+  const auto compared = [&](const char* what, const Explanation::Alternative& other) {
+    const double change = other.overhead - here;
+    const std::string size = format_bytes(other.budget);
+    if (std::abs(change) < 5e-5) {
+      return std::string("  ") + what + " (" + size + ") would cost the same\n";
+    }
+    return std::string("  ") + what + " (" + size + ") would cost " + percent(std::abs(change)) +
+           " of a pass " + (change > 0 ? "more" : "less") + "\n";
+  };
+  std::string text = "other budgets:\n";
+  text += found.less ? compared("10 % less memory", *found.less)
+                     : std::string("  10 % less memory is not feasible\n");
+  if (found.more) {
+    text += compared(found.more->budget - explanation.plan().predicted_peak() == 1 << 20
+                         ? "1 MiB more"
+                         : "10 % more memory",
+                     *found.more);
+  }
+  text += "  the smallest feasible budget is " + format_bytes(found.smallest.budget) + ", with " +
+          percent(found.smallest.overhead) + " extra work\n";
+  text += "  no schedule takes less than " + format_bytes(found.bound) +
+          "; within the smallest budget most bytes are live during " +
+          explanation.describe(found.smallest_node) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Explanation& explanation) {
+  const Plan& plan = explanation.plan();
+  if (plan.schedule.steps.empty()) return "plan: nothing is computed\n";
+  return "plan: " + plan.summary() + "\n" + at_the_peak(explanation) + recomputation(explanation) +
+         budgets(explanation);
+}
+
+}  // namespace palimpsest

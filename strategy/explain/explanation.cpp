@@ -1,0 +1,145 @@
+#include "strategy/explain/explanation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "checkpoint/lower_bound.h"
+#include "checkpoint/planners/planning.h"
+
+namespace palimpsest {
+namespace {
+
+/// The first compute step with the most live bytes. 0 for an empty schedule.
+std::size_t peak_step_of(const Plan& plan) {
+  std::size_t peak = 0;
+  Bytes most = -1;
+  const std::vector<Bytes>& timeline = plan.simulation.timeline;
+  for (std::size_t k = 0; k < timeline.size(); ++k) {
+    if (plan.schedule.steps[k].kind == Step::Kind::compute && timeline[k] > most) {
+      most = timeline[k];
+      peak = k;
+    }
+  }
+  return peak;
+}
+
+}  // namespace
+
+Explanation::Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
+                         PlannerPtr planner, NodeLabels labels)
+    : graph_(std::move(graph)),
+      plan_(std::move(plan)),
+      planner_(std::move(planner)),
+      labels_(std::move(labels)),
+      peak_step_(peak_step_of(*plan_)) {}
+
+std::vector<Explanation::LiveStorage> Explanation::live_at(std::size_t step) const {
+  const std::vector<Step>& steps = plan_->schedule.steps;
+  const std::vector<Interval>& intervals = plan_->layout.intervals;
+  const auto covers = [&](const Interval& interval) {
+    return interval.first <= step && step <= interval.last;
+  };
+  const auto is_result = [&](ValueId storage) {
+    return std::ranges::any_of(graph_->targets(),
+                               [&](ValueId target) { return graph_->storage(target) == storage; });
+  };
+  std::vector<bool> is_taken_over(intervals.size());  // its bytes count for its successor
+  for (const Interval& interval : intervals) {
+    if (covers(interval) && interval.takes_over != none) is_taken_over[interval.takes_over] = true;
+  }
+  constexpr std::size_t never = SIZE_MAX;
+  std::vector<std::size_t> next_read(graph_->value_count(), never);  // by storage
+  for (std::size_t k = steps.size(); k-- > step + 1;) {
+    if (steps[k].kind != Step::Kind::compute) continue;
+    for (const ValueId input : graph_->inputs(steps[k].id)) {
+      next_read[graph_->storage(input)] = k;
+    }
+  }
+  const NodeId running = steps[step].id;
+  const auto reads = [&](ValueId storage) {
+    return std::ranges::any_of(graph_->inputs(running),
+                               [&](ValueId input) { return graph_->storage(input) == storage; });
+  };
+  std::vector<LiveStorage> live;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const Interval& interval = intervals[i];
+    if (!covers(interval) || is_taken_over[i]) continue;
+    if (interval.storage == Interval::workspace) {
+      live.push_back({running, interval.bytes, Reason::workspace, running});
+      continue;
+    }
+    const std::size_t read = next_read[interval.storage];
+    LiveStorage each{graph_->producer(interval.storage), interval.bytes, Reason::result, none};
+    if (read <= interval.last) each.reader = steps[read].id;
+    if (interval.first == step) {
+      each.reason = Reason::made;
+    } else if (each.reader != none) {
+      each.reason = Reason::read_later;
+    } else if (reads(interval.storage) && !is_result(interval.storage)) {
+      each.reason = Reason::operand;
+      each.reader = running;
+    }
+    live.push_back(each);
+  }
+  std::ranges::stable_sort(live, std::ranges::greater(), &LiveStorage::bytes);
+  return live;
+}
+
+std::vector<Explanation::Repeated> Explanation::recomputed() const {
+  std::vector<std::uint32_t> runs(graph_->node_count());
+  for (const Step& step : plan_->schedule.steps) {
+    if (step.kind == Step::Kind::compute) ++runs[step.id];
+  }
+  std::vector<Repeated> repeated;
+  for (NodeId node = 0; node < graph_->node_count(); ++node) {
+    if (runs[node] > 1) {
+      repeated.push_back({node, runs[node], (runs[node] - 1) * graph_->cost(node)});
+    }
+  }
+  std::ranges::stable_sort(repeated, std::ranges::greater(), &Repeated::seconds);
+  return repeated;
+}
+
+Explanation::Budgets Explanation::other_budgets(int points) const {
+  Planning planning(*graph_, *planner_);
+  const double base =
+      plan_->keep_all_cost > 0 ? plan_->keep_all_cost : plan_->simulation.one_pass_cost;
+  const auto alternative = [&](Bytes budget, const Plan& plan) {
+    const double overhead = base > 0 ? plan.simulation.cost / base - 1 : 0;
+    return Alternative{budget, plan.predicted_peak(), overhead};
+  };
+  const auto within = [&](Bytes budget) -> std::optional<Alternative> {
+    const std::optional<Plan> plan = planning.look(budget);
+    if (!plan) return {};
+    return alternative(budget, *plan);
+  };
+  const Bytes budget = smallest_budget(*graph_, *planner_);
+  const Plan smallest = planning.make(budget);
+  Budgets budgets{peak_lower_bound(*graph_),
+                  alternative(budget, smallest),
+                  smallest.schedule.steps[peak_step_of(smallest)].id,
+                  {},
+                  {},
+                  {}};
+  const Bytes peak = plan_->predicted_peak();
+  budgets.less = within(peak - peak / 10);
+  budgets.more = within(peak + std::min<Bytes>(1 << 20, peak / 10));
+  budgets.curve.push_back(budgets.smallest);
+  const Bytes range = std::max<Bytes>(0, plan_->keep_all_peak - budget);
+  for (int k = 1; k < points; ++k) {
+    if (const auto point = within(budget + range * k / (points - 1))) {
+      budgets.curve.push_back(*point);
+    }
+  }
+  return budgets;
+}
+
+std::string Explanation::describe(NodeId node) const {
+  std::string text(labels_.operation(node));
+  if (!labels_.name(node).empty()) text.append(" ").append(labels_.name(node));
+  if (!labels_.line(node).empty()) text.append(" (").append(labels_.line(node)).append(")");
+  return text;
+}
+
+}  // namespace palimpsest

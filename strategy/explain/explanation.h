@@ -1,0 +1,88 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "autodiff/export.h"
+#include "checkpoint/plan.h"
+#include "strategy/explain/node_labels.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {
+
+/// Answers questions about a plan: what is live at its peak and why, what it recomputes, and what
+/// other budgets would cost. Immutable, and valid after the tape is destroyed. It shares graph and
+/// plan with the compiled program.
+class Explanation {
+ public:
+  Explanation(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
+              PlannerPtr planner, NodeLabels labels);
+
+  /// Why a storage occupies memory during a step.
+  enum class Reason : std::uint8_t {
+    workspace,  ///< scratch bytes of the step's node
+    made,       ///< the node makes it
+    operand,    ///< the node is the last to read it
+    read_later,
+    result,  ///< the caller receives it
+  };
+  struct LiveStorage {
+    NodeId node;  ///< that makes it
+    Bytes bytes;
+    Reason reason;
+    NodeId reader;  ///< the next node that reads it; `none` without one
+  };
+  /// What is live during a step of the schedule, largest first.
+  std::vector<LiveStorage> live_at(std::size_t step) const;
+
+  /// The first compute step during which most bytes are live.
+  std::size_t peak_step() const { return peak_step_; }
+  NodeId peak_node() const { return plan_->schedule.steps[peak_step_].id; }
+
+  struct Repeated {
+    NodeId node;
+    std::uint32_t runs;
+    double seconds;  ///< predicted, of the runs beyond the first
+  };
+  /// The nodes that run more than once, those that take longest first.
+  std::vector<Repeated> recomputed() const;
+
+  /// A plan that the same planner finds within another budget.
+  struct Alternative {
+    Bytes budget;
+    Bytes peak;
+    double overhead;  ///< as `Plan::compute_overhead`
+  };
+  struct Budgets {
+    Bytes bound;           ///< a lower bound of every schedule's peak
+    Alternative smallest;  ///< within the smallest feasible budget that the planner finds
+    NodeId smallest_node;  ///< during which most bytes are live, within that budget
+    std::optional<Alternative> less;  ///< 10 % less than this plan takes
+    std::optional<Alternative> more;  ///< 1 MiB more, or 10 % more where that is less
+    std::vector<Alternative> curve;   ///< `points` budgets, from the smallest to that of keep-all
+  };
+  /// Plans within other budgets. Takes as long as planning within each.
+  Budgets other_budgets(int points) const;
+
+  const Graph& graph() const { return *graph_; }
+  const Plan& plan() const { return *plan_; }
+  const NodeLabels& labels() const { return labels_; }
+  /// True for a node of the backward part.
+  bool is_backward(NodeId node) const {
+    return graph_->backward_begins() && node >= *graph_->backward_begins();
+  }
+  /// `operation name (line)` of a node, as far as known.
+  std::string describe(NodeId node) const;
+
+  /// Bytes of the labels, in addition to the graph and plan, which programs own too.
+  Bytes metadata_bytes() const { return labels_.metadata_bytes(); }
+
+ private:
+  std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const Plan> plan_;
+  PlannerPtr planner_;
+  NodeLabels labels_;
+  std::size_t peak_step_ = 0;
+};
+
+}  // namespace palimpsest

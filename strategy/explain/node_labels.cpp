@@ -1,0 +1,90 @@
+#include "strategy/explain/node_labels.h"
+
+#include <functional>
+#include <unordered_map>
+
+#include "strategy/compile/fusion/work.h"
+
+namespace palimpsest {
+namespace {
+
+/// The file without its folders, and the line.
+std::string short_line(const Where& where) {
+  const std::string_view file = where.file_name();
+  const std::size_t slash = file.rfind('/');
+  std::string text(slash == std::string_view::npos ? file : file.substr(slash + 1));
+  return text.append(":").append(std::to_string(where.line()));
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  return (hash ^ word) * 0x9e3779b97f4a7c15u + (hash >> 29);
+}
+
+}  // namespace
+
+class NodeLabels::Builder {
+ public:
+  explicit Builder(std::uint32_t nodes) { labels_.nodes_.reserve(nodes); }
+
+  void add(std::string operation, std::string name, std::string line) {
+    const std::uint32_t first = index(std::move(operation));
+    const std::uint32_t second = index(std::move(name));
+    labels_.nodes_.push_back({first, second, index(std::move(line))});
+  }
+
+  NodeLabels take() { return std::move(labels_); }
+
+ private:
+  std::uint32_t index(std::string text) {
+    const auto next = static_cast<std::uint32_t>(labels_.texts_.size());
+    const auto [entry, is_new] = indices_.try_emplace(std::move(text), next);
+    if (is_new) labels_.texts_.push_back(entry->first);
+    return entry->second;
+  }
+
+  NodeLabels labels_;
+  std::unordered_map<std::string, std::uint32_t> indices_;
+};
+
+NodeLabels NodeLabels::of(const Tape& tape, const Lowered& lowered) {
+  const std::uint32_t units = lowered.graph().node_count();
+  Builder builder(units);
+  for (NodeId unit = 0; unit < units; ++unit) {
+    const NodeId node = lowered.node(unit);
+    std::string name(tape.scope_of(node));
+    if (!name.empty() && !tape.name(node).empty()) name += '/';
+    name.append(tape.name(node));
+    builder.add(operation_of(tape, lowered, unit), std::move(name), short_line(tape.where(node)));
+  }
+  return builder.take();
+}
+
+NodeLabels NodeLabels::of(const Graph& graph) {
+  Builder builder(graph.node_count());
+  for (NodeId node = 0; node < graph.node_count(); ++node) {
+    builder.add(graph.describe(node), {}, {});
+  }
+  return builder.take();
+}
+
+std::uint64_t NodeLabels::hash_of(const Tape& tape) {
+  std::uint64_t hash = tape.node_count();
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    const Where& where = tape.where(node);
+    hash = mix(hash, reinterpret_cast<std::uintptr_t>(where.file_name()) + where.line());
+    const auto add = [&](std::string_view text) {
+      if (!text.empty()) hash = mix(hash, std::hash<std::string_view>()(text));
+    };
+    add(tape.scope_of(node));
+    add(tape.name(node));
+  }
+  return hash;
+}
+
+Bytes NodeLabels::metadata_bytes() const {
+  Bytes bytes = static_cast<Bytes>(nodes_.size() * sizeof nodes_[0]);
+  for (const std::string& text : texts_) bytes += static_cast<Bytes>(sizeof text + text.size());
+  return bytes;
+}
+
+}  // namespace palimpsest
