@@ -72,7 +72,8 @@ std::vector<Explanation::LiveStorage> Explanation::live_at(std::size_t step) con
     const std::size_t read = next_read[interval.storage];
     LiveStorage each{graph_->producer(interval.storage), interval.bytes, Reason::result, none};
     if (read <= interval.last) each.reader = steps[read].id;
-    if (interval.first == step) {
+    const bool was_present = interval.first == 0 && graph_->is_present(interval.storage);
+    if (interval.first == step && !was_present) {
       each.reason = Reason::made;
     } else if (each.reader != none) {
       each.reason = Reason::read_later;

@@ -95,8 +95,10 @@ void add_steps(json& page, const Explanation& explanation) {
       const bool is_scratch = interval.storage == Interval::workspace;
       if (!is_scratch) current[interval.storage] = static_cast<std::uint32_t>(next);
       const NodeId node = is_scratch ? steps[k].id : graph.producer(interval.storage);
-      storages.push_back({node, computed_before[k], static_cast<std::int64_t>(ends[next]) - 1,
-                          interval.bytes, is_scratch ? 1 : 0});
+      const bool was_present = !is_scratch && k == 0 && graph.is_present(interval.storage);
+      const std::int64_t first = was_present ? -1 : computed_before[k];
+      storages.push_back({node, first, static_cast<std::int64_t>(ends[next]) - 1, interval.bytes,
+                          is_scratch ? 1 : 0});
     }
     if (steps[k].kind != Step::Kind::compute) continue;
     for (const ValueId input : graph.inputs(steps[k].id)) {
