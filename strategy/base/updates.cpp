@@ -35,18 +35,35 @@ void blend(const Tensor& target, const Tensor& value, double weight) {
 
 }  // namespace
 
-void apply_updates(std::span<const Tape::Update> updates, std::span<const Tensor> values) {
-  std::vector<Tensor> kept(values.begin(), values.end());
-  keep_from_updates(updates, kept);
+StagedUpdates::StagedUpdates(std::span<const Tape::Update> updates,
+                             std::span<const Tensor> values) {
   for (std::size_t i = 0; i < updates.size(); ++i) {
     const auto& [target, id, weight] = updates[i];
+    auto found = std::ranges::find(targets_, target.raw(), &Tensor::raw);
+    if (found == targets_.end()) {
+      targets_.push_back(target);
+      contents_.push_back(target.clone());
+      found = targets_.end() - 1;
+    }
+    // Written in place, since a value may share its storage with another target.
+    const Tensor& content = contents_[static_cast<std::size_t>(found - targets_.begin())];
     if (weight == 1) {
-      const Tensor made = kept[i].to(target.dtype());
-      std::copy_n(made.raw(), made.bytes(), target.raw());
+      const Tensor made = values[i].to(target.dtype());
+      std::copy_n(made.raw(), made.bytes(), content.raw());
     } else {
-      blend(target, kept[i], weight);
+      blend(content, values[i], weight);
     }
   }
+}
+
+void StagedUpdates::apply() const {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    std::copy_n(contents_[i].raw(), contents_[i].bytes(), targets_[i].raw());
+  }
+}
+
+void apply_updates(std::span<const Tape::Update> updates, std::span<const Tensor> values) {
+  StagedUpdates(updates, values).apply();
 }
 
 Tensor mean_of_parts(std::span<const Tensor> values, std::span<const std::int64_t> examples) {

@@ -3,16 +3,30 @@
 #include <span>
 #include <vector>
 
+#include "autodiff/export.h"
 #include "autodiff/tape.h"
 #include "strategy/base/loss_and_outputs.h"
 
-namespace palimpsest {
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 
 /// Appends the values of the tape's updates to the outputs.
 void append_updates(LossAndOutputs& values);
 
 /// Copies each tensor that shares its storage with a target, so that the updates do not change it.
 void keep_from_updates(std::span<const Tape::Update> updates, std::span<Tensor> tensors);
+
+/// The contents that targets get by updates, before any target changes.
+class StagedUpdates {
+ public:
+  /// Does the updates in order, on copies of the targets.
+  StagedUpdates(std::span<const Tape::Update> updates, std::span<const Tensor> values);
+  /// Changes the targets. Allocates nothing.
+  void apply() const;
+
+ private:
+  std::vector<Tensor> targets_;
+  std::vector<Tensor> contents_;
+};
 
 /// Changes the targets by the values, in order.
 void apply_updates(std::span<const Tape::Update> updates, std::span<const Tensor> values);

@@ -13,6 +13,7 @@
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/updates.h"
 #include "strategy/execution/batch_cut.h"
@@ -26,54 +27,12 @@
 namespace palimpsest {
 namespace {
 
-/// What the parts of a batch return in addition to gradients, in the order of the parts: auxiliary
-/// outputs, and values of updates.
-class PartOutputs {
- public:
-  /// Adds the outputs of the next part; the last ones are the values of updates.
-  void add(std::span<const Tensor> outputs, std::int64_t examples, bool is_alone) {
-    if (!examples_.empty() && outputs.size() != by_output_.size()) {
-      throw ArgumentError("[execution] parts of a batch return " +
-                          std::to_string(by_output_.size()) + " and " +
-                          std::to_string(outputs.size()) +
-                          " outputs and updates; return equally many for each part");
-    }
-    by_output_.resize(outputs.size());
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      // A copy does not hold the memory of the part's run.
-      by_output_[i].push_back(is_alone ? outputs[i] : outputs[i].clone());
-    }
-    examples_.push_back(examples);
-  }
-
-  /// The first `count` outputs: those of a single part, or all concatenated along the first axis.
-  /// Throws `ShapeError` where they do not fit together.
-  std::vector<Tensor> together(std::size_t count) const {
-    std::vector<Tensor> outputs;
-    for (std::vector<Tensor> parts : std::span(by_output_).first(count)) {
-      for (Tensor& part : parts) {
-        if (parts.size() > 1 && part.shape().rank() == 0) part = part.reshape(Shape{1});
-      }
-      outputs.push_back(parts.size() == 1 ? parts[0] : put_together(parts));
-    }
-    return outputs;
-  }
-
-  /// The values of updates, which are the outputs from `count` on: means over the examples.
-  std::vector<Tensor> means(std::size_t count) const {
-    std::vector<Tensor> values;
-    for (const std::vector<Tensor>& parts : std::span(by_output_).subspan(count)) {
-      values.push_back(parts.size() == 1 ? parts[0] : mean_of_parts(parts, examples_));
-    }
-    return values;
-  }
-
-  std::size_t size() const { return by_output_.size(); }
-
- private:
-  std::vector<std::vector<Tensor>> by_output_;
-  std::vector<std::int64_t> examples_;
-};
+/// Copies do not hold the memory of the run that made the tensors.
+std::vector<Tensor> copies_of(std::span<const Tensor> tensors) {
+  std::vector<Tensor> copies;
+  for (const Tensor& tensor : tensors) copies.push_back(tensor.clone());
+  return copies;
+}
 
 }  // namespace
 
@@ -253,7 +212,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   if (state.pipeline) {
     const auto scale = [&](const Var& made) { return state.scaled(made); };
     const Gradients sum = state.pipeline->gradients(loss, parameters, batch, scale);
-    return state.finish(sum, sum.report(), {});
+    return state.finish(sum, sum.report(), {sum.outputs().begin(), sum.outputs().end()});
   }
   const int micro_batches = state.strategy.accumulation;
   state.begin(BatchResults::gradients, parameters, batch, micro_batches);
@@ -278,7 +237,6 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       if (state.cut.parts() > 1) examples[r] = examples_of(tensors);
       Tape& tape = replica.tape(micro_batch, part, state.gradient_count);
       recorded[r] = record_model(loss, tape, parameters, tensors);
-      if (state.has_devices()) require_no_outputs(recorded[r], "devices");
       if (state.cut.parts() > 1) require_all_given(tape, parameters);
       recorded[r].loss = state.scaled(recorded[r].loss);
       // Parts may run at the same time, so none of them may update.
@@ -305,12 +263,12 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
       });
     }
     if (state.cut.parts() == 1) {
-      outputs.add(of_parts[0]->outputs(), 1, true);
+      outputs.add({of_parts[0]->outputs().begin(), of_parts[0]->outputs().end()}, 1);
       break;
     }
     state.arena.execute([&] {
       for (std::size_t r = 0; r < of_parts.size(); ++r) {
-        outputs.add(of_parts[r]->outputs(), examples[r], false);
+        outputs.add(copies_of(of_parts[r]->outputs()), examples[r]);
         if (may_take) {
           accumulator.step_taking(std::move(*of_parts[r]), examples[r]);
         } else {
@@ -324,10 +282,7 @@ Gradients Execution::gradients(const ModelFunction& loss, std::span<const Tensor
   const Gradients sum = state.cut.parts() == 1
                             ? std::move(*of_parts[0])
                             : state.arena.execute([&] { return accumulator.gradients(); });
-  const std::size_t requested = outputs.size() - updates.size();
-  std::vector<Tensor> together = outputs.together(requested);
-  keep_from_updates(updates, together);
-  apply_updates(updates, outputs.means(requested));
+  std::vector<Tensor> together = outputs.finish(updates);
   return state.finish(sum, state.take_report(state.cut.sums), std::move(together));
 }
 

@@ -41,9 +41,12 @@ class Execution {
   ///
   /// Auxiliary outputs that `loss` returns are computed in the same runs. When the batch is cut,
   /// the outputs of the parts are concatenated along their first axis; an output without axes
-  /// becomes one with an element for each part. These joined tensors do not count towards any
-  /// budget. Throws `ShapeError` where parts do not fit together. Pipelines and devices refuse
-  /// auxiliary outputs with an `ArgumentError`.
+  /// becomes one with an element for each part. These joined tensors count towards the budget of a
+  /// pipeline, and towards no other budget. Throws `ShapeError` where parts do not fit together,
+  /// and `ArgumentError` where parts return different numbers of outputs.
+  ///
+  /// Each tensor that the model updates (`Tape::update_after_run`) changes once, at the end, by the
+  /// mean of the values of all parts, weighted by their numbers of examples.
   ///
   /// The report combines all replicas and parts. It adds up the peaks of replicas and all counts.
   /// Its steps and loops are those of one part. Peaks of a lazy mode are predicted; other modes

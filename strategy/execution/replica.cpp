@@ -137,7 +137,7 @@ auto Replica::within_least(const Var& loss, Run run) {
 
 Gradients Replica::differentiate(const LossAndOutputs& values) {
   if (devices_) {
-    Gradients gradients = devices_->gradients(values.loss);
+    Gradients gradients = devices_->gradients(values);
     note(gradients.report());
     return gradients;
   }

@@ -39,8 +39,7 @@ class Replica {
   void set_budget(Bytes budget);
   /// Bytes of free memory reserved for other consumers.
   void set_beside(Bytes beside);
-  /// The gradients of a loss recorded on this replica's tape. No value stays present. Devices take
-  /// no auxiliary outputs.
+  /// The gradients of a loss recorded on this replica's tape. No value stays present.
   Gradients differentiate(const LossAndOutputs& values);
   /// The tensor of a value recorded on this replica's tape. No value stays present.
   Tensor evaluate(const Var& value);

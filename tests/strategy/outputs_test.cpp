@@ -187,27 +187,6 @@ TEST_CASE("an execution joins the outputs of all parts") {
   }
 }
 
-TEST_CASE("pipelines and devices refuse outputs and updates") {
-  const Model model;
-  const std::vector<Tensor> parameters{model.first, model.second};
-  const std::vector<ExecutionStrategy> strategies{
-      {.accumulation = 2, .parallelism = ParallelMode::pipeline, .stages = 2},
-      {.parallelism = ParallelMode::model_parallel, .devices = {Device{}, Device{}}}};
-  const Tensor running = Tensor::zeros({});
-  const ModelFunction updating = [&](Tape& tape, std::span<const Var> p, std::span<const Var> b) {
-    const Var loss = mean(square(matmul(tanh(matmul(b[0], p[0])), p[1])));
-    tape.update_after_run(running, loss);
-    return loss;
-  };
-  for (const ExecutionStrategy& strategy : strategies) {
-    Execution execution(strategy);
-    CHECK_THROWS_WITH(execution.gradients(with_outputs, parameters, {&model.batch, 1}),
-                      Contains("2 auxiliary outputs") && Contains("data_parallel"));
-    CHECK_THROWS_WITH(execution.gradients(updating, parameters, {&model.batch, 1}),
-                      Contains("updates 1 tensor"));
-  }
-}
-
 // Updates -----------------------------------------------------------------------------------------
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/record_model.h"
+#include "strategy/base/updates.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/execution/choice/dry_run.h"
 #include "strategy/parallel/devices/model_parallel.h"
@@ -89,14 +90,13 @@ Estimate estimate_devices(const ExecutionStrategy& strategy, const Workload& wor
   const std::vector<Tensor> part = parts > 1 ? part_of(workload.batch, 0, parts) : workload.batch;
   ModelParallel devices(strategy);
   Tape tape(devices.evaluator());
-  const LossAndOutputs recorded = record_model(workload.model, tape, workload.parameters, part);
-  if (workload.training) require_no_outputs(recorded, "devices");
-  Var outcome = recorded.loss;
+  LossAndOutputs recorded = record_model(workload.model, tape, workload.parameters, part);
   if (parts > 1) require_all_given(tape, workload.parameters);
   const bool is_scaled =
       workload.training && strategy.precision && strategy.precision->needs_scaling();
-  if (is_scaled) outcome = LossScaler().scale(outcome);
-  const PiecesForecast forecast = devices.forecast(outcome, workload.training);
+  if (is_scaled) recorded.loss = LossScaler().scale(recorded.loss);
+  if (workload.training) append_updates(recorded);
+  const PiecesForecast forecast = devices.forecast(recorded, workload.training);
   return {.peak = forecast.peak + cut.sums,
           .keep_all_peak = forecast.keep_all_peak + cut.sums,
           .seconds = forecast.seconds * parts * by_rates(strategy, workload, parts, rates) +

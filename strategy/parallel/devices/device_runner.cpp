@@ -174,8 +174,10 @@ class DeviceRunner::Run {
         raise_to(measured.end, placed.results[i] + bytes);
       } else if (result.use == Piece::Result::Use::outcome) {
         results.push_back(outputs_.outcome);
+      } else if (result.use == Piece::Result::Use::output) {
+        results.push_back(outputs_.outputs[result.index]);
       } else {
-        results.push_back(outputs_.gradients[result.parameter]);
+        results.push_back(outputs_.gradients[result.index]);
       }
     }
     BufferRunner& runner = owner_.runners_.at(id);

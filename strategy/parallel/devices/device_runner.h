@@ -15,6 +15,7 @@ namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 struct DeviceOutputs {
   std::byte* outcome;
   std::vector<std::byte*> gradients;  ///< by parameter
+  std::vector<std::byte*> outputs;
 };
 
 /// Runs programs on devices, and keeps the memory of the last plan for the next run. Pieces of

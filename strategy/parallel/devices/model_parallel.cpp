@@ -6,6 +6,7 @@
 #include "strategy/base/parameters.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/compile/form_choice.h"
+#include "strategy/evaluators/computed_outputs.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
 #include "strategy/run/report_of.h"
 #include "strategy/run/tape_reading.h"
@@ -19,9 +20,9 @@ double overhead_of(const DevicePlan& plan) {
 }
 
 /// Records a program to be cut. Checks that values that users' VJPs looked at are not left present.
-void record(RecordedProgram& program, const Var& outcome, bool with_gradients) {
-  Tape& tape = outcome.tape();
-  with_gradients ? record_loss(program, outcome) : record_value(program, outcome);
+void record(RecordedProgram& program, const LossAndOutputs& values, bool with_gradients) {
+  Tape& tape = values.loss.tape();
+  with_gradients ? record_loss(program, values) : record_value(program, values.loss);
   require_nothing_left(tape, "devices");
 }
 
@@ -34,10 +35,11 @@ ModelParallel::ModelParallel(const ExecutionStrategy& strategy)
       evaluator_(evaluator_for_pieces(strategy)),
       runner_(static_cast<int>(strategy.devices.size()), threads_, threads_of_device_) {}
 
-ModelParallel::Known& ModelParallel::find_or_plan(const Var& outcome, const Var& computed,
+ModelParallel::Known& ModelParallel::find_or_plan(const LossAndOutputs& values,
+                                                  const LossAndOutputs& computed,
                                                   bool with_gradients) {
-  require_nothing_computed(outcome.tape(), "devices");
-  require_nothing_computed(computed.tape(), "devices");
+  require_nothing_computed(values.loss.tape(), "devices");
+  require_nothing_computed(computed.loss.tape(), "devices");
   known_.remove_if([](const Known& known) { return !known.program.comes_again; });
   const auto same = std::ranges::find_if(known_, [&](const Known& known) {
     return known.with_gradients == with_gradients && is_recorded_again(known.program, computed);
@@ -78,10 +80,9 @@ ModelParallel::Known& ModelParallel::find_or_plan(const Var& outcome, const Var&
   return known;
 }
 
-Report ModelParallel::run(const Known& known, const Var& computed, const DeviceOutputs& outputs,
+Report ModelParallel::run(const Known& known, const Tape& tape, const DeviceOutputs& outputs,
                           const Meter& meter) {
   const DevicePlan& plan = *known.plan;
-  const Tape& tape = computed.tape();
   const Stopwatch running;
   Report report =
       runner_.run(known.plan, tape, tape.generation() - known.program.tape.generation(), outputs);
@@ -104,21 +105,26 @@ Report ModelParallel::run(const Known& known, const Var& computed, const DeviceO
   return report;
 }
 
-Gradients ModelParallel::gradients(const Var& loss) {
-  const Var computed = evaluator_->computed_for(loss.tape(), {&loss, 1})[0];
-  const Known& known = find_or_plan(loss, computed, true);
+Gradients ModelParallel::gradients(const LossAndOutputs& values) {
+  const LossAndOutputs computed = computed_for(*evaluator_, values);
+  const Known& known = find_or_plan(values, computed, true);
   const Meter meter;
-  const Tensor made = new_tensor(meter, computed.type());
-  DeviceOutputs outputs{made.raw(), {}};
+  const Tensor made = new_tensor(meter, computed.loss.type());
+  DeviceOutputs outputs{made.raw(), {}, {}};
   std::vector<Gradients::Entry> entries;
-  const std::vector<Var> leaves = parameters_of(loss.tape());
+  const std::vector<Var> leaves = parameters_of(values.loss.tape());
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     entries.push_back(
         {leaves[i], new_tensor(meter, known.program.tape.type(known.program.gradients[i]))});
     outputs.gradients.push_back(entries.back().gradient.raw());
   }
-  Report report = run(known, computed, outputs, meter);
-  return Gradients(made, std::move(entries), std::move(report));
+  std::vector<Tensor> tensors;
+  for (const Var& output : computed.outputs) {
+    tensors.push_back(new_tensor(meter, output.type()));
+    outputs.outputs.push_back(tensors.back().raw());
+  }
+  Report report = run(known, computed.loss.tape(), outputs, meter);
+  return Gradients(made, std::move(entries), std::move(report), std::move(tensors));
 }
 
 Tensor ModelParallel::value(const Var& value, Report& report) {
@@ -126,13 +132,13 @@ Tensor ModelParallel::value(const Var& value, Report& report) {
   const Known& known = find_or_plan(value, computed, false);
   const Meter meter;
   Tensor made = new_tensor(meter, computed.type());
-  report = run(known, computed, {made.raw(), {}}, meter);
+  report = run(known, computed.tape(), {made.raw(), {}, {}}, meter);
   return made;
 }
 
-PiecesForecast ModelParallel::forecast(const Var& outcome, bool with_gradients) {
-  const Var computed = evaluator_->computed_for(outcome.tape(), {&outcome, 1})[0];
-  const DevicePlan& plan = *find_or_plan(outcome, computed, with_gradients).plan;
+PiecesForecast ModelParallel::forecast(const LossAndOutputs& values, bool with_gradients) {
+  const LossAndOutputs computed = computed_for(*evaluator_, values);
+  const DevicePlan& plan = *find_or_plan(values, computed, with_gradients).plan;
   return {plan.predicted_peak, plan.keep_all_peak, plan.seconds, overhead_of(plan)};
 }
 

@@ -20,14 +20,14 @@ class ModelParallel {
   /// The evaluator for tapes that losses and values are recorded on.
   const std::shared_ptr<EngineEvaluator>& evaluator() const { return evaluator_; }
 
-  /// The gradients of a loss, with the same bits as on one device. No value stays present. Throws
-  /// as `Execution::gradients`, and `ArgumentError` for a model that looks at values while it
-  /// records.
-  Gradients gradients(const Var& loss);
+  /// The gradients of a loss with auxiliary outputs, with the same bits as on one device. No value
+  /// stays present. Throws as `Execution::gradients`, and `ArgumentError` for a model that looks at
+  /// values while it records.
+  Gradients gradients(const LossAndOutputs& values);
   /// The tensor of a value. Throws as `gradients`.
   Tensor value(const Var& value, Report& report);
   /// Forecasts `gradients` or `value` without computing anything. Throws as they do.
-  PiecesForecast forecast(const Var& outcome, bool with_gradients);
+  PiecesForecast forecast(const LossAndOutputs& values, bool with_gradients);
 
  private:
   struct Known {
@@ -38,9 +38,10 @@ class ModelParallel {
     double planning_seconds = 0;
   };
 
-  /// Finds or plans the program of `computed`, the computed counterpart of `outcome`.
-  Known& find_or_plan(const Var& outcome, const Var& computed, bool with_gradients);
-  Report run(const Known& known, const Var& computed, const DeviceOutputs& outputs,
+  /// Finds or plans the program of `computed`, the computed counterpart of `values`.
+  Known& find_or_plan(const LossAndOutputs& values, const LossAndOutputs& computed,
+                      bool with_gradients);
+  Report run(const Known& known, const Tape& tape, const DeviceOutputs& outputs,
              const Meter& meter);
 
   ExecutionStrategy strategy_;

@@ -9,6 +9,7 @@ namespace {
 
 std::vector<ValueId> targets_of(const RecordedProgram& program) {
   std::vector<ValueId> targets = program.gradients;
+  targets.insert(targets.end(), program.outputs.begin(), program.outputs.end());
   targets.push_back(program.outcome);
   return targets;
 }

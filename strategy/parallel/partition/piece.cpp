@@ -119,6 +119,10 @@ std::vector<Piece> record_pieces(const RecordedProgram& program, const PieceCut&
     const PieceId piece = std::max(piece_of(gradient, cut.of_gradients), cut.of_gradients);
     recorders[piece].add_result({Use::gradient, gradient, i});
   }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const ValueId output = program.outputs[i];
+    recorders[piece_of(output, cut.of_outcome)].add_result({Use::output, output, i});
+  }
   // From the last piece to the first, since a piece without wanted results requests nothing.
   std::map<PieceId, std::set<ValueId>> handed;  // by the piece that makes it
   for (auto piece = static_cast<PieceId>(recorders.size()); piece-- > 0;) {

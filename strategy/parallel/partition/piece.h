@@ -23,9 +23,9 @@ struct Piece {
 
   std::vector<ValueId> arguments;  ///< values of the program, in the order of `wanted.arguments`
   struct Result {
-    enum class Use : std::uint8_t { other_pieces, outcome, gradient } use;
-    ValueId value;              ///< of the program
-    std::size_t parameter = 0;  ///< index, if it is a gradient
+    enum class Use : std::uint8_t { other_pieces, outcome, gradient, output } use;
+    ValueId value;          ///< of the program
+    std::size_t index = 0;  ///< of the parameter or the output, if it is a gradient or an output
   };
   std::vector<Result> results;  ///< in the order of `wanted.results`
 

@@ -50,7 +50,8 @@ void find_owners(RecordedProgram& program, std::span<const NodeId> origins) {
 
 }  // namespace
 
-void record_loss(RecordedProgram& program, const Var& loss) {
+void record_loss(RecordedProgram& program, const LossAndOutputs& values) {
+  const Var& loss = values.loss;
   Tape& tape = loss.tape();
   const TemporaryNodes temporary(tape);
   const NodeId backward_begins = tape.node_count();
@@ -59,6 +60,7 @@ void record_loss(RecordedProgram& program, const Var& loss) {
   const std::vector<Var> gradients = vjp_with_origins({&loss, 1}, parameters_of(tape), origins);
   copy(program, tape, loss, backward_begins);
   for (const Var& gradient : gradients) program.gradients.push_back(gradient.id());
+  for (const Var& output : values.outputs) program.outputs.push_back(output.id());
   find_owners(program, origins);
 }
 
@@ -67,9 +69,10 @@ void record_value(RecordedProgram& program, const Var& value) {
   find_owners(program, {});
 }
 
-bool is_recorded_again(const RecordedProgram& program, const Var& outcome) {
-  const Tape& tape = outcome.tape();
-  return program.comes_again && program.outcome == outcome.id() &&
+bool is_recorded_again(const RecordedProgram& program, const LossAndOutputs& values) {
+  const Tape& tape = values.loss.tape();
+  return program.comes_again && program.outcome == values.loss.id() &&
+         std::ranges::equal(program.outputs, values.outputs, {}, {}, &Var::id) &&
          program.backward_begins == tape.node_count() && tape.begins(program.tape);
 }
 

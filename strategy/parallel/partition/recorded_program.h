@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "autodiff/var.h"
+#include "strategy/base/loss_and_outputs.h"
 
 namespace palimpsest {
 
@@ -12,6 +13,7 @@ struct RecordedProgram {
   ValueId outcome = 0;  ///< the loss, or a value
   NodeId backward_begins = 0;
   std::vector<ValueId> gradients;  ///< with respect to the parameters; empty for a value
+  std::vector<ValueId> outputs;    ///< further values that the caller receives
   /// By node, the forward node that owns it. A forward node owns itself. A backward node made from
   /// adjoints of several nodes belongs to the first of them; an example is the gradient of a
   /// parameter that several nodes read. A backward node made from no adjoint belongs with its
@@ -22,14 +24,14 @@ struct RecordedProgram {
   bool comes_again = true;
 };
 
-/// Records a loss and its gradients, or a value, in an empty program. The tape stays unchanged.
-/// Throws `ShapeError` for a loss that is not a scalar.
-void record_loss(RecordedProgram& program, const Var& loss);
+/// Records a loss with its gradients and outputs, or a value, in an empty program. The tape stays
+/// unchanged. Throws `ShapeError` for a loss that is not a scalar.
+void record_loss(RecordedProgram& program, const LossAndOutputs& values);
 void record_value(RecordedProgram& program, const Var& value);
 
-/// True when the tape of `outcome` records the same program again. How often the tape was cleared
-/// does not matter.
-bool is_recorded_again(const RecordedProgram& program, const Var& outcome);
+/// True when the tape of a loss or a value records the same program again. How often the tape was
+/// cleared does not matter.
+bool is_recorded_again(const RecordedProgram& program, const LossAndOutputs& values);
 
 /// True for a node that takes neither time nor memory. It belongs to no piece and is recorded
 /// wherever it is read.

@@ -37,9 +37,9 @@ void cut(CutProgram& program, int stages) {
 
 }  // namespace
 
-std::unique_ptr<CutProgram> cut_loss(const Var& loss, int stages) {
+std::unique_ptr<CutProgram> cut_loss(const LossAndOutputs& values, int stages) {
   auto program = std::make_unique<CutProgram>();
-  record_loss(*program, loss);
+  record_loss(*program, values);
   cut(*program, stages);
   return program;
 }

@@ -26,9 +26,9 @@ struct CutProgram : RecordedProgram {
   PieceId pieces() const { return static_cast<PieceId>(2 * stages.size()); }
 };
 
-/// Cut a loss and its gradients, or a value. `divide` finds the stages. With fewer operations than
-/// stages, the last stages are empty. They throw as `record_loss`.
-std::unique_ptr<CutProgram> cut_loss(const Var& loss, int stages);
+/// Cut a loss with its gradients and outputs, or a value. `divide` finds the stages. With fewer
+/// operations than stages, the last stages are empty. They throw as `record_loss`.
+std::unique_ptr<CutProgram> cut_loss(const LossAndOutputs& values, int stages);
 std::unique_ptr<CutProgram> cut_value(const Var& value, int stages);
 
 /// The pieces, in order: forward in stage 0, 1, …, backward in S − 1, S − 2, …. For a stage that

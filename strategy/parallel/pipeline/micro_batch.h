@@ -16,6 +16,7 @@ struct MicroBatch {
   std::byte* outcome;   ///< where the loss or the value is written
   std::vector<std::byte*>
       gradients;  ///< where gradients are written, by parameter; none where they are summed
+  std::vector<std::byte*> outputs;  ///< where auxiliary outputs and values of updates are written
 };
 
 }  // namespace palimpsest

@@ -5,9 +5,12 @@
 #include "strategy/base/batch_parts.h"
 #include "strategy/base/free_memory.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/part_outputs.h"
 #include "strategy/base/record_model.h"
 #include "strategy/base/stopwatch.h"
+#include "strategy/base/updates.h"
 #include "strategy/compile/form_choice.h"
+#include "strategy/evaluators/computed_outputs.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
 #include "strategy/run/report_of.h"
 
@@ -37,27 +40,54 @@ void MicroBatchFlow::record(const ModelFunction& model, std::span<const Tensor> 
                             std::span<const Tensor> batch, const Scale& scale, const Tape& count) {
   const int parts = strategy_.accumulation;
   outcomes_.clear();
+  outputs_.clear();
+  updates_.clear();
   examples_.clear();
   for (int m = 0; m < parts; ++m) {
     const std::vector<Tensor> tensors = part_of(batch, m, parts);
     examples_.push_back(parts > 1 ? examples_of(tensors) : 1);
     Tape& tape = cleared(m, count);
-    const LossAndOutputs recorded = record_model(model, tape, parameters, tensors);
-    if (with_gradients_) require_no_outputs(recorded, "pipeline");
-    const Var made = recorded.loss;
+    LossAndOutputs recorded = record_model(model, tape, parameters, tensors);
     if (parts > 1 && with_gradients_) require_all_given(tape, parameters);
-    const Var outcome = scale(made);
+    recorded.loss = scale(recorded.loss);
+    if (!with_gradients_) recorded.outputs.clear();
+    if (with_gradients_) {
+      if (m == 0) updates_.assign(tape.updates().begin(), tape.updates().end());
+      append_updates(recorded);
+    }
+    tape.forget_updates();
     require_nothing_computed(tape, "pipeline");
-    const Var computed = evaluator_->computed_for(tape, {&outcome, 1})[0];
-    require_nothing_computed(computed.tape(), "pipeline");
-    outcomes_.push_back(computed);
+    LossAndOutputs computed = computed_for(*evaluator_, recorded);
+    require_nothing_computed(computed.loss.tape(), "pipeline");
+    outcomes_.push_back(computed.loss);
+    outputs_.push_back(std::move(computed.outputs));
+    require_equally_many(outputs_[0].size(), outputs_.back().size());
   }
+  require_outputs_fit();
+}
+
+void MicroBatchFlow::require_outputs_fit() const {
+  for (std::size_t i = 0; i + updates_.size() < outputs_[0].size(); ++i) {
+    std::vector<Shape> shapes;
+    for (const std::vector<Var>& outputs : outputs_) shapes.push_back(outputs[i].shape());
+    shape_of_output(shapes);
+  }
+}
+
+std::vector<Bytes> MicroBatchFlow::bytes_of_outputs() const {
+  std::vector<Bytes> bytes(outputs_[0].size());
+  for (const std::vector<Var>& outputs : outputs_) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += outputs[i].type().bytes();
+  }
+  const bool is_joined = outputs_.size() > 1;
+  for (std::size_t i = 0; is_joined && i + updates_.size() < bytes.size(); ++i) bytes[i] *= 2;
+  return bytes;
 }
 
 std::shared_ptr<CutProgram> MicroBatchFlow::find_or_cut(
     std::size_t micro_batch, std::span<const std::shared_ptr<CutProgram>> found) const {
-  const Var& outcome = outcomes_[micro_batch];
-  const auto is_same = [&](const auto& program) { return is_recorded_again(*program, outcome); };
+  const LossAndOutputs values(outcomes_[micro_batch], outputs_[micro_batch]);
+  const auto is_same = [&](const auto& program) { return is_recorded_again(*program, values); };
   // Usually it is the program that it was in the previous batch.
   if (micro_batch < program_of_.size()) {
     const std::shared_ptr<CutProgram>& before = programs_[program_of_[micro_batch]];
@@ -67,9 +97,9 @@ std::shared_ptr<CutProgram> MicroBatchFlow::find_or_cut(
     const auto same = std::ranges::find_if(known, is_same);
     if (same != known.end()) return *same;
   }
-  auto program =
-      with_gradients_ ? cut_loss(outcome, strategy_.stages) : cut_value(outcome, strategy_.stages);
-  require_nothing_left(outcome.tape(), "pipeline");
+  auto program = with_gradients_ ? cut_loss(values, strategy_.stages)
+                                 : cut_value(values.loss, strategy_.stages);
+  require_nothing_left(values.loss.tape(), "pipeline");
   return program;
 }
 
@@ -112,6 +142,7 @@ void MicroBatchFlow::plan(PiecePrograms& programs, const Planning& planning) {
                    strategy_.gradient == GradientMode::full},
         .sums_gradients = with_gradients_ && strategy_.accumulation > 1,
         .outcomes = bytes,
+        .outputs = bytes_of_outputs(),
         .kept = planning.kept,
         .free = planning.free,
         .stage = planning.stage};
@@ -135,7 +166,7 @@ std::vector<MicroBatch> MicroBatchFlow::micro_batches() const {
     const std::size_t program = program_of_[m];
     const Tape& tape = outcomes_[m].tape();
     const std::uint32_t round = tape.generation() - programs_[program]->tape.generation();
-    batches.push_back({program, &tape, round, nullptr, {}});
+    batches.push_back({program, &tape, round, nullptr, {}, {}});
   }
   return batches;
 }

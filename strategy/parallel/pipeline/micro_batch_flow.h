@@ -26,9 +26,11 @@ class MicroBatchFlow {
   MicroBatchFlow(const ExecutionStrategy& strategy, std::shared_ptr<EngineEvaluator> evaluator,
                  bool with_gradients);
 
-  /// Records every micro-batch. `count` is a tape that was cleared once for each batch, so that
-  /// every batch has fresh random streams. Throws what the model throws, and `ArgumentError` where
-  /// it looks at values.
+  /// Records every micro-batch. With gradients, the values of updates become further outputs, and
+  /// `updates` says what to do with them. `count` is a tape that was cleared once for each batch,
+  /// so that every batch has fresh random streams. Throws what the model throws, and
+  /// `ArgumentError` where it looks at values, or where micro-batches return different numbers of
+  /// outputs. Throws `ShapeError` where auxiliary outputs do not fit together.
   void record(const ModelFunction& model, std::span<const Tensor> parameters,
               std::span<const Tensor> batch, const Scale& scale, const Tape& count);
 
@@ -48,6 +50,10 @@ class MicroBatchFlow {
   const std::shared_ptr<const PipelinePlan>& plan() const { return plan_; }
   const PipelineOrder& order() const { return *order_; }
   std::span<const Var> outcomes() const { return outcomes_; }
+  /// By micro-batch: its auxiliary outputs, then the values of updates.
+  std::span<const std::vector<Var>> outputs() const { return outputs_; }
+  /// The updates that the first micro-batch records.
+  std::span<const Tape::Update> updates() const { return updates_; }
   std::span<const std::int64_t> examples() const { return examples_; }
   /// The types of the parameters' gradients.
   std::vector<ValueType> gradient_types() const;
@@ -61,6 +67,9 @@ class MicroBatchFlow {
 
  private:
   Tape& cleared(int part, const Tape& count);
+  void require_outputs_fit() const;
+  /// Bytes of each output for all micro-batches, joined where they are returned.
+  std::vector<Bytes> bytes_of_outputs() const;
   /// The program of a micro-batch: one in `found`, one of the previous batch, or a new one.
   std::shared_ptr<CutProgram> find_or_cut(std::size_t micro_batch,
                                           std::span<const std::shared_ptr<CutProgram>> found) const;
@@ -72,6 +81,8 @@ class MicroBatchFlow {
   std::unique_ptr<PipelineOrder> order_;
   std::vector<std::unique_ptr<Tape>> tapes_;  // by micro-batch
   std::vector<Var> outcomes_;                 // the computed counterparts of the recorded results
+  std::vector<std::vector<Var>> outputs_;     // likewise, by micro-batch
+  std::vector<Tape::Update> updates_;
   std::vector<std::int64_t> examples_;
   std::vector<std::shared_ptr<CutProgram>> programs_;
   std::vector<std::size_t> program_of_;

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "strategy/base/batch_parts.h"
+#include "strategy/base/part_outputs.h"
 #include "strategy/base/stopwatch.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
 #include "strategy/parallel/pipeline/micro_batch_sums.h"
+#include "strategy/run/tape_reading.h"
 
 namespace palimpsest {
 namespace {
@@ -41,6 +43,19 @@ double seconds_of(const PipelinePlan& plan, const PipelineOrder& order, int thre
     }
   }
   return std::max(longest, all / threads);
+}
+
+/// Allocates the outputs of all micro-batches, which are then written there.
+std::vector<std::vector<Tensor>> places_of_outputs(const MicroBatchFlow& flow, const Meter& meter,
+                                                   std::span<MicroBatch> batches) {
+  std::vector<std::vector<Tensor>> places(batches.size());
+  for (std::size_t m = 0; m < batches.size(); ++m) {
+    for (const Var& output : flow.outputs()[m]) {
+      places[m].push_back(new_tensor(meter, output.type()));
+      batches[m].outputs.push_back(places[m].back().raw());
+    }
+  }
+  return places;
 }
 
 }  // namespace
@@ -104,6 +119,7 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
     batches[m].outcome = sums.loss_place(m);
     batches[m].gradients = sums.gradients();
   }
+  std::vector<std::vector<Tensor>> of_parts = places_of_outputs(flow, outputs, batches);
   Report report = run(
       flow, batches, [&](int m, std::size_t i, std::byte* gradient) { sums.add(m, i, gradient); },
       outputs);
@@ -113,9 +129,13 @@ Gradients Pipeline::gradients(const ModelFunction& loss, std::span<const Tensor>
   std::vector<Gradients::Entry> entries;
   const std::vector<Var> leaves = flow.parameters();
   for (std::size_t i = 0; i < leaves.size(); ++i) entries.push_back({leaves[i], sums.totals()[i]});
+  PartOutputs parts;
+  for (std::size_t m = 0; m < batches.size(); ++m) {
+    parts.add(std::move(of_parts[m]), flow.examples()[m]);
+  }
   const ValueType type = flow.outcomes().back().type();
   return Gradients(Tensor::full(type.shape, sums.total_loss(losses), type.dtype),
-                   std::move(entries), std::move(report));
+                   std::move(entries), std::move(report), parts.finish(flow.updates()));
 }
 
 Tensor Pipeline::value(const ModelFunction& model, std::span<const Tensor> parameters,

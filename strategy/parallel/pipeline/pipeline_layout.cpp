@@ -37,12 +37,17 @@ class Layouter {
   /// any program. Also finds the stages that have the results at the end.
   void find_taking() {
     for (const std::vector<PlacedPiece>& pieces : programs_) {
+      std::vector<int>& output_stages = layout_.output_stages.emplace_back();
       for (PieceId piece = 0; piece < pieces_; ++piece) {
         for (const Piece::Result& result : pieces[piece].piece.results) {
           if (result.use == Use::outcome) layout_.outcome_stages.push_back(stage_of(piece));
+          if (result.use == Use::output) {
+            output_stages.resize(std::max(output_stages.size(), result.index + 1));
+            output_stages[result.index] = stage_of(piece);
+          }
           if (result.use != Use::gradient) continue;
-          if (taking_.size() <= result.parameter) taking_.resize(result.parameter + 1);
-          taking_[result.parameter] = std::max(taking_[result.parameter], piece);
+          if (taking_.size() <= result.index) taking_.resize(result.index + 1);
+          taking_[result.index] = std::max(taking_[result.index], piece);
         }
       }
     }
@@ -106,13 +111,13 @@ class Layouter {
           }
           places.emplace(result.value, at);
         } else if (result.use == Use::gradient && request_.sums_gradients) {
-          const PieceId taking = taking_[result.parameter];
+          const PieceId taking = taking_[result.index];
           if (is_own(piece)) {
             at = hand_on(pieces, piece, {&taking, 1}, bytes, used);
           } else if (is_own(taking)) {
             at = receive(pieces, piece, taking, {}, bytes, used);
           }
-          if (is_own(taking)) pieces[taking].taken.push_back({result.parameter, at});
+          if (is_own(taking)) pieces[taking].taken.push_back({result.index, at});
         }
         if (is_own(piece)) pieces[piece].results.push_back(at);
       }

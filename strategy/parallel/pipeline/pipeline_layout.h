@@ -67,6 +67,7 @@ struct PipelineLayout {
   Bytes bytes = 0;                   ///< of all rings
   std::vector<int> gradient_stages;  ///< by parameter: the stage that has its gradient at the end
   std::vector<int> outcome_stages;   ///< by program
+  std::vector<std::vector<int>> output_stages;  ///< by program and output
 };
 
 /// The input of `lay_out`.

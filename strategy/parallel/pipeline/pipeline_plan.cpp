@@ -169,6 +169,9 @@ class PipelinePlanner {
       return plan.stages[static_cast<std::size_t>(request_.stage.value_or(stage))].predicted_peak;
     };
     peak_beside(plan.layout.outcome_stages[0]) += request_.outcomes;
+    for (std::size_t i = 0; i < request_.outputs.size(); ++i) {
+      peak_beside(plan.layout.output_stages[0][i]) += request_.outputs[i];
+    }
     for (std::size_t i = 0; i < first.gradients.size(); ++i) {
       const ValueType type = first.tape.type(first.gradients[i]);
       const int stage = plan.layout.gradient_stages[i];

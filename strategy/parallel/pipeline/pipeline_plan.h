@@ -50,8 +50,9 @@ struct PipelineRequest {
   PieceOptions pieces;  ///< the budget is for everything together
   /// Several micro-batches are summed; a single one writes gradients to their final place.
   bool sums_gradients;
-  Bytes outcomes;  ///< bytes of losses or values
-  Bytes kept = 0;  ///< bytes kept from earlier runs for reuse
+  Bytes outcomes;                   ///< bytes of losses or values
+  std::vector<Bytes> outputs = {};  ///< bytes of each output, of all micro-batches together
+  Bytes kept = 0;                   ///< bytes kept from earlier runs for reuse
   FreeMemory free = [] { return free_memory(); };
   /// The only stage to plan, where each stage has a process of its own. Then the budget is for this
   /// stage, which has all gradients at the end.

@@ -151,8 +151,10 @@ class PipelineRunner::Run {
         results.push_back(at(placed.results[i], micro_batch));
       } else if (result.use == Piece::Result::Use::outcome) {
         results.push_back(batch.outcome);
+      } else if (result.use == Piece::Result::Use::output) {
+        results.push_back(batch.outputs[result.index]);
       } else {
-        results.push_back(batch.gradients[result.parameter]);
+        results.push_back(batch.gradients[result.index]);
       }
     }
     BufferRunner& runner = owner_.runner(placed);

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "autodiff/export.h"
+#include "autodiff/tape.h"
+#include "strategy/base/updates.h"
+
+namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
+
+/// Throws `ArgumentError` where two parts of a batch return different numbers of outputs and
+/// updates.
+void require_equally_many(std::size_t outputs, std::size_t others);
+
+/// The shape of an output of all parts: concatenated along the first axis. An output without axes
+/// becomes one with an element for each part. A single part keeps its shape. Throws `ShapeError`
+/// where the parts do not fit together.
+Shape shape_of_output(std::span<const Shape> parts);
+
+/// What the parts of a batch return in addition to gradients, in the order of the parts: auxiliary
+/// outputs, and values of updates.
+class PartOutputs {
+ public:
+  /// Adds the outputs of the next part; the last ones are the values of updates. Throws as
+  /// `require_equally_many`.
+  void add(std::vector<Tensor> outputs, std::int64_t examples);
+
+  /// The outputs of the batch, and the updates that are to be applied at its end.
+  struct Joined {
+    std::vector<Tensor> outputs;
+    StagedUpdates updates;
+  };
+  /// Joins the outputs as `shape_of_output` says. The last ones are the values of `updates`: each
+  /// target gets the mean over the examples. Throws `ShapeError` where outputs do not fit together.
+  Joined join(std::span<const Tape::Update> updates) const;
+  /// Likewise, with the updates applied.
+  std::vector<Tensor> finish(std::span<const Tape::Update> updates) const;
+
+ private:
+  std::vector<std::vector<Tensor>> by_output_;
+  std::vector<std::int64_t> examples_;
+};
+
+}  // namespace palimpsest
