@@ -1,10 +1,12 @@
 #include "strategy/execution/layer_checkpointing/layer_checkpointer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
 #include "strategy/base/parameters.h"
+#include "strategy/base/updates.h"
 #include "strategy/evaluators/engine.h"
 #include "strategy/evaluators/lazy_evaluator.h"
 #include "strategy/execution/layer_checkpointing/dynamic_segments.h"
@@ -50,6 +52,20 @@ std::vector<StageFunction> stages_of(const LayerModel& model) {
   return stages;
 }
 
+/// Evaluates a loss, its adjoint and its outputs in one run. Returns copies of the outputs.
+std::vector<Tensor> evaluate_loss(const Var& loss, const Var& adjoint, std::span<const Var> outputs,
+                                  const RunOptions& options) {
+  std::vector<Var> targets{loss, adjoint};
+  for (const Var& output : outputs) {
+    const bool is_known = std::ranges::find(targets, output) != targets.end();
+    if (!is_known && !output.tape().is_leaf(output.node())) targets.push_back(output);
+  }
+  evaluate(targets, options);
+  std::vector<Tensor> copies;
+  for (const Var& output : outputs) copies.push_back(copy_of(output.value(), allocate_buffer));
+  return copies;
+}
+
 }  // namespace
 
 struct LayerCheckpointer::State {
@@ -91,7 +107,7 @@ struct LayerCheckpointer::State {
     if (!run) throw ArgumentError("[layers] nothing is kept; call forward() first");
     return *run;
   }
-  LayerGradients backward(const Tensor& adjoint, Tensor loss);
+  LayerGradients backward(const Tensor& adjoint, Tensor loss, const LayerExtras& of_loss);
 
   LayerModel model;
   LayerCheckpointing checkpointing;
@@ -109,6 +125,7 @@ struct LayerCheckpointer::State {
   std::vector<LayerSegment> segments;
 
   std::optional<LayerRun> run;
+  bool is_updated = false;  // a backward pass has applied the updates of `run`
 };
 
 std::size_t LayerCheckpointer::State::stage_of(int layer, Sublayer sublayer, bool end) const {
@@ -144,15 +161,24 @@ void LayerCheckpointer::State::measure(const ValueType& input) {
   measured = input;
 }
 
-LayerGradients LayerCheckpointer::State::backward(const Tensor& adjoint, Tensor loss) {
-  LayerRun::Adjoints found = last_run().backward(adjoint);
+LayerGradients LayerCheckpointer::State::backward(const Tensor& adjoint, Tensor loss,
+                                                  const LayerExtras& of_loss) {
+  LayerRun& pass = last_run();
+  LayerRun::Adjoints found = pass.backward(adjoint);
   std::vector<Gradients::Entry> entries;
   for (std::size_t k = 0; k < stages.size(); ++k) {
     for (std::size_t i = 0; i < names[k].size(); ++i) {
       entries.push_back({names[k][i], std::move(found.parameters[k][i])});
     }
   }
-  return {Gradients(std::move(loss), std::move(entries), std::move(found.report)),
+  LayerExtras extras = pass.extras();
+  extras.add(of_loss);
+  if (!is_updated) {
+    apply_updates(extras.updates, extras.values);
+    is_updated = true;
+  }
+  return {Gradients(std::move(loss), std::move(entries), std::move(found.report),
+                    std::move(extras.outputs)),
           std::move(found.input)};
 }
 
@@ -193,6 +219,7 @@ Tensor LayerCheckpointer::forward(const Tensor& input, std::uint64_t seed) {
   if (state_->is_dynamic()) state_->measure(input.type());
   const LayerRun::Setting setting{state_->stages, state_->checkpointing.codec, state_->evaluator,
                                   state_->precision, state_->meter};
+  state_->is_updated = false;
   state_->run.emplace(setting, state_->is_dynamic() ? state_->segments : state_->fixed, input,
                       seed);
   return state_->run->output();
@@ -230,10 +257,10 @@ LayerGradients LayerCheckpointer::backward(const Tensor& adjoint) {
     throw DTypeError("[layers] the output is " + to_string(type) + ", but the adjoint is " +
                      to_string(adjoint.type()) + "; convert it with to()");
   }
-  return state_->backward(adjoint, {});
+  return state_->backward(adjoint, {}, {});
 }
 
-LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>& loss,
+LayerGradients LayerCheckpointer::backward(const std::function<LossAndOutputs(const Var&)>& loss,
                                            Where where) {
   const LayerRun& run = state_->last_run();
   if (loss == nullptr) {
@@ -241,21 +268,26 @@ LayerGradients LayerCheckpointer::backward(const std::function<Var(const Var&)>&
         "[layers] the loss function is missing; give one that records a loss of the output");
   }
   std::unique_ptr<Tape> tape = run.tape_behind();
+  LayerExtras extras;
   const auto [value, adjoint] = naming("the loss", [&] {
     const Var output = tape->constant(run.output(), "output");
-    const Var scalar = loss(output);
+    LossAndOutputs made = loss(output);
+    const Var scalar = made.loss;
     require_value(scalar, "layers", where);
     require_scalar(scalar, where_recorded(scalar));
+    require_outputs_of(*tape, made.outputs);
     require_parameters(*tape, 0);
+    append_updates(made);
     const Var one = full_like(scalar, 1);
-    const Var both[] = {scalar, vjp({&scalar, 1}, {&output, 1}, {&one, 1})[0]};
-    evaluate(both, state_->evaluator->options());
-    const bool flows = depends_on(*tape, both[1].id(), one.id());
-    return std::pair(copy_of(both[0].value(), allocate_buffer),
-                     flows ? copy_of(both[1].value(), allocate_buffer) : Tensor());
+    const Var gradient = vjp({&scalar, 1}, {&output, 1}, {&one, 1})[0];
+    extras.add(evaluate_loss(scalar, gradient, made.outputs, state_->evaluator->options()),
+               tape->updates());
+    const bool flows = depends_on(*tape, gradient.id(), one.id());
+    return std::pair(copy_of(scalar.value(), allocate_buffer),
+                     flows ? copy_of(gradient.value(), allocate_buffer) : Tensor());
   });
   tape.reset();  // its memory is free for the runs that follow
-  return state_->backward(adjoint, value);
+  return state_->backward(adjoint, value, extras);
 }
 
 LayerForecast LayerCheckpointer::forecast(const ValueType& input) {

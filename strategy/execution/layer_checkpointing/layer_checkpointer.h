@@ -19,6 +19,8 @@ struct LayerGradients {
   /// The gradients of all parameters, for an optimizer, layer after layer. Their `Var`s are those
   /// that `LayerCheckpointer::parameter` returns. The loss is undefined where an adjoint was given.
   ///
+  /// The auxiliary outputs are those of all layers, in order, and then those of the loss.
+  ///
   /// The report adds up the runs of the backward pass. Layers that are computed again count as
   /// recomputed. Its peaks are the highest of any single run; kept activations and tapes come on
   /// top. Its `compute_overhead` is 0: a `LayerForecast` has the factor.
@@ -36,7 +38,9 @@ struct LayerGradients {
 /// unless a codec rounds (`LayerCheckpointing::codec`). Use it from one thread at a time.
 class LayerCheckpointer {
  public:
-  /// `options`, including a memory budget, apply to every run of a layer. A run that does not fit
+  /// `options`, including a memory budget, apply to every run of a layer. A layer's auxiliary
+  /// outputs count in the run of its forward pass; like the returned gradients they come on top of
+  /// later runs. A run that does not fit
   /// throws `BudgetError` when it is reached, after earlier runs have been carried out. The error
   /// names the layer and the smallest budget for that run; other runs may need more.
   ///
@@ -86,13 +90,18 @@ class LayerCheckpointer {
   /// segment in modes `every` and `listed`: its tapes are dropped after use, and another call
   /// computes them again.
   ///
+  /// Tensors that layers and the loss update (`Tape::update_after_run`) change at the end of the
+  /// first call after a forward pass, by the values of that pass. Recomputation and later calls
+  /// do not change them.
+  ///
   /// If a layer passes no derivative to its input, the layers before it are not differentiated;
   /// their gradients are zeros. Throws `ArgumentError` before a forward pass, `ShapeError` and
   /// `DTypeError` for an adjoint of another type.
   LayerGradients backward(const Tensor& adjoint);
-  /// The gradients of a loss that `loss` records from the output. The loss has no parameters.
-  /// Throws `ShapeError` unless it has one element.
-  LayerGradients backward(const std::function<Var(const Var& output)>& loss,
+  /// The gradients of a loss that `loss` records from the output, perhaps with auxiliary outputs.
+  /// The loss has no parameters. Throws `ShapeError` unless it has one element, and `TapeError` for
+  /// an auxiliary output of another tape.
+  LayerGradients backward(const std::function<LossAndOutputs(const Var& output)>& loss,
                           Where where = Where::current());
 
   /// Predicts what a forward and a backward pass from an input of this type hold and compute. It

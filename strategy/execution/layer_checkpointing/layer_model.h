@@ -3,12 +3,25 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "autodiff/export.h"
 #include "autodiff/var.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
+
+/// What a layer returns: its output, and auxiliary outputs, which the caller receives with the
+/// gradients. A `Var` converts to an output without them, and an output converts to its `Var`, so
+/// that a function of plain layers can wrap another.
+struct LayerOutput {
+  LayerOutput(const Var& made, std::vector<Var> others = {})
+      : output(made), outputs(std::move(others)) {}
+  operator const Var&() const { return output; }
+
+  Var output;
+  std::vector<Var> outputs;
+};
 
 /// A function that every layer of a model runs, and the parameters of each layer.
 struct LayerFunction {
@@ -17,8 +30,10 @@ struct LayerFunction {
   std::vector<std::vector<Tensor>> parameters = {};
   /// Records layer number `layer` on the tape of `x` and returns its output, which is floating. It
   /// is called again whenever the layer is recomputed, and must record the same for the same `x`.
-  /// It must not record parameters of its own, since their gradients could not be returned.
-  std::function<Var(const Var& x, std::span<const Var> parameters, int layer)> forward = nullptr;
+  /// It must not record parameters of its own, since their gradients could not be returned. It may
+  /// update tensors (`Tape::update_after_run`).
+  std::function<LayerOutput(const Var& x, std::span<const Var> parameters, int layer)> forward =
+      nullptr;
 };
 
 /// Layers in sequence: either `layer`, or `attention` followed by `feed_forward`. In the second

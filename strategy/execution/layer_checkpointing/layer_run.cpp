@@ -11,6 +11,19 @@ std::span<std::byte> bytes_of(const Tensor& tensor) {
 
 }  // namespace
 
+void LayerExtras::add(std::vector<Tensor> made, std::span<const Tape::Update> recorded) {
+  const auto first = made.end() - std::ssize(recorded);
+  std::move(made.begin(), first, std::back_inserter(outputs));
+  std::move(first, made.end(), std::back_inserter(values));
+  updates.insert(updates.end(), recorded.begin(), recorded.end());
+}
+
+void LayerExtras::add(const LayerExtras& others) {
+  outputs.insert(outputs.end(), others.outputs.begin(), others.outputs.end());
+  updates.insert(updates.end(), others.updates.begin(), others.updates.end());
+  values.insert(values.end(), others.values.begin(), others.values.end());
+}
+
 LayerRun::LayerRun(const Setting& setting, std::vector<LayerSegment> segments, const Tensor& input,
                    std::uint64_t seed)
     : setting_(setting),
@@ -66,12 +79,14 @@ Tensor LayerRun::forward_taped(const LayerSegment& segment, Tensor x) {
     StageTape& tape = held_.back().tapes.back();
     first_stream_[k + 1] = tape.streams();
     tape.differentiate();
+    StageTape::Outputs outputs;
     if (k + 1 < setting_.stages.size()) {
-      tape.hold(metered(), StageTape::Output::held);
+      tape.hold(metered(), StageTape::Output::held, &outputs);
       x = tape.held_output();
     } else {
-      x = tape.hold(metered(), StageTape::Output::returned).output;
+      x = tape.hold(metered(), StageTape::Output::returned, &outputs).output;
     }
+    extras_.add(std::move(outputs), tape.updates());
     ++use_.forward_passes[k];
   }
   return x;
@@ -85,7 +100,9 @@ Tensor LayerRun::forward_passing(const LayerSegment& segment, Tensor x) {
     const std::size_t next = held_.size();
     const bool stays = k + 1 == segment.last && next < segments_.size() &&
                        (segments_[next].taped || !rounds(tape.output_type().dtype));
-    x = tape.output(stays ? metered() : allocate_buffer);
+    StageTape::Outputs outputs;
+    x = tape.output(stays ? metered() : allocate_buffer, &outputs);
+    extras_.add(std::move(outputs), tape.updates());
     ++use_.forward_passes[k];
   }
   return x;

@@ -6,6 +6,17 @@
 
 namespace palimpsest {
 
+/// What layers or a loss make in addition to what is differentiated.
+struct LayerExtras {
+  std::vector<Tensor> outputs = {};  ///< auxiliary outputs
+  std::vector<Tape::Update> updates = {};
+  std::vector<Tensor> values = {};  ///< of the updates
+
+  /// Adds outputs, of which the last are the values of these updates.
+  void add(std::vector<Tensor> made, std::span<const Tape::Update> recorded);
+  void add(const LayerExtras& others);
+};
+
 /// One forward pass through stages. It keeps what the segments say, for backward passes and for
 /// copies of activations.
 class LayerRun {
@@ -24,6 +35,8 @@ class LayerRun {
            std::uint64_t seed);
 
   const Tensor& output() const { return output_; }
+  /// What the stages made in addition, in order.
+  const LayerExtras& extras() const { return extras_; }
   const LayerUse& use() const { return use_; }
   /// A tape whose random streams begin after those of the last stage.
   std::unique_ptr<Tape> tape_behind() const;
@@ -81,6 +94,7 @@ class LayerRun {
   std::vector<Held> held_;                   // by segment
   Tensor input_;
   Tensor output_;
+  LayerExtras extras_;
   LayerUse use_;
 };
 

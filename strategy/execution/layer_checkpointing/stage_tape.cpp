@@ -110,13 +110,17 @@ std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluato
   return tape;
 }
 
+void require_outputs_of(const Tape& tape, std::span<const Var> outputs) {
+  const auto is_own = [&](const Var& output) {
+    return output.defined() && output.belongs_to(tape);
+  };
+  if (std::ranges::all_of(outputs, is_own)) return;
+  throw TapeError(
+      "an auxiliary output is not a value on the tape of the function's input; return values that "
+      "the function records");
+}
+
 void require_parameters(const Tape& tape, std::size_t count) {
-  if (!tape.updates().empty()) {
-    throw ArgumentError("the function updates " + std::to_string(tape.updates().size()) +
-                        " tensors, as running statistics do, but layers are computed more than "
-                        "once; use normalization without running statistics in layers" +
-                        recorded_at(tape, tape.producer(tape.updates()[0].value)));
-  }
   std::size_t found = 0;
   for (NodeId node = 0; node < tape.node_count(); ++node) {
     if (!tape.is_parameter(node) || ++found <= count) continue;
@@ -172,7 +176,9 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
       const std::string sublayer = stage_.sublayer != nullptr ? stage_.sublayer : "";
       const auto scope = tape.scope("layer" + std::to_string(stage_.layer) +
                                     (sublayer.empty() ? "" : "/" + sublayer));
-      output_ = stage_.function->forward(input_, parameters_, stage_.layer);
+      LayerOutput made = stage_.function->forward(input_, parameters_, stage_.layer);
+      output_ = made.output;
+      outputs_ = std::move(made.outputs);
     }
     if (!output_.defined() || !output_.belongs_to(tape)) {
       throw TapeError(
@@ -184,11 +190,21 @@ void StageTape::record(const std::function<Var(Tape&)>& input, const LayerPrecis
                        "; return an output of a floating dtype" +
                        recorded_at(tape, output_.node()));
     }
+    require_outputs_of(tape, outputs_);
     require_parameters(tape, parameters_.size());
+    for (const Tape::Update& update : tape.updates()) {
+      updates_.push_back(update);
+      outputs_.push_back(tape.var(update.value));
+    }
+    tape.forget_updates();
     streams_ = tape.fresh_stream().node;
     if (!precision) return;
     if (evaluator_ != nullptr) tape.set_evaluator(evaluator_);
-    output_ = record_again(*precision, tape, {&output_, 1})[0];
+    std::vector<Var> all{output_};
+    all.insert(all.end(), outputs_.begin(), outputs_.end());
+    all = record_again(*precision, tape, all);
+    output_ = all[0];
+    outputs_.assign(all.begin() + 1, all.end());
   });
 }
 
@@ -199,10 +215,23 @@ Report StageTape::run(std::span<const ValueId> targets) {
   });
 }
 
-Tensor StageTape::output(const Allocate& allocate) {
+void StageTape::append_outputs(std::vector<ValueId>& targets) const {
+  for (const Var& output : outputs_) {
+    const bool is_known = std::ranges::find(targets, output.id()) != targets.end();
+    if (!is_known && !tape_->is_leaf(output.node())) targets.push_back(output.id());
+  }
+}
+
+void StageTape::append_copies(Outputs& outputs) const {
+  for (const Var& output : outputs_) outputs.push_back(copy_of(output.value(), allocate_buffer));
+}
+
+Tensor StageTape::output(const Allocate& allocate, Outputs* outputs) {
   backward_begins_ = tape_->node_count();
-  const ValueId target = output_.id();
-  run({&target, 1});
+  std::vector<ValueId> targets{output_.id()};
+  if (outputs != nullptr) append_outputs(targets);
+  run(targets);
+  if (outputs != nullptr) append_copies(*outputs);
   return copy_of(output_.value(), allocate);
 }
 
@@ -267,7 +296,7 @@ std::vector<ValueId> StageTape::outputs_of_its_node(const Graph& graph) const {
   return values;
 }
 
-StageTape::Held StageTape::hold(const Allocate& allocate, Output output) {
+StageTape::Held StageTape::hold(const Allocate& allocate, Output output, Outputs* outputs) {
   const Graph graph = graph_of(*tape_, {}, 1, backward_begins_);
   std::vector<ValueId> values = saved_;
   if (output == Output::held) {
@@ -276,8 +305,10 @@ StageTape::Held StageTape::hold(const Allocate& allocate, Output output) {
   }
   std::vector<ValueId> targets = values;
   if (output == Output::returned) targets.push_back(output_.id());
+  if (outputs != nullptr) append_outputs(targets);
   Held held;
   if (!targets.empty()) held.run = run(targets);
+  if (outputs != nullptr) append_copies(*outputs);
   if (output == Output::returned) held.output = copy_of(output_.value(), allocate_buffer);
   settle(graph, values, allocate);
   return held;

@@ -28,6 +28,9 @@ std::shared_ptr<Evaluator> in_precision_of(const std::shared_ptr<EngineEvaluator
 /// A tape whose random streams begin at `streams`.
 std::unique_ptr<Tape> tape_from(const Streams& streams, std::shared_ptr<Evaluator> evaluator);
 
+/// Throws `TapeError` for an auxiliary output of another tape.
+void require_outputs_of(const Tape& tape, std::span<const Var> outputs);
+
 /// Throws `ArgumentError` unless a tape has exactly `count` parameters.
 void require_parameters(const Tape& tape, std::size_t count);
 
@@ -55,8 +58,12 @@ class StageTape {
   /// Number of random streams that this stage and those before it take.
   std::uint32_t streams() const { return streams_; }
   ValueType output_type() const { return output_.type(); }
-  /// Computes the output, in storage from `allocate`.
-  Tensor output(const Allocate& allocate);
+  /// The updates that the stage records.
+  std::span<const Tape::Update> updates() const { return updates_; }
+  /// Copies of auxiliary outputs, followed by values of updates.
+  using Outputs = std::vector<Tensor>;
+  /// Computes the output, in storage from `allocate`. Appends to `outputs`, unless it is null.
+  Tensor output(const Allocate& allocate, Outputs* outputs = nullptr);
 
   /// Records the adjoints too, and finds which values they read.
   void differentiate();
@@ -74,8 +81,9 @@ class StageTape {
     std::optional<Report> run;  ///< none where there was nothing to compute
   };
   /// Computes the values that the adjoints read, and holds them in storage from `allocate`. The
-  /// output is held with them, returned as a copy in storage of its own, or not needed.
-  Held hold(const Allocate& allocate, Output output);
+  /// output is held with them, returned as a copy in storage of its own, or not needed. Appends to
+  /// `outputs`, unless it is null.
+  Held hold(const Allocate& allocate, Output output, Outputs* outputs = nullptr);
   /// True when `hold` computes something even where the output is unneeded.
   bool saves() const { return !saved_.empty(); }
   /// The output, once it is held.
@@ -93,6 +101,9 @@ class StageTape {
  private:
   void record(const std::function<Var(Tape&)>& input, const LayerPrecision& precision);
   Report run(std::span<const ValueId> targets);
+  /// Adds the auxiliary outputs and values of updates that a run must compute.
+  void append_outputs(std::vector<ValueId>& targets) const;
+  void append_copies(Outputs& outputs) const;
   std::vector<ValueId> outputs_of_its_node(const Graph& graph) const;
   void settle(const Graph& graph, std::span<const ValueId> values, const Allocate& allocate);
 
@@ -103,6 +114,8 @@ class StageTape {
   Var input_;
   std::vector<Var> parameters_;
   Var output_;
+  std::vector<Var> outputs_;  // auxiliary outputs, then values of updates
+  std::vector<Tape::Update> updates_;
   // Recorded by `differentiate`.
   NodeId backward_begins_ = 0;
   Var seed_;

@@ -271,7 +271,7 @@ TEST_CASE("layers before one that lets no derivative through are left alone") {
   LayerModel model = counts.model();
   model.layer.forward = [sound = model.layer.forward](const Var& x, std::span<const Var> w,
                                                       int layer) {
-    return layer == 3 ? stop_gradient(x) : sound(x, w, layer);
+    return layer == 3 ? stop_gradient(x) : sound(x, w, layer).output;
   };
   const Tensor input = Tensor::uniform({10}, 1);
   LayerCheckpointer layers(model, {.mode = Mode::every, .interval = 1});

@@ -1,0 +1,181 @@
+#include <functional>
+
+#include "tests/catch.h"
+#include "tests/strategy/execution/layer_checkpointing/models.h"
+
+namespace palimpsest::layer_outputs_test {
+namespace {
+
+using Catch::Matchers::Contains;
+using Mode = LayerCheckpointing::Mode;
+
+/// Layers with dropout that return two auxiliary outputs each and update running means.
+struct Model {
+  std::vector<Tensor> running{Tensor::ones({24}), Tensor::ones({24}), Tensor::ones({24}),
+                              Tensor::ones({24}), Tensor::ones({24})};
+  Tensor last = Tensor::zeros({8});
+
+  LayerModel layers() const {
+    LayerModel model = perceptron(5, 8);
+    model.layer.forward = [this](const Var& x, std::span<const Var> w, int layer) -> LayerOutput {
+      const Var hidden = dropout(tanh(matmul(x, w[0]) + w[1]), 0.2);
+      const Tensor& target = running[static_cast<std::size_t>(layer)];
+      x.tape().update_after_run(target, mean(hidden, {0}), 0.1);
+      // Every layer also updates one tensor that all share.
+      const Var output = tanh(matmul(hidden, w[2]));
+      x.tape().update_after_run(last, mean(output, {0}), 0.5);
+      if (layer == 3) return output;
+      return {output, {hidden, sum(abs(output)), x}};
+    };
+    return model;
+  }
+
+  LossAndOutputs loss(const Var& output) const {
+    output.tape().update_after_run(last, sum(output, {0}), 0.25);
+    const Var squares = output * output;
+    return {sum(squares), {squares, output, max(output)}};
+  }
+};
+
+struct Found {
+  std::vector<Tensor> gradients;
+  std::vector<Tensor> outputs;
+  std::vector<Tensor> updated;
+};
+
+/// Two steps on one tape each.
+Found run_plain(const Tensor& input, std::shared_ptr<Evaluator> evaluator = nullptr) {
+  const Model model;
+  const LayerModel layers = model.layers();
+  Found found;
+  for (const std::uint64_t seed : {1, 2}) {
+    Tape tape(evaluator);
+    tape.set_seed(seed);
+    std::vector<Var> parameters;
+    Var x = tape.parameter(input);
+    const Var start = x;
+    std::vector<Var> outputs;
+    for (int layer = 0; layer < 5; ++layer) {
+      std::vector<Var> own;
+      for (const Tensor& tensor : layers.layer.parameters[static_cast<std::size_t>(layer)]) {
+        own.push_back(tape.parameter(tensor));
+      }
+      parameters.insert(parameters.end(), own.begin(), own.end());
+      const LayerOutput made = layers.layer.forward(x, own, layer);
+      outputs.insert(outputs.end(), made.outputs.begin(), made.outputs.end());
+      x = made.output;
+    }
+    const LossAndOutputs loss = model.loss(x);
+    outputs.insert(outputs.end(), loss.outputs.begin(), loss.outputs.end());
+    const Gradients gradients = backward(LossAndOutputs(loss.loss, outputs));
+    found = {};
+    for (const Var& parameter : parameters) found.gradients.push_back(gradients[parameter]);
+    found.gradients.push_back(gradients[start]);
+    found.outputs.assign(gradients.outputs().begin(), gradients.outputs().end());
+  }
+  found.updated = model.running;
+  found.updated.push_back(model.last);
+  return found;
+}
+
+Found run_layers(const Tensor& input, const LayerCheckpointing& given, const RunOptions& options,
+                 const std::optional<Precision>& precision = {}) {
+  const Model model;
+  LayerCheckpointer layers(model.layers(), given, options, precision);
+  Found found;
+  for (const std::uint64_t seed : {1, 2}) {
+    layers.forward(input, seed);
+    layers.activation(2);
+    const auto loss = [&](const Var& output) { return model.loss(output); };
+    const LayerGradients made = layers.backward(loss);
+    found = {all(made), {made.parameters.outputs().begin(), made.parameters.outputs().end()}, {}};
+    for (const Tensor& each : model.running) found.updated.push_back(each.clone());
+    found.updated.push_back(model.last.clone());
+    // Another backward pass returns the same outputs and updates nothing.
+    const LayerGradients again = layers.backward(loss);
+    CHECK(same_bits(again.parameters.outputs(), found.outputs));
+    CHECK(same_bits(found.updated.back(), model.last));
+  }
+  return found;
+}
+
+const std::vector<LayerCheckpointing> configurations_to_try{
+    {},
+    {.mode = Mode::every, .interval = 2},
+    {.mode = Mode::listed, .layers = {3}},
+    {.mode = Mode::dynamic, .memory_fraction = 0.6}};
+
+}  // namespace
+
+TEST_CASE("layers: outputs and updates have the bits of one tape, whatever is kept") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  const Found expected = run_plain(input);
+  REQUIRE(expected.outputs.size() == 15);
+  for (const LayerCheckpointing& given : configurations_to_try) {
+    CAPTURE(static_cast<int>(given.mode));
+    const Found found = run_layers(input, given, {});
+    CHECK(same_bits(found.gradients, expected.gradients));
+    CHECK(same_bits(found.outputs, expected.outputs));
+    CHECK(same_bits(found.updated, expected.updated));
+  }
+}
+
+TEST_CASE("layers: outputs in mixed precision have the bits of one tape") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  const Precision precision{PrecisionKind::mixed, DType::bf16};
+  const LayerCheckpointing every{.mode = Mode::every, .interval = 2};
+  const Found kept = run_layers(input, {}, {}, precision);
+  const Found found = run_layers(input, every, {}, precision);
+  CHECK(same_bits(found.outputs, kept.outputs));
+  CHECK(same_bits(found.updated, kept.updated));
+  CHECK(found.outputs[0].dtype() == DType::f32);
+}
+
+TEST_CASE("layers: use equals the forecast with outputs and updates") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  for (const LayerCheckpointing& given : configurations_to_try) {
+    const Model model;
+    LayerCheckpointer layers(model.layers(), given);
+    const LayerForecast forecast = layers.forecast(input.type());
+    CHECK(same_bits(model.last, Tensor::zeros({8})));
+    layers.forward(input);
+    layers.backward([&](const Var& output) { return model.loss(output); });
+    CHECK(layers.use() == forecast.use);
+  }
+}
+
+TEST_CASE("layers: outputs count towards the budget of their run") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  const auto least_of = [&](const LayerModel& model) {
+    LayerCheckpointer layers(model, {.mode = Mode::every, .interval = 5}, {.memory_budget = 1});
+    try {
+      layers.forward(input);
+    } catch (const BudgetError& error) {
+      return error.smallest_feasible();
+    }
+    return Bytes{0};
+  };
+  LayerModel plain = perceptron(5, 8);
+  LayerModel with = plain;
+  with.layer.forward = [sound = plain.layer.forward](const Var& x, std::span<const Var> w,
+                                                     int layer) -> LayerOutput {
+    const Var output = sound(x, w, layer).output;
+    return {output, {broadcast_to(reshape(sum(output), {1}), {1000})}};
+  };
+  CHECK(least_of(plain) < 4000);
+  CHECK(least_of(with) > 4000);
+}
+
+TEST_CASE("layers: a pass that fails updates nothing") {
+  const Model model;
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  LayerCheckpointer layers(model.layers(), {.mode = Mode::every, .interval = 2});
+  layers.forward(input);
+  const auto foreign = [](const Var& output) -> LossAndOutputs { return {sum(output), {Var()}}; };
+  CHECK_THROWS_WITH(layers.backward(foreign), Contains("the loss") && Contains("auxiliary output"));
+  CHECK(same_bits(model.last, Tensor::zeros({8})));
+  layers.backward([&](const Var& output) { return model.loss(output); });
+  CHECK_FALSE(same_bits(model.last, Tensor::zeros({8})));
+}
+
+}  // namespace palimpsest::layer_outputs_test
