@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -86,6 +87,17 @@ std::vector<Var> split(const Var& x, const std::vector<std::int64_t>& sizes, int
 /// Splits an axis of n elements into at most `count` parts of ⌈n/count⌉ each; the last may be
 /// smaller. As in PyTorch, there may be fewer parts. Throws `ArgumentError` for a count below 1.
 std::vector<Var> chunk(const Var& x, std::int64_t count, int axis, Where where = Where::current());
+
+/// The inverse of `stack` for n parts: x at each position of an axis of n elements, without that
+/// axis, as in `const auto [amplitude, phase] = unstack<2>(x)`. Throws `ShapeError` as `split` does
+/// when the axis has another size.
+template <std::size_t n>
+std::array<Var, n> unstack(const Var& x, int axis = 0, Where where = Where::current()) {
+  const std::vector<Var> parts = split(x, std::vector<std::int64_t>(n, 1), axis, where);
+  std::array<Var, n> result;
+  for (std::size_t i = 0; i < n; ++i) result[i] = squeeze(parts[i], {axis}, where);
+  return result;
+}
 
 /// x repeated `counts[i]` times along axis i; one count per axis. PyTorch calls this `repeat`.
 /// Throws `ArgumentError` for a negative count.

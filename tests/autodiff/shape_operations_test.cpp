@@ -96,6 +96,11 @@ TEST_CASE("operations that move elements") {
   CHECK(elements(concat({x, x}, 0)) == Whole{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
   CHECK(elements(stack({x, x}, 2)) == Whole{0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5});
   CHECK(elements(split(x, {1, 2}, 1)[1]) == Whole{1, 2, 4, 5});
+  const auto [first, second] = unstack<2>(x);
+  CHECK(first.shape() == Shape{3});
+  CHECK(elements(second) == Whole{3, 4, 5});
+  CHECK(elements(unstack<3>(x, -1)[1]) == Whole{1, 4});
+  CHECK(unstack<1>(unsqueeze(x, 0))[0].shape() == Shape{2, 3});
   CHECK(elements(chunk(x, 3, 1)[2]) == Whole{2, 5});
   CHECK(elements(tile(x, {2, 2})) ==
         Whole{0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5, 0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5});
@@ -182,6 +187,7 @@ TEST_CASE("operations that move elements say what does not fit") {
   CHECK_THROWS_WITH(split(x, {1, 1}, 1),
                     Contains("[split] parts of 2 elements in total") && Contains("sum is 3"));
   CHECK_THROWS_WITH(split(x, {-1, 4}, 1), Contains("size -1"));
+  CHECK_THROWS_WITH(unstack<2>(x, 1), Contains("[split] parts of 2 elements in total"));
   CHECK_THROWS_WITH(chunk(x, 0, 1), Contains("[chunk] cannot make 0 parts of axis 1"));
   CHECK_THROWS_AS(tile(x, {1}), ShapeError);
   CHECK_THROWS_AS(repeat(x, -1, 0), ArgumentError);
