@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,6 +109,14 @@ struct LoopResult {
 LoopResult scan(std::span<const Var> state, std::int64_t steps, std::span<const Var> inputs,
                 const LoopBody& body, const LoopOptions& options = {},
                 Where where = Where::current());
+
+/// Likewise, as in `scan({start}, 100, {forces}, body)`.
+inline LoopResult scan(std::initializer_list<Var> state, std::int64_t steps,
+                       std::initializer_list<Var> inputs, const LoopBody& body,
+                       const LoopOptions& options = {}, Where where = Where::current()) {
+  return scan(std::span(state.begin(), state.size()), steps,
+              std::span(inputs.begin(), inputs.size()), body, options, where);
+}
 
 /// Likewise, for a body that takes the state and the step number and returns the new state.
 template <class F>

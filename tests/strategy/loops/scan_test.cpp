@@ -99,7 +99,7 @@ TEST_CASE("a scan takes parts of inputs and gives what every step makes") {
 TEST_CASE("first and second derivatives of a scan agree with central differences") {
   const auto f = [](std::span<const Var> xs) {
     const LoopResult loop =
-        scan(xs.first(1), 5, xs.subspan(2, 1),
+        scan({xs[0]}, 5, {xs[2]},
              [&](std::span<const Var> s, std::span<const Var> inputs, const StepNumber& n) {
                const Var next = tanh(s[0] * xs[1] + inputs[0] * cos(n.as(DType::f64)));
                return LoopStep{{next}, {sum(next * next)}};
