@@ -1,8 +1,10 @@
 #pragma once
 
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "autodiff/export.h"
 #include "autodiff/located.h"
@@ -65,6 +67,29 @@ class Sequential {
 
  private:
   std::tuple<Layers...> layers_;
+};
+
+/// Several layers of one kind, one after the other, as in `Stack<Block> blocks(p / "blocks", 12,
+/// width, heads)`. Layer i is `Layer{p / "blocks" / "i", width, heads}`.
+template <class Layer>
+class Stack {
+ public:
+  template <class... Arguments>
+  Stack(const Parameters& parameters, int count, const Arguments&... arguments) {
+    for (int i = 0; i < count; ++i) {
+      layers_.push_back(Layer{parameters / std::to_string(i), arguments...});
+    }
+  }
+
+  Var operator()(const Located& x) const {
+    Var y = x.var;
+    for (const Layer& layer : layers_) y = call_layer(layer, Located(y, x.where));
+    return y;
+  }
+  const std::vector<Layer>& layers() const { return layers_; }
+
+ private:
+  std::vector<Layer> layers_;
 };
 
 }  // namespace nn

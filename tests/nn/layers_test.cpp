@@ -48,6 +48,17 @@ TEST_CASE("layers compute their operations") {
     return linear(relu(linear(x, on("a/weight"), on("a/bias"))), on("b/weight"), on("b/bias"));
   });
 
+  const nn::Stack<nn::Linear> three(p / "stack", 3, 4, 4);
+  check(three(x), [&] {
+    Var y = x;
+    for (const std::string i : {"0", "1", "2"}) {
+      y = linear(y, on(("stack/" + i + "/weight").c_str()), on(("stack/" + i + "/bias").c_str()));
+    }
+    return y;
+  });
+  CHECK(three.layers().size() == 3);
+  CHECK(nn::Stack<nn::Linear>(p / "empty", 0, 4, 4)(x) == x);
+
   const Var image = normal({2, 4, 6, 6}, 2);
   const nn::Conv2d convolution(p / "conv", 4, 6, 3,
                                {.convolution = {.stride = 2, .padding = 1, .groups = 2}});
@@ -161,6 +172,8 @@ TEST_CASE("settings of layers out of range are errors") {
   // Errors have the line that calls the layer.
   const nn::Sequential layers(nn::LayerNorm(p / "norm", 3), nn::Linear(p / "linear", 4, 2));
   CHECK_THROWS_WITH(layers(tape.constant(Tensor::ones({2, 3}))), Contains("layers_test.cpp"));
+  const nn::Stack<nn::Linear> stack(p / "stack", 2, 4, 3);
+  CHECK_THROWS_WITH(stack(tape.constant(Tensor::ones({2, 4}))), Contains("layers_test.cpp"));
 }
 
 }  // namespace palimpsest::layers_test
