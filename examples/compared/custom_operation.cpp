@@ -1,0 +1,52 @@
+// Fits the orbit of a planet. Kepler's equation E − e·sin E = M is a custom operation: Newton's
+// method solves it, and the implicit function theorem gives its derivative.
+#include <palimpsest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "examples/compared/support.h"
+
+using namespace palimpsest;
+
+void solve_kepler(const CustomCall& call) {
+  const auto M = call.inputs[0].data<double>(), E = call.outputs[0].data<double>();
+  const double e = call.inputs[1].item();
+  for (std::size_t i = 0; i < M.size(); ++i) {
+    E[i] = M[i];
+    for (int k = 0; k < 10; ++k) {
+      E[i] -= (E[i] - e * std::sin(E[i]) - M[i]) / (1 - e * std::cos(E[i]));
+    }
+  }
+}
+
+void pull_back_kepler(const Pullback& p) {
+  const Var slope = p.adjoint() / (1.0 - p.input(1) * cos(p.output()));
+  p.set(0, slope);
+  p.set(1, sum(slope * sin(p.output())));
+}
+
+const CustomOperation kepler({.name = "kepler", .forward = solve_kepler, .vjp = pull_back_kepler});
+
+Var positions(const Var& orbit) {
+  const auto [e, frequency, phase] = unstack<3>(orbit);
+  const Var times = orbit.tape().constant(Tensor::arange(1000, DType::f64)) / 50;
+  const Var E = kepler({frequency * times + phase, e});
+  return stack({cos(E) - e, sqrt(1.0 - square(e)) * sin(E)}, 1);
+}
+
+int main() {
+  const Tensor truth = Tensor::from({0.4, 1.0, 0.3}, {3});
+  const Tensor orbit = Tensor::from({0.1, 1.05, 0.0}, {3});
+  const auto optimizer = adam({.learning_rate = 0.01});
+  Tape tape;
+  for (int step = 0; step < 200; ++step) {
+    tape.clear();
+    const Var noise = 0.01 * tape.constant(normals({1000, 2}, "noise"));
+    const Var seen = positions(tape.constant(truth)) + noise;
+    const Gradients gradients = backward(mse(positions(tape.parameter(orbit)), seen));
+    optimizer->step(gradients);
+    if (step % 20 == 0) std::printf("step %d loss %.12g\n", step, gradients.loss().item());
+  }
+  std::printf("found %.12g %.12g %.12g\n", orbit.at(0), orbit.at(1), orbit.at(2));
+}
