@@ -21,6 +21,17 @@ void set_element(const Tensor& tensor, std::int64_t i, double value) {
   });
 }
 
+/// Sets column `i` of a matrix with so many columns.
+void set_column(const Tensor& matrix, std::int64_t columns, std::int64_t i, const Tensor& values) {
+  visit(matrix.dtype(), [&]<class T>(T) {
+    std::int64_t place = i;
+    for (const T value : values.data<T>()) {
+      matrix.data<T>()[static_cast<std::size_t>(place)] = value;
+      place += columns;
+    }
+  });
+}
+
 }  // namespace
 
 std::vector<Var> jvp(std::span<const Var> ys, std::span<const Var> xs,
@@ -58,22 +69,29 @@ Tensor jacobian(const Var& y, const Var& x, Where where) {
                      where);
   }
   for (const std::int64_t size : x.shape()) shape.push_back(size);
-  Tensor result(shape, x.dtype());
+  const Tensor result(shape, x.dtype());
   const std::int64_t rows = type.shape.elements();
+  const std::int64_t columns = x.shape().elements();
   if (rows == 0) return result;
-  // One gradient is recorded, and recomputed for each seed.
+  // One derivative is recorded, and recomputed for each seed.
   const TemporaryNodes region(tape);
-  const Tensor unit = Tensor::zeros(type.shape, type.dtype);
+  const bool by_columns = columns < rows;
+  const ValueType of_seed = by_columns ? x.type() : type;
+  const Tensor unit = Tensor::zeros(of_seed.shape, of_seed.dtype);
   const Var seed = tape.constant(unit, {}, where);
-  const Var gradient = vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0];
-  std::byte* row = result.raw();
-  for (std::int64_t i = 0; i < rows; ++i) {
+  const Var slope =
+      by_columns ? jvp(y, x, seed, where) : vjp({&y, 1}, {&x, 1}, {&seed, 1}, where)[0];
+  for (std::int64_t i = 0; i < unit.elements(); ++i) {
     set_element(unit, i, 1);
     tape.set_buffer(seed.id(), unit.buffer());
     for (ValueId made = seed.id() + 1; made < tape.value_count(); ++made) tape.drop(made);
-    const Tensor slope = gradient.value();
-    std::memcpy(row, slope.raw(), static_cast<std::size_t>(slope.bytes()));
-    row += slope.bytes();
+    const Tensor value = slope.value().to(x.dtype());
+    if (by_columns) {
+      set_column(result, columns, i, value);
+    } else {
+      std::memcpy(result.raw() + i * value.bytes(), value.raw(),
+                  static_cast<std::size_t>(value.bytes()));
+    }
     set_element(unit, i, 0);
   }
   return result;

@@ -92,8 +92,9 @@ std::vector<Var> hvp(const Var& y, std::span<const Var> xs, std::span<const Var>
 Var hvp(const Var& y, const Var& x, const Var& direction, Where where = Where::current());
 
 /// ∂y/∂x, with the shape of y followed by that of x, and x's dtype. Computes one gradient per
-/// element of y, so it suits small sizes. Leaves no nodes on the tape. Throws as `vjp` does, and
-/// `ShapeError` when the two ranks together exceed `max_rank`.
+/// element of y or, if x has fewer elements, one `jvp` per element of x. So it suits cases where
+/// one of them is small. Leaves no nodes on the tape. Throws as `vjp` does, and `ShapeError` when
+/// the two ranks together exceed `max_rank`.
 Tensor jacobian(const Var& y, const Var& x, Where where = Where::current());
 
 /// The second derivatives of a scalar y, with the shape of x twice, and x's dtype. Costs as much as

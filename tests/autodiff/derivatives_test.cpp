@@ -43,6 +43,24 @@ TEST_CASE("the Jacobian has the shape of y followed by that of x") {
   CHECK(jacobian(sum(p.y), p.x).shape() == Shape{3});
 }
 
+TEST_CASE("a Jacobian with fewer columns than rows is that of single gradients") {
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
+  const DType other = GENERATE(DType::f64, DType::f32);
+  Tape tape;
+  const Var x = tape.parameter(f64({1, 2, 4}).to(dtype));
+  const Var wide = cast(x, other);
+  const Var y = reshape(wide, {3, 1}) * reshape(wide, {1, 3});
+  const std::uint32_t nodes = tape.node_count();
+  const Tensor found = jacobian(y, x);
+  CHECK(tape.node_count() == nodes);
+  REQUIRE(found.type() == ValueType{{3, 3, 3}, dtype});
+  for (std::int64_t i = 0; i < 9; ++i) {
+    const Tensor row = gradient(select(reshape(y, {9}), 0, i), x).value();
+    for (std::int64_t k = 0; k < 3; ++k) CHECK(found.at(3 * i + k) == row.at(k));
+  }
+  CHECK(same_bits(jacobian(full_like(y, 1), x), Tensor::zeros({3, 3, 3}, dtype)));
+}
+
 TEST_CASE("Jacobians and Hessians leave nothing on the tape, and rows of every dtype are found") {
   const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16, DType::f16);
   Tape tape;
