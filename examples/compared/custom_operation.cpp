@@ -36,15 +36,17 @@ Var positions(const Var& orbit) {
 }
 
 int main() {
-  const Tensor truth = Tensor::from({0.4, 1.0, 0.3}, {3});
+  Tape data;
+  const Var truth = data.constant(Tensor::from({0.4, 1.0, 0.3}, {3}));
+  const Var noise = 0.01 * data.constant(normals({1000, 2}, "noise"));
+  const Tensor seen = (positions(truth) + noise).value();
   const Tensor orbit = Tensor::from({0.1, 1.05, 0.0}, {3});
+  Runner runner(Program::gradients(
+      [&](Tape& tape) { return mse(positions(tape.parameter(orbit)), tape.constant(seen)); }));
   const auto optimizer = adam({.learning_rate = 0.01});
-  Tape tape;
   for (int step = 0; step < 200; ++step) {
-    tape.clear();
-    const Var noise = 0.01 * tape.constant(normals({1000, 2}, "noise"));
-    const Var seen = positions(tape.constant(truth)) + noise;
-    const Gradients gradients = backward(mse(positions(tape.parameter(orbit)), seen));
+    runner.run();
+    const Gradients gradients = runner.gradients();
     optimizer->step(gradients);
     if (step % 20 == 0) std::printf("step %d loss %.12g\n", step, gradients.loss().item());
   }

@@ -41,10 +41,10 @@ int main() {
   const RateSchedule rate = cosine_decay({.rate = 0.01, .steps = 400});
   for (int step = 0; step < 400; ++step) {
     runner.run();
+    const Gradients gradients = runner.gradients();
     optimizer->set_learning_rate(rate(step));
-    optimizer->step(runner.gradients());
+    optimizer->step(gradients);
     if (step % 50 == 0) {
-      const Gradients gradients = runner.gradients();
       std::printf("step %d loss %.12g error %.12g\n", step, gradients.loss().item(),
                   gradients.outputs()[0].item());
     }

@@ -91,8 +91,9 @@ const Meter meter;
 
 Tensor numbers(const Shape& shape, std::string_view name, DType dtype) {
   const Tensor result(shape, DType::f64);
+  const std::uint64_t seed = hash_of(name);
   for (std::uint64_t i = 0; double& x : result.data<double>()) {
-    x = static_cast<double>(bits_at(hash_of(name), i++) >> 40) * 0x1p-23 - 1;
+    x = static_cast<double>(bits_at(seed, i++) >> 40) * 0x1p-23 - 1;
   }
   return result.to(dtype);
 }
@@ -108,9 +109,9 @@ Tensor normals(const Shape& shape, std::string_view name) {
 
 Tensor classes(const Shape& shape, std::string_view name, std::int64_t classes) {
   const Tensor result(shape, DType::i64);
+  const std::uint64_t seed = hash_of(name);
   for (std::uint64_t i = 0; std::int64_t& x : result.data<std::int64_t>()) {
-    x = static_cast<std::int64_t>((bits_at(hash_of(name), i++) >> 40) %
-                                  static_cast<std::uint64_t>(classes));
+    x = static_cast<std::int64_t>((bits_at(seed, i++) >> 40) % static_cast<std::uint64_t>(classes));
   }
   return result;
 }
