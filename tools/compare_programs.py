@@ -149,12 +149,12 @@ def row(folder, programs, name):
 
 
 def write_table(folder, programs, document, names):
-    text = document.read_text(encoding="utf-8")
+    before, heading, text = document.read_text(encoding="utf-8").partition("| program | compared with |")
     for name in names or names_in(folder):
         text, found = re.subn(rf"^\| `{name}` \|.*$", lambda _: row(folder, programs, name), text, flags=re.MULTILINE)
         if found != 1:
-            sys.exit(f"{document} has no row for {name}, or several")
-    document.write_text(text, encoding="utf-8")
+            sys.exit(f"the table in {document} has no row for {name}, or several")
+        document.write_text(before + heading + text, encoding="utf-8")
 
 
 def main():
