@@ -17,7 +17,7 @@ struct Level {
   nn::GroupNorm second_norm{p / "second_norm", outputs, 4};
 
   Var operator()(const Var& x) const {
-    return relu(second_norm(second(relu(first_norm(first(x))))));
+    return silu(second_norm(second(silu(first_norm(first(x))))));
   }
 };
 
@@ -46,9 +46,9 @@ int main() {
   const UNet model{parameters};
   same_parameters(parameters);
   const Discs data = discs(16, 32);
-  const auto optimizer = sgd({.learning_rate = 0.05, .momentum = 0.9});
+  const auto optimizer = sgd({.learning_rate = 0.02, .momentum = 0.9});
   Tape tape;
-  for (int step = 0; step < 12; ++step) {
+  for (int step = 0; step < 10; ++step) {
     tape.clear();
     const Var masks = tape.constant(data.masks);
     const Var logits = model(tape.constant(data.images));
