@@ -59,7 +59,7 @@ Dataset first_images(const ClassifierOptions& options, const std::string& part,
   return in_memory({{"images", all.images}, {"labels", all.labels}}).slice(0, count);
 }
 
-/// What one epoch reached.
+/// The results of one epoch.
 struct EpochResult {
   WeightedMean loss;
   Accuracy accuracy;  ///< of the training images, while the weights change
@@ -81,6 +81,9 @@ class ClassifierTraining {
 
   /// Returns whether the required accuracy is reached, or true if it stops early.
   bool run() {
+    std::printf("%lld parameters, %lld steps in an epoch\n",
+                static_cast<long long>(task_.parameters.elements()),
+                static_cast<long long>(images_.batches()));
     continue_from_file();
     std::optional<double> tested;
     for (std::int64_t done = 0; images_.epoch() < options_.epochs; ++done) {
@@ -102,7 +105,7 @@ class ClassifierTraining {
 
   DataPosition position() const { return {{"epoch", images_.epoch()}, {"settings", settings()}}; }
 
-  /// What a run must have in common with the one that it continues.
+  /// A run must have the settings of the one that it continues.
   std::string settings() const {
     return std::to_string(options_.epochs) + " epochs of " + std::to_string(options_.images) +
            " images in batches of " + std::to_string(options_.batch);

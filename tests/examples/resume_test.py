@@ -1,6 +1,6 @@
 """resume_test.py PROGRAM ARGUMENTS...: a training run that is killed in an epoch and continued ends with the bits of
-one that is not, also within a smaller memory budget. PROGRAM trains a classifier (examples/support/classifier_training.h),
-in two epochs by default."""
+one that is not, also within a smaller memory budget. PROGRAM trains a classifier in two epochs, with the options of
+examples/support/classifier_options.h."""
 import pathlib
 import re
 import signal
@@ -19,7 +19,8 @@ def train(state, *more, code=0):
 
 def train_and_kill(state):
     """Kills the run when it has begun its second epoch."""
-    running = subprocess.Popen([*COMMAND, "--state", state], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen([*COMMAND, "--state", state], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True)
     for line in running.stderr:
         if line.startswith("epoch 2"):
             running.kill()
