@@ -98,7 +98,14 @@ void Shape::throw_no_room_for(std::int64_t size) {
   throw ShapeError("[shape] " + (size < 0 ? negative(size) : too_many_axes("")));
 }
 
+void Shape::throw_outside(int axis, int last) const {
+  throw ShapeError("[shape] there is no place " + std::to_string(axis) + " in shape " +
+                   to_string(*this) +
+                   (last < 0 ? ", which has no axes" : "; give 0 to " + std::to_string(last)));
+}
+
 void Shape::insert(int axis, std::int64_t size) {
+  if (axis < 0 || axis > rank_) throw_outside(axis, rank_);
   if (size < 0 || rank_ == max_rank) throw_no_room_for(size);
   std::copy_backward(sizes_.begin() + axis, sizes_.begin() + rank_, sizes_.begin() + rank_ + 1);
   sizes_[static_cast<std::size_t>(axis)] = size;
@@ -106,6 +113,7 @@ void Shape::insert(int axis, std::int64_t size) {
 }
 
 void Shape::erase(int axis) {
+  if (axis < 0 || axis >= rank_) throw_outside(axis, rank_ - 1);
   std::copy(sizes_.begin() + axis + 1, sizes_.begin() + rank_, sizes_.begin() + axis);
   --rank_;
 }

@@ -57,9 +57,10 @@ class Shape {
     if (size < 0 || rank_ == max_rank) throw_no_room_for(size);
     sizes_[static_cast<std::size_t>(rank_++)] = size;
   }
-  /// Adds an axis before axis `axis`, which lies in [0, rank]. Throws as `push_back`.
+  /// Adds an axis before axis `axis`, which lies in [0, rank]. Throws `ShapeError` for another one,
+  /// and as `push_back`.
   void insert(int axis, std::int64_t size);
-  /// Removes axis `axis`, which lies in [0, rank).
+  /// Removes axis `axis`, which lies in [0, rank). Throws `ShapeError` for another one.
   void erase(int axis);
 
   bool operator==(const Shape& other) const {
@@ -74,6 +75,7 @@ class Shape {
   [[noreturn]] static void throw_impossible(std::span<const std::int64_t> sizes,
                                             const Where& where);
   [[noreturn]] static void throw_no_room_for(std::int64_t size);
+  [[noreturn]] void throw_outside(int axis, int last) const;
   std::size_t index(int axis) const {
     const bool is_plain = axis >= 0 && axis < rank_;
     return static_cast<std::size_t>(is_plain ? axis : wrap(axis));

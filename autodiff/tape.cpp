@@ -49,6 +49,13 @@ Var Tape::leaf(const Operation& kind, Tensor value, std::string_view name, const
   if (!value.defined())
     throw ArgumentError(kind.name, "the tensor is empty; assign a tensor first", where);
   const ValueType type = value.type();
+  if (&kind == &parameter_operation && !is_floating(type.dtype)) {
+    throw DTypeError(kind.name,
+                     "the tensor is " + to_string(type) +
+                         ", and only floating dtypes have gradients; convert it with to(), or "
+                         "record it with constant()",
+                     where);
+  }
   const Recording alone(*this, where);
   const Var var = append(kind, {}, {&type, 1}, {}, where);
   if (!name.empty()) nodes_.back().name = intern(name);

@@ -47,8 +47,8 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// A leaf for which `backward` returns a gradient. Shares the tensor's storage. `backward` throws
-  /// `DTypeError` when the dtype is not floating. Throws `ArgumentError` for an undefined tensor.
+  /// A leaf for which `backward` returns a gradient. Shares the tensor's storage. Throws
+  /// `ArgumentError` for an undefined tensor, `DTypeError` when the dtype is not floating.
   Var parameter(Tensor value, std::string_view name = {}, Where where = Where::current());
   /// A leaf without a gradient, of any dtype. Otherwise like `parameter`.
   Var constant(Tensor value, std::string_view name = {}, Where where = Where::current());

@@ -61,8 +61,8 @@ class Tensor {
   /// floating, `ArgumentError` unless low < high and both and their difference are finite.
   static Tensor uniform(Shape shape, std::uint64_t seed, double low = 0, double high = 1,
                         DType dtype = DType::f32);
-  /// Normal with the given mean and standard deviation, which are not checked. Otherwise like
-  /// `uniform`.
+  /// Normal with the given mean and standard deviation. Throws `ArgumentError` for a negative
+  /// deviation, and `DTypeError` as `uniform` does.
   static Tensor normal(Shape shape, std::uint64_t seed, double mean = 0, double deviation = 1,
                        DType dtype = DType::f32);
   /// A tensor without axes.

@@ -149,21 +149,27 @@ void require_beside(const Var& x, const Var& v, const char* role, const Shape& s
   }
 }
 
+/// Throws for a negative epsilon and for a bias without a weight.
+void require_settings(std::string_view operation, const Var& weight, const Var& bias,
+                      double epsilon, const Where& where) {
+  if (!(epsilon >= 0)) {
+    throw ArgumentError(operation,
+                        "epsilon is " + std::to_string(epsilon) + "; give a number ≥ 0", where);
+  }
+  if (bias.defined() && !weight.defined()) {
+    throw ArgumentError(operation, "a bias needs a weight; give a weight of ones", where);
+  }
+}
+
 Var record(const Operation& operation, const Var& x, const Var& weight, const Var& bias,
            const Shape& beside, Normalization n, const Where& where) {
-  if (!(n.epsilon >= 0)) {
-    throw ArgumentError(operation.name,
-                        "epsilon is " + std::to_string(n.epsilon) + "; give a number ≥ 0", where);
-  }
+  require_settings(operation.name, weight, bias, n.epsilon, where);
   std::vector<Var> inputs{x};
   if (weight.defined()) {
     require_beside(x, weight, "weight", beside, operation.name, where);
     inputs.push_back(weight);
   }
   if (bias.defined()) {
-    if (!weight.defined()) {
-      throw ArgumentError(operation.name, "a bias needs a weight; give a weight of ones", where);
-    }
     require_beside(x, bias, "bias", beside, operation.name, where);
     inputs.push_back(bias);
   }
@@ -260,6 +266,7 @@ Var batch_norm(const Var& x, const Var& mean, const Var& variance, const Var& we
                const Var& bias, double epsilon, Where where) {
   require_value(x, batch_norm_operation.name, where);
   const Blame blame(x.tape(), where);
+  require_settings(batch_norm_operation.name, weight, bias, epsilon, where);
   const Shape channels{channels_of(x, epsilon, batch_norm_operation.name, where).groups};
   require_beside(x, mean, "mean", channels, batch_norm_operation.name, where);
   require_beside(x, variance, "variance", channels, batch_norm_operation.name, where);

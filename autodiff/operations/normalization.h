@@ -43,8 +43,7 @@ struct BatchNorm {
 BatchNorm batch_norm(const Var& x, const Var& weight = {}, const Var& bias = {},
                      double epsilon = 1e-5, Where where = Where::current());
 
-/// Uses the given statistics, (C) each, as in inference. Here a bias needs no weight, and `epsilon`
-/// is not checked.
+/// Uses the given statistics, (C) each, as in inference.
 Var batch_norm(const Var& x, const Var& mean, const Var& variance, const Var& weight,
                const Var& bias, double epsilon = 1e-5, Where where = Where::current());
 

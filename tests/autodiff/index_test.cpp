@@ -35,6 +35,10 @@ TEST_CASE("elements are read and added where the index says") {
   CHECK(elements(index_select(x, 0, index({1}, {}))) == Whole{3, 4, 5});
   CHECK(elements(index_add(x, 0, index({2, 2}, {2}), 3)) == Whole{0, 0, 0, 0, 0, 0, 3, 5, 7});
   CHECK(elements(index_add(x, 1, index({1, 0, 1}, {3}), 2)) == Whole{1, 2, 4, 8});
+  // An index without axes: all of x is one slice, and the axis may come after its last one.
+  CHECK(elements(index_add(x, 0, index({1}, {}), 2)) == Whole{0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5});
+  CHECK(index_add(x, 2, index({1}, {}), 4).shape() == Shape{2, 3, 4});
+  CHECK(elements(index_add(x, 2, index({0}, {}), 1)) == Whole{0, 1, 2, 3, 4, 5});
   CHECK(elements(embedding(x, index({1, 1}, {2, 1}))) == Whole{3, 4, 5, 3, 4, 5});
   CHECK(elements(one_hot(index({1, 0}, {2}), 3)) == Whole{0, 1, 0, 1, 0, 0});
   CHECK(one_hot(index({1}, {}), 2, DType::bf16).type() == ValueType{{2}, DType::bf16});

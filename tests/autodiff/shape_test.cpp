@@ -77,6 +77,14 @@ TEST_CASE("axes are inserted and erased") {
   CHECK(shape == Shape{1, 2});
   CHECK(to_string(shape) == "(1, 2)");
   CHECK(to_string(Shape{}) == "()");
+  CHECK(shape[-1] == 2);
+
+  CHECK_THROWS_WITH(shape.insert(3, 1), Contains("no place 3 in shape (1, 2); give 0 to 2"));
+  CHECK_THROWS_AS(shape.insert(-1, 1), ShapeError);
+  CHECK_THROWS_WITH(shape.erase(2), Contains("no place 2 in shape (1, 2); give 0 to 1"));
+  CHECK_THROWS_AS(shape.erase(-1), ShapeError);
+  CHECK_THROWS_WITH(Shape{}.erase(0), Contains("no place 0 in shape (), which has no axes"));
+  CHECK(shape == Shape{1, 2});
 }
 
 TEST_CASE("sizes out of range are refused") {

@@ -71,6 +71,9 @@ TEST_CASE("random tensors depend on their seed alone and keep their distribution
   CHECK(high <= 3);
   CHECK_THAT(normal_mean, Catch::Matchers::WithinAbs(2, 0.02));
   CHECK_THAT(std::sqrt(square), Catch::Matchers::WithinAbs(0.5, 0.02));
+  CHECK_THROWS_WITH(Tensor::normal({2}, 1, 0, -1, dtype),
+                    Catch::Matchers::Contains("the deviation of normal numbers is -1"));
+  CHECK(Tensor::normal({2}, 1, 3, 0, dtype).at(1) == 3);
 }
 
 TEST_CASE("bits are compared, not numbers") {
