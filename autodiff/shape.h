@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autodiff/error.h"
@@ -88,8 +90,21 @@ class Shape {
 /// `(2, 3)`; `()` for a scalar.
 std::string to_string(const Shape& shape);
 
-/// Axes given by the user; negative ones count from the end.
-using Axes = std::vector<int>;
+/// Axes given by the user, as in `sum(x, {0, 1})` or `sum(x, 0)`; negative ones count from the end.
+class Axes : public std::vector<int> {
+ public:
+  Axes() = default;
+  Axes(std::initializer_list<int> axes) : std::vector<int>(axes) {}
+  // NOLINTBEGIN(google-explicit-constructor): callers write one axis without braces
+  Axes(std::vector<int> axes) : std::vector<int>(std::move(axes)) {}
+  template <std::integral I>
+    requires(!std::same_as<I, bool>)
+  Axes(I axis) : std::vector<int>(1, static_cast<int>(axis)) {}
+  // NOLINTEND(google-explicit-constructor)
+  /// `sum(x, true)` would otherwise be the sum over axis 1.
+  template <std::same_as<bool> B>
+  Axes(B keep_axes) = delete;
+};
 
 /// One number for each axis.
 using Strides = std::array<std::int64_t, max_rank>;

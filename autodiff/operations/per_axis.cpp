@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include "autodiff/operations/shape.h"
 
@@ -11,7 +12,7 @@ namespace palimpsest {
 namespace {
 
 Var move_axis(const Var& x, int from, int to, const Where& where) {
-  Axes axes(static_cast<std::size_t>(x.rank()));
+  std::vector<int> axes(static_cast<std::size_t>(x.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   axes.erase(axes.begin() + from);
   axes.insert(axes.begin() + to, from);

@@ -65,7 +65,7 @@ const Operation permute_operation{
     .vjp =
         [](const Pullback& p) {
           const Axes axes = p.attributes().as<Axes>();
-          Axes back(axes.size());
+          std::vector<int> back(axes.size());
           for (std::size_t i = 0; i < axes.size(); ++i) back[at(axes[i])] = static_cast<int>(i);
           p.set(0, permute(p.adjoint(), back));
         },
