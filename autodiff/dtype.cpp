@@ -16,6 +16,12 @@ std::string_view name_of(DType dtype) {
       return "i64";
     case DType::i32:
       return "i32";
+    case DType::i16:
+      return "i16";
+    case DType::i8:
+      return "i8";
+    case DType::u8:
+      return "u8";
     case DType::boolean:
       return "bool";
   }
@@ -25,6 +31,7 @@ std::string_view name_of(DType dtype) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (is_half(a) && is_half(b)) return DType::f32;
+  if (size_of(a) == 1 && is_integer(a) && size_of(b) == 1 && is_integer(b)) return DType::i16;
   return a < b ? a : b;  // the enumeration is in order of precedence
 }
 

@@ -12,9 +12,10 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// Element types; `boolean` is called `bool` in texts and takes one byte. The 16-bit types are
-/// storage formats: arithmetic on them is done in f32.
-enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, boolean };
+/// Element types; `boolean` is called `bool` in texts and takes one byte. bf16, f16, i16, i8 and u8
+/// are storage formats. Arithmetic on the floating ones is done in f32. Arithmetic on the integers
+/// is done in i32 and its results are stored in the narrow type again, so they wrap around.
+enum class DType : std::uint8_t { f64, f32, bf16, f16, i64, i32, i16, i8, u8, boolean };
 
 /// bfloat16: the upper half of an f32. Conversion rounds to nearest even.
 struct BFloat16 {
@@ -45,7 +46,10 @@ constexpr std::int64_t size_of(DType dtype) {
       return 4;
     case DType::bf16:
     case DType::f16:
+    case DType::i16:
       return 2;
+    case DType::i8:
+    case DType::u8:
     case DType::boolean:
       return 1;
   }
@@ -57,13 +61,15 @@ std::string_view name_of(DType dtype);
 
 constexpr bool is_floating(DType d) { return d <= DType::f16; }
 constexpr bool is_half(DType d) { return d == DType::bf16 || d == DType::f16; }
-constexpr bool is_integer(DType d) { return d == DType::i64 || d == DType::i32; }
+constexpr bool is_integer(DType d) { return d >= DType::i64 && d <= DType::u8; }
+/// The integers that are storage formats.
+constexpr bool is_narrow_integer(DType d) { return d >= DType::i16 && d <= DType::u8; }
 
 /// The dtype in which arithmetic on `dtype` is done: f32 for the 16-bit types, else `dtype` itself.
 constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
 /// The promoted dtype of two operands. Floating beats integer, integer beats bool; then the wider
-/// one wins. bf16 with f16 gives f32.
+/// one wins. bf16 with f16 gives f32, and i8 with u8 gives i16.
 DType promote(DType a, DType b);
 
 /// The C++ types of elements, one for each DType.
@@ -71,7 +77,8 @@ template <class T>
 concept Element =
     std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, BFloat16> ||
     std::is_same_v<T, Float16> || std::is_same_v<T, std::int64_t> ||
-    std::is_same_v<T, std::int32_t> || std::is_same_v<T, bool>;
+    std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::int16_t> ||
+    std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::uint8_t> || std::is_same_v<T, bool>;
 
 /// The DType of the C++ type `T`.
 template <Element T>
@@ -82,6 +89,9 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, Float16>) return DType::f16;
   if constexpr (std::is_same_v<T, std::int64_t>) return DType::i64;
   if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
+  if constexpr (std::is_same_v<T, std::int16_t>) return DType::i16;
+  if constexpr (std::is_same_v<T, std::int8_t>) return DType::i8;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return DType::u8;
   if constexpr (std::is_same_v<T, bool>) return DType::boolean;
 }
 
@@ -101,6 +111,12 @@ decltype(auto) visit(DType dtype, F&& f) {
       return f(std::int64_t{});
     case DType::i32:
       return f(std::int32_t{});
+    case DType::i16:
+      return f(std::int16_t{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::u8:
+      return f(std::uint8_t{});
     case DType::boolean:
       return f(bool{});
   }

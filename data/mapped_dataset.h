@@ -23,12 +23,12 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// file does not have.
 Dataset mapped_safetensors(const std::string& path, const std::vector<std::string>& names = {});
 
-/// The array of a `.npy` file of version 1 to 3, in C order. Little-endian f64, f32, f16, i64, i32
-/// and bool stay as they are. int8, uint8, int16 and uint16 become i32 when rows are read.
+/// The array of a `.npy` file of version 1 to 3, in C order, with little-endian elements. Every
+/// dtype of a `Tensor` but bf16 is supported. uint16 becomes i32 when rows are read.
 Dataset mapped_npy(const std::string& path, const std::string& name = "");
 
-/// The array of an uncompressed IDX file, the format of MNIST. Its elements are big-endian f64, f32
-/// or i32, or 8 or 16 bits wide. The latter become i32 when rows are read.
+/// The array of an uncompressed IDX file, the format of MNIST. Its elements are u8, i8, or
+/// big-endian i16, i32, f32 or f64.
 Dataset mapped_idx(const std::string& path, const std::string& name = "");
 
 }  // namespace palimpsest

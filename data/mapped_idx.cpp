@@ -18,9 +18,9 @@ struct IdxElement {
 };
 
 constexpr std::array<IdxElement, 6> idx_elements = {{
-    {0x08, DType::i32, StoredAs::u8},
-    {0x09, DType::i32, StoredAs::i8},
-    {0x0b, DType::i32, StoredAs::swapped_i16},
+    {0x08, DType::u8, StoredAs::plain},
+    {0x09, DType::i8, StoredAs::plain},
+    {0x0b, DType::i16, StoredAs::swapped},
     {0x0c, DType::i32, StoredAs::swapped},
     {0x0d, DType::f32, StoredAs::swapped},
     {0x0e, DType::f64, StoredAs::swapped},

@@ -24,10 +24,10 @@ constexpr std::array<NpyElement, 10> npy_elements = {{
     {"<i8", DType::i64, StoredAs::plain},
     {"<i4", DType::i32, StoredAs::plain},
     {"|b1", DType::boolean, StoredAs::plain},
-    {"|u1", DType::i32, StoredAs::u8},
-    {"|i1", DType::i32, StoredAs::i8},
+    {"|u1", DType::u8, StoredAs::plain},
+    {"|i1", DType::i8, StoredAs::plain},
     {"<u2", DType::i32, StoredAs::u16},
-    {"<i2", DType::i32, StoredAs::i16},
+    {"<i2", DType::i16, StoredAs::plain},
 }};
 
 const NpyElement& npy_element(const std::string& file, const NpyHeader& header) {

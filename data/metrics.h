@@ -14,7 +14,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 // order of the elements, so bits do not depend on the number of threads. Without anything added,
 // `value` is NaN.
 //
-// Logits are floating tensors (…, classes), and labels i64 or i32 tensors (…) with numbers of
+// Logits are floating tensors (…, classes), and labels integer tensors (…) with numbers of
 // classes. `add` throws `ShapeError`, `DTypeError`, and `ArgumentError` for a label that is no
 // class. It adds nothing then.
 
@@ -71,7 +71,7 @@ class ConfusionMatrix {
   explicit ConfusionMatrix(std::int64_t classes,
                            std::optional<std::int64_t> ignore_index = std::nullopt);
   /// Adds logits, whose largest is the answer (the first of equal ones, or of NaNs), or answers: an
-  /// i64 or i32 tensor like the labels.
+  /// integer tensor like the labels.
   void add(const Tensor& logits_or_answers, const Tensor& labels);
 
   /// The numbers of examples, i64 (classes, classes): by label, then by answer.

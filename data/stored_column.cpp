@@ -8,18 +8,7 @@ namespace palimpsest {
 namespace {
 
 Bytes element_bytes(const StoredColumn& column) {
-  switch (column.stored_as) {
-    case StoredAs::u8:
-    case StoredAs::i8:
-      return 1;
-    case StoredAs::u16:
-    case StoredAs::i16:
-    case StoredAs::swapped_i16:
-      return 2;
-    case StoredAs::plain:
-    case StoredAs::swapped:
-      break;
-  }
+  if (column.stored_as == StoredAs::u16) return sizeof(std::uint16_t);
   return size_of(column.column.example.dtype);
 }
 
@@ -30,14 +19,12 @@ void copy_swapped(const std::byte* from, std::byte* to, std::int64_t n, std::int
   }
 }
 
-/// Copies n integers of type `T`, which may not be aligned, as i32.
-template <class T>
-void copy_widened(const std::byte* from, std::byte* to, std::int64_t n, bool swaps = false) {
+/// Copies n u16, which may not be aligned, as i32.
+void copy_widened(const std::byte* from, std::byte* to, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    T narrow{};
-    std::memcpy(&narrow, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-    if (swaps) narrow = static_cast<T>(narrow << 8 | (narrow >> 8 & 0xff));
-    const std::int32_t wide = +narrow;
+    std::uint16_t narrow = 0;
+    std::memcpy(&narrow, from + i * static_cast<std::int64_t>(sizeof(narrow)), sizeof(narrow));
+    const std::int32_t wide = narrow;
     std::memcpy(to + i * static_cast<std::int64_t>(sizeof(wide)), &wide, sizeof(wide));
   }
 }
@@ -52,20 +39,8 @@ void copy_elements(const StoredColumn& column, const std::byte* from, std::byte*
     case StoredAs::swapped:
       copy_swapped(from, to, n, element_bytes(column));
       break;
-    case StoredAs::u8:
-      copy_widened<std::uint8_t>(from, to, n);
-      break;
-    case StoredAs::i8:
-      copy_widened<std::int8_t>(from, to, n);
-      break;
     case StoredAs::u16:
-      copy_widened<std::uint16_t>(from, to, n);
-      break;
-    case StoredAs::i16:
-      copy_widened<std::int16_t>(from, to, n);
-      break;
-    case StoredAs::swapped_i16:
-      copy_widened<std::int16_t>(from, to, n, true);
+      copy_widened(from, to, n);
       break;
   }
 }

@@ -12,11 +12,7 @@ namespace palimpsest {
 enum class StoredAs : std::uint8_t {
   plain,    ///< as in tensors
   swapped,  ///< with its bytes in reverse order
-  u8,       ///< this and the following are made i32
-  i8,
-  u16,
-  i16,
-  swapped_i16,
+  u16,      ///< made i32
 };
 
 /// A column whose rows are one after another in memory, at any alignment.

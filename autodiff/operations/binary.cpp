@@ -180,13 +180,16 @@ Var record_pair(const Operation& operation, const Var& given_a, const Var& given
     }
     dtype = DType::i32;  // false is less than true
   }
+  const DType narrow = dtype;
+  if (is_narrow_integer(dtype)) dtype = DType::i32;
   const ValueType type{tape.have_one_shape(a.id(), b.id())
                            ? tape.shape(a.id())
                            : broadcast(a.shape(), b.shape(), operation.name, where),
                        to_bool ? DType::boolean : dtype};
   const Var operands[] = {dtype_a == dtype ? a : cast(a, dtype, where),
                           dtype_b == dtype ? b : cast(b, dtype, where)};
-  return tape.record(operation, operands, {&type, 1}, {}, where);
+  const Var result = tape.record(operation, operands, {&type, 1}, {}, where);
+  return to_bool || narrow == dtype ? result : cast(result, narrow, where);
 }
 
 }  // namespace
@@ -232,8 +235,10 @@ Var number_like(const Var& x, double number, const char* operation, const Where&
   if (is_floating(dtype)) return full(x.tape(), {}, number, dtype, where);
   if (is_fraction(number)) return full(x.tape(), {}, number, DType::f32, where);
   // The ends of the integer ranges; as powers of two they are exact in f64.
-  const double end = dtype == DType::i32 ? 0x1p31 : dtype == DType::i64 ? 0x1p63 : 2;
-  if (number < (dtype == DType::boolean ? 0 : -end) || number >= end) {
+  const bool is_signed = dtype != DType::u8 && dtype != DType::boolean;
+  const auto bits = static_cast<int>(8 * size_of(dtype)) - (is_signed ? 1 : 0);
+  const double end = dtype == DType::boolean ? 2 : std::ldexp(1, bits);
+  if (number < (is_signed ? -end : 0) || number >= end) {
     throw ArgumentError(operation,
                         "the number " + std::to_string(number) + " is out of range for " +
                             std::string(name_of(dtype)) + "; cast the other operand first",
@@ -274,7 +279,10 @@ Var operator+(double a, const Located& x) {
   return with_number<Shift, Add>(x.var, a, true, x.where);
 }
 Var operator-(const Located& x, double a) {
-  return with_number<Shift, Add>(x.var, -a, false, x.where);
+  require_value(x.var, "subtract", x.where);
+  if (is_floating(x.var.dtype())) return unary<Shift>(x.var, x.where, {-a});
+  if (is_fraction(a)) return unary<Shift>(cast(x.var, DType::f32, x.where), x.where, {-a});
+  return binary<Subtract>(x.var, a, x.where);
 }
 Var operator-(double a, const Located& x) {
   return with_number<SubtractFrom, Subtract>(x.var, a, true, x.where);

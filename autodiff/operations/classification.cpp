@@ -348,7 +348,8 @@ Var record(const Operation& operation, const Var& x, const Var& classes,
   require_share(operation.name, options.label_smoothing, where);
   const ClassAttributes attributes{axis, options.label_smoothing, options.ignore_index,
                                    operation.name, where};
-  const Var inputs[] = {x, classes};
+  const Var inputs[] = {
+      x, is_narrow_integer(classes.dtype()) ? cast(classes, DType::i32, where) : classes};
   const ValueType type{places, x.dtype()};
   const Var losses = x.tape().record(operation, inputs, {&type, 1}, attributes, where);
   if (options.reduction != Reduction::mean || !options.ignore_index) {

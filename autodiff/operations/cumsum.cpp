@@ -69,7 +69,7 @@ std::span<const Operation* const> cumsum_operations() {
 
 Var cumsum(const Var& x, int axis, bool reverse, Where where) {
   require_value(x, "cumsum", where);
-  if (x.dtype() == DType::boolean) {
+  if (x.dtype() == DType::boolean || is_narrow_integer(x.dtype())) {
     return cumsum(cast(x, DType::i64, where), axis, reverse, where);
   }
   const ValueType type = x.type();

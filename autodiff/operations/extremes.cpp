@@ -3,6 +3,7 @@
 #include "autodiff/gradient.h"
 #include "autodiff/operations/fold.h"
 #include "autodiff/operations/index.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/registry.h"
 
 namespace palimpsest {
@@ -113,8 +114,9 @@ Var record(const Operation& operation, const Var& x, const Axes& axes, bool keep
                      where);
   }
   const Shape result = reduced_shape(shape, mask, keep_axes);
-  const ValueType types[] = {{result, x.dtype()}, {result, DType::i64}};
-  return x.tape().record(operation, {&x, 1}, types, ReduceAttributes{mask}, where);
+  const Var wide = is_narrow_integer(x.dtype()) ? cast(x, DType::i32, where) : x;
+  const ValueType types[] = {{result, wide.dtype()}, {result, DType::i64}};
+  return wide.tape().record(operation, {&wide, 1}, types, ReduceAttributes{mask}, where);
 }
 
 }  // namespace
@@ -125,19 +127,19 @@ std::span<const Operation* const> extreme_operations() {
 }
 
 Var max(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return record(max_operation, x, axes, keep_axes, where);
+  return cast(record(max_operation, x, axes, keep_axes, where), x.dtype(), where);
 }
 
 Var min(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return record(min_operation, x, axes, keep_axes, where);
+  return cast(record(min_operation, x, axes, keep_axes, where), x.dtype(), where);
 }
 
 Var argmax(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return max(x, axes, keep_axes, where).output(1);
+  return record(max_operation, x, axes, keep_axes, where).output(1);
 }
 
 Var argmin(const Var& x, const Axes& axes, bool keep_axes, Where where) {
-  return min(x, axes, keep_axes, where).output(1);
+  return record(min_operation, x, axes, keep_axes, where).output(1);
 }
 
 }  // namespace palimpsest

@@ -5,6 +5,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/fold.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/lines.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
@@ -254,11 +255,23 @@ void require_numbers(const Var& x, const char* operation, const Where& where) {
                    where);
 }
 
+/// x in i32 if it has a narrower integer dtype, which the kernels do not compute with.
+Var widened(const Var& x, const Where& where) {
+  return is_narrow_integer(x.dtype()) ? cast(x, DType::i32, where) : x;
+}
+
 Var record(const Operation& operation, const Var& x, const Var& index, const Shape& shape, int axis,
            const Where& where) {
-  const Var inputs[] = {x, index};
+  const Var inputs[] = {x, widened(index, where)};
   const ValueType type{shape, x.dtype()};
   return x.tape().record(operation, inputs, {&type, 1}, IndexAttributes{axis, where}, where);
+}
+
+/// Likewise, for operations that add elements of x.
+Var record_sums(const Operation& operation, const Var& x, const Var& index, const Shape& shape,
+                int axis, const Where& where) {
+  const Var wide = widened(x, where);
+  return cast(record(operation, wide, index, shape, axis, where), x.dtype(), where);
 }
 
 /// `shape` with the axes [axis, axis + count) replaced by `others`.
@@ -308,7 +321,7 @@ Var scatter_add(const Var& x, int axis, const Var& index, std::int64_t size, Whe
                      where);
   }
   shape = replaced(shape, wrapped, 1, Shape({size}, where));
-  return record(scatter_add_operation, x, index, shape, wrapped, where);
+  return record_sums(scatter_add_operation, x, index, shape, wrapped, where);
 }
 
 Var index_select(const Var& x, int axis, const Var& index, Where where) {
@@ -336,7 +349,7 @@ Var index_add(const Var& x, int axis, const Var& index, std::int64_t size, Where
                          "; give it the tensor's axes from axis " + std::to_string(axis) + " on",
                      where);
   }
-  return record(index_add_operation, x, index, result, wrapped, where);
+  return record_sums(index_add_operation, x, index, result, wrapped, where);
 }
 
 Var embedding(const Var& table, const Var& ids, Where where) {
@@ -356,8 +369,9 @@ Var one_hot(const Var& ids, std::int64_t classes, DType dtype, Where where) {
   const int axis = type.shape.rank();
   require_axes(type.shape.rank() + 1, "one_hot", where);
   type.shape = replaced(type.shape, axis, 0, Shape({classes}, where));
-  return ids.tape().record(one_hot_operation, {&ids, 1}, {&type, 1}, IndexAttributes{axis, where},
-                           where);
+  const Var places = widened(ids, where);
+  return places.tape().record(one_hot_operation, {&places, 1}, {&type, 1},
+                              IndexAttributes{axis, where}, where);
 }
 
 }  // namespace palimpsest

@@ -5,7 +5,7 @@
 #include "autodiff/export.h"
 #include "autodiff/var.h"
 
-/// Operations that read and write at positions given by a tensor of i64 or i32. Positions count
+/// Operations that read and write at positions given by a tensor of integers. Positions count
 /// from 0; negative ones are out of range. A position out of range throws `ArgumentError` when the
 /// kernel runs, since it is not known earlier. An index of another dtype throws `DTypeError`, an
 /// axis that does not exist `ShapeError`. Negative axes count from the end.

@@ -23,7 +23,7 @@ struct ClassificationOptions {
 };
 
 /// −log softmax(logits) at each target class, reduced; the result has the dtype of the logits.
-/// `logits` has the classes along `options.axis`; `classes` (i64 or i32) has its shape without that
+/// `logits` has the classes along `options.axis`; `classes` (integers) has its shape without that
 /// axis. Only the logits are kept for the adjoint; nothing else of their size.
 ///
 /// Throws `ShapeError` when the shapes do not fit or there are no classes, and `DTypeError` for

@@ -174,7 +174,7 @@ const Operation any_operation{
 Var numbers(const Operation& operation, const Var& x, const Axes& axes, bool keep_axes,
             const Where& where) {
   require_value(x, operation.name, where);
-  if (x.dtype() == DType::boolean) {
+  if (x.dtype() == DType::boolean || is_narrow_integer(x.dtype())) {
     return numbers(operation, cast(x, DType::i64, where), axes, keep_axes, where);
   }
   const AxisMask mask = mask_of(axes, x.shape(), operation.name, where);

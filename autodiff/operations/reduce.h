@@ -10,8 +10,8 @@
 /// determined by the shape.
 namespace palimpsest PALIMPSEST_EXPORT {
 
-/// Σ x; 0 if empty. Integers wrap around and keep their dtype. The sum of bool is i64 and counts
-/// true elements.
+/// Σ x; 0 if empty. i64 and i32 wrap around and keep their dtype. The sum of narrower integers is
+/// i64. That of bool is i64 too, and counts true elements.
 Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
         Where where = Where::current());
 
@@ -20,7 +20,7 @@ Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 Var mean(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
-/// Π x; 1 if empty; i64 for bool. The derivative is correct where factors are zero.
+/// Π x; 1 if empty; i64 for bool and narrow integers. The derivative is correct where factors are zero.
 Var prod(const Var& x, const Axes& axes = {}, bool keep_axes = false,
          Where where = Where::current());
 
@@ -66,7 +66,7 @@ Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
               Where where = Where::current());
 
 /// Cumulative sums along `axis`, including each element; from the end if `reverse`. Sums of bool
-/// are i64.
+/// and of narrow integers are i64.
 Var cumsum(const Var& x, int axis, bool reverse = false, Where where = Where::current());
 
 /// True if every element is true, also if there are none. Throws `DTypeError` for numbers, which

@@ -276,6 +276,7 @@ Var record_unary(functions::Place function, const Var& x, const Parameters* para
       return binary<functions::Subtract>(0, x, where);
     }
     if (index == functions::position<functions::Abs, Unary>) {
+      if (x.dtype() == DType::u8) return x;
       return maximum(x, binary<functions::Subtract>(0, x, where), where);
     }
   }

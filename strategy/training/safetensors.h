@@ -14,8 +14,8 @@ using NamedTensors = std::map<std::string, Tensor>;
 /// Texts by name, which a safetensors file can hold besides its tensors.
 using Metadata = std::map<std::string, std::string>;
 
-/// Writes a safetensors file, with dtypes f64, f32, bf16, f16, i64, i32 and bool. An existing file
-/// is replaced only when the new one is complete. Throws `FileError` when the file cannot be
+/// Writes a safetensors file, with tensors of any dtype. An existing file is replaced only when the
+/// new one is complete. Throws `FileError` when the file cannot be
 /// written. Throws `ArgumentError` for an undefined tensor, a name that is "__metadata__", and text
 /// that is not UTF-8.
 void save_safetensors(const std::string& path, const NamedTensors& tensors,

@@ -14,13 +14,16 @@ using nlohmann::json;
 
 constexpr std::int64_t longest_header = 100'000'000;  // the limit of the format's reference reader
 
-constexpr std::array<std::pair<DType, const char*>, 7> safetensors_dtypes = {{
+constexpr std::array<std::pair<DType, const char*>, 10> safetensors_dtypes = {{
     {DType::f64, "F64"},
     {DType::f32, "F32"},
     {DType::bf16, "BF16"},
     {DType::f16, "F16"},
     {DType::i64, "I64"},
     {DType::i32, "I32"},
+    {DType::i16, "I16"},
+    {DType::i8, "I8"},
+    {DType::u8, "U8"},
     {DType::boolean, "BOOL"},
 }};
 

@@ -20,14 +20,11 @@ TEST_CASE("elements of every type are read") {
     file.write(idx_file(type, {2, 1}, data));
     return mapped_idx(file.path(), "x").rows({1, 0})[0];
   };
-  const auto integers = [](std::initializer_list<std::int32_t> values) {
-    return Tensor::from(values, Shape{2, 1});
-  };
-  CHECK(same_bits(mapped(0x08, "\x01\xff"), integers({255, 1})));
-  CHECK(same_bits(mapped(0x09, "\x01\xff"), integers({-1, 1})));
-  CHECK(same_bits(mapped(0x0b, "\x01\x02\xff\xfe"), integers({-2, 258})));
+  CHECK(same_bits(mapped(0x08, "\x01\xff"), Tensor::from<std::uint8_t>({255, 1}, {2, 1})));
+  CHECK(same_bits(mapped(0x09, "\x01\xff"), Tensor::from<std::int8_t>({-1, 1}, {2, 1})));
+  CHECK(same_bits(mapped(0x0b, "\x01\x02\xff\xfe"), Tensor::from<std::int16_t>({-2, 258}, {2, 1})));
   CHECK(same_bits(mapped(0x0c, std::string("\1\2\3\4\xff\xff\xff\xfe", 8)),
-                  integers({-2, 0x01020304})));
+                  Tensor::from<std::int32_t>({-2, 0x01020304}, {2, 1})));
   CHECK(same_bits(mapped(0x0d, std::string("\x3f\x80\0\0\xc0\0\0\0", 8)),
                   Tensor::from<float>({-2, 1}, {2, 1})));
   CHECK(same_bits(mapped(0x0e, std::string("\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0", 16)),

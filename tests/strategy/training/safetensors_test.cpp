@@ -24,8 +24,8 @@ constexpr NamedTensors (*readers[])(const std::string&) = {load_safetensors, map
 TEST_CASE("every dtype survives a file") {
   const TemporaryFile file;
   NamedTensors tensors;
-  for (const DType dtype :
-       {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32, DType::boolean}) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16, DType::i64, DType::i32,
+                            DType::i16, DType::i8, DType::u8, DType::boolean}) {
     tensors.emplace(std::string(name_of(dtype)), Tensor::arange(6).to(dtype).reshape({2, 3}));
   }
   tensors.emplace("scalar \"quoted\"", Tensor::scalar(3));
