@@ -14,4 +14,21 @@ struct Located {
   Where where;
 };
 
+/// A tensor as an operand, together with its source line.
+struct LocatedTensor {
+  // NOLINTNEXTLINE(google-explicit-constructor): the conversion captures the caller's line
+  LocatedTensor(const Tensor& operand, Where line = Where::current())
+      : tensor(operand), where(line) {}
+  const Tensor& tensor;
+  Where where;
+};
+
+/// A number as an operand, together with its source line.
+struct LocatedNumber {
+  // NOLINTNEXTLINE(google-explicit-constructor): the conversion captures the caller's line
+  LocatedNumber(double operand, Where line = Where::current()) : number(operand), where(line) {}
+  double number;
+  Where where;
+};
+
 }  // namespace palimpsest

@@ -1,5 +1,7 @@
 #include "autodiff/var.h"
 
+#include <ostream>
+
 namespace palimpsest {
 namespace {
 
@@ -36,6 +38,10 @@ Var Var::output(std::uint32_t index) const {
 const Var& Var::named(std::string_view name) const {
   tape().set_name(node(), name);
   return *this;
+}
+
+std::ostream& operator<<(std::ostream& stream, const Var& x) {
+  return x.defined() ? stream << x.value() : stream << "undefined Var";
 }
 
 void throw_foreign(const Var& var, std::string_view operation, const Where& where) {

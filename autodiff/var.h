@@ -1,9 +1,14 @@
 #pragma once
 
+#include <initializer_list>
+#include <iosfwd>
+
 #include "autodiff/export.h"
 #include "autodiff/tape.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
+
+class Index;
 
 /// A handle to one value of a tape: 16 bytes, cheap to copy. Throws `TapeError` when used with a
 /// handle of another tape, or when the value is no longer on its tape. A value leaves its tape when
@@ -15,6 +20,10 @@ class Var {
   Var() = default;
   Var(Tape& tape, ValueId id)
       : identity_(&tape.identity()), id_(id), epoch_(tape.identity().epoch()) {}
+  Var(const Var&) = default;
+  // Not for temporaries, so that `x[0] = y` does not compile: it would not change x.
+  Var& operator=(const Var&) & = default;
+  ~Var() = default;
 
   bool defined() const { return identity_ != nullptr; }
   /// The tape. Throws `TapeError` when the handle is empty or its value is no longer on the tape.
@@ -45,6 +54,12 @@ class Var {
     return value().template item<T>();
   }
 
+  /// The elements at `index` along axis 0, or at several indices along the first axes, as in
+  /// `x[{0, Slice{1, 3}}]`. Records `select`, `slice` and the like; see `Index`. Throws
+  /// `ShapeError` for more indices than axes.
+  Var operator[](const Index& index) const;
+  Var operator[](std::initializer_list<Index> indices) const;
+
   /// Names the node that makes this value, for messages, reports and DOT. Returns this handle.
   const Var& named(std::string_view name) const;
 
@@ -63,6 +78,10 @@ class Var {
   ValueId id_ = none;
   std::uint32_t epoch_ = 0;
 };
+
+/// Prints the type, then the elements, as for a `Tensor`; `undefined Var` for an empty handle.
+/// Computes the value if it is not present. Throws as `Var::value` does.
+std::ostream& operator<<(std::ostream& stream, const Var& x);
 
 inline Var Tape::here(const Var& value, std::string_view operation, const Where& where) {
   return value.belongs_to(*this) ? value : stand_in_for(value, operation, where);

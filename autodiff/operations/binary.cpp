@@ -298,6 +298,15 @@ Var operator/(const Located& x, double a) {
 }
 Var operator/(double a, const Located& x) { return binary<Divide>(a, x.var, x.where); }
 
+Var& operator+=(Var& x, const Located& y) { return x = binary<Add>(x, y.var, y.where); }
+Var& operator-=(Var& x, const Located& y) { return x = binary<Subtract>(x, y.var, y.where); }
+Var& operator*=(Var& x, const Located& y) { return x = binary<Multiply>(x, y.var, y.where); }
+Var& operator/=(Var& x, const Located& y) { return x = binary<Divide>(x, y.var, y.where); }
+Var& operator+=(Var& x, const LocatedNumber& a) { return x = Located(x, a.where) + a.number; }
+Var& operator-=(Var& x, const LocatedNumber& a) { return x = Located(x, a.where) - a.number; }
+Var& operator*=(Var& x, const LocatedNumber& a) { return x = Located(x, a.where) * a.number; }
+Var& operator/=(Var& x, const LocatedNumber& a) { return x = Located(x, a.where) / a.number; }
+
 Var operator>(const Located& a, const Var& b) { return greater(a.var, b, a.where); }
 Var operator>=(const Located& a, const Var& b) { return greater_equal(a.var, b, a.where); }
 Var operator<(const Located& a, const Var& b) { return less(a.var, b, a.where); }
@@ -306,6 +315,10 @@ Var operator>(const Located& x, double a) { return greater(x.var, a, x.where); }
 Var operator>=(const Located& x, double a) { return greater_equal(x.var, a, x.where); }
 Var operator<(const Located& x, double a) { return less(x.var, a, x.where); }
 Var operator<=(const Located& x, double a) { return less_equal(x.var, a, x.where); }
+Var operator>(double a, const Located& x) { return less(x.var, a, x.where); }
+Var operator>=(double a, const Located& x) { return less_equal(x.var, a, x.where); }
+Var operator<(double a, const Located& x) { return greater(x.var, a, x.where); }
+Var operator<=(double a, const Located& x) { return greater_equal(x.var, a, x.where); }
 
 Var sum_to(const Var& y, const Shape& shape, Where where) {
   require_value(y, "sum_to", where);

@@ -64,6 +64,7 @@ Var operator/(const Located& x, double a);
 Var operator/(double a, const Located& x);
 
 // Elementwise comparisons. `==` and `!=` compare the handles themselves; see `equal`.
+// `if (x > y)` does not compile, since a `Var` has no value until it is computed.
 Var operator>(const Located& a, const Var& b);
 Var operator>=(const Located& a, const Var& b);
 Var operator<(const Located& a, const Var& b);
@@ -72,6 +73,21 @@ Var operator>(const Located& x, double a);
 Var operator>=(const Located& x, double a);
 Var operator<(const Located& x, double a);
 Var operator<=(const Located& x, double a);
+Var operator>(double a, const Located& x);
+Var operator>=(double a, const Located& x);
+Var operator<(double a, const Located& x);
+Var operator<=(double a, const Located& x);
+
+// x = x + y and so on. They record a new value and let the handle x refer to it. Other handles
+// still refer to the old value.
+Var& operator+=(Var& x, const Located& y);
+Var& operator-=(Var& x, const Located& y);
+Var& operator*=(Var& x, const Located& y);
+Var& operator/=(Var& x, const Located& y);
+Var& operator+=(Var& x, const LocatedNumber& a);
+Var& operator-=(Var& x, const LocatedNumber& a);
+Var& operator*=(Var& x, const LocatedNumber& a);
+Var& operator/=(Var& x, const LocatedNumber& a);
 
 /// The adjoint of broadcasting `shape` to y's shape: sums y over the broadcast axes.
 Var sum_to(const Var& y, const Shape& shape, Where where = Where::current());
@@ -82,10 +98,18 @@ Var sum_to(const Var& y, const Shape& shape, Where where = Where::current());
 Var where(const Var& condition, const Var& a, const Var& b, Where line = Where::current());
 Var where(const Var& condition, const Var& a, double b, Where line = Where::current());
 Var where(const Var& condition, double a, const Var& b, Where line = Where::current());
+/// Two numbers: the result is f32.
+Var where(const Var& condition, double a, double b, Where line = Where::current());
 
 /// Elementwise, on bools; operands broadcast. They throw `DTypeError` for other dtypes.
 Var logical_and(const Var& a, const Var& b, Where where = Where::current());
 Var logical_or(const Var& a, const Var& b, Where where = Where::current());
 Var logical_not(const Var& x, Where where = Where::current());
+
+// The same as operators. They are elementwise, so both sides are always recorded and computed, also
+// where C++ would not evaluate the second one.
+Var operator!(const Located& x);
+Var operator&&(const Located& a, const Var& b);
+Var operator||(const Located& a, const Var& b);
 
 }  // namespace palimpsest

@@ -163,6 +163,14 @@ Var where(const Var& condition, double a, const Var& b, Where line) {
   return where(condition, number_like(b, a, "where", line), b, line);
 }
 
+Var where(const Var& condition, double a, double b, Where line) {
+  require_bool(where_operation, condition, line);
+  Tape& tape = condition.tape();
+  const Var first = full(tape, {}, a, DType::f32, line);
+  const Var second = full(tape, {}, b, DType::f32, line);
+  return where(condition, first, second, line);
+}
+
 Var logical_and(const Var& a, const Var& b, Where where) {
   const Var operands[] = {a, b};
   return record_logical(and_operation, operands, where);
@@ -174,5 +182,9 @@ Var logical_or(const Var& a, const Var& b, Where where) {
 }
 
 Var logical_not(const Var& x, Where where) { return record_logical(not_operation, {&x, 1}, where); }
+
+Var operator!(const Located& x) { return logical_not(x.var, x.where); }
+Var operator&&(const Located& a, const Var& b) { return logical_and(a.var, b, a.where); }
+Var operator||(const Located& a, const Var& b) { return logical_or(a.var, b, a.where); }
 
 }  // namespace palimpsest

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -41,6 +43,55 @@ struct Slice {
   std::optional<std::int64_t> stop = std::nullopt;
   std::int64_t step = 1;
 };
+
+/// One index of `x[...]` or `t[...]`, for one axis:
+///
+/// - A number selects one position, and the axis is removed. Negative ones count from the end.
+/// - A `Slice` selects a range.
+/// - Positions, a value or tensor of integers, select these positions, which count from 0. The axes
+///   of the positions replace the axis, as in `index_select`. At most one index can be positions.
+/// - `new_axis` inserts an axis of size 1, and takes none of x.
+/// - `ellipsis` takes as many axes as the other indices leave, at most once.
+///
+/// Axes without an index stay whole. The syntax reads only: `x[0] = y` does not compile.
+class Index {
+ public:
+  enum class Kind : std::uint8_t { place, range, positions, tensor, new_axis, ellipsis };
+
+  // NOLINTBEGIN(google-explicit-constructor): numbers, slices and so on are what callers write
+  template <std::integral I>
+    requires(!std::same_as<I, bool>)
+  Index(I place, Where where = Where::current())
+      : kind_(Kind::place), place_(static_cast<std::int64_t>(place)), where_(where) {}
+  Index(const Slice& range, Where where = Where::current())
+      : kind_(Kind::range), range_(range), where_(where) {}
+  Index(const Var& positions, Where where = Where::current())
+      : kind_(Kind::positions), positions_(positions), where_(where) {}
+  Index(const Tensor& positions, Where where = Where::current())
+      : kind_(Kind::tensor), tensor_(positions), where_(where) {}
+  /// `Kind::new_axis` or `Kind::ellipsis`; see the constants of these names.
+  Index(Kind kind, Where where = Where::current()) : kind_(kind), where_(where) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  Kind kind() const { return kind_; }
+  std::int64_t place() const { return place_; }
+  const Slice& range() const { return range_; }
+  const Where& where() const { return where_; }
+  /// The positions as a value of `tape`.
+  Var positions(Tape& tape) const {
+    return kind_ == Kind::tensor ? tape.constant(tensor_, {}, where_) : positions_;
+  }
+
+ private:
+  Kind kind_;
+  std::int64_t place_ = 0;
+  Slice range_ = {};
+  Var positions_ = {};
+  Tensor tensor_ = {};
+  Where where_;
+};
+inline constexpr Index::Kind new_axis = Index::Kind::new_axis;
+inline constexpr Index::Kind ellipsis = Index::Kind::ellipsis;
 
 /// The elements in the given range of each axis; further axes are not sliced. Throws
 /// `ArgumentError` for a step of 0.
@@ -105,6 +156,11 @@ Var tile(const Var& x, const std::vector<std::int64_t>& counts, Where where = Wh
 /// Repeats each element `count` times along an axis, like NumPy's `repeat` and PyTorch's
 /// `repeat_interleave`. Throws `ArgumentError` for a negative count.
 Var repeat(const Var& x, std::int64_t count, int axis, Where where = Where::current());
+/// `repeat` by its name in PyTorch.
+inline Var repeat_interleave(const Var& x, std::int64_t count, int axis,
+                             Where where = Where::current()) {
+  return repeat(x, count, axis, where);
+}
 
 /// The access pattern of a broadcast from one shape to another.
 Access broadcast_access(const Shape& from, const Shape& to);

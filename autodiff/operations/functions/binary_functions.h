@@ -190,7 +190,7 @@ using Comparison = List<Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual>
 namespace palimpsest PALIMPSEST_EXPORT {
 
 // Elementwise. Operands broadcast and are promoted to a common dtype. In `minimum`, `maximum` and
-// comparisons the second may be a number, in `pow` the first. They throw as `record_binary` does;
+// comparisons one operand may be a number, in `pow` the first. They throw as `record_binary` does;
 // `share`, `pow` and `atan2` throw `DTypeError` for integers too.
 
 auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
@@ -206,11 +206,17 @@ auto divide(const IsVar auto& a, const IsVar auto& b, Where where = Where::curre
   return binary<functions::Divide>(a, b, where);
 }
 /// The smaller operand; NaN if either is NaN. Where both are equal, each gets half of the adjoint.
-auto minimum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto minimum(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
+  return binary<functions::Minimum>(a, b, where);
+}
+auto minimum(double a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Minimum>(a, b, where);
 }
 /// The larger operand; NaN if either is NaN. Where both are equal, each gets half of the adjoint.
-auto maximum(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto maximum(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
+  return binary<functions::Maximum>(a, b, where);
+}
+auto maximum(double a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Maximum>(a, b, where);
 }
 /// 1 where a > b, 0 where a < b, else 1/2. No derivative flows.
@@ -218,7 +224,7 @@ auto share(const IsVar auto& a, const IsVar auto& b, Where where = Where::curren
   return binary<functions::Share>(a, b, where);
 }
 /// a to the power b; a may be a number. A negative a gives NaN where b is not whole.
-auto pow(const auto& a, const IsVar auto& b, Where where = Where::current()) {
+auto pow(const IsVarOrNumber auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Pow>(a, b, where);
 }
 /// The angle of the point with abscissa b and ordinate a, in radians, in [−π, π].
@@ -228,23 +234,45 @@ auto atan2(const IsVar auto& a, const IsVar auto& b, Where where = Where::curren
 
 // Comparisons. Any dtype; the result is bool, and no derivative flows.
 
-auto greater(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto greater(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
   return comparison<functions::Greater>(a, b, where);
 }
-auto greater_equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto greater_equal(const IsVar auto& a, const IsVarOrNumber auto& b,
+                   Where where = Where::current()) {
   return comparison<functions::GreaterEqual>(a, b, where);
 }
-auto less(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto less(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
   return comparison<functions::Less>(a, b, where);
 }
-auto less_equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto less_equal(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
   return comparison<functions::LessEqual>(a, b, where);
 }
-auto equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto equal(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
   return comparison<functions::Equal>(a, b, where);
 }
-auto not_equal(const IsVar auto& a, const auto& b, Where where = Where::current()) {
+auto not_equal(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
   return comparison<functions::NotEqual>(a, b, where);
+}
+
+// A number on the left: the comparison is recorded with the operands swapped.
+
+auto greater(double a, const IsVar auto& b, Where where = Where::current()) {
+  return comparison<functions::Less>(b, a, where);
+}
+auto greater_equal(double a, const IsVar auto& b, Where where = Where::current()) {
+  return comparison<functions::LessEqual>(b, a, where);
+}
+auto less(double a, const IsVar auto& b, Where where = Where::current()) {
+  return comparison<functions::Greater>(b, a, where);
+}
+auto less_equal(double a, const IsVar auto& b, Where where = Where::current()) {
+  return comparison<functions::GreaterEqual>(b, a, where);
+}
+auto equal(double a, const IsVar auto& b, Where where = Where::current()) {
+  return comparison<functions::Equal>(b, a, where);
+}
+auto not_equal(double a, const IsVar auto& b, Where where = Where::current()) {
+  return comparison<functions::NotEqual>(b, a, where);
 }
 
 }  // namespace palimpsest

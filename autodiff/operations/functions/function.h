@@ -16,6 +16,9 @@ using Where = std::source_location;  // as in error.h, which the kernels do not 
 /// Satisfied only by `Var`.
 template <class V>
 concept IsVar = std::same_as<V, Var>;
+/// Satisfied by `Var` and by numbers.
+template <class V>
+concept IsVarOrNumber = IsVar<V> || std::convertible_to<V, double>;
 
 }  // namespace palimpsest
 
