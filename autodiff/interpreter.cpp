@@ -1,5 +1,6 @@
 #include "autodiff/interpreter.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "autodiff/execute.h"
@@ -7,12 +8,12 @@
 namespace palimpsest {
 namespace {
 
-/// Counts the reads of each value while `target` is computed from the values present; 0 for the
+/// Counts the reads of each value while `targets` are computed from the values present; 0 for the
 /// rest.
-std::vector<std::uint32_t> count_reads(const Tape& tape, ValueId target) {
+std::vector<std::uint32_t> count_reads(const Tape& tape, std::span<const ValueId> targets) {
   std::vector<std::uint32_t> reads(tape.value_count());
-  reads[target] = 1;  // the caller's read
-  for (NodeId node = tape.producer(target) + 1; node-- > 0;) {
+  for (const ValueId target : targets) ++reads[target];  // the caller's reads
+  for (NodeId node = tape.producer(std::ranges::max(targets)) + 1; node-- > 0;) {
     const ValueId first = tape.first_output(node);
     bool needed = false;
     for (ValueId i = 0; i < tape.output_count(node); ++i) {
@@ -47,10 +48,13 @@ class Made {
   std::vector<bool> made_;
 };
 
-void interpret(Tape& tape, ValueId value) {
-  std::vector<std::uint32_t> reads = count_reads(tape, value);
+void interpret(Tape& tape, ValueId value) { interpret(tape, {&value, 1}); }
+
+void interpret(Tape& tape, std::span<const ValueId> values) {
+  if (values.empty()) return;
+  std::vector<std::uint32_t> reads = count_reads(tape, values);
   Made made(tape);
-  for (NodeId node = 0; node <= tape.producer(value); ++node) {
+  for (NodeId node = 0; node <= tape.producer(std::ranges::max(values)); ++node) {
     const ValueId first = tape.first_output(node);
     const std::uint32_t outputs = tape.output_count(node);
     bool needed = false;
@@ -69,7 +73,7 @@ void interpret(Tape& tape, ValueId value) {
       if (--reads[input] == 0) made.drop(input);
     }
   }
-  made.keep(value);
+  for (const ValueId value : values) made.keep(value);
 }
 
 }  // namespace palimpsest

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "autodiff/tape.h"
 
 namespace palimpsest {
@@ -8,5 +10,7 @@ namespace palimpsest {
 /// intermediate value after its last use. It uses neither plan nor budget, and is the reference for
 /// tests of the executor.
 void interpret(Tape& tape, ValueId value);
+/// Likewise for several values.
+void interpret(Tape& tape, std::span<const ValueId> values);
 
 }  // namespace palimpsest

@@ -37,12 +37,23 @@ struct ValueType {
 /// `f32 (2, 3)`.
 std::string to_string(const ValueType& type);
 
+class Index;
+
 /// A dense, row-major, contiguous array. A handle: copies share the storage; use `clone` for a deep
 /// copy. `data`, `item`, `at`, `clone` and `to` throw `ArgumentError` for an undefined tensor.
+///
+/// The operators and functions of `Var` compute with tensors too, at once and without a tape; see
+/// autodiff/operations/tensor_functions.h.
 class Tensor {
  public:
   /// An undefined tensor; `defined()` is false.
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  // Not for temporaries, so that `t[0] = u` does not compile: it would not change t.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  ~Tensor() = default;
   /// Uninitialised elements. This and all functions that make tensors throw `ShapeError` for a
   /// shape that no memory could hold, and `EnvironmentError` when out of memory.
   explicit Tensor(Shape shape, DType dtype = DType::f32);
@@ -114,6 +125,10 @@ class Tensor {
   /// `ShapeError` for another number of elements.
   Tensor reshape(Shape shape) const;
   Tensor reshape(std::initializer_list<std::int64_t> sizes) const;
+  /// The elements at `index`, or at several indices; see `Index`. A copy with its own storage.
+  /// Throws as `Var::operator[]` does.
+  Tensor operator[](const Index& index) const;
+  Tensor operator[](std::initializer_list<Index> indices) const;
   /// A copy with its own storage.
   Tensor clone() const;
   /// The elements converted to `dtype` as by `convert_element`. Shares the storage if they already

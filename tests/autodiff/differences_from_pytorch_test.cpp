@@ -18,6 +18,7 @@
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/sequence.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/tensor_operators.h"
 #include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 
@@ -64,6 +65,10 @@ TEST_CASE("differences: dtypes") {
   CHECK(sum(narrow).dtype() == DType::i32);
   CHECK(prod(narrow).dtype() == DType::i32);
   CHECK(cumsum(narrow, 0).dtype() == DType::i32);
+  const Var bytes = tape.constant(Tensor::from<std::uint8_t>({0, 1, 1}, {3}));
+  CHECK_THROWS_AS(bytes + 300, ArgumentError);
+  check_equal(i[bytes].value(), {0, 1, 1});
+  CHECK(where(i > 0, 1, 0).dtype() == DType::f32);
   const Var wide = tape.constant(Tensor::scalar(1.0, DType::f64));
   CHECK((tape.constant(Tensor::vector({1, 2})) + wide).dtype() == DType::f64);
   CHECK((narrow + tape.constant(Tensor::scalar(1.0, DType::i64))).dtype() == DType::i64);
@@ -166,6 +171,23 @@ TEST_CASE("differences: defaults and conventions") {
   check_equal(gradient(x * x, x).value(), {2, 4});
   check_equal(gradient(sum(small), x).value(), {0, 0});
   CHECK(x == x);
+  Var sum_of_both = x;
+  sum_of_both += x;
+  check_equal(sum_of_both.value(), {2, 4});
+  check_equal(x.value(), {1, 2});
+  const Tensor rows = Tensor::arange(6, DType::f64).reshape({2, 3});
+  Tensor changed = rows[0];
+  changed += 10;
+  check_equal(rows[0], {0, 1, 2});
+  const Tensor two_places = Tensor::arange(2);
+  const Var cube = tape.constant(Tensor::zeros({3, 4, 5}));
+  CHECK(cube[{0, Slice{}, two_places}].shape() == Shape{4, 2});
+  CHECK_THROWS_AS((cube[{two_places, two_places}]), ArgumentError);
+  check_equal(repeat(x, 2, 0).value(), {1, 1, 2, 2});
+  check_equal(repeat_interleave(x, 2, 0).value(), {1, 1, 2, 2});
+  check_equal(tile(x, {2}).value(), {1, 2, 1, 2});
+  check_equal(index_add(x, 0, tape.constant(Tensor::from<std::int64_t>({2, 2}, {2})), 4).value(),
+              {0, 0, 3, 0});
 }
 
 TEST_CASE("differences: what is refused") {

@@ -1,0 +1,37 @@
+#include "autodiff/operations/evaluation.h"
+
+#include <string>
+
+#include "autodiff/interpreter.h"
+
+namespace palimpsest {
+
+Var Evaluation::operator()(const Tensor& tensor) {
+  if (!tensor.defined()) {
+    throw ArgumentError(operation_, "an argument is an empty tensor; assign one first", where_);
+  }
+  return tape_.constant(tensor, {}, where_);
+}
+
+std::vector<Var> Evaluation::operator()(std::span<const Tensor> tensors) {
+  std::vector<Var> constants;
+  for (const Tensor& tensor : tensors) constants.push_back((*this)(tensor));
+  return constants;
+}
+
+Var Evaluation::optional(const Tensor& tensor) {
+  return tensor.defined() ? (*this)(tensor) : Var();
+}
+
+Tensor Evaluation::result(const Var& x) { return tape_.value(x.id()); }
+
+std::vector<Tensor> Evaluation::results(std::span<const Var> xs) {
+  std::vector<ValueId> ids;
+  for (const Var& x : xs) ids.push_back(x.id());
+  interpret(tape_, ids);
+  std::vector<Tensor> tensors;
+  for (const ValueId id : ids) tensors.push_back(tape_.value(id));
+  return tensors;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,214 @@
+// Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
+#pragma once
+
+#include "autodiff/export.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/constants.h"
+#include "autodiff/operations/convolution.h"
+#include "autodiff/operations/functions/activation.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/binary_functions.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
+#include "autodiff/operations/image.h"
+#include "autodiff/operations/index.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linalg.h"
+#include "autodiff/operations/loss.h"
+#include "autodiff/operations/normalization.h"
+#include "autodiff/operations/products.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/sparse.h"
+#include "autodiff/operations/unary.h"
+
+/// Functions of several values, for `Var`s and tensors together. A tensor becomes a constant on the
+/// tape of the `Var`s, each time that it is used.
+namespace palimpsest PALIMPSEST_EXPORT {
+
+// autodiff/operations/functions/binary_functions.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var add(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("add", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::add(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var subtract(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("subtract", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::subtract(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var multiply(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("multiply", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::multiply(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var divide(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("divide", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::divide(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var minimum(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("minimum", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::minimum(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var maximum(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("maximum", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::maximum(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var share(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("share", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::share(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var pow(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("pow", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::pow(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var atan2(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("atan2", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::atan2(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var greater(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("greater", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::greater(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var greater_equal(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("greater_equal", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::greater_equal(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var less(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("less", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::less(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var less_equal(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("less_equal", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::less_equal(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var equal(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("equal", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::equal(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var not_equal(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("not_equal", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::not_equal(on_a, on_b, where);
+}
+
+// autodiff/operations/binary.h
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var where(const A& condition, const B& a, const C& b, Where line = Where::current()) {
+  const Constants on("where", line, condition, a, b);
+  const Var on_condition = on(condition);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::where(on_condition, on_a, on_b, line);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var where(const A& condition, const B& a, double b, Where line = Where::current()) {
+  const Constants on("where", line, condition, a);
+  const Var on_condition = on(condition);
+  const Var on_a = on(a);
+  return palimpsest::where(on_condition, on_a, b, line);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var where(const A& condition, double a, const B& b, Where line = Where::current()) {
+  const Constants on("where", line, condition, b);
+  const Var on_condition = on(condition);
+  const Var on_b = on(b);
+  return palimpsest::where(on_condition, a, on_b, line);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var logical_and(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("logical_and", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::logical_and(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var logical_or(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("logical_or", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::logical_or(on_a, on_b, where);
+}
+
+}  // namespace palimpsest

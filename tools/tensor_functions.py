@@ -1,0 +1,237 @@
+"""tensor_functions.py [--check] ROOT: writes the functions of tensors from the declarations of the functions of Vars.
+
+It reads the headers below and writes, in autodiff/operations/:
+- tensor_functions.h and tensor_*.cpp: each function with a Tensor for each Var.
+- mixed_functions.h and mixed_elementwise.h: each function of several Vars, for Vars and Tensors together.
+
+With --check it writes nothing, and exits non-zero when a file is not up to date.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDER = "autodiff/operations/"
+HEADERS = [FOLDER + name for name in (
+    "functions/arithmetic.h", "functions/exponential.h", "functions/trigonometric.h", "functions/activation.h",
+    "functions/binary_functions.h", "binary.h", "convolution.h", "image.h", "index.h", "leaf.h", "linalg.h", "loss.h",
+    "normalization.h", "products.h", "reduce.h", "shape.h", "sparse.h")]
+# For tapes and adjoints only, or the same as a function of `Tensor`.
+LEFT_OUT = {"identity", "matmul_sum", "number_like", "record_binary", "record_comparison", "softmax_adjoint",
+            "stop_gradient"}
+DECLARATION = re.compile(r"^(?:inline )?(auto|Var|std::vector<Var>|[A-Z]\w+) ([a-z]\w*)\(((?:[^;{]|\{\})*)\)(?: \{|;)",
+                         re.MULTILINE)
+STRUCT = re.compile(r"^struct (\w+) \{\n((?:  Var \w+;.*\n)+)\};", re.MULTILINE)
+NOTE = "// Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.\n"
+
+
+def without_comments(text):
+    return re.sub(r"//.*", "", text)
+
+
+def split(parameters):
+    """The parameters, separated by the commas that are not inside brackets."""
+    parts, depth = [""], 0
+    for character in parameters:
+        depth += (character in "<({") - (character in ">)}")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [" ".join(part.split()) for part in parts]
+
+
+START_CPP = NOTE + """#include "autodiff/operations/tensor_functions.h"
+
+#include "autodiff/operations/evaluation.h"
+
+namespace palimpsest {
+"""
+START_MIXED = NOTE + """#pragma once
+
+#include "autodiff/export.h"
+#include "autodiff/operations/constants.h"
+INCLUDES#include "autodiff/operations/unary.h"
+
+/// Functions of several values, for `Var`s and tensors together. A tensor becomes a constant on the tape of the `Var`s,
+/// each time that it is used.
+namespace palimpsest PALIMPSEST_EXPORT {
+"""
+
+
+def kind_of(header):
+    """The part of a file's name for the functions of a header."""
+    if header.startswith(FOLDER + "functions/") or header == FOLDER + "binary.h":
+        return "elementwise"
+    layers = ("convolution.h", "image.h", "linalg.h", "loss.h", "normalization.h", "products.h", "sparse.h")
+    return "layers" if header.removeprefix(FOLDER) in layers else "functions"
+
+
+class Parameter:
+    def __init__(self, text):
+        declared, _, self.default = text.partition(" = ")
+        self.type, _, self.name = declared.rpartition(" ")
+        self.is_value = self.type in ("const Var&", "const IsVar auto&", "const IsVarOrNumber auto&")
+        self.may_be_number = self.type == "const IsVarOrNumber auto&"
+        self.is_list = self.type in ("std::span<const Var>", "std::initializer_list<Var>")
+        self.is_optional = self.is_value and self.default == "{}"
+
+    def tensor_type(self):
+        return "const Tensor&" if self.is_value else self.type.replace("Var", "Tensor")
+
+    def as_number(self):
+        return Parameter("double " + self.name)
+
+    def declared(self, type_, with_default=True):
+        return f"{type_} {self.name}" + (f" = {self.default}" if self.default and with_default else "")
+
+
+class Function:
+    def __init__(self, result, name, parameters, structs):
+        self.result = "Var" if result == "auto" else result
+        self.name = name
+        self.parameters = parameters
+        self.struct = structs.get(self.result)
+        self.values = [p for p in parameters if p.is_value or p.is_list]
+        self.where = parameters[-1].name
+
+    def is_wanted(self):
+        types = [p.type for p in self.parameters]
+        return (self.name not in LEFT_OUT and self.values and types[-1] == "Where" and
+                not any("Tape" in t or "Located" in t for t in types) and
+                (self.result in ("Var", "std::vector<Var>") or self.struct))
+
+    def with_number(self):
+        """The function with a number for the parameter that may be one."""
+        parameters = [p.as_number() if p.may_be_number else p for p in self.parameters]
+        return Function(self.result, self.name, parameters, {self.result: self.struct})
+
+    # Calls are qualified, because std::equal takes a `Where` as an iterator.
+    def arguments(self, on):
+        return ", ".join((f"{on}.optional({p.name})" if p.is_optional else f"{on}({p.name})")
+                         if p.is_value or p.is_list else p.name for p in self.parameters)
+
+    def tensor_result(self):
+        return "Tensor" + self.result if self.struct else self.result.replace("Var", "Tensor")
+
+    def head(self, with_defaults):
+        return (f"{self.tensor_result()} {self.name}(" +
+                ", ".join(p.declared(p.tensor_type(), with_defaults) for p in self.parameters) + ")")
+
+    def definition(self):
+        body = f'  Evaluation on("{self.name}", {self.where});\n'
+        names = [p.name for p in self.values]
+        if len(names) == 1:
+            call = f"palimpsest::{self.name}({self.arguments('on')})"
+        else:
+            # The order in which C++ evaluates arguments is not specified.
+            for p in self.values:
+                body += f"  const Var on_{p.name} = on{'.optional' if p.is_optional else ''}({p.name});\n"
+            call = f"palimpsest::{self.name}(" + ", ".join("on_" + p.name if p in self.values else p.name
+                                               for p in self.parameters) + ")"
+        if self.struct:
+            body += f"  const {self.result} made = {call};\n  const Var values[] = {{"
+            body += ", ".join("made." + member for member in self.struct) + "};\n"
+            body += "  const std::vector<Tensor> all = on.results(values);\n  return {"
+            body += ", ".join(f"all[{i}]" for i in range(len(self.struct))) + "};\n"
+        elif self.result == "Var":
+            body += f"  return on.result({call});\n"
+        else:
+            body += f"  return on.results({call});\n"
+        return self.head(False) + " {\n" + body + "}\n"
+
+    def mixed(self):
+        letters = dict(zip([p.name for p in self.values], "ABCDEFGH"))
+        typenames = ", ".join(f"IsValue {letter}" + (" = A" if p.is_optional else "")
+                              for p, letter in zip(self.values, letters.values()))
+        all_letters = ", ".join(letters.values())
+        heads = ", ".join(p.declared(f"const {letters[p.name]}&" if p.is_value else p.type) for p in self.parameters)
+        body = f'  const Constants on("{self.name}", {self.where}, {", ".join(letters)});\n'
+        for p in self.values:
+            body += f"  const Var on_{p.name} = on{'.optional' if p.is_optional else ''}({p.name});\n"
+        call = ", ".join("on_" + p.name if p.is_value else p.name for p in self.parameters)
+        return (f"template <{typenames}>\n  requires AreMixed<{all_letters}>\n{self.result} {self.name}({heads}) {{\n"
+                f"{body}  return palimpsest::{self.name}({call});\n}}\n")
+
+    def can_mix(self):
+        return len(self.values) > 1 and not any(p.is_list for p in self.values)
+
+
+def read(root):
+    """For each header: its path, the structs of Vars and the functions."""
+    for header in HEADERS:
+        text = without_comments((root / header).read_text(encoding="utf-8"))
+        structs = {name: re.findall(r"Var (\w+);", body) for name, body in STRUCT.findall(text)}
+        functions = []
+        for result, name, parameters in DECLARATION.findall(text):
+            function = Function(result, name, [Parameter(p) for p in split(parameters)], structs)
+            if function.is_wanted():
+                functions.append(function)
+        used = {f.result for f in functions}
+        yield header, {name: members for name, members in structs.items() if name in used}, functions
+
+
+def formatted(path, text):
+    command = ["clang-format-19", "--assume-filename", str(path)]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+
+def write(root):
+    """The text of each file."""
+    parts = list(read(root))
+    includes = "".join(f'#include "{header}"\n' for header, _, _ in parts)
+    tensor_h = NOTE + "#pragma once\n\n#include <initializer_list>\n#include <span>\n#include <vector>\n\n"
+    tensor_h += '#include "autodiff/export.h"\n' + includes
+    tensor_h += '#include "autodiff/operations/unary.h"\n#include "autodiff/tensor.h"\n\n'
+    tensor_h += """/// The functions of `Var`, for tensors: computed at once, by the same kernels, without a tape that
+/// users see. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
+/// headers document. Nothing is kept for derivatives, and no budget counts the memory. Functions that
+/// compute nothing, such as `reshape`, return a tensor that shares the storage of their argument.
+namespace palimpsest PALIMPSEST_EXPORT {
+"""
+    tensor_cpps = {}
+    mixed_hs = {}
+    for header, structs, functions in parts:
+        kind = kind_of(header)
+        tensor_cpp = tensor_cpps.setdefault(f"tensor_{kind}.cpp", [])
+        tensor_h += f"\n// {header}\n\n"
+        for name, members in structs.items():
+            tensor_h += f"/// `{name}` of tensors.\nstruct Tensor{name} {{\n"
+            tensor_h += "".join(f"  Tensor {member};\n" for member in members) + "};\n"
+        for function in functions:
+            forms = [function]
+            if any(p.may_be_number for p in function.parameters):
+                forms.append(function.with_number())
+            for form in forms:
+                tensor_h += form.head(True) + ";\n"
+                tensor_cpp.append("\n" + form.definition())
+        mixes = [function for function in functions if function.can_mix()]
+        if mixes:
+            mixed_h = mixed_hs.setdefault("mixed_elementwise.h" if kind == "elementwise" else "mixed_functions.h", [])
+            mixed_h.append(f"\n// {header}\n")
+            mixed_h.extend("\n" + function.mixed() for function in mixes)
+    end = "\n}  // namespace palimpsest\n"
+    texts = {FOLDER + "tensor_functions.h": tensor_h + end}
+    for name, definitions in tensor_cpps.items():
+        texts[FOLDER + name] = START_CPP + "".join(definitions) + end
+    for name, definitions in mixed_hs.items():
+        texts[FOLDER + name] = START_MIXED.replace("INCLUDES", includes) + "".join(definitions) + end
+    return texts
+
+
+def main():
+    check = sys.argv[1] == "--check"
+    root = pathlib.Path(sys.argv[-1])
+    wrong = 0
+    for path, text in write(root).items():
+        text = formatted(path, text)
+        if not check:
+            (root / path).write_text(text, encoding="utf-8")
+        elif (root / path).read_text(encoding="utf-8") != text:
+            print(f"{path} is not up to date; run ./dev docs")
+            wrong += 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)
