@@ -1,7 +1,5 @@
-#include <algorithm>
-
 #include "autodiff/gradient.h"
-#include "autodiff/operations/fold.h"
+#include "autodiff/operations/cumulative.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
@@ -9,40 +7,15 @@
 namespace palimpsest {
 namespace {
 
-struct CumsumAttributes {
-  int axis;
-  bool reverse;
-
-  bool operator==(const CumsumAttributes&) const = default;
-};
-
 template <class T>
 void compute_cumsum(const KernelCall& call) {
-  const auto [axis, reverse] = call.attributes.as<CumsumAttributes>();
-  const Shape& shape = call.input().shape();
-  const std::int64_t n = shape[axis];
-  const std::int64_t columns = strides_of(shape)[static_cast<std::size_t>(axis)];
-  const std::int64_t tiles = (columns + fold_columns - 1) / fold_columns;
-  const std::int64_t items = n == 0 || columns == 0 ? 0 : shape.elements() / (n * columns) * tiles;
-  const std::int64_t step = reverse ? -columns : columns;
-  const auto cost = static_cast<double>(n * std::min(columns, fold_columns));
-  parallel_chunks(items, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t first = item % tiles * fold_columns;
-      const std::int64_t width = std::min(fold_columns, columns - first);
-      std::int64_t at = item / tiles * n * columns + first + (reverse ? (n - 1) * columns : 0);
-      Total<T> totals[fold_columns];
-      std::fill_n(totals, width, Total<T>{});
-      for (std::int64_t row = 0; row < n; ++row, at += step) {
-        const T* x = call.input().as<T>() + at;
-        T* y = call.output().as<T>() + at;
-        for (std::int64_t i = 0; i < width; ++i) {
-          totals[i] = Summing::combine(totals[i], static_cast<Total<T>>(x[i]));
-          y[i] = static_cast<T>(totals[i]);
-        }
-      }
-    }
-  });
+  const T* const x = call.input().as<T>();
+  T* const y = call.output().as<T>();
+  for_cumulative(call.input().shape(), call.attributes.as<CumulativeAttributes>(), Total<T>{}, 1,
+                 [=](Total<T>& total, std::int64_t at, std::int64_t) {
+                   total = Summing::combine(total, static_cast<Total<T>>(x[at]));
+                   y[at] = static_cast<T>(total);
+                 });
 }
 
 const Operation cumsum_operation{
@@ -55,7 +28,7 @@ const Operation cumsum_operation{
         },
     .vjp =
         [](const Pullback& p) {
-          const auto [axis, reverse] = p.attributes().as<CumsumAttributes>();
+          const auto [axis, reverse] = p.attributes().as<CumulativeAttributes>();
           p.set(0, cumsum(p.adjoint(), axis, !reverse));
         },
 };
@@ -74,8 +47,8 @@ Var cumsum(const Var& x, int axis, bool reverse, Where where) {
   }
   const ValueType type = x.type();
   const int wrapped = type.shape.wrap(axis, "cumsum", where);
-  return x.tape().record(cumsum_operation, {&x, 1}, {&type, 1}, CumsumAttributes{wrapped, reverse},
-                         where);
+  return x.tape().record(cumsum_operation, {&x, 1}, {&type, 1},
+                         CumulativeAttributes{wrapped, reverse}, where);
 }
 
 }  // namespace palimpsest

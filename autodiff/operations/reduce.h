@@ -10,6 +10,12 @@
 /// determined by the shape.
 namespace palimpsest PALIMPSEST_EXPORT {
 
+/// Elements that were chosen along an axis, and their positions (i64), which have no derivative.
+struct ValuesAndIndices {
+  Var values;
+  Var indices;
+};
+
 /// Σ x; 0 if empty. i64 and i32 wrap around and keep their dtype. The sum of narrower integers is
 /// i64. That of bool is i64 too, and counts true elements.
 Var sum(const Var& x, const Axes& axes = {}, bool keep_axes = false,
@@ -68,6 +74,31 @@ Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 /// Cumulative sums along `axis`, including each element; from the end if `reverse`. Sums of bool
 /// and of narrow integers are i64.
 Var cumsum(const Var& x, int axis, bool reverse = false, Where where = Where::current());
+
+/// Cumulative products along `axis`, including each element; from the end if `reverse`. Products of
+/// bool are i64. The derivative is correct where factors are zero.
+Var cumprod(const Var& x, int axis, bool reverse = false, Where where = Where::current());
+
+/// The largest element up to and including each position along `axis`, or from it on if `reverse`,
+/// and its position. NaN takes precedence. The position and the derivative are those of the last
+/// one read of equal elements, as in PyTorch. Throws `DTypeError` for bool.
+ValuesAndIndices cummax(const Var& x, int axis, bool reverse = false,
+                        Where where = Where::current());
+/// The smallest element; otherwise like `cummax`.
+ValuesAndIndices cummin(const Var& x, int axis, bool reverse = false,
+                        Where where = Where::current());
+
+/// log Σ exp x over the elements up to and including each position along `axis`, or from it on if
+/// `reverse`, without overflow. An element of −∞ has the derivative 0. Throws `DTypeError` for
+/// dtypes that are not floating.
+Var logcumsumexp(const Var& x, int axis, bool reverse = false, Where where = Where::current());
+
+/// The linear recurrence hᵢ = aᵢ·hᵢ₋₁ + bᵢ along `axis`, with h₀ = b₀; from the end if `reverse`.
+/// It is what state-space models compute, and an associative scan in JAX. Operands broadcast and
+/// are promoted. The first aᵢ is not used. Throws `ShapeError` when the shapes do not broadcast,
+/// `DTypeError` for dtypes that are not floating.
+Var linear_recurrence(const Var& a, const Var& b, int axis, bool reverse = false,
+                      Where where = Where::current());
 
 /// True if every element is true, also if there are none. Throws `DTypeError` for numbers, which
 /// would mean "not 0": write the comparison instead, as in `all(x > 0)` or `all(not_equal(x, 0))`.

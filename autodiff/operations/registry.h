@@ -16,6 +16,7 @@ std::span<const Operation* const> extreme_operations();
 std::span<const Operation* const> moment_operations();
 std::span<const Operation* const> norm_operations();
 std::span<const Operation* const> cumsum_operations();
+std::span<const Operation* const> cumulative_operations();
 std::span<const Operation* const> shape_operations();
 std::span<const Operation* const> softmax_operations();
 std::span<const Operation* const> classification_operations();
