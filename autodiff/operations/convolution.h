@@ -70,4 +70,29 @@ Var transposed_convolution(const Var& y, const Var& weight, const Var& bias = {}
                            const TransposedConvolutionOptions& options = {},
                            Where where = Where::current());
 
+/// Settings of `unfold` and `fold`; those of the convolution that reads the same patches.
+struct UnfoldOptions {
+  PerAxis stride = 1;
+  PerAxis padding = 0;  ///< zeros on both sides
+  PerAxis dilation = 1;
+};
+
+/// The patches that a convolution with this kernel reads, as columns (im2col). x is (batch,
+/// channels, 1 to 3 sizes), and the result (batch, channels·elements of the kernel, patches). Each
+/// size has (size + 2·padding − dilation·(kernel − 1) − 1)/stride + 1 patches, rounded down. Any
+/// dtype. So `matmul(reshape(w, {outputs, -1}), unfold(x, kernel))` is a convolution.
+///
+/// Throws `ShapeError` for other ranks and for kernels larger than the padded input,
+/// `ArgumentError` for settings out of range.
+Var unfold(const Var& x, const PerAxis& kernel, const UnfoldOptions& options = {},
+           Where where = Where::current());
+
+/// The adjoint of `unfold`: the patches (batch, channels·elements of the kernel, patches), added up
+/// in an image (batch, channels, `sizes`). Elements are added in the order of their positions in
+/// the kernel. Throws as `unfold`, and `DTypeError` for bool.
+Var fold(const Var& x, std::span<const std::int64_t> sizes, const PerAxis& kernel,
+         const UnfoldOptions& options = {}, Where where = Where::current());
+Var fold(const Var& x, std::initializer_list<std::int64_t> sizes, const PerAxis& kernel,
+         const UnfoldOptions& options = {}, Where where = Where::current());
+
 }  // namespace palimpsest

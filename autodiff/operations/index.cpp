@@ -1,64 +1,17 @@
 #include "autodiff/operations/index.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/fold.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/lines.h"
+#include "autodiff/operations/places.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
 
 namespace palimpsest {
 namespace {
-
-struct IndexAttributes {
-  int axis;
-  Where where;
-
-  bool operator==(const IndexAttributes& other) const {
-    return axis == other.axis && same_line(where, other.where);
-  }
-};
-
-/// Checks that the index's elements are in [0, size), then calls `f` with them as `const I*`.
-template <class F>
-void with_places(const Operand& index, std::int64_t size, const char* operation, const Where& where,
-                 F f) {
-  const auto run = [&]<class I>(const I* places) {
-    const auto inside = [&](I place) { return place >= 0 && place < size; };
-    const I* const end = places + index.elements();
-    const I* const bad = std::find_if_not(places, end, inside);
-    if (bad != end) {
-      throw ArgumentError(operation,
-                          "index " + std::to_string(*bad) + " at element " +
-                              std::to_string(bad - places) + " is out of range for an axis of " +
-                              std::to_string(size) + "; give at least 0 and less than that size",
-                          where);
-    }
-    f(places);
-  };
-  if (index.dtype() == DType::i64)
-    run(index.as<std::int64_t>());
-  else
-    run(index.as<std::int32_t>());
-}
-
-/// Calls `f(T{})` with an unsigned type of the dtype's size, for kernels that only move elements.
-template <class F>
-void visit_size(DType dtype, F f) {
-  switch (size_of(dtype)) {
-    case 1:
-      return f(std::uint8_t{});
-    case 2:
-      return f(std::uint16_t{});
-    case 4:
-      return f(std::uint32_t{});
-    default:
-      return f(std::uint64_t{});
-  }
-}
 
 void compute_gather(const KernelCall& call) {
   const auto& [axis, where] = call.attributes.as<IndexAttributes>();
@@ -105,32 +58,14 @@ void compute_index_select(const KernelCall& call) {
   });
 }
 
-/// Tasks own columns of the result, so contributions to one element are added in order.
-constexpr std::int64_t tile = 64;
-
 /// Adds rows of x, (outer, count, inner), to zeros at the positions `place_of(row, column)`.
 template <class T, class Place>
 void add_rows(const LineShape& to, std::int64_t count, const T* x, T* y, Place place_of) {
   parallel_chunks(
       to.outer * to.size * to.inner, grain_for(1),
       [&](std::int64_t begin, std::int64_t end) { std::fill(y + begin, y + end, T{}); });
-  const std::int64_t tiles = (to.inner + tile - 1) / tile;
-  const auto cost = static_cast<double>(count * std::min(tile, to.inner));
-  parallel_chunks(to.outer * tiles, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t block = item / tiles;
-      const std::int64_t first = item % tiles * tile;
-      const std::int64_t last = std::min(first + tile, to.inner);
-      for (std::int64_t row = block * count; row < (block + 1) * count; ++row) {
-        const T* from = x + row * to.inner;
-        T* rows = y + block * to.size * to.inner;
-        for (std::int64_t i = first; i < last; ++i) {
-          T& sum = rows[place_of(row, i) * to.inner + i];
-          sum = Summing::combine(sum, from[i]);
-        }
-      }
-    }
-  });
+  write_rows(to, count, x, y, place_of,
+             [](T& sum, const T& from) { sum = Summing::combine(sum, from); });
 }
 
 void compute_scatter_add(const KernelCall& call) {
@@ -241,13 +176,6 @@ const Operation one_hot_operation{
     .half = HalfSupport::native,
 };
 
-void require_places(const Var& index, const char* operation, const Where& where) {
-  require_value(index, operation, where);
-  if (is_integer(index.dtype())) return;
-  throw DTypeError(operation, "the index is " + to_string(index.type()) + "; give i64 or i32",
-                   where);
-}
-
 void require_numbers(const Var& x, const char* operation, const Where& where) {
   require_value(x, operation, where);
   if (x.dtype() != DType::boolean) return;
@@ -272,15 +200,6 @@ Var record_sums(const Operation& operation, const Var& x, const Var& index, cons
                 int axis, const Where& where) {
   const Var wide = widened(x, where);
   return cast(record(operation, wide, index, shape, axis, where), x.dtype(), where);
-}
-
-/// `shape` with the axes [axis, axis + count) replaced by `others`.
-Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
-  Shape result;
-  for (int i = 0; i < axis; ++i) result.push_back(shape[i]);
-  for (const std::int64_t size : others) result.push_back(size);
-  for (int i = axis + count; i < shape.rank(); ++i) result.push_back(shape[i]);
-  return result;
 }
 
 }  // namespace

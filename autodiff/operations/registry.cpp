@@ -39,6 +39,7 @@ std::span<const Operation* const> operations() {
              index_operations(),
              random_operations(),
              convolution_operations(),
+             unfold_operations(),
              max_pool_operations(),
              average_pool_operations(),
              resize_operations(),

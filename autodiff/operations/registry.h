@@ -38,6 +38,7 @@ std::span<const Operation* const> roll_operations();
 std::span<const Operation* const> index_operations();
 std::span<const Operation* const> random_operations();
 std::span<const Operation* const> convolution_operations();
+std::span<const Operation* const> unfold_operations();
 std::span<const Operation* const> max_pool_operations();
 std::span<const Operation* const> average_pool_operations();
 std::span<const Operation* const> resize_operations();

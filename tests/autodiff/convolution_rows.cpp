@@ -105,6 +105,38 @@ std::vector<OperationRow> convolution_rows() {
        },
        2,
        false},
+      {"unfold",
+       "image, overlapping, padded",
+       {image},
+       [](auto xs) {
+         const Var y = unfold(xs[0], {3, 2}, {.stride = {2, 1}, .padding = {1, 2}});
+         return y * y;
+       }},
+      {"unfold",
+       "sequence, dilated",
+       {sequence},
+       [](auto xs) { return unfold(xs[0], 3, {.stride = 2, .dilation = 3}); }},
+      {"unfold",
+       "volume",
+       {volume},
+       [](auto xs) { return unfold(xs[0], {2, 1, 3}, {.padding = 1}); }},
+      {"unfold",
+       "empty batch",
+       {Tensor::zeros({0, 4, 6, 5}, DType::f64)},
+       [](auto xs) { return unfold(xs[0], 2); }},
+      {"fold",
+       "image, overlapping, padded",
+       {normal_numbers({2, 12, 6}, 23)},
+       [](auto xs) {
+         const Var y = fold(xs[0], {5, 4}, {3, 2}, {.stride = {2, 1}});
+         return y * y;
+       }},
+      {"fold",
+       "image, strided, dilated",
+       {normal_numbers({1, 8, 6}, 24)},
+       [](auto xs) {
+         return fold(xs[0], {5, 6}, 2, {.stride = 2, .padding = {0, 1}, .dilation = 2});
+       }},
   };
 }
 
