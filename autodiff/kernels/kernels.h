@@ -10,6 +10,7 @@
 #include "autodiff/kernels/normalize.h"
 #include "autodiff/kernels/pool.h"
 #include "autodiff/kernels/softmax.h"
+#include "autodiff/kernels/sort.h"
 
 namespace palimpsest {
 
@@ -98,6 +99,8 @@ struct Kernels {
   NormalizeKernels<double> normalize_f64;
   PoolKernels<float> pool_f32;
   PoolKernels<double> pool_f64;
+  SortKernel<NarrowEntry> sort_narrow;
+  SortKernel<WideEntry> sort_wide;
 
   template <class T>
   const UnaryKernel<T>* unary() const {

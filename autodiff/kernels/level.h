@@ -20,5 +20,6 @@ void add_softmax(Kernels& kernels);
 void add_convolution(Kernels& kernels);
 void add_normalize(Kernels& kernels);
 void add_pool(Kernels& kernels);
+void add_sort(Kernels& kernels);
 
 }  // namespace palimpsest::PALIMPSEST_LEVEL

@@ -14,6 +14,7 @@ Kernels make_kernels() {
   add_convolution(kernels);
   add_normalize(kernels);
   add_pool(kernels);
+  add_sort(kernels);
   return kernels;
 }
 

@@ -2,6 +2,7 @@
 
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
 #include "tests/autodiff/operation_rows.h"
 
@@ -59,6 +60,54 @@ std::vector<OperationRow> index_rows() {
        "one place behind the last axis",
        {numbers({2, 3}), places({1}, {})},
        [=](auto xs) { return square(index_add(xs[0], 2, xs[1], 3)); }},
+      {"scatter",
+       "middle axis",
+       {x, along, numbers({3, 2, 2})},
+       [=](auto xs) { return square(scatter(xs[0], 1, xs[1], xs[2])); }},
+      {"scatter",
+       "repeated positions, i32",
+       {numbers({2, 5}), ids, numbers({2, 3})},
+       [=](auto xs) { return square(scatter(xs[0], -1, xs[1], xs[2])); }},
+      {"scatter",
+       "a number at many places",
+       {numbers({3, 2, 90}), places(std::vector<std::int64_t>(540, 1), {3, 2, 90})},
+       [](auto xs) { return scatter(xs[0], 1, xs[1], 0.5); },
+       1},
+      {"scatter",
+       "nothing",
+       {numbers({2, 5}), places({}, {2, 0}), numbers({2, 0})},
+       [](auto xs) { return scatter(xs[0], 1, xs[1], xs[2]); }},
+      {"index_copy",
+       "a matrix of places, one twice",
+       {x, ids, numbers({3, 2, 3, 2})},
+       [=](auto xs) { return square(index_copy(xs[0], 1, xs[1], xs[2])); }},
+      {"index_copy",
+       "one place",
+       {numbers({2, 3}), places({1}, {}), numbers({2})},
+       [=](auto xs) { return square(index_copy(xs[0], 1, xs[1], xs[2])); }},
+      {"ravel_multi_index",
+       "index of two axes",
+       {x, places({0, 2, 1}, {3, 1}), ids},
+       [=](auto xs) {
+         const Var row = index_select(reshape(xs[2], {6}), 0, xs[1]);
+         return square(index(xs[0], {xs[1], reshape(row, {1, 3})}));
+       }},
+      {"ravel_multi_index",
+       "index of the last axes",
+       {x, places({3, 0}, {2}), places({1}, {1})},
+       [=](auto xs) { return square(index(xs[0], {Var(), xs[1], xs[2]})); }},
+      {"ravel_multi_index",
+       "index of the outer axes",
+       {x, places({2, 0}, {2}), places({1, 1}, {2})},
+       [=](auto xs) { return square(index(xs[0], {xs[1], Var(), xs[2]})); }},
+      {"index_copy",
+       "index_put",
+       {x, places({2, 0, 2}, {3}), numbers({3, 1, 2})},
+       [=](auto xs) { return square(index_put(xs[0], {xs[1]}, xs[2])); }},
+      {"index_add",
+       "index_put, accumulating",
+       {x, places({3, 0, 3}, {3}), numbers({3, 3, 2})},
+       [=](auto xs) { return square(index_put(xs[0], {Var(), xs[1]}, xs[2], true)); }},
       {"one_hot", "of a matrix", {ids}, [](auto xs) { return one_hot(xs[0], 4, DType::f64); }, 0},
   };
 }

@@ -4,14 +4,23 @@ namespace palimpsest {
 
 std::span<const RowFamily> row_families() {
   static const RowFamily families[] = {
-      {"leaf", leaf_rows},           {"elementwise", elementwise_rows},
-      {"reduce", reduce_rows},       {"shape", shape_rows},
-      {"index", index_rows},         {"softmax", softmax_rows},
-      {"loss", loss_rows},           {"normalization", normalization_rows},
-      {"attention", attention_rows}, {"recurrent", recurrent_rows},
-      {"matmul", matmul_rows},       {"linalg", linalg_rows},
-      {"sparse", sparse_rows},       {"convolution", convolution_rows},
-      {"image", image_rows},         {"pool", pool_rows},
+      {"leaf", leaf_rows},
+      {"elementwise", elementwise_rows},
+      {"reduce", reduce_rows},
+      {"shape", shape_rows},
+      {"index", index_rows},
+      {"sorting", sorting_rows},
+      {"softmax", softmax_rows},
+      {"loss", loss_rows},
+      {"normalization", normalization_rows},
+      {"attention", attention_rows},
+      {"recurrent", recurrent_rows},
+      {"matmul", matmul_rows},
+      {"linalg", linalg_rows},
+      {"sparse", sparse_rows},
+      {"convolution", convolution_rows},
+      {"image", image_rows},
+      {"pool", pool_rows},
       {"random", random_rows},
   };
   return families;

@@ -37,6 +37,7 @@ std::vector<OperationRow> elementwise_rows();
 std::vector<OperationRow> reduce_rows();
 std::vector<OperationRow> shape_rows();
 std::vector<OperationRow> index_rows();
+std::vector<OperationRow> sorting_rows();
 std::vector<OperationRow> matmul_rows();
 std::vector<OperationRow> linalg_rows();
 std::vector<OperationRow> sparse_rows();

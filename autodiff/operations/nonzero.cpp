@@ -1,0 +1,153 @@
+#include <algorithm>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/index.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/registry.h"
+#include "autodiff/operations/shape.h"
+
+namespace palimpsest {
+namespace {
+
+struct NonzeroAttributes {
+  Where where;
+
+  bool operator==(const NonzeroAttributes& other) const { return same_line(where, other.where); }
+};
+
+/// Writes the positions of the true elements. Their number is the output's first size.
+void compute_nonzero(const KernelCall& call) {
+  const Operand& x = call.input();
+  const bool* const truth = x.as<bool>();
+  const std::int64_t n = x.elements();
+  const std::int64_t count = call.output().shape()[0];
+  const std::int64_t found = std::count(truth, truth + n, true);
+  if (found != count) {
+    throw ArgumentError("nonzero",
+                        std::to_string(found) + " elements of " + to_string(x.type) +
+                            " are not zero where " + std::to_string(count) +
+                            " were recorded; record the program again for these values",
+                        call.attributes.as<NonzeroAttributes>().where);
+  }
+  const Shape& shape = x.shape();
+  auto* to = call.output().as<std::int64_t>();
+  if (shape.rank() == 1) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (truth[i]) *to++ = i;
+    }
+    return;
+  }
+  const Strides strides = strides_of(shape);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (!truth[i]) continue;
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      *to++ = i / strides[static_cast<std::size_t>(axis)] % shape[axis];
+    }
+  }
+}
+
+const Operation nonzero_operation{
+    .name = "nonzero",
+    .formula = "y = the positions where x is true",
+    .summary = "positions of elements that are not zero, whose number was recorded",
+    .compute = compute_nonzero,
+    .cost =
+        [](const NodeView& node) {
+          return Cost{2 * static_cast<double>(node.input(0).shape.elements()), bytes_moved(node)};
+        },
+    .half = HalfSupport::native,
+};
+
+Var truth_of(const Var& x, const char* operation, const Where& where) {
+  require_value(x, operation, where);
+  return x.dtype() == DType::boolean ? x : not_equal(x, 0.0, where);
+}
+
+/// The positions of the true elements of a vector: (count).
+Var true_places(const Var& truth, std::optional<std::int64_t> count, const Where& where) {
+  return reshape(nonzero(truth, count, where), {-1}, where);
+}
+
+/// The first elements of runs of equal elements in `line`, a vector.
+struct Runs {
+  Var places;  ///< of the first elements
+  Var number;  ///< of each element's run
+};
+Runs find_runs(const Var& line, std::optional<std::int64_t> count, const Where& where) {
+  const std::int64_t n = line.shape()[0];
+  const Var changes = not_equal(slice(line, 0, {.start = 1}, where),
+                                slice(line, 0, {.stop = n == 0 ? 0 : n - 1}, where), where);
+  const Var first = full(line.tape(), {std::min<std::int64_t>(n, 1)}, 1, DType::boolean, where);
+  const Var begins = concat({first, changes}, 0, where);
+  return {true_places(begins, count, where), cumsum(begins, 0, false, where) - 1.0};
+}
+
+/// How many elements are in each run of n elements.
+Var lengths_of(const Var& places, std::int64_t n, const Where& where) {
+  const Var end = full(places.tape(), {1}, static_cast<double>(n), DType::i64, where);
+  const Var all = concat({places, end}, 0, where);
+  return slice(all, 0, {.start = 1}, where) - places;
+}
+
+Var as_line(const Var& x, const char* operation, const Where& where) {
+  require_value(x, operation, where);
+  return reshape(x, {x.shape().elements()}, where);
+}
+
+}  // namespace
+
+std::span<const Operation* const> nonzero_operations() {
+  static const Operation* const family[] = {&nonzero_operation};
+  return family;
+}
+
+Var nonzero(const Var& x, std::optional<std::int64_t> count, Where where) {
+  const Var truth = truth_of(x, "nonzero", where);
+  if (!count) count = sum(truth, {}, false, where).item<std::int64_t>();
+  const ValueType type{Shape({*count, truth.rank()}, where), DType::i64};
+  return truth.tape().record(nonzero_operation, {&truth, 1}, {&type, 1}, NonzeroAttributes{where},
+                             where);
+}
+
+Var masked_select(const Var& x, const Var& mask, std::optional<std::int64_t> count, Where where) {
+  require_value(x, "masked_select", where);
+  require_value(mask, "masked_select", where);
+  if (mask.dtype() != DType::boolean) {
+    throw DTypeError("masked_select",
+                     "the mask is " + to_string(mask.type()) + "; give bool, for example x > 0",
+                     where);
+  }
+  const Shape shape = broadcast(x.shape(), mask.shape(), "masked_select", where);
+  const auto line = [&](const Var& v) {
+    const Var wide = v.shape() == shape ? v : broadcast_to(v, shape, where);
+    return reshape(wide, {shape.elements()}, where);
+  };
+  return index_select(line(x), 0, true_places(line(mask), count, where), where);
+}
+
+Unique unique(const Var& x, const UniqueOptions& options, Where where) {
+  const Var line = as_line(x, "unique", where);
+  const std::int64_t n = line.shape()[0];
+  const auto [sorted, from] = sort(line, 0, false, where);
+  const Runs runs = find_runs(sorted, options.size, where);
+  Unique result{index_select(sorted, 0, runs.places, where), {}, {}};
+  if (options.inverse) {
+    result.inverse = reshape(scatter_add(runs.number, 0, from, n, where), x.shape(), where);
+  }
+  if (options.counts) result.counts = lengths_of(runs.places, n, where);
+  return result;
+}
+
+Unique unique_consecutive(const Var& x, const UniqueOptions& options, Where where) {
+  const Var line = as_line(x, "unique_consecutive", where);
+  const Runs runs = find_runs(line, options.size, where);
+  Unique result{index_select(line, 0, runs.places, where), {}, {}};
+  if (options.inverse) result.inverse = reshape(runs.number, x.shape(), where);
+  if (options.counts) result.counts = lengths_of(runs.places, line.shape()[0], where);
+  return result;
+}
+
+}  // namespace palimpsest

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "autodiff/dtype.h"
+#include "autodiff/kernels/sort.h"
+
+/// The order of elements that sorting and searching share. NaN is larger than every number, all NaN
+/// are equal, and −0 equals 0.
+namespace palimpsest {
+
+/// An unsigned number for each element, in the order of the elements.
+template <class T>
+using SortKey = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+
+template <class T>
+constexpr bool is_integer_element = std::is_integral_v<T>;
+
+/// The key of every NaN.
+template <class Key>
+constexpr Key nan_key = std::numeric_limits<Key>::max();
+
+template <class T>
+SortKey<T> sort_key(T x) {
+  using Key = SortKey<T>;
+  constexpr Key top = Key{1} << (sizeof(Key) * 8 - 1);
+  if constexpr (is_integer_element<T>) {
+    return static_cast<Key>(static_cast<std::make_signed_t<Key>>(x)) ^ top;
+  } else if constexpr (std::is_class_v<T>) {
+    return sort_key(static_cast<float>(x));
+  } else {
+    if (x != x) return nan_key<Key>;
+    const Key bits = std::bit_cast<Key>(x + T(0));  // −0 + 0 is 0
+    return (bits & top) != 0 ? ~bits : bits | top;
+  }
+}
+
+/// What sorting a line of a dtype needs: `Key` and `Entry` types.
+template <class T>
+using SortEntry = std::conditional_t<sizeof(T) == 8, WideEntry, NarrowEntry>;
+
+}  // namespace palimpsest
