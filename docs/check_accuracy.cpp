@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -38,6 +40,78 @@ Real tanh_of_softplus(Real x) {
   return x > 40 ? 1 : n / (n + 2);
 }
 
+constexpr Real pi = std::numbers::pi_v<Real>;
+
+/// The derivative of order 0 or 1 of the digamma function, for x > 0.
+Real polygamma_of(int order, Real x) {
+  Real sum = 0;
+  for (; x < 40; ++x) sum += order == 0 ? -1 / x : 1 / (x * x);
+  // B₂ₖ
+  constexpr Real numbers[] = {1 / 6.0L,  -1 / 30.0L,     1 / 42.0L, -1 / 30.0L,
+                              5 / 66.0L, -691 / 2730.0L, 7 / 6.0L,  -3617 / 510.0L};
+  Real tail = 0, power = 1;
+  for (int k = 1; k <= 8; ++k) {
+    power /= x * x;
+    tail += order == 0 ? -numbers[k - 1] / (2 * k) * power : numbers[k - 1] * power / x;
+  }
+  if (order == 0) return sum + std::log(x) - 1 / (2 * x) + tail;
+  return sum + 1 / x + 1 / (2 * x * x) + tail;
+}
+
+/// Near its root, by Taylor's series.
+Real digamma_of(Real x) {
+  constexpr Real terms[] = {
+      0.9676722454476211704274L,   -0.4427631689835921060929L,   0.2584997609556510106244L,
+      -0.1639427054424065275043L,  0.1078240506912623657572L,    -0.07219956125645471092612L,
+      0.04880428816414310722509L,  -0.03316112647484735929226L,  0.02259764823221810465962L,
+      -0.0154247659049489591388L,  0.01053879161661217538812L,   -0.00720453438635686824097L,
+      0.004926781395729853446354L, -0.003369801655439328082793L, 0.002305126326734927836938L,
+      -0.001576936771430197259271L};
+  const Real distance = x - 1.461632144968362341263L;
+  if (std::abs(distance) > 0.0625L) return polygamma_of(0, x);
+  Real sum = 0;
+  for (std::size_t k = std::size(terms); k-- > 0;) sum = (sum + terms[k]) * distance;
+  return sum;
+}
+
+/// exp(−|x|)·Iₙ(x) for n = 0 and 1.
+Real scaled_bessel(int n, Real x) {
+  const Real z = std::abs(x);
+  Real term = 1, sum = 1;
+  if (z < 60) {
+    for (int k = 1; term > sum * 1e-22L; ++k) sum += term *= z * z / 4 / (k * (k + n));
+    sum *= std::exp(-z) * (n == 0 ? 1 : z / 2);
+  } else {
+    for (int k = 1; std::abs(term) > 1e-22L && k < 60; ++k) {
+      const Real odd = 2 * k - 1;
+      sum += term *= -(4 * n - odd * odd) / (8 * k * z);
+    }
+    sum /= std::sqrt(2 * pi * z);
+  }
+  return n == 1 && x < 0 ? -sum : sum;
+}
+
+/// By Newton's method from an approximation.
+Real erfinv_of(Real y) {
+  const Real magnitude = std::abs(y);
+  if (magnitude == 1) return y * infinity;
+  // S. Winitzki's approximation
+  const Real log_rest = std::log1p(-magnitude * magnitude);
+  const Real part = 2 / (pi * 0.147L) + log_rest / 2;
+  Real x = std::sqrt(std::sqrt(part * part - log_rest / 0.147L) - part);
+  for (int i = 0; i < 6; ++i) {
+    const Real error = magnitude < 0.5L ? magnitude - std::erf(x) : std::erfc(x) - (1 - magnitude);
+    x += error * std::sqrt(pi) / 2 * std::exp(x * x);
+  }
+  return magnitude < 1e-10L ? y * std::sqrt(pi) / 2 : std::copysign(x, y);
+}
+
+Real sinc_of(Real x) {
+  const Real whole = std::nearbyint(x);
+  const Real sine = std::sin(pi * (x - whole));
+  return x == 0 ? 1 : (std::fmod(whole, 2) == 0 ? sine : -sine) / (pi * x);
+}
+
 struct Function {
   const char* name;
   Var (*ours)(const Var&);
@@ -57,10 +131,29 @@ const Function functions[] = {
     {"pow(2.5, x)", [](const Var& x) { return pow(2.5, x); },
      [](Real x) { return std::pow(2.5L, x); }},
     {"exp", [](const Var& x) { return exp(x); }, [](Real x) { return std::exp(x); }},
+    {"exp2", [](const Var& x) { return exp2(x); }, [](Real x) { return std::exp2(x); }},
     {"expm1", [](const Var& x) { return expm1(x); }, [](Real x) { return std::expm1(x); }},
     {"log", [](const Var& x) { return log(x); }, [](Real x) { return std::log(x); }, 0},
+    {"log2", [](const Var& x) { return log2(x); }, [](Real x) { return std::log2(x); }, 0},
+    {"log10", [](const Var& x) { return log10(x); }, [](Real x) { return std::log10(x); }, 0},
     {"log1p", [](const Var& x) { return log1p(x); }, [](Real x) { return std::log1p(x); }, -1},
     {"erf", [](const Var& x) { return erf(x); }, [](Real x) { return std::erf(x); }},
+    {"erfc", [](const Var& x) { return erfc(x); }, [](Real x) { return std::erfc(x); }},
+    {"logit", [](const Var& x) { return logit(x); },
+     [](Real x) { return x > 0.25L ? std::log1p((2 * x - 1) / (1 - x)) : std::log(x / (1 - x)); },
+     0, 1},
+    {"lgamma", [](const Var& x) { return lgamma(x); }, [](Real x) { return std::lgamma(x); }, 0},
+    {"digamma", [](const Var& x) { return digamma(x); }, digamma_of, 0},
+    {"polygamma(1, x)", [](const Var& x) { return polygamma(1, x); },
+     [](Real x) { return polygamma_of(1, x); }, 0},
+    {"erfinv", [](const Var& x) { return erfinv(x); }, erfinv_of, -1, 1},
+    {"i0", [](const Var& x) { return i0(x); },
+     [](Real x) { return std::exp(std::abs(x)) * scaled_bessel(0, x); }, -700, 700},
+    {"i1", [](const Var& x) { return i1(x); },
+     [](Real x) { return std::exp(std::abs(x)) * scaled_bessel(1, x); }, -700, 700},
+    {"i0e", [](const Var& x) { return i0e(x); }, [](Real x) { return scaled_bessel(0, x); }},
+    {"i1e", [](const Var& x) { return i1e(x); }, [](Real x) { return scaled_bessel(1, x); }},
+    {"sinc", [](const Var& x) { return sinc(x); }, sinc_of, -1e15L, 1e15L},
     {"sin", [](const Var& x) { return sin(x); }, [](Real x) { return std::sin(x); }, -1e15L, 1e15L},
     {"cos", [](const Var& x) { return cos(x); }, [](Real x) { return std::cos(x); }, -1e15L, 1e15L},
     {"tan", [](const Var& x) { return tan(x); }, [](Real x) { return std::tan(x); }, -1e15L, 1e15L},
@@ -86,6 +179,13 @@ const Function functions[] = {
      }},
     {"silu", [](const Var& x) { return silu(x); }, [](Real x) { return x * logistic(x); }},
     {"mish", [](const Var& x) { return mish(x); }, [](Real x) { return x * tanh_of_softplus(x); }},
+    {"hypot(x, 3)", [](const Var& x) { return hypot(x, x * 0.0 + 3.0); },
+     [](Real x) { return std::hypot(x, 3.0L); }},
+    {"logaddexp(x, 1)", [](const Var& x) { return logaddexp(x, x * 0.0 + 1.0); },
+     [](Real x) {
+       const Real most = x > 1 ? x : 1;
+       return most + std::log1p(std::exp(-std::abs(x - 1)));
+     }},
     {"atan2(x, 3)", [](const Var& x) { return atan2(x, x * 0.0 + 3.0); },
      [](Real x) { return std::atan2(x, 3.0L); }},
 };

@@ -115,17 +115,21 @@ struct ExponentialFactors {
 };
 
 template <class T>
-[[gnu::always_inline]] inline ExponentialFactors<T> exponential_factors(const Pack<T>& x) {
+[[gnu::always_inline]] inline ExponentialFactors<T> factors_of(const Reduced<T>& at) {
   using F = Format<T>;
-  using Range = ExponentialRange<T>;
-  using Vector = typename F::Vector;
-  const Vector low = x.lanes() < Range::least ? Range::least - Vector{} : x.lanes();
-  const Reduced<T> at = reduce<T>(low > Range::most ? Range::most - Vector{} : low);
   // Half of the exponent each. The offset makes the shifted number positive.
   constexpr typename F::Bits positive = 1 << 12;
   const auto half = ((at.exponent + positive) >> 1) - positive / 2;
   return {Pack<T>((at.r + at.square_rest + T(1)) * F::number((half + F::bias) << F::fraction_bits)),
           Pack<T>(F::number((at.exponent - half + F::bias) << F::fraction_bits))};
+}
+
+template <class T>
+[[gnu::always_inline]] inline ExponentialFactors<T> exponential_factors(const Pack<T>& x) {
+  using Range = ExponentialRange<T>;
+  using Vector = typename Format<T>::Vector;
+  const Vector low = x.lanes() < Range::least ? Range::least - Vector{} : x.lanes();
+  return factors_of(reduce<T>(low > Range::most ? Range::most - Vector{} : low));
 }
 
 /// Like `exponential_factors`, but faster; for x from `least` to 0.
@@ -160,6 +164,24 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] inline Pack<T> exponential(const Pack<T>& x) {
   const ExponentialFactors<T> factors = exponential_factors(x);
+  return factors.first * factors.second;
+}
+
+/// 2ˣ.
+template <class T>
+[[gnu::always_inline]] inline Pack<T> exp2(const Pack<T>& x) {
+  using F = Format<T>;
+  using Range = ExponentialRange<T>;
+  using Vector = typename F::Vector;
+  constexpr T least = Range::least * std::numbers::log2e_v<T>;
+  constexpr T most = Range::most * std::numbers::log2e_v<T>;
+  const Vector low = x.lanes() < least ? least - Vector{} : x.lanes();
+  const Vector bounded = low > most ? most - Vector{} : low;
+  const Vector shifted = bounded + F::rounder;
+  const Vector r = (bounded - (shifted - F::rounder)) * std::numbers::ln2_v<T>;
+  const ExponentialFactors<T> factors = factors_of(
+      Reduced<T>{r, Vector{}, F::bits(shifted) - std::bit_cast<typename F::Bits>(F::rounder),
+                 r * r * polynomial(r, Range::rest)});
   return factors.first * factors.second;
 }
 
@@ -258,21 +280,28 @@ template <class T>
           F::number(biased | std::bit_cast<Bits>(whole)) - (whole + T(F::bias)), biased};
 }
 
+/// log(1 + f) − f.
+template <class T>
+[[gnu::always_inline]] inline typename Format<T>::Vector rest_of_logarithm(
+    const typename Format<T>::Vector& f) {
+  using Vector = typename Format<T>::Vector;
+  const Vector half_square = f * f * T(0.5);
+  if constexpr (sizeof(T) == 4) {
+    return f * f * f * polynomial(f, LogarithmRange<T>::rest) - half_square;
+  } else {
+    const Vector s = f / (f + T(2));
+    const Vector z = s * s;
+    return s * (half_square + z * polynomial(z, LogarithmRange<T>::rest)) - half_square;
+  }
+}
+
 /// log(1 + f) + exponent·log 2.
 template <class T>
 [[gnu::always_inline]] inline typename Format<T>::Vector join(
     const typename Format<T>::Vector& f, const typename Format<T>::Vector& exponent) {
   using Range = ExponentialRange<T>;
   using Vector = typename Format<T>::Vector;
-  const Vector half_square = f * f * T(0.5);
-  Vector rest;
-  if constexpr (sizeof(T) == 4) {
-    rest = f * f * f * polynomial(f, LogarithmRange<T>::rest) - half_square;
-  } else {
-    const Vector s = f / (f + T(2));
-    const Vector z = s * s;
-    rest = s * (half_square + z * polynomial(z, LogarithmRange<T>::rest)) - half_square;
-  }
+  const Vector rest = rest_of_logarithm<T>(f);
   const Vector sum = exponent * Range::high + f;
   const Vector lost = (exponent * Range::high - sum) + f;
   return sum + (rest + (exponent * Range::low + lost));
@@ -290,15 +319,74 @@ template <class T>
   return Pack<T>(x > T(0) ? finite : (x == T(0) ? -infinity - Vector{} : none - Vector{}));
 }
 
+/// `split` for all x > 0, also subnormal ones, where `biased` is not valid.
 template <class T>
-[[gnu::always_inline]] inline Pack<T> logarithm(const Pack<T>& x) {
+[[gnu::always_inline]] inline Split<T> split_positive(const typename Format<T>::Vector& x) {
   using Vector = typename Format<T>::Vector;
   constexpr int digits = std::numeric_limits<T>::digits;
-  const Vector lanes = x.lanes();
-  const auto tiny = lanes < std::numeric_limits<T>::min();
-  const Split<T> parts = split<T>(tiny ? lanes * T(std::int64_t{1} << digits) : lanes);
-  const Vector exponent = parts.exponent - (tiny ? T(digits) - Vector{} : Vector{});
-  return logarithm_of<T>(lanes, join<T>(parts.f, exponent));
+  const auto tiny = x < std::numeric_limits<T>::min();
+  Split<T> parts = split<T>(tiny ? x * T(std::int64_t{1} << digits) : x);
+  parts.exponent -= tiny ? T(digits) - Vector{} : Vector{};
+  return parts;
+}
+
+template <class T>
+[[gnu::always_inline]] inline Pack<T> logarithm(const Pack<T>& x) {
+  const Split<T> parts = split_positive<T>(x.lanes());
+  return logarithm_of<T>(x.lanes(), join<T>(parts.f, parts.exponent));
+}
+
+/// Logarithms of 2 and of e to another base, each as the sum of two numbers. The first of them have
+/// so few bits that their products with exponents, and with half of the digits of a number, are
+/// exact.
+template <class T, int base>
+struct LogarithmScales;
+template <>
+struct LogarithmScales<float, 2> {
+  static constexpr float two = 1, two_low = 0;
+  static constexpr float e = 0x1.714p0F, e_low = 0x1.47652cp-12F;
+};
+template <>
+struct LogarithmScales<float, 10> {
+  static constexpr float two = 0x1.344p-2F, two_low = 0x1.3509f8p-18F;
+  static constexpr float e = 0x1.bcap-2F, e_low = 0x1.7b1526p-14F;
+};
+template <>
+struct LogarithmScales<double, 2> {
+  static constexpr double two = 1, two_low = 0;
+  static constexpr double e = 0x1.715476p0, e_low = 0x1.4ae0bf85ddf44p-26;
+};
+template <>
+struct LogarithmScales<double, 10> {
+  static constexpr double two = 0x1.34413509f78p-2, two_low = 0x1.fef311f12b358p-46;
+  static constexpr double e = 0x1.bcb7b1p-2, e_low = 0x1.49b9438ca9aaep-28;
+};
+
+/// The logarithm to base 2 or 10.
+template <int base, class T>
+[[gnu::always_inline]] inline Pack<T> logarithm_to(const Pack<T>& x) {
+  using F = Format<T>;
+  using Vector = typename F::Vector;
+  using Scales = LogarithmScales<T, base>;
+  constexpr typename F::Bits lower = (typename F::Bits{1} << (F::fraction_bits / 2 + 1)) - 1;
+  const auto [f, exponent, biased] = split_positive<T>(x.lanes());
+  const Vector high = F::number(F::bits(f) & ~lower);
+  const Vector first = exponent * Scales::two;
+  const Vector second = high * Scales::e;
+  const Vector sum = first + second;
+  const Vector lost = (first - sum) + second;
+  const Vector rest = rest_of_logarithm<T>(f) * Scales::e + (f - high) * Scales::e;
+  const Vector low = exponent * Scales::two_low + (f + rest_of_logarithm<T>(f)) * Scales::e_low;
+  return logarithm_of<T>(x.lanes(), sum + (rest + (low + lost)));
+}
+
+template <class T>
+Pack<T> log2(const Pack<T>& x) {
+  return logarithm_to<2>(x);
+}
+template <class T>
+Pack<T> log10(const Pack<T>& x) {
+  return logarithm_to<10>(x);
 }
 
 /// log(1 + x).

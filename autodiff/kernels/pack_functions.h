@@ -8,6 +8,7 @@
 
 #include "autodiff/kernels/pack.h"
 #include "autodiff/kernels/pack_exponential.h"
+#include "autodiff/kernels/special_functions.h"
 
 /// Functions of packs that the formulas call, in addition to those of pack_exponential.h. Most are
 /// Eigen's, the others the C library's.
@@ -63,6 +64,39 @@ inline Pack<double> erf(const Pack<double>& x) {
   return by_lanes([](double number) { return std::erf(number); }, x);
 }
 template <class T>
+Pack<T> trunc(const Pack<T>& x) {
+  return choose(x, floor(x), ceil(x));
+}
+/// Uses the C library in f64, and rounds once for f32.
+template <class T>
+Pack<T> erfc(const Pack<T>& x) {
+  return by_lanes([](T number) { return static_cast<T>(std::erfc(double{number})); }, x);
+}
+template <class T>
+Pack<T> log_gamma(const Pack<T>& x) {
+  return by_lanes([](T number) { return static_cast<T>(palimpsest::log_gamma(number)); }, x);
+}
+template <class T>
+Pack<T> polygamma(int order, const Pack<T>& x) {
+  return by_lanes([=](T number) { return static_cast<T>(palimpsest::polygamma(order, number)); },
+                  x);
+}
+template <class T>
+Pack<T> inverse_erf(const Pack<T>& x) {
+  return by_lanes([](T number) { return static_cast<T>(palimpsest::inverse_erf(number)); }, x);
+}
+template <class T>
+Pack<T> bessel_i(int n, bool scaled, const Pack<T>& x) {
+  return by_lanes([=](T number) { return static_cast<T>(palimpsest::bessel_i(n, scaled, number)); },
+                  x);
+}
+template <class T>
+Pack<T> spherical_bessel_j(int n, bool times_pi, const Pack<T>& x) {
+  return by_lanes(
+      [=](T number) { return static_cast<T>(palimpsest::spherical_bessel_j(n, times_pi, number)); },
+      x);
+}
+template <class T>
 Pack<T> sin(const Pack<T>& x) {
   return by_eigen<Eigen::internal::scalar_sin_op<T>>(x);
 }
@@ -115,6 +149,45 @@ Pack<T> pow(const Pack<T>& x, const std::type_identity_t<Pack<T>>& exponent) {
 template <class T>
 Pack<T> atan2(const Pack<T>& a, const Pack<T>& b) {
   return by_lanes([](T y, T x) { return std::atan2(y, x); }, a, b);
+}
+
+template <class T>
+Pack<T> hypot(const Pack<T>& a, const Pack<T>& b) {
+  return by_lanes([](T x, T y) { return std::hypot(x, y); }, a, b);
+}
+template <class T>
+Pack<T> copysign(const Pack<T>& a, const Pack<T>& b) {
+  using F = Format<T>;
+  return Pack<T>(F::with_sign_of(b.lanes(), F::number(F::bits(a.lanes()) & ~F::sign)));
+}
+
+/// a − b·trunc(a/b), with the sign of a. For integers: a if b is 0.
+template <class T>
+Pack<T> fmod(const Pack<T>& a, const Pack<T>& b) {
+  const auto rest = [](T x, T y) {
+    if constexpr (std::is_integral_v<T>) {
+      return y == 0 ? x : y == -1 ? T(0) : T(x % y);
+    } else {
+      return std::fmod(x, y);
+    }
+  };
+  return by_lanes(rest, a, b);
+}
+
+/// a − b·floor(a/b), with the sign of b. For integers: a if b is 0.
+template <class T>
+Pack<T> floor_mod(const Pack<T>& a, const Pack<T>& b) {
+  const auto rest = [](T x, T y) {
+    T z;
+    if constexpr (std::is_integral_v<T>) {
+      if (y == 0 || y == -1) return y == 0 ? x : T(0);
+      z = T(x % y);
+    } else {
+      z = std::fmod(x, y);
+    }
+    return z != 0 && (z < 0) != (y < 0) ? T(z + y) : z;
+  };
+  return by_lanes(rest, a, b);
 }
 
 template <class T>

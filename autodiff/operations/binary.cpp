@@ -97,7 +97,11 @@ void pull_back_binary(const Pullback& p) {
   const Var a = p.input(0);
   const Var b = p.input(1);
   if (p.wants(0)) set_operand(p, 0, a, F::da(p.adjoint(), a, b, p.output()));
-  if (p.wants(1)) set_operand(p, 1, b, F::db(p.adjoint(), a, b, p.output()));
+  if constexpr (requires { F::db(a, a, b, b); }) {
+    if (p.wants(1)) set_operand(p, 1, b, F::db(p.adjoint(), a, b, p.output()));
+  } else {
+    p.set_none(1);
+  }
 }
 
 template <class F>

@@ -2,6 +2,7 @@
 
 #include "autodiff/export.h"
 #include "autodiff/located.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/binary_functions.h"
 #include "autodiff/var.h"
 

@@ -44,7 +44,7 @@ const double* parameters_of(const Attributes& attributes) {
 constexpr std::size_t index_of(functions::Place function) {
   using namespace functions;
   constexpr std::size_t sizes[] = {Arithmetic::size, Exponential::size, Trigonometric::size,
-                                   Activation::size, Loss::size};
+                                   Special::size,    Activation::size,  Loss::size};
   const auto families = std::span(sizes).first(static_cast<std::size_t>(function.family));
   return std::accumulate(families.begin(), families.end(), function.position);
 }

@@ -58,13 +58,19 @@ void add_unary_rows(std::vector<OperationRow>& rows) {
   add("floor", x, [](const Var& v) { return floor(v); }, false, 0);
   add("ceil", x, [](const Var& v) { return ceil(v); }, false, 0);
   add("round", x, [](const Var& v) { return round(v); }, false, 0);
+  add("trunc", x, [](const Var& v) { return trunc(v); }, false, 0);
   add("clamp", x, [](const Var& v) { return clamp(v, -1, 2); });
 
   add("exp", x, [](const Var& v) { return exp(v); }, false);
+  add("exp2", x, [](const Var& v) { return exp2(v); });
   add("expm1", x, [](const Var& v) { return expm1(v); });
   add("log", positive, [](const Var& v) { return log(v); }, false);
+  add("log2", positive, [](const Var& v) { return log2(v); });
+  add("log10", positive, [](const Var& v) { return log10(v); });
   add("log1p", positive, [](const Var& v) { return log1p(v); });
   add("erf", x, [](const Var& v) { return erf(v); });
+  add("erfc", x, [](const Var& v) { return erfc(v); });
+  add("logit", between(0.1, 0.9), [](const Var& v) { return logit(v); });
 
   add("sin", x, [](const Var& v) { return sin(v); });
   add("cos", x, [](const Var& v) { return cos(v); });
@@ -79,6 +85,21 @@ void add_unary_rows(std::vector<OperationRow>& rows) {
   add("acosh", between(1.25, 4), [](const Var& v) { return acosh(v); });
   add("atanh", inside, [](const Var& v) { return atanh(v); });
 
+  const Tensor negative = between(-1.9, -1.1);
+  add("lgamma", positive, [](const Var& v) { return lgamma(v); }, false);
+  add("lgamma", negative, [](const Var& v) { return lgamma(v); }, false);
+  add("polygamma", positive, [](const Var& v) { return digamma(v); }, false);
+  add("polygamma", negative, [](const Var& v) { return digamma(v); }, false);
+  add("polygamma", positive, [](const Var& v) { return polygamma(1, v); }, false);
+  add("polygamma", between(4, 20), [](const Var& v) { return polygamma(2, v); }, false);
+  add("erfinv", inside, [](const Var& v) { return erfinv(v); });
+  add("bessel_i", x, [](const Var& v) { return i0(v); }, false);
+  add("bessel_i", x, [](const Var& v) { return i1(v); }, false);
+  add("bessel_i", x, [](const Var& v) { return i0e(v); }, false);
+  add("bessel_i", x, [](const Var& v) { return i1e(v); }, false);
+  add("spherical_bessel_j", x, [](const Var& v) { return sinc(v); }, false);
+  add("spherical_bessel_j", inside, [](const Var& v) { return sinc(v); }, false);
+
   add("relu", x, [](const Var& v) { return relu(v); });
   add("leaky_relu", x, [](const Var& v) { return leaky_relu(v, 0.125); });
   add("elu", x, [](const Var& v) { return elu(v, 1.5); });
@@ -88,6 +109,9 @@ void add_unary_rows(std::vector<OperationRow>& rows) {
   add("gelu_tanh", x, [](const Var& v) { return gelu_tanh(v); });
   add("silu", x, [](const Var& v) { return silu(v); });
   add("mish", x, [](const Var& v) { return mish(v); });
+  add("hardtanh", x, [](const Var& v) { return hardtanh(v, -0.8, 2); });
+  add("softsign", x, [](const Var& v) { return softsign(v); });
+  add("tanhshrink", x, [](const Var& v) { return tanhshrink(v); });
   rows.push_back({"identity", "", {positive}, [](auto xs) {
                     return gradient(gradient(sqrt(xs[0]), xs[0]), xs[0]);
                   }});
@@ -100,6 +124,9 @@ void add_binary_rows(std::vector<OperationRow>& rows) {
   const Tensor row = off_zero({5}, 4);
   const Tensor column = off_zero({7, 1}, 5);
   const Tensor long_row = normal_numbers({70001}, 6);
+  // No quotient is near a whole number, where the derivatives jump.
+  const Tensor dividend = Tensor::from({7.3, -7.3, 5.1, -2.6, 0.4, 9.9}, {2, 3});
+  const Tensor divisor = Tensor::from({2.0, 3.0, -2.0, -4.0, 1.5, -3.5}, {2, 3});
   const std::vector<OperationRow> list = {
       {"add", "row", {x, row}, [](auto xs) { return xs[0] + xs[1]; }},
       {"add", "empty", {normal_numbers({0, 5}, 1), row}, [](auto xs) { return xs[0] + xs[1]; }},
@@ -123,6 +150,21 @@ void add_binary_rows(std::vector<OperationRow>& rows) {
       {"pow", "column", {p, column}, [](auto xs) { return pow(xs[0], xs[1]); }},
       {"pow", "of a number", {x}, [](auto xs) { return pow(2.5, xs[0]); }},
       {"atan2", "row", {x, row}, [](auto xs) { return atan2(xs[0], xs[1]); }},
+      {"hypot", "row", {x, row}, [](auto xs) { return hypot(xs[0], xs[1]); }},
+      {"logaddexp", "row", {x, row}, [](auto xs) { return logaddexp(xs[0], xs[1]); }},
+      {"xlogy", "column", {column, p}, [](auto xs) { return xlogy(xs[0], xs[1]); }},
+      {"xlogy", "a number", {p}, [](auto xs) { return xlogy(2.5, xs[0]); }},
+      {"fmod", "both signs", {dividend, divisor}, [](auto xs) { return fmod(xs[0], xs[1]); }},
+      {"fmod", "a number", {dividend}, [](auto xs) { return fmod(xs[0], 2); }},
+      {"remainder",
+       "both signs",
+       {dividend, divisor},
+       [](auto xs) { return remainder(xs[0], xs[1]); }},
+      {"remainder", "a number", {dividend}, [](auto xs) { return remainder(xs[0], -2); }},
+      {"copysign",
+       "row",
+       {off_zero({7, 5}, 8), row},
+       [](auto xs) { return copysign(xs[0], xs[1]); }},
       {"greater", "row", {x, row}, [](auto xs) { return xs[0] > xs[1]; }, 0},
       {"greater", "a number", {x}, [](auto xs) { return xs[0] > 0.5; }, 0},
       {"greater_equal", "column", {x, column}, [](auto xs) { return xs[0] >= xs[1]; }, 0},

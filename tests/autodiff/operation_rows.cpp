@@ -22,6 +22,7 @@ std::span<const RowFamily> row_families() {
       {"image", image_rows},
       {"pool", pool_rows},
       {"random", random_rows},
+      {"composed", composed_rows},
   };
   return families;
 }

@@ -3,10 +3,11 @@
 Looks up a row's counterpart by `operation: label`, then by its operation. It takes the row's inputs in order.
 """
 
+import composed_counterparts
 import function_counterparts
 import layer_counterparts
 import matrix_counterparts
-from function_counterparts import FUNCTIONS, adjoint_of
+from function_counterparts import adjoint_of
 
 # Operations of which no row is compared.
 WITHOUT_COUNTERPART = {
@@ -22,12 +23,14 @@ WITHOUT_COUNTERPART = {
 
 # Rows of which PyTorch has no second derivatives.
 WITHOUT_SECOND = {
+    "ctc_loss: mean": "PyTorch does not differentiate the adjoint of ctc_loss",
     "grid_sample": "PyTorch does not differentiate grid_sampler_2d_backward",
     "grid_sample_image_adjoint": "PyTorch does not differentiate grid_sampler_2d_backward",
     "grid_sample_grid_adjoint": "PyTorch does not differentiate grid_sampler_2d_backward",
 }
 
-OTHERS = function_counterparts.ROWS | layer_counterparts.ROWS | matrix_counterparts.ROWS
+FUNCTIONS = function_counterparts.FUNCTIONS | composed_counterparts.FUNCTIONS
+OTHERS = function_counterparts.ROWS | composed_counterparts.ROWS | layer_counterparts.ROWS | matrix_counterparts.ROWS
 
 
 def find(table, operation, label):

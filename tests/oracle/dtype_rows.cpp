@@ -80,6 +80,8 @@ std::vector<OperationRow> rows_of_other_dtypes() {
     add("x / 2", [](auto xs) { return xs[0] / 2; });
     add("2.5 * x", [](auto xs) { return 2.5 * xs[0]; });
     add("clamp(-1, 2)", [](auto xs) { return maximum(minimum(xs[0], 2), -1); });
+    add("fmod: a number", [](auto xs) { return fmod(xs[0], 2); });
+    add("remainder: a number", [](auto xs) { return remainder(xs[0], -2); });
     add("divide, truncated", [](auto xs) { return xs[0] / flip(xs[0]); });
     add("x > 1.5", [](auto xs) { return xs[0] > 1.5; });
     add("not_equal(x, 0)", [](auto xs) { return not_equal(xs[0], 0); });

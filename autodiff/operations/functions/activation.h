@@ -187,7 +187,45 @@ struct Mish {
   }
 };
 
-using Activation = List<Relu, LeakyRelu, Elu, Sigmoid, Softplus, Gelu, GeluTanh, Silu, Mish>;
+struct Hardtanh {
+  static constexpr Text text{"hardtanh",
+                             "y = min(max(x, low), high), dy/dx = 1 if low < x < high else 0",
+                             "the value limited to an interval, constant at its bounds", 1};
+  static constexpr bool piecewise_linear = true;
+  static const char* problem(const double* bounds) {
+    return bounds[0] <= bounds[1] ? nullptr
+                                  : "the lower bound {} is above the upper bound {}; swap them";
+  }
+  static auto value(const auto& x, const double* bounds) {
+    return choose(bounds[0] - x, bounds[0], choose(x - bounds[1], bounds[1], x));
+  }
+  static auto from_x(const auto& dy, const auto& x, const double* bounds) {
+    return choose(x - bounds[0], choose(bounds[1] - x, dy, 0), 0);
+  }
+};
+
+struct Softsign {
+  static constexpr Text text{"softsign", "y = x/(1 + |x|), dy/dx = 1/(1 + |x|)²",
+                             "sign with a smooth step", 2};
+  static auto value(const auto& x) { return x / (1 + abs(x)); }
+  static auto from_x(const auto& dy, const auto& x) {
+    const auto distance = 1 + abs(x);
+    return dy / distance / distance;  // the square would overflow
+  }
+};
+
+struct Tanhshrink {
+  static constexpr Text text{"tanhshrink", "y = x - tanh(x), dy/dx = tanh(x)²",
+                             "the value minus its hyperbolic tangent"};
+  static auto value(const auto& x) { return x - tanh(x); }
+  static auto from_x(const auto& dy, const auto& x) {
+    const auto t = tanh(x);
+    return dy * (t * t);
+  }
+};
+
+using Activation = List<Relu, LeakyRelu, Elu, Sigmoid, Softplus, Gelu, GeluTanh, Silu, Mish,
+                        Hardtanh, Softsign, Tanhshrink>;
 template <IsIn<Activation> F>
 inline constexpr Place place_of<F>{Family::activation, position<F, Activation>};
 
@@ -233,6 +271,20 @@ auto silu(const IsVar auto& x, Where where = Where::current()) {
 /// x·tanh(softplus(x)).
 auto mish(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Mish>(x, where);
+}
+/// x limited to [low, high], like `clamp`, but with derivative 0 at the bounds and at NaN. Throws
+/// `ArgumentError` unless low ≤ high.
+auto hardtanh(const IsVar auto& x, double low = -1, double high = 1,
+              Where where = Where::current()) {
+  return unary<functions::Hardtanh>(x, where, {low, high});
+}
+/// x/(1 + |x|).
+auto softsign(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Softsign>(x, where);
+}
+/// x − tanh(x).
+auto tanhshrink(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Tanhshrink>(x, where);
 }
 
 }  // namespace palimpsest

@@ -114,6 +114,12 @@ struct Round {
   static auto value(const auto& x) { return rint(x); }
 };
 
+struct Trunc {
+  static constexpr Text text{"trunc", "y = x rounded towards 0, dy/dx = 0",
+                             "whole part of the value", 1};
+  static auto value(const auto& x) { return trunc(x); }
+};
+
 struct Clamp {
   static constexpr Text text{"clamp",
                              "y = min(max(x, low), high), dy/dx = 1 if low ≤ x ≤ high else 0",
@@ -132,7 +138,7 @@ struct Clamp {
 };
 
 using Arithmetic = List<Negate, Shift, SubtractFrom, Scale, DivideBy, Reciprocal, Square, Sqrt,
-                        Rsqrt, Power, Abs, Sign, Floor, Ceil, Round, Clamp>;
+                        Rsqrt, Power, Abs, Sign, Floor, Ceil, Round, Trunc, Clamp>;
 template <IsIn<Arithmetic> F>
 inline constexpr Place place_of<F>{Family::arithmetic, position<F, Arithmetic>};
 
@@ -187,6 +193,10 @@ auto ceil(const IsVar auto& x, Where where = Where::current()) {
 /// Rounds to the nearest whole number, ties to even. No derivative flows.
 auto round(const IsVar auto& x, Where where = Where::current()) {
   return unary<functions::Round>(x, where);
+}
+/// Rounds towards 0. No derivative flows.
+auto trunc(const IsVar auto& x, Where where = Where::current()) {
+  return unary<functions::Trunc>(x, where);
 }
 /// x clamped to [low, high]; either may be infinite. The derivative is 1 inside and at the bounds.
 /// Throws `ArgumentError` unless low ≤ high.

@@ -8,9 +8,9 @@
 #include "autodiff/operations/functions/loss.h"
 
 /// Functions of two variables, defined as functions/function.h describes. `da` and `db` record the
-/// adjoint of one operand before it is summed to that operand's shape; without them no derivative
-/// flows. `floating` marks functions without integer support. `neutral` holds each operand's
-/// neutral element: it leaves the other operand unchanged, bit for bit.
+/// adjoint of one operand before it is summed to that operand's shape; without one no derivative
+/// flows to that operand. `floating` marks functions without integer support. `neutral` holds each
+/// operand's neutral element: it leaves the other operand unchanged, bit for bit.
 namespace palimpsest::functions {
 
 using Neutral = std::array<std::optional<double>, 2>;
@@ -148,9 +148,109 @@ struct Atan2 {
   }
 };
 
+struct Hypot {
+  static constexpr Text text{"hypot", "y = √(a² + b²), ∂y/∂a = a/y, ∂y/∂b = b/y, 0 where y = 0",
+                             "distance of a point from the origin", 10};
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) { return hypot(a, b); }
+  template <class V>
+  static V da(const V& dy, const V& a, const V&, const V& y) {
+    return dy * (a / where(equal(y, 0), 1, y));
+  }
+  template <class V>
+  static V db(const V& dy, const V&, const V& b, const V& y) {
+    return dy * (b / where(equal(y, 0), 1, y));
+  }
+};
+
+struct Logaddexp {
+  static constexpr Text text{"logaddexp",
+                             "y = log(exp(a) + exp(b)), ∂y/∂a = exp(a - y), ∂y/∂b = exp(b - y)",
+                             "logarithm of a sum of exponentials", 30};
+  static constexpr bool magnifies = true;
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) {
+    const auto most = larger(a, b);
+    // An infinite maximum is the result; there, a - b may be NaN.
+    return choose(most - most + 1, most + log1p_of_fraction(decay(a - b)), most);
+  }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    return dy * sigmoid(where(equal(a, b), 0, a - b));
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V&) {
+    return dy * sigmoid(where(equal(a, b), 0, b - a));
+  }
+};
+
+struct Xlogy {
+  static constexpr Text text{"xlogy",
+                             "y = a·log(b), 0 at a = 0; ∂y/∂a = log b, 0 at a = 0 ≥ b; ∂y/∂b = a/b",
+                             "product with a logarithm", 12};
+  static constexpr bool magnifies = true;
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) {
+    const auto product = a * logarithm(b);
+    const auto zero = choose(b * b + 1, a + 0, b);  // 0, or NaN if an operand is NaN
+    return choose(a, product, choose(-a, product, zero));
+  }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    const V empty = logical_and(equal(a, 0), less_equal(b, 0));
+    return dy * log(where(empty, 1, b));
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V&) {
+    return dy * (a / b);
+  }
+};
+
+struct Fmod {
+  static constexpr Text text{"fmod", "y = a - b·trunc(a/b), ∂y/∂a = 1, ∂y/∂b = -trunc(a/b)",
+                             "rest of a division, with the sign of a; of integers: a where b = 0",
+                             20};
+  static auto value(const auto& a, const auto& b) { return fmod(a, b); }
+  template <class V>
+  static V da(const V& dy, const V&, const V&, const V&) {
+    return dy;
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V& y) {
+    return -(dy * round((a - y) / b));
+  }
+};
+
+struct Remainder {
+  static constexpr Text text{"remainder", "y = a - b·⌊a/b⌋, ∂y/∂a = 1, ∂y/∂b = -⌊a/b⌋",
+                             "rest of a division, with the sign of b; of integers: a where b = 0",
+                             20};
+  static auto value(const auto& a, const auto& b) { return floor_mod(a, b); }
+  template <class V>
+  static V da(const V& dy, const V&, const V&, const V&) {
+    return dy;
+  }
+  template <class V>
+  static V db(const V& dy, const V& a, const V& b, const V& y) {
+    return -(dy * round((a - y) / b));
+  }
+};
+
+struct Copysign {
+  static constexpr Text text{"copysign", "y = ±|a|, ∂y/∂a = ±sign(a), with the sign of b",
+                             "magnitude of a with the sign of b, also of zeros", 1};
+  static constexpr bool floating = true;
+  static auto value(const auto& a, const auto& b) { return copysign(a, b); }
+  template <class V>
+  static V da(const V& dy, const V& a, const V& b, const V&) {
+    const V sign_of_a = sign(a);
+    return dy * (sign_of_a * copysign(sign_of_a, b));
+  }
+};
+
 /// Every function above, in the order of the documentation.
-using Binary =
-    List<Add, Subtract, Multiply, Divide, Minimum, Maximum, Share, Pow, Atan2, BceWithLogits>;
+using Binary = List<Add, Subtract, Multiply, Divide, Minimum, Maximum, Share, Pow, Atan2, Hypot,
+                    Logaddexp, Xlogy, Fmod, Remainder, Copysign, BceWithLogits>;
 
 struct Greater {
   static constexpr Text text{"greater", "y = a > b", "comparison", 1};
@@ -191,7 +291,8 @@ namespace palimpsest PALIMPSEST_EXPORT {
 
 // Elementwise. Operands broadcast and are promoted to a common dtype. In `minimum`, `maximum` and
 // comparisons one operand may be a number, in `pow` the first. They throw as `record_binary` does;
-// `share`, `pow` and `atan2` throw `DTypeError` for integers too.
+// `share`, `pow`, `atan2`, `hypot`, `logaddexp`, `xlogy` and `copysign` throw `DTypeError` for
+// integers too.
 
 auto add(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Add>(a, b, where);
@@ -230,6 +331,37 @@ auto pow(const IsVarOrNumber auto& a, const IsVar auto& b, Where where = Where::
 /// The angle of the point with abscissa b and ordinate a, in radians, in [−π, π].
 auto atan2(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Atan2>(a, b, where);
+}
+
+/// √(a² + b²), without overflow. The derivative at (0, 0) is 0.
+auto hypot(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Hypot>(a, b, where);
+}
+/// log(eᵃ + eᵇ), without overflow. Operands may be −∞; where both are, each gets half of the
+/// adjoint.
+auto logaddexp(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Logaddexp>(a, b, where);
+}
+/// a·log(b), and 0 where a is 0, unless b is NaN; either may be a number.
+template <class A, class B>
+  requires(IsVar<A> || IsVar<B>)
+auto xlogy(const A& a, const B& b, Where where = Where::current()) {
+  return binary<functions::Xlogy>(a, b, where);
+}
+/// a − b·trunc(a/b), the rest of a division with the sign of a, as `%` of C++; b may be a number.
+/// Also for integers, where it is a if b is 0.
+auto fmod(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
+  return binary<functions::Fmod>(a, b, where);
+}
+/// a − b·⌊a/b⌋, the rest of a division with the sign of b, as `%` of Python; b may be a number.
+/// Also for integers, where it is a if b is 0. (C's `remainder` rounds the quotient to nearest
+/// instead.)
+auto remainder(const IsVar auto& a, const IsVarOrNumber auto& b, Where where = Where::current()) {
+  return binary<functions::Remainder>(a, b, where);
+}
+/// |a| with the sign of b, also that of a zero. No derivative flows to b, and that of a is 0 at 0.
+auto copysign(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
+  return binary<functions::Copysign>(a, b, where);
 }
 
 // Comparisons. Any dtype; the result is bool, and no derivative flows.

@@ -72,7 +72,14 @@ inline constexpr std::size_t position<F, List<F, Rest...>> = 0;
 
 /// The lists of functions of one variable, one header each, in the order of the documentation.
 /// Adding a function to one list does not recompile sources that include only other lists.
-enum class Family : std::uint8_t { arithmetic, exponential, trigonometric, activation, loss };
+enum class Family : std::uint8_t {
+  arithmetic,
+  exponential,
+  trigonometric,
+  special,
+  activation,
+  loss
+};
 
 /// A function's family and its position in it.
 struct Place {

@@ -1,0 +1,181 @@
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/elementwise.h"
+#include "autodiff/operations/functions/unary_functions.h"
+#include "autodiff/operations/unary.h"
+#include "tests/catch.h"
+#include "tests/error_of.h"
+
+namespace palimpsest::special_functions_test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double nan = std::numeric_limits<double>::quiet_NaN();
+
+using Function = Var (*)(const Var&);
+
+bool agree(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || a == b || std::abs(a - b) <= 1e-13 * std::abs(b);
+}
+
+struct Row {
+  const char* name;
+  Function f;
+  double x, value, slope;
+};
+
+void check(const Row& row) {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(row.x, DType::f64));
+  const Var y = row.f(x);
+  const double slope = gradient(y, x).item();
+  INFO(row.name << " at " << row.x << ": " << y.item() << ", slope " << slope);
+  CHECK(agree(y.item(), row.value));
+  CHECK(agree(slope, row.slope));
+}
+
+TEST_CASE("special functions have their known values", "[elementwise]") {
+  const double euler = std::numbers::egamma;
+  const double root_pi = std::sqrt(std::numbers::pi);
+  const double zeta3 = 1.2020569031595942854;
+  const double trigamma = std::numbers::pi * std::numbers::pi / 6;
+  const Row rows[] = {
+      {"exp2", [](const Var& v) { return exp2(v); }, -1074, 0x1p-1074, 0x1p-1074},
+      {"exp2", [](const Var& v) { return exp2(v); }, 10, 1024, 1024 * std::numbers::ln2},
+      {"exp2", [](const Var& v) { return exp2(v); }, 1024, infinity, infinity},
+      {"log2", [](const Var& v) { return log2(v); }, 0x1p-1074, -1074,
+       std::exp2(1074) / std::numbers::ln2},
+      {"log2", [](const Var& v) { return log2(v); }, 8, 3, 0.125 / std::numbers::ln2},
+      {"log10", [](const Var& v) { return log10(v); }, 1000, 3, 1e-3 / std::numbers::ln10},
+      {"log10", [](const Var& v) { return log10(v); }, 0, -infinity, infinity},
+      {"erfc", [](const Var& v) { return erfc(v); }, 10, 2.0884875837625447570e-45,
+       -2 / root_pi * std::exp(-100)},
+      {"erfc", [](const Var& v) { return erfc(v); }, -infinity, 2, 0},
+      {"logit", [](const Var& v) { return logit(v); }, 0.5, 0, 4},
+      {"logit", [](const Var& v) { return logit(v); }, 0, -infinity, infinity},
+      {"logit", [](const Var& v) { return logit(v); }, 1, infinity, infinity},
+      {"logit", [](const Var& v) { return logit(v); }, 0.5 + 0x1p-50, 0x1p-48, 4},
+      {"lgamma", [](const Var& v) { return lgamma(v); }, 1, 0, -euler},
+      {"lgamma", [](const Var& v) { return lgamma(v); }, 0.5, std::log(root_pi),
+       -euler - 2 * std::numbers::ln2},
+      {"digamma", [](const Var& v) { return digamma(v); }, 1, -euler, trigamma},
+      {"digamma", [](const Var& v) { return digamma(v); }, 0, -infinity, infinity},
+      {"digamma", [](const Var& v) { return digamma(v); }, -3, nan, infinity},
+      {"digamma", [](const Var& v) { return digamma(v); }, infinity, infinity, 0},
+      {"polygamma", [](const Var& v) { return polygamma(1, v); }, 1, trigamma, -2 * zeta3},
+      {"polygamma", [](const Var& v) { return polygamma(2, v); }, 1, -2 * zeta3,
+       std::pow(std::numbers::pi, 4) / 15},
+      {"erfinv", [](const Var& v) { return erfinv(v); }, 0, 0, root_pi / 2},
+      {"erfinv", [](const Var& v) { return erfinv(v); }, -1, -infinity, infinity},
+      {"erfinv", [](const Var& v) { return erfinv(v); }, 2, nan, nan},
+      {"i0", [](const Var& v) { return i0(v); }, 0, 1, 0},
+      {"i0e", [](const Var& v) { return i0e(v); }, 0, 1, 0},
+      {"i1", [](const Var& v) { return i1(v); }, 1e-200, 5e-201, 0.5},
+      {"i1e", [](const Var& v) { return i1e(v); }, 0, 0, 0.5},
+      {"i0e", [](const Var& v) { return i0e(v); }, infinity, 0, 0},
+      {"i1", [](const Var& v) { return i1(v); }, -800, -infinity, infinity},
+      {"sinc", [](const Var& v) { return sinc(v); }, 0, 1, 0},
+      {"sinc", [](const Var& v) { return sinc(v); }, 3, 0, -1.0 / 3},
+      {"sinc", [](const Var& v) { return sinc(v); }, 1e-200, 1,
+       -std::numbers::pi * std::numbers::pi / 3 * 1e-200},
+      {"softsign", [](const Var& v) { return softsign(v); }, 1e300, 1, 0},
+      {"hardtanh", [](const Var& v) { return hardtanh(v); }, 1, 1, 0},
+      {"tanhshrink", [](const Var& v) { return tanhshrink(v); }, 1e-9, 0, 1e-18},
+      {"trunc", [](const Var& v) { return trunc(v); }, -2.75, -2, 0},
+  };
+  for (const Row& row : rows) check(row);
+}
+
+TEST_CASE("derivatives of sinc and of Bessel functions are accurate near 0", "[elementwise]") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(1e-3));
+  const auto second = [&](const Var& y) { return gradient(gradient(y, x), x).item(); };
+  const double pi = std::numbers::pi;
+  CHECK(std::abs(second(sinc(x)) / (-pi * pi / 3) - 1) < 1e-5);
+  CHECK(std::abs(gradient(sinc(x), x).item() / (-pi * pi / 3 * 1e-3) - 1) < 1e-5);
+  CHECK(std::abs(second(i1(x)) / (0.375 * 1e-3) - 1) < 1e-5);
+  CHECK(std::abs(gradient(lgamma(x + 1.0), x).item() + 0.57557) < 1e-4);
+}
+
+TEST_CASE("functions of two variables at special numbers", "[elementwise]") {
+  struct Pair {
+    const char* name;
+    Var (*f)(const Var&, const Var&);
+    double a, b, value, da, db;
+  };
+  const auto hypotenuse = [](const Var& a, const Var& b) { return hypot(a, b); };
+  const auto log_sum = [](const Var& a, const Var& b) { return logaddexp(a, b); };
+  const auto x_log_y = [](const Var& a, const Var& b) { return xlogy(a, b); };
+  const auto rest = [](const Var& a, const Var& b) { return fmod(a, b); };
+  const auto floor_rest = [](const Var& a, const Var& b) { return remainder(a, b); };
+  const auto signed_as = [](const Var& a, const Var& b) { return copysign(a, b); };
+  const Pair rows[] = {
+      {"hypot", hypotenuse, 0, 0, 0, 0, 0},
+      {"hypot", hypotenuse, 3e200, 4e200, 5e200, 0.6, 0.8},
+      {"hypot", hypotenuse, infinity, nan, infinity, nan, nan},
+      {"logaddexp", log_sum, -infinity, -infinity, -infinity, 0.5, 0.5},
+      {"logaddexp", log_sum, -infinity, 2, 2, 0, 1},
+      {"logaddexp", log_sum, 1000, 1000, 1000 + std::numbers::ln2, 0.5, 0.5},
+      {"xlogy", x_log_y, 0, 0, 0, 0, nan},
+      {"xlogy", x_log_y, 0, infinity, 0, infinity, 0},
+      {"xlogy", x_log_y, 0, nan, nan, nan, nan},
+      {"xlogy", x_log_y, 2, 0, -infinity, -infinity, infinity},
+      {"fmod", rest, -7.5, 2, -1.5, 1, 3},
+      {"fmod", rest, 5, infinity, 5, 1, 0},
+      {"fmod", rest, 5, 0, nan, 1, nan},
+      {"remainder", floor_rest, -7.5, 2, 0.5, 1, 4},
+      {"remainder", floor_rest, 7.5, -2, -0.5, 1, 4},
+      {"remainder", floor_rest, 6, 3, 0, 1, -2},
+      {"copysign", signed_as, 3, -0.0, -3, -1, 0},
+      {"copysign", signed_as, -3, -2, -3, 1, 0},
+      {"copysign", signed_as, 0, 1, 0, 0, 0},
+  };
+  for (const Pair& row : rows) {
+    Tape tape;
+    const Var a = tape.parameter(Tensor::scalar(row.a, DType::f64));
+    const Var b = tape.parameter(Tensor::scalar(row.b, DType::f64));
+    const Var y = row.f(a, b);
+    const auto slopes = gradient(y, {a, b});
+    INFO(row.name << " of " << row.a << " and " << row.b << ": " << y.item() << ", slopes "
+                  << slopes[0].item() << " and " << slopes[1].item());
+    CHECK(agree(y.item(), row.value));
+    CHECK(agree(slopes[0].item(), row.da));
+    CHECK(agree(slopes[1].item(), row.db));
+  }
+}
+
+TEST_CASE("rests of integer divisions", "[elementwise]") {
+  const DType dtype = GENERATE(DType::i32, DType::i64);
+  Tape tape;
+  const double lowest = dtype == DType::i32 ? -0x1p31 : -0x1p63;
+  const Var a = tape.constant(Tensor::from<double>({7, -7, 7, -7, 5, lowest}, {6}).to(dtype));
+  const Var b = tape.constant(Tensor::from<double>({3, 3, -3, -3, 0, -1}, {6}).to(dtype));
+  const auto elements = [](const Var& y) {
+    std::vector<double> list;
+    for (std::int64_t i = 0; i < y.value().elements(); ++i) list.push_back(y.value().at(i));
+    return list;
+  };
+  CHECK(elements(fmod(a, b)) == std::vector<double>{1, -1, 1, -1, 5, 0});
+  CHECK(elements(remainder(a, b)) == std::vector<double>{1, 2, -2, -1, 5, 0});
+  CHECK(elements(floor_divide(a, b)) == std::vector<double>{2, -3, -3, 2, 0, lowest});
+}
+
+TEST_CASE("special functions refuse arguments that they cannot take", "[elementwise]") {
+  Tape tape;
+  const Var x = tape.parameter(Tensor::scalar(1));
+  const Var whole = tape.constant(Tensor::arange(3));
+  check_error([&] { polygamma(-1, x); }, {"polygamma", "order", "give 0"});
+  check_error([&] { bessel_i(-2, true, x); }, {"bessel_i", "order"});
+  check_error([&] { spherical_bessel_j(-2, true, x); }, {"spherical_bessel_j", "order"});
+  check_error([&] { hardtanh(x, 2, 1); }, {"hardtanh", "above the upper bound", "swap them"});
+  check_error([&] { lgamma(whole); }, {"lgamma", "cast"});
+  check_error([&] { logaddexp(whole, whole); }, {"logaddexp", "takes floating dtypes"});
+  check_error([&] { xlogy(whole, whole); }, {"xlogy", "takes floating dtypes"});
+}
+
+}  // namespace
+}  // namespace palimpsest::special_functions_test
