@@ -96,9 +96,9 @@ const Operation cast_operation{
 };
 
 std::span<const Operation* const> leaf_operations() {
-  static const Operation* const family[] = {&parameter_operation, &constant_operation,
-                                            &full_operation,      &stop_gradient_operation,
-                                            &identity_operation,  &cast_operation};
+  static const Operation* const family[] = {
+      &parameter_operation,     &constant_operation, &full_operation, &linspace_operation,
+      &stop_gradient_operation, &identity_operation, &cast_operation};
   return family;
 }
 

@@ -14,6 +14,8 @@ extern const Operation constant_operation;
 extern const Operation full_operation;
 extern const Operation identity_operation;
 extern const Operation cast_operation;
+/// The operation of `arange` and `linspace`.
+extern const Operation linspace_operation;
 /// The attributes of a `full_operation` node for this number.
 Attributes full_attributes(double value);
 

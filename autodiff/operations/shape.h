@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "autodiff/export.h"
+#include "autodiff/operations/construction.h"
 #include "autodiff/var.h"
 
 /// Operations that only move elements. Any dtype; negative axes count from the end. Axes that do

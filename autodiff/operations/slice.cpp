@@ -232,6 +232,17 @@ std::optional<Placed> placed_among_zeros(const Var& padded) {
   return Placed{part, *along, places.starts[at(*along)]};
 }
 
+Var spread_among_zeros(const Var& x, std::int64_t start, std::int64_t step, std::int64_t size,
+                       const Where& where) {
+  Shape sizes = x.shape();
+  const int last = sizes.rank() - 1;
+  PadAttributes attributes{everything(sizes), 0};
+  attributes.places.starts[at(last)] = start;
+  attributes.places.steps[at(last)] = step;
+  sizes[last] = size;
+  return record_pad(x, attributes, sizes, where);
+}
+
 Var slice(const Var& x, std::span<const Slice> ranges, Where where) {
   require_value(x, "slice", where);
   const Shape shape = x.shape();

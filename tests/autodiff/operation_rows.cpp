@@ -23,6 +23,7 @@ std::span<const RowFamily> row_families() {
       {"pool", pool_rows},
       {"random", random_rows},
       {"composed", composed_rows},
+      {"construction", construction_rows},
   };
   return families;
 }

@@ -35,6 +35,7 @@ std::span<const RowFamily> row_families();
 std::vector<OperationRow> leaf_rows();
 std::vector<OperationRow> elementwise_rows();
 std::vector<OperationRow> composed_rows();
+std::vector<OperationRow> construction_rows();
 std::vector<OperationRow> reduce_rows();
 std::vector<OperationRow> shape_rows();
 std::vector<OperationRow> index_rows();
