@@ -402,9 +402,9 @@ Var of_probabilities(const Var& logits, const Var& probabilities,
 }  // namespace
 
 std::span<const Operation* const> classification_operations() {
-  static const Operation* const family[] = {&cross_entropy_operation, &nll_operation,
-                                            &cross_entropy_adjoint_operation,
-                                            &nll_adjoint_operation};
+  static const Operation* const family[] = {
+      &cross_entropy_operation, &nll_operation, &cross_entropy_adjoint_operation,
+      &nll_adjoint_operation,   &ctc_operation, &ctc_adjoint_operation};
   return family;
 }
 

@@ -1,7 +1,14 @@
 #include "autodiff/operations/loss.h"
 
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/loss.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/unary.h"
@@ -36,6 +43,16 @@ Var reduce_loss(const Var& losses, Reduction reduction, Where where) {
       return sum(losses, {}, false, where);
     case Reduction::none:
       return losses;
+    case Reduction::batch_mean: {
+      if (losses.rank() == 0 || losses.shape()[0] == 0) {
+        throw ShapeError("reduce_loss",
+                         "losses of shape " + to_string(losses.shape()) +
+                             " have no mean over axis 0; give at least one",
+                         where);
+      }
+      const Var total = sum(losses, {}, false, where);
+      return Located(total, where) / static_cast<double>(losses.shape()[0]);
+    }
   }
   throw InternalError("unknown reduction");
 }
@@ -54,9 +71,103 @@ Var huber(const Var& prediction, const Var& target, double delta, Reduction redu
   return reduce_loss(unary<functions::HuberLoss>(u, where, {delta}), reduction, where);
 }
 
+Var smooth_l1_loss(const Var& prediction, const Var& target, double beta, Reduction reduction,
+                   Where where) {
+  if (!(beta >= 0)) {
+    throw ArgumentError("smooth_l1_loss", "beta is " + std::to_string(beta) + "; give 0 or more",
+                        where);
+  }
+  if (beta == 0) return l1(prediction, target, reduction, where);
+  const Var u = difference(prediction, target, "smooth_l1_loss", where);
+  const Var loss = unary<functions::HuberLoss>(u, where, {beta});
+  return reduce_loss(beta == 1 ? loss : Located(loss, where) / beta, reduction, where);
+}
+
+Var binary_cross_entropy(const Var& probabilities, const Var& targets, Reduction reduction,
+                         Where where) {
+  const char* name = "binary_cross_entropy";
+  require_same_shape(probabilities, targets, name, where);
+  for (const Var& x : {probabilities, targets}) require_floating(x, name, where);
+  // Where x is 0 or 1, the logarithms are constants, and the finite ones are taken of other
+  // numbers.
+  const auto bounded = [&](const Var& impossible, double other, auto logarithm) {
+    const Var inside = palimpsest::where(impossible, other, probabilities, where);
+    const Var value = clamp(logarithm(inside), -100, 0, where);
+    return palimpsest::where(impossible, -100, value, where);
+  };
+  const Var of_one =
+      bounded(equal(probabilities, 0), 1, [&](const Var& x) { return log(x, where); });
+  const Var of_zero = bounded(equal(probabilities, 1), 0,
+                              [&](const Var& x) { return log1p(negate(x, where), where); });
+  const Var wrong = multiply(1 - Located(targets, where), of_zero, where);
+  const Var likelihood = add(multiply(targets, of_one, where), wrong, where);
+  return reduce_loss(negate(likelihood, where), reduction, where);
+}
+
 Var bce_with_logits(const Var& logits, const Var& targets, Reduction reduction, Where where) {
   require_same_shape(logits, targets, "bce_with_logits", where);
   return reduce_loss(binary<functions::BceWithLogits>(logits, targets, where), reduction, where);
+}
+
+Var multilabel_soft_margin_loss(const Var& logits, const Var& targets, Reduction reduction,
+                                Where where) {
+  require_same_shape(logits, targets, "multilabel_soft_margin_loss", where);
+  const Var losses = binary<functions::BceWithLogits>(logits, targets, where);
+  return reduce_loss(mean(losses, {-1}, false, where), reduction, where);
+}
+
+Var soft_margin_loss(const Var& scores, const Var& targets, Reduction reduction, Where where) {
+  require_same_shape(scores, targets, "soft_margin_loss", where);
+  const Var wrong = negate(multiply(targets, scores, where), where);
+  return reduce_loss(softplus(wrong, where), reduction, where);
+}
+
+Var kl_div(const Var& log_probabilities, const Var& targets, const KlDivOptions& options,
+           Where where) {
+  require_same_shape(log_probabilities, targets, "kl_div", where);
+  for (const Var& x : {log_probabilities, targets}) require_floating(x, "kl_div", where);
+  const Var losses =
+      options.log_target
+          ? multiply(exp(targets, where), subtract(targets, log_probabilities, where), where)
+          : subtract(xlogy(targets, targets, where), multiply(targets, log_probabilities, where),
+                     where);
+  return reduce_loss(losses, options.reduction, where);
+}
+
+Var gaussian_nll_loss(const Var& prediction, const Var& target, const Var& variance,
+                      const GaussianNllOptions& options, Where where) {
+  const Var u = difference(prediction, target, "gaussian_nll_loss", where);
+  require_floating(variance, "gaussian_nll_loss", where);
+  if (!(options.eps > 0)) {
+    throw ArgumentError("gaussian_nll_loss",
+                        "eps is " + std::to_string(options.eps) + "; give a positive variance",
+                        where);
+  }
+  const Var v = clamp(variance, options.eps, std::numeric_limits<double>::infinity(), where);
+  const Var terms = add(log(v, where), divide(square(u, where), v, where), where);
+  const Var losses = Located(terms, where) * 0.5;
+  const double constant = std::log(2 * std::numbers::pi) / 2;
+  return reduce_loss(options.full ? Located(losses, where) + constant : losses, options.reduction,
+                     where);
+}
+
+Var poisson_nll_loss(const Var& prediction, const Var& target, const PoissonNllOptions& options,
+                     Where where) {
+  const char* name = "poisson_nll_loss";
+  require_same_shape(prediction, target, name, where);
+  for (const Var& x : {prediction, target}) require_floating(x, name, where);
+  const Var rate = options.log_input ? exp(prediction, where) : prediction;
+  const Var log_rate =
+      options.log_input ? prediction : log(Located(prediction, where) + options.eps, where);
+  Var losses = subtract(rate, multiply(target, log_rate, where), where);
+  if (options.full) {
+    const Var many = greater(target, 1, where);
+    const Var t = palimpsest::where(many, target, 1, where);
+    const Var root = Located(log(Located(t, where) * (2 * std::numbers::pi), where), where) * 0.5;
+    const Var stirling = add(subtract(multiply(t, log(t, where), where), t, where), root, where);
+    losses = add(losses, palimpsest::where(many, stirling, 0, where), where);
+  }
+  return reduce_loss(losses, options.reduction, where);
 }
 
 }  // namespace palimpsest

@@ -3,15 +3,12 @@
 #include <optional>
 
 #include "autodiff/export.h"
+#include "autodiff/operations/ctc.h"
+#include "autodiff/operations/distance.h"
+#include "autodiff/operations/loss_reduction.h"
 #include "autodiff/var.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
-
-/// How elementwise losses are reduced: to the mean or the sum of all elements, a scalar, or not.
-enum class Reduction : std::uint8_t { mean, sum, none };
-
-/// The mean or the sum of `losses`, or `losses` unchanged.
-Var reduce_loss(const Var& losses, Reduction reduction, Where where = Where::current());
 
 struct ClassificationOptions {
   Reduction reduction = Reduction::mean;
@@ -58,8 +55,81 @@ Var l1(const Var& prediction, const Var& target, Reduction reduction = Reduction
 Var huber(const Var& prediction, const Var& target, double delta = 1,
           Reduction reduction = Reduction::mean, Where where = Where::current());
 
+/// With u = prediction − target: u²/(2·beta) where |u| < beta, else |u| − beta/2; `l1` if beta is
+/// 0. Throws `ArgumentError` for a negative beta.
+Var smooth_l1_loss(const Var& prediction, const Var& target, double beta = 1,
+                   Reduction reduction = Reduction::mean, Where where = Where::current());
+
+/// −t·log x − (1 − t)·log(1 − x) for probabilities x and targets t. Logarithms are at least −100,
+/// so that the loss is finite at 0 and 1. Prefer `bce_with_logits`.
+Var binary_cross_entropy(const Var& probabilities, const Var& targets,
+                         Reduction reduction = Reduction::mean, Where where = Where::current());
+
 /// −t·log σ(x) − (1 − t)·log(1 − σ(x)) for logits x and targets t in [0, 1], without overflow.
 Var bce_with_logits(const Var& logits, const Var& targets, Reduction reduction = Reduction::mean,
                     Where where = Where::current());
+
+// PyTorch's names of the losses above.
+
+inline Var nll_loss(const Var& log_probabilities, const Var& classes,
+                    const ClassificationOptions& options = {}, Where where = Where::current()) {
+  return nll(log_probabilities, classes, options, where);
+}
+inline Var mse_loss(const Var& prediction, const Var& target, Reduction reduction = Reduction::mean,
+                    Where where = Where::current()) {
+  return mse(prediction, target, reduction, where);
+}
+inline Var l1_loss(const Var& prediction, const Var& target, Reduction reduction = Reduction::mean,
+                   Where where = Where::current()) {
+  return l1(prediction, target, reduction, where);
+}
+inline Var huber_loss(const Var& prediction, const Var& target, double delta = 1,
+                      Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  return huber(prediction, target, delta, reduction, where);
+}
+inline Var binary_cross_entropy_with_logits(const Var& logits, const Var& targets,
+                                            Reduction reduction = Reduction::mean,
+                                            Where where = Where::current()) {
+  return bce_with_logits(logits, targets, reduction, where);
+}
+
+/// `bce_with_logits`, averaged over the classes along the last axis. The result before the
+/// reduction has the shape without that axis.
+Var multilabel_soft_margin_loss(const Var& logits, const Var& targets,
+                                Reduction reduction = Reduction::mean,
+                                Where where = Where::current());
+
+/// log(1 + exp(−t·x)) for scores x and targets t of 1 and −1, without overflow.
+Var soft_margin_loss(const Var& scores, const Var& targets, Reduction reduction = Reduction::mean,
+                     Where where = Where::current());
+
+struct KlDivOptions {
+  Reduction reduction = Reduction::mean;  ///< the divergence of distributions is `batch_mean`
+  bool log_target = false;                ///< the targets are logarithms of probabilities
+};
+/// The Kullback–Leibler divergence t·(log t − x) of log-probabilities x from probabilities t; 0
+/// where t is 0.
+Var kl_div(const Var& log_probabilities, const Var& targets, const KlDivOptions& options = {},
+           Where where = Where::current());
+
+struct GaussianNllOptions {
+  Reduction reduction = Reduction::mean;
+  bool full = false;  ///< adds the constant log(2π)/2
+  double eps = 1e-6;  ///< smallest variance; the derivative is 0 below
+};
+/// (log v + (prediction − target)²/v)/2 for variances v, which broadcast to the prediction's shape.
+/// Throws `ArgumentError` unless eps > 0.
+Var gaussian_nll_loss(const Var& prediction, const Var& target, const Var& variance,
+                      const GaussianNllOptions& options = {}, Where where = Where::current());
+
+struct PoissonNllOptions {
+  Reduction reduction = Reduction::mean;
+  bool log_input = true;  ///< the prediction is the logarithm of the rate
+  bool full = false;      ///< adds Stirling's approximation of log(t!) where t > 1
+  double eps = 1e-8;      ///< added to rates in logarithms
+};
+/// r − t·log r for rates r and counts t.
+Var poisson_nll_loss(const Var& prediction, const Var& target,
+                     const PoissonNllOptions& options = {}, Where where = Where::current());
 
 }  // namespace palimpsest

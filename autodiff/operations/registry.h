@@ -48,4 +48,8 @@ std::span<const Operation* const> average_pool_operations();
 std::span<const Operation* const> resize_operations();
 std::span<const Operation* const> grid_sample_operations();
 
+/// Operations of ctc.cpp, members of the family of classification.
+extern const Operation ctc_operation;
+extern const Operation ctc_adjoint_operation;
+
 }  // namespace palimpsest

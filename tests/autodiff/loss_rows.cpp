@@ -37,6 +37,10 @@ std::vector<OperationRow> loss_rows() {
   const ClassificationOptions along{
       .reduction = Reduction::none, .axis = 1, .label_smoothing = 0.1};
   const Tensor chances = Tensor::uniform({2, 5, 3, 2}, 56, 0, 1, DType::f64);
+  const Tensor chances_of_logits = Tensor::uniform({4, 6}, 57, 0, 1, DType::f64);
+  const Tensor sides = Tensor::from<std::int64_t>({1, -1, 1, -1, -1, 1}, {2, 3});
+  const Tensor variances = Tensor::uniform({2, 3}, 58, 0.25, 2, DType::f64);
+  const Tensor counts = Tensor::from({0.0, 2.0, 1.25, 3.0, 7.0, 0.5}, {2, 3});
   const Tensor certain = Tensor::from({0.0, 1.0, 0.0, 1.0}, {4});
   const Tensor sure = Tensor::from({-40.0, 40.0, 30.0, -30.0}, {4});
   return {
@@ -68,6 +72,45 @@ std::vector<OperationRow> loss_rows() {
        "each",
        {prediction, target},
        [](auto xs) { return gradient(huber(xs[0], xs[1], 0.7, Reduction::none), xs[0]); }},
+      {"huber_loss",
+       "smooth_l1",
+       {prediction, target},
+       [](auto xs) { return smooth_l1_loss(xs[0], xs[1], 0.7); }},
+      {"log1p",
+       "binary_cross_entropy",
+       {likely, chances_of_logits},
+       [](auto xs) { return binary_cross_entropy(xs[0], xs[1]); }},
+      {"bce_with_logits",
+       "multilabel_soft_margin_loss",
+       {logits, likely},
+       [](auto xs) { return multilabel_soft_margin_loss(xs[0], xs[1], Reduction::none); }},
+      {"softplus",
+       "soft_margin_loss",
+       {prediction, sides},
+       [](auto xs) { return soft_margin_loss(xs[0], xs[1]); }},
+      {"xlogy",
+       "kl_div",
+       {logits, likely},
+       [](auto xs) { return kl_div(xs[0], xs[1], {.reduction = Reduction::batch_mean}); }},
+      {"exp",
+       "kl_div of logarithms",
+       {prediction, target},
+       [](auto xs) { return kl_div(xs[0], xs[1], {.log_target = true}); }},
+      {"log",
+       "gaussian_nll_loss",
+       {prediction, target, variances},
+       [](auto xs) { return gaussian_nll_loss(xs[0], xs[1], xs[2], {.full = true}); }},
+      {"exp",
+       "poisson_nll_loss",
+       {prediction, counts},
+       [](auto xs) { return poisson_nll_loss(xs[0], xs[1], {.full = true}); }},
+      {"log",
+       "poisson_nll_loss of rates",
+       {variances, counts},
+       [](auto xs) {
+         return poisson_nll_loss(xs[0], xs[1],
+                                 {.reduction = Reduction::none, .log_input = false, .eps = 0.01});
+       }},
       {"bce_with_logits",
        "mean",
        {logits, likely},

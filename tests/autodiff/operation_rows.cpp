@@ -24,6 +24,7 @@ std::span<const RowFamily> row_families() {
       {"random", random_rows},
       {"composed", composed_rows},
       {"construction", construction_rows},
+      {"distance", distance_rows},
   };
   return families;
 }

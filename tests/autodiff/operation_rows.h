@@ -49,6 +49,7 @@ std::vector<OperationRow> image_rows();
 std::vector<OperationRow> normalization_rows();
 std::vector<OperationRow> softmax_rows();
 std::vector<OperationRow> loss_rows();
+std::vector<OperationRow> distance_rows();
 std::vector<OperationRow> attention_rows();
 std::vector<OperationRow> recurrent_rows();
 std::vector<OperationRow> random_rows();
