@@ -2,6 +2,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/random_attributes.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/parallel.h"
 #include "autodiff/philox.h"
@@ -150,13 +151,6 @@ Var record_random(const Operation& operation, Tape& tape, const ValueType& type,
                      RandomAttributes{tape.fresh_stream(), first, second, type.dtype}, where);
 }
 
-void require_real(DType dtype, const char* operation, const Where& where) {
-  if (is_floating(dtype)) return;
-  throw DTypeError(
-      operation, "makes floating dtypes, not " + std::string(name_of(dtype)) + "; cast the result",
-      where);
-}
-
 void require_probability(double p, const char* operation, const Where& where) {
   if (p >= 0 && p <= 1) return;
   throw ArgumentError(operation, "p = " + std::to_string(p) + " is not a probability; give 0 to 1",
@@ -169,6 +163,19 @@ std::span<const Operation* const> random_operations() {
   static const Operation* const family[] = {&uniform_operation, &normal_operation,
                                             &bernoulli_operation, &dropout_operation};
   return family;
+}
+
+void require_real(DType dtype, const char* operation, const Where& where) {
+  if (is_floating(dtype)) return;
+  throw DTypeError(
+      operation, "makes floating dtypes, not " + std::string(name_of(dtype)) + "; cast the result",
+      where);
+}
+
+Var record_uniform(Tape& tape, const RandomStream& stream, const Shape& shape, const Where& where) {
+  const ValueType type{shape, DType::f64};
+  return tape.record(uniform_operation, {}, {&type, 1}, RandomAttributes{stream, 0, 1, DType::f64},
+                     where);
 }
 
 Var uniform(Tape& tape, const Shape& shape, double low, double high, DType dtype, Where where) {
