@@ -61,9 +61,9 @@ const Operation cholesky_operation{
     .vjp = pull_back_cholesky,
     .cost =
         [](const NodeView& node) {
-          const auto [count, n] = batch_for(node.input(0).shape);
-          const auto size = static_cast<double>(n);
-          return Cost{static_cast<double>(count) * size * size * size / 3,
+          const FactorBatch batch = batch_for(node.input(0).shape);
+          const auto size = static_cast<double>(batch.n);
+          return Cost{static_cast<double>(batch.count) * size * size * size / 3,
                       2 * static_cast<double>(node.output().bytes())};
         },
     .workspace =

@@ -1,9 +1,11 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/eigh.h"
 #include "autodiff/operations/factor_batch.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
@@ -84,7 +86,7 @@ bool factor_symmetric(const T* a, T* values, T* vectors, std::int64_t n, double*
 
 template <class T>
 void compute_eigh(const KernelCall& call) {
-  const auto batch = batch_for(call.input().shape());
+  const auto batch = batch_for(call.input().shape(), false);
   const std::int64_t n = batch.n;
   const auto failed = batch.run<T>(
       call, eigh_bytes(call.input().shape()),
@@ -102,9 +104,6 @@ void compute_eigh(const KernelCall& call) {
                       call.attributes.as<Blamed>().where);
 }
 
-/// For eigenvalues computed by the operation recorded at `where`.
-Var inverse_gaps(const Var& w, const Where& where);
-
 // Giles (2008), section 3.1, for a symmetric matrix whose lower triangle is the variable.
 // Derivatives of 16-bit matrices are computed in f32. The factors are recomputed for that, because
 // the stored ones are rounded and small eigenvalue gaps magnify the error.
@@ -119,7 +118,7 @@ void pull_back_eigh(const Pullback& p) {
   Var inner;
   if (p.has_adjoint(1)) {
     const Var turned = matmul(v, cast(p.adjoint(1), wide), {.transpose_a = true}, where);
-    inner = matmul(v, inverse_gaps(w, where) * turned, {}, where);
+    inner = matmul(v, inverse_gaps(w, Spectrum::eigenvalues, where) * turned, {}, where);
   }
   if (p.has_adjoint(0)) {
     const Shape shape = w.shape();
@@ -150,12 +149,22 @@ const Operation eigh_operation{
     .workspace =
         [](const NodeView& node, int threads) {
           const ValueType a = node.input(0);
-          return batch_for(a.shape).workspace<float>(threads, eigh_bytes(a.shape),
-                                                     [](Products<float>&) {});
+          return batch_for(a.shape, false)
+              .workspace<float>(threads, eigh_bytes(a.shape), [](Products<float>&) {});
         },
 };
 
-/// Throws if two adjacent eigenvalues, in ascending order, are equal.
+/// Attributes of `inverse_gaps`.
+struct GapsOf {
+  Spectrum spectrum;
+  Where where;
+
+  bool operator==(const GapsOf& other) const {
+    return spectrum == other.spectrum && same_line(where, other.where);
+  }
+};
+
+/// Throws if two adjacent values, in order, are equal.
 template <class T>
 void check_gaps(const KernelCall& call) {
   const Shape& shape = call.output().shape();
@@ -163,13 +172,16 @@ void check_gaps(const KernelCall& call) {
   const T* w = call.input().as<T>();
   for (std::int64_t i = 1; i < call.input().elements(); ++i) {
     if (i % n == 0 || w[i] != w[i - 1]) continue;
-    throw ArgumentError("eigh",
-                        "eigenvalues " + std::to_string(i % n - 1) + " and " +
-                            std::to_string(i % n) + " of matrix " + std::to_string(i / n) +
-                            " of shape " + to_string(shape) +
-                            " are equal, so their eigenvectors have no derivative; use only the "
-                            "eigenvalues, use a wider dtype, or perturb the matrix slightly",
-                        call.attributes.as<Blamed>().where);
+    const auto& [spectrum, where] = call.attributes.as<GapsOf>();
+    const bool singular = spectrum == Spectrum::singular_values;
+    const std::string values = singular ? "singular values" : "eigenvalues";
+    throw ArgumentError(singular ? "svd" : "eigh",
+                        values + " " + std::to_string(i % n - 1) + " and " + std::to_string(i % n) +
+                            " of matrix " + std::to_string(i / n) + " of shape " +
+                            to_string(shape) + " are equal, so their " + (singular ? "" : "eigen") +
+                            "vectors have no derivative; use only the " + values +
+                            ", use a wider dtype, or perturb the matrix slightly",
+                        where);
   }
 }
 
@@ -204,18 +216,19 @@ const Operation inverse_gaps_operation{
         },
 };
 
-Var inverse_gaps(const Var& w, const Where& where) {
-  Shape shape = w.shape();
-  shape.push_back(shape.size(-1));
-  const ValueType type{shape, w.dtype()};
-  return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, Blamed{where}, where);
-}
-
 }  // namespace
 
 std::span<const Operation* const> eigh_operations() {
   static const Operation* const family[] = {&eigh_operation, &inverse_gaps_operation};
   return family;
+}
+
+Var inverse_gaps(const Var& w, Spectrum spectrum, const Where& where) {
+  Shape shape = w.shape();
+  shape.push_back(shape.size(-1));
+  const ValueType type{shape, w.dtype()};
+  return w.tape().record(inverse_gaps_operation, {&w, 1}, {&type, 1}, GapsOf{spectrum, where},
+                         where);
 }
 
 Eigh eigh(const Var& a, Where where) {

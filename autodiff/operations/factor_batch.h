@@ -27,12 +27,14 @@ std::array<std::int64_t, N> matrices_at(const Broadcast<N>& batch, std::int64_t 
 }
 
 /// Scheduling of a batch of n×n factorizations; it depends on the shape only. Large ones run one
-/// after the other, each split over the threads. Small ones run in parallel.
+/// after the other, each split over the threads. Small ones run in parallel, as do all that cannot
+/// be split.
 struct FactorBatch {
   std::int64_t count;
   std::int64_t n;
+  bool can_split = true;  ///< the factorization uses `Products`
 
-  bool split() const { return count == 1 || (n >= 512 && count < 8); }
+  bool split() const { return count == 1 || (can_split && n >= 512 && count < 8); }
   /// Workspace if each matrix needs `own` bytes plus that of the products that `measure(products)`
   /// makes.
   template <class T, class F>
@@ -76,9 +78,9 @@ struct FactorBatch {
   }
 };
 
-/// The batch of square matrices in the last two axes of `shape`.
-inline FactorBatch batch_for(const Shape& shape) {
-  return {batch_of(shape).elements(), shape.size(-1)};
+/// The batch of matrices in the last two axes of `shape`.
+inline FactorBatch batch_for(const Shape& shape, bool can_split = true) {
+  return {batch_of(shape).elements(), shape.size(-1), can_split};
 }
 
 }  // namespace palimpsest

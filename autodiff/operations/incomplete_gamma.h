@@ -2,8 +2,8 @@
 
 namespace palimpsest {
 
-// The logarithm l of a variate with the distribution Γ(a, 1) has the density q(a, l) =
-// exp(a·l − eˡ)/Γ(a) and the distribution function G(a, l) = P(a, eˡ), the regularized incomplete
+// Let l be the logarithm of a variate with the distribution Γ(a, 1). Its density is q(a, l) =
+// exp(a·l − eˡ)/Γ(a). Its distribution function is G(a, l) = P(a, eˡ), the regularized incomplete
 // gamma function.
 
 /// The l with G(a, l) = u, for a > 0 and 0 < u < 1.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "autodiff/export.h"
 #include "autodiff/var.h"
 
@@ -91,5 +94,56 @@ struct Eigh {
 /// are not finite. The adjoint of the vectors throws it if two eigenvalues are equal, where it does
 /// not exist. The first derivative of the eigenvalues always exists.
 Eigh eigh(const Var& a, Where where = Where::current());
+
+/// The result of `svd`.
+struct Svd {
+  Var u;
+  Var values;
+  Var vh;
+};
+/// The thin singular value decomposition a = u·diag(values)·vh of a (…, m, n). With k = min(m, n),
+/// u (…, m, k) has orthonormal columns and vh (…, k, n) orthonormal rows. The values (…, k) are in
+/// descending order. In each column of u, the first element of at least 0.9 times the largest
+/// magnitude is positive.
+///
+/// Computed in f64 by one-sided Jacobi rotations, so that small singular values are accurate too.
+/// Throws `ArgumentError` when computed if elements are not finite. The adjoint of the vectors
+/// throws it if two singular values are equal, where it does not exist. It is infinite where a
+/// singular value is 0.
+Svd svd(const Var& a, Where where = Where::current());
+/// The singular values of a, in descending order. Their first derivative always exists.
+Var svdvals(const Var& a, Where where = Where::current());
+
+/// The Moore-Penrose inverse (…, n, m) of a (…, m, n). Singular values of at most `tolerance` times
+/// the largest count as 0; by default max(m, n) times the distance from 1 to the next number of the
+/// dtype. Its derivatives hold for changes that keep the rank. Throws `ArgumentError` for a
+/// negative tolerance and, when computed, if elements are not finite.
+Var pinv(const Var& a, std::optional<double> tolerance = std::nullopt,
+         Where where = Where::current());
+
+/// The x that minimizes ‖a·x − b‖ for a (…, m, n) and b (…, m, columns) or (m); by QR. With m < n,
+/// the one of them with the least norm. Batches broadcast. The rank of a must be min(m, n);
+/// `matmul(pinv(a), b)` supports lower ranks. Throws `ArgumentError` when computed if a column is a
+/// multiple of 0.
+Var lstsq(const Var& a, const Var& b, Where where = Where::current());
+
+/// Σ aᵏ/k!, the matrix exponential (Higham, 2005). NaN if an element is not finite.
+Var matrix_exp(const Var& a, Where where = Where::current());
+
+/// aⁿ by repeated squaring; a⁰ is the identity. For n < 0 a power of the inverse, which throws as
+/// `inverse` does.
+Var matrix_power(const Var& a, std::int64_t n, Where where = Where::current());
+
+enum class MatrixNorm : std::uint8_t {
+  frobenius,  ///< √Σ x²
+  nuclear,    ///< sum of the singular values
+  spectral,   ///< largest singular value
+  one,        ///< largest Σ |x| of a column
+  infinity,   ///< largest Σ |x| of a row
+};
+/// A norm of the matrices in the last two axes, which are removed or, with `keep_axes`, kept with
+/// size 1. Except for the Frobenius norm, throws `ShapeError` for matrices without elements.
+Var matrix_norm(const Var& x, MatrixNorm kind = MatrixNorm::frobenius, bool keep_axes = false,
+                Where where = Where::current());
 
 }  // namespace palimpsest

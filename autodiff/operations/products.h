@@ -17,6 +17,22 @@ Var dot(const Var& a, const Var& b, Where where = Where::current());
 /// aᵢ·bⱼ for two vectors of n and m elements, as a matrix (n, m).
 Var outer(const Var& a, const Var& b, Where where = Where::current());
 
+/// Σ a·b along `axis` of the broadcast operands; NumPy and PyTorch call it `vecdot`.
+Var vecdot(const Var& a, const Var& b, int axis = -1, Where where = Where::current());
+
+/// Sums products over the last `count` axes of a and the first `count` axes of b. The result has
+/// the other axes of a, then those of b. One matrix product.
+Var tensordot(const Var& a, const Var& b, int count = 2, Where where = Where::current());
+/// Likewise, over the pairs of axes `axes_a[i]` of a and `axes_b[i]` of b.
+Var tensordot(const Var& a, const Var& b, const Axes& axes_a, const Axes& axes_b,
+              Where where = Where::current());
+
+/// The product of a chain of matrices, multiplied in the order that needs the fewest operations.
+/// The first may be a vector, taken as a row, and the last one, taken as a column. Throws
+/// `ArgumentError` when there are none.
+Var multi_dot(std::span<const Var> factors, Where where = Where::current());
+Var multi_dot(std::initializer_list<Var> factors, Where where = Where::current());
+
 /// x·weight + bias for x (…, I), weight (I, O) and bias (O), which may be empty; the result is
 /// (…, O).
 Var linear(const Var& x, const Var& weight, const Var& bias = {}, Where where = Where::current());

@@ -56,7 +56,7 @@ void compute_qr(const KernelCall& call) {
   const Shape& a = call.input().shape();
   const std::int64_t m = a.size(-2);
   const std::int64_t n = a.size(-1);
-  const FactorBatch batch{batch_of(a).elements(), n};
+  const FactorBatch batch = batch_for(a, false);
   batch.run<T>(
       call, qr_bytes(a, sizeof(T)),
       [&](std::int64_t index, std::span<std::byte> own, Products<T>&) {
@@ -113,7 +113,7 @@ const Operation qr_operation{
     .workspace =
         [](const NodeView& node, int threads) {
           const Shape a = node.input(0).shape;
-          const FactorBatch batch{batch_of(a).elements(), a.size(-1)};
+          const FactorBatch batch = batch_for(a, false);
           return batch.workspace<float>(threads,
                                         qr_bytes(a, size_of(compute_dtype(node.input(0).dtype))),
                                         [](Products<float>&) {});

@@ -32,6 +32,8 @@ std::span<const Operation* const> operations() {
              cofactor_operations(),
              qr_operations(),
              eigh_operations(),
+             svd_operations(),
+             matrix_exp_operations(),
              sparse_operations(),
              slice_operations(),
              concat_operations(),

@@ -17,6 +17,7 @@ std::span<const RowFamily> row_families() {
       {"recurrent", recurrent_rows},
       {"matmul", matmul_rows},
       {"linalg", linalg_rows},
+      {"matrix functions", matrix_function_rows},
       {"sparse", sparse_rows},
       {"convolution", convolution_rows},
       {"image", image_rows},

@@ -42,6 +42,7 @@ std::vector<OperationRow> index_rows();
 std::vector<OperationRow> sorting_rows();
 std::vector<OperationRow> matmul_rows();
 std::vector<OperationRow> linalg_rows();
+std::vector<OperationRow> matrix_function_rows();
 std::vector<OperationRow> sparse_rows();
 std::vector<OperationRow> convolution_rows();
 std::vector<OperationRow> pool_rows();

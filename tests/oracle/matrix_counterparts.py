@@ -42,6 +42,19 @@ def eigh(a):
     return w, v * first.detach().sign()
 
 
+def svd(a):
+    u, values, vh = torch.linalg.svd(a, full_matrices=False)
+    if not u.numel():
+        return u, values, vh
+    large = u.abs() >= 0.9 * u.abs().amax(-2, keepdim=True)
+    signs = u.gather(-2, large.int().argmax(-2, keepdim=True)).detach().sign()
+    return u * signs, values, vh * signs.mT
+
+
+def least_squares(a, b):
+    return torch.linalg.pinv(a) @ b
+
+
 def of_pair(name, label, function):
     return {
         f"{name}: {label}, first output": lambda x: function(x)[0],
@@ -117,6 +130,33 @@ ROWS = {
     "eigh: values as they are": lambda a: torch.linalg.eigh(a)[0],
     "eigh: no rows": lambda a: eigh(a)[1],
     "inverse_gaps: in eigh's adjoint": lambda a: slope(eigh(a)[1], a),
+    "svd: one element": lambda a: svd(a)[0] * svd(a)[1],
+    "svd: no rows": torch.linalg.svdvals,
+    "svd: nuclear norm": lambda a: torch.linalg.matrix_norm(a, "nuc"),
+    "svd: spectral norm": lambda a: torch.linalg.matrix_norm(a, 2, keepdim=True),
+    "pinv": torch.linalg.pinv,
+    "pinv: of rank two": lambda a, b: torch.linalg.pinv(a @ b, rtol=0.05),
+    "matrix_exp: batch": lambda a: torch.linalg.matrix_exp(a * 0.5),
+    "matrix_exp: small": lambda a: torch.linalg.matrix_exp(a * 1e-3),
+    "matrix_exp: halved often": lambda a: torch.linalg.matrix_exp(a * 6),
+    "matrix_exp": torch.linalg.matrix_exp,
+    "matrix_exp: blocked": lambda a: torch.linalg.matrix_exp(a * 0.2),
+    "qr: lstsq, tall": least_squares,
+    "qr: lstsq, wide, a vector": least_squares,
+    "qr: lstsq, many for one": least_squares,
+    "matmul: power 5": lambda a: torch.linalg.matrix_power(a, 5),
+    "inverse: power -2":
+        lambda a: torch.linalg.matrix_power(a * 0.5 + 3 * torch.eye(3, dtype=a.dtype), -2),
+    "triangle: power 0": lambda a: torch.linalg.matrix_power(a, 0) * a,
+    "matmul: tensordot": torch.tensordot,
+    "matmul: tensordot over no axes": lambda a, b: torch.tensordot(a, b, 0),
+    "matmul: tensordot of pairs": lambda a, b: torch.tensordot(a, b, ([2, 0], [0, -2])),
+    "matmul: multi_dot": lambda *xs: torch.linalg.multi_dot(xs),
+    "matmul: multi_dot of vectors": lambda *xs: torch.linalg.multi_dot(xs),
+    "sum: vecdot": lambda a, b: torch.linalg.vecdot(a, b, dim=1),
+    "norm: Frobenius norm": torch.linalg.matrix_norm,
+    "norm: largest column sum": lambda a: torch.linalg.matrix_norm(a, 1),
+    "norm: largest row sum": lambda a: torch.linalg.matrix_norm(a, float("inf"), keepdim=True),
     "sparse_matmul": lambda v, x: sparse(v) @ x,
     "sparse_matmul: transposed": lambda v, x: sparse(v).mT @ x,
     "sparse_matmul: no entries": lambda v, x: torch.zeros(2, 3, dtype=v.dtype) @ x + v.sum(),
@@ -125,5 +165,13 @@ ROWS = {
 }
 for label in ["square", "tall, batch", "wide, batch"]:
     ROWS |= of_pair("qr", label, qr)
+for label in ["square", "tall, batch", "wide, batch"]:
+    ROWS |= {
+        f"svd: {label}, values": torch.linalg.svdvals,
+        f"svd: {label}, left vectors": lambda a: svd(a)[0],
+        f"svd: {label}, right vectors": lambda a: svd(a)[2],
+        f"svd: {label}, all":
+            lambda a: (lambda u, s, vh: (u**3).sum() + (s**2).sum() + (vh**3).sum())(*svd(a)),
+    }
 for label in ["one matrix", "batch"]:
     ROWS |= of_pair("eigh", label, eigh)

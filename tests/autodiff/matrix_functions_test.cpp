@@ -1,0 +1,166 @@
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linalg.h"
+#include "autodiff/operations/products.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
+#include "tests/catch.h"
+
+namespace palimpsest::matrix_functions_test {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::WithinAbs;
+
+Var numbers(Tape& tape, const Shape& shape, std::uint64_t seed) {
+  return tape.parameter(Tensor::normal(shape, seed, 0, 1, DType::f64));
+}
+
+double largest(const Var& x) { return max(abs(x)).item(); }
+
+Var matrix(Tape& tape, std::initializer_list<std::initializer_list<double>> rows) {
+  std::vector<double> all;
+  for (const auto& row : rows) all.insert(all.end(), row);
+  const auto height = static_cast<std::int64_t>(rows.size());
+  return tape.parameter(
+      Tensor::from(all, {height, static_cast<std::int64_t>(rows.begin()->size())}));
+}
+
+TEST_CASE("the parts of a singular value decomposition have their properties") {
+  const Shape shape = GENERATE(values<Shape>({{7, 4}, {3, 4, 7}, {20, 20}, {2, 1, 1}, {5, 1}}));
+  CAPTURE(shape);
+  Tape tape;
+  const Var a = numbers(tape, shape, 1);
+  const auto [u, values, vh] = svd(a);
+  const std::int64_t k = values.shape().size(-1);
+  const Var restored = matmul(u * unsqueeze(values, -2), vh);
+  CHECK(largest(restored - a) < 1e-13);
+  const Var one = matrix_power(matmul(u, u, {.transpose_a = true}), 0);
+  CHECK(largest(matmul(u, u, {.transpose_a = true}) - one) < 1e-14);
+  CHECK(largest(matmul(vh, vh, {.transpose_b = true}) - one) < 1e-14);
+  CHECK(min(values).item() >= 0);
+  const Var before = slice(values, -1, {.stop = k - 1});
+  if (k > 1) CHECK(min(before - slice(values, -1, {.start = 1})).item() >= 0);
+}
+
+TEST_CASE("singular values far apart keep their digits, and zeros have vectors") {
+  Tape tape;
+  const Var a = matrix(tape, {{1, 0, 0}, {0, 1e-100, 0}, {0, 0, 0}, {0, 0, 0}});
+  const auto [u, values, vh] = svd(a * 1e150);
+  CHECK(std::abs(values.value().at(1) / 1e50 - 1) < 1e-14);
+  CHECK(values.value().at(2) == 0);
+  const Var turned = matmul(u, u, {.transpose_a = true});
+  CHECK(largest(turned - matrix_power(turned, 0)) < 1e-14);
+}
+
+TEST_CASE("equal singular values have a derivative, their vectors an error") {
+  Tape tape;
+  const Var a = matrix(tape, {{0, 2}, {2, 0}});
+  CHECK(largest(gradient(sum(svdvals(a)), a) - a * 0.5) < 1e-14);
+  CHECK_THROWS_WITH(gradient(sum(svd(a).u), a).value(),
+                    Contains("[svd] singular values 0 and 1 of matrix 0") &&
+                        Contains("matrix_functions_test.cpp:"));
+}
+
+TEST_CASE("a Moore-Penrose inverse satisfies the four equations") {
+  Tape tape;
+  const Var a = matmul(numbers(tape, {2, 6, 3}, 2), numbers(tape, {2, 3, 5}, 3));
+  const Var p = pinv(a);
+  const Var ap = matmul(a, p);
+  const Var pa = matmul(p, a);
+  CHECK(largest(matmul(ap, a) - a) < 1e-12);
+  CHECK(largest(matmul(pa, p) - p) < 1e-12);
+  CHECK(largest(ap - transpose(ap)) < 1e-12);
+  CHECK(largest(pa - transpose(pa)) < 1e-12);
+  CHECK(largest(pinv(a * 0.0)) == 0);
+  // with a large tolerance only the largest singular value counts
+  CHECK(std::abs(largest(svdvals(pinv(matrix(tape, {{4, 0}, {0, 1}}), 0.5))) - 0.25) < 1e-15);
+}
+
+TEST_CASE("least squares has a residual orthogonal to the columns, or the least norm") {
+  Tape tape;
+  const Var tall = numbers(tape, {2, 7, 3}, 4);
+  const Var b = numbers(tape, {7, 2}, 5);
+  const Var x = lstsq(tall, b);
+  CHECK(x.shape() == Shape{2, 3, 2});
+  CHECK(largest(matmul(tall, matmul(tall, x) - b, {.transpose_a = true})) < 1e-13);
+  const Var wide = numbers(tape, {3, 7}, 6);
+  const Var c = numbers(tape, {3}, 7);
+  CHECK(largest(lstsq(wide, c) - matmul(pinv(wide), c)) < 1e-13);
+}
+
+TEST_CASE("exponentials of matrices") {
+  Tape tape;
+  const double angle = 100;
+  const Var turn = matrix_exp(matrix(tape, {{0, angle}, {-angle, 0}}));
+  CHECK_THAT(turn.value().at(0), WithinAbs(std::cos(angle), 1e-11));
+  CHECK_THAT(turn.value().at(1), WithinAbs(std::sin(angle), 1e-11));
+  const Var step = matrix_exp(matrix(tape, {{0, 1e6}, {0, 0}}));
+  CHECK(step.value().at(1) == 1e6);
+  const Var a = numbers(tape, {5, 40, 40}, 8) * 0.3;
+  const Var product = matmul(matrix_exp(a), matrix_exp(-a));
+  CHECK(largest(product - matrix_power(a, 0)) < 1e-9);
+  const double bad = GENERATE(std::numeric_limits<double>::infinity(), std::nan(""));
+  CHECK(std::isnan(matrix_exp(matrix(tape, {{1, bad}, {0, 1}})).value().at(0)));
+  // adjoints of any size have the same relative accuracy
+  const Var x = numbers(tape, {4, 4}, 9);
+  const Var y = sum(matrix_exp(x));
+  const Var g = gradient(y, x);
+  CHECK(largest(gradient(y * 1e12, x) / 1e12 - g) < 1e-13 * largest(g));
+}
+
+TEST_CASE("powers, norms and products of matrices") {
+  Tape tape;
+  const Var a = numbers(tape, {2, 4, 4}, 10);
+  CHECK(largest(matrix_power(a, 7) - matmul(matrix_power(a, 3), matrix_power(a, 4))) < 1e-11);
+  CHECK(largest(matmul(matrix_power(a, -2), matrix_power(a, 2)) - matrix_power(a, 0)) < 1e-9);
+  const Var m = matrix(tape, {{3, -4}, {0, 0}});
+  CHECK(matrix_norm(m).item() == 5);
+  CHECK(matrix_norm(m, MatrixNorm::one).item() == 4);
+  CHECK(matrix_norm(m, MatrixNorm::infinity).item() == 7);
+  CHECK_THAT(matrix_norm(m, MatrixNorm::spectral).item(), WithinAbs(5, 1e-14));
+  CHECK_THAT(matrix_norm(m, MatrixNorm::nuclear).item(), WithinAbs(5, 1e-14));
+  CHECK(matrix_norm(a, MatrixNorm::spectral, true).shape() == Shape{2, 1, 1});
+  const Var row = numbers(tape, {2, 4, 3}, 11);
+  const Var column = numbers(tape, {3, 4}, 12);
+  CHECK(largest(tensordot(row, column, {2, 1}, {0, 1}) - einsum("ijk,kj->i", {row, column})) <
+        1e-13);
+  CHECK(tensordot(row, column, 0).shape() == Shape{2, 4, 3, 3, 4});
+  // a thin matrix at the end: products from the right are cheaper
+  const Var product =
+      multi_dot({numbers(tape, {9, 9}, 1), numbers(tape, {9, 9}, 2), numbers(tape, {9, 1}, 3)});
+  CHECK(tape.shape(tape.inputs(product.node())[1]) == Shape{9, 1});
+}
+
+TEST_CASE("what functions of matrices refuse") {
+  Tape tape;
+  const Var a = numbers(tape, {3, 2}, 1);
+  const Var vector = numbers(tape, {4}, 2);
+  const Var nan = matrix(tape, {{std::nan("")}});
+  CHECK_THROWS_WITH(svd(nan).u.value(), Contains("[svd]") && Contains("not finite"));
+  CHECK_THROWS_WITH(pinv(nan).value(), Contains("[pinv]") && Contains("not finite"));
+  CHECK_THROWS_WITH(pinv(a, -1.0), Contains("the tolerance is -1"));
+  CHECK_THROWS_WITH(matrix_exp(a), Contains("[matrix_exp]") && Contains("square"));
+  CHECK_THROWS_WITH(matrix_power(a, 2), Contains("[matrix_power]") && Contains("square"));
+  CHECK_THROWS_WITH(lstsq(a, vector), Contains("[lstsq] a (3, 2) and b (4)"));
+  CHECK_THROWS_AS(lstsq(a, sum(vector)), ShapeError);
+  CHECK_THROWS_AS(matrix_norm(vector), ShapeError);
+  CHECK_THROWS_AS(svd(tape.constant(Tensor::zeros({2, 2}, DType::i64))), DTypeError);
+  CHECK_THROWS_WITH(tensordot(a, a, 1), Contains("do not have equal sizes in pairs"));
+  CHECK_THROWS_WITH(tensordot(a, a, 3), Contains("cannot sum over 3 axes"));
+  CHECK_THROWS_WITH(tensordot(a, a, {0, 0}, {0, 1}), Contains("named twice"));
+  CHECK_THROWS_WITH(multi_dot({a, a}), Contains("does not continue the chain"));
+  CHECK_THROWS_AS(multi_dot({}), ArgumentError);
+  const Var whole = tape.constant(Tensor::arange(3));
+  CHECK_THROWS_WITH(vecdot(whole, whole), Contains("[vecdot]") && Contains("i64"));
+}
+
+}  // namespace
+}  // namespace palimpsest::matrix_functions_test
