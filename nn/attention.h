@@ -12,6 +12,7 @@ struct AttentionLayerOptions {
   bool causal = false;
   double dropout = 0;  ///< probability of dropping an attention weight in training
   bool bias = true;
+  std::int64_t key_heads = 0;  ///< heads of keys and values; 0: as many as of queries
 };
 
 /// Multi-head attention (see `multi_head_attention`) with projections from and to (…, T, width).
@@ -21,7 +22,8 @@ struct Attention {
   AttentionLayerOptions options;
 
   /// Adds the layers "query", "key", "value" and "output", initialized as by Xavier and Glorot,
-  /// with biases of 0. Throws `ArgumentError` unless the heads divide the width.
+  /// with biases of 0. Throws `ArgumentError` unless the heads divide the width, and the heads of
+  /// keys divide the heads.
   Attention(Parameters parameters, std::int64_t width, std::int64_t head_count,
             const AttentionLayerOptions& given = {});
   /// Self-attention.

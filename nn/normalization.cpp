@@ -4,8 +4,32 @@
 
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/normalization.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
 
 namespace palimpsest::nn {
+namespace {
+
+/// The norms over all axes except one.
+Tensor norms_along(const Tensor& weight, int axis) {
+  Tape tape;
+  const Var w = tape.constant(weight);
+  const int kept = w.shape().wrap(axis, "weight_norm", Where::current());
+  const Var rows = w.rank() == 1 ? unsqueeze(w, 1) : transpose(w, 0, kept);
+  return norm(flatten(rows, 1, -1), 2, {1}).value().clone();
+}
+
+/// A left singular vector to start from.
+Tensor first_vector(const Tensor& weight, SpectralNormOptions options) {
+  Tape tape;
+  options.iterations = 15;
+  const Var w = tape.constant(weight);
+  const int rows = w.shape().wrap(options.axis, "spectral_norm", Where::current());
+  const Tensor random = Tensor::normal({w.shape()[rows]}, 1, 0, 1, w.dtype());
+  return spectral_norm(w, tape.constant(random), options).u.value().clone();
+}
+
+}  // namespace
 
 LayerNorm::LayerNorm(Parameters parameters, std::int64_t width, double small)
     : weight(parameters.add("weight", {width}, init::ones(), {})),
@@ -70,6 +94,34 @@ Var BatchNormLayer::operator()(const Located& x) const {
   tape.update_after_run(variance.tensor(), Located(made.variance, x.where) * unbiased,
                         options.momentum, x.where);
   return made.y;
+}
+
+WeightNorm::WeightNorm(Parameters parameters, const Shape& shape,
+                       const init::Initializer& initializer, const init::Fans& fans, int kept_axis)
+    : direction(parameters.add("weight_v", shape, initializer, fans)),
+      magnitude(parameters.add("weight_g", norms_along(direction.tensor(), kept_axis))),
+      axis(kept_axis) {}
+
+Var WeightNorm::on(const Located& x) const {
+  const Var v = direction.on(x);
+  return weight_norm(v, magnitude.on(x), axis, x.where);
+}
+
+SpectralNormLayer::SpectralNormLayer(Parameters parameters, const Shape& shape,
+                                     const init::Initializer& initializer, const init::Fans& fans,
+                                     const SpectralNormOptions& given)
+    : weight(parameters.add("weight", shape, initializer, fans)),
+      u(parameters.add_state("u", first_vector(weight.tensor(), given))),
+      options(given),
+      mode_(parameters) {}
+
+Var SpectralNormLayer::on(const Located& x) const {
+  const Var w = weight.on(x);
+  SpectralNormOptions now = options;
+  if (!mode_.is_training()) now.iterations = 0;
+  const SpectralNorm made = spectral_norm(w, u.on(x), now, x.where);
+  if (mode_.is_training()) x.var.tape().update_after_run(u.tensor(), made.u, 1, x.where);
+  return made.weight;
 }
 
 }  // namespace palimpsest::nn

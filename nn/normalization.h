@@ -2,6 +2,7 @@
 
 #include "autodiff/export.h"
 #include "autodiff/located.h"
+#include "autodiff/operations/normalization.h"
 #include "nn/parameters.h"
 
 namespace palimpsest PALIMPSEST_EXPORT {
@@ -59,6 +60,39 @@ struct BatchNormLayer {
   /// outside [0, 1].
   BatchNormLayer(Parameters parameters, std::int64_t channels, const BatchNormOptions& given = {});
   Var operator()(const Located& x) const;
+
+ private:
+  Parameters mode_;
+};
+
+/// A weight given by directions and magnitudes (see `weight_norm`). Use `on` as that of a
+/// `Parameter`: `linear(x, weight.on(x))`.
+struct WeightNorm {
+  Parameter direction;
+  Parameter magnitude;  ///< (size of the axis)
+  int axis;
+
+  /// Adds "weight_v", and "weight_g" with its norms, so that both weights are equal at first.
+  /// Throws `ShapeError` for an axis that does not exist.
+  WeightNorm(Parameters parameters, const Shape& shape, const init::Initializer& initializer,
+             const init::Fans& fans, int kept_axis = 0);
+  Var on(const Located& x) const;
+};
+
+/// A weight divided by an estimate of its largest singular value (see `spectral_norm`). The run
+/// that computes gradients in training stores the improved vector u, once per step. Otherwise u
+/// stays.
+struct SpectralNormLayer {
+  Parameter weight;
+  Parameter u;  ///< (rows), a state
+  SpectralNormOptions options;
+
+  /// Adds "weight", and "u" after some steps of the power method. Throws `ShapeError` for an axis
+  /// that does not exist.
+  SpectralNormLayer(Parameters parameters, const Shape& shape, const init::Initializer& initializer,
+                    const init::Fans& fans, const SpectralNormOptions& given = {});
+  /// The normalized weight on the tape of x.
+  Var on(const Located& x) const;
 
  private:
   Parameters mode_;

@@ -26,6 +26,29 @@ Var causal_mask(Tape& tape, std::int64_t queries, std::int64_t keys) {
   return less_equal(tape.constant(Tensor::arange(keys)), i + static_cast<double>(keys - queries));
 }
 
+/// op(a)·op(b) for every head of keys. Heads of queries that share it are taken as one, so that the
+/// rows of a, and of b if it is transposed, are their queries.
+Var multiply_heads(const Var& a, const Var& b, const Shape& keys, const MatmulOptions& options) {
+  const auto merged = [&](const Var& x) {
+    const Shape shape = x.shape();
+    const int head_axis = shape.rank() - 3;
+    if (head_axis < 0 || shape[head_axis] == keys[head_axis]) return x;
+    Shape joint = shape;
+    joint[head_axis] = keys[head_axis];
+    joint[head_axis + 1] *= shape[head_axis] / std::max<std::int64_t>(1, keys[head_axis]);
+    return reshape(x, joint);
+  };
+  return matmul(merged(a), merged(b), options);
+}
+
+/// The product with the keys or values of each head, with the leading axes of `queries`.
+Var multiply_keys(const Var& a, const Var& keys, const MatmulOptions& options) {
+  Shape shape = a.shape();
+  shape[shape.rank() - 1] = keys.shape().size(options.transpose_b ? -2 : -1);
+  const Var product = multiply_heads(a, keys, keys.shape(), options);
+  return product.shape() == shape ? product : reshape(product, shape);
+}
+
 Var drop(const Var& weights, const Attention& attention) {
   if (attention.dropout == 0) return weights;
   return dropout(weights, attention.dropout, attention.stream);
@@ -33,7 +56,7 @@ Var drop(const Var& weights, const Attention& attention) {
 
 /// softmax(scale·q·kᵀ + mask) by recorded operations; zeros for a query that sees no key.
 Var compose_weights(const Attention& attention, const Var& q, const Var& k, const Var& mask) {
-  Var scores = matmul(q, k, transpose_b) * attention.scale;
+  Var scores = multiply_keys(q, k, transpose_b) * attention.scale;
   Var seen;
   if (mask.defined() && mask.dtype() == DType::boolean) {
     seen = mask;
@@ -55,18 +78,22 @@ Var compose_weights(const Attention& attention, const Var& q, const Var& k, cons
 Var compose(const Attention& attention, std::span<const Var> in) {
   const Var mask = in.size() > 3 ? in[3] : Var();
   const Var weights = drop(compose_weights(attention, in[0], in[1], mask), attention);
-  return cast(matmul(weights, in[2]), in[2].dtype());
+  return cast(multiply_keys(weights, in[2], {}), in[2].dtype());
 }
 
 /// dq, dk and dv from (do, q, k, v[, mask]) by recorded operations.
 std::vector<Var> compose_adjoint(const Attention& attention, std::span<const Var> in) {
   const Var& d = in[0];
   const Var weights = compose_weights(attention, in[1], in[2], in.size() > 4 ? in[4] : Var());
-  const Var slopes = drop(matmul(d, in[3], transpose_b), attention);
+  const Var slopes = drop(multiply_keys(d, in[3], transpose_b), attention);
   const Var scores = softmax_adjoint(slopes, weights, -1) * attention.scale;
   const auto narrow = [&](const Var& x) { return cast(x, d.dtype()); };
-  return {narrow(matmul(scores, in[2])), narrow(matmul(scores, in[1], transpose_a)),
-          narrow(matmul(drop(weights, attention), d, transpose_a))};
+  const auto over_queries = [&](const Var& a, const Var& b) {
+    return narrow(multiply_heads(a, b, in[2].shape(), transpose_a));
+  };
+  const Var dq = narrow(multiply_keys(scores, in[2], {}));
+  const Var dk = over_queries(scores, in[1]);
+  return {dq, dk, over_queries(drop(weights, attention), d)};
 }
 
 /// `products` matrix products per pair of query and key; on average half of the pairs if causal.
@@ -148,14 +175,16 @@ Shape check(const Var& q, const Var& k, const Var& v, const Where& where) {
   bool fits = rank >= 2 && ks.rank() == rank && vs.rank() == rank && qs.size(-1) == ks.size(-1) &&
               ks.size(-2) == vs.size(-2);
   for (int axis = 0; fits && axis + 2 < rank; ++axis) {
-    fits = qs[axis] == ks[axis] && qs[axis] == vs[axis];
+    const bool shared = axis + 3 == rank && ks[axis] > 0 && qs[axis] % ks[axis] == 0;
+    fits = ks[axis] == vs[axis] && (qs[axis] == ks[axis] || shared);
   }
   if (!fits) {
-    throw ShapeError(
-        "attention",
-        operands_text(q, k, v) +
-            " do not match; give (…, Tq, d), (…, Tk, d) and (…, Tk, dv) with equal leading axes",
-        where);
+    throw ShapeError("attention",
+                     operands_text(q, k, v) +
+                         " do not match; give (…, Tq, d), (…, Tk, d) and (…, Tk, dv) with equal "
+                         "leading axes, or "
+                         "with heads of queries that are a multiple of those of keys and values",
+                     where);
   }
   Shape scores = qs;
   scores[rank - 1] = ks.size(-2);
@@ -248,8 +277,9 @@ Var multi_head_attention(const Var& queries, const Var& keys, const Var& values,
                      where);
   }
   const Var q = split_heads(linear(queries, p.query, p.query_bias, where), heads, where);
-  const Var k = split_heads(linear(keys, p.key, p.key_bias, where), heads, where);
-  const Var v = split_heads(linear(values, p.value, p.value_bias, where), heads, where);
+  const std::int64_t key_heads = p.key_heads == 0 ? heads : p.key_heads;
+  const Var k = split_heads(linear(keys, p.key, p.key_bias, where), key_heads, where);
+  const Var v = split_heads(linear(values, p.value, p.value_bias, where), key_heads, where);
   const Var attended = scaled_dot_product_attention(q, k, v, options, where);
   const Var joined = flatten(transpose(attended, -3, -2, where), -2, -1, where);
   return linear(joined, p.output, p.output_bias, where);

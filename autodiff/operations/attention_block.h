@@ -14,10 +14,15 @@
 namespace palimpsest::attention_block {
 
 /// Sizes and work partition. They depend on the shapes only, never on the number of threads.
+///
+/// Heads of queries that share a head of keys are adjacent in memory. The kernels treat them as one
+/// head, whose queries have several passes over the same positions.
 struct Sizes {
-  std::int64_t heads = 1;       ///< product of the leading axes, or a subset of these heads,
+  std::int64_t heads = 1;       ///< product of the keys' leading axes, or a subset of these heads,
   std::int64_t first_head = 0;  ///< starting with this one
-  std::int64_t queries, keys, depth, width;
+  std::int64_t pass;            ///< queries of one head of queries
+  std::int64_t queries;         ///< queries of all heads that share a head of keys
+  std::int64_t keys, depth, width;
   std::int64_t rows;    ///< queries per block
   std::int64_t blocks;  ///< blocks per head
   /// Parts into which the adjoint splits a head's blocks. Each part has partial sums of dk and dv.
@@ -25,8 +30,10 @@ struct Sizes {
   std::int64_t parts;
 
   Sizes(const Shape& q, const Shape& v)
-      : queries(q.size(-2)), keys(v.size(-2)), depth(q.size(-1)), width(v.size(-1)) {
-    for (int axis = 0; axis + 2 < q.rank(); ++axis) heads *= q[axis];
+      : pass(q.size(-2)), keys(v.size(-2)), depth(q.size(-1)), width(v.size(-1)) {
+    for (int axis = 0; axis + 2 < v.rank(); ++axis) heads *= v[axis];
+    const int head_axis = q.rank() - 3;
+    queries = head_axis < 0 || v[head_axis] == 0 ? pass : q[head_axis] / v[head_axis] * pass;
     constexpr std::int64_t scores = 1 << 17;  // per block: half a MiB of f32
     const std::int64_t fitting = scores / std::max<std::int64_t>(1, keys);
     rows = std::clamp<std::int64_t>(queries, 1, std::clamp<std::int64_t>(fitting, 16, 64));
@@ -56,8 +63,8 @@ class Mask {
     }
   }
 
-  /// Applies the mask to the first `n` scores of one query; hidden keys get −∞. Returns false if no
-  /// key is visible.
+  /// Applies the mask to the first `n` scores of one query of a head of queries; hidden keys get
+  /// −∞. Returns false if no key is visible.
   template <class T>
   bool apply(T* scores, std::int64_t head, std::int64_t query, std::int64_t n) const {
     if (mask_ == nullptr) return n > 0;
@@ -139,7 +146,9 @@ class Block {
         head_(head),
         first_(block * sizes.rows),
         rows_(std::min(sizes.rows, sizes.queries - block * sizes.rows)) {
-    keys_ = std::min(s_.keys, visible(first_ + rows_ - 1));
+    const std::int64_t last = first_ + rows_ - 1;
+    const bool one_pass = rows_ == 0 || first_ / s_.pass == last / s_.pass;
+    keys_ = std::min(s_.keys, visible(one_pass ? last : s_.pass - 1));
   }
 
   /// Position of the block's first query and first key in arrays of all current heads.
@@ -173,7 +182,9 @@ class Block {
     for (std::int64_t i = 0; i < rows_; ++i) {
       T* row = scratch_.weights + i * s_.keys;
       const std::int64_t n = std::min(keys_, visible(first_ + i));
-      const bool any = mask_.apply(row, s_.first_head + head_, first_ + i, n);
+      const std::int64_t query = first_ + i;
+      const std::int64_t head = (s_.first_head + head_) * (s_.queries / s_.pass) + query / s_.pass;
+      const bool any = mask_.apply(row, head, query % s_.pass, n);
       if (any) kernels().softmax<T>().softmax({n, 1, 1}, row, row);
       std::fill(row + (any ? n : 0), row + keys_, T(0));
     }
@@ -200,7 +211,7 @@ class Block {
   /// Number of keys that query `i` may see under causality.
   std::int64_t visible(std::int64_t i) const {
     if (!a_.causal) return s_.keys;
-    return std::max<std::int64_t>(0, i + 1 + s_.keys - s_.queries);
+    return std::max<std::int64_t>(0, i % s_.pass + 1 + s_.keys - s_.pass);
   }
 
   const Sizes& s_;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "autodiff/composition.h"
 #include "autodiff/operations/binary.h"
@@ -31,13 +33,16 @@ struct SampledAxis {
 
 struct GridAttributes {
   std::int64_t batch, channels, places;
-  SampledAxis down, across;
+  std::array<SampledAxis, 3> axes;  // depth, down, across; in images the depth is 1
+  int coordinates;                  // of a grid point: across, down and perhaps depth
   Interpolation interpolation;
 
   bool operator==(const GridAttributes&) const = default;
   /// Neighbours of a position along an axis.
-  int neighbours() const { return interpolation == Interpolation::nearest ? 1 : 2; }
-  std::int64_t image_size() const { return down.size * across.size; }
+  int neighbours(std::size_t axis) const {
+    return interpolation == Interpolation::nearest || (axis == 0 && coordinates == 2) ? 1 : 2;
+  }
+  std::int64_t image_size() const { return axes[0].size * axes[1].size * axes[2].size; }
 };
 
 SampledAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
@@ -52,9 +57,10 @@ SampledAxis grid_axis(std::int64_t size, const GridSampleOptions& options) {
 /// the distance with respect to the grid.
 template <class T>
 struct Place {
-  std::int64_t element;
+  std::int64_t element = 0;
   T fraction = T(0), slope = T(0);
 
+  Place() = default;
   Place(const SampledAxis& axis, Interpolation interpolation, T g) {
     const T at = g * static_cast<T>(axis.scale) + static_cast<T>(axis.offset);
     const T low = static_cast<T>(axis.low);
@@ -72,29 +78,50 @@ struct Place {
   }
 };
 
-/// A position in the image: its neighbours, zero outside the image, and their weights.
+/// A neighbour of a position: its element, and its distance along each axis (0 or 1).
+struct Neighbour {
+  std::int64_t element;
+  std::array<int, 3> step;
+};
+
+/// A position in the image.
 template <class T>
 struct Spot {
-  Place<T> down, across;
+  std::array<Place<T>, 3> places;
 
-  Spot(const GridAttributes& a, const T* grid)
-      : down(a.down, a.interpolation, grid[1]), across(a.across, a.interpolation, grid[0]) {}
+  Spot(const GridAttributes& a, const T* grid) {
+    for (int c = 0; c < a.coordinates; ++c) {
+      const auto axis = static_cast<std::size_t>(2 - c);
+      places[axis] = Place<T>(a.axes[axis], a.interpolation, grid[c]);
+    }
+  }
 
-  /// Calls f(element, weight, derivatives of the weight with respect to the two grid coordinates).
+  /// Calls f(neighbour) for the neighbours inside the image; the others are zero.
   template <class F>
   void for_neighbours(const GridAttributes& a, F f) const {
-    for (int i = 0; i < a.neighbours(); ++i) {
-      for (int j = 0; j < a.neighbours(); ++j) {
-        const std::int64_t row = down.element + i;
-        const std::int64_t column = across.element + j;
-        if (row < 0 || row >= a.down.size || column < 0 || column >= a.across.size) continue;
-        const T vertical = i == 0 ? 1 - down.fraction : down.fraction;
-        const T horizontal = j == 0 ? 1 - across.fraction : across.fraction;
-        f(row * a.across.size + column, vertical * horizontal,
-          vertical * (j == 0 ? -across.slope : across.slope),
-          horizontal * (i == 0 ? -down.slope : down.slope));
+    for (int i = 0; i < a.neighbours(0); ++i) {
+      const std::int64_t layer = places[0].element + i;
+      if (layer < 0 || layer >= a.axes[0].size) continue;
+      for (int j = 0; j < a.neighbours(1); ++j) {
+        const std::int64_t row = places[1].element + j;
+        if (row < 0 || row >= a.axes[1].size) continue;
+        for (int k = 0; k < a.neighbours(2); ++k) {
+          const std::int64_t column = places[2].element + k;
+          if (column < 0 || column >= a.axes[2].size) continue;
+          f(Neighbour{(layer * a.axes[1].size + row) * a.axes[2].size + column, {i, j, k}});
+        }
       }
     }
+  }
+  /// The weight of a neighbour along one axis, or of all axes.
+  T weight(const Neighbour& n, std::size_t axis) const {
+    return n.step[axis] == 0 ? 1 - places[axis].fraction : places[axis].fraction;
+  }
+  T weight(const Neighbour& n) const { return weight(n, 0) * weight(n, 1) * weight(n, 2); }
+  /// The derivative of the weight with respect to the grid's coordinate of an axis.
+  T slope(const Neighbour& n, std::size_t axis) const {
+    const T along = n.step[axis] == 0 ? -places[axis].slope : places[axis].slope;
+    return weight(n, (axis + 1) % 3) * weight(n, (axis + 2) % 3) * along;
   }
 };
 
@@ -104,7 +131,7 @@ void for_planes(const GridAttributes& a, const Operand& grid, F f) {
   const double cost = 20.0 * static_cast<double>(a.places);
   parallel_chunks(a.batch * a.channels, grain_for(cost), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t plane = begin; plane < end; ++plane) {
-      f(plane, grid.as<T>() + plane / a.channels * a.places * 2);
+      f(plane, grid.as<T>() + plane / a.channels * a.places * a.coordinates);
     }
   });
 }
@@ -118,9 +145,8 @@ void compute_grid_sample(const KernelCall& call) {
     T* y = call.output().as<T>() + plane * a.places;
     for (std::int64_t q = 0; q < a.places; ++q) {
       T total(0);
-      Spot<T>(a, grid + 2 * q).for_neighbours(a, [&](std::int64_t element, T weight, T, T) {
-        total += weight * x[element];
-      });
+      const Spot<T> spot(a, grid + a.coordinates * q);
+      spot.for_neighbours(a, [&](const Neighbour& n) { total += spot.weight(n) * x[n.element]; });
       y[q] = total;
     }
   });
@@ -135,9 +161,8 @@ void compute_image_adjoint(const KernelCall& call) {
     T* x = call.output().as<T>() + plane * a.image_size();
     std::fill_n(x, a.image_size(), T(0));
     for (std::int64_t q = 0; q < a.places; ++q) {
-      Spot<T>(a, grid + 2 * q).for_neighbours(a, [&](std::int64_t element, T weight, T, T) {
-        x[element] += weight * y[q];
-      });
+      const Spot<T> spot(a, grid + a.coordinates * q);
+      spot.for_neighbours(a, [&](const Neighbour& n) { x[n.element] += spot.weight(n) * y[q]; });
     }
   });
 }
@@ -152,16 +177,17 @@ void compute_grid_adjoint(const KernelCall& call) {
       const std::int64_t image = place / a.places * a.channels;
       const T* x = call.input(0).as<T>() + image * a.image_size();
       const T* y = call.input(2).as<T>() + image * a.places + place % a.places;
-      const Spot<T> spot(a, call.input(1).as<T>() + 2 * place);
-      T across(0), down(0);
+      const Spot<T> spot(a, call.input(1).as<T>() + a.coordinates * place);
+      std::array<T, 3> sums{};
       for (std::int64_t c = 0; c < a.channels; ++c, x += a.image_size(), y += a.places) {
-        spot.for_neighbours(a, [&](std::int64_t element, T, T by_across, T by_down) {
-          across += by_across * x[element] * *y;
-          down += by_down * x[element] * *y;
+        spot.for_neighbours(a, [&](const Neighbour& n) {
+          for (int k = 0; k < a.coordinates; ++k) {
+            sums[static_cast<std::size_t>(k)] +=
+                spot.slope(n, static_cast<std::size_t>(2 - k)) * x[n.element] * *y;
+          }
         });
       }
-      call.output().as<T>()[2 * place] = across;
-      call.output().as<T>()[2 * place + 1] = down;
+      std::copy_n(sums.begin(), a.coordinates, call.output().as<T>() + a.coordinates * place);
     }
   });
 }
@@ -191,18 +217,22 @@ struct RecordedPlace {
   }
 };
 
-/// x at one neighbour of every position, (batch, channels, places); zero outside the image.
-Var neighbour(const GridAttributes& a, const Var& x, const Var& row, const Var& column) {
-  const auto last = [](const SampledAxis& axis) { return static_cast<double>(axis.size - 1); };
-  const Var kept_row = clamp(row, 0, last(a.down));
-  const Var kept_column = clamp(column, 0, last(a.across));
-  const Var there =
-      cast(equal(kept_row, row), x.dtype()) * cast(equal(kept_column, column), x.dtype());
-  const Var index = cast(kept_row, DType::i64) * static_cast<double>(a.across.size) +
-                    cast(kept_column, DType::i64);
-  const Shape shape{a.batch, a.channels, a.places};
-  const Var images = reshape(x, Shape{a.batch, a.channels, a.image_size()});
-  return gather(images, 2, broadcast_to(index, shape)) * there;
+/// Interpolates along the given axis and those after it. `index` has the positions along the axes
+/// before, as one number, and `inside` is 1 where all of them are in the image.
+Var interpolated(const GridAttributes& a, const Var& x, std::span<const RecordedPlace> places,
+                 const Var& index, const Var& inside) {
+  if (places.empty()) return gather(x, 2, broadcast_to(index, inside.shape())) * inside;
+  const SampledAxis& axis = a.axes[3 - places.size()];
+  const auto at = [&](const Var& place) {
+    const Var kept = clamp(place, 0, static_cast<double>(axis.size - 1));
+    const Var there = cast(equal(kept, place), x.dtype());
+    const Var last = cast(kept, DType::i64);
+    return interpolated(a, x, places.subspan(1),
+                        index.defined() ? index * static_cast<double>(axis.size) + last : last,
+                        inside * there);
+  };
+  const RecordedPlace& place = places.front();
+  return at(place.below) * (1 - place.fraction) + at(place.below + 1) * place.fraction;
 }
 
 /// grid_sample by recorded operations, which can be differentiated with respect to the grid any
@@ -210,15 +240,14 @@ Var neighbour(const GridAttributes& a, const Var& x, const Var& row, const Var& 
 /// positions.
 Var composed(const GridAttributes& a, const Var& image, const Var& grid) {
   const DType dtype = compute_dtype(image.dtype());
-  const Var x = cast(image, dtype);
-  const Var places = reshape(cast(grid, dtype), Shape{a.batch, 1, a.places, 2});
-  const RecordedPlace down(a.down, select(places, 3, 1));
-  const RecordedPlace across(a.across, select(places, 3, 0));
-  const auto row_of = [&](const Var& row) {
-    return neighbour(a, x, row, across.below) * (1 - across.fraction) +
-           neighbour(a, x, row, across.below + 1) * across.fraction;
-  };
-  return row_of(down.below) * (1 - down.fraction) + row_of(down.below + 1) * down.fraction;
+  const Var x = reshape(cast(image, dtype), Shape{a.batch, a.channels, a.image_size()});
+  const Var points = reshape(cast(grid, dtype), Shape{a.batch, 1, a.places, a.coordinates});
+  std::vector<RecordedPlace> places;
+  for (int c = a.coordinates; c-- > 0;) {
+    places.emplace_back(a.axes[static_cast<std::size_t>(2 - c)], select(points, 3, c));
+  }
+  const Var all = full(x.tape(), Shape{a.batch, a.channels, a.places}, 1, dtype);
+  return interpolated(a, x, places, {}, all);
 }
 
 extern const Operation image_adjoint_operation;
@@ -246,7 +275,7 @@ const Operation grid_adjoint_operation{
 const Operation grid_sample_operation{
     .name = "grid_sample",
     .formula = "y(c, q) = x(c, ·) interpolated at grid(q); x̄, ḡ = its adjoints",
-    .summary = "nearest or bilinear interpolation at the points of a grid",
+    .summary = "nearest, bilinear or trilinear interpolation at the points of a grid",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute_grid_sample<T>(call); });
@@ -309,26 +338,36 @@ Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options,
                      "takes floating dtypes, not " + to_string(x.type()) + "; cast it first",
                      where);
   }
-  if (image.rank() != 4 || image[2] == 0 || image[3] == 0) {
+  if (options.interpolation == Interpolation::cubic) {
+    throw ArgumentError("grid_sample", "has no cubic interpolation; give nearest or linear", where);
+  }
+  const int rank = image.rank();
+  if (rank < 4 || rank > 5 || image[2] == 0 || image[3] == 0 || image[-1] == 0) {
     throw ShapeError("grid_sample",
                      "input " + to_string(image) +
-                         " is not a non-empty (batch, channels, height, width); reshape it",
+                         " is not a non-empty (batch, channels, height, width) or (batch, "
+                         "channels, depth, height, width); reshape it",
                      where);
   }
-  if (places.rank() != 4 || places[0] != image[0] || places[3] != 2) {
+  const int coordinates = rank - 2;
+  if (places.rank() != rank || places[0] != image[0] || places[-1] != coordinates) {
     throw ShapeError("grid_sample",
                      "grid " + to_string(places) + " does not fit input " + to_string(image) +
-                         "; give (batch, height, width, 2) with the input's batch",
+                         "; give (batch, " + (rank == 5 ? "depth, " : "") + "height, width, " +
+                         std::to_string(coordinates) + ") with the input's batch",
                      where);
   }
-  const GridAttributes a{image[0],
-                         image[1],
-                         places[1] * places[2],
-                         grid_axis(image[2], options),
-                         grid_axis(image[3], options),
-                         options.interpolation};
-  return record(grid_sample_operation, {cast(x, dtype, where), cast(grid, dtype, where)},
-                Shape{image[0], image[1], places[1], places[2]}, a, where);
+  Shape result = image;
+  std::int64_t count = 1;
+  std::array<SampledAxis, 3> axes{grid_axis(1, options), {}, {}};
+  for (int axis = 2; axis < rank; ++axis) {
+    result[axis] = places[axis - 1];
+    count *= places[axis - 1];
+    axes[static_cast<std::size_t>(axis + 3 - rank)] = grid_axis(image[axis], options);
+  }
+  const GridAttributes a{image[0], image[1], count, axes, coordinates, options.interpolation};
+  return record(grid_sample_operation, {cast(x, dtype, where), cast(grid, dtype, where)}, result, a,
+                where);
 }
 
 }  // namespace palimpsest

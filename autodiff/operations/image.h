@@ -9,20 +9,21 @@ namespace palimpsest PALIMPSEST_EXPORT {
 enum class Interpolation : std::uint8_t {
   nearest,  ///< one element: ⌊q·in/out⌋ for resizing; the nearest for a grid, with ties to even
   linear,   ///< between the two nearest along each axis; bilinear for images
+  cubic,    ///< between the four nearest along each axis (Keys, 1981, with −3/4); only for resizing
 };
 
 struct ResizeOptions {
   Interpolation interpolation = Interpolation::nearest;
-  /// For linear interpolation: aligns the centres of the outermost elements; otherwise their outer
-  /// edges.
+  /// For linear and cubic interpolation: aligns the centres of the outermost elements; otherwise
+  /// their outer edges.
   bool align_corners = false;
 
   bool operator==(const ResizeOptions&) const = default;
 };
 
-/// Resizes x (batch, channels, 1 to 3 sizes) to (batch, channels, `sizes`). Shrinking does not
-/// smooth. Throws `ShapeError` for other ranks and for empty axes, `DTypeError` for dtypes that are
-/// not floating, `ArgumentError` for sizes below 1.
+/// Resizes x (batch, channels, 1 to 3 sizes) to (batch, channels, `sizes`). PyTorch calls this
+/// `interpolate`. Shrinking does not smooth. Throws `ShapeError` for other ranks and for empty
+/// axes, `DTypeError` for dtypes that are not floating, `ArgumentError` for sizes below 1.
 Var resize(const Var& x, const PerAxis& sizes, const ResizeOptions& options = {},
            Where where = Where::current());
 /// `resize` by whole factors, at least 1. Throws as `resize` does.
@@ -35,6 +36,11 @@ Var upsample(const Var& x, const PerAxis& factors, const ResizeOptions& options 
 Var pixel_shuffle(const Var& x, std::int64_t r, Where where = Where::current());
 /// The inverse of `pixel_shuffle`. Throws `ShapeError` when r does not divide height and width.
 Var pixel_unshuffle(const Var& x, std::int64_t r, Where where = Where::current());
+
+/// Channels of x (batch, channels, …) in another order: as a matrix (groups, channels/groups), they
+/// are transposed. Any dtype. Throws `ShapeError` for fewer than two axes, `ArgumentError` unless
+/// `groups` divides the channels.
+Var channel_shuffle(const Var& x, std::int64_t groups, Where where = Where::current());
 
 enum class GridPadding : std::uint8_t {
   zeros,   ///< the image is surrounded by zeros
@@ -52,12 +58,14 @@ struct GridSampleOptions {
 /// the image's ends, as `align_corners` says. A NaN position counts as far outside.
 ///
 /// x is (batch, channels, height, width), grid (batch, height', width', 2), y (batch, channels,
-/// height', width'). Both are promoted to a common dtype. Throws `ShapeError` when the shapes do
-/// not fit, `DTypeError` unless that dtype is floating.
+/// height', width'). Or x is (batch, channels, depth, height, width), grid (batch, depth', height',
+/// width', 3) with positions (across, down, deep), and interpolation is trilinear. Both are
+/// promoted to a common dtype. Throws `ShapeError` when the shapes do not fit, `DTypeError` unless
+/// that dtype is floating, `ArgumentError` for cubic interpolation.
 ///
 /// Differentiable in both operands, to any order. For nearest interpolation the derivative with
 /// respect to the grid is 0. The second derivative with respect to the grid is recorded as gathers
-/// and needs the memory of four results.
+/// and needs the memory of four results, or of eight with a depth.
 Var grid_sample(const Var& x, const Var& grid, const GridSampleOptions& options = {},
                 Where where = Where::current());
 
@@ -96,6 +104,16 @@ Var max_pool(const Var& x, const PerAxis& kernel, const PoolOptions& options = {
 /// The mean of each window. The part of a `ceil_mode` window after the padding never counts.
 Var average_pool(const Var& x, const PerAxis& kernel, const AveragePoolOptions& options = {},
                  Where where = Where::current());
+
+/// `stride` and `channels` as in `PoolOptions`.
+struct LpPoolOptions {
+  PerAxis stride = 0;
+  Channels channels = Channels::first;
+};
+/// (Σ |x|ᵖ)^(1/p) of each window, for p ≥ 1; for p = ∞ the largest |x|. The derivative is defined
+/// as 0 where all elements of a window are 0. Throws `ArgumentError` for p < 1.
+Var lp_pool(const Var& x, double p, const PerAxis& kernel, const LpPoolOptions& options = {},
+            Where where = Where::current());
 
 /// Pooling to the output sizes `sizes`. Window q of an axis is [⌊q·in/out⌋, ⌈(q + 1)·in/out⌉).
 /// Window sizes differ by at most one element, and windows may overlap.

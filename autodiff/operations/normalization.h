@@ -58,4 +58,28 @@ Var log_softmax(const Var& x, int axis = -1, Where where = Where::current());
 /// The adjoint of `softmax` at its value y: dy ↦ y·(dy − Σ dy·y) along `axis`.
 Var softmax_adjoint(const Var& dy, const Var& y, int axis, Where where = Where::current());
 
+/// magnitude·direction/‖direction‖ (weight normalization, Salimans and Kingma, 2016). Norms are
+/// over all axes except `axis`, and magnitude (n) has one number for each position along it. Throws
+/// `ShapeError` for a magnitude of another shape, `DTypeError` unless the direction is floating.
+Var weight_norm(const Var& direction, const Var& magnitude, int axis = 0,
+                Where where = Where::current());
+
+struct SpectralNormOptions {
+  int axis = 0;            ///< of the rows of the matrix; the other axes are its columns
+  int iterations = 1;      ///< of the power method
+  double epsilon = 1e-12;  ///< least norm that vectors are divided by
+};
+/// The result of `spectral_norm`.
+struct SpectralNorm {
+  Var weight;  ///< divided by σ
+  Var u;       ///< the new left vector, to start from the next time
+  Var sigma;   ///< estimate of the largest singular value
+};
+/// A weight divided by an estimate of its largest singular value (Miyato et al., 2018). Steps of
+/// the power method improve u (rows), and σ = u·W·v with v = Wᵀ·u/‖Wᵀ·u‖. Derivatives flow through
+/// σ with u and v fixed. Throws `ShapeError` when u does not fit or the weight is empty,
+/// `DTypeError` unless the weight is floating, and `ArgumentError` for options out of range.
+SpectralNorm spectral_norm(const Var& weight, const Var& u, const SpectralNormOptions& options = {},
+                           Where where = Where::current());
+
 }  // namespace palimpsest

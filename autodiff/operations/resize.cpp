@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -23,28 +24,54 @@ struct ResizeAttributes {
   std::int64_t output_size() const { return output[0] * output[1] * output[2]; }
 };
 
-/// An output position of one axis: (1 − weight)·x[low] + weight·x[high].
-struct Between {
-  std::int64_t low, high;
-  double weight;
+/// The elements along one axis that an output position reads, and their weights, which add up to 1.
+struct Taps {
+  std::size_t count;
+  std::array<std::int64_t, 4> element;
+  std::array<double, 4> weight;
 };
 
-std::vector<Between> between(std::int64_t input, std::int64_t output,
-                             const ResizeOptions& options) {
-  std::vector<Between> positions;
+/// The weights of the four elements around a position, the second of which is `fraction` before it.
+/// Keys (1981), with PyTorch's constant −3/4.
+std::array<double, 4> cubic_weights(double fraction) {
+  constexpr double a = -0.75;
+  const auto near = [](double x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+  const auto far = [](double x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  return {far(1 + fraction), near(fraction), near(1 - fraction), far(2 - fraction)};
+}
+
+std::vector<Taps> taps_of(std::int64_t input, std::int64_t output, const ResizeOptions& options) {
+  const bool cubic = options.interpolation == Interpolation::cubic;
+  std::vector<Taps> positions;
   for (std::int64_t q = 0; q < output; ++q) {
-    if (options.interpolation == Interpolation::nearest) {
-      positions.push_back({q * input / output, q * input / output, 0});
+    // An axis that keeps its size, such as one that is missing, is copied.
+    if (options.interpolation == Interpolation::nearest || input == output) {
+      positions.push_back({1, {q * input / output}, {1}});
       continue;
     }
     const auto in = static_cast<double>(input);
     const auto out = static_cast<double>(output);
     const auto at = static_cast<double>(q);
-    const double place = options.align_corners ? (output > 1 ? at * (in - 1) / (out - 1) : 0)
-                                               : std::max(0.0, (at + 0.5) * in / out - 0.5);
+    double place = options.align_corners ? (output > 1 ? at * (in - 1) / (out - 1) : 0)
+                                         : (at + 0.5) * in / out - 0.5;
+    if (cubic) {
+      const double low = std::floor(place);
+      Taps taps{4, {}, cubic_weights(place - low)};
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto element = static_cast<std::int64_t>(low) - 1 + static_cast<std::int64_t>(i);
+        taps.element[i] = std::clamp<std::int64_t>(element, 0, input - 1);
+      }
+      positions.push_back(taps);
+      continue;
+    }
+    place = std::max(0.0, place);
     const auto low = std::min(static_cast<std::int64_t>(place), input - 1);
-    const auto high = std::min(low + 1, input - 1);
-    positions.push_back({low, high, high > low ? place - static_cast<double>(low) : 0});
+    const double fraction = place - static_cast<double>(low);
+    if (low + 1 == input || fraction == 0) {
+      positions.push_back({1, {low}, {1}});
+    } else {
+      positions.push_back({2, {low, low + 1}, {1 - fraction, fraction}});
+    }
   }
   return positions;
 }
@@ -57,19 +84,18 @@ struct WeightedRow {
 
 /// Calls f(first element, rows) for every row of the output, with the input rows it interpolates.
 template <class F>
-void for_rows(const ResizeAttributes& r, const std::vector<Between>* axes, F f) {
+void for_rows(const ResizeAttributes& r, const std::vector<Taps>* axes, F f) {
   std::int64_t to = 0;
-  for (const Between& i : axes[0]) {
-    for (const Between& j : axes[1]) {
-      WeightedRow rows[4];
+  for (const Taps& i : axes[0]) {
+    for (const Taps& j : axes[1]) {
+      WeightedRow rows[16];
       std::size_t count = 0;
-      const auto add = [&](std::int64_t a, std::int64_t b, double weight) {
-        if (weight != 0) rows[count++] = {(a * r.input[1] + b) * r.input[2], weight};
-      };
-      add(i.low, j.low, (1 - i.weight) * (1 - j.weight));
-      add(i.low, j.high, (1 - i.weight) * j.weight);
-      add(i.high, j.low, i.weight * (1 - j.weight));
-      add(i.high, j.high, i.weight * j.weight);
+      for (std::size_t a = 0; a < i.count; ++a) {
+        for (std::size_t b = 0; b < j.count; ++b) {
+          rows[count++] = {(i.element[a] * r.input[1] + j.element[b]) * r.input[2],
+                           i.weight[a] * j.weight[b]};
+        }
+      }
       f(to, std::span<const WeightedRow>(rows, count));
       to += r.output[2];
     }
@@ -92,8 +118,8 @@ Bytes workspace(const NodeView& node, int threads) {
 template <class T, class F>
 void for_planes(const KernelCall& call, const Operand& x, const Operand& y, F f) {
   const auto& r = call.attributes.as<ResizeAttributes>();
-  std::vector<Between> axes[3];
-  for (std::size_t a = 0; a < 3; ++a) axes[a] = between(r.input[a], r.output[a], r.options);
+  std::vector<Taps> axes[3];
+  for (std::size_t a = 0; a < 3; ++a) axes[a] = taps_of(r.input[a], r.output[a], r.options);
   const std::int64_t planes = y.shape()[0] * y.shape()[1];
   shares(r, planes, call.threads)
       .run(call.workspace, [&](std::int64_t begin, std::int64_t end, std::byte* share) {
@@ -123,9 +149,12 @@ void compute_resize(const KernelCall& call) {
     for_rows(r, axes, [&](std::int64_t to, std::span<const WeightedRow> rows) {
       const T* row = blend(x, rows, line, r.input[2]);
       T* target = y + to;
-      for (const Between& q : axes[2]) {
-        const auto weight = static_cast<T>(q.weight);
-        *target++ = q.weight == 0 ? row[q.low] : (1 - weight) * row[q.low] + weight * row[q.high];
+      for (const Taps& q : axes[2]) {
+        T sum = static_cast<T>(q.weight[0]) * row[q.element[0]];
+        for (std::size_t i = 1; i < q.count; ++i) {
+          sum += static_cast<T>(q.weight[i]) * row[q.element[i]];
+        }
+        *target++ = sum;
       }
     });
   };
@@ -139,10 +168,10 @@ void compute_adjoint(const KernelCall& call) {
     for_rows(r, axes, [&](std::int64_t from, std::span<const WeightedRow> rows) {
       std::fill_n(line, r.input[2], T(0));
       const T* source = y + from;
-      for (const Between& q : axes[2]) {
-        const auto weight = static_cast<T>(q.weight);
-        line[q.low] += (1 - weight) * *source;
-        if (q.weight != 0) line[q.high] += weight * *source;
+      for (const Taps& q : axes[2]) {
+        for (std::size_t i = 0; i < q.count; ++i) {
+          line[q.element[i]] += static_cast<T>(q.weight[i]) * *source;
+        }
         ++source;
       }
       for (const WeightedRow& row : rows) {
@@ -157,7 +186,18 @@ void compute_adjoint(const KernelCall& call) {
 Cost resize_cost(const NodeView& node) {
   const auto& r = node.attributes().as<ResizeAttributes>();
   const Shape shape = node.output().shape;
-  const double taps = r.options.interpolation == Interpolation::nearest ? 1 : 4;
+  double taps = 0;
+  switch (r.options.interpolation) {
+    case Interpolation::nearest:
+      taps = 1;
+      break;
+    case Interpolation::linear:
+      taps = 4;
+      break;
+    case Interpolation::cubic:
+      taps = 8;
+      break;
+  }
   return {2 * taps * static_cast<double>(shape[0] * shape[1] * r.output_size()),
           static_cast<double>(node.input(0).bytes() + node.output().bytes())};
 }
@@ -191,7 +231,7 @@ const Operation resize_adjoint_operation{
 const Operation resize_operation{
     .name = "resize",
     .formula = "y(q) = x interpolated at q's position; x̄ = the adjoint at ȳ",
-    .summary = "nearest or (bi)linear interpolation to other sizes; upsampling",
+    .summary = "nearest, (bi)linear or (bi)cubic interpolation to other sizes; upsampling",
     .compute =
         [](const KernelCall& call) {
           visit_floating(call.output().dtype(), [&]<class T>(T) { compute_resize<T>(call); });
@@ -280,6 +320,27 @@ Var pixel_unshuffle(const Var& x, std::int64_t r, Where where) {
   const Var split = reshape(x, Shape{s[0], s[1], s[2] / r, r, s[3] / r, r}, where);
   return reshape(permute(split, {0, 1, 3, 5, 2, 4}, where),
                  Shape{s[0], s[1] * r * r, s[2] / r, s[3] / r}, where);
+}
+
+Var channel_shuffle(const Var& x, std::int64_t groups, Where where) {
+  require_value(x, "channel_shuffle", where);
+  const Shape shape = x.shape();
+  if (shape.rank() < 2) {
+    throw ShapeError("channel_shuffle",
+                     "input " + to_string(shape) + " is not (batch, channels, …); reshape it",
+                     where);
+  }
+  if (groups < 1 || shape[1] % groups != 0) {
+    throw ArgumentError("channel_shuffle",
+                        std::to_string(groups) + " groups do not divide the channels of input " +
+                            to_string(shape) + "; give a number of groups that does",
+                        where);
+  }
+  require_axes(shape.rank() + 1, "channel_shuffle", where);
+  Shape grouped = shape;
+  grouped[1] = groups;
+  grouped.insert(2, shape[1] / groups);
+  return reshape(transpose(reshape(x, grouped, where), 1, 2, where), shape, where);
 }
 
 }  // namespace palimpsest

@@ -24,6 +24,10 @@ struct AttentionOptions {
 /// (…, Tq, dv). The leading axes (batch and heads) must be equal. A query that sees no key gives
 /// zeros.
 ///
+/// The heads of k and v, along the axis before T, may also be fewer than those of q. Each is then
+/// shared by as many adjacent heads of q, and no keys are copied (grouped-query attention, Ainslie
+/// et al., 2023).
+///
 /// The kernel processes a block of queries at a time; the workspace of a thread is some dozen rows
 /// of Tk scores. Only q, k, v and the mask are kept for the adjoint, which recomputes the blocks
 /// (after Dao et al., 2022). Second derivatives, and the derivative of a mask, use recorded
@@ -40,19 +44,38 @@ Var scaled_dot_product_attention(const Var& q, const Var& k, const Var& v,
 struct AttentionParameters {
   Var query, key, value, output;
   Var query_bias = {}, key_bias = {}, value_bias = {}, output_bias = {};
+  std::int64_t key_heads = 0;  ///< heads of keys and values; 0: as many as of queries
 };
 
 /// Attention with `heads` heads (Vaswani et al., 2017). Queries (…, Tq, E), keys and values
 /// (…, Tk, …) are projected and split into heads along the last axis. The results of
 /// `scaled_dot_product_attention` are joined and projected to (…, Tq, out). A mask broadcasts to
-/// (…, heads, Tq, Tk). Throws as that function and `linear` do, and `ArgumentError` unless `heads`
-/// divides the projected widths.
+/// (…, heads, Tq, Tk). Throws as that function and `linear` do, and `ArgumentError` unless the
+/// numbers of heads divide the projected widths.
 Var multi_head_attention(const Var& queries, const Var& keys, const Var& values,
                          const AttentionParameters& parameters, std::int64_t heads,
                          const AttentionOptions& options = {}, Where where = Where::current());
 /// Self-attention: queries, keys and values are all x.
 Var multi_head_attention(const Var& x, const AttentionParameters& parameters, std::int64_t heads,
                          const AttentionOptions& options = {}, Where where = Where::current());
+
+struct RotaryOptions {
+  /// The position of each row, (T) or broadcast to (…, T), of any dtype but bool. Empty: `offset`,
+  /// `offset` + 1, …
+  Var positions = {};
+  std::int64_t offset = 0;
+  double base = 10000;  ///< pair i of d/2 turns by position·base^(−2i/d)
+  /// Pair i has the elements 2i and 2i + 1; otherwise the elements i and i + d/2.
+  bool interleaved = false;
+};
+
+/// x (…, T, d) with pairs of elements turned by angles proportional to the position in the sequence
+/// (rotary position embedding, Su et al., 2021). Products of turned queries and keys depend on the
+/// difference of their positions only. Angles are computed in f64. Throws `ShapeError` unless d is
+/// even and the positions fit, `DTypeError` unless x is floating, and `ArgumentError` unless the
+/// base is positive.
+Var rotary_embedding(const Var& x, const RotaryOptions& options = {},
+                     Where where = Where::current());
 
 /// Weights of a cell: `input` (I, gates·H) for x, `hidden` (H, gates·H) for h, and biases
 /// (gates·H), which may be empty. Gates are adjacent, in the order that each cell states.

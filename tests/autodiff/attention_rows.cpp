@@ -43,7 +43,43 @@ std::vector<OperationRow> attention_rows() {
                                         some({4, 5}, 94), some({8}, 95),    some({5}, 96)};
   std::vector<Tensor> heads{some({2, 3, 6}, 97)};
   heads.insert(heads.end(), projections.begin(), projections.end());
+  // Four heads of queries for two heads of keys; one block has the queries of two heads.
+  const std::vector<Tensor> grouped{some({2, 4, 3, 2}, 61), some({2, 2, 5, 2}, 62),
+                                    some({2, 2, 5, 3}, 63)};
+  const std::vector<Tensor> one_for_all{some({3, 30, 2}, 64), some({1, 4, 2}, 65),
+                                        some({1, 4, 2}, 66)};
+  std::vector<Tensor> shared{some({2, 3, 6}, 67), some({6, 8}, 68), some({6, 4}, 69),
+                             some({6, 4}, 70), some({8, 5}, 71)};
   return {
+      {"attention", "grouped", grouped, attend({})},
+      {"attention", "grouped, causal", grouped, attend(causal)},
+      {"attention", "grouped, added mask", with(grouped, some({4, 3, 5}, 72)), attend({})},
+      {"attention", "grouped, dropping", grouped, attend(dropping)},
+      {"attention", "one head of keys for all, causal", one_for_all, attend(causal)},
+      {"attention", "grouped, as multi_head_attention", shared,
+       [](auto xs) {
+         return multi_head_attention(
+             xs[0], {.query = xs[1], .key = xs[2], .value = xs[3], .output = xs[4], .key_heads = 2},
+             4);
+       }},
+      {"attention_adjoint", "grouped", grouped, slopes(attend(causal)), 1, false},
+      {"attention_adjoint", "one head of keys for all", one_for_all, slopes(attend({})), 1, false},
+      {"concat",
+       "rotary_embedding",
+       {some({2, 3, 4}, 73)},
+       [](auto xs) { return rotary_embedding(xs[0], {.offset = 2}); }},
+      {"concat",
+       "rotary_embedding, interleaved, positions",
+       {some({2, 3, 6}, 74), some({2, 3}, 75)},
+       [](auto xs) {
+         const Var moved =
+             rotary_embedding(xs[0], {.positions = xs[1], .base = 100, .interleaved = true});
+         return rotary_embedding(moved, {.interleaved = true});
+       }},
+      {"concat",
+       "rotary_embedding, no rows",
+       {some({0, 2}, 76)},
+       [](auto xs) { return rotary_embedding(xs[0]); }},
       {"attention", "plain", qkv, attend({})},
       {"attention", "causal", square, attend(causal)},
       {"attention", "causal, more keys than queries", qkv, attend(causal)},

@@ -14,7 +14,9 @@ std::vector<OperationRow> image_rows() {
   const Tensor volume = normal({1, 2, 3, 2, 4}, 3);
   // Keeps away from the kinks of the interpolation; some positions lie outside of the image.
   const Tensor grid = Tensor::uniform({2, 3, 3, 2}, 4, -1.4, 1.4, DType::f64);
+  const Tensor points = Tensor::uniform({1, 2, 1, 3, 3}, 12, -1.4, 1.4, DType::f64);
   constexpr Interpolation linear = Interpolation::linear;
+  constexpr Interpolation cubic = Interpolation::cubic;
   return {
       {"resize", "nearest, doubled", {image}, [](auto xs) { return upsample(xs[0], 2); }},
       {"resize",
@@ -38,6 +40,15 @@ std::vector<OperationRow> image_rows() {
        "linear to one element",
        {sequence},
        [](auto xs) { return resize(xs[0], 1, {linear, true}); }},
+      {"resize", "bicubic", {image}, [](auto xs) { return resize(xs[0], {7, 3}, {cubic}); }},
+      {"resize",
+       "bicubic, corners kept",
+       {image},
+       [](auto xs) { return resize(xs[0], {3, 8}, {cubic, true}); }},
+      {"resize",
+       "tricubic, one size kept",
+       {volume},
+       [](auto xs) { return resize(xs[0], {3, 4, 1}, {cubic}); }},
       {"resize",
        "empty batch",
        {Tensor::zeros({0, 3, 4, 5}, DType::f64)},
@@ -49,6 +60,17 @@ std::vector<OperationRow> image_rows() {
          const Var y = resize(xs[0], {6, 7}, {linear});
          return vjp({&y, 1}, {&xs[0], 1}, {&xs[1], 1})[0];
        }},
+      {"resize_adjoint",
+       "bicubic",
+       {image, normal({2, 3, 6, 7}, 5)},
+       [](auto xs) {
+         const Var y = resize(xs[0], {6, 7}, {cubic});
+         return vjp({&y, 1}, {&xs[0], 1}, {&xs[1], 1})[0];
+       }},
+      {"permute",
+       "of channel_shuffle",
+       {normal({2, 6, 3}, 6)},
+       [](auto xs) { return channel_shuffle(xs[0], 2); }},
       {"permute",
        "of pixel_shuffle",
        {normal({2, 8, 2, 3}, 6)},
@@ -80,6 +102,44 @@ std::vector<OperationRow> image_rows() {
        {image, grid},
        [](auto xs) { return grid_sample(xs[0], xs[1], {Interpolation::nearest}); },
        2,
+       false},
+      {"grid_sample",
+       "volume, zeros outside",
+       {volume, points},
+       [](auto xs) { return grid_sample(xs[0], xs[1]); },
+       2,
+       false},
+      {"grid_sample",
+       "volume, border outside, corners at the ends",
+       {volume, points},
+       [](auto xs) {
+         return grid_sample(xs[0], xs[1], {.padding = GridPadding::border, .align_corners = true});
+       },
+       2,
+       false},
+      {"grid_sample",
+       "volume, nearest",
+       {volume, points},
+       [](auto xs) { return grid_sample(xs[0], xs[1], {Interpolation::nearest}); },
+       2,
+       false},
+      {"grid_sample_image_adjoint",
+       "volume",
+       {volume, points, normal({1, 2, 2, 1, 3}, 8)},
+       [](auto xs) {
+         const Var y = grid_sample(xs[0], xs[1]);
+         return vjp({&y, 1}, {&xs[0], 1}, {&xs[2], 1})[0];
+       },
+       1,
+       false},
+      {"grid_sample_grid_adjoint",
+       "volume",
+       {volume, points, normal({1, 2, 2, 1, 3}, 9)},
+       [](auto xs) {
+         const Var y = grid_sample(xs[0], xs[1]);
+         return vjp({&y, 1}, {&xs[1], 1}, {&xs[2], 1})[0];
+       },
+       1,
        false},
       {"grid_sample_image_adjoint",
        "nearest, border outside",

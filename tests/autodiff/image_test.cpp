@@ -8,7 +8,11 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/unary.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
@@ -104,6 +108,56 @@ TEST_CASE("the nearest element of a place, of two the even one") {
   const Var odd = tape.constant(Tensor::from({1.0f, infinity}, {1, 1, 1, 2}));
   const Var left = tape.constant(Tensor::from({-0.5f, 0.0f}, {1, 1, 1, 2}));
   CHECK(elements(grid_sample(odd, left, {nearest})) == Numbers{1});
+}
+
+TEST_CASE("cubic interpolation has four weights, some negative") {
+  Tape tape;
+  constexpr ResizeOptions cubic{.interpolation = Interpolation::cubic};
+  const Var x = tape.constant(Tensor::from({0.0, 0.0, 1.0, 0.0, 0.0, 0.0}, {1, 1, 6}));
+  const Tensor doubled = resize(x, 12, cubic).value();
+  // at distances ±1.75, ±1.25, ±0.75 and ±0.25 from the 1
+  const double weights[] = {-0.03515625, -0.10546875, 0.26171875, 0.87890625};
+  for (std::int64_t i = 0; i < 4; ++i) {
+    CHECK_THAT(doubled.at(1 + i), WithinAbs(weights[i], 1e-15));
+    CHECK_THAT(doubled.at(8 - i), WithinAbs(weights[i], 1e-15));
+  }
+  CHECK(doubled.at(0) == 0);
+  const Tensor corners = resize(x, 11, {Interpolation::cubic, true}).value();
+  for (std::int64_t i = 0; i < 6; ++i) CHECK(corners.at(2 * i) == x.value().at(i));
+  const Var constant = tape.constant(Tensor::full({1, 1, 3, 4}, 7).to(DType::f64));
+  const Tensor same = resize(constant, {5, 9}, cubic).value();
+  for (std::int64_t i = 0; i < 45; ++i) CHECK_THAT(same.at(i), WithinAbs(7, 1e-14));
+}
+
+TEST_CASE("a volume sampled in a plane is the image in that plane") {
+  Tape tape;
+  const Var volume = tape.constant(Tensor::normal({2, 3, 4, 5, 6}, 1, 0, 1, DType::f64));
+  const Var grid = tape.constant(Tensor::uniform({2, 1, 7, 2}, 2, -1.2, 1.2, DType::f64));
+  const Var deep = full(tape, {2, 1, 7, 1}, -1.0 / 3, DType::f64);  // the second of four planes
+  constexpr GridSampleOptions options{.align_corners = true};
+  const Var points = reshape(concat({grid, deep}, -1), {2, 1, 1, 7, 3});
+  const Var sampled = grid_sample(volume, points, options);
+  const Var plane = grid_sample(select(volume, 2, 1), grid, options);
+  CHECK(sampled.shape() == Shape{2, 3, 1, 1, 7});
+  CHECK(max(abs(reshape(sampled, plane.shape()) - plane)).item() < 1e-13);
+}
+
+TEST_CASE("channels are shuffled as a transposed matrix") {
+  Tape tape;
+  const Var x = reshape(tape.constant(Tensor::arange(6)), {1, 6, 1, 1});
+  CHECK(elements(cast(channel_shuffle(x, 2), DType::f32)) == Numbers{0, 3, 1, 4, 2, 5});
+  CHECK_THROWS_WITH(channel_shuffle(x, 4), Contains("4 groups do not divide"));
+  CHECK_THROWS_AS(channel_shuffle(reshape(x, {6}), 2), ShapeError);
+}
+
+TEST_CASE("what sampling and pooling refuse") {
+  Tape tape;
+  const Var x = tape.constant(Tensor::ones({1, 1, 2, 2, 2}));
+  const Var grid = tape.constant(Tensor::ones({1, 2, 2, 2}));
+  CHECK_THROWS_WITH(grid_sample(x, grid), Contains("(batch, depth, height, width, 3)"));
+  CHECK_THROWS_WITH(grid_sample(select(x, 2, 0), grid, {Interpolation::cubic}),
+                    Contains("no cubic interpolation"));
+  CHECK_THROWS_WITH(lp_pool(x, 0.5, 2), Contains("[lp_pool] p = 0.5"));
 }
 
 TEST_CASE("images have the same bits at any thread count") {

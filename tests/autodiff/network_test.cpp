@@ -5,6 +5,7 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linalg.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
@@ -196,6 +197,65 @@ TEST_CASE("attention drops its share of weights and scales up the rest") {
   CHECK(!same_bits(o.value(), again.value()));
 }
 
+TEST_CASE("grouped attention equals attention with repeated heads of keys, bit for bit") {
+  const bool causal = GENERATE(false, true);
+  const DType dtype = GENERATE(DType::f64, DType::f32, DType::bf16);
+  Tape tape;
+  const auto made = [&](const Shape& shape, std::uint64_t seed) {
+    return tape.parameter(some(shape, seed).to(dtype));
+  };
+  // 64 queries make a block, so that the blocks of each head are the same in both.
+  const Var q = made({2, 6, 64, 4}, 1);
+  const Var k = made({2, 2, 70, 4}, 2);
+  const Var v = made({2, 2, 70, 3}, 3);
+  const Var mask = tape.constant(some({6, 64, 1}, 4).to(dtype));
+  const AttentionOptions options{.mask = mask, .causal = causal};
+  const Var repeated = scaled_dot_product_attention(q, repeat(k, 3, 1), repeat(v, 3, 1), options);
+  const Var grouped = scaled_dot_product_attention(q, k, v, options);
+  CHECK(same_bits(grouped.value(), repeated.value()));
+  CHECK(same_bits(gradient(grouped, q).value(), gradient(repeated, q).value()));
+}
+
+TEST_CASE("rotary embeddings make products depend on the distance of positions") {
+  Tape tape;
+  const Var x = tape.constant(some({1, 8}, 1));
+  const Var y = tape.constant(some({1, 8}, 2));
+  const bool interleaved = GENERATE(false, true);
+  const auto product = [&](std::int64_t a, std::int64_t b) {
+    const auto at = [&](const Var& z, std::int64_t offset) {
+      return rotary_embedding(z, {.offset = offset, .interleaved = interleaved});
+    };
+    return sum(at(x, a) * at(y, b)).item();
+  };
+  CHECK_THAT(product(1007, 1000), Catch::Matchers::WithinAbs(product(7, 0), 1e-10));
+  CHECK(std::abs(product(7, 0) - product(6, 0)) > 1e-3);
+  const Var wide = tape.constant(some({3, 2}, 3));
+  const Var third = tape.constant(Tensor::arange(3));
+  CHECK(same_bits(rotary_embedding(wide, {.positions = third}).value(),
+                  rotary_embedding(wide).value()));
+  CHECK_THROWS_WITH(rotary_embedding(tape.constant(some({2, 3}, 1))), Contains("even d"));
+  CHECK_THROWS_WITH(rotary_embedding(x, {.base = 0}), Contains("the base is 0"));
+  CHECK_THROWS_WITH(rotary_embedding(x, {.positions = third}), Contains("do not fit"));
+  CHECK_THROWS_AS(rotary_embedding(third), DTypeError);
+}
+
+TEST_CASE("spectral norms approach the largest singular value") {
+  Tape tape;
+  const Var w = tape.parameter(some({4, 3, 2}, 1));
+  Var u = tape.constant(some({3}, 2));
+  for (int step = 0; step < 40; ++step) u = spectral_norm(w, u, {.axis = 1}).u;
+  const Var matrix = reshape(transpose(w, 0, 1), {3, 8});
+  const double largest = svdvals(matrix).value().at(0);
+  const SpectralNorm made = spectral_norm(w, u, {.axis = 1, .iterations = 0});
+  CHECK_THAT(made.sigma.item(), Catch::Matchers::WithinAbs(largest, 1e-9));
+  CHECK(same_bits(made.u.value(), u.value()));
+  check_near(made.weight, w / made.sigma);
+  CHECK_THROWS_WITH(spectral_norm(w, u), Contains("[spectral_norm] u f64 (3)"));
+  CHECK_THROWS_WITH(spectral_norm(w, u, {.axis = 1, .iterations = -1}), Contains("-1 iterations"));
+  CHECK_THROWS_WITH(weight_norm(w, u), Contains("[weight_norm] magnitude (3)"));
+  CHECK_THROWS_AS(weight_norm(w, u, 3), ShapeError);
+}
+
 TEST_CASE("attention says what is wrong with its arguments") {
   Tape tape;
   const Var q = tape.constant(some({2, 5, 4}, 1));
@@ -206,6 +266,9 @@ TEST_CASE("attention says what is wrong with its arguments") {
   };
   CHECK_THROWS_WITH(attend(q, k, q), Contains("[attention]") && Contains("(2, 7, 4)"));
   CHECK_THROWS_AS(attend(q, reshape(k, {14, 4}), k), ShapeError);
+  const Var three = tape.constant(some({3, 5, 4}, 4));
+  CHECK_THROWS_WITH(attend(three, k, k), Contains("heads of queries that are a multiple"));
+  CHECK_THROWS_AS(attend(slice(q, 0, {.stop = 1}), k, k), ShapeError);
   CHECK_THROWS_AS(attend(q, k, cast(k, DType::f32)), DTypeError);
   CHECK_THROWS_WITH(attend(q, k, k, {.mask = q}), Contains("mask"));
   CHECK_THROWS_AS(attend(q, k, k, {.mask = tape.constant(Tensor::arange(7))}), DTypeError);

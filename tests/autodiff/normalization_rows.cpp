@@ -2,6 +2,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/reduce.h"
 #include "tests/autodiff/operation_rows.h"
 
@@ -36,6 +37,27 @@ std::vector<OperationRow> normalization_rows() {
     return b.y * 0.5 + sum(b.mean * b.mean) + sum(b.variance * b.variance);
   };
   return {
+      {"norm",
+       "weight_norm",
+       {table, row_weight},
+       [](auto xs) { return weight_norm(xs[0], xs[1], 1); }},
+      {"norm",
+       "weight_norm, four axes",
+       {image, some({3, 1, 1, 1}, 71)},
+       [](auto xs) { return weight_norm(xs[0], xs[1]); }},
+      {"abs",
+       "weight_norm of a vector",
+       {weight, bias},
+       [](auto xs) { return weight_norm(xs[0], xs[1], -1); }},
+      // Converged vectors, so that the derivative of σ is that of the largest singular value.
+      {"matmul",
+       "spectral_norm",
+       {some({2, 3}, 72)},
+       [](auto xs) {
+         const Var u = full(xs[0].tape(), {3}, 1, xs[0].dtype());
+         return spectral_norm(xs[0], u, {.axis = 1, .iterations = 20}).weight;
+       },
+       1},
       {"layer_norm", "plain", {table}, [](auto xs) { return layer_norm(xs[0]); }},
       {"layer_norm",
        "weight",

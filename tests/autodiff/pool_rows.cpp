@@ -1,6 +1,9 @@
 #include "autodiff/operations/image.h"
 
+#include <limits>
+
 #include "autodiff/gradient.h"
+#include "autodiff/operations/binary.h"
 #include "tests/autodiff/operation_rows.h"
 
 namespace palimpsest {
@@ -13,7 +16,27 @@ std::vector<OperationRow> pool_rows() {
   const Tensor image = normal({2, 3, 7, 6}, 2);
   const Tensor volume = normal({1, 2, 5, 4, 3}, 3);
   const Tensor empty = Tensor::zeros({0, 3, 7, 6}, DType::f64);
+  Tensor spoiled = image.clone();
+  for (std::size_t i = 0; i < 12; ++i) spoiled.data<double>()[i] = 0;  // two rows, all 0
   return {
+      {"average_pool", "lp_pool", {image}, [](auto xs) { return lp_pool(xs[0], 2, {3, 2}); }},
+      {"average_pool",
+       "lp_pool with p = 3, overlapping",
+       {sequence},
+       [](auto xs) { return lp_pool(xs[0], 3, 4, {.stride = 2}); }},
+      {"average_pool",
+       "lp_pool, channels last",
+       {image},
+       [](auto xs) { return lp_pool(xs[0], 1, 2, {.channels = Channels::last}); }},
+      {"average_pool",
+       "lp_pool of zeros",
+       {spoiled},
+       [](auto xs) { return lp_pool(xs[0] * xs[0], 2, 2); },
+       1},
+      {"max_pool",
+       "lp_pool with p = ∞",
+       {image},
+       [](auto xs) { return lp_pool(xs[0], std::numeric_limits<double>::infinity(), 2); }},
       {"max_pool", "sequence", {sequence}, [](auto xs) { return max_pool(xs[0], 3); }},
       {"max_pool",
        "image, overlapping, padded",

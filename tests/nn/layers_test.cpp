@@ -159,6 +159,55 @@ TEST_CASE("running statistics follow the batches as in PyTorch") {
   }
 }
 
+TEST_CASE("a normalized weight starts as its initial value, and its norms are parameters") {
+  nn::Parameters p(1, DType::f64);
+  const nn::WeightNorm norm(p, {3, 2}, nn::init::normal(1), {}, 1);
+  CHECK(norm.magnitude.tensor().shape() == Shape{2});
+  Tape tape;
+  const Var w = norm.on(tape.constant(Tensor::ones({1})));
+  CHECK(max(abs(w - norm.direction.on(tape))).item() < 1e-15);
+  const Tensor doubled = norm.magnitude.tensor();
+  for (double& x : doubled.data<double>()) x *= 2;
+  Tape other;
+  const Var twice = norm.on(other.constant(Tensor::ones({1})));
+  CHECK(max(abs(twice - 2.0 * norm.direction.on(other))).item() < 1e-15);
+  CHECK_THROWS_AS(nn::WeightNorm(p / "b", {3}, nn::init::ones(), {}, 1), ShapeError);
+}
+
+TEST_CASE("spectral norms improve their vector once per step in training") {
+  nn::Parameters p(1, DType::f64);
+  const nn::SpectralNormLayer norm(p, {3, 4}, nn::init::normal(1), {});
+  const Tensor first = norm.u.tensor().clone();
+  const auto loss = [&](Tape& tape) { return sum(square(norm.on(tape.constant(first)))); };
+  Tape tape;
+  backward(loss(tape));
+  CHECK_FALSE(same_bits(norm.u.tensor(), first));
+  const Tensor improved = norm.u.tensor().clone();
+  p.set_training(false);
+  tape.clear();
+  backward(loss(tape));
+  CHECK(same_bits(norm.u.tensor(), improved));
+  for (int step = 0; step < 50; ++step) {
+    p.set_training(true);
+    tape.clear();
+    backward(loss(tape));
+  }
+  tape.clear();
+  const Var largest = max(svdvals(norm.on(tape.constant(first))));
+  CHECK(std::abs(largest.item() - 1) < 1e-9);
+}
+
+TEST_CASE("attention with fewer heads of keys has smaller projections") {
+  nn::Parameters p;
+  const nn::Attention grouped(p / "a", 12, 6, {.key_heads = 2});
+  CHECK(grouped.key.weight.tensor().shape() == Shape{12, 4});
+  CHECK(grouped.value.weight.tensor().shape() == Shape{12, 4});
+  Tape tape;
+  CHECK(grouped(tape.constant(Tensor::ones({2, 5, 12}))).shape() == Shape{2, 5, 12});
+  CHECK_THROWS_WITH(nn::Attention(p / "b", 12, 6, {.key_heads = 4}),
+                    Contains("4 heads of keys do not divide 6"));
+}
+
 TEST_CASE("settings of layers out of range are errors") {
   nn::Parameters p;
   CHECK_THROWS_WITH(nn::Dropout(p, 1), Contains("less than 1"));

@@ -22,6 +22,7 @@ WITHOUT_COUNTERPART = {
     "multinomial": "its random numbers are others than PyTorch's",
     "randperm": "its random numbers are others than PyTorch's",
     "attention: dropping, a scale": "its random numbers are others than PyTorch's",
+    "attention: grouped, dropping": "its random numbers are others than PyTorch's",
     "attention: dropping, in blocks": "its random numbers are others than PyTorch's",
     "attention_adjoint: dropping": "its random numbers are others than PyTorch's",
     "share": "PyTorch has no such function; the rows of maximum and minimum compare what it is for",

@@ -114,7 +114,8 @@ def attention(causal=False, scale=None):
             else:
                 mask = torch.where(seen, mask, -math.inf)
         with sdpa_kernel(SDPBackend.MATH):  # the only one with second derivatives
-            return F.scaled_dot_product_attention(q, k, v, mask, scale=scale)
+            grouped = q.ndim > 2 and q.shape[-3] != k.shape[-3]
+            return F.scaled_dot_product_attention(q, k, v, mask, scale=scale, enable_gqa=grouped)
     return attend
 
 
@@ -125,7 +126,44 @@ def four_heads(x, query, key, value, output, query_bias, output_bias):
     return y.transpose(-2, -3).flatten(-2) @ output + output_bias
 
 
+def grouped_heads(x, query, key, value, output):
+    def heads(y, count):
+        return y.unflatten(-1, (count, -1)).transpose(-2, -3)
+    y = attention()(heads(x @ query, 4), heads(x @ key, 2), heads(x @ value, 2))
+    return y.transpose(-2, -3).flatten(-2) @ output
+
+
+def rotary(x, positions=None, offset=0, base=10000.0, interleaved=False):
+    """Turns pairs of elements as complex numbers."""
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    count = x.shape[-1] // 2
+    if positions is None:
+        positions = torch.arange(x.shape[-2]) + offset
+    speeds = base ** (-torch.arange(count, dtype=torch.float64) / count)
+    angles = positions.to(torch.float64).unsqueeze(-1) * speeds
+    cos, sin = angles.cos().to(wide), angles.sin().to(wide)
+    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., :count], x[..., count:])
+    first, second = a * cos - b * sin, b * cos + a * sin
+    turned = torch.stack((first, second), -1).flatten(-2) if interleaved else torch.cat((first, second), -1)
+    return turned.to(x.dtype)
+
+
 ROWS |= {
+    "attention: grouped": attention(),
+    "attention: grouped, causal": attention(True),
+    "attention: grouped, added mask": attention(),
+    "attention: one head of keys for all, causal": attention(True),
+    "attention: grouped, as multi_head_attention": grouped_heads,
+    "attention_adjoint: grouped": slopes(attention(True), 3),
+    "attention_adjoint: one head of keys for all": slopes(attention(), 3),
+    "concat: rotary_embedding": lambda x: rotary(x, offset=2),
+    "concat: rotary_embedding, interleaved, positions":
+        lambda x, at: rotary(rotary(x, at, base=100.0, interleaved=True), interleaved=True),
+    "concat: rotary_embedding, no rows": rotary,
+    "norm: weight_norm": lambda v, g: v * (g / v.norm(dim=0)),
+    "norm: weight_norm, four axes": lambda v, g: v * (g / v.norm(dim=(1, 2, 3), keepdim=True)),
+    "abs: weight_norm of a vector": lambda v, g: v * (g / v.abs()),
+    "matmul: spectral_norm": lambda w: w / torch.linalg.svdvals(w.to(torch.promote_types(w.dtype, torch.float32)))[0],
     "attention": attention(),
     "attention, masked": attention(),
     "attention: causal": attention(True),
@@ -196,6 +234,29 @@ ROWS |= {
     "resize: trilinear, corners kept, shrinking":
         lambda x: F.interpolate(x, (2, 4, 3), mode="trilinear", align_corners=True),
     "resize: linear to one element": lambda x: F.interpolate(x, 1, mode="linear", align_corners=True),
+    "resize: bicubic": lambda x: F.interpolate(x, (7, 3), mode="bicubic"),
+    "resize: bicubic, corners kept": lambda x: F.interpolate(x, (3, 8), mode="bicubic", align_corners=True),
+    "resize: tricubic, one size kept":
+        lambda x: F.interpolate(x.flatten(1, 2), (4, 1), mode="bicubic").unflatten(1, x.shape[1:3]),
+    "resize_adjoint: bicubic":
+        lambda x, dy: pull_back(F.interpolate(x, (6, 7), mode="bicubic"), x, dy),
+    "permute: of channel_shuffle": lambda x: F.channel_shuffle(x.unsqueeze(-1), 2).squeeze(-1),
+    "average_pool: lp_pool": lambda x: F.lp_pool2d(x, 2, (3, 2)),
+    "average_pool: lp_pool with p = 3, overlapping":
+        lambda x: (F.avg_pool1d(x.abs() ** 3, 4, 2) * 4) ** (1 / 3),
+    "average_pool: lp_pool, channels last":
+        lambda x: F.avg_pool2d(x.abs().movedim(-1, 1), 2).movedim(1, -1) * 4,
+    "average_pool: lp_pool of zeros": lambda x: 2 * torch.where(
+        (means := F.avg_pool2d(x**4, 2)) > 0, torch.where(means > 0, means, 1).sqrt(), 0),
+    "max_pool: lp_pool with p = ∞": lambda x: F.max_pool2d(x.abs(), 2),
+    "grid_sample: volume, zeros outside": lambda x, g: F.grid_sample(x, g, align_corners=False),
+    "grid_sample: volume, border outside, corners at the ends":
+        lambda x, g: F.grid_sample(x, g, padding_mode="border", align_corners=True),
+    "grid_sample: volume, nearest": lambda x, g: F.grid_sample(x, g, "nearest", align_corners=False),
+    "grid_sample_image_adjoint: volume":
+        lambda x, g, dy: pull_back(F.grid_sample(x, g, align_corners=False), x, dy),
+    "grid_sample_grid_adjoint: volume":
+        lambda x, g, dy: pull_back(F.grid_sample(x, g, align_corners=False), g, dy),
     "resize: empty batch": lambda x: F.interpolate(x, scale_factor=2),
     "resize_adjoint: bilinear":
         lambda x, dy: pull_back(F.interpolate(x, (6, 7), mode="bilinear"), x, dy),
