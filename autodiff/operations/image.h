@@ -21,11 +21,16 @@ struct ResizeOptions {
   bool operator==(const ResizeOptions&) const = default;
 };
 
-/// Resizes x (batch, channels, 1 to 3 sizes) to (batch, channels, `sizes`). PyTorch calls this
-/// `interpolate`. Shrinking does not smooth. Throws `ShapeError` for other ranks and for empty
+/// Resizes x (batch, channels, 1 to 3 sizes) to (batch, channels, `sizes`). Shrinking does not
+/// smooth. Throws `ShapeError` for other ranks and for empty
 /// axes, `DTypeError` for dtypes that are not floating, `ArgumentError` for sizes below 1.
 Var resize(const Var& x, const PerAxis& sizes, const ResizeOptions& options = {},
            Where where = Where::current());
+/// `resize`, by the name that PyTorch uses.
+inline Var interpolate(const Var& x, const PerAxis& sizes, const ResizeOptions& options = {},
+                       Where where = Where::current()) {
+  return resize(x, sizes, options, where);
+}
 /// `resize` by whole factors, at least 1. Throws as `resize` does.
 Var upsample(const Var& x, const PerAxis& factors, const ResizeOptions& options = {},
              Where where = Where::current());

@@ -54,6 +54,8 @@ Var solve(const Var& a, const Var& b, const SolveOptions& options = {},
 
 /// a⁻¹. Throws `ArgumentError` when computed if a is singular. Prefer `solve` where possible.
 Var inverse(const Var& a, Where where = Where::current());
+/// `inverse`, by the name that NumPy and PyTorch use.
+inline Var inv(const Var& a, Where where = Where::current()) { return inverse(a, where); }
 
 /// det a. Its derivative is the transposed adjugate of a. Derivatives of all orders exist at
 /// singular matrices too, where they are computed without dividing by zero.

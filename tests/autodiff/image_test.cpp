@@ -125,6 +125,7 @@ TEST_CASE("cubic interpolation has four weights, some negative") {
   const Tensor corners = resize(x, 11, {Interpolation::cubic, true}).value();
   for (std::int64_t i = 0; i < 6; ++i) CHECK(corners.at(2 * i) == x.value().at(i));
   const Var constant = tape.constant(Tensor::full({1, 1, 3, 4}, 7).to(DType::f64));
+  CHECK(same_bits(interpolate(x, 12, cubic).value(), doubled));
   const Tensor same = resize(constant, {5, 9}, cubic).value();
   for (std::int64_t i = 0; i < 45; ++i) CHECK_THAT(same.at(i), WithinAbs(7, 1e-14));
 }

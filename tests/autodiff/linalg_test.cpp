@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "autodiff/eigen.h"
+#include "autodiff/execute.h"
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -279,6 +280,17 @@ TEST_CASE("factorisations have the same bits at any thread count", "[linalg]") {
     CHECK(same_bits(one[0], many[0]));
     CHECK(same_bits(one[1], many[1]));
   }
+}
+
+TEST_CASE("decompositions that cannot be split run in parallel, even few large ones", "[linalg]") {
+  Tape tape;
+  const Var a = tape.constant(Tensor::zeros({2, 512, 512}));
+  for (const Var& made : {eigh(a).values, qr(a).q, svd(a).u, pinv(a)}) {
+    const NodeView node(tape, made.node());
+    CHECK(workspace_of(node, 2) >= 2 * workspace_of(node, 1));
+  }
+  const NodeView split(tape, inverse(a).node());
+  CHECK(workspace_of(split, 2) < 2 * workspace_of(split, 1));
 }
 
 TEST_CASE("eigenvalues of what is not finite are refused", "[linalg]") {

@@ -120,6 +120,7 @@ TEST_CASE("powers, norms and products of matrices") {
   Tape tape;
   const Var a = numbers(tape, {2, 4, 4}, 10);
   CHECK(largest(matrix_power(a, 7) - matmul(matrix_power(a, 3), matrix_power(a, 4))) < 1e-11);
+  CHECK(same_bits(inv(a).value(), inverse(a).value()));
   CHECK(largest(matmul(matrix_power(a, -2), matrix_power(a, 2)) - matrix_power(a, 0)) < 1e-9);
   const Var m = matrix(tape, {{3, -4}, {0, 0}});
   CHECK(matrix_norm(m).item() == 5);

@@ -48,14 +48,15 @@ std::vector<OperationRow> normalization_rows() {
       {"abs",
        "weight_norm of a vector",
        {weight, bias},
-       [](auto xs) { return weight_norm(xs[0], xs[1], -1); }},
+       [](auto xs) { return weight_norm(xs[0], xs[1], -1); },
+       1},
       // Converged vectors, so that the derivative of σ is that of the largest singular value.
       {"matmul",
        "spectral_norm",
        {some({2, 3}, 72)},
        [](auto xs) {
          const Var u = full(xs[0].tape(), {3}, 1, xs[0].dtype());
-         return spectral_norm(xs[0], u, {.axis = 1, .iterations = 20}).weight;
+         return spectral_norm(xs[0], u, {.axis = 1, .iterations = 36}).weight;
        },
        1},
       {"layer_norm", "plain", {table}, [](auto xs) { return layer_norm(xs[0]); }},

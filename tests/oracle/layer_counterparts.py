@@ -161,7 +161,7 @@ ROWS |= {
         lambda x, at: rotary(rotary(x, at, base=100.0, interleaved=True), interleaved=True),
     "concat: rotary_embedding, no rows": rotary,
     "norm: weight_norm": lambda v, g: v * (g / v.norm(dim=0)),
-    "norm: weight_norm, four axes": lambda v, g: v * (g / v.norm(dim=(1, 2, 3), keepdim=True)),
+    "norm: weight_norm, four axes": lambda v, g: v * (g / v.flatten(1).norm(dim=1).reshape(-1, 1, 1, 1)),
     "abs: weight_norm of a vector": lambda v, g: v * (g / v.abs()),
     "matmul: spectral_norm": lambda w: w / torch.linalg.svdvals(w.to(torch.promote_types(w.dtype, torch.float32)))[0],
     "attention": attention(),
@@ -211,6 +211,8 @@ ROWS |= {
         F.pad(x, (1, 1, 2, 2), value=-math.inf), (3, 2), (2, 1), dilation=(2, 3)),
     "max_pool: adaptive": lambda x: F.adaptive_max_pool2d(x, (3, 4)),
     "max_pool: global": lambda x: F.adaptive_max_pool3d(x, 1),
+    "max_pool: channels last, overlapping":
+        lambda x: F.max_pool2d(x.movedim(-1, 1), (2, 3), 1, 1).movedim(1, -1),
     "max_pool: empty batch": lambda x: F.max_pool2d(x, 2),
     "max_pool_pick: by the derivative along a direction":
         lambda x, z, dy: pull_back(pull_back(F.max_pool2d(x, 2), x, dy), dy, z),
@@ -222,6 +224,8 @@ ROWS |= {
     "average_pool: volume": lambda x: F.avg_pool3d(x, (2, 3, 1)),
     "average_pool: adaptive, windows of different sizes": lambda x: F.adaptive_avg_pool1d(x, 4),
     "average_pool: adaptive, enlarging": lambda x: F.adaptive_avg_pool3d(x, (7, 1, 3)),
+    "average_pool: channels last, adaptive":
+        lambda x: F.adaptive_avg_pool3d(x.movedim(-1, 1), (3, 2, 5)).movedim(1, -1),
     "average_pool: empty batch": lambda x: F.avg_pool2d(x, 2),
     "average_pool_adjoint: overlapping": lambda x, dy: pull_back(F.avg_pool2d(x, (3, 2), (2, 1)), x, dy),
     "mean: of an image": lambda x: F.adaptive_avg_pool2d(x, 1),
