@@ -43,7 +43,7 @@ class Index;
 /// copy. `data`, `item`, `at`, `clone` and `to` throw `ArgumentError` for an undefined tensor.
 ///
 /// The operators and functions of `Var` compute with tensors too, at once and without a tape; see
-/// autodiff/operations/tensor_functions.h.
+/// autodiff/operations/tensor_functions.h and others beside it.
 class Tensor {
  public:
   /// An undefined tensor; `defined()` is false.

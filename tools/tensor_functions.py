@@ -1,8 +1,8 @@
 """tensor_functions.py [--check] ROOT: writes the functions of tensors from the declarations of the functions of Vars.
 
 It reads the headers below and writes, in autodiff/operations/:
-- tensor_functions.h and tensor_*.cpp: each function with a Tensor for each Var.
-- mixed_functions.h and mixed_elementwise.h: each function of several Vars, for Vars and Tensors together.
+- tensor_*.h and tensor_*.cpp: each function with a Tensor for each Var.
+- mixed_*.h: each function of several Vars, for Vars and Tensors together.
 
 With --check it writes nothing, and exits non-zero when a file is not up to date.
 """
@@ -14,8 +14,8 @@ import sys
 FOLDER = "autodiff/operations/"
 HEADERS = [FOLDER + name for name in (
     "functions/arithmetic.h", "functions/exponential.h", "functions/trigonometric.h", "functions/activation.h",
-    "functions/binary_functions.h", "binary.h", "convolution.h", "image.h", "index.h", "leaf.h", "linalg.h", "loss.h",
-    "normalization.h", "products.h", "reduce.h", "shape.h", "sparse.h")]
+    "functions/special.h", "functions/binary_functions.h", "binary.h", "construction.h", "convolution.h", "elementwise.h", "image.h", "index.h", "leaf.h", "linalg.h", "loss.h",
+    "normalization.h", "products.h", "reduce.h", "shape.h", "sorting.h", "sparse.h")]
 # For tapes and adjoints only, or the same as a function of `Tensor`.
 LEFT_OUT = {"identity", "matmul_sum", "number_like", "record_binary", "record_comparison", "softmax_adjoint",
             "stop_gradient"}
@@ -59,12 +59,21 @@ namespace palimpsest PALIMPSEST_EXPORT {
 """
 
 
+KINDS = {
+    "binary": ("functions/binary_functions.h", "binary.h"),
+    "reductions": ("elementwise.h", "reduce.h", "sorting.h"),
+    "shapes": ("construction.h", "index.h", "leaf.h", "shape.h"),
+    "layers": ("convolution.h", "image.h", "loss.h", "normalization.h"),
+    "matrices": ("linalg.h", "products.h", "sparse.h"),
+}
+HEADER_OF_KIND = {"elementwise": "elementwise", "binary": "elementwise", "reductions": "functions", "shapes": "functions",
+                  "layers": "layers", "matrices": "layers"}
+
+
 def kind_of(header):
     """The part of a file's name for the functions of a header."""
-    if header.startswith(FOLDER + "functions/") or header == FOLDER + "binary.h":
-        return "elementwise"
-    layers = ("convolution.h", "image.h", "linalg.h", "loss.h", "normalization.h", "products.h", "sparse.h")
-    return "layers" if header.removeprefix(FOLDER) in layers else "functions"
+    name = header.removeprefix(FOLDER)
+    return next((kind for kind, headers in KINDS.items() if name in headers), "elementwise")
 
 
 class Parameter:
@@ -126,7 +135,8 @@ class Function:
         else:
             # The order in which C++ evaluates arguments is not specified.
             for p in self.values:
-                body += f"  const Var on_{p.name} = on{'.optional' if p.is_optional else ''}({p.name});\n"
+                type_ = "std::vector<Var>" if p.is_list else "Var"
+                body += f"  const {type_} on_{p.name} = on{'.optional' if p.is_optional else ''}({p.name});\n"
             call = f"palimpsest::{self.name}(" + ", ".join("on_" + p.name if p in self.values else p.name
                                                for p in self.parameters) + ")"
         if self.struct:
@@ -180,21 +190,22 @@ def write(root):
     """The text of each file."""
     parts = list(read(root))
     includes = "".join(f'#include "{header}"\n' for header, _, _ in parts)
-    tensor_h = NOTE + "#pragma once\n\n#include <initializer_list>\n#include <span>\n#include <vector>\n\n"
-    tensor_h += '#include "autodiff/export.h"\n' + includes
-    tensor_h += '#include "autodiff/operations/unary.h"\n#include "autodiff/tensor.h"\n\n'
-    tensor_h += """/// The functions of `Var`, for tensors: computed at once, by the same kernels, without a tape that
+    tensor_start = NOTE + "#pragma once\n\n#include <initializer_list>\n#include <span>\n#include <vector>\n\n"
+    tensor_start += '#include "autodiff/export.h"\n' + includes
+    tensor_start += '#include "autodiff/operations/unary.h"\n#include "autodiff/tensor.h"\n\n'
+    tensor_start += """/// The functions of `Var`, for tensors: computed at once, by the same kernels, without a tape that
 /// users see. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
 /// headers document. Nothing is kept for derivatives, and no budget counts the memory. Functions that
 /// compute nothing, such as `reshape`, return a tensor that shares the storage of their argument.
 namespace palimpsest PALIMPSEST_EXPORT {
 """
+    tensor_hs = {}
     tensor_cpps = {}
     mixed_hs = {}
     for header, structs, functions in parts:
         kind = kind_of(header)
         tensor_cpp = tensor_cpps.setdefault(f"tensor_{kind}.cpp", [])
-        tensor_h += f"\n// {header}\n\n"
+        tensor_h = f"\n// {header}\n\n"
         for name, members in structs.items():
             tensor_h += f"/// `{name}` of tensors.\nstruct Tensor{name} {{\n"
             tensor_h += "".join(f"  Tensor {member};\n" for member in members) + "};\n"
@@ -205,15 +216,18 @@ namespace palimpsest PALIMPSEST_EXPORT {
             for form in forms:
                 tensor_h += form.head(True) + ";\n"
                 tensor_cpp.append("\n" + form.definition())
+        tensor_hs.setdefault(f"tensor_{HEADER_OF_KIND[kind]}.h", []).append(tensor_h)
         mixes = [function for function in functions if function.can_mix()]
         if mixes:
-            mixed_h = mixed_hs.setdefault("mixed_elementwise.h" if kind == "elementwise" else "mixed_functions.h", [])
+            mixed_h = mixed_hs.setdefault(f"mixed_{HEADER_OF_KIND[kind]}.h", [])
             mixed_h.append(f"\n// {header}\n")
             mixed_h.extend("\n" + function.mixed() for function in mixes)
     end = "\n}  // namespace palimpsest\n"
-    texts = {FOLDER + "tensor_functions.h": tensor_h + end}
+    texts = {FOLDER + name: tensor_start + "".join(declarations) + end for name, declarations in tensor_hs.items()}
     for name, definitions in tensor_cpps.items():
-        texts[FOLDER + name] = START_CPP + "".join(definitions) + end
+        kind = name.removeprefix("tensor_").removesuffix(".cpp")
+        texts[FOLDER + name] = (START_CPP.replace("tensor_functions.h", f"tensor_{HEADER_OF_KIND[kind]}.h") +
+                                "".join(definitions) + end)
     for name, definitions in mixed_hs.items():
         texts[FOLDER + name] = START_MIXED.replace("INCLUDES", includes) + "".join(definitions) + end
     return texts

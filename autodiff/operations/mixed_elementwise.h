@@ -4,11 +4,14 @@
 #include "autodiff/export.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/constants.h"
+#include "autodiff/operations/construction.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/binary_functions.h"
 #include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/special.h"
 #include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
@@ -19,6 +22,7 @@
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
 #include "autodiff/operations/unary.h"
 
@@ -107,6 +111,51 @@ Var atan2(const A& a, const B& b, Where where = Where::current()) {
   const Var on_a = on(a);
   const Var on_b = on(b);
   return palimpsest::atan2(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var hypot(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("hypot", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::hypot(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var logaddexp(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("logaddexp", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::logaddexp(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var fmod(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("fmod", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::fmod(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var remainder(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("remainder", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::remainder(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var copysign(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("copysign", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::copysign(on_a, on_b, where);
 }
 
 template <IsValue A, IsValue B>

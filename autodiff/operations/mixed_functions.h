@@ -4,11 +4,14 @@
 #include "autodiff/export.h"
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/constants.h"
+#include "autodiff/operations/construction.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/binary_functions.h"
 #include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/special.h"
 #include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/image.h"
 #include "autodiff/operations/index.h"
@@ -19,6 +22,7 @@
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
 #include "autodiff/operations/unary.h"
 
@@ -26,74 +30,157 @@
 /// tape of the `Var`s, each time that it is used.
 namespace palimpsest PALIMPSEST_EXPORT {
 
-// autodiff/operations/convolution.h
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var convolution(const A& x, const B& weight, const C& bias = {},
-                const ConvolutionOptions& options = {}, Where where = Where::current()) {
-  const Constants on("convolution", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::convolution(on_x, on_weight, on_bias, options, where);
-}
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var conv1d(const A& x, const B& weight, const C& bias = {}, const ConvolutionOptions& options = {},
-           Where where = Where::current()) {
-  const Constants on("conv1d", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::conv1d(on_x, on_weight, on_bias, options, where);
-}
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var conv2d(const A& x, const B& weight, const C& bias = {}, const ConvolutionOptions& options = {},
-           Where where = Where::current()) {
-  const Constants on("conv2d", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::conv2d(on_x, on_weight, on_bias, options, where);
-}
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var conv3d(const A& x, const B& weight, const C& bias = {}, const ConvolutionOptions& options = {},
-           Where where = Where::current()) {
-  const Constants on("conv3d", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::conv3d(on_x, on_weight, on_bias, options, where);
-}
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var transposed_convolution(const A& y, const B& weight, const C& bias = {},
-                           const TransposedConvolutionOptions& options = {},
-                           Where where = Where::current()) {
-  const Constants on("transposed_convolution", where, y, weight, bias);
-  const Var on_y = on(y);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::transposed_convolution(on_y, on_weight, on_bias, options, where);
-}
-
-// autodiff/operations/image.h
+// autodiff/operations/construction.h
 
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
-Var grid_sample(const A& x, const B& grid, const GridSampleOptions& options = {},
-                Where where = Where::current()) {
-  const Constants on("grid_sample", where, x, grid);
+Var kron(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("kron", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::kron(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var cross(const A& a, const B& b, int axis = -1, Where where = Where::current()) {
+  const Constants on("cross", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::cross(on_a, on_b, axis, where);
+}
+
+// autodiff/operations/elementwise.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var isclose(const A& a, const B& b, const CloseOptions& options = {},
+            Where where = Where::current()) {
+  const Constants on("isclose", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::isclose(on_a, on_b, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var logical_xor(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("logical_xor", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::logical_xor(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var fmax(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("fmax", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::fmax(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var fmin(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("fmin", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::fmin(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var heaviside(const A& x, const B& value, Where where = Where::current()) {
+  const Constants on("heaviside", where, x, value);
   const Var on_x = on(x);
-  const Var on_grid = on(grid);
-  return palimpsest::grid_sample(on_x, on_grid, options, where);
+  const Var on_value = on(value);
+  return palimpsest::heaviside(on_x, on_value, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var clamp(const A& x, const B& low, const C& high, Where where = Where::current()) {
+  const Constants on("clamp", where, x, low, high);
+  const Var on_x = on(x);
+  const Var on_low = on(low);
+  const Var on_high = on(high);
+  return palimpsest::clamp(on_x, on_low, on_high, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var ldexp(const A& x, const B& exponent, Where where = Where::current()) {
+  const Constants on("ldexp", where, x, exponent);
+  const Var on_x = on(x);
+  const Var on_exponent = on(exponent);
+  return palimpsest::ldexp(on_x, on_exponent, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var floor_divide(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("floor_divide", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::floor_divide(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var addcmul(const A& x, const B& a, const C& b, double value = 1, Where where = Where::current()) {
+  const Constants on("addcmul", where, x, a, b);
+  const Var on_x = on(x);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::addcmul(on_x, on_a, on_b, value, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var addcdiv(const A& x, const B& a, const C& b, double value = 1, Where where = Where::current()) {
+  const Constants on("addcdiv", where, x, a, b);
+  const Var on_x = on(x);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::addcdiv(on_x, on_a, on_b, value, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var lerp(const A& a, const B& b, const C& weight, Where where = Where::current()) {
+  const Constants on("lerp", where, a, b, weight);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  const Var on_weight = on(weight);
+  return palimpsest::lerp(on_a, on_b, on_weight, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var lerp(const A& a, const B& b, double weight, Where where = Where::current()) {
+  const Constants on("lerp", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::lerp(on_a, on_b, weight, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var logaddexp2(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("logaddexp2", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::logaddexp2(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var prelu(const A& x, const B& weight, Where where = Where::current()) {
+  const Constants on("prelu", where, x, weight);
+  const Var on_x = on(x);
+  const Var on_weight = on(weight);
+  return palimpsest::prelu(on_x, on_weight, where);
 }
 
 // autodiff/operations/index.h
@@ -117,6 +204,25 @@ Var scatter_add(const A& x, int axis, const B& index, std::int64_t size,
   return palimpsest::scatter_add(on_x, axis, on_index, size, where);
 }
 
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var scatter(const A& x, int axis, const B& index, const C& source, Where where = Where::current()) {
+  const Constants on("scatter", where, x, index, source);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return palimpsest::scatter(on_x, axis, on_index, on_source, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var scatter(const A& x, int axis, const B& index, double value, Where where = Where::current()) {
+  const Constants on("scatter", where, x, index);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  return palimpsest::scatter(on_x, axis, on_index, value, where);
+}
+
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
 Var index_select(const A& x, int axis, const B& index, Where where = Where::current()) {
@@ -136,6 +242,27 @@ Var index_add(const A& x, int axis, const B& index, std::int64_t size,
   return palimpsest::index_add(on_x, axis, on_index, size, where);
 }
 
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var index_copy(const A& x, int axis, const B& index, const C& source,
+               Where where = Where::current()) {
+  const Constants on("index_copy", where, x, index, source);
+  const Var on_x = on(x);
+  const Var on_index = on(index);
+  const Var on_source = on(source);
+  return palimpsest::index_copy(on_x, axis, on_index, on_source, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var masked_select(const A& x, const B& mask, std::optional<std::int64_t> count = {},
+                  Where where = Where::current()) {
+  const Constants on("masked_select", where, x, mask);
+  const Var on_x = on(x);
+  const Var on_mask = on(mask);
+  return palimpsest::masked_select(on_x, on_mask, count, where);
+}
+
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
 Var embedding(const A& table, const B& ids, Where where = Where::current()) {
@@ -145,219 +272,48 @@ Var embedding(const A& table, const B& ids, Where where = Where::current()) {
   return palimpsest::embedding(on_table, on_ids, where);
 }
 
-// autodiff/operations/linalg.h
+// autodiff/operations/reduce.h
 
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
-Var triangular_solve(const A& a, const B& b, const TriangularSolveOptions& options = {},
-                     Where where = Where::current()) {
-  const Constants on("triangular_solve", where, a, b);
+Var linear_recurrence(const A& a, const B& b, int axis, bool reverse = false,
+                      Where where = Where::current()) {
+  const Constants on("linear_recurrence", where, a, b);
   const Var on_a = on(a);
   const Var on_b = on(b);
-  return palimpsest::triangular_solve(on_a, on_b, options, where);
+  return palimpsest::linear_recurrence(on_a, on_b, axis, reverse, where);
 }
+
+// autodiff/operations/sorting.h
 
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
-Var solve(const A& a, const B& b, const SolveOptions& options = {},
-          Where where = Where::current()) {
-  const Constants on("solve", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::solve(on_a, on_b, options, where);
-}
-
-// autodiff/operations/loss.h
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var cross_entropy(const A& logits, const B& classes, const ClassificationOptions& options = {},
-                  Where where = Where::current()) {
-  const Constants on("cross_entropy", where, logits, classes);
-  const Var on_logits = on(logits);
-  const Var on_classes = on(classes);
-  return palimpsest::cross_entropy(on_logits, on_classes, options, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var nll(const A& log_probabilities, const B& classes, const ClassificationOptions& options = {},
-        Where where = Where::current()) {
-  const Constants on("nll", where, log_probabilities, classes);
-  const Var on_log_probabilities = on(log_probabilities);
-  const Var on_classes = on(classes);
-  return palimpsest::nll(on_log_probabilities, on_classes, options, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var mse(const A& prediction, const B& target, Reduction reduction = Reduction::mean,
-        Where where = Where::current()) {
-  const Constants on("mse", where, prediction, target);
-  const Var on_prediction = on(prediction);
-  const Var on_target = on(target);
-  return palimpsest::mse(on_prediction, on_target, reduction, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var l1(const A& prediction, const B& target, Reduction reduction = Reduction::mean,
-       Where where = Where::current()) {
-  const Constants on("l1", where, prediction, target);
-  const Var on_prediction = on(prediction);
-  const Var on_target = on(target);
-  return palimpsest::l1(on_prediction, on_target, reduction, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var huber(const A& prediction, const B& target, double delta = 1,
-          Reduction reduction = Reduction::mean, Where where = Where::current()) {
-  const Constants on("huber", where, prediction, target);
-  const Var on_prediction = on(prediction);
-  const Var on_target = on(target);
-  return palimpsest::huber(on_prediction, on_target, delta, reduction, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var bce_with_logits(const A& logits, const B& targets, Reduction reduction = Reduction::mean,
-                    Where where = Where::current()) {
-  const Constants on("bce_with_logits", where, logits, targets);
-  const Var on_logits = on(logits);
-  const Var on_targets = on(targets);
-  return palimpsest::bce_with_logits(on_logits, on_targets, reduction, where);
-}
-
-// autodiff/operations/normalization.h
-
-template <IsValue A, IsValue B = A, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var layer_norm(const A& x, const B& weight = {}, const C& bias = {}, double epsilon = 1e-5,
-               Where where = Where::current()) {
-  const Constants on("layer_norm", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on.optional(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::layer_norm(on_x, on_weight, on_bias, epsilon, where);
-}
-
-template <IsValue A, IsValue B = A>
-  requires AreMixed<A, B>
-Var rms_norm(const A& x, const B& weight = {}, double epsilon = 1e-6,
-             Where where = Where::current()) {
-  const Constants on("rms_norm", where, x, weight);
-  const Var on_x = on(x);
-  const Var on_weight = on.optional(weight);
-  return palimpsest::rms_norm(on_x, on_weight, epsilon, where);
-}
-
-template <IsValue A, IsValue B = A, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var group_norm(const A& x, std::int64_t groups, const B& weight = {}, const C& bias = {},
-               double epsilon = 1e-5, Where where = Where::current()) {
-  const Constants on("group_norm", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on.optional(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::group_norm(on_x, groups, on_weight, on_bias, epsilon, where);
-}
-
-template <IsValue A, IsValue B = A, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var instance_norm(const A& x, const B& weight = {}, const C& bias = {}, double epsilon = 1e-5,
-                  Where where = Where::current()) {
-  const Constants on("instance_norm", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on.optional(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::instance_norm(on_x, on_weight, on_bias, epsilon, where);
-}
-
-template <IsValue A, IsValue B = A, IsValue C = A>
-  requires AreMixed<A, B, C>
-BatchNorm batch_norm(const A& x, const B& weight = {}, const C& bias = {}, double epsilon = 1e-5,
-                     Where where = Where::current()) {
-  const Constants on("batch_norm", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on.optional(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::batch_norm(on_x, on_weight, on_bias, epsilon, where);
-}
-
-template <IsValue A, IsValue B, IsValue C, IsValue D, IsValue E>
-  requires AreMixed<A, B, C, D, E>
-Var batch_norm(const A& x, const B& mean, const C& variance, const D& weight, const E& bias,
-               double epsilon = 1e-5, Where where = Where::current()) {
-  const Constants on("batch_norm", where, x, mean, variance, weight, bias);
-  const Var on_x = on(x);
-  const Var on_mean = on(mean);
-  const Var on_variance = on(variance);
-  const Var on_weight = on(weight);
-  const Var on_bias = on(bias);
-  return palimpsest::batch_norm(on_x, on_mean, on_variance, on_weight, on_bias, epsilon, where);
-}
-
-// autodiff/operations/products.h
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var dot(const A& a, const B& b, Where where = Where::current()) {
-  const Constants on("dot", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::dot(on_a, on_b, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var outer(const A& a, const B& b, Where where = Where::current()) {
-  const Constants on("outer", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::outer(on_a, on_b, where);
-}
-
-template <IsValue A, IsValue B, IsValue C = A>
-  requires AreMixed<A, B, C>
-Var linear(const A& x, const B& weight, const C& bias = {}, Where where = Where::current()) {
-  const Constants on("linear", where, x, weight, bias);
-  const Var on_x = on(x);
-  const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return palimpsest::linear(on_x, on_weight, on_bias, where);
-}
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var matmul(const A& a, const B& b, const MatmulOptions& options = {},
-           Where where = Where::current()) {
-  const Constants on("matmul", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::matmul(on_a, on_b, options, where);
-}
-
-// autodiff/operations/sparse.h
-
-template <IsValue A, IsValue B>
-  requires AreMixed<A, B>
-Var sparse_matmul(const SparsePattern& pattern, const A& values, const B& x,
-                  const SparseMatmulOptions& options = {}, Where where = Where::current()) {
-  const Constants on("sparse_matmul", where, values, x);
+Var searchsorted(const A& sorted, const B& values, bool right = false,
+                 Where where = Where::current()) {
+  const Constants on("searchsorted", where, sorted, values);
+  const Var on_sorted = on(sorted);
   const Var on_values = on(values);
-  const Var on_x = on(x);
-  return palimpsest::sparse_matmul(pattern, on_values, on_x, options, where);
+  return palimpsest::searchsorted(on_sorted, on_values, right, where);
 }
 
 template <IsValue A, IsValue B>
   requires AreMixed<A, B>
-Var sampled_matmul(const SparsePattern& pattern, const A& a, const B& b,
-                   Where where = Where::current()) {
-  const Constants on("sampled_matmul", where, a, b);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return palimpsest::sampled_matmul(pattern, on_a, on_b, where);
+Var bucketize(const A& values, const B& boundaries, bool right = false,
+              Where where = Where::current()) {
+  const Constants on("bucketize", where, values, boundaries);
+  const Var on_values = on(values);
+  const Var on_boundaries = on(boundaries);
+  return palimpsest::bucketize(on_values, on_boundaries, right, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Histogram histogram(const A& x, const B& edges, const HistogramOptions& options = {},
+                    Where where = Where::current()) {
+  const Constants on("histogram", where, x, edges);
+  const Var on_x = on(x);
+  const Var on_edges = on(edges);
+  return palimpsest::histogram(on_x, on_edges, options, where);
 }
 
 }  // namespace palimpsest

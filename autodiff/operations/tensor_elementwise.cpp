@@ -1,5 +1,5 @@
 // Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
-#include "autodiff/operations/tensor_functions.h"
+#include "autodiff/operations/tensor_elementwise.h"
 
 #include "autodiff/operations/evaluation.h"
 
@@ -60,6 +60,11 @@ Tensor round(const Tensor& x, Where where) {
   return on.result(palimpsest::round(on(x), where));
 }
 
+Tensor trunc(const Tensor& x, Where where) {
+  Evaluation on("trunc", where);
+  return on.result(palimpsest::trunc(on(x), where));
+}
+
 Tensor clamp(const Tensor& x, double low, double high, Where where) {
   Evaluation on("clamp", where);
   return on.result(palimpsest::clamp(on(x), low, high, where));
@@ -68,6 +73,11 @@ Tensor clamp(const Tensor& x, double low, double high, Where where) {
 Tensor exp(const Tensor& x, Where where) {
   Evaluation on("exp", where);
   return on.result(palimpsest::exp(on(x), where));
+}
+
+Tensor exp2(const Tensor& x, Where where) {
+  Evaluation on("exp2", where);
+  return on.result(palimpsest::exp2(on(x), where));
 }
 
 Tensor expm1(const Tensor& x, Where where) {
@@ -80,6 +90,16 @@ Tensor log(const Tensor& x, Where where) {
   return on.result(palimpsest::log(on(x), where));
 }
 
+Tensor log2(const Tensor& x, Where where) {
+  Evaluation on("log2", where);
+  return on.result(palimpsest::log2(on(x), where));
+}
+
+Tensor log10(const Tensor& x, Where where) {
+  Evaluation on("log10", where);
+  return on.result(palimpsest::log10(on(x), where));
+}
+
 Tensor log1p(const Tensor& x, Where where) {
   Evaluation on("log1p", where);
   return on.result(palimpsest::log1p(on(x), where));
@@ -88,6 +108,16 @@ Tensor log1p(const Tensor& x, Where where) {
 Tensor erf(const Tensor& x, Where where) {
   Evaluation on("erf", where);
   return on.result(palimpsest::erf(on(x), where));
+}
+
+Tensor erfc(const Tensor& x, Where where) {
+  Evaluation on("erfc", where);
+  return on.result(palimpsest::erfc(on(x), where));
+}
+
+Tensor logit(const Tensor& x, Where where) {
+  Evaluation on("logit", where);
+  return on.result(palimpsest::logit(on(x), where));
 }
 
 Tensor sin(const Tensor& x, Where where) {
@@ -195,245 +225,74 @@ Tensor mish(const Tensor& x, Where where) {
   return on.result(palimpsest::mish(on(x), where));
 }
 
-Tensor add(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("add", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::add(on_a, on_b, where));
+Tensor hardtanh(const Tensor& x, double low, double high, Where where) {
+  Evaluation on("hardtanh", where);
+  return on.result(palimpsest::hardtanh(on(x), low, high, where));
 }
 
-Tensor subtract(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("subtract", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::subtract(on_a, on_b, where));
+Tensor softsign(const Tensor& x, Where where) {
+  Evaluation on("softsign", where);
+  return on.result(palimpsest::softsign(on(x), where));
 }
 
-Tensor multiply(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("multiply", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::multiply(on_a, on_b, where));
+Tensor tanhshrink(const Tensor& x, Where where) {
+  Evaluation on("tanhshrink", where);
+  return on.result(palimpsest::tanhshrink(on(x), where));
 }
 
-Tensor divide(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("divide", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::divide(on_a, on_b, where));
+Tensor lgamma(const Tensor& x, Where where) {
+  Evaluation on("lgamma", where);
+  return on.result(palimpsest::lgamma(on(x), where));
 }
 
-Tensor minimum(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("minimum", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::minimum(on_a, on_b, where));
+Tensor digamma(const Tensor& x, Where where) {
+  Evaluation on("digamma", where);
+  return on.result(palimpsest::digamma(on(x), where));
 }
 
-Tensor minimum(const Tensor& a, double b, Where where) {
-  Evaluation on("minimum", where);
-  return on.result(palimpsest::minimum(on(a), b, where));
+Tensor polygamma(int n, const Tensor& x, Where where) {
+  Evaluation on("polygamma", where);
+  return on.result(palimpsest::polygamma(n, on(x), where));
 }
 
-Tensor minimum(double a, const Tensor& b, Where where) {
-  Evaluation on("minimum", where);
-  return on.result(palimpsest::minimum(a, on(b), where));
+Tensor erfinv(const Tensor& x, Where where) {
+  Evaluation on("erfinv", where);
+  return on.result(palimpsest::erfinv(on(x), where));
 }
 
-Tensor maximum(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("maximum", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::maximum(on_a, on_b, where));
+Tensor bessel_i(int n, bool scaled, const Tensor& x, Where where) {
+  Evaluation on("bessel_i", where);
+  return on.result(palimpsest::bessel_i(n, scaled, on(x), where));
 }
 
-Tensor maximum(const Tensor& a, double b, Where where) {
-  Evaluation on("maximum", where);
-  return on.result(palimpsest::maximum(on(a), b, where));
+Tensor i0(const Tensor& x, Where where) {
+  Evaluation on("i0", where);
+  return on.result(palimpsest::i0(on(x), where));
 }
 
-Tensor maximum(double a, const Tensor& b, Where where) {
-  Evaluation on("maximum", where);
-  return on.result(palimpsest::maximum(a, on(b), where));
+Tensor i1(const Tensor& x, Where where) {
+  Evaluation on("i1", where);
+  return on.result(palimpsest::i1(on(x), where));
 }
 
-Tensor share(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("share", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::share(on_a, on_b, where));
+Tensor i0e(const Tensor& x, Where where) {
+  Evaluation on("i0e", where);
+  return on.result(palimpsest::i0e(on(x), where));
 }
 
-Tensor pow(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("pow", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::pow(on_a, on_b, where));
+Tensor i1e(const Tensor& x, Where where) {
+  Evaluation on("i1e", where);
+  return on.result(palimpsest::i1e(on(x), where));
 }
 
-Tensor pow(double a, const Tensor& b, Where where) {
-  Evaluation on("pow", where);
-  return on.result(palimpsest::pow(a, on(b), where));
+Tensor spherical_bessel_j(int n, bool times_pi, const Tensor& x, Where where) {
+  Evaluation on("spherical_bessel_j", where);
+  return on.result(palimpsest::spherical_bessel_j(n, times_pi, on(x), where));
 }
 
-Tensor atan2(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("atan2", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::atan2(on_a, on_b, where));
-}
-
-Tensor greater(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("greater", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::greater(on_a, on_b, where));
-}
-
-Tensor greater(const Tensor& a, double b, Where where) {
-  Evaluation on("greater", where);
-  return on.result(palimpsest::greater(on(a), b, where));
-}
-
-Tensor greater_equal(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("greater_equal", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::greater_equal(on_a, on_b, where));
-}
-
-Tensor greater_equal(const Tensor& a, double b, Where where) {
-  Evaluation on("greater_equal", where);
-  return on.result(palimpsest::greater_equal(on(a), b, where));
-}
-
-Tensor less(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("less", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::less(on_a, on_b, where));
-}
-
-Tensor less(const Tensor& a, double b, Where where) {
-  Evaluation on("less", where);
-  return on.result(palimpsest::less(on(a), b, where));
-}
-
-Tensor less_equal(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("less_equal", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::less_equal(on_a, on_b, where));
-}
-
-Tensor less_equal(const Tensor& a, double b, Where where) {
-  Evaluation on("less_equal", where);
-  return on.result(palimpsest::less_equal(on(a), b, where));
-}
-
-Tensor equal(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("equal", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::equal(on_a, on_b, where));
-}
-
-Tensor equal(const Tensor& a, double b, Where where) {
-  Evaluation on("equal", where);
-  return on.result(palimpsest::equal(on(a), b, where));
-}
-
-Tensor not_equal(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("not_equal", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::not_equal(on_a, on_b, where));
-}
-
-Tensor not_equal(const Tensor& a, double b, Where where) {
-  Evaluation on("not_equal", where);
-  return on.result(palimpsest::not_equal(on(a), b, where));
-}
-
-Tensor greater(double a, const Tensor& b, Where where) {
-  Evaluation on("greater", where);
-  return on.result(palimpsest::greater(a, on(b), where));
-}
-
-Tensor greater_equal(double a, const Tensor& b, Where where) {
-  Evaluation on("greater_equal", where);
-  return on.result(palimpsest::greater_equal(a, on(b), where));
-}
-
-Tensor less(double a, const Tensor& b, Where where) {
-  Evaluation on("less", where);
-  return on.result(palimpsest::less(a, on(b), where));
-}
-
-Tensor less_equal(double a, const Tensor& b, Where where) {
-  Evaluation on("less_equal", where);
-  return on.result(palimpsest::less_equal(a, on(b), where));
-}
-
-Tensor equal(double a, const Tensor& b, Where where) {
-  Evaluation on("equal", where);
-  return on.result(palimpsest::equal(a, on(b), where));
-}
-
-Tensor not_equal(double a, const Tensor& b, Where where) {
-  Evaluation on("not_equal", where);
-  return on.result(palimpsest::not_equal(a, on(b), where));
-}
-
-Tensor sum_to(const Tensor& y, const Shape& shape, Where where) {
-  Evaluation on("sum_to", where);
-  return on.result(palimpsest::sum_to(on(y), shape, where));
-}
-
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where line) {
-  Evaluation on("where", line);
-  const Var on_condition = on(condition);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::where(on_condition, on_a, on_b, line));
-}
-
-Tensor where(const Tensor& condition, const Tensor& a, double b, Where line) {
-  Evaluation on("where", line);
-  const Var on_condition = on(condition);
-  const Var on_a = on(a);
-  return on.result(palimpsest::where(on_condition, on_a, b, line));
-}
-
-Tensor where(const Tensor& condition, double a, const Tensor& b, Where line) {
-  Evaluation on("where", line);
-  const Var on_condition = on(condition);
-  const Var on_b = on(b);
-  return on.result(palimpsest::where(on_condition, a, on_b, line));
-}
-
-Tensor where(const Tensor& condition, double a, double b, Where line) {
-  Evaluation on("where", line);
-  return on.result(palimpsest::where(on(condition), a, b, line));
-}
-
-Tensor logical_and(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("logical_and", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::logical_and(on_a, on_b, where));
-}
-
-Tensor logical_or(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("logical_or", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::logical_or(on_a, on_b, where));
-}
-
-Tensor logical_not(const Tensor& x, Where where) {
-  Evaluation on("logical_not", where);
-  return on.result(palimpsest::logical_not(on(x), where));
+Tensor sinc(const Tensor& x, Where where) {
+  Evaluation on("sinc", where);
+  return on.result(palimpsest::sinc(on(x), where));
 }
 
 }  // namespace palimpsest

@@ -1,5 +1,5 @@
 // Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
-#include "autodiff/operations/tensor_functions.h"
+#include "autodiff/operations/tensor_layers.h"
 
 #include "autodiff/operations/evaluation.h"
 
@@ -50,9 +50,32 @@ Tensor transposed_convolution(const Tensor& y, const Tensor& weight, const Tenso
   return on.result(palimpsest::transposed_convolution(on_y, on_weight, on_bias, options, where));
 }
 
+Tensor unfold(const Tensor& x, const PerAxis& kernel, const UnfoldOptions& options, Where where) {
+  Evaluation on("unfold", where);
+  return on.result(palimpsest::unfold(on(x), kernel, options, where));
+}
+
+Tensor fold(const Tensor& x, std::span<const std::int64_t> sizes, const PerAxis& kernel,
+            const UnfoldOptions& options, Where where) {
+  Evaluation on("fold", where);
+  return on.result(palimpsest::fold(on(x), sizes, kernel, options, where));
+}
+
+Tensor fold(const Tensor& x, std::initializer_list<std::int64_t> sizes, const PerAxis& kernel,
+            const UnfoldOptions& options, Where where) {
+  Evaluation on("fold", where);
+  return on.result(palimpsest::fold(on(x), sizes, kernel, options, where));
+}
+
 Tensor resize(const Tensor& x, const PerAxis& sizes, const ResizeOptions& options, Where where) {
   Evaluation on("resize", where);
   return on.result(palimpsest::resize(on(x), sizes, options, where));
+}
+
+Tensor interpolate(const Tensor& x, const PerAxis& sizes, const ResizeOptions& options,
+                   Where where) {
+  Evaluation on("interpolate", where);
+  return on.result(palimpsest::interpolate(on(x), sizes, options, where));
 }
 
 Tensor upsample(const Tensor& x, const PerAxis& factors, const ResizeOptions& options,
@@ -69,6 +92,11 @@ Tensor pixel_shuffle(const Tensor& x, std::int64_t r, Where where) {
 Tensor pixel_unshuffle(const Tensor& x, std::int64_t r, Where where) {
   Evaluation on("pixel_unshuffle", where);
   return on.result(palimpsest::pixel_unshuffle(on(x), r, where));
+}
+
+Tensor channel_shuffle(const Tensor& x, std::int64_t groups, Where where) {
+  Evaluation on("channel_shuffle", where);
+  return on.result(palimpsest::channel_shuffle(on(x), groups, where));
 }
 
 Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options,
@@ -90,6 +118,12 @@ Tensor average_pool(const Tensor& x, const PerAxis& kernel, const AveragePoolOpt
   return on.result(palimpsest::average_pool(on(x), kernel, options, where));
 }
 
+Tensor lp_pool(const Tensor& x, double p, const PerAxis& kernel, const LpPoolOptions& options,
+               Where where) {
+  Evaluation on("lp_pool", where);
+  return on.result(palimpsest::lp_pool(on(x), p, kernel, options, where));
+}
+
 Tensor adaptive_max_pool(const Tensor& x, const PerAxis& sizes, Channels channels, Where where) {
   Evaluation on("adaptive_max_pool", where);
   return on.result(palimpsest::adaptive_max_pool(on(x), sizes, channels, where));
@@ -109,80 +143,6 @@ Tensor global_max_pool(const Tensor& x, Channels channels, Where where) {
 Tensor global_average_pool(const Tensor& x, Channels channels, Where where) {
   Evaluation on("global_average_pool", where);
   return on.result(palimpsest::global_average_pool(on(x), channels, where));
-}
-
-Tensor tril(const Tensor& x, int diagonal, Where where) {
-  Evaluation on("tril", where);
-  return on.result(palimpsest::tril(on(x), diagonal, where));
-}
-
-Tensor triu(const Tensor& x, int diagonal, Where where) {
-  Evaluation on("triu", where);
-  return on.result(palimpsest::triu(on(x), diagonal, where));
-}
-
-Tensor cholesky(const Tensor& a, Where where) {
-  Evaluation on("cholesky", where);
-  return on.result(palimpsest::cholesky(on(a), where));
-}
-
-Tensor triangular_solve(const Tensor& a, const Tensor& b, const TriangularSolveOptions& options,
-                        Where where) {
-  Evaluation on("triangular_solve", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::triangular_solve(on_a, on_b, options, where));
-}
-
-Tensor solve(const Tensor& a, const Tensor& b, const SolveOptions& options, Where where) {
-  Evaluation on("solve", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::solve(on_a, on_b, options, where));
-}
-
-Tensor inverse(const Tensor& a, Where where) {
-  Evaluation on("inverse", where);
-  return on.result(palimpsest::inverse(on(a), where));
-}
-
-Tensor det(const Tensor& a, Where where) {
-  Evaluation on("det", where);
-  return on.result(palimpsest::det(on(a), where));
-}
-
-Tensor logdet(const Tensor& a, Where where) {
-  Evaluation on("logdet", where);
-  return on.result(palimpsest::logdet(on(a), where));
-}
-
-TensorSlogdet slogdet(const Tensor& a, Where where) {
-  Evaluation on("slogdet", where);
-  const Slogdet made = palimpsest::slogdet(on(a), where);
-  const Var values[] = {made.sign, made.log_magnitude};
-  const std::vector<Tensor> all = on.results(values);
-  return {all[0], all[1]};
-}
-
-TensorQr qr(const Tensor& a, Where where) {
-  Evaluation on("qr", where);
-  const Qr made = palimpsest::qr(on(a), where);
-  const Var values[] = {made.q, made.r};
-  const std::vector<Tensor> all = on.results(values);
-  return {all[0], all[1]};
-}
-
-TensorEigh eigh(const Tensor& a, Where where) {
-  Evaluation on("eigh", where);
-  const Eigh made = palimpsest::eigh(on(a), where);
-  const Var values[] = {made.values, made.vectors};
-  const std::vector<Tensor> all = on.results(values);
-  return {all[0], all[1]};
-}
-
-Tensor reduce_loss(const Tensor& losses, Reduction reduction, Where where) {
-  Evaluation on("reduce_loss", where);
-  return on.result(palimpsest::reduce_loss(on(losses), reduction, where));
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& classes,
@@ -223,12 +183,111 @@ Tensor huber(const Tensor& prediction, const Tensor& target, double delta, Reduc
   return on.result(palimpsest::huber(on_prediction, on_target, delta, reduction, where));
 }
 
+Tensor smooth_l1_loss(const Tensor& prediction, const Tensor& target, double beta,
+                      Reduction reduction, Where where) {
+  Evaluation on("smooth_l1_loss", where);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return on.result(palimpsest::smooth_l1_loss(on_prediction, on_target, beta, reduction, where));
+}
+
+Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& targets, Reduction reduction,
+                            Where where) {
+  Evaluation on("binary_cross_entropy", where);
+  const Var on_probabilities = on(probabilities);
+  const Var on_targets = on(targets);
+  return on.result(
+      palimpsest::binary_cross_entropy(on_probabilities, on_targets, reduction, where));
+}
+
 Tensor bce_with_logits(const Tensor& logits, const Tensor& targets, Reduction reduction,
                        Where where) {
   Evaluation on("bce_with_logits", where);
   const Var on_logits = on(logits);
   const Var on_targets = on(targets);
   return on.result(palimpsest::bce_with_logits(on_logits, on_targets, reduction, where));
+}
+
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& classes,
+                const ClassificationOptions& options, Where where) {
+  Evaluation on("nll_loss", where);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_classes = on(classes);
+  return on.result(palimpsest::nll_loss(on_log_probabilities, on_classes, options, where));
+}
+
+Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction, Where where) {
+  Evaluation on("mse_loss", where);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return on.result(palimpsest::mse_loss(on_prediction, on_target, reduction, where));
+}
+
+Tensor l1_loss(const Tensor& prediction, const Tensor& target, Reduction reduction, Where where) {
+  Evaluation on("l1_loss", where);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return on.result(palimpsest::l1_loss(on_prediction, on_target, reduction, where));
+}
+
+Tensor huber_loss(const Tensor& prediction, const Tensor& target, double delta, Reduction reduction,
+                  Where where) {
+  Evaluation on("huber_loss", where);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return on.result(palimpsest::huber_loss(on_prediction, on_target, delta, reduction, where));
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
+                                        Reduction reduction, Where where) {
+  Evaluation on("binary_cross_entropy_with_logits", where);
+  const Var on_logits = on(logits);
+  const Var on_targets = on(targets);
+  return on.result(
+      palimpsest::binary_cross_entropy_with_logits(on_logits, on_targets, reduction, where));
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& logits, const Tensor& targets, Reduction reduction,
+                                   Where where) {
+  Evaluation on("multilabel_soft_margin_loss", where);
+  const Var on_logits = on(logits);
+  const Var on_targets = on(targets);
+  return on.result(
+      palimpsest::multilabel_soft_margin_loss(on_logits, on_targets, reduction, where));
+}
+
+Tensor soft_margin_loss(const Tensor& scores, const Tensor& targets, Reduction reduction,
+                        Where where) {
+  Evaluation on("soft_margin_loss", where);
+  const Var on_scores = on(scores);
+  const Var on_targets = on(targets);
+  return on.result(palimpsest::soft_margin_loss(on_scores, on_targets, reduction, where));
+}
+
+Tensor kl_div(const Tensor& log_probabilities, const Tensor& targets, const KlDivOptions& options,
+              Where where) {
+  Evaluation on("kl_div", where);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_targets = on(targets);
+  return on.result(palimpsest::kl_div(on_log_probabilities, on_targets, options, where));
+}
+
+Tensor gaussian_nll_loss(const Tensor& prediction, const Tensor& target, const Tensor& variance,
+                         const GaussianNllOptions& options, Where where) {
+  Evaluation on("gaussian_nll_loss", where);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  const Var on_variance = on(variance);
+  return on.result(
+      palimpsest::gaussian_nll_loss(on_prediction, on_target, on_variance, options, where));
+}
+
+Tensor poisson_nll_loss(const Tensor& prediction, const Tensor& target,
+                        const PoissonNllOptions& options, Where where) {
+  Evaluation on("poisson_nll_loss", where);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return on.result(palimpsest::poisson_nll_loss(on_prediction, on_target, options, where));
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon,
@@ -299,58 +358,22 @@ Tensor log_softmax(const Tensor& x, int axis, Where where) {
   return on.result(palimpsest::log_softmax(on(x), axis, where));
 }
 
-Tensor dot(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("dot", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::dot(on_a, on_b, where));
+Tensor weight_norm(const Tensor& direction, const Tensor& magnitude, int axis, Where where) {
+  Evaluation on("weight_norm", where);
+  const Var on_direction = on(direction);
+  const Var on_magnitude = on(magnitude);
+  return on.result(palimpsest::weight_norm(on_direction, on_magnitude, axis, where));
 }
 
-Tensor outer(const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("outer", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::outer(on_a, on_b, where));
-}
-
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where where) {
-  Evaluation on("linear", where);
-  const Var on_x = on(x);
+TensorSpectralNorm spectral_norm(const Tensor& weight, const Tensor& u,
+                                 const SpectralNormOptions& options, Where where) {
+  Evaluation on("spectral_norm", where);
   const Var on_weight = on(weight);
-  const Var on_bias = on.optional(bias);
-  return on.result(palimpsest::linear(on_x, on_weight, on_bias, where));
-}
-
-Tensor einsum(std::string_view equation, std::span<const Tensor> operands, Where where) {
-  Evaluation on("einsum", where);
-  return on.result(palimpsest::einsum(equation, on(operands), where));
-}
-
-Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands, Where where) {
-  Evaluation on("einsum", where);
-  return on.result(palimpsest::einsum(equation, on(operands), where));
-}
-
-Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options, Where where) {
-  Evaluation on("matmul", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::matmul(on_a, on_b, options, where));
-}
-
-Tensor sparse_matmul(const SparsePattern& pattern, const Tensor& values, const Tensor& x,
-                     const SparseMatmulOptions& options, Where where) {
-  Evaluation on("sparse_matmul", where);
-  const Var on_values = on(values);
-  const Var on_x = on(x);
-  return on.result(palimpsest::sparse_matmul(pattern, on_values, on_x, options, where));
-}
-
-Tensor sampled_matmul(const SparsePattern& pattern, const Tensor& a, const Tensor& b, Where where) {
-  Evaluation on("sampled_matmul", where);
-  const Var on_a = on(a);
-  const Var on_b = on(b);
-  return on.result(palimpsest::sampled_matmul(pattern, on_a, on_b, where));
+  const Var on_u = on(u);
+  const SpectralNorm made = palimpsest::spectral_norm(on_weight, on_u, options, where);
+  const Var values[] = {made.weight, made.u, made.sigma};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1], all[2]};
 }
 
 }  // namespace palimpsest

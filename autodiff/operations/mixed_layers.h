@@ -1,0 +1,498 @@
+// Written by tools/tensor_functions.py, as `./dev docs` does. Do not edit.
+#pragma once
+
+#include "autodiff/export.h"
+#include "autodiff/operations/binary.h"
+#include "autodiff/operations/constants.h"
+#include "autodiff/operations/construction.h"
+#include "autodiff/operations/convolution.h"
+#include "autodiff/operations/elementwise.h"
+#include "autodiff/operations/functions/activation.h"
+#include "autodiff/operations/functions/arithmetic.h"
+#include "autodiff/operations/functions/binary_functions.h"
+#include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/special.h"
+#include "autodiff/operations/functions/trigonometric.h"
+#include "autodiff/operations/image.h"
+#include "autodiff/operations/index.h"
+#include "autodiff/operations/leaf.h"
+#include "autodiff/operations/linalg.h"
+#include "autodiff/operations/loss.h"
+#include "autodiff/operations/normalization.h"
+#include "autodiff/operations/products.h"
+#include "autodiff/operations/reduce.h"
+#include "autodiff/operations/shape.h"
+#include "autodiff/operations/sorting.h"
+#include "autodiff/operations/sparse.h"
+#include "autodiff/operations/unary.h"
+
+/// Functions of several values, for `Var`s and tensors together. A tensor becomes a constant on the
+/// tape of the `Var`s, each time that it is used.
+namespace palimpsest PALIMPSEST_EXPORT {
+
+// autodiff/operations/convolution.h
+
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var convolution(const A& x, const B& weight, const C& bias = {},
+                const ConvolutionOptions& options = {}, Where where = Where::current()) {
+  const Constants on("convolution", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::convolution(on_x, on_weight, on_bias, options, where);
+}
+
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var conv1d(const A& x, const B& weight, const C& bias = {}, const ConvolutionOptions& options = {},
+           Where where = Where::current()) {
+  const Constants on("conv1d", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::conv1d(on_x, on_weight, on_bias, options, where);
+}
+
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var conv2d(const A& x, const B& weight, const C& bias = {}, const ConvolutionOptions& options = {},
+           Where where = Where::current()) {
+  const Constants on("conv2d", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::conv2d(on_x, on_weight, on_bias, options, where);
+}
+
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var conv3d(const A& x, const B& weight, const C& bias = {}, const ConvolutionOptions& options = {},
+           Where where = Where::current()) {
+  const Constants on("conv3d", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::conv3d(on_x, on_weight, on_bias, options, where);
+}
+
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var transposed_convolution(const A& y, const B& weight, const C& bias = {},
+                           const TransposedConvolutionOptions& options = {},
+                           Where where = Where::current()) {
+  const Constants on("transposed_convolution", where, y, weight, bias);
+  const Var on_y = on(y);
+  const Var on_weight = on(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::transposed_convolution(on_y, on_weight, on_bias, options, where);
+}
+
+// autodiff/operations/image.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var grid_sample(const A& x, const B& grid, const GridSampleOptions& options = {},
+                Where where = Where::current()) {
+  const Constants on("grid_sample", where, x, grid);
+  const Var on_x = on(x);
+  const Var on_grid = on(grid);
+  return palimpsest::grid_sample(on_x, on_grid, options, where);
+}
+
+// autodiff/operations/linalg.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var triangular_solve(const A& a, const B& b, const TriangularSolveOptions& options = {},
+                     Where where = Where::current()) {
+  const Constants on("triangular_solve", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::triangular_solve(on_a, on_b, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var solve(const A& a, const B& b, const SolveOptions& options = {},
+          Where where = Where::current()) {
+  const Constants on("solve", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::solve(on_a, on_b, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var lstsq(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("lstsq", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::lstsq(on_a, on_b, where);
+}
+
+// autodiff/operations/loss.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var cross_entropy(const A& logits, const B& classes, const ClassificationOptions& options = {},
+                  Where where = Where::current()) {
+  const Constants on("cross_entropy", where, logits, classes);
+  const Var on_logits = on(logits);
+  const Var on_classes = on(classes);
+  return palimpsest::cross_entropy(on_logits, on_classes, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var nll(const A& log_probabilities, const B& classes, const ClassificationOptions& options = {},
+        Where where = Where::current()) {
+  const Constants on("nll", where, log_probabilities, classes);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_classes = on(classes);
+  return palimpsest::nll(on_log_probabilities, on_classes, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var mse(const A& prediction, const B& target, Reduction reduction = Reduction::mean,
+        Where where = Where::current()) {
+  const Constants on("mse", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::mse(on_prediction, on_target, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var l1(const A& prediction, const B& target, Reduction reduction = Reduction::mean,
+       Where where = Where::current()) {
+  const Constants on("l1", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::l1(on_prediction, on_target, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var huber(const A& prediction, const B& target, double delta = 1,
+          Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("huber", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::huber(on_prediction, on_target, delta, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var smooth_l1_loss(const A& prediction, const B& target, double beta = 1,
+                   Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("smooth_l1_loss", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::smooth_l1_loss(on_prediction, on_target, beta, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var binary_cross_entropy(const A& probabilities, const B& targets,
+                         Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("binary_cross_entropy", where, probabilities, targets);
+  const Var on_probabilities = on(probabilities);
+  const Var on_targets = on(targets);
+  return palimpsest::binary_cross_entropy(on_probabilities, on_targets, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var bce_with_logits(const A& logits, const B& targets, Reduction reduction = Reduction::mean,
+                    Where where = Where::current()) {
+  const Constants on("bce_with_logits", where, logits, targets);
+  const Var on_logits = on(logits);
+  const Var on_targets = on(targets);
+  return palimpsest::bce_with_logits(on_logits, on_targets, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var nll_loss(const A& log_probabilities, const B& classes,
+             const ClassificationOptions& options = {}, Where where = Where::current()) {
+  const Constants on("nll_loss", where, log_probabilities, classes);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_classes = on(classes);
+  return palimpsest::nll_loss(on_log_probabilities, on_classes, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var mse_loss(const A& prediction, const B& target, Reduction reduction = Reduction::mean,
+             Where where = Where::current()) {
+  const Constants on("mse_loss", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::mse_loss(on_prediction, on_target, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var l1_loss(const A& prediction, const B& target, Reduction reduction = Reduction::mean,
+            Where where = Where::current()) {
+  const Constants on("l1_loss", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::l1_loss(on_prediction, on_target, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var huber_loss(const A& prediction, const B& target, double delta = 1,
+               Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("huber_loss", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::huber_loss(on_prediction, on_target, delta, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var binary_cross_entropy_with_logits(const A& logits, const B& targets,
+                                     Reduction reduction = Reduction::mean,
+                                     Where where = Where::current()) {
+  const Constants on("binary_cross_entropy_with_logits", where, logits, targets);
+  const Var on_logits = on(logits);
+  const Var on_targets = on(targets);
+  return palimpsest::binary_cross_entropy_with_logits(on_logits, on_targets, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var multilabel_soft_margin_loss(const A& logits, const B& targets,
+                                Reduction reduction = Reduction::mean,
+                                Where where = Where::current()) {
+  const Constants on("multilabel_soft_margin_loss", where, logits, targets);
+  const Var on_logits = on(logits);
+  const Var on_targets = on(targets);
+  return palimpsest::multilabel_soft_margin_loss(on_logits, on_targets, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var soft_margin_loss(const A& scores, const B& targets, Reduction reduction = Reduction::mean,
+                     Where where = Where::current()) {
+  const Constants on("soft_margin_loss", where, scores, targets);
+  const Var on_scores = on(scores);
+  const Var on_targets = on(targets);
+  return palimpsest::soft_margin_loss(on_scores, on_targets, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var kl_div(const A& log_probabilities, const B& targets, const KlDivOptions& options = {},
+           Where where = Where::current()) {
+  const Constants on("kl_div", where, log_probabilities, targets);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_targets = on(targets);
+  return palimpsest::kl_div(on_log_probabilities, on_targets, options, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var gaussian_nll_loss(const A& prediction, const B& target, const C& variance,
+                      const GaussianNllOptions& options = {}, Where where = Where::current()) {
+  const Constants on("gaussian_nll_loss", where, prediction, target, variance);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  const Var on_variance = on(variance);
+  return palimpsest::gaussian_nll_loss(on_prediction, on_target, on_variance, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var poisson_nll_loss(const A& prediction, const B& target, const PoissonNllOptions& options = {},
+                     Where where = Where::current()) {
+  const Constants on("poisson_nll_loss", where, prediction, target);
+  const Var on_prediction = on(prediction);
+  const Var on_target = on(target);
+  return palimpsest::poisson_nll_loss(on_prediction, on_target, options, where);
+}
+
+// autodiff/operations/normalization.h
+
+template <IsValue A, IsValue B = A, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var layer_norm(const A& x, const B& weight = {}, const C& bias = {}, double epsilon = 1e-5,
+               Where where = Where::current()) {
+  const Constants on("layer_norm", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on.optional(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::layer_norm(on_x, on_weight, on_bias, epsilon, where);
+}
+
+template <IsValue A, IsValue B = A>
+  requires AreMixed<A, B>
+Var rms_norm(const A& x, const B& weight = {}, double epsilon = 1e-6,
+             Where where = Where::current()) {
+  const Constants on("rms_norm", where, x, weight);
+  const Var on_x = on(x);
+  const Var on_weight = on.optional(weight);
+  return palimpsest::rms_norm(on_x, on_weight, epsilon, where);
+}
+
+template <IsValue A, IsValue B = A, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var group_norm(const A& x, std::int64_t groups, const B& weight = {}, const C& bias = {},
+               double epsilon = 1e-5, Where where = Where::current()) {
+  const Constants on("group_norm", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on.optional(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::group_norm(on_x, groups, on_weight, on_bias, epsilon, where);
+}
+
+template <IsValue A, IsValue B = A, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var instance_norm(const A& x, const B& weight = {}, const C& bias = {}, double epsilon = 1e-5,
+                  Where where = Where::current()) {
+  const Constants on("instance_norm", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on.optional(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::instance_norm(on_x, on_weight, on_bias, epsilon, where);
+}
+
+template <IsValue A, IsValue B = A, IsValue C = A>
+  requires AreMixed<A, B, C>
+BatchNorm batch_norm(const A& x, const B& weight = {}, const C& bias = {}, double epsilon = 1e-5,
+                     Where where = Where::current()) {
+  const Constants on("batch_norm", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on.optional(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::batch_norm(on_x, on_weight, on_bias, epsilon, where);
+}
+
+template <IsValue A, IsValue B, IsValue C, IsValue D, IsValue E>
+  requires AreMixed<A, B, C, D, E>
+Var batch_norm(const A& x, const B& mean, const C& variance, const D& weight, const E& bias,
+               double epsilon = 1e-5, Where where = Where::current()) {
+  const Constants on("batch_norm", where, x, mean, variance, weight, bias);
+  const Var on_x = on(x);
+  const Var on_mean = on(mean);
+  const Var on_variance = on(variance);
+  const Var on_weight = on(weight);
+  const Var on_bias = on(bias);
+  return palimpsest::batch_norm(on_x, on_mean, on_variance, on_weight, on_bias, epsilon, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var weight_norm(const A& direction, const B& magnitude, int axis = 0,
+                Where where = Where::current()) {
+  const Constants on("weight_norm", where, direction, magnitude);
+  const Var on_direction = on(direction);
+  const Var on_magnitude = on(magnitude);
+  return palimpsest::weight_norm(on_direction, on_magnitude, axis, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+SpectralNorm spectral_norm(const A& weight, const B& u, const SpectralNormOptions& options = {},
+                           Where where = Where::current()) {
+  const Constants on("spectral_norm", where, weight, u);
+  const Var on_weight = on(weight);
+  const Var on_u = on(u);
+  return palimpsest::spectral_norm(on_weight, on_u, options, where);
+}
+
+// autodiff/operations/products.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var dot(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("dot", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::dot(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var outer(const A& a, const B& b, Where where = Where::current()) {
+  const Constants on("outer", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::outer(on_a, on_b, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var vecdot(const A& a, const B& b, int axis = -1, Where where = Where::current()) {
+  const Constants on("vecdot", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::vecdot(on_a, on_b, axis, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var tensordot(const A& a, const B& b, int count = 2, Where where = Where::current()) {
+  const Constants on("tensordot", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::tensordot(on_a, on_b, count, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var tensordot(const A& a, const B& b, const Axes& axes_a, const Axes& axes_b,
+              Where where = Where::current()) {
+  const Constants on("tensordot", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::tensordot(on_a, on_b, axes_a, axes_b, where);
+}
+
+template <IsValue A, IsValue B, IsValue C = A>
+  requires AreMixed<A, B, C>
+Var linear(const A& x, const B& weight, const C& bias = {}, Where where = Where::current()) {
+  const Constants on("linear", where, x, weight, bias);
+  const Var on_x = on(x);
+  const Var on_weight = on(weight);
+  const Var on_bias = on.optional(bias);
+  return palimpsest::linear(on_x, on_weight, on_bias, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var matmul(const A& a, const B& b, const MatmulOptions& options = {},
+           Where where = Where::current()) {
+  const Constants on("matmul", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::matmul(on_a, on_b, options, where);
+}
+
+// autodiff/operations/sparse.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var sparse_matmul(const SparsePattern& pattern, const A& values, const B& x,
+                  const SparseMatmulOptions& options = {}, Where where = Where::current()) {
+  const Constants on("sparse_matmul", where, values, x);
+  const Var on_values = on(values);
+  const Var on_x = on(x);
+  return palimpsest::sparse_matmul(pattern, on_values, on_x, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var sampled_matmul(const SparsePattern& pattern, const A& a, const B& b,
+                   Where where = Where::current()) {
+  const Constants on("sampled_matmul", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::sampled_matmul(pattern, on_a, on_b, where);
+}
+
+}  // namespace palimpsest
