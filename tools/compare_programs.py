@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compares the programs of examples/compared/ with the same ones in Python.
 
-compare_programs.py check PROGRAM SOURCE PYTHON EXPECTED
+compare_programs.py check PROGRAM SOURCE PYTHON EXPECTED DOCUMENT
     runs the compiled PROGRAM and compares its numbers with those in the file EXPECTED, which the program in Python
-    printed. Compares the lines of SOURCE and PYTHON too: there may be at most 1.2 times as many.
+    printed. Compares the lines of SOURCE and PYTHON too: there may be at most 1.2 times as many. DOCUMENT has a table
+    with their numbers.
 compare_programs.py python FOLDER [NAME...] [--write]
     runs the programs in Python, by this Python, and compares their numbers with the expected ones, or writes these.
 compare_programs.py table FOLDER PROGRAMS DOCUMENT [NAME...]
@@ -28,6 +29,7 @@ COLUMNS = 100
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf")
 HEADER = re.compile(r"# (\w+), relative tolerance (\S+)")
 RUNS = 3
+TABLE = "| program | compared with |"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
@@ -89,7 +91,7 @@ def compare(name, header, expected, output):
     return f"numbers in {dtype} differ by at most {largest:.1g} of their size"
 
 
-def check(program, source, python, expected):
+def check(program, source, python, expected, document):
     name = pathlib.Path(source).stem
     ours, theirs = count(source, python)
     header, *lines = pathlib.Path(expected).read_text(encoding="utf-8").splitlines()
@@ -97,6 +99,9 @@ def check(program, source, python, expected):
     print(f"{name}: {ours} lines, {theirs} in Python;", compare(name, header, lines, compared(output)))
     if ours > MOST_LINES * theirs:
         sys.exit(f"{name} has {ours / theirs:.2f} times the lines of the program in Python, more than {MOST_LINES}")
+    table = pathlib.Path(document).read_text(encoding="utf-8").partition(TABLE)[2]
+    if not re.search(rf"^\| `{name}` \|.*\| {ours} / {theirs} \|", table, re.MULTILINE):
+        sys.exit(f"the table in {document} does not say that {name} has {ours} / {theirs} lines")
 
 
 def run_in_python(folder, write, names):
@@ -149,7 +154,7 @@ def row(folder, programs, name):
 
 
 def write_table(folder, programs, document, names):
-    before, heading, text = document.read_text(encoding="utf-8").partition("| program | compared with |")
+    before, heading, text = document.read_text(encoding="utf-8").partition(TABLE)
     for name in names or names_in(folder):
         text, found = re.subn(rf"^\| `{name}` \|.*$", lambda _: row(folder, programs, name), text, flags=re.MULTILINE)
         if found != 1:
@@ -161,7 +166,7 @@ def main():
     parser = argparse.ArgumentParser()
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("check")
-    for argument in ("program", "source", "python", "expected"):
+    for argument in ("program", "source", "python", "expected", "document"):
         command.add_argument(argument)
     command = commands.add_parser("python")
     command.add_argument("folder", type=pathlib.Path)
