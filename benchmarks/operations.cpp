@@ -1,4 +1,5 @@
-// Time and peak bytes of single operations, forward and with their gradients, in f32.
+// Time and peak bytes of single operations, forward and with their gradients, in f32. Kernels of
+// other kinds are compared with PyTorch's, if there is one.
 #include <benchmark/benchmark.h>
 
 #include <functional>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "benchmarks/claims.h"
+#include "benchmarks/operations/compared.h"
 #include "palimpsest.h"
 
 using namespace palimpsest;
@@ -88,6 +90,8 @@ void register_all() {
   }
 }
 
+bool has_peer = false;
+
 void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   for (const char* name : {"matmul", "conv2d", "attention"}) {
     claims.at_most(std::string(name) + " with gradients", 4,
@@ -98,11 +102,13 @@ void claim(const benchmarks::Results& results, benchmarks::Claims& claims) {
   claims.at_most("peak of attention with gradients", 0.5,
                  results.counter("attention/gradient", "peak_bytes") / (12.0 * 1024 * 1024 * 4),
                  "of all its scores");
+  if (has_peer) benchmarks::claim_compared(results, claims);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   register_all();
+  has_peer = benchmarks::register_compared();
   return benchmarks::run_suite(argc, argv, claim);
 }

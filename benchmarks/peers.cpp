@@ -1,15 +1,14 @@
 // Training steps against PyTorch's, in turns; figures are medians of the ratio.
-// benchmarks/peers/models.py holds the same models. PALIMPSEST_PYTHON names the Python that has
-// PyTorch 2, by default python3. If it has none, the suite does nothing.
+// benchmarks/peers/models.py holds the same models. Without PyTorch 2 the suite does nothing (see
+// benchmarks/pytorch.h).
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <optional>
 
 #include "benchmarks/claims.h"
 #include "benchmarks/process.h"
+#include "benchmarks/pytorch.h"
 #include "benchmarks/training/loop.h"
 #include "benchmarks/training/models.h"
 #include "benchmarks/turns.h"
@@ -50,39 +49,12 @@ Model model_of(const Row& row) {
   return row.model == "tiny" ? tiny_additions() : training_model(row.model);
 }
 
-std::vector<std::string> command(const std::vector<std::string>& arguments) {
-  const char* const python = std::getenv("PALIMPSEST_PYTHON");
-  std::vector<std::string> result{python != nullptr ? python : "python3", PALIMPSEST_PEER};
-  result.insert(result.end(), arguments.begin(), arguments.end());
-  return result;
-}
-
-/// PyTorch's version; nothing when it is not installed.
-std::optional<std::string> version() {
-  try {
-    return Process(command({}), {}).read_line();
-  } catch (const std::runtime_error&) {
-    return {};
-  }
-}
-
-/// Environment that makes PyTorch fast here: one thread pool, kernels for this processor, and an
-/// allocator that keeps memory from step to step.
-std::map<std::string, std::string> tuning(int threads) {
-  const std::string count = std::to_string(threads);
-  return {{"OMP_NUM_THREADS", count},
-          {"MKL_NUM_THREADS", count},
-          {"MALLOC_TRIM_THRESHOLD_", "8589934592"},
-          {"MALLOC_MMAP_THRESHOLD_", "8589934592"},
-          {"MALLOC_TOP_PAD_", "67108864"}};
-}
-
 /// Bytes that PyTorch's step takes in addition to parameters and gradients. This is the median over
 /// fresh processes that have loaded everything they need; their resident sizes differ by a quarter.
 double peer_activation_bytes(const Row& row) {
   std::vector<double> bytes;
   for (int run = 0; run < 7; ++run) {
-    Process peer(command({row.name(), "peak"}), {});
+    Process peer(pytorch_command(PALIMPSEST_PEER, {row.name(), "peak"}), {});
     const double gradients = std::stod(peer.read_line());
     bytes.push_back(std::stod(peer.read_line()) - gradients);
   }
@@ -104,7 +76,8 @@ RunOptions options_of(const Row& row, int threads, double gradient_bytes, double
 }
 
 void compare(State& state, const Row& row, int threads) {
-  Process peer(command({row.name(), std::to_string(threads)}), tuning(threads));
+  Process peer(pytorch_command(PALIMPSEST_PEER, {row.name(), std::to_string(threads)}),
+               pytorch_tuning(threads));
   const double gradient_bytes = std::stod(peer.read_line());
   const bool looks_at_bytes = row.bytes && (threads == 1 || row.budgeted);
   const double their_bytes = looks_at_bytes ? peer_activation_bytes(row) : 0;
@@ -175,13 +148,7 @@ void claim(const Results& results, Claims& claims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::optional<std::string> found = version();
-  if (!found || std::stoi(*found) < 2) {
-    std::cout << "There is no PyTorch 2 here to compare with (found: " << found.value_or("none")
-              << "); name a Python that has it in PALIMPSEST_PYTHON.\n";
-    return 0;
-  }
-  std::cout << "PyTorch " << *found << '\n';
+  if (!pytorch_version(PALIMPSEST_PEER)) return 0;
   register_all();
   return run_suite(argc, argv, claim);
 }

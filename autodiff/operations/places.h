@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "autodiff/operation.h"
 #include "autodiff/operations/lines.h"
@@ -44,10 +45,16 @@ template <class F>
 void with_places(const Operand& index, std::int64_t size, const char* operation, const Where& where,
                  F f) {
   const auto run = [&]<class I>(const I* places) {
-    const auto inside = [&](I place) { return place >= 0 && place < size; };
+    // As an unsigned number, a negative position is too large.
+    using Unsigned = std::make_unsigned_t<I>;
+    const auto outside = [&](I place) {
+      return static_cast<Unsigned>(place) >= static_cast<std::uint64_t>(size);
+    };
     const I* const end = places + index.elements();
-    const I* const bad = std::find_if_not(places, end, inside);
-    if (bad != end) {
+    bool any_outside = false;  // without branches, so that compilers vectorize it
+    for (const I* place = places; place != end; ++place) any_outside |= outside(*place);
+    if (any_outside) {
+      const I* const bad = std::find_if(places, end, outside);
       throw ArgumentError(operation,
                           "index " + std::to_string(*bad) + " at element " +
                               std::to_string(bad - places) + " is out of range for an axis of " +

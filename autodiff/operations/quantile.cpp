@@ -77,8 +77,27 @@ Neighbours neighbours_of(double rank, QuantileMethod method) {
   throw InternalError("unknown method of quantiles");
 }
 
-Var between(const Var& low, const Var& high, double share) {
-  return share == 0 ? low : low + (high - low) * share;
+/// The number between `low` and `high` at `share` of the way, computed from the nearer end.
+/// Differences of 16-bit numbers are computed in f32, so that only the result is rounded.
+Var between(const Var& low, const Var& high, double share, const Where& where) {
+  if (share == 0) return low;
+  const DType dtype = compute_dtype(low.dtype());
+  const Var first = cast(low, dtype, where);
+  const Var second = cast(high, dtype, where);
+  const Var step = second - first;
+  const Var y = share < 0.5 ? first + step * share : second - step * (1 - share);
+  return cast(y, low.dtype(), where);
+}
+/// Likewise, at a share for each number.
+Var between(const Var& low, const Var& high, const Var& share, const Where& where) {
+  const DType dtype = compute_dtype(low.dtype());
+  const Var first = cast(low, dtype, where);
+  const Var second = cast(high, dtype, where);
+  const Var step = second - first;
+  const Var y =
+      palimpsest::where(share < 0.5, first + step * share, second - step * (1 - share), where);
+  // At whole ranks both are one element, whose difference with itself may be NaN.
+  return cast(palimpsest::where(share > 0.0, y, first, where), low.dtype(), where);
 }
 
 /// One quantile of sorted lines whose last element is `last`.
@@ -89,7 +108,7 @@ Var quantile_of_sorted(const Var& sorted, const Var& last, double q, QuantileMet
   const Var low = select(sorted, -1, static_cast<std::int64_t>(at.low), where);
   const Var high =
       at.high == at.low ? low : select(sorted, -1, static_cast<std::int64_t>(at.high), where);
-  const Var found = at.high == at.low ? low : between(low, high, at.share);
+  const Var found = at.high == at.low ? low : between(low, high, at.share, where);
   return palimpsest::where(equal(last, last), found, last, where);  // NaN comes last
 }
 
@@ -154,12 +173,12 @@ Var nanquantile(const Var& x, double q, const QuantileOptions& options, Where wh
       y = element(round(rank));
       break;
     case QuantileMethod::midpoint:
-      y = between(element(low), element(high), 0.5);
+      y = between(element(low), element(high), 0.5, where);
       break;
     case QuantileMethod::linear: {
-      const Var share = squeeze(cast(rank - low, x.dtype(), where), {-1}, where);
-      const Var first = element(low);
-      y = first + (element(high) - first) * share;
+      const DType dtype = compute_dtype(x.dtype());
+      const Var share = squeeze(cast(rank - low, dtype, where), {-1}, where);
+      y = between(element(low), element(high), share, where);
       break;
     }
   }

@@ -120,6 +120,20 @@ TEST_CASE("differences: derivatives where there is no single one") {
   const auto least = [](const Var& x) { return slice(eigh(reshape(x, {2, 2})).values, 0, {0, 1}); };
   CHECK(slope(least, {2, 0.5, 0.5, 2}).at(1) == 0);
   CHECK_THAT(slope(least, {2, 0.5, 0.5, 2}).at(2), WithinRel(-1, 1e-12));
+  check_equal(slope([](const Var& x) { return cumprod(x, 0); }, {2, nan, 3}), {nan, 8, nan});
+  check_equal(slope([](const Var& x) { return logcumsumexp(x, 0); }, {-infinity, 1, infinity}),
+              {0, 1, 1});
+  check_equal(slope([](const Var& x) { return quantile(x, 0.5); }, {1, 1, 1}), {0, 1, 0});
+  check_equal(slope([](const Var& x) { return unique(x).values; }, {1, 2, 1}), {1, 1, 0});
+  Tape tape;
+  const Var x = tape.parameter(f64({1, 2}));
+  const Var twice = tape.constant(Tensor::from<std::int64_t>({1, 1}, {2}));
+  const Var source = tape.parameter(f64({3, 4}));
+  for (const Var& y : {scatter(x, 0, twice, source), index_copy(x, 0, twice, source),
+                       index_put(x, {twice}, source)}) {
+    check_equal(y.value(), {1, 4});
+    check_equal(gradient(y, source).value(), {0, 1});
+  }
 }
 
 TEST_CASE("differences: values") {
@@ -140,6 +154,16 @@ TEST_CASE("differences: values") {
   CHECK(slope([](const Var& x) { return softplus(x); }, {25}).at(0) < 1);
   const Tensor r = qr(tape.constant(Tensor::from({1.0, 2.0, 3.0, 4.0}, {2, 2}))).r.value();
   CHECK_THAT(r.at(0), WithinAbs(std::sqrt(10), 1e-12));
+  {
+    Tape tape;
+    const Var x = tape.constant(f64({1, 2, 1}));
+    CHECK(argsort(x).value().at(0) == 0);
+    CHECK(argsort(x, 0, true).value().at(1) == 0);
+    const Var sorted = tape.constant(f64({1, nan, nan}));
+    const Var missing = tape.constant(f64({nan}));
+    CHECK(searchsorted(sorted, missing).item() == 1);
+    CHECK(searchsorted(sorted, missing, true).item() == 3);
+  }
 }
 
 TEST_CASE("differences: defaults and conventions") {
@@ -203,6 +227,13 @@ TEST_CASE("differences: what is refused") {
   const Var index = tape.constant(Tensor::from<std::int64_t>({1}, {1, 1}));
   CHECK_THROWS_AS(gather(square, 1, index), ShapeError);
   CHECK_THROWS_AS(leaky_relu(x, -0.1), ArgumentError);
+  {
+    Tape tape;
+    const Var x = tape.constant(f64({1, 2}));
+    const Var last = tape.constant(Tensor::from<std::int64_t>({-1}, {1}));
+    CHECK_THROWS_AS(palimpsest::index(x, {last}).value(), ArgumentError);
+    CHECK_THROWS_AS(index_put(x, {last}, tape.constant(f64({3}))).value(), ArgumentError);
+  }
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ std::vector<OperationRow> reduce_rows() {
        {zeros},
        [](auto xs) { return cumprod(xs[0], 1, true); }},
       {"cumprod",
-       "nothing",
+       "no elements",
        {Tensor::zeros({2, 0}, DType::f64)},
        [](auto xs) { return cumprod(xs[0], 1); }},
       {"cummax", "middle axis", {x}, [](auto xs) { return square(cummax(xs[0], 1).values); }},

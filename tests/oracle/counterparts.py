@@ -7,6 +7,7 @@ import composed_counterparts
 import function_counterparts
 import layer_counterparts
 import matrix_counterparts
+import order_counterparts
 from function_counterparts import adjoint_of
 
 # Operations of which no row is compared.
@@ -37,7 +38,8 @@ WITHOUT_SECOND = {
 }
 
 FUNCTIONS = function_counterparts.FUNCTIONS | composed_counterparts.FUNCTIONS
-OTHERS = function_counterparts.ROWS | composed_counterparts.ROWS | layer_counterparts.ROWS | matrix_counterparts.ROWS
+OTHERS = (function_counterparts.ROWS | composed_counterparts.ROWS | layer_counterparts.ROWS | matrix_counterparts.ROWS |
+          order_counterparts.ROWS)
 
 
 def find(table, operation, label):

@@ -10,6 +10,7 @@
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/sorting.h"
 #include "tests/oracle/oracle_rows.h"
 
 namespace palimpsest::oracle {
@@ -42,6 +43,20 @@ const LineFunction line_functions[] = {
     {"logsumexp", [](const Var& x) { return logsumexp(x); }},
     {"cumsum", [](const Var& x) { return cumsum(x, 0); }},
     {"cumsum, reverse", [](const Var& x) { return cumsum(x, 0, true); }},
+    {"cumprod", [](const Var& x) { return cumprod(x, 0); }},
+    {"cummax", [](const Var& x) { return cummax(x, 0).values; }},
+    {"cummax, positions", [](const Var& x) { return cummax(x, 0).indices; }, 0},
+    {"cummin", [](const Var& x) { return cummin(x, 0).values; }},
+    {"cummin, positions", [](const Var& x) { return cummin(x, 0).indices; }, 0},
+    {"logcumsumexp", [](const Var& x) { return logcumsumexp(x, 0); }},
+    {"sort", [](const Var& x) { return sort(x).values; }},
+    {"sort, descending", [](const Var& x) { return sort(x, 0, true).values; }},
+    {"argsort", [](const Var& x) { return argsort(x); }, 0},
+    {"argsort, descending", [](const Var& x) { return argsort(x, 0, true); }, 0},
+    {"median", [](const Var& x) { return median(x, 0).values; }},
+    {"nanmedian", [](const Var& x) { return nanmedian(x, 0).values; }},
+    {"quantile(0.3)", [](const Var& x) { return quantile(x, 0.3); }},
+    {"nanquantile(0.3)", [](const Var& x) { return nanquantile(x, 0.3); }},
     {"softmax", [](const Var& x) { return softmax(x); }},
     {"log_softmax", [](const Var& x) { return log_softmax(x); }},
     {"layer_norm", [](const Var& x) { return layer_norm(x); }},
