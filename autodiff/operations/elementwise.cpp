@@ -176,6 +176,11 @@ Var addcdiv(const Var& x, const Var& a, const Var& b, double value, Where where)
 
 Var lerp(const Var& a, const Var& b, const Var& weight, Where where) {
   for (const Var& x : {a, b, weight}) require_floating(x, "lerp", where);
+  const DType dtype = promote(promote(a.dtype(), b.dtype()), weight.dtype());
+  if (is_half(dtype)) {  // differences of 16-bit numbers lose most digits
+    const auto wide = [&](const Var& x) { return cast(x, DType::f32, where); };
+    return cast(lerp(wide(a), wide(b), wide(weight), where), dtype, where);
+  }
   const Var way = subtract(b, a, where);
   const Var from_a = add(a, multiply(weight, way, where), where);
   const Var from_b = subtract(b, multiply(way, 1 - Located(weight, where), where), where);
@@ -184,6 +189,11 @@ Var lerp(const Var& a, const Var& b, const Var& weight, Where where) {
 
 Var lerp(const Var& a, const Var& b, double weight, Where where) {
   for (const Var& x : {a, b}) require_floating(x, "lerp", where);
+  const DType dtype = promote(a.dtype(), b.dtype());
+  if (is_half(dtype)) {
+    const auto wide = [&](const Var& x) { return cast(x, DType::f32, where); };
+    return cast(lerp(wide(a), wide(b), weight, where), dtype, where);
+  }
   const Var way = subtract(b, a, where);
   if (weight < 0.5) return add(a, Located(way, where) * weight, where);
   return subtract(b, Located(way, where) * (1 - weight), where);

@@ -31,6 +31,7 @@ WITHOUT_COUNTERPART = {
 
 # Rows of which PyTorch has no second derivatives.
 WITHOUT_SECOND = {
+    "hardtanh: hardsigmoid": "PyTorch does not differentiate the adjoint of hardsigmoid",
     "ctc_loss: mean": "PyTorch does not differentiate the adjoint of ctc_loss",
     "grid_sample": "PyTorch does not differentiate grid_sampler_2d_backward",
     "grid_sample_image_adjoint": "PyTorch does not differentiate grid_sampler_2d_backward",

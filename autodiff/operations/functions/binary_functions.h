@@ -155,11 +155,18 @@ struct Hypot {
   static auto value(const auto& a, const auto& b) { return hypot(a, b); }
   template <class V>
   static V da(const V& dy, const V& a, const V&, const V& y) {
-    return dy * (a / where(equal(y, 0), 1, y));
+    return dy * share_of(a, y);
   }
   template <class V>
   static V db(const V& dy, const V&, const V& b, const V& y) {
-    return dy * (b / where(equal(y, 0), 1, y));
+    return dy * share_of(b, y);
+  }
+
+ private:
+  template <class V>
+  static V share_of(const V& x, const V& y) {
+    const V origin = equal(y, 0);
+    return where(origin, 0, x / where(origin, 1, y));
   }
 };
 
@@ -202,7 +209,7 @@ struct Xlogy {
   }
   template <class V>
   static V db(const V& dy, const V& a, const V& b, const V&) {
-    return dy * (a / b);
+    return dy * a / b;
   }
 };
 
@@ -333,7 +340,7 @@ auto atan2(const IsVar auto& a, const IsVar auto& b, Where where = Where::curren
   return binary<functions::Atan2>(a, b, where);
 }
 
-/// √(a² + b²), without overflow. The derivative at (0, 0) is 0.
+/// √(a² + b²), without overflow. All derivatives at (0, 0) are defined as 0.
 auto hypot(const IsVar auto& a, const IsVar auto& b, Where where = Where::current()) {
   return binary<functions::Hypot>(a, b, where);
 }
