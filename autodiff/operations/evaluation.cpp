@@ -6,6 +6,12 @@
 
 namespace palimpsest {
 
+Evaluation::Evaluation(std::string_view operation, const Where& where)
+    : operation_(operation), where_(where) {}
+
+// Here, so that it is not compiled into every function of tensors.
+Evaluation::~Evaluation() = default;
+
 Var Evaluation::operator()(const Tensor& tensor) {
   if (!tensor.defined()) {
     throw ArgumentError(operation_, "an argument is an empty tensor; assign one first", where_);

@@ -13,8 +13,8 @@ namespace palimpsest {
 /// through `operator()`, then what the function returns to `result`.
 class Evaluation {
  public:
-  Evaluation(std::string_view operation, const Where& where)
-      : operation_(operation), where_(where) {}
+  Evaluation(std::string_view operation, const Where& where);
+  ~Evaluation();
   Evaluation(const Evaluation&) = delete;
   Evaluation& operator=(const Evaluation&) = delete;
 

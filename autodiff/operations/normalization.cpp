@@ -153,8 +153,8 @@ void require_beside(const Var& x, const Var& v, const char* role, const Shape& s
 void require_settings(std::string_view operation, const Var& weight, const Var& bias,
                       double epsilon, const Where& where) {
   if (!(epsilon >= 0)) {
-    throw ArgumentError(operation,
-                        "epsilon is " + std::to_string(epsilon) + "; give a number ≥ 0", where);
+    throw ArgumentError(operation, "epsilon is " + std::to_string(epsilon) + "; give a number ≥ 0",
+                        where);
   }
   if (bias.defined() && !weight.defined()) {
     throw ArgumentError(operation, "a bias needs a weight; give a weight of ones", where);

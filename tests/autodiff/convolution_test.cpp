@@ -55,8 +55,8 @@ TEST_CASE("convolution says what does not fit") {
       {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 0, 3})); },
        "has an axis of size 0"},
       {[](Tape& t) {
-         conv2d(t.parameter(Tensor::zeros({1, 1, 2, 2}, DType::i64)),
-                t.parameter(Tensor::zeros({1, 1, 1, 1}, DType::i64)));
+         conv2d(t.constant(Tensor::zeros({1, 1, 2, 2}, DType::i64)),
+                t.constant(Tensor::zeros({1, 1, 1, 1}, DType::i64)));
        },
        "takes floating dtypes, not i64 (1, 1, 2, 2)"},
       {[](Tape& t) {

@@ -35,8 +35,9 @@ struct Recorded {
     tape.set_seed(7);
     std::vector<Var> xs, floating;
     for (const Tensor& input : inputs) {
-      xs.push_back(tape.parameter(input));
-      if (is_floating(input.dtype())) floating.push_back(xs.back());
+      const bool is_parameter = is_floating(input.dtype());
+      xs.push_back(is_parameter ? tape.parameter(input) : tape.constant(input));
+      if (is_parameter) floating.push_back(xs.back());
     }
     results.push_back(row.call(xs));
     if (!gradients || row.order == 0) return;
