@@ -97,13 +97,12 @@ class Axes : public std::vector<int> {
   Axes(std::initializer_list<int> axes) : std::vector<int>(axes) {}
   // NOLINTBEGIN(google-explicit-constructor): callers write one axis without braces
   Axes(std::vector<int> axes) : std::vector<int>(std::move(axes)) {}
-  template <std::integral I>
-    requires(!std::same_as<I, bool>)
+  template <std::signed_integral I>
   Axes(I axis) : std::vector<int>(1, static_cast<int>(axis)) {}
   // NOLINTEND(google-explicit-constructor)
-  /// `sum(x, true)` would otherwise be the sum over axis 1.
-  template <std::same_as<bool> B>
-  Axes(B keep_axes) = delete;
+  /// `sum(x, true)` is not the sum over axis 1, and `Axes(n)` of a size not n axes.
+  template <std::unsigned_integral U>
+  Axes(U axis) = delete;
 };
 
 /// One number for each axis.
