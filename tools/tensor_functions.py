@@ -1,6 +1,6 @@
 """tensor_functions.py [--check] ROOT: writes the functions of tensors from the declarations of the functions of Vars.
 
-It reads the headers below and writes, in autodiff/operations/:
+It reads the headers in autodiff/operations/ that palimpsest.h includes, and writes in that folder:
 - tensor_*.h and tensor_*.cpp: each function with a Tensor for each Var.
 - mixed_*.h: each function of several Vars, for Vars and Tensors together.
 
@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 FOLDER = "autodiff/operations/"
-HEADERS = [FOLDER + name for name in (
-    "functions/arithmetic.h", "functions/exponential.h", "functions/trigonometric.h", "functions/activation.h",
-    "functions/special.h", "functions/binary_functions.h", "binary.h", "construction.h", "convolution.h", "elementwise.h", "image.h", "index.h", "leaf.h", "linalg.h", "loss.h",
-    "normalization.h", "products.h", "reduce.h", "shape.h", "sorting.h", "sparse.h")]
+# Their functions draw random numbers by the tape, or take structs of Vars.
+LEFT_OUT_HEADERS = {FOLDER + "random.h", FOLDER + "sequence.h"}
+WRITTEN = re.compile(FOLDER + r"(tensor|mixed)_\w+\.h")
+INCLUDE = re.compile(rf'^#include "({FOLDER}[\w/]+\.h)"', re.MULTILINE)
 # For tapes and adjoints only, or the same as a function of `Tensor`.
 LEFT_OUT = {"identity", "matmul_sum", "number_like", "record_binary", "record_comparison", "softmax_adjoint",
             "stop_gradient"}
@@ -167,9 +167,20 @@ class Function:
         return len(self.values) > 1 and not any(p.is_list for p in self.values)
 
 
+def headers(root):
+    """The headers of functions of Vars: those that palimpsest.h includes, and those that they include, in order."""
+    found, unread = set(), ["palimpsest.h"]
+    while unread:
+        for header in INCLUDE.findall((root / unread.pop()).read_text(encoding="utf-8")):
+            if header not in found and header not in LEFT_OUT_HEADERS and not WRITTEN.fullmatch(header):
+                found.add(header)
+                unread.append(header)
+    return sorted(found, key=lambda header: (not header.startswith(FOLDER + "functions/"), header))
+
+
 def read(root):
     """For each header: its path, the structs of Vars and the functions."""
-    for header in HEADERS:
+    for header in headers(root):
         text = without_comments((root / header).read_text(encoding="utf-8"))
         structs = {name: re.findall(r"Var (\w+);", body) for name, body in STRUCT.findall(text)}
         functions = []
@@ -177,6 +188,8 @@ def read(root):
             function = Function(result, name, [Parameter(p) for p in split(parameters)], structs)
             if function.is_wanted():
                 functions.append(function)
+        if not functions:
+            continue
         used = {f.result for f in functions}
         yield header, {name: members for name, members in structs.items() if name in used}, functions
 

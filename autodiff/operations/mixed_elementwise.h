@@ -6,6 +6,8 @@
 #include "autodiff/operations/constants.h"
 #include "autodiff/operations/construction.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/ctc.h"
+#include "autodiff/operations/distance.h"
 #include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -18,6 +20,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/loss.h"
+#include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
@@ -258,6 +261,96 @@ Var logical_or(const A& a, const B& b, Where where = Where::current()) {
   const Var on_a = on(a);
   const Var on_b = on(b);
   return palimpsest::logical_or(on_a, on_b, where);
+}
+
+// autodiff/operations/ctc.h
+
+template <IsValue A, IsValue B, IsValue C, IsValue D>
+  requires AreMixed<A, B, C, D>
+Var ctc_loss(const A& log_probabilities, const B& targets, const C& input_lengths,
+             const D& target_lengths, const CtcOptions& options = {},
+             Where where = Where::current()) {
+  const Constants on("ctc_loss", where, log_probabilities, targets, input_lengths, target_lengths);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_targets = on(targets);
+  const Var on_input_lengths = on(input_lengths);
+  const Var on_target_lengths = on(target_lengths);
+  return palimpsest::ctc_loss(on_log_probabilities, on_targets, on_input_lengths, on_target_lengths,
+                              options, where);
+}
+
+// autodiff/operations/distance.h
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var cosine_similarity(const A& a, const B& b, int axis = 1, double eps = 1e-8,
+                      Where where = Where::current()) {
+  const Constants on("cosine_similarity", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::cosine_similarity(on_a, on_b, axis, eps, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var pairwise_distance(const A& a, const B& b, const DistanceOptions& options = {},
+                      Where where = Where::current()) {
+  const Constants on("pairwise_distance", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::pairwise_distance(on_a, on_b, options, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var cdist(const A& a, const B& b, double p = 2, Where where = Where::current()) {
+  const Constants on("cdist", where, a, b);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return palimpsest::cdist(on_a, on_b, p, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var cosine_embedding_loss(const A& a, const B& b, const C& targets, double margin = 0,
+                          Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("cosine_embedding_loss", where, a, b, targets);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  const Var on_targets = on(targets);
+  return palimpsest::cosine_embedding_loss(on_a, on_b, on_targets, margin, reduction, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var margin_ranking_loss(const A& a, const B& b, const C& targets, double margin = 0,
+                        Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("margin_ranking_loss", where, a, b, targets);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  const Var on_targets = on(targets);
+  return palimpsest::margin_ranking_loss(on_a, on_b, on_targets, margin, reduction, where);
+}
+
+template <IsValue A, IsValue B>
+  requires AreMixed<A, B>
+Var hinge_embedding_loss(const A& x, const B& targets, double margin = 1,
+                         Reduction reduction = Reduction::mean, Where where = Where::current()) {
+  const Constants on("hinge_embedding_loss", where, x, targets);
+  const Var on_x = on(x);
+  const Var on_targets = on(targets);
+  return palimpsest::hinge_embedding_loss(on_x, on_targets, margin, reduction, where);
+}
+
+template <IsValue A, IsValue B, IsValue C>
+  requires AreMixed<A, B, C>
+Var triplet_margin_loss(const A& anchor, const B& positive, const C& negative,
+                        const TripletOptions& options = {}, Where where = Where::current()) {
+  const Constants on("triplet_margin_loss", where, anchor, positive, negative);
+  const Var on_anchor = on(anchor);
+  const Var on_positive = on(positive);
+  const Var on_negative = on(negative);
+  return palimpsest::triplet_margin_loss(on_anchor, on_positive, on_negative, options, where);
 }
 
 }  // namespace palimpsest

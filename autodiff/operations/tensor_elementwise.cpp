@@ -5,6 +5,66 @@
 
 namespace palimpsest {
 
+Tensor relu(const Tensor& x, Where where) {
+  Evaluation on("relu", where);
+  return on.result(palimpsest::relu(on(x), where));
+}
+
+Tensor leaky_relu(const Tensor& x, double slope, Where where) {
+  Evaluation on("leaky_relu", where);
+  return on.result(palimpsest::leaky_relu(on(x), slope, where));
+}
+
+Tensor elu(const Tensor& x, double a, Where where) {
+  Evaluation on("elu", where);
+  return on.result(palimpsest::elu(on(x), a, where));
+}
+
+Tensor sigmoid(const Tensor& x, Where where) {
+  Evaluation on("sigmoid", where);
+  return on.result(palimpsest::sigmoid(on(x), where));
+}
+
+Tensor softplus(const Tensor& x, Where where) {
+  Evaluation on("softplus", where);
+  return on.result(palimpsest::softplus(on(x), where));
+}
+
+Tensor gelu(const Tensor& x, Where where) {
+  Evaluation on("gelu", where);
+  return on.result(palimpsest::gelu(on(x), where));
+}
+
+Tensor gelu_tanh(const Tensor& x, Where where) {
+  Evaluation on("gelu_tanh", where);
+  return on.result(palimpsest::gelu_tanh(on(x), where));
+}
+
+Tensor silu(const Tensor& x, Where where) {
+  Evaluation on("silu", where);
+  return on.result(palimpsest::silu(on(x), where));
+}
+
+Tensor mish(const Tensor& x, Where where) {
+  Evaluation on("mish", where);
+  return on.result(palimpsest::mish(on(x), where));
+}
+
+Tensor hardtanh(const Tensor& x, double low, double high, Where where) {
+  Evaluation on("hardtanh", where);
+  return on.result(palimpsest::hardtanh(on(x), low, high, where));
+}
+
+Tensor softsign(const Tensor& x, Where where) {
+  Evaluation on("softsign", where);
+  return on.result(palimpsest::softsign(on(x), where));
+}
+
+Tensor tanhshrink(const Tensor& x, Where where) {
+  Evaluation on("tanhshrink", where);
+  return on.result(palimpsest::tanhshrink(on(x), where));
+}
+
 Tensor negate(const Tensor& x, Where where) {
   Evaluation on("negate", where);
   return on.result(palimpsest::negate(on(x), where));
@@ -120,6 +180,61 @@ Tensor logit(const Tensor& x, Where where) {
   return on.result(palimpsest::logit(on(x), where));
 }
 
+Tensor lgamma(const Tensor& x, Where where) {
+  Evaluation on("lgamma", where);
+  return on.result(palimpsest::lgamma(on(x), where));
+}
+
+Tensor digamma(const Tensor& x, Where where) {
+  Evaluation on("digamma", where);
+  return on.result(palimpsest::digamma(on(x), where));
+}
+
+Tensor polygamma(int n, const Tensor& x, Where where) {
+  Evaluation on("polygamma", where);
+  return on.result(palimpsest::polygamma(n, on(x), where));
+}
+
+Tensor erfinv(const Tensor& x, Where where) {
+  Evaluation on("erfinv", where);
+  return on.result(palimpsest::erfinv(on(x), where));
+}
+
+Tensor bessel_i(int n, bool scaled, const Tensor& x, Where where) {
+  Evaluation on("bessel_i", where);
+  return on.result(palimpsest::bessel_i(n, scaled, on(x), where));
+}
+
+Tensor i0(const Tensor& x, Where where) {
+  Evaluation on("i0", where);
+  return on.result(palimpsest::i0(on(x), where));
+}
+
+Tensor i1(const Tensor& x, Where where) {
+  Evaluation on("i1", where);
+  return on.result(palimpsest::i1(on(x), where));
+}
+
+Tensor i0e(const Tensor& x, Where where) {
+  Evaluation on("i0e", where);
+  return on.result(palimpsest::i0e(on(x), where));
+}
+
+Tensor i1e(const Tensor& x, Where where) {
+  Evaluation on("i1e", where);
+  return on.result(palimpsest::i1e(on(x), where));
+}
+
+Tensor spherical_bessel_j(int n, bool times_pi, const Tensor& x, Where where) {
+  Evaluation on("spherical_bessel_j", where);
+  return on.result(palimpsest::spherical_bessel_j(n, times_pi, on(x), where));
+}
+
+Tensor sinc(const Tensor& x, Where where) {
+  Evaluation on("sinc", where);
+  return on.result(palimpsest::sinc(on(x), where));
+}
+
 Tensor sin(const Tensor& x, Where where) {
   Evaluation on("sin", where);
   return on.result(palimpsest::sin(on(x), where));
@@ -180,119 +295,80 @@ Tensor atanh(const Tensor& x, Where where) {
   return on.result(palimpsest::atanh(on(x), where));
 }
 
-Tensor relu(const Tensor& x, Where where) {
-  Evaluation on("relu", where);
-  return on.result(palimpsest::relu(on(x), where));
+Tensor ctc_loss(const Tensor& log_probabilities, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CtcOptions& options, Where where) {
+  Evaluation on("ctc_loss", where);
+  const Var on_log_probabilities = on(log_probabilities);
+  const Var on_targets = on(targets);
+  const Var on_input_lengths = on(input_lengths);
+  const Var on_target_lengths = on(target_lengths);
+  return on.result(palimpsest::ctc_loss(on_log_probabilities, on_targets, on_input_lengths,
+                                        on_target_lengths, options, where));
 }
 
-Tensor leaky_relu(const Tensor& x, double slope, Where where) {
-  Evaluation on("leaky_relu", where);
-  return on.result(palimpsest::leaky_relu(on(x), slope, where));
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int axis, double eps, Where where) {
+  Evaluation on("cosine_similarity", where);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return on.result(palimpsest::cosine_similarity(on_a, on_b, axis, eps, where));
 }
 
-Tensor elu(const Tensor& x, double a, Where where) {
-  Evaluation on("elu", where);
-  return on.result(palimpsest::elu(on(x), a, where));
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, const DistanceOptions& options,
+                         Where where) {
+  Evaluation on("pairwise_distance", where);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return on.result(palimpsest::pairwise_distance(on_a, on_b, options, where));
 }
 
-Tensor sigmoid(const Tensor& x, Where where) {
-  Evaluation on("sigmoid", where);
-  return on.result(palimpsest::sigmoid(on(x), where));
+Tensor cdist(const Tensor& a, const Tensor& b, double p, Where where) {
+  Evaluation on("cdist", where);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  return on.result(palimpsest::cdist(on_a, on_b, p, where));
 }
 
-Tensor softplus(const Tensor& x, Where where) {
-  Evaluation on("softplus", where);
-  return on.result(palimpsest::softplus(on(x), where));
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& targets, double margin,
+                             Reduction reduction, Where where) {
+  Evaluation on("cosine_embedding_loss", where);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  const Var on_targets = on(targets);
+  return on.result(
+      palimpsest::cosine_embedding_loss(on_a, on_b, on_targets, margin, reduction, where));
 }
 
-Tensor gelu(const Tensor& x, Where where) {
-  Evaluation on("gelu", where);
-  return on.result(palimpsest::gelu(on(x), where));
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targets, double margin,
+                           Reduction reduction, Where where) {
+  Evaluation on("margin_ranking_loss", where);
+  const Var on_a = on(a);
+  const Var on_b = on(b);
+  const Var on_targets = on(targets);
+  return on.result(
+      palimpsest::margin_ranking_loss(on_a, on_b, on_targets, margin, reduction, where));
 }
 
-Tensor gelu_tanh(const Tensor& x, Where where) {
-  Evaluation on("gelu_tanh", where);
-  return on.result(palimpsest::gelu_tanh(on(x), where));
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& targets, double margin,
+                            Reduction reduction, Where where) {
+  Evaluation on("hinge_embedding_loss", where);
+  const Var on_x = on(x);
+  const Var on_targets = on(targets);
+  return on.result(palimpsest::hinge_embedding_loss(on_x, on_targets, margin, reduction, where));
 }
 
-Tensor silu(const Tensor& x, Where where) {
-  Evaluation on("silu", where);
-  return on.result(palimpsest::silu(on(x), where));
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletOptions& options, Where where) {
+  Evaluation on("triplet_margin_loss", where);
+  const Var on_anchor = on(anchor);
+  const Var on_positive = on(positive);
+  const Var on_negative = on(negative);
+  return on.result(
+      palimpsest::triplet_margin_loss(on_anchor, on_positive, on_negative, options, where));
 }
 
-Tensor mish(const Tensor& x, Where where) {
-  Evaluation on("mish", where);
-  return on.result(palimpsest::mish(on(x), where));
-}
-
-Tensor hardtanh(const Tensor& x, double low, double high, Where where) {
-  Evaluation on("hardtanh", where);
-  return on.result(palimpsest::hardtanh(on(x), low, high, where));
-}
-
-Tensor softsign(const Tensor& x, Where where) {
-  Evaluation on("softsign", where);
-  return on.result(palimpsest::softsign(on(x), where));
-}
-
-Tensor tanhshrink(const Tensor& x, Where where) {
-  Evaluation on("tanhshrink", where);
-  return on.result(palimpsest::tanhshrink(on(x), where));
-}
-
-Tensor lgamma(const Tensor& x, Where where) {
-  Evaluation on("lgamma", where);
-  return on.result(palimpsest::lgamma(on(x), where));
-}
-
-Tensor digamma(const Tensor& x, Where where) {
-  Evaluation on("digamma", where);
-  return on.result(palimpsest::digamma(on(x), where));
-}
-
-Tensor polygamma(int n, const Tensor& x, Where where) {
-  Evaluation on("polygamma", where);
-  return on.result(palimpsest::polygamma(n, on(x), where));
-}
-
-Tensor erfinv(const Tensor& x, Where where) {
-  Evaluation on("erfinv", where);
-  return on.result(palimpsest::erfinv(on(x), where));
-}
-
-Tensor bessel_i(int n, bool scaled, const Tensor& x, Where where) {
-  Evaluation on("bessel_i", where);
-  return on.result(palimpsest::bessel_i(n, scaled, on(x), where));
-}
-
-Tensor i0(const Tensor& x, Where where) {
-  Evaluation on("i0", where);
-  return on.result(palimpsest::i0(on(x), where));
-}
-
-Tensor i1(const Tensor& x, Where where) {
-  Evaluation on("i1", where);
-  return on.result(palimpsest::i1(on(x), where));
-}
-
-Tensor i0e(const Tensor& x, Where where) {
-  Evaluation on("i0e", where);
-  return on.result(palimpsest::i0e(on(x), where));
-}
-
-Tensor i1e(const Tensor& x, Where where) {
-  Evaluation on("i1e", where);
-  return on.result(palimpsest::i1e(on(x), where));
-}
-
-Tensor spherical_bessel_j(int n, bool times_pi, const Tensor& x, Where where) {
-  Evaluation on("spherical_bessel_j", where);
-  return on.result(palimpsest::spherical_bessel_j(n, times_pi, on(x), where));
-}
-
-Tensor sinc(const Tensor& x, Where where) {
-  Evaluation on("sinc", where);
-  return on.result(palimpsest::sinc(on(x), where));
+Tensor reduce_loss(const Tensor& losses, Reduction reduction, Where where) {
+  Evaluation on("reduce_loss", where);
+  return on.result(palimpsest::reduce_loss(on(losses), reduction, where));
 }
 
 }  // namespace palimpsest

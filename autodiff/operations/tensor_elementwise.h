@@ -9,6 +9,8 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/construction.h"
 #include "autodiff/operations/convolution.h"
+#include "autodiff/operations/ctc.h"
+#include "autodiff/operations/distance.h"
 #include "autodiff/operations/elementwise.h"
 #include "autodiff/operations/functions/activation.h"
 #include "autodiff/operations/functions/arithmetic.h"
@@ -21,6 +23,7 @@
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/linalg.h"
 #include "autodiff/operations/loss.h"
+#include "autodiff/operations/loss_reduction.h"
 #include "autodiff/operations/normalization.h"
 #include "autodiff/operations/products.h"
 #include "autodiff/operations/reduce.h"
@@ -37,50 +40,6 @@
 /// argument.
 namespace palimpsest PALIMPSEST_EXPORT {
 
-// autodiff/operations/functions/arithmetic.h
-
-Tensor negate(const Tensor& x, Where where = Where::current());
-Tensor reciprocal(const Tensor& x, Where where = Where::current());
-Tensor square(const Tensor& x, Where where = Where::current());
-Tensor sqrt(const Tensor& x, Where where = Where::current());
-Tensor rsqrt(const Tensor& x, Where where = Where::current());
-Tensor pow(const Tensor& x, double exponent, Where where = Where::current());
-Tensor abs(const Tensor& x, Where where = Where::current());
-Tensor sign(const Tensor& x, Where where = Where::current());
-Tensor floor(const Tensor& x, Where where = Where::current());
-Tensor ceil(const Tensor& x, Where where = Where::current());
-Tensor round(const Tensor& x, Where where = Where::current());
-Tensor trunc(const Tensor& x, Where where = Where::current());
-Tensor clamp(const Tensor& x, double low, double high, Where where = Where::current());
-
-// autodiff/operations/functions/exponential.h
-
-Tensor exp(const Tensor& x, Where where = Where::current());
-Tensor exp2(const Tensor& x, Where where = Where::current());
-Tensor expm1(const Tensor& x, Where where = Where::current());
-Tensor log(const Tensor& x, Where where = Where::current());
-Tensor log2(const Tensor& x, Where where = Where::current());
-Tensor log10(const Tensor& x, Where where = Where::current());
-Tensor log1p(const Tensor& x, Where where = Where::current());
-Tensor erf(const Tensor& x, Where where = Where::current());
-Tensor erfc(const Tensor& x, Where where = Where::current());
-Tensor logit(const Tensor& x, Where where = Where::current());
-
-// autodiff/operations/functions/trigonometric.h
-
-Tensor sin(const Tensor& x, Where where = Where::current());
-Tensor cos(const Tensor& x, Where where = Where::current());
-Tensor tan(const Tensor& x, Where where = Where::current());
-Tensor asin(const Tensor& x, Where where = Where::current());
-Tensor acos(const Tensor& x, Where where = Where::current());
-Tensor atan(const Tensor& x, Where where = Where::current());
-Tensor sinh(const Tensor& x, Where where = Where::current());
-Tensor cosh(const Tensor& x, Where where = Where::current());
-Tensor tanh(const Tensor& x, Where where = Where::current());
-Tensor asinh(const Tensor& x, Where where = Where::current());
-Tensor acosh(const Tensor& x, Where where = Where::current());
-Tensor atanh(const Tensor& x, Where where = Where::current());
-
 // autodiff/operations/functions/activation.h
 
 Tensor relu(const Tensor& x, Where where = Where::current());
@@ -96,19 +55,21 @@ Tensor hardtanh(const Tensor& x, double low = -1, double high = 1, Where where =
 Tensor softsign(const Tensor& x, Where where = Where::current());
 Tensor tanhshrink(const Tensor& x, Where where = Where::current());
 
-// autodiff/operations/functions/special.h
+// autodiff/operations/functions/arithmetic.h
 
-Tensor lgamma(const Tensor& x, Where where = Where::current());
-Tensor digamma(const Tensor& x, Where where = Where::current());
-Tensor polygamma(int n, const Tensor& x, Where where = Where::current());
-Tensor erfinv(const Tensor& x, Where where = Where::current());
-Tensor bessel_i(int n, bool scaled, const Tensor& x, Where where = Where::current());
-Tensor i0(const Tensor& x, Where where = Where::current());
-Tensor i1(const Tensor& x, Where where = Where::current());
-Tensor i0e(const Tensor& x, Where where = Where::current());
-Tensor i1e(const Tensor& x, Where where = Where::current());
-Tensor spherical_bessel_j(int n, bool times_pi, const Tensor& x, Where where = Where::current());
-Tensor sinc(const Tensor& x, Where where = Where::current());
+Tensor negate(const Tensor& x, Where where = Where::current());
+Tensor reciprocal(const Tensor& x, Where where = Where::current());
+Tensor square(const Tensor& x, Where where = Where::current());
+Tensor sqrt(const Tensor& x, Where where = Where::current());
+Tensor rsqrt(const Tensor& x, Where where = Where::current());
+Tensor pow(const Tensor& x, double exponent, Where where = Where::current());
+Tensor abs(const Tensor& x, Where where = Where::current());
+Tensor sign(const Tensor& x, Where where = Where::current());
+Tensor floor(const Tensor& x, Where where = Where::current());
+Tensor ceil(const Tensor& x, Where where = Where::current());
+Tensor round(const Tensor& x, Where where = Where::current());
+Tensor trunc(const Tensor& x, Where where = Where::current());
+Tensor clamp(const Tensor& x, double low, double high, Where where = Where::current());
 
 // autodiff/operations/functions/binary_functions.h
 
@@ -152,6 +113,48 @@ Tensor less_equal(double a, const Tensor& b, Where where = Where::current());
 Tensor equal(double a, const Tensor& b, Where where = Where::current());
 Tensor not_equal(double a, const Tensor& b, Where where = Where::current());
 
+// autodiff/operations/functions/exponential.h
+
+Tensor exp(const Tensor& x, Where where = Where::current());
+Tensor exp2(const Tensor& x, Where where = Where::current());
+Tensor expm1(const Tensor& x, Where where = Where::current());
+Tensor log(const Tensor& x, Where where = Where::current());
+Tensor log2(const Tensor& x, Where where = Where::current());
+Tensor log10(const Tensor& x, Where where = Where::current());
+Tensor log1p(const Tensor& x, Where where = Where::current());
+Tensor erf(const Tensor& x, Where where = Where::current());
+Tensor erfc(const Tensor& x, Where where = Where::current());
+Tensor logit(const Tensor& x, Where where = Where::current());
+
+// autodiff/operations/functions/special.h
+
+Tensor lgamma(const Tensor& x, Where where = Where::current());
+Tensor digamma(const Tensor& x, Where where = Where::current());
+Tensor polygamma(int n, const Tensor& x, Where where = Where::current());
+Tensor erfinv(const Tensor& x, Where where = Where::current());
+Tensor bessel_i(int n, bool scaled, const Tensor& x, Where where = Where::current());
+Tensor i0(const Tensor& x, Where where = Where::current());
+Tensor i1(const Tensor& x, Where where = Where::current());
+Tensor i0e(const Tensor& x, Where where = Where::current());
+Tensor i1e(const Tensor& x, Where where = Where::current());
+Tensor spherical_bessel_j(int n, bool times_pi, const Tensor& x, Where where = Where::current());
+Tensor sinc(const Tensor& x, Where where = Where::current());
+
+// autodiff/operations/functions/trigonometric.h
+
+Tensor sin(const Tensor& x, Where where = Where::current());
+Tensor cos(const Tensor& x, Where where = Where::current());
+Tensor tan(const Tensor& x, Where where = Where::current());
+Tensor asin(const Tensor& x, Where where = Where::current());
+Tensor acos(const Tensor& x, Where where = Where::current());
+Tensor atan(const Tensor& x, Where where = Where::current());
+Tensor sinh(const Tensor& x, Where where = Where::current());
+Tensor cosh(const Tensor& x, Where where = Where::current());
+Tensor tanh(const Tensor& x, Where where = Where::current());
+Tensor asinh(const Tensor& x, Where where = Where::current());
+Tensor acosh(const Tensor& x, Where where = Where::current());
+Tensor atanh(const Tensor& x, Where where = Where::current());
+
 // autodiff/operations/binary.h
 
 Tensor sum_to(const Tensor& y, const Shape& shape, Where where = Where::current());
@@ -163,5 +166,33 @@ Tensor where(const Tensor& condition, double a, double b, Where line = Where::cu
 Tensor logical_and(const Tensor& a, const Tensor& b, Where where = Where::current());
 Tensor logical_or(const Tensor& a, const Tensor& b, Where where = Where::current());
 Tensor logical_not(const Tensor& x, Where where = Where::current());
+
+// autodiff/operations/ctc.h
+
+Tensor ctc_loss(const Tensor& log_probabilities, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths, const CtcOptions& options = {},
+                Where where = Where::current());
+
+// autodiff/operations/distance.h
+
+Tensor cosine_similarity(const Tensor& a, const Tensor& b, int axis = 1, double eps = 1e-8,
+                         Where where = Where::current());
+Tensor pairwise_distance(const Tensor& a, const Tensor& b, const DistanceOptions& options = {},
+                         Where where = Where::current());
+Tensor cdist(const Tensor& a, const Tensor& b, double p = 2, Where where = Where::current());
+Tensor cosine_embedding_loss(const Tensor& a, const Tensor& b, const Tensor& targets,
+                             double margin = 0, Reduction reduction = Reduction::mean,
+                             Where where = Where::current());
+Tensor margin_ranking_loss(const Tensor& a, const Tensor& b, const Tensor& targets,
+                           double margin = 0, Reduction reduction = Reduction::mean,
+                           Where where = Where::current());
+Tensor hinge_embedding_loss(const Tensor& x, const Tensor& targets, double margin = 1,
+                            Reduction reduction = Reduction::mean, Where where = Where::current());
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           const TripletOptions& options = {}, Where where = Where::current());
+
+// autodiff/operations/loss_reduction.h
+
+Tensor reduce_loss(const Tensor& losses, Reduction reduction, Where where = Where::current());
 
 }  // namespace palimpsest
