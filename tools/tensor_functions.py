@@ -179,19 +179,21 @@ def headers(root):
 
 
 def read(root):
-    """For each header: its path, the structs of Vars and the functions."""
-    for header in headers(root):
-        text = without_comments((root / header).read_text(encoding="utf-8"))
-        structs = {name: re.findall(r"Var (\w+);", body) for name, body in STRUCT.findall(text)}
-        functions = []
-        for result, name, parameters in DECLARATION.findall(text):
-            function = Function(result, name, [Parameter(p) for p in split(parameters)], structs)
-            if function.is_wanted():
-                functions.append(function)
-        if not functions:
-            continue
-        used = {f.result for f in functions}
-        yield header, {name: members for name, members in structs.items() if name in used}, functions
+    """The structs of Vars that functions return, by name, and each header with its functions."""
+    texts = {header: without_comments((root / header).read_text(encoding="utf-8")) for header in headers(root)}
+    structs = {name: re.findall(r"Var (\w+);", body) for text in texts.values() for name, body in STRUCT.findall(text)}
+    parts = []
+    for header, text in texts.items():
+        functions = [Function(result, name, [Parameter(p) for p in split(parameters)], structs)
+                     for result, name, parameters in DECLARATION.findall(text)]
+        functions = [function for function in functions if function.is_wanted()]
+        for function in functions:
+            if any(p.type == "const auto&" for p in function.parameters):
+                sys.exit(f"{header}: {function.name} takes a const auto&; write const IsVarOrNumber auto&")
+        if functions:
+            parts.append((header, functions))
+    used = {function.result for _, functions in parts for function in functions}
+    return {name: members for name, members in structs.items() if name in used}, parts
 
 
 def formatted(path, text):
@@ -201,10 +203,11 @@ def formatted(path, text):
 
 def write(root):
     """The text of each file."""
-    parts = list(read(root))
-    includes = "".join(f'#include "{header}"\n' for header, _, _ in parts)
+    structs, parts = read(root)
+    includes = "".join(f'#include "{header}"\n' for header, _ in parts)
     tensor_start = NOTE + "#pragma once\n\n#include <initializer_list>\n#include <span>\n#include <vector>\n\n"
     tensor_start += '#include "autodiff/export.h"\n' + includes
+    tensor_start += f'#include "{FOLDER}tensor_results.h"\n'
     tensor_start += '#include "autodiff/operations/unary.h"\n#include "autodiff/tensor.h"\n\n'
     tensor_start += """/// The functions of `Var`, for tensors: computed at once, by the same kernels, without a tape that
 /// users see. dtypes, broadcasting and errors are those of the functions of `Var`, which the named
@@ -215,13 +218,20 @@ namespace palimpsest PALIMPSEST_EXPORT {
     tensor_hs = {}
     tensor_cpps = {}
     mixed_hs = {}
-    for header, structs, functions in parts:
+    results_h = NOTE + """#pragma once
+
+#include "autodiff/tensor.h"
+
+/// What functions of tensors with several results return.
+namespace palimpsest {
+"""
+    for name, members in structs.items():
+        results_h += f"\n/// `{name}` of tensors.\nstruct Tensor{name} {{\n"
+        results_h += "".join(f"  Tensor {member};\n" for member in members) + "};\n"
+    for header, functions in parts:
         kind = kind_of(header)
         tensor_cpp = tensor_cpps.setdefault(f"tensor_{kind}.cpp", [])
         tensor_h = f"\n// {header}\n\n"
-        for name, members in structs.items():
-            tensor_h += f"/// `{name}` of tensors.\nstruct Tensor{name} {{\n"
-            tensor_h += "".join(f"  Tensor {member};\n" for member in members) + "};\n"
         for function in functions:
             forms = [function]
             if any(p.may_be_number for p in function.parameters):
@@ -237,6 +247,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
             mixed_h.extend("\n" + function.mixed() for function in mixes)
     end = "\n}  // namespace palimpsest\n"
     texts = {FOLDER + name: tensor_start + "".join(declarations) + end for name, declarations in tensor_hs.items()}
+    texts[FOLDER + "tensor_results.h"] = results_h + end
     for name, definitions in tensor_cpps.items():
         kind = name.removeprefix("tensor_").removesuffix(".cpp")
         texts[FOLDER + name] = (START_CPP.replace("tensor_functions.h", f"tensor_{HEADER_OF_KIND[kind]}.h") +

@@ -30,6 +30,7 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
+#include "autodiff/operations/tensor_results.h"
 #include "autodiff/operations/unary.h"
 #include "autodiff/tensor.h"
 

@@ -30,6 +30,7 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
+#include "autodiff/operations/tensor_results.h"
 #include "autodiff/operations/unary.h"
 #include "autodiff/tensor.h"
 
@@ -154,11 +155,6 @@ Tensor cast(const Tensor& x, DType dtype, Where where = Where::current());
 
 // autodiff/operations/reduce.h
 
-/// `ValuesAndIndices` of tensors.
-struct TensorValuesAndIndices {
-  Tensor values;
-  Tensor indices;
-};
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false,
            Where where = Where::current());
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false,
@@ -233,20 +229,19 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis,
 
 // autodiff/operations/sorting.h
 
-/// `Histogram` of tensors.
-struct TensorHistogram {
-  Tensor counts;
-  Tensor edges;
-};
-/// `Unique` of tensors.
-struct TensorUnique {
-  Tensor values;
-  Tensor inverse;
-  Tensor counts;
-};
+TensorValuesAndIndices sort(const Tensor& x, int axis = -1, bool descending = false,
+                            Where where = Where::current());
 Tensor argsort(const Tensor& x, int axis = -1, bool descending = false,
                Where where = Where::current());
+TensorValuesAndIndices topk(const Tensor& x, std::int64_t k, const TopkOptions& options = {},
+                            Where where = Where::current());
+TensorValuesAndIndices kthvalue(const Tensor& x, std::int64_t k, int axis = -1,
+                                bool keep_axis = false, Where where = Where::current());
+TensorValuesAndIndices median(const Tensor& x, int axis, bool keep_axis = false,
+                              Where where = Where::current());
 Tensor median(const Tensor& x, Where where = Where::current());
+TensorValuesAndIndices nanmedian(const Tensor& x, int axis, bool keep_axis = false,
+                                 Where where = Where::current());
 Tensor nanmedian(const Tensor& x, Where where = Where::current());
 Tensor quantile(const Tensor& x, double q, const QuantileOptions& options = {},
                 Where where = Where::current());

@@ -30,6 +30,7 @@
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sorting.h"
 #include "autodiff/operations/sparse.h"
+#include "autodiff/operations/tensor_results.h"
 #include "autodiff/operations/unary.h"
 #include "autodiff/tensor.h"
 
@@ -90,27 +91,6 @@ Tensor global_average_pool(const Tensor& x, Channels channels = Channels::first,
 
 // autodiff/operations/linalg.h
 
-/// `Slogdet` of tensors.
-struct TensorSlogdet {
-  Tensor sign;
-  Tensor log_magnitude;
-};
-/// `Qr` of tensors.
-struct TensorQr {
-  Tensor q;
-  Tensor r;
-};
-/// `Eigh` of tensors.
-struct TensorEigh {
-  Tensor values;
-  Tensor vectors;
-};
-/// `Svd` of tensors.
-struct TensorSvd {
-  Tensor u;
-  Tensor values;
-  Tensor vh;
-};
 Tensor tril(const Tensor& x, int diagonal = 0, Where where = Where::current());
 Tensor triu(const Tensor& x, int diagonal = 0, Where where = Where::current());
 Tensor cholesky(const Tensor& a, Where where = Where::current());
@@ -178,18 +158,6 @@ Tensor poisson_nll_loss(const Tensor& prediction, const Tensor& target,
 
 // autodiff/operations/normalization.h
 
-/// `BatchNorm` of tensors.
-struct TensorBatchNorm {
-  Tensor y;
-  Tensor mean;
-  Tensor variance;
-};
-/// `SpectralNorm` of tensors.
-struct TensorSpectralNorm {
-  Tensor weight;
-  Tensor u;
-  Tensor sigma;
-};
 Tensor layer_norm(const Tensor& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double epsilon = 1e-5, Where where = Where::current());
 Tensor rms_norm(const Tensor& x, const Tensor& weight = {}, double epsilon = 1e-6,

@@ -341,14 +341,56 @@ Tensor any(const Tensor& x, const Axes& axes, bool keep_axes, Where where) {
   return on.result(palimpsest::any(on(x), axes, keep_axes, where));
 }
 
+TensorValuesAndIndices sort(const Tensor& x, int axis, bool descending, Where where) {
+  Evaluation on("sort", where);
+  const ValuesAndIndices made = palimpsest::sort(on(x), axis, descending, where);
+  const Var values[] = {made.values, made.indices};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
 Tensor argsort(const Tensor& x, int axis, bool descending, Where where) {
   Evaluation on("argsort", where);
   return on.result(palimpsest::argsort(on(x), axis, descending, where));
 }
 
+TensorValuesAndIndices topk(const Tensor& x, std::int64_t k, const TopkOptions& options,
+                            Where where) {
+  Evaluation on("topk", where);
+  const ValuesAndIndices made = palimpsest::topk(on(x), k, options, where);
+  const Var values[] = {made.values, made.indices};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
+TensorValuesAndIndices kthvalue(const Tensor& x, std::int64_t k, int axis, bool keep_axis,
+                                Where where) {
+  Evaluation on("kthvalue", where);
+  const ValuesAndIndices made = palimpsest::kthvalue(on(x), k, axis, keep_axis, where);
+  const Var values[] = {made.values, made.indices};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
+TensorValuesAndIndices median(const Tensor& x, int axis, bool keep_axis, Where where) {
+  Evaluation on("median", where);
+  const ValuesAndIndices made = palimpsest::median(on(x), axis, keep_axis, where);
+  const Var values[] = {made.values, made.indices};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
+}
+
 Tensor median(const Tensor& x, Where where) {
   Evaluation on("median", where);
   return on.result(palimpsest::median(on(x), where));
+}
+
+TensorValuesAndIndices nanmedian(const Tensor& x, int axis, bool keep_axis, Where where) {
+  Evaluation on("nanmedian", where);
+  const ValuesAndIndices made = palimpsest::nanmedian(on(x), axis, keep_axis, where);
+  const Var values[] = {made.values, made.indices};
+  const std::vector<Tensor> all = on.results(values);
+  return {all[0], all[1]};
 }
 
 Tensor nanmedian(const Tensor& x, Where where) {
