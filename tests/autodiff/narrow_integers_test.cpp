@@ -5,12 +5,15 @@
 #include "autodiff/operations/binary.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
+#include "autodiff/operations/functions/trigonometric.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/unary.h"
+#include "strategy/backward.h"
+#include "strategy/evaluators/evaluators.h"
 #include "tests/catch.h"
 #include "tests/error_of.h"
 
@@ -173,6 +176,25 @@ TEST_CASE("classes and indices may be narrow where derivatives flow") {
         slope(classes);
       },
       {"index 3 at element 0 is out of range"});
+}
+
+TEST_CASE("fused, eager and recomputed runs read narrow integers") {
+  const Tensor pixels = Tensor::arange(4000).to(DType::u8).reshape({40, 100});
+  const Tensor shifts = Tensor::arange(100).to(DType::i16);
+  const auto run = [&](bool eagerly, const RunOptions& options) {
+    Tape tape(eagerly ? eager() : nullptr);
+    const Var weight = tape.parameter(Tensor::normal({100}, 1));
+    const Var bytes = tape.constant(pixels);
+    const Var moved = cast((bytes[{Slice{.step = -1}}] + tape.constant(shifts)) * 3, DType::i8);
+    const Var x = cast(moved, DType::f32) / 255 + cast(flip(bytes, 1), DType::f32) * 0.01;
+    return backward(sum(tanh(x * weight)), options)[weight];
+  };
+  const Tensor expected = run(false, {.threads = 1, .fuse = false, .simplify = false});
+  for (const bool eagerly : {false, true}) {
+    CHECK(same_bits(run(eagerly, {}), expected));
+    CHECK(same_bits(run(eagerly, {.threads = 2, .fuse = true}), expected));
+  }
+  CHECK(same_bits(run(false, {.memory_budget = 64_KiB}), expected));
 }
 
 TEST_CASE("integers are not parameters") {
