@@ -53,7 +53,7 @@ class ChainOrder {
 };
 
 /// Moves the axes `summed` of x to the end, or to the front, and merges both groups into a matrix.
-Var as_matrix(const Var& x, const std::vector<int>& summed, bool at_end, const Where& where) {
+Var merged_axes(const Var& x, const std::vector<int>& summed, bool at_end, const Where& where) {
   Axes kept;
   Axes order;
   const Shape shape = x.shape();
@@ -114,8 +114,8 @@ Var tensordot(const Var& a, const Var& b, const Axes& axes_a, const Axes& axes_b
       result.push_back((*shape)[axis]);
     }
   }
-  const Var rows = as_matrix(a, of_a, true, where);
-  return reshape(matmul(rows, as_matrix(b, of_b, false, where), {}, where), result, where);
+  const Var rows = merged_axes(a, of_a, true, where);
+  return reshape(matmul(rows, merged_axes(b, of_b, false, where), {}, where), result, where);
 }
 
 Var tensordot(const Var& a, const Var& b, int count, Where where) {

@@ -14,7 +14,7 @@ namespace palimpsest {
 namespace {
 
 /// 0, 1, … n − 1 in f64, recorded without a leaf.
-Var counted(Tape& tape, std::int64_t n, const Where& where) {
+Var counting(Tape& tape, std::int64_t n, const Where& where) {
   return Located(cumsum(full(tape, Shape{n}, 1, DType::f64, where), 0, false, where), where) - 1.0;
 }
 
@@ -22,10 +22,10 @@ Var counted(Tape& tape, std::int64_t n, const Where& where) {
 Var rotary_angles(Tape& tape, const RotaryOptions& options, std::int64_t steps, std::int64_t width,
                   const Where& where) {
   const Var positions = options.positions.defined() ? cast(options.positions, DType::f64, where)
-                                                    : Located(counted(tape, steps, where), where) +
+                                                    : Located(counting(tape, steps, where), where) +
                                                           static_cast<double>(options.offset);
   const double rate = -2 * std::log(options.base) / static_cast<double>(width);
-  const Var speeds = exp(Located(counted(tape, width / 2, where), where) * rate, where);
+  const Var speeds = exp(Located(counting(tape, width / 2, where), where) * rate, where);
   return multiply(unsqueeze(positions, -1, where), speeds, where);
 }
 

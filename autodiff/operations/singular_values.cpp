@@ -43,8 +43,8 @@ void complete(double* columns, std::int64_t m, std::int64_t j) {
   }
 }
 
-/// One pass over all pairs of columns. Returns whether all were orthogonal.
-bool sweep(double* columns, double* right, std::int64_t m, std::int64_t n) {
+/// Rotates all pairs of columns once. Returns whether all were orthogonal.
+bool rotate_pairs(double* columns, double* right, std::int64_t m, std::int64_t n) {
   constexpr double tolerance = 1e-15;
   bool orthogonal = true;
   for (std::int64_t p = 0; p < n; ++p) {
@@ -88,7 +88,7 @@ bool SingularValues::rotate(double* columns, double* right, std::int64_t m, std:
   std::fill_n(right, n * n, 0.0);
   for (std::int64_t j = 0; j < n; ++j) right[j * n + j] = 1;
   int sweeps = 0;
-  while (!sweep(columns, right, m, n)) {
+  while (!rotate_pairs(columns, right, m, n)) {
     if (++sweeps == 60) return false;
   }
   for (std::int64_t j = 0; j < n; ++j) {
