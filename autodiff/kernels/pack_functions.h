@@ -8,10 +8,11 @@
 
 #include "autodiff/kernels/pack.h"
 #include "autodiff/kernels/pack_exponential.h"
+#include "autodiff/kernels/pack_logarithm.h"
 #include "autodiff/kernels/special_functions.h"
 
-/// Functions of packs that the formulas call, in addition to those of pack_exponential.h. Most are
-/// Eigen's, the others the C library's.
+/// Functions of packs that the formulas call, in addition to those of pack_exponential.h and
+/// pack_logarithm.h. Most are Eigen's, the others the C library's.
 namespace palimpsest::PALIMPSEST_LEVEL {
 
 /// Applies `f` lane by lane, in a loop that compilers may vectorize.

@@ -13,6 +13,7 @@ namespace palimpsest PALIMPSEST_EXPORT {
 /// logits, an accuracy or the state of a recurrent network. All are recorded on one tape. They
 /// count towards the budget until the run ends. A `Var` converts to a loss without outputs.
 struct LossAndOutputs {
+  // NOLINTNEXTLINE(google-explicit-constructor): a loss is a loss without outputs
   LossAndOutputs(const Var& scalar, std::vector<Var> values = {})
       : loss(scalar), outputs(std::move(values)) {}
 
@@ -23,9 +24,11 @@ struct LossAndOutputs {
 /// A list of values, as in `{logits, state}`.
 class Outputs {
  public:
+  // NOLINTBEGIN(google-explicit-constructor): written in braces
   Outputs(std::vector<Var> values) : values_(std::move(values)) {}
   template <std::same_as<Var>... Others>
   Outputs(const Var& first, const Others&... others) : values_{first, others...} {}
+  // NOLINTEND(google-explicit-constructor)
 
   const std::vector<Var>& values() const { return values_; }
 
