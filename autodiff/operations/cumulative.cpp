@@ -9,6 +9,7 @@
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/operations/places.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
@@ -232,6 +233,11 @@ ValuesAndIndices cumulative_extreme(const Operation& operation, const Var& x, in
     throw DTypeError(operation.name,
                      "takes numbers, not " + to_string(x.type()) + "; cast it first", where);
   }
+  if (is_narrow_integer(x.dtype())) {
+    const auto [values, indices] =
+        cumulative_extreme(operation, widened(x, where), axis, reverse, where);
+    return {cast(values, x.dtype(), where), indices};
+  }
   const Shape shape = x.shape();
   const int wrapped = shape.wrap(axis, operation.name, where);
   const ValueType types[] = {{shape, x.dtype()}, {shape, DType::i64}};
@@ -251,7 +257,7 @@ std::span<const Operation* const> cumulative_operations() {
 
 Var cumprod(const Var& x, int axis, bool reverse, Where where) {
   require_value(x, "cumprod", where);
-  if (x.dtype() == DType::boolean) {
+  if (x.dtype() == DType::boolean || is_narrow_integer(x.dtype())) {
     return cumprod(cast(x, DType::i64, where), axis, reverse, where);
   }
   const ValueType type = x.type();

@@ -183,11 +183,6 @@ void require_numbers(const Var& x, const char* operation, const Where& where) {
                    where);
 }
 
-/// x in i32 if it has a narrower integer dtype, which the kernels do not compute with.
-Var widened(const Var& x, const Where& where) {
-  return is_narrow_integer(x.dtype()) ? cast(x, DType::i32, where) : x;
-}
-
 Var record(const Operation& operation, const Var& x, const Var& index, const Shape& shape, int axis,
            const Where& where) {
   const Var inputs[] = {x, widened(index, where)};

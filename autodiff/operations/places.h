@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "autodiff/operation.h"
+#include "autodiff/operations/leaf.h"
 #include "autodiff/operations/lines.h"
 #include "autodiff/parallel.h"
 #include "autodiff/tape.h"
@@ -29,6 +30,11 @@ inline void require_places(const Var& index, const char* operation, const Where&
   if (is_integer(index.dtype())) return;
   throw DTypeError(operation, "the index is " + to_string(index.type()) + "; give i64 or i32",
                    where);
+}
+
+/// x in i32 if it has a narrower integer dtype, which the kernels do not compute with.
+inline Var widened(const Var& x, const Where& where) {
+  return is_narrow_integer(x.dtype()) ? cast(x, DType::i32, where) : x;
 }
 
 /// `shape` with the axes [axis, axis + count) replaced by `others`.

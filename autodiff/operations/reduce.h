@@ -76,7 +76,7 @@ Var logsumexp(const Var& x, const Axes& axes = {}, bool keep_axes = false,
 Var cumsum(const Var& x, int axis, bool reverse = false, Where where = Where::current());
 
 /// Cumulative products along `axis`, including each element; from the end if `reverse`. Products of
-/// bool are i64. The derivative is correct where factors are zero.
+/// bool and narrow integers are i64. The derivative is correct where factors are zero.
 Var cumprod(const Var& x, int axis, bool reverse = false, Where where = Where::current());
 
 /// The largest element up to and including each position along `axis`, or from it on if `reverse`,

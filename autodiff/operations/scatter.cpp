@@ -177,7 +177,7 @@ Var fitting(const Var& source, const Shape& shape, const Var& x, const char* ope
 
 Var record_scatter(const Operation& operation, const Var& x, const Var& index, const Var& source,
                    int axis, const Where& where) {
-  const Var inputs[] = {x, index, source};
+  const Var inputs[] = {x, widened(index, where), source};
   const ValueType type = x.type();
   return common_tape(inputs, operation.name, where)
       .record(operation, inputs, {&type, 1}, IndexAttributes{axis, where}, where);
@@ -203,7 +203,7 @@ std::vector<Var> as_places(const Var& x, std::span<const Var> indices, const cha
     }
     if (index.dtype() != DType::boolean) {
       require_places(index, operation, where);
-      places.push_back(index);
+      places.push_back(widened(index, where));
       continue;
     }
     const int first = static_cast<int>(places.size());
@@ -274,7 +274,7 @@ Axes to_front(int rank, int from, int count) {
 }
 
 Axes inverse_of(const Axes& order) {
-  Axes inverse(order.size());
+  Axes inverse(std::vector<int>(order.size()));
   for (std::size_t i = 0; i < order.size(); ++i) inverse[at(order[i])] = static_cast<int>(i);
   return inverse;
 }
@@ -337,7 +337,8 @@ Var ravel_multi_index(std::span<const Var> indices, const Shape& sizes, Where wh
   }
   std::vector<Var> wide;
   for (const Var& index : indices) {
-    wide.push_back(index.shape() == shape ? index : broadcast_to(index, shape, where));
+    const Var place = widened(index, where);
+    wide.push_back(index.shape() == shape ? place : broadcast_to(place, shape, where));
   }
   const ValueType type{shape, DType::i64};
   return tape.record(ravel_operation, wide, {&type, 1}, RavelAttributes{sizes, where}, where);

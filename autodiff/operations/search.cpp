@@ -204,7 +204,8 @@ Var searchsorted(const Var& sorted, const Var& values, bool right, Where where) 
                          "; give one axis, or the axes of the values with another last one",
                      where);
   }
-  const DType dtype = promote(sorted.dtype(), values.dtype());
+  const DType promoted = promote(sorted.dtype(), values.dtype());
+  const DType dtype = is_narrow_integer(promoted) ? DType::i32 : promoted;
   const Var inputs[] = {cast(sorted, dtype, where), cast(values, dtype, where)};
   const ValueType type{shape, DType::i64};
   return tape.record(searchsorted_operation, inputs, {&type, 1}, SearchAttributes{right}, where);
@@ -221,12 +222,13 @@ Var bincount(const Var& x, const BincountOptions& options, Where where) {
                         "minlength is " + std::to_string(options.minlength) + "; give at least 0",
                         where);
   }
-  std::vector<Var> inputs{x};
+  std::vector<Var> inputs{widened(x, where)};
   DType dtype = DType::i64;
   if (options.weights.defined()) {
     require_weights(options.weights, x, "bincount", where);
-    inputs.push_back(options.weights);
-    dtype = options.weights.dtype();
+    const DType given = options.weights.dtype();
+    dtype = is_narrow_integer(given) ? DType::i64 : given;
+    inputs.push_back(cast(options.weights, dtype, where));
   }
   BincountAttributes attributes{std::nullopt, where};
   std::int64_t length = 0;

@@ -45,12 +45,15 @@ struct Slice {
   std::int64_t step = 1;
 };
 
-/// One index of `x[...]` or `t[...]`, for one axis:
+/// One index of `x[...]` or `t[...]`:
 ///
 /// - A number selects one position, and the axis is removed. Negative ones count from the end.
 /// - A `Slice` selects a range.
 /// - Positions, a value or tensor of integers, select these positions, which count from 0. The axes
 ///   of the positions replace the axis, as in `index_select`. At most one index can be positions.
+/// - A mask, a value or tensor of bool, selects where it is true. It takes as many axes as it has,
+///   and one axis replaces them. The number of elements depends on its values, so the mask is
+///   evaluated when it is recorded (see `masked_select`).
 /// - `new_axis` inserts an axis of size 1, and takes none of x.
 /// - `ellipsis` takes as many axes as the other indices leave, at most once.
 ///
@@ -78,7 +81,11 @@ class Index {
   std::int64_t place() const { return place_; }
   const Slice& range() const { return range_; }
   const Where& where() const { return where_; }
-  /// The positions as a value of `tape`.
+  /// True for a mask.
+  bool is_mask() const;
+  /// Number of axes of x that it takes: those of a mask, otherwise one or none.
+  int taken_axes() const;
+  /// The positions or the mask, as a value of `tape`.
   Var positions(Tape& tape) const {
     return kind_ == Kind::tensor ? tape.constant(tensor_, {}, where_) : positions_;
   }

@@ -243,7 +243,8 @@ Var fold(const Var& x, std::span<const std::int64_t> sizes, const PerAxis& kerne
   }
   Shape result{shape[0], shape[1] / taps};
   for (const std::int64_t size : spatial) result.push_back(size);
-  return record_patches(fold_operation, x, result, patches, where);
+  const Var sums = record_patches(fold_operation, widened(x, where), result, patches, where);
+  return cast(sums, x.dtype(), where);
 }
 
 Var fold(const Var& x, std::initializer_list<std::int64_t> sizes, const PerAxis& kernel,

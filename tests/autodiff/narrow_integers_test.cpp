@@ -3,6 +3,7 @@
 
 #include "autodiff/gradient.h"
 #include "autodiff/operations/binary.h"
+#include "autodiff/operations/convolution.h"
 #include "autodiff/operations/functions/arithmetic.h"
 #include "autodiff/operations/functions/exponential.h"
 #include "autodiff/operations/functions/trigonometric.h"
@@ -11,6 +12,7 @@
 #include "autodiff/operations/loss.h"
 #include "autodiff/operations/reduce.h"
 #include "autodiff/operations/shape.h"
+#include "autodiff/operations/sorting.h"
 #include "autodiff/operations/unary.h"
 #include "strategy/backward.h"
 #include "strategy/evaluators/evaluators.h"
@@ -203,6 +205,42 @@ TEST_CASE("integers are not parameters") {
     check_error([&] { tape.parameter(Tensor::zeros({2}, dtype)); },
                 {"[parameter]", std::string(name_of(dtype)) + " (2)", "record it with constant()",
                  "narrow_integers_test.cpp"});
+  }
+}
+
+TEST_CASE("sorting, scans, search and patches compute with narrow integers as with i32") {
+  Tape tape;
+  const Tensor given = Tensor::from<std::int32_t>({5, 3, 100, 3, 0, 7, 90, 2}, {1, 2, 4});
+  const Var wide = tape.constant(given);
+  for (const DType dtype : {DType::i16, DType::i8, DType::u8}) {
+    CAPTURE(name_of(dtype));
+    const Var x = cast(wide, dtype);
+    const auto check = [&](const Var& narrow, const Var& expected, DType result) {
+      CHECK(narrow.dtype() == result);
+      CHECK(same_bits(cast(narrow, DType::i64).value(), cast(expected, DType::i64).value()));
+    };
+    check(sort(x).values, sort(wide).values, dtype);
+    check(argsort(x), argsort(wide), DType::i64);
+    check(topk(x, 2).values, topk(wide, 2).values, dtype);
+    check(kthvalue(x, 2).values, kthvalue(wide, 2).values, dtype);
+    check(median(x), median(wide), dtype);
+    check(cummax(x, 2).values, cummax(wide, 2).values, dtype);
+    check(cummin(x, 2).indices, cummin(wide, 2).indices, DType::i64);
+    check(cumprod(x, 1), cumprod(wide, 1), DType::i64);
+    const Var line = reshape(wide, {8});
+    const Var narrow = reshape(x, {8});
+    check(searchsorted(sort(narrow).values, narrow), searchsorted(sort(line).values, line),
+          DType::i64);
+    check(bincount(narrow), bincount(line), DType::i64);
+    check(bincount(narrow, {.weights = narrow}), bincount(line, {.weights = line}), DType::i64);
+    check(nonzero(narrow), nonzero(line), DType::i64);
+    check(unique(narrow).values, unique(line).values, dtype);
+    check(unfold(x, 2), unfold(wide, 2), dtype);
+    check(fold(unfold(x, 2), {4}, 2), fold(unfold(wide, 2), {4}, 2), dtype);
+    const Var places = cast(tape.constant(Tensor::from<std::int64_t>({2, 0, 1}, {3})), dtype);
+    check(index(narrow, {places}), index(line, {cast(places, DType::i64)}), dtype);
+    check(scatter(narrow, 0, places, slice(narrow, 0, {.stop = 3})),
+          scatter(line, 0, cast(places, DType::i64), slice(line, 0, {.stop = 3})), dtype);
   }
 }
 

@@ -73,6 +73,22 @@ TEST_CASE("positions select as index_select does") {
   check_same(x[{0, positions}], index_select(select(x, 0, 0), 0, recorded));
 }
 
+TEST_CASE("a mask selects the elements where it is true") {
+  Tape tape;
+  const Var x = counted(tape, {3, 4, 2});
+  const Var mask = tape.constant(Tensor::from<bool>({true, false, true}, {3}));
+  check_same(x[mask], index_select(x, 0, tape.constant(Tensor::from<std::int64_t>({0, 2}, {2}))));
+  check_same(x[mask.value()], x[mask]);
+  check_same(x[x > 20], masked_select(x, x > 20));
+  const Var matrix = select(x, 2, 0) > 10;
+  check_same(x[{matrix, 1}], masked_select(select(x, 2, 1), matrix));
+  const Var pairs = tape.constant(Tensor::from<bool>({false, true}, {2}));
+  check_same(x[{0, ellipsis, pairs}], slice(select(x, 0, 0), 1, {.start = 1}));
+  CHECK(x[x > 1000].shape() == Shape{0});
+  check_error([&] { x[tape.constant(Tensor::from<bool>({true}, {1}))]; },
+              {"[index]", "a condition of shape (1)", "(3, 4, 2)", "syntax_test.cpp"});
+}
+
 TEST_CASE("indices that do not fit are errors with their line") {
   Tape tape;
   const Var x = counted(tape, {3, 4});
@@ -82,12 +98,12 @@ TEST_CASE("indices that do not fit are errors with their line") {
               {"[index]", "3 indices for shape (3, 4); give at most 2", "syntax_test.cpp"});
   check_error([&] { x[{ellipsis, ellipsis}]; }, {"[index]", "more than one ellipsis"});
   check_error([&] { x[{positions, positions}]; },
-              {"[index]", "more than one index is a tensor", "gather", "syntax_test.cpp"});
+              {"[index]", "more than one index is a tensor", "index_select", "syntax_test.cpp"});
   check_error([&] { x[tape.constant(Tensor::ones({2}))]; }, {"[index_select]", "f32 (2)"});
   check_error([&] { Var()[0]; }, {"[index]", "a Var without a value"});
   const std::string line = std::to_string(__LINE__) + ":";
-  CHECK_THAT(error_of([&] { x[-4]; }), Contains("syntax_test.cpp:" + line) ||
-                                           Contains(":" + std::to_string(__LINE__ - 1)));
+  CHECK_THAT(error_of([&] { x[-4]; }),
+             Contains("syntax_test.cpp:" + line) || Contains(":" + std::to_string(__LINE__ - 1)));
 }
 
 TEST_CASE("x += y records x + y and refers to it") {
