@@ -1,5 +1,7 @@
 #include "autodiff/custom.h"
 
+#include "autodiff/run_scope.h"
+
 namespace palimpsest {
 
 struct CustomOperation::State {
@@ -70,7 +72,8 @@ CustomOperation::State::State(CustomDefinition user) : definition(std::move(user
     const std::vector<Tensor> inputs = tensors_of(call.inputs);
     const std::vector<Tensor> outputs = tensors_of(call.outputs);
     definition_of<State>(call.attributes)
-        .forward({inputs, outputs, call.workspace, call.threads, call.round});
+        .forward({inputs, outputs, call.workspace, call.threads, call.round,
+                  call.scope != nullptr ? call.scope->control : nullptr});
   };
   operation.vjp = [](const Pullback& p) {
     const Attributes attributes = p.attributes();  // a copy, because the tape grows meanwhile

@@ -9,6 +9,8 @@
 
 namespace palimpsest PALIMPSEST_EXPORT {
 
+class RunControl;
+
 /// The arguments of a custom operation's forward function. The tensors refer to storage that the
 /// run owns: do not keep copies of them.
 struct CustomCall {
@@ -20,6 +22,9 @@ struct CustomCall {
   /// Counts the runs of a program that is recorded once and run many times. An operation that draws
   /// random numbers uses `in_round` of its stream.
   std::uint32_t round = 0;
+  /// `control->check()` throws `StoppedError` if the run is to stop (`RunOptions::stop`). Long
+  /// operations call it now and then. Null for a run that cannot be stopped.
+  RunControl* control = nullptr;
 };
 
 /// Definition of a custom operation. Its functions may be called from several threads at once, and

@@ -20,10 +20,19 @@ class RunScope {
     virtual ~Item() = default;
   };
 
-  explicit RunScope(RunControl* run_control = nullptr) : control(run_control) {}
+  /// Whose kernels share it.
+  enum class Of : std::uint8_t {
+    run,
+    step,        ///< of a loop; its progress is not reported
+    checkpoint,  ///< likewise; kernels leave no state
+  };
+
+  explicit RunScope(RunControl* run_control = nullptr, Of what = Of::run)
+      : control(run_control), of(what) {}
 
   /// Stops and observes the run; null if it cannot be stopped and is not watched.
   RunControl* const control;
+  const Of of;
 
   /// Keeps an item. Returns its key, a number unique in the process.
   std::uint64_t keep(std::shared_ptr<Item> item) {

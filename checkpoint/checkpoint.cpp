@@ -4,10 +4,13 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "autodiff/custom.h"
 #include "autodiff/execute.h"
 #include "autodiff/operations/leaf.h"
+#include "autodiff/run_control.h"
+#include "autodiff/run_scope.h"
 #include "autodiff/trace.h"
 #include "checkpoint/plan.h"
 #include "checkpoint/planners.h"
@@ -118,8 +121,11 @@ void Subprogram::run(const CustomCall& call) const {
     if (home_[root] != none) return call.outputs[home_[root]].raw();
     return call.workspace.empty() ? nothing : &call.workspace[places.storages[root].offset];
   };
+  std::optional<RunScope> scope;
+  if (call.control != nullptr) scope.emplace(call.control, RunScope::Of::checkpoint);
   std::vector<Operand> operands;
   for (const Step& step : places.plan.schedule.steps) {
+    if (call.control != nullptr) call.control->check();
     if (step.kind != Step::Kind::compute) continue;
     const NodeId node = step.id;
     const Operation& operation = program.operation(node);
@@ -135,9 +141,9 @@ void Subprogram::run(const CustomCall& call) const {
     }
     const std::span<const Operand> all(operands);
     const Arrangement::Place scratch = places.workspaces[node];
-    execute(operation,
-            {program.attributes(node), all.first(inputs), all.subspan(inputs),
-             call.workspace.subspan(scratch.offset, scratch.bytes), call.threads, call.round});
+    execute(operation, {program.attributes(node), all.first(inputs), all.subspan(inputs),
+                        call.workspace.subspan(scratch.offset, scratch.bytes), call.threads,
+                        call.round, nullptr, scope ? &*scope : nullptr});
   }
   for (std::uint32_t i = 0; i < call.outputs.size(); ++i) {
     const ValueId output = trace.outputs()[i];

@@ -13,6 +13,7 @@
 #include "checkpoint/first_fit.h"
 #include "checkpoint/lowest_fit.h"
 #include "checkpoint/occupancy.h"
+#include "checkpoint/planning_stop.h"
 
 namespace palimpsest {
 
@@ -103,6 +104,7 @@ class Orders {
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return rank[a] > rank[b]; });
     for (int round = 0; round < affordable(most_rounds); ++round) {
+      PlanningStop::check();
       try_order();
       if (is_good(best_, fit_.bound(), effort_)) return;
       lift();
@@ -123,6 +125,7 @@ class Orders {
     find_out();
     Heights known;  // of moves from the current order
     for (int trial = 0; trial < trials && best_ > effort_.enough && !out_.empty(); ++trial) {
+      PlanningStop::check();
       order_ = current;
       const std::optional<Move> move = advance(out_[random() % out_.size()], random);
       if (!move) continue;

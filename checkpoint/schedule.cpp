@@ -1,5 +1,7 @@
 #include "checkpoint/schedule.h"
 
+#include "checkpoint/planning_stop.h"
+
 #include <algorithm>
 #include <ostream>
 
@@ -181,6 +183,7 @@ void require_graph(const Schedule& schedule, const Graph& graph) {
 }
 
 Simulation simulate(const Graph& graph, const Schedule& schedule) {
+  PlanningStop::check();
   return Player(graph, schedule).play();
 }
 

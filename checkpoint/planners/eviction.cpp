@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "checkpoint/layout.h"
+#include "checkpoint/planning_stop.h"
 #include "checkpoint/rematerialize.h"
 
 namespace palimpsest {
@@ -96,6 +97,7 @@ class Eviction::Run {
     }
     peak_ = bytes_;
     for (at_ = 0; at_ < p_.order.size(); ++at_) {
+      PlanningStop::check();
       if (!compute_all({&p_.order[at_], 1})) return false;
       for (const ValueId input : graph_.inputs(p_.order[at_])) {
         const ValueId root = graph_.storage(input);

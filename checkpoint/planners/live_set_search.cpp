@@ -1,5 +1,7 @@
 #include "checkpoint/planners/live_set_search.h"
 
+#include "checkpoint/planning_stop.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -51,6 +53,7 @@ void LiveSetSearch::begin(double patience) {
 
 std::optional<LiveSetSearch::Found> LiveSetSearch::go_on() {
   while (!open_.empty() && !ran_out_) {
+    PlanningStop::check();
     std::pop_heap(open_.begin(), open_.end());
     const std::uint32_t id = open_.back().id;
     open_.pop_back();

@@ -4,6 +4,7 @@
 #include "checkpoint/engine_planner.h"
 #include "checkpoint/pareto_front.h"
 #include "checkpoint/planners/retention.h"
+#include "checkpoint/planning_stop.h"
 #include "checkpoint/recompute_network.h"
 #include "checkpoint/rematerialize.h"
 #include "checkpoint/schedule.h"
@@ -31,6 +32,7 @@ std::vector<Choice> choices_of(const RecomputeNetwork& network) {
   std::priority_queue<Gap> gaps;
   gaps.push({choices[0], choices[1]});
   for (std::size_t cuts = 0; cuts < most && !gaps.empty() && gaps.top().width() > 0; ++cuts) {
+    PlanningStop::check();
     Gap gap = gaps.top();
     gaps.pop();
     const double price = (gap.less.seconds - gap.more.seconds) / static_cast<double>(gap.width());

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "checkpoint/planners/retention.h"
+#include "checkpoint/planning_stop.h"
 #include "checkpoint/schedule.h"
 
 namespace palimpsest {
@@ -48,6 +49,7 @@ std::vector<std::vector<NodeId>> NeighbourhoodSearch::lower(std::vector<NodeId> 
   const Bytes least = std::min(peak, *least_peak_);
   noise_ = 0;
   for (std::size_t part = 0; part < parts.size() && left > 0;) {
+    PlanningStop::check();
     limit_ = peak - static_cast<Bytes>(parts[part] * static_cast<double>(peak));
     std::vector<NodeId> next = order;
     const std::size_t most = left / 4 + 1;
@@ -252,6 +254,7 @@ std::vector<NodeId> NeighbourhoodSearch::improve(
   std::uint64_t length = first_cycle;
   std::size_t cycle = 0;
   for (std::uint64_t move = 0; move < moves && !stop(); ++move) {
+    PlanningStop::check();
     if (best_cost <= one_pass * (1 + 1e-12)) break;  // nothing is left to save
     if (move == begun + length) {
       begun = move;

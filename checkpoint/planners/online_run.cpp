@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "checkpoint/online_eviction.h"
+#include "checkpoint/planning_stop.h"
 #include "checkpoint/schedule.h"
 
 namespace palimpsest {
@@ -40,6 +41,7 @@ class Run final : private OnlineEviction::Host {
     }
     try {
       for (std::size_t at = 0; at < needed.size(); ++at) {
+        PlanningStop::check();
         if (eviction_.compute(needed[at])) return false;
         const auto release = [&](ValueId value) {
           const ValueId root = graph_.storage(value);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "checkpoint/layout.h"
+#include "checkpoint/planning_stop.h"
 #include "checkpoint/schedule.h"
 
 namespace palimpsest {
@@ -170,6 +171,7 @@ Survey survey(const Graph& graph, const std::vector<NodeId>& order) {
 std::vector<NodeId> hold_instead(const Graph& graph, std::vector<NodeId> order, Bytes level) {
   constexpr int rounds = 4;
   for (int round = 0; round < rounds; ++round) {
+    PlanningStop::check();
     Survey now = survey(graph, order);
     if (now.found.empty()) break;
     std::stable_sort(now.found.begin(), now.found.end(),

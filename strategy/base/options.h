@@ -54,14 +54,15 @@ struct RunOptions {
   /// On a machine with caches, values are also recomputed, at any budget, where that is faster than
   /// reading them from memory. Several plans are compared when a program is first seen.
   Machine machine = {};
-  /// Ends the run before the next step of its schedule, or of a loop, once a stop is requested.
-  /// Then it throws `StoppedError`. Tape and parameters stay usable, as after other errors. A loop
-  /// inside of a loop or a `checkpoint` ends with the step around it. Planning is not stopped.
-  /// Pipelines and devices end after the run.
+  /// Ends the run before the next step of its schedule, or of a loop at any depth, once a stop is
+  /// requested. Ends planning within milliseconds for graphs of a few thousand nodes. Then it
+  /// throws `StoppedError`. Tape, parameters and kept plans stay usable, as after other errors. A
+  /// custom operation ends where it calls `CustomCall::control`.
   std::stop_token stop = {};
   /// Called while the run goes on: about a hundred times for its schedule, and for each pass
-  /// through a loop. Calls come from the threads of the run, one at a time. An exception ends the
-  /// run. Null: no calls. Not called by pipelines and devices, nor by what eager and hybrid modes
+  /// through a loop. Loops inside of a loop or a `checkpoint` are not reported. Pipelines and devices count the
+  /// steps of all their parts. Calls come from the threads of the run, one at a time. An exception
+  /// ends the run. Null: no calls. Not called during planning, nor by what eager and hybrid modes
   /// compute while they record.
   std::shared_ptr<const ProgressFunction> progress = nullptr;
   /// Times of earlier runs. They replace the machine's estimates for the work that they contain.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "checkpoint/planning_stop.h"
 #include "strategy/compile/cache_budget.h"
 #include "strategy/compile/form_choice.h"
 #include "strategy/compile/plan_pass.h"
@@ -164,7 +165,9 @@ std::string dump_until_failure(Tape& tape, const ProgramSpec& spec, const RunOpt
 /// The main path from a recorded tape to instructions.
 OrRefusal<Compilation> run(Passes passes) {
   do {
+    PlanningStop::check();
     if (auto refusal = passes.reserve_loop_state_budgets()) return *std::move(refusal);
+    PlanningStop::check();
     passes.eliminate_common_subexpressions();
     passes.fit_cache_budget();
     if (auto refusal = passes.lower_and_plan()) return *std::move(refusal);
@@ -186,6 +189,7 @@ Plan plan_of(const Compilation& compiled, const Tape& tape) {
 OrRefusal<Compilation> compile(Tape& tape, const ProgramSpec& spec, const RunOptions& options,
                                const CompileContext& context) {
   check(options);
+  const PlanningStop stop(options.stop);
   const std::unique_ptr<CompileLog> own =
       context.log == nullptr && dumps() ? CompileLog::of_environment() : nullptr;
   CompileLog* const log = own != nullptr ? own.get() : context.log;

@@ -50,9 +50,9 @@ void PlanImprovement::improve(PlanVersion& version) {
   if (planning_share * run_seconds_ < planning_seconds_ + next) return;
   const Stopwatch stopwatch;
   if (is_fast_) {
-    is_fast_ = false;
     // The whole planner's plan may leave room for steps to run in parallel.
     plan_again(version, *version.planner, true);
+    is_fast_ = false;  // not where planning was stopped
   } else {
     continue_search(version);
   }

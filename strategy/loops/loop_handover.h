@@ -34,6 +34,12 @@ struct LoopCounts final : RunScope::Item {
   std::atomic<std::uint64_t> disk_reads = 0;
 };
 
+/// Where a loop leaves state for later kernels of the run; null where it leaves none.
+inline RunScope* state_scope(const KernelCall& call) {
+  const bool keeps = call.scope != nullptr && call.scope->of != RunScope::Of::checkpoint;
+  return keeps ? call.scope : nullptr;
+}
+
 /// State that a loop's forward part passes to its backward parts in the same run, in addition to
 /// the states in memory.
 class LoopHandover final : public RunScope::Item {

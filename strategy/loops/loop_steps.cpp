@@ -15,6 +15,7 @@ namespace palimpsest {
 
 LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
     : control_(call.scope != nullptr ? call.scope->control : nullptr),
+      is_reported_(call.scope != nullptr && call.scope->of == RunScope::Of::run),
       steps_(loop.has_condition() ? 0 : loop.steps()),
       round_(call.round),
       spread_(loop.has_condition() ? 0x9e3779b1u : loop.steps()),
@@ -26,7 +27,7 @@ LoopArguments::LoopArguments(const Loop& loop, const KernelCall& call)
 Addresses& LoopArguments::of(std::uint32_t step, const Addresses& state) {
   if (control_ != nullptr) {
     control_->check();
-    if (step != reported_) control_->loop_step(step, steps_);
+    if (is_reported_ && step != reported_) control_->loop_step(step, steps_);
     reported_ = step;
   }
   number_ = step;
@@ -52,14 +53,19 @@ class PlannedSteps final : public LoopSteps {
         reversed_(arguments),
         whole_((gradient == nullptr ? loop.forward() : loop.advance()).get(threads, share),
                memory) {
+    whole_.set_control(arguments.control());
     if (gradient == nullptr) {
-      if (loop.has_condition()) goes_on_.emplace(loop.goes_on().get(threads, share), memory);
+      if (loop.has_condition()) {
+        goes_on_.emplace(loop.goes_on().get(threads, share), memory);
+        goes_on_->set_control(arguments.control());
+      }
       return;
     }
     if (ahead) {
       memory = memory.subspan(static_cast<std::size_t>(advance_bytes(loop, threads, share)));
     }
     reversing_.emplace(gradient->backward().get(threads, share), memory);
+    reversing_->set_control(arguments.control());
     untouched_ = gradient->untouched();
   }
 
@@ -159,7 +165,9 @@ class RecordedSteps final : public LoopSteps {
     const OrRefusal<BufferProgramPtr> program =
         programs_.find_or_compile(recorded.tape, wanted, options, loops);
     if (!program) refuse(step, program.refusal());
-    runner_of(*program).run(*recorded.tape, arguments, results, arguments_.round_of(step));
+    BufferRunner& runner = runner_of(*program);
+    runner.set_control(arguments_.control());
+    runner.run(*recorded.tape, arguments, results, arguments_.round_of(step));
   }
 
   [[noreturn]] void refuse(std::uint32_t step, const BudgetError& refusal) const {

@@ -16,11 +16,14 @@ class LoopArguments {
   Addresses& of(std::uint32_t step, const Addresses& state);
   /// The loop's first state.
   const Addresses& first() const { return first_; }
+  /// Stops the run; null if it cannot be stopped.
+  RunControl* control() const { return control_; }
   /// Random operations use other streams in every step and in every run.
   std::uint32_t round_of(std::uint32_t step) const { return round_ * spread_ + step; }
 
  private:
   RunControl* control_;
+  bool is_reported_;  // a loop within a step of another one is not
   std::uint32_t steps_;                           // 0 where it is not known
   std::uint32_t reported_ = std::uint32_t(none);  // the condition of a step came before it
   std::uint32_t round_;

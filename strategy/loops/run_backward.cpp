@@ -67,11 +67,12 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
                  cut.take(step_memory(loop, &gradient, call.threads, share, ahead > 0)),
                  call.threads, share, ahead > 0);
 
+  RunScope* const scope = state_scope(call);
   auto handover = std::make_shared<LoopHandover>();
   if (are_given && held.layout().has_header) {
     // If the states were left by another run, or another backward part is using the file, they are
     // made again.
-    const auto left = call.scope == nullptr ? nullptr : call.scope->find(held.handover_number());
+    const auto left = scope == nullptr ? nullptr : scope->find(held.handover_number());
     are_given = left != nullptr;
     if (are_given) handover = std::static_pointer_cast<LoopHandover>(left);
     if (are_given && handover->has_file()) {
@@ -122,8 +123,8 @@ void run_backward(const LoopGradient& gradient, const KernelCall& call) {
   }
   if (are_shared && are_given) {
     handover->give_back(held.finish());
-  } else if (are_given && call.scope != nullptr && held.layout().has_header) {
-    call.scope->drop(held.handover_number());
+  } else if (are_given && scope != nullptr && held.layout().has_header) {
+    scope->drop(held.handover_number());
   }
   if (loop.has_condition()) note(loop, call, steps, advance, steps, &held);
   adjoints.finish(runs->untouched());

@@ -55,8 +55,9 @@ std::uint32_t run_while(const Loop& loop, LoopSteps& steps, HeldStates* held, Ad
 
 void note(const Loop& loop, const KernelCall& call, std::uint64_t steps, const Advance& advance,
           std::uint64_t reversed, const HeldStates* held) {
-  if (call.scope == nullptr) return;
-  LoopCounts& counts = call.scope->note<LoopCounts>(&loop);
+  RunScope* const scope = state_scope(call);
+  if (scope == nullptr) return;
+  LoopCounts& counts = scope->note<LoopCounts>(&loop);
   counts.steps = steps;
   counts.forward_steps += advance.steps_run() + reversed;
   if (held == nullptr) return;
@@ -98,7 +99,8 @@ void run_forward(const Loop& loop, const KernelCall& call) {
   loop.state().copy(advance.state(), last);
   if (!held || !held->layout().has_header) return;
   handover->leave_file(held->finish());
-  held->handover_number() = call.scope != nullptr ? call.scope->keep(handover) : 0;
+  RunScope* const scope = state_scope(call);
+  held->handover_number() = scope != nullptr ? scope->keep(handover) : 0;
 }
 
 }  // namespace palimpsest

@@ -49,7 +49,8 @@ Gradients RankPipeline::step(const Input& input) {
       step->sums.add(m, i, gradient);
     };
     step->report =
-        runner_.run_stage(exchange_, *flow_.plan(), flow_.order(), step->micro_batches, add);
+        runner_.run_stage(exchange_, *flow_.plan(), flow_.order(), step->micro_batches, add,
+                          strategy_.run);
     step->report.run_seconds = running.seconds();
     if (!exchange_.is_cut_off()) prepare_end(*step);
   } catch (...) {

@@ -51,6 +51,8 @@ void BufferRunner::carry_out(const Tape& tape, std::span<std::byte* const> argum
   settings.round = round;
   settings.same_tape = same_tape;
   settings.after_step = after_step_;
+  settings.control = control_;
+  settings.is_step = !counts_steps_;
   if (executor_.instructions().any_long() && settings.threads > 1) {
     // A thread that waits in a step must not take other work, such as another loop, in the
     // meantime.

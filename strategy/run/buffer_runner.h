@@ -28,6 +28,11 @@ class BufferRunner {
   void set_after_step(const std::function<void(std::uint32_t)>* after_step) {
     after_step_ = after_step;
   }
+  /// Sets the control of later runs; null for none. It counts their steps with `counts_steps`.
+  void set_control(RunControl* control, bool counts_steps = false) {
+    control_ = control;
+    counts_steps_ = counts_steps;
+  }
 
   /// Measurements of the last run.
   const Executor& executor() const { return executor_; }
@@ -43,6 +48,8 @@ class BufferRunner {
   Executor executor_;
   bool has_run_ = false;  // with the program's own tape
   const std::function<void(std::uint32_t)>* after_step_ = nullptr;
+  RunControl* control_ = nullptr;
+  bool counts_steps_ = false;
 };
 
 }  // namespace palimpsest

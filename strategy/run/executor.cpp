@@ -91,7 +91,7 @@ void Executor::run(const Tape& tape, const Memory& memory, const Settings& setti
   settings_ = settings;
   alone_ = settings_.threads == 1 || !instructions_->any_long();
   begin();
-  scope_.emplace(settings_.control);
+  scope_.emplace(settings_.control, settings_.is_step ? RunScope::Of::step : RunScope::Of::run);
   const auto end = [&] {
     if (arena_ != nullptr) arena_->note(peak_live_, highest_);
     held_peak_ = pool_ != nullptr ? pool_->peak() : peak_live();
@@ -226,7 +226,7 @@ void Executor::run_step(std::uint32_t step) {
   if (instruction.workspace != none) close(instruction.workspace);
   if (instruction.closed != none) close(instruction.closed);
   if (settings_.after_step != nullptr) (*settings_.after_step)(step);
-  if (settings_.control != nullptr) settings_.control->step_done();
+  if (settings_.control != nullptr && !settings_.is_step) settings_.control->step_done();
 }
 
 void Executor::profiled(const Instruction& instruction, Event& event) {

@@ -29,6 +29,8 @@ class Executor {
     /// Called after each step, by the thread that ran it. Null: no call.
     const std::function<void(std::uint32_t step)>* after_step = nullptr;
     RunControl* control = nullptr;  ///< stops and observes the run
+    /// The run is a step of a larger run, whose progress does not count the steps of this one.
+    bool is_step = false;
   };
 
   /// Where values lie. With `arena`, all lie in it, and values of intervals open from the start

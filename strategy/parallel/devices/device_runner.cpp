@@ -8,10 +8,12 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "strategy/base/named_errors.h"
 #include "strategy/run/report_of.h"
+#include "strategy/run/run_control_of.h"
 
 namespace palimpsest {
 namespace {
@@ -86,14 +88,15 @@ void DeviceRunner::prepare(const std::shared_ptr<const DevicePlan>& plan) {
 class DeviceRunner::Run {
  public:
   Run(DeviceRunner& owner, const DevicePlan& plan, const Tape& tape, std::uint32_t round,
-      const DeviceOutputs& outputs)
+      const DeviceOutputs& outputs, const RunOptions& options)
       : owner_(owner),
         plan_(plan),
         tape_(tape),
         round_(round),
         outputs_(outputs),
         devices_(plan.devices.size()),
-        done_(plan.tasks.tasks.size()) {}
+        done_(plan.tasks.tasks.size()),
+        control_(run_control_of(options, steps())) {}
 
   void run() {
     run_tasks(owner_.threads_->all, plan_.tasks.edges,
@@ -121,6 +124,14 @@ class DeviceRunner::Run {
   }
 
  private:
+  std::uint64_t steps() const {
+    std::uint64_t steps = 0;
+    for (const DevicePiece& piece : plan_.pieces) {
+      if (piece.program != nullptr) steps += piece.program->instructions()->steps().size();
+    }
+    return steps;
+  }
+
   /// Measurements of a device, whose pieces run in sequence.
   struct Measured {
     std::atomic<Bytes> end = 0;  // of the highest byte occupied
@@ -181,6 +192,7 @@ class DeviceRunner::Run {
       }
     }
     BufferRunner& runner = owner_.runners_.at(id);
+    runner.set_control(control_ ? &*control_ : nullptr, true);
     runner.run(*placed.piece.tape, arguments, results, round_);
     const Executor& executor = runner.executor();
     if (executor.peak() > 0) raise_to(measured.end, placed.workspace.begin + executor.peak());
@@ -203,14 +215,16 @@ class DeviceRunner::Run {
   const DeviceOutputs& outputs_;
   std::vector<Measured> devices_;
   std::vector<Report::DeviceTask> done_;  // by task
+  std::optional<RunControl> control_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 Report DeviceRunner::run(const std::shared_ptr<const DevicePlan>& plan, const Tape& tape,
-                         std::uint32_t round, const DeviceOutputs& outputs) {
+                         std::uint32_t round, const DeviceOutputs& outputs,
+                         const RunOptions& options) {
   prepare(plan);
   for (const Meter& meter : meters_) meter.reset_peaks();
-  Run run(*this, *plan, tape, round, outputs);
+  Run run(*this, *plan, tape, round, outputs, options);
   run.run();
   return run.report();
 }

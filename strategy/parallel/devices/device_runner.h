@@ -32,9 +32,9 @@ class DeviceRunner {
   /// Runs `plan` with the leaves of `tape`, on which the plan's program was recorded again. `round`
   /// is the number of times that this tape was cleared more than the plan's. Returns the report;
   /// the measured peak is that of the devices' memory, without outputs. Passes on exceptions of
-  /// pieces; usage errors name the device.
+  /// pieces; usage errors name the device. `options` stop and watch the run.
   Report run(const std::shared_ptr<const DevicePlan>& plan, const Tape& tape, std::uint32_t round,
-             const DeviceOutputs& outputs);
+             const DeviceOutputs& outputs, const RunOptions& options);
 
  private:
   class Run;

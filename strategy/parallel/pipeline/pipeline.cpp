@@ -96,7 +96,7 @@ PiecesForecast Pipeline::forecast(const ModelFunction& model, std::span<const Te
 Report Pipeline::run(const MicroBatchFlow& flow, std::span<const MicroBatch> micro_batches,
                      const PipelineRunner::TakeGradient& take, const Meter& outputs) {
   const Stopwatch running;
-  Report report = runner_.run(flow.plan(), flow.order(), micro_batches, take);
+  Report report = runner_.run(flow.plan(), flow.order(), micro_batches, take, strategy_.run);
   report.run_seconds = running.seconds();
   report.threads = threads_;
   report.measured_peak += outputs.peak_reserved();

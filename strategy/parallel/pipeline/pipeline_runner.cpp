@@ -10,6 +10,7 @@
 
 #include "strategy/base/named_errors.h"
 #include "strategy/run/report_of.h"
+#include "strategy/run/run_control_of.h"
 
 namespace palimpsest {
 struct PipelineRunner::Threads {
@@ -54,14 +55,15 @@ class PipelineRunner::Run {
  public:
   Run(PipelineRunner& owner, const PipelinePlan& plan, const PipelineOrder& order,
       std::span<const MicroBatch> micro_batches, const TakeGradient& take,
-      StageMessages* messages = nullptr)
+      const RunOptions& options, StageMessages* messages = nullptr)
       : owner_(owner),
         plan_(plan),
         order_(order),
         micro_batches_(micro_batches),
         take_(take),
         timeline_(order.tasks().size()),
-        stages_(plan.stages.size()) {
+        stages_(plan.stages.size()),
+        control_(run_control_of(options, steps())) {
     for (std::size_t task = 0; task < timeline_.size(); ++task) {
       timeline_[task].stage = order.tasks()[task].stage;
     }
@@ -114,6 +116,17 @@ class PipelineRunner::Run {
   }
 
  private:
+  /// Steps of the programs of all tasks that run here.
+  std::uint64_t steps() const {
+    std::uint64_t steps = 0;
+    for (const auto& [stage, what] : order_.tasks()) {
+      const std::size_t program = micro_batches_[static_cast<std::size_t>(what.micro_batch)].program;
+      const PlacedPiece& placed = plan_.piece(program, stage, what.backward);
+      if (placed.program != nullptr) steps += placed.program->instructions()->steps().size();
+    }
+    return steps;
+  }
+
   /// Measurements of a stage, written by the thread that does its work.
   struct Stage {
     Bytes peak = 0;
@@ -159,6 +172,7 @@ class PipelineRunner::Run {
     }
     BufferRunner& runner = owner_.runner(placed);
     runner.set_after_step(after_step_ ? &after_step_ : nullptr);
+    runner.set_control(control_ ? &*control_ : nullptr, true);
     runner.run(*placed.piece.tape, arguments, results, batch.round);
     const Executor& executor = runner.executor();
     measured.peak = std::max(measured.peak, executor.peak());
@@ -190,14 +204,15 @@ class PipelineRunner::Run {
   std::vector<Stage> stages_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::function<void(std::uint32_t)> after_step_;  // none without messages
+  std::optional<RunControl> control_;
 };
 
 Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
                            const PipelineOrder& order, std::span<const MicroBatch> micro_batches,
-                           const TakeGradient& take) {
+                           const TakeGradient& take, const RunOptions& options) {
   prepare(plan);
   block_.note(0, plan->block);
-  Run run(*this, *plan, order, micro_batches, take);
+  Run run(*this, *plan, order, micro_batches, take, options);
   run.run();
   return run.report();
 }
@@ -205,7 +220,7 @@ Report PipelineRunner::run(const std::shared_ptr<const PipelinePlan>& plan,
 Report PipelineRunner::run_stage(StageMessages& messages, const PipelinePlan& plan,
                                  const PipelineOrder& order,
                                  std::span<const MicroBatch> micro_batches,
-                                 const TakeGradient& take) {
+                                 const TakeGradient& take, const RunOptions& options) {
   std::optional<Run> run;
   std::exception_ptr failure;
   bool failed = false;
@@ -220,7 +235,7 @@ Report PipelineRunner::run_stage(StageMessages& messages, const PipelinePlan& pl
   messages.begin(block_.at(0));
   attempt([&] {
     block_.note(0, plan.block);
-    run.emplace(*this, plan, order, micro_batches, take, &messages);
+    run.emplace(*this, plan, order, micro_batches, take, options, &messages);
   });
   for (std::uint32_t task = 0; task < order.tasks().size(); ++task) {
     const auto& [stage, what] = order.tasks()[task];

@@ -33,14 +33,16 @@ class PipelineRunner {
   /// Runs `plan` until everything is done or a task throws. After an exception no other task
   /// begins. When the running tasks have ended, the exception is passed on; a usage error names its
   /// stage. Returns the report. Measured peaks are those of the pipeline's own memory, without
-  /// outputs.
+  /// outputs. `options` stop and watch the run.
   Report run(const std::shared_ptr<const PipelinePlan>& plan, const PipelineOrder& order,
-             std::span<const MicroBatch> micro_batches, const TakeGradient& take);
+             std::span<const MicroBatch> micro_batches, const TakeGradient& take,
+             const RunOptions& options);
   /// Runs only the stage that `plan` is for; other processes run the other stages. If another stage
   /// fails, it returns results that are of no use. If this one fails, it throws after all messages
   /// have been exchanged. Call `prepare` for the plan first. The timeline is that of the stage.
   Report run_stage(StageMessages& messages, const PipelinePlan& plan, const PipelineOrder& order,
-                   std::span<const MicroBatch> micro_batches, const TakeGradient& take);
+                   std::span<const MicroBatch> micro_batches, const TakeGradient& take,
+                   const RunOptions& options);
   /// Allocates the memory that runs of `plan` need. `run` does this itself.
   void prepare(const std::shared_ptr<const PipelinePlan>& plan);
   /// Calls `f` in the arena of the pipeline's threads.
