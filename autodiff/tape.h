@@ -73,12 +73,12 @@ class Tape {
     ValueId value;
     double weight;
   };
-  /// Registers an update. `backward`, a `Runner` or an `Execution` computes the value in its run,
-  /// within the same budget, and changes the target once, however often the forward part is
-  /// recomputed. Several updates of one target are done in order, in f64. Throws `ShapeError` when
-  /// the shapes differ. Throws `DTypeError` when the dtypes differ, unless both are floating, and
-  /// unless both are for a weight other than 1. Throws `ArgumentError` for an undefined target and
-  /// a weight outside [0, 1].
+  /// Registers an update. `backward`, a `Runner`, an `Execution`, also over several processes, or a
+  /// `LayerCheckpointer` computes the value in its run, within the same budget. It changes the
+  /// target once, however often the forward part is recomputed. Several updates of one target are
+  /// done in order, in f64. Throws `ShapeError` when the shapes differ. Throws `DTypeError` when
+  /// the dtypes differ, unless both are floating, and unless both are for a weight other than 1.
+  /// Throws `ArgumentError` for an undefined target and a weight outside [0, 1].
   void update_after_run(const Tensor& target, const Var& value, double weight = 1,
                         Where where = Where::current());
   /// Updates whose run is still to come.

@@ -80,17 +80,6 @@ LossAndOutputs with_updates(const LossAndOutputs& values) {
   return all;
 }
 
-/// The loss and the outputs that a run computes, each once.
-std::vector<ValueId> computed_values(const LossAndOutputs& values) {
-  const Tape& tape = values.loss.tape();
-  std::vector<ValueId> computed{values.loss.id()};
-  for (const Var& output : values.outputs) {
-    const bool is_known = are_among({{output.id()}}, computed);
-    if (!is_known && !tape.is_leaf(output.node())) computed.push_back(output.id());
-  }
-  return computed;
-}
-
 /// The values of the loss and the outputs, and the gradients, which are recorded temporarily: the
 /// tape removes them again.
 struct Recorded {

@@ -29,8 +29,8 @@ class PartOutputs {
 
   /// The outputs of the batch, and the updates that are to be applied at its end.
   struct Joined {
-    std::vector<Tensor> outputs;
-    StagedUpdates updates;
+    std::vector<Tensor> outputs = {};
+    StagedUpdates updates = {};
   };
   /// Joins the outputs as `shape_of_output` says. The last ones are the values of `updates`: each
   /// target gets the mean over the examples. Throws `ShapeError` where outputs do not fit together.

@@ -24,23 +24,6 @@ LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
   return made;
 }
 
-void require_no_outputs(const LossAndOutputs& values, const char* runner) {
-  const Tape& tape = values.loss.tape();
-  if (!tape.updates().empty()) {
-    throw ArgumentError(runner,
-                        "the model updates " + std::to_string(tape.updates().size()) +
-                            " tensors, as running statistics do, which only an Execution with "
-                            "parallelism none, automatic or data_parallel does",
-                        tape.where(tape.producer(tape.updates()[0].value)));
-  }
-  if (values.outputs.empty()) return;
-  throw ArgumentError(runner,
-                      "the model returns " + std::to_string(values.outputs.size()) +
-                          " auxiliary outputs, which only an Execution with parallelism none, "
-                          "automatic or data_parallel computes; return the loss alone",
-                      where_recorded(values.outputs[0]));
-}
-
 void require_all_given(Tape& tape, std::span<const Tensor> parameters) {
   const std::size_t recorded = parameters_of(tape).size();
   if (recorded == parameters.size()) return;

@@ -12,9 +12,6 @@ namespace palimpsest PALIMPSEST_EXPORT {  // for palimpsest-mpi
 LossAndOutputs record_model(const ModelFunction& model, Tape& tape,
                             std::span<const Tensor> parameters, std::span<const Tensor> batch);
 
-/// Throws `ArgumentError` naming `runner` where there are auxiliary outputs or updates.
-void require_no_outputs(const LossAndOutputs& values, const char* runner);
-
 /// Throws `ArgumentError` where a model recorded parameters other than those it was given. Gradient
 /// sums are allocated, and counted, for the given ones only.
 void require_all_given(Tape& tape, std::span<const Tensor> parameters);

@@ -13,8 +13,9 @@ class RunObserver {
   virtual ~RunObserver() = default;
   /// The run is planned, and nothing of it has been computed. An exception ends the run.
   virtual void begin() = 0;
-  /// A target is final. `target` is its index among the targets of the run: for `backward`, 0 is
-  /// the loss and i + 1 the gradient of parameter i. Read the value only within the call: later
+  /// A target is final. `target` is its index among the targets of the run: for `backward`, the
+  /// loss comes first, then the auxiliary outputs that are computed, and then the gradients (see
+  /// `Replica::first_gradient`). Read the value only within the call: later
   /// steps may overwrite it with the same bits. Not called for a target that no step makes, such as
   /// a leaf. Called by the thread that ran the step, so calls for several targets may run in
   /// parallel.

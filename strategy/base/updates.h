@@ -18,6 +18,7 @@ void keep_from_updates(std::span<const Tape::Update> updates, std::span<Tensor> 
 /// The contents that targets get by updates, before any target changes.
 class StagedUpdates {
  public:
+  StagedUpdates() = default;
   /// Does the updates in order, on copies of the targets.
   StagedUpdates(std::span<const Tape::Update> updates, std::span<const Tensor> values);
   /// Changes the targets. Allocates nothing.

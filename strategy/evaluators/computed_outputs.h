@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include "strategy/base/loss_and_outputs.h"
 #include "strategy/evaluators/evaluators.h"
 
@@ -12,6 +15,17 @@ inline LossAndOutputs computed_for(EngineEvaluator& evaluator, const LossAndOutp
   all.insert(all.end(), values.outputs.begin(), values.outputs.end());
   const std::vector<Var> computed = evaluator.computed_for(values.loss.tape(), all);
   return {computed[0], {computed.begin() + 1, computed.end()}};
+}
+
+/// The loss and the outputs that a run computes, each once: without leaves among the outputs.
+inline std::vector<ValueId> computed_values(const LossAndOutputs& values) {
+  const Tape& tape = values.loss.tape();
+  std::vector<ValueId> computed{values.loss.id()};
+  for (const Var& output : values.outputs) {
+    const bool is_known = std::ranges::find(computed, output.id()) != computed.end();
+    if (!is_known && !tape.is_leaf(output.node())) computed.push_back(output.id());
+  }
+  return computed;
 }
 
 }  // namespace palimpsest

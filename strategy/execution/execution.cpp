@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -58,16 +57,14 @@ struct Execution::State {
   /// The gradients and the loss, unscaled, with auxiliary outputs.
   Gradients finish(const Gradients& sum, Report report_of_all, std::vector<Tensor> outputs) {
     std::vector<Gradients::Entry> entries(sum.begin(), sum.end());
-    Tensor loss = sum.loss();
-    if (scaler) {
-      const Gradients unscaled = arena.execute([&] {
-        return scaler->unscaled(loss.clone(), std::move(entries), std::move(report_of_all));
-      });
-      loss = unscaled.loss();
-      entries.assign(unscaled.begin(), unscaled.end());
-      report_of_all = unscaled.report();
+    if (!scaler) {
+      return Gradients(sum.loss(), std::move(entries), std::move(report_of_all),
+                       std::move(outputs));
     }
-    return Gradients(loss, std::move(entries), std::move(report_of_all), std::move(outputs));
+    return arena.execute([&] {
+      return scaler->unscaled(sum.loss().clone(), std::move(entries), std::move(report_of_all),
+                              std::move(outputs));
+    });
   }
 
   /// Whether one replica has the whole budget.
@@ -310,26 +307,9 @@ namespace {
 
 constexpr std::string_view scaler_prefix = "scaler/";
 
-std::uint32_t calls_in(const StateEntries& entries, const std::string& name) {
-  const std::int64_t calls = entries.count(name);
-  if (calls > std::numeric_limits<std::uint32_t>::max()) {
-    entries.refuse(name, "is " + std::to_string(calls) + "; load one that was saved by state()");
-  }
-  return static_cast<std::uint32_t>(calls);
-}
-
 /// The entries of the loss scaler. Throws `ArgumentError` for an entry that is of no part.
-NamedTensors scaler_state_in(const NamedTensors& state, const StateEntries& entries,
-                             bool has_scaler) {
-  NamedTensors scaler;
-  for (const auto& [name, tensor] : state) {
-    if (name == "gradient_calls" || name == "value_calls") continue;
-    if (!has_scaler || !name.starts_with(scaler_prefix)) {
-      entries.refuse(name, "is unknown; load the state of an execution with the same precision");
-    }
-    scaler.emplace(name.substr(scaler_prefix.size()), tensor);
-  }
-  return scaler;
+NamedTensors scaler_state_in(const StateEntries& entries, bool has_scaler) {
+  return entries.part(scaler_prefix, has_scaler, {"gradient_calls", "value_calls"});
 }
 
 }  // namespace
@@ -338,27 +318,24 @@ NamedTensors Execution::state() const {
   State& state = *state_;
   NamedTensors all{{"gradient_calls", integer_entry(state.counted_gradients().generation())},
                    {"value_calls", integer_entry(state.counted_values().generation())}};
-  if (!state.scaler) return all;
-  for (const auto& [name, tensor] : state.scaler->state()) {
-    all.emplace(std::string(scaler_prefix) + name, tensor);
-  }
+  if (state.scaler) add_part(all, scaler_prefix, state.scaler->state());
   return all;
 }
 
 void Execution::check_state(const NamedTensors& state) const {
   const StateEntries entries(state, "execution");
-  calls_in(entries, "gradient_calls");
-  calls_in(entries, "value_calls");
-  const NamedTensors scaler = scaler_state_in(state, entries, state_->scaler.has_value());
+  entries.short_count("gradient_calls");
+  entries.short_count("value_calls");
+  const NamedTensors scaler = scaler_state_in(entries, state_->scaler.has_value());
   if (state_->scaler) state_->scaler->check_state(scaler);
 }
 
 void Execution::load_state(const NamedTensors& state) {
   check_state(state);
   const StateEntries entries(state, "execution");
-  if (state_->scaler) state_->scaler->load_state(scaler_state_in(state, entries, true));
-  state_->counted_gradients().set_generation(calls_in(entries, "gradient_calls"));
-  state_->counted_values().set_generation(calls_in(entries, "value_calls"));
+  if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));
+  state_->counted_gradients().set_generation(entries.short_count("gradient_calls"));
+  state_->counted_values().set_generation(entries.short_count("value_calls"));
 }
 
 }  // namespace palimpsest

@@ -97,6 +97,10 @@ LossAndOutputs Replica::computed(const LossAndOutputs& made) {
   return computed_for(*evaluator_, made);
 }
 
+std::size_t Replica::first_gradient(const LossAndOutputs& values) {
+  return computed_values(computed(values)).size();
+}
+
 void Replica::drop_all(const Var& made) {
   const Var in_place = computed(made).loss;
   for (Tape* const tape : {&made.tape(), &in_place.tape()}) {

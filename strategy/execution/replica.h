@@ -46,6 +46,8 @@ class Replica {
 
   /// The values themselves or, when a precision is set, their translations on another tape.
   LossAndOutputs computed(const LossAndOutputs& made);
+  /// For an observer of `differentiate`: the index of the first gradient among the run's targets.
+  std::size_t first_gradient(const LossAndOutputs& values);
   /// Forecasts of `differentiate` and `evaluate`.
   Forecast forecast(const LossAndOutputs& values, const Rates& rates);
   Forecast forecast_value(const Var& value, const Rates& rates);

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "strategy/mpi/distributed_step.h"
 #include "strategy/mpi/rank_parameters.h"
 #include "strategy/mpi/rank_pipeline.h"
+#include "strategy/training/state_entries.h"
 
 namespace palimpsest {
 namespace {
@@ -92,6 +95,7 @@ struct DistributedExecution::State {
     of_rank.threads = threads();
     replica.emplace(strategy, of_rank, world.ranks_here(), 0);
     arena.emplace(of_rank.threads);
+    if (gradients && !loaded_order.empty()) gradients->lay_out(std::exchange(loaded_order, {}));
     types = std::move(now);
   }
 
@@ -149,7 +153,8 @@ struct DistributedExecution::State {
   ExecutionStrategy strategy;
   DistributedOptions options;
   bool is_broadcast = false;
-  std::vector<ValueType> types;  // of the parameters
+  std::vector<ValueType> types;           // of the parameters
+  std::vector<std::size_t> loaded_order;  // of gradients, for the next `prepare`
   std::optional<RankGradients> gradients;
   std::optional<Replica> replica;
   // Counts steps: cleared once more than there were steps that all ranks took. So a rank that
@@ -187,6 +192,67 @@ Gradients DistributedExecution::gradients_of_shard(const ModelFunction& loss,
                                                    std::span<const Tensor> parameters,
                                                    std::span<const Tensor> shard) {
   return state_->step({loss, parameters, shard, false, state_->is_verification_due()});
+}
+
+namespace {
+
+constexpr std::string_view scaler_entries = "scaler/";
+
+NamedTensors scaler_state_in(const StateEntries& entries, bool has_scaler) {
+  return entries.part(scaler_entries, has_scaler, {"steps", "gradient_order"});
+}
+
+/// The order of gradients, which names every parameter once; empty for a state without one.
+std::vector<std::size_t> order_in(const NamedTensors& state, const StateEntries& entries) {
+  const auto found = state.find("gradient_order");
+  if (found == state.end()) return {};
+  const std::int64_t count = found->second.defined() ? found->second.elements() : 0;
+  const Tensor& places = entries.tensor("gradient_order", {Shape{count}, DType::i64});
+  const std::span<const std::int64_t> order = places.data<std::int64_t>();
+  std::vector<std::size_t> found_order;
+  for (std::int64_t parameter = 0; parameter < count; ++parameter) {
+    if (std::ranges::find(order, parameter) == order.end()) {
+      entries.refuse("gradient_order", "has no place for parameter " + std::to_string(parameter) +
+                                           "; load one that was saved by state()");
+    }
+    found_order.push_back(static_cast<std::size_t>(order[static_cast<std::size_t>(parameter)]));
+  }
+  return found_order;
+}
+
+}  // namespace
+
+NamedTensors DistributedExecution::state() const {
+  const State& state = *state_;
+  NamedTensors all{{"steps", integer_entry(state.steps)}};
+  std::span<const std::size_t> order = state.loaded_order;
+  if (state.gradients) order = state.gradients->order();
+  if (!order.empty()) {
+    const std::vector<std::int64_t> places(order.begin(), order.end());
+    all.emplace("gradient_order", Tensor::from(places, Shape{std::ssize(places)}));
+  }
+  if (state.scaler) add_part(all, scaler_entries, state.scaler->state());
+  return all;
+}
+
+void DistributedExecution::check_state(const NamedTensors& state) const {
+  const StateEntries entries(state, "ranks");
+  entries.short_count("steps");
+  order_in(state, entries);
+  const NamedTensors scaler = scaler_state_in(entries, state_->scaler.has_value());
+  if (state_->scaler) state_->scaler->check_state(scaler);
+}
+
+void DistributedExecution::load_state(const NamedTensors& state) {
+  check_state(state);
+  const StateEntries entries(state, "ranks");
+  if (state_->scaler) state_->scaler->load_state(scaler_state_in(entries, true));
+  const std::uint32_t steps = entries.short_count("steps");
+  state_->steps = steps;
+  state_->count.set_generation(steps + 1);
+  state_->loaded_order = order_in(state, entries);
+  state_->replica.reset();  // the next step prepares for the loaded order
+  state_->gradients.reset();
 }
 
 std::span<const RankReport> DistributedExecution::reports() const { return state_->reports; }

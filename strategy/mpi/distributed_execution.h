@@ -57,6 +57,13 @@ struct RankReport {
 /// ranks at the end. Loss and gradients have the bits of an `Execution` with the same
 /// micro-batches.
 ///
+/// Auxiliary outputs of a shard are those of the rank's own examples, joined as by `Execution`;
+/// they are not sent to other ranks. A pipeline returns the outputs of the whole batch on all
+/// ranks, and they count towards the budget of each. Each tensor that the model updates
+/// (`Tape::update_after_run`) changes on all ranks at the end of a step, by the mean over the
+/// examples of all ranks. So such tensors stay the same on all ranks if they were the same before;
+/// give them to `broadcast` if they may not be.
+///
 /// All ranks must call every member function except accessors, in one order. A call throws on all
 /// ranks or on none, as `RankWorld` says. After a step that throws, parameters are unchanged, with
 /// one exception: those given to the first step may have the elements of rank 0 by then. The next
@@ -110,6 +117,20 @@ class DistributedExecution {
   /// `ArgumentError` for a shard without examples, and for a pipeline, which has no shards.
   Gradients gradients_of_shard(const ModelFunction& loss, std::span<const Tensor> parameters,
                                std::span<const Tensor> shard);
+
+  /// Everything that later steps depend on, except strategy, options and arguments. That is the
+  /// number of steps, the order in which gradients are stored, and the loss scaler. The entries
+  /// are "steps" (i64), "gradient_order" (i64, by place) and "scaler/scale" and so on. The state is
+  /// the same on all ranks: one rank may save it, and all load it. These three functions do not
+  /// wait for other ranks.
+  NamedTensors state() const;
+  /// Throws what `load_state` would throw. Changes nothing.
+  void check_state(const NamedTensors& state) const;
+  /// Continues from a state of an execution with the same strategy and as many ranks. The next step
+  /// has the bits that it would have had without an interruption, unless MPI itself adds in another
+  /// order in another run; with `deterministic` it cannot. That step throws `RankError` where ranks
+  /// have loaded different states. Throws as `Execution::load_state`; then nothing has changed.
+  void load_state(const NamedTensors& state);
 
   /// The reports of all ranks, from the last step in which no rank failed.
   std::span<const RankReport> reports() const;

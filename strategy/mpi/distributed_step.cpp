@@ -103,19 +103,24 @@ void DistributedStep::compute_part(int micro_batch) {
            micro_batch == 0, micro_batch == micro_batches() - 1};
   // The index is the one in a single process, so random operations draw the same numbers.
   Tape& tape = setting_.replica.tape(micro_batch, part(micro_batch), setting_.count);
-  const LossAndOutputs recorded = record_model(input_.loss, tape, input_.parameters, parts_[k]);
-  require_no_outputs(recorded, "distributed execution");
-  const Var loss = recorded.loss;
+  LossAndOutputs recorded = record_model(input_.loss, tape, input_.parameters, parts_[k]);
   if (setting_.gradients != nullptr) require_all_given(tape, input_.parameters);
-  const TapeDigest digest = digest_of(tape);
+  TapeDigest digest = digest_of(tape);
+  const std::uint64_t with_updates[] = {digest.structure, digest_of(tape.updates())};
+  digest.structure = hash_bytes(std::as_bytes(std::span(with_updates)));
   if (term_.is_first) {
     tape_ = &tape;
     first_ = digest;
+    updates_.begin(tape);
   } else {
     others_ = hash_bytes(std::as_bytes(std::span(&others_, 1)), digest.structure);
+    require_equally_many(updates_.updates().size(), tape.updates().size());
   }
-  LossScaler* const scaler = setting_.scaler;
-  const Gradients gradients = differentiate(scaler != nullptr ? scaler->scale(loss) : loss);
+  if (setting_.scaler != nullptr) recorded.loss = setting_.scaler->scale(recorded.loss);
+  append_updates(recorded);
+  tape.forget_updates();
+  const Gradients gradients = differentiate(recorded);
+  take_outputs(gradients.outputs(), examples_[k]);
   if (!is_agreed_) agree(nullptr);  // nothing was run
   loss_ += term_.weight * gradients.loss().item();
   if (term_.is_last) last_ = gradients;
@@ -129,9 +134,22 @@ void DistributedStep::compute_part(int micro_batch) {
 }
 
 /// Only this run is observed: a model may compute gradients of its own while it records.
-Gradients DistributedStep::differentiate(const Var& loss) {
+Gradients DistributedStep::differentiate(const LossAndOutputs& values) {
+  first_gradient_ = setting_.replica.first_gradient(values);
   const Watched observed(setting_.replica, *this);
-  return setting_.replica.differentiate(loss);
+  return setting_.replica.differentiate(values);
+}
+
+/// Takes the auxiliary outputs and the values of updates of a micro-batch.
+void DistributedStep::take_outputs(std::span<const Tensor> outputs, std::int64_t examples) {
+  const std::size_t requested = outputs.size() - updates_.updates().size();
+  std::vector<Tensor> own;
+  for (const Tensor& output : outputs.first(requested)) {
+    // A copy does not hold the memory of the micro-batch's run.
+    own.push_back(micro_batches() > 1 ? output.clone() : output);
+  }
+  outputs_.add(std::move(own), examples);
+  updates_.add(outputs.subspan(requested), examples);
 }
 
 void DistributedStep::begin() {
@@ -139,9 +157,10 @@ void DistributedStep::begin() {
 }
 
 void DistributedStep::made(std::size_t target, const Operand& value) {
-  const bool is_gradient = target > 0 && target <= input_.parameters.size();
+  const bool is_gradient =
+      target >= first_gradient_ && target - first_gradient_ < input_.parameters.size();
   if (is_gradient && setting_.gradients != nullptr) {
-    setting_.gradients->add(target - 1, value, term_);
+    setting_.gradients->add(target - first_gradient_, value, term_);
   }
 }
 
@@ -193,7 +212,9 @@ RankWords DistributedStep::words_before() const {
       std::accumulate(examples_.begin(), examples_.end(), std::int64_t{0}));
   words[before::first_examples] = static_cast<std::uint64_t>(examples_[0]);
   const RankGradients* const gradients = setting_.gradients;
-  words[before::laid_out] = gradients != nullptr && gradients->is_laid_out() ? 1 : 0;
+  if (gradients != nullptr && gradients->is_laid_out()) {
+    words[before::laid_out] = hash_bytes(std::as_bytes(gradients->order())) | 1;
+  }
   if (input_.verifies) words[before::parameters] = hash_of(input_.parameters);
   return words;
 }
@@ -208,6 +229,7 @@ void DistributedStep::compare(const std::vector<RankWords>& said) {
       std::vector<std::string> lines = options_in_lines();
       append_lines(input_.parameters, lines);
       append_lines(*tape_, first_.nodes, have_shapes, lines);
+      append_lines(*tape_, updates_.updates(), lines);
       return lines;
     };
     setting_.link.differ(program, "record one program on all ranks, with the same options");
@@ -216,6 +238,9 @@ void DistributedStep::compare(const std::vector<RankWords>& said) {
 }
 
 void DistributedStep::set_weights(const std::vector<RankWords>& said) {
+  for (const RankWords& words : said) {
+    examples_of_all_ += static_cast<std::int64_t>(words[before::examples]);
+  }
   if (setting_.options.reduction == LossReduction::sum) {
     weights_ = {std::vector<double>(said.size(), 1), 1};
   } else {
@@ -233,7 +258,8 @@ void DistributedStep::set_weights(const std::vector<RankWords>& said) {
 
 std::vector<std::string> DistributedStep::options_in_lines() const {
   const double scale = setting_.scaler != nullptr ? setting_.scaler->scale() : 1;
-  std::vector<std::string> lines = lines_of(setting_.strategy, setting_.options, scale);
+  std::vector<std::string> lines =
+      lines_of(setting_.strategy, setting_.options, scale, setting_.count);
   lines.emplace_back(input_.is_whole ? "gradients()" : "gradients_of_shard()");
   return lines;
 }
@@ -259,6 +285,7 @@ Gradients DistributedStep::end(std::exception_ptr failure) {
   const bool finds_order = gradients != nullptr && !gradients->is_laid_out();
   if (finds_order) gradients->share_order();
   Report report = take_report();
+  updates_.exchange(setting_.link);
   try {
     if (failure == nullptr) prepare_end();
     if (failure == nullptr && finds_order) gradients->prepare_order();
@@ -285,6 +312,9 @@ void DistributedStep::prepare_end() {
   reports_.resize(static_cast<std::size_t>(setting_.link.size()));
   entries_.assign(last_->begin(), last_->end());
   loss_of_all_ = last_->loss();
+  joined_ = outputs_.finish({});
+  keep_from_updates(updates_.updates(), joined_);
+  staged_ = updates_.staged(examples_of_all_);
   RankGradients* const gradients = setting_.gradients;
   if (gradients == nullptr) return;
   loss_of_all_ = Tensor(loss_of_all_.shape(), loss_of_all_.dtype());
@@ -337,11 +367,13 @@ Gradients DistributedStep::finish(const std::vector<RankWords>& said, Report rep
       std::ranges::fill(loss_of_all_.data<T>(), convert_element<T>(sum / weights_.divisor));
     });
   }
+  staged_->apply();
   if (setting_.scaler != nullptr) {
     return setting_.scaler->unscaled(std::move(loss_of_all_), std::move(entries_),
-                                     std::move(report));
+                                     std::move(report), std::move(joined_));
   }
-  return Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report));
+  return Gradients(std::move(loss_of_all_), std::move(entries_), std::move(report),
+                   std::move(joined_));
 }
 
 }  // namespace palimpsest

@@ -6,10 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "strategy/base/part_outputs.h"
 #include "strategy/base/run_observer.h"
 #include "strategy/execution/replica.h"
 #include "strategy/mpi/distributed_execution.h"
 #include "strategy/mpi/rank_gradients.h"
+#include "strategy/mpi/rank_updates.h"
 #include "strategy/mpi/tape_digest.h"
 #include "strategy/training/loss_scaler.h"
 
@@ -63,7 +65,8 @@ class DistributedStep final : public RunObserver {
   void compute();
   void cut();
   void compute_part(int micro_batch);
-  Gradients differentiate(const Var& loss);
+  Gradients differentiate(const LossAndOutputs& values);
+  void take_outputs(std::span<const Tensor> outputs, std::int64_t examples);
   void agree(std::exception_ptr failure);
   RankWords words_before() const;
   void compare(const std::vector<RankWords>& said);
@@ -84,14 +87,20 @@ class DistributedStep final : public RunObserver {
   Tape* tape_ = nullptr;                    // of the first micro-batch
   TapeDigest first_;
   std::uint64_t others_ = 0;  // digest of the other micro-batches' recordings
-  bool is_agreed_ = false;    // all ranks compute
-  bool is_refused_ = false;   // no rank computes
-  RankGradients::Term term_;  // of the current micro-batch
+  RankUpdates updates_;
+  std::size_t first_gradient_ = 1;  // among the targets of the current micro-batch's run
+  PartOutputs outputs_;             // of this rank's micro-batches
+  bool is_agreed_ = false;          // all ranks compute
+  bool is_refused_ = false;         // no rank computes
+  RankGradients::Term term_;        // of the current micro-batch
   RankWeights weights_;
-  double loss_ = 0;  // of this rank: weighted sum over micro-batches
+  std::int64_t examples_of_all_ = 0;  // ranks
+  double loss_ = 0;                   // of this rank: weighted sum over micro-batches
   std::optional<Gradients> last_;
   Tensor loss_of_all_;
   std::vector<Gradients::Entry> entries_;  // gradients of all ranks together
+  std::vector<Tensor> joined_;             // auxiliary outputs of this rank
+  std::optional<StagedUpdates> staged_;
   double agreeing_ = 0;
   double waiting_ = 0;
   std::vector<RankReport> reports_;

@@ -53,6 +53,17 @@ void RankGradients::lay_out_prepared() noexcept {
   is_laid_out_ = true;
 }
 
+void RankGradients::lay_out(std::span<const std::size_t> order) {
+  if (order.size() != parameters_.size()) {
+    throw ArgumentError("[ranks] the loaded state is that of " + std::to_string(order.size()) +
+                        " parameters, but the step has " + std::to_string(parameters_.size()) +
+                        "; load the state of the same model");
+  }
+  coming_.assign(order.begin(), order.end());
+  prepare_order();
+  lay_out_prepared();
+}
+
 Bytes RankGradients::bytes() const {
   Bytes bytes = placed_->layout.bytes() + placed_->exchange.bytes();
   for (const ValueType& parameter : parameters_) {

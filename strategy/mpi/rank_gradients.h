@@ -54,6 +54,13 @@ class RankGradients {
   void prepare_order() { prepared_ = placed(coming_); }
   /// Between steps, on all ranks: switches to the prepared layout.
   void lay_out_prepared() noexcept;
+  /// The parameters in the order in which they are stored; empty before that is known.
+  std::span<const std::size_t> order() const {
+    return is_laid_out_ ? std::span<const std::size_t>(coming_) : std::span<const std::size_t>();
+  }
+  /// Stores gradients in the order of another run. Throws `ArgumentError` unless it has one place
+  /// for each parameter.
+  void lay_out(std::span<const std::size_t> order);
   /// Returns to the initial layout.
   void forget_order();
 

@@ -11,6 +11,7 @@
 #include "strategy/mpi/step_options.h"
 #include "strategy/mpi/tape_digest.h"
 #include "strategy/parallel/partition/pieces_evaluator.h"
+#include "strategy/run/tape_reading.h"
 
 namespace palimpsest {
 namespace {
@@ -48,24 +49,31 @@ Gradients RankPipeline::step(const Input& input) {
     const auto add = [&](int m, std::size_t i, std::byte* gradient) {
       step->sums.add(m, i, gradient);
     };
-    step->report =
-        runner_.run_stage(exchange_, *flow_.plan(), flow_.order(), step->micro_batches, add,
-                          strategy_.run);
+    step->report = runner_.run_stage(exchange_, *flow_.plan(), flow_.order(), step->micro_batches,
+                                     add, strategy_.run);
     step->report.run_seconds = running.seconds();
-    if (!exchange_.is_cut_off()) prepare_end(*step);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  share_outputs(*step);
+  try {
+    if (failure == nullptr && !exchange_.is_cut_off()) prepare_end(*step);
   } catch (...) {
     failure = std::current_exception();
   }
   link_.meet(RankCall::end_of_step, {}, failure);
   share(*step);
+  step->joined.updates.apply();
 
+  std::vector<Tensor>& outputs = step->joined.outputs;
   if (input.scaler == nullptr) {
-    return Gradients(std::move(step->loss), std::move(step->entries), std::move(step->report));
+    return Gradients(std::move(step->loss), std::move(step->entries), std::move(step->report),
+                     std::move(outputs));
   }
   std::optional<Gradients> made;
   const auto unscale = [&] {
     made.emplace(input.scaler->unscaled(std::move(step->loss), std::move(step->entries),
-                                        std::move(step->report)));
+                                        std::move(step->report), std::move(outputs)));
   };
   runner_.execute(std::ref(unscale));  // a std::function with all captures would allocate
   return std::move(*made);
@@ -93,6 +101,8 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
   Step step{.outputs = outputs,
             .sums = {outputs, flow_.gradient_types(), is_made, flow_.outcomes(), flow_.examples(),
                      options_.reduction},
+            .auxiliary = std::vector<std::vector<Tensor>>(flow_.outcomes().size()),
+            .joined = {},
             .micro_batches = flow_.micro_batches(),
             .own_losses = std::vector<double>(flow_.outcomes().size()),
             .losses = std::vector<double>(flow_.outcomes().size()),
@@ -103,6 +113,10 @@ RankPipeline::Step RankPipeline::prepare(const Input& input) {
   for (std::size_t m = 0; m < step.micro_batches.size(); ++m) {
     step.micro_batches[m].outcome = step.sums.loss_place(m);
     step.micro_batches[m].gradients = step.sums.gradients();
+    for (const Var& output : flow_.outputs()[m]) {
+      step.auxiliary[m].push_back(new_tensor(outputs, output.type()));
+      step.micro_batches[m].outputs.push_back(step.auxiliary[m].back().raw());
+    }
   }
   exchange_.prepare(*flow_.plan(), step.micro_batches);
   return step;
@@ -135,7 +149,8 @@ void RankPipeline::agree(const Input& input, std::exception_ptr failure) {
 }
 
 std::vector<std::string> RankPipeline::options_in_lines(const Input& input) const {
-  return lines_of(strategy_, options_, input.scaler != nullptr ? input.scaler->scale() : 1);
+  const double scale = input.scaler != nullptr ? input.scaler->scale() : 1;
+  return lines_of(strategy_, options_, scale, input.count);
 }
 
 /// The words of this rank if it has not failed.
@@ -155,7 +170,9 @@ std::uint64_t RankPipeline::digest() const {
     const TapeDigest tape = digest_of(program->tape);
     words.insert(words.end(), {tape.structure, tape.shapes, tape.nodes});
     for (const CutProgram::Stage& stage : program->stages) words.push_back(stage.first);
+    words.insert(words.end(), program->outputs.begin(), program->outputs.end());
   }
+  words.push_back(digest_of(flow_.updates()));
   return hash_bytes(std::as_bytes(std::span(words)));
 }
 
@@ -166,6 +183,13 @@ void RankPipeline::append_program_lines(std::vector<std::string>& lines) const {
       lines.push_back("stage " + std::to_string(stage) + " from node " +
                       std::to_string(program->stages[stage].first));
     }
+    for (const ValueId output : program->outputs) {
+      lines.push_back("output of node " + std::to_string(program->tape.producer(output)));
+    }
+  }
+  for (const Tape::Update& update : flow_.updates()) {
+    lines.push_back("update of " + to_string(update.target.type()) + ", weight " +
+                    std::to_string(update.weight));
   }
   for (std::size_t m = 0; m < flow_.program_of().size(); ++m) {
     lines.push_back("micro-batch " + std::to_string(m) + " like program " +
@@ -175,6 +199,18 @@ void RankPipeline::append_program_lines(std::vector<std::string>& lines) const {
 
 // The end -----------------------------------------------------------------------------------------
 
+/// Gives all ranks the outputs of each. Ranks whose stage failed take part.
+void RankPipeline::share_outputs(Step& step) {
+  const auto& stages = flow_.plan()->layout.output_stages;
+  for (std::size_t m = 0; m < step.auxiliary.size(); ++m) {
+    for (std::size_t i = 0; i < step.auxiliary[m].size(); ++i) {
+      const Tensor& output = step.auxiliary[m][i];
+      link_.broadcast({output.raw(), static_cast<std::size_t>(output.bytes())},
+                      stages[flow_.program_of()[m]][i]);
+    }
+  }
+}
+
 /// Allocates everything that the end needs, so that afterwards all ranks return or none does.
 void RankPipeline::prepare_end(Step& step) {
   runner_.execute([&] { step.sums.finish(); });
@@ -182,6 +218,11 @@ void RankPipeline::prepare_end(Step& step) {
     const int stage = flow_.plan()->layout.outcome_stages[flow_.program_of()[m]];
     if (stage == link_.rank()) step.own_losses[m] = step.sums.loss(m);
   }
+  PartOutputs parts;
+  for (std::size_t m = 0; m < step.auxiliary.size(); ++m) {
+    parts.add(std::move(step.auxiliary[m]), flow_.examples()[m]);
+  }
+  step.joined = parts.join(flow_.updates());
   const std::vector<Var> leaves = flow_.parameters();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     step.entries.push_back({leaves[i], step.sums.totals()[i]});

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "strategy/base/part_outputs.h"
 #include "strategy/mpi/distributed_execution.h"
 #include "strategy/mpi/stage_exchange.h"
 #include "strategy/parallel/pipeline/micro_batch_flow.h"
@@ -44,6 +45,8 @@ class RankPipeline {
   struct Step {
     Meter outputs;
     MicroBatchSums sums;
+    std::vector<std::vector<Tensor>> auxiliary;  // outputs, by micro-batch
+    PartOutputs::Joined joined;                  // of all micro-batches
     std::vector<MicroBatch> micro_batches;
     std::vector<double> own_losses;  // by micro-batch, those made on this rank
     std::vector<double> losses;      // by micro-batch, on all ranks
@@ -59,6 +62,7 @@ class RankPipeline {
   RankWords words_before(const Input& input) const;
   std::uint64_t digest() const;
   void append_program_lines(std::vector<std::string>& lines) const;
+  void share_outputs(Step& step);
   void prepare_end(Step& step);
   void share(Step& step);
   double share_losses(Step& step);

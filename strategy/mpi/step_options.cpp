@@ -5,7 +5,8 @@
 namespace palimpsest {
 
 std::vector<std::string> lines_of(const ExecutionStrategy& strategy,
-                                  const DistributedOptions& options, double loss_scale) {
+                                  const DistributedOptions& options, double loss_scale,
+                                  const Tape& count) {
   const bool is_pipeline = strategy.parallelism == ParallelMode::pipeline;
   return {is_pipeline ? "a stage of a pipeline on each rank" : "a shard of the batch on each rank",
           "bucket_bytes = " + std::to_string(options.bucket_bytes),
@@ -14,7 +15,8 @@ std::vector<std::string> lines_of(const ExecutionStrategy& strategy,
           "verify_every = " + std::to_string(options.verify_every),
           "accumulation = " + std::to_string(strategy.accumulation),
           "precision = " + (strategy.precision ? strategy.precision->summary() : "as recorded"),
-          "loss scale = " + std::to_string(loss_scale)};
+          "loss scale = " + std::to_string(loss_scale),
+          "step " + std::to_string(count.generation())};
 }
 
 std::uint64_t hash_of(std::span<const std::string> lines) {

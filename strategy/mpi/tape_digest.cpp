@@ -1,5 +1,7 @@
 #include "strategy/mpi/tape_digest.h"
 
+#include <bit>
+
 #include "checkpoint/stores/hash.h"
 
 namespace palimpsest {
@@ -47,6 +49,17 @@ TapeDigest digest_of(const Tape& tape) {
   return {structure.value(), shapes.value(), tape.node_count()};
 }
 
+std::uint64_t digest_of(std::span<const Tape::Update> updates) {
+  Digest digest;
+  for (const Tape::Update& update : updates) {
+    digest.put(std::uint64_t{update.value});
+    digest.put(std::bit_cast<std::uint64_t>(update.weight));
+    digest.put(static_cast<std::uint64_t>(update.target.dtype()));
+    digest.put(update.target.shape());
+  }
+  return digest.value();
+}
+
 std::uint64_t digest_of(std::span<const Tensor> tensors) {
   Digest digest;
   for (const Tensor& tensor : tensors) {
@@ -69,6 +82,14 @@ void append_lines(const Tape& tape, NodeId nodes, bool with_shapes,
     line += " = " + std::string(tape.operation(node).name);
     for (const ValueId input : tape.inputs(node)) line += " " + reference(tape, input);
     lines.push_back(std::move(line));
+  }
+}
+
+void append_lines(const Tape& tape, std::span<const Tape::Update> updates,
+                  std::vector<std::string>& lines) {
+  for (const Tape::Update& update : updates) {
+    lines.push_back("update of " + to_string(update.target.type()) + " by " +
+                    reference(tape, update.value) + ", weight " + std::to_string(update.weight));
   }
 }
 

@@ -22,6 +22,10 @@ struct TapeDigest {
 
 TapeDigest digest_of(const Tape& tape);
 
+/// A digest of a tape's updates: the values they take, their weights, and the types of the targets.
+/// Shapes are part of it, since the means of all ranks have one shape.
+std::uint64_t digest_of(std::span<const Tape::Update> updates);
+
 /// A digest of the types of tensors.
 std::uint64_t digest_of(std::span<const Tensor> tensors);
 
@@ -30,5 +34,7 @@ std::uint64_t digest_of(std::span<const Tensor> tensors);
 void append_lines(const Tape& tape, NodeId nodes, bool with_shapes,
                   std::vector<std::string>& lines);
 void append_lines(std::span<const Tensor> parameters, std::vector<std::string>& lines);
+void append_lines(const Tape& tape, std::span<const Tape::Update> updates,
+                  std::vector<std::string>& lines);
 
 }  // namespace palimpsest

@@ -84,11 +84,12 @@ bool LossScaler::unscale(const Gradients& gradients) {
   return unscale(gradients.entries(), gradients.loss().item());
 }
 
-Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report) {
+Gradients LossScaler::unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report,
+                               std::vector<Tensor> outputs) {
   report.loss_scale = scale_;
   report.overflowed = !unscale(entries, loss.item());
   visit(loss.dtype(), [&]<class T>(T) { loss.data<T>()[0] = convert_element<T>(loss_); });
-  return Gradients(std::move(loss), std::move(entries), std::move(report));
+  return Gradients(std::move(loss), std::move(entries), std::move(report), std::move(outputs));
 }
 
 bool LossScaler::unscale(std::span<const Gradients::Entry> entries, double loss) {

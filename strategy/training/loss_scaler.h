@@ -40,9 +40,10 @@ class LossScaler {
   /// not depend on the number of threads. Throws `ArgumentError` before the first `scale`.
   bool unscale(const Gradients& gradients);
   /// Likewise, for a loss and gradients given separately. The loss is unscaled in place too.
-  /// Returns them with the report, to which it adds the scale and whether there was an overflow. It
-  /// allocates no memory, and throws only before the first `scale`.
-  Gradients unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report);
+  /// Returns them with the auxiliary outputs and the report, to which it adds the scale and whether
+  /// there was an overflow. It allocates no memory, and throws only before the first `scale`.
+  Gradients unscaled(Tensor loss, std::vector<Gradients::Entry> entries, Report report,
+                     std::vector<Tensor> outputs = {});
 
   /// The scale of the next loss.
   double scale() const { return scale_; }

@@ -1,6 +1,7 @@
 #include "strategy/training/state_entries.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "autodiff/error.h"
 
@@ -39,6 +40,14 @@ std::int64_t StateEntries::count(const std::string& name) const {
   return value;
 }
 
+std::uint32_t StateEntries::short_count(const std::string& name) const {
+  const std::int64_t value = count(name);
+  if (value > std::numeric_limits<std::uint32_t>::max()) {
+    refuse(name, "is " + std::to_string(value) + "; load one that was saved by state()");
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
 double StateEntries::not_negative_number(const std::string& name) const {
   const double value = number(name);
   if (!(value >= 0)) {
@@ -53,6 +62,23 @@ void StateEntries::require_only(std::initializer_list<std::string_view> known) c
       refuse(name, "is unknown; load a state that was saved by the same kind of object");
     }
   }
+}
+
+NamedTensors StateEntries::part(std::string_view prefix, bool exists,
+                                std::initializer_list<std::string_view> known) const {
+  NamedTensors part;
+  for (const auto& [name, tensor] : *state_) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    if (!exists || !name.starts_with(prefix)) {
+      refuse(name, "is unknown; load the state of an execution with the same precision");
+    }
+    part.emplace(name.substr(prefix.size()), tensor);
+  }
+  return part;
+}
+
+void add_part(NamedTensors& all, std::string_view prefix, const NamedTensors& part) {
+  for (const auto& [name, tensor] : part) all.emplace(std::string(prefix) + name, tensor);
 }
 
 Tensor integer_entry(std::int64_t value) { return Tensor::from({value}, {}); }

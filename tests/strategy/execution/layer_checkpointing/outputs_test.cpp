@@ -1,5 +1,7 @@
 #include <functional>
+#include <string>
 
+#include "nn/nn.h"
 #include "tests/catch.h"
 #include "tests/strategy/execution/layer_checkpointing/models.h"
 
@@ -176,6 +178,43 @@ TEST_CASE("layers: a pass that fails updates nothing") {
   CHECK(same_bits(model.last, Tensor::zeros({8})));
   layers.backward([&](const Var& output) { return model.loss(output); });
   CHECK_FALSE(same_bits(model.last, Tensor::zeros({8})));
+}
+
+TEST_CASE("layers: batch norm updates its running statistics once per pass") {
+  const Tensor input = Tensor::uniform({6, 8}, 1, -1, 1);
+  const auto square_mean = [](const Var& output) { return mean(output * output); };
+  const auto run = [&](const auto& differentiate) {
+    nn::Parameters parameters(3);
+    std::vector<nn::BatchNormLayer> norms;
+    LayerModel model;
+    for (int layer = 0; layer < 4; ++layer) {
+      const nn::Parameters own = parameters / ("layer" + std::to_string(layer));
+      norms.emplace_back(own, 8);
+      model.layer.parameters.push_back(own.tensors());
+    }
+    model.layer.forward = [&](const Var& x, std::span<const Var>, int layer) {
+      return tanh(norms[static_cast<std::size_t>(layer)](x) * 2.0);
+    };
+    for (int step = 0; step < 3; ++step) differentiate(model);
+    std::vector<Tensor> tensors;
+    for (const nn::Parameter& each : parameters.all()) tensors.push_back(each.tensor());
+    return tensors;
+  };
+  const std::vector<Tensor> expected = run([&](const LayerModel& model) {
+    Tape tape;
+    Var x = tape.parameter(input);
+    for (int layer = 0; layer < 4; ++layer) x = model.layer.forward(x, {}, layer);
+    backward(square_mean(x));
+  });
+  for (LayerCheckpointing given : configurations_to_try) {
+    if (given.memory_fraction) given.memory_fraction = 0.8;
+    const std::vector<Tensor> found = run([&](const LayerModel& model) {
+      LayerCheckpointer layers(model, given);
+      layers.forward(input);
+      layers.backward(square_mean);
+    });
+    CHECK(same_bits(found, expected));
+  }
 }
 
 }  // namespace palimpsest::layer_outputs_test

@@ -52,7 +52,7 @@ TEST_CASE("pipelines: outputs count towards the budget") {
   CHECK(found.last.report.measured_peak <= found.last.report.predicted_peak);
 }
 
-TEST_CASE("pipelines: batch norm updates its running statistics once per step") {
+TEST_CASE("pipelines and devices: batch norm updates its running statistics once per step") {
   const auto run = [](const ExecutionStrategy& strategy) {
     nn::Parameters parameters(7);
     const nn::Linear first(parameters / "first", 8, 6);
@@ -74,7 +74,9 @@ TEST_CASE("pipelines: batch norm updates its running statistics once per step") 
   ExecutionStrategy recomputing = pipeline_of(2, 2);
   recomputing.gradient = GradientMode::checkpointed;
   recomputing.checkpoint_interval = 2;
-  for (const ExecutionStrategy& strategy : {pipeline_of(2, 2), recomputing}) {
+  ExecutionStrategy placed{.accumulation = 2, .parallelism = ParallelMode::model_parallel};
+  placed.devices = {Device{}, Device{}};
+  for (const ExecutionStrategy& strategy : {pipeline_of(2, 2), recomputing, placed}) {
     const std::vector<Tensor> found = run(strategy);
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) CHECK(same_bits(found[i], expected[i]));
