@@ -82,7 +82,7 @@ inline bool have_same_bits(const FoundOutputs& a, const FoundOutputs& b) {
 
 /// The smallest budget that an error names when one byte is given.
 template <class Run>
-Bytes smallest_budget(Run run) {
+Bytes budget_named_by(Run run) {
   try {
     run(Bytes{1});
   } catch (const BudgetError& error) {

@@ -45,7 +45,7 @@ TEST_CASE("devices: outputs count towards the budget") {
   const FoundOutputs expected = run_with_outputs({});
   Bytes returned = 0;
   for (const Tensor& output : expected.outputs) returned += output.bytes();
-  const Bytes least = smallest_budget(within);
+  const Bytes least = budget_named_by(within);
   CHECK(least > returned);
   const FoundOutputs found = within(least);
   CHECK(have_same_bits(found, expected));

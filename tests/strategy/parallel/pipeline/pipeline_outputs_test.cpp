@@ -44,7 +44,7 @@ TEST_CASE("pipelines: outputs count towards the budget") {
   const FoundOutputs expected = run_with_outputs({.accumulation = 4});
   Bytes joined = 0;
   for (const Tensor& output : expected.outputs) joined += output.bytes();
-  const Bytes least = smallest_budget(within);
+  const Bytes least = budget_named_by(within);
   CHECK(least > 2 * joined);  // of the parts, and joined
   const FoundOutputs found = within(least);
   CHECK(have_same_bits(found, expected));
