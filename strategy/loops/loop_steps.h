@@ -23,7 +23,7 @@ class LoopArguments {
 
  private:
   RunControl* control_;
-  bool is_reported_;  // a loop within a step of another one is not
+  bool is_reported_;                              // a loop within a step of another one is not
   std::uint32_t steps_;                           // 0 where it is not known
   std::uint32_t reported_ = std::uint32_t(none);  // the condition of a step came before it
   std::uint32_t round_;

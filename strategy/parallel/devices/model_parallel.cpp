@@ -84,9 +84,8 @@ Report ModelParallel::run(const Known& known, const Tape& tape, const DeviceOutp
                           const Meter& meter) {
   const DevicePlan& plan = *known.plan;
   const Stopwatch running;
-  Report report =
-      runner_.run(known.plan, tape, tape.generation() - known.program.tape.generation(), outputs,
-                  strategy_.run);
+  Report report = runner_.run(known.plan, tape, tape.generation() - known.program.tape.generation(),
+                              outputs, strategy_.run);
   report.run_seconds = running.seconds();
   report.planning_seconds = known.reused ? 0 : known.planning_seconds;
   report.plan_reused = known.reused;

@@ -120,7 +120,8 @@ class PipelineRunner::Run {
   std::uint64_t steps() const {
     std::uint64_t steps = 0;
     for (const auto& [stage, what] : order_.tasks()) {
-      const std::size_t program = micro_batches_[static_cast<std::size_t>(what.micro_batch)].program;
+      const std::size_t program =
+          micro_batches_[static_cast<std::size_t>(what.micro_batch)].program;
       const PlacedPiece& placed = plan_.piece(program, stage, what.backward);
       if (placed.program != nullptr) steps += placed.program->instructions()->steps().size();
     }
