@@ -52,6 +52,8 @@ class Levels {
       const double part = static_cast<double>(k) / static_cast<double>(levels);
       const auto level = static_cast<Bytes>(lowest + std::pow(part, 1.5) * range);
       cost_ = std::numeric_limits<double>::infinity();
+      found_.clear();
+      held_.clear();
       if (!order_.empty()) consider(std::vector<NodeId>(order_), level);
       for (std::size_t w = 0; w < weights; ++w) {
         if (auto order = eviction_.run(level, most_steps_, portfolio[w])) {
@@ -67,7 +69,9 @@ class Levels {
 
  private:
   void consider(std::vector<NodeId> order, Bytes level) {
+    if (!is_new(order, found_)) return;
     order = hold_instead(graph_, std::move(order), level);
+    if (!is_new(order, held_)) return;
     Measured measured = measure(graph_, drop_after_last_use(graph_, order));
     if (measured.peak <= level && measured.cost < cost_) {
       cost_ = measured.cost;
@@ -76,12 +80,22 @@ class Levels {
     front_.add(std::move(measured));
   }
 
+  /// Adds an order to those of the current level, unless it is among them. Weights often find the
+  /// same orders, most of all on small graphs.
+  static bool is_new(const std::vector<NodeId>& order, std::vector<std::vector<NodeId>>& known) {
+    if (std::ranges::find(known, order) != known.end()) return false;
+    known.push_back(order);
+    return true;
+  }
+
   const Graph& graph_;
   Eviction eviction_;
   std::size_t nodes_;
   std::size_t most_steps_ = 0;
   std::vector<NodeId> order_;  // the cheapest within the current level, where the next one starts
   double cost_ = 0;            // its cost
+  std::vector<std::vector<NodeId>> found_;  // at the current level
+  std::vector<std::vector<NodeId>> held_;   // likewise, after `hold_instead`
   ParetoFront front_;
 };
 
