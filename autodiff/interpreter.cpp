@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "autodiff/error.h"
 #include "autodiff/execute.h"
 
 namespace palimpsest {
@@ -62,6 +63,13 @@ void interpret(Tape& tape, std::span<const ValueId> values) {
       needed |= reads[first + i] > 0 && !tape.has_value(first + i);
     }
     if (!needed) continue;
+    if (tape.is_leaf(node)) {
+      throw TapeError(
+          "var",
+          "this Var depends on an argument of a loop body, which has a value only while "
+          "the loop runs; return what you need from the body",
+          tape.where(node));
+    }
     std::vector<bool> present;
     for (ValueId i = 0; i < outputs; ++i) present.push_back(tape.has_value(first + i));
     execute_on_tape(tape, node);

@@ -112,6 +112,8 @@ class Tape {
   const TapeIdentity& identity() const { return *identity_; }
   /// True when the value existed in `epoch` of the tape's identity and was not removed since.
   bool has_kept(ValueId value, std::uint32_t epoch) const;
+  /// Invalidates all handles of a tape that has nodes. Its nodes and values stay.
+  void expire_handles() { note_taken_off(0); }
   /// Number of calls of `clear`; part of the key of every random stream.
   std::uint32_t generation() const { return generation_; }
   /// Counts calls of `clear` from `generation` on. With the same seed, random operations then draw

@@ -83,6 +83,20 @@ RecordedStep StepRecorder::record(const LoopBody& f, std::span<const ValueType> 
   }
 }
 
+namespace {
+
+/// Whether a node may call a function of the user again: a loop, or a custom operation.
+bool keeps_functions(const Tape& tape) {
+  for (NodeId node = 0; node < tape.node_count(); ++node) {
+    if (tape.operation(node).has_state_budget || !tape.attributes(node).may_come_again()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueType> state,
                                        std::span<const ValueType> inputs, const Look& look) {
   made_ = RecordedStep();
@@ -125,6 +139,9 @@ RecordedStep StepRecorder::record_once(const LoopBody& f, std::span<const ValueT
   tape.set_evaluator(nullptr);
   for (const Var& value : recorded.state) made_.next.push_back(value.id());
   for (const Var& value : recorded.outputs) made_.outputs.push_back(value.id());
+  // Handles that the body leaked are errors from now on. Functions that it recorded may read some
+  // of them when they are called again.
+  if (!keeps_functions(tape)) tape.expire_handles();
   const RecordedStep made = std::move(made_);
   return made.rewritten(body_.rewrite);
 }

@@ -1,4 +1,6 @@
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "checkpoint/chains/binomial.h"
 #include "tests/catch.h"
@@ -145,6 +147,59 @@ TEST_CASE("a loop says what is wrong with its body") {
   CHECK_THROWS_AS(scan(u, 3, [&](const Var& x, const StepNumber&) { return x * foreign; }),
                   TapeError);
   CHECK(same_bits(scan(u, 3, same).value(), u.value()));  // the tape remains usable
+}
+
+/// Calls of `leak` in a body keep what it recorded.
+using Leaky = std::function<void(const Var& x, const std::function<Var(const Var&)>& leak)>;
+
+TEST_CASE("a Var leaked from the body of a loop is an error when it is used") {
+  const Leaky loops[] = {
+      [](const Var& x, const auto& leak) {
+        scan(x, 2, [&](const Var& a, const StepNumber&) { return leak(a); });
+      },
+      [](const Var& x, const auto& leak) {
+        scan(x, 2, [&](const Var& a, const StepNumber& n) { return n == 0 ? leak(a) : a; }).value();
+      },
+      [](const Var& x, const auto& leak) {
+        const auto goes_on = [](const Var& a) { return sum(square(a)) > 0.5; };
+        while_loop(x, goes_on, [&](const Var& a, const StepNumber&) { return leak(a); });
+      },
+  };
+  for (const Leaky& loop : loops) {
+    Tape tape;
+    const Var x = tape.parameter(wave(4));
+    std::vector<Var> leaked;
+    loop(x, [&](const Var& a) {
+      leaked.push_back(tanh(a));
+      return leaked.back() * 0.5;
+    });
+    REQUIRE_FALSE(leaked.empty());
+    for (const Var& each : leaked) {
+      check_error([&] { each.value(); }, {"a function given to checkpoint(), scan()"});
+      CHECK_THROWS_AS(each.shape(), TapeError);
+      CHECK_THROWS_AS(each + each, TapeError);
+      CHECK_THROWS_AS(each + x, TapeError);
+      CHECK_THROWS_AS(backward(sum(each)), TapeError);
+    }
+    CHECK_NOTHROW(backward(sum(x * x)));
+  }
+}
+
+TEST_CASE("a Var leaked from a body with an inner loop has no value") {
+  Tape tape;
+  const Var x = tape.parameter(wave(4));
+  Var leaked;
+  const Var y = scan(x, 2, [&](const Var& a, const StepNumber&) {
+    const Var b = leaked = tanh(a);
+    const auto f = [b](const Var& c, const StepNumber& n) { return n == 2 ? c * b : c; };
+    return scan(a, 3, f, {.captured = {b}});
+  });
+  check_error([&] { leaked.value(); }, {"[var]", "loop body", "recorded_steps_test.cpp"});
+  CHECK_THROWS_AS(leaked + x, TapeError);
+  // The inner body reads it whenever a step is recorded.
+  const Var z = x * tanh(x);
+  CHECK(same_bits(y.value(), (z * tanh(z)).value()));
+  CHECK_NOTHROW(backward(sum(y)));
 }
 
 }  // namespace
