@@ -41,12 +41,14 @@ const CustomOperation& doubled() {
 
 class Composer {
  public:
-  Composer(Tape& tape, std::uint64_t seed, std::span<const Var> parameters)
-      : tape_(tape), seed_(seed), given_(parameters) {}
+  Composer(Tape& tape, std::uint64_t seed, std::span<const Var> parameters,
+           ComposedModules& modules)
+      : tape_(tape), seed_(seed), given_(parameters), modules_(modules) {}
 
   void step(std::uint32_t number) {
     draw_from(number);
-    const std::size_t kind = pool_.empty() ? 0 : below(17);
+    const std::size_t kinds = seed_ < first_with_modules ? 17 : 20;
+    const std::size_t kind = pool_.empty() ? 0 : below(kinds);
     if (kind < 7) {
       apply_row();
     } else if (kind < 9) {
@@ -57,8 +59,10 @@ class Composer {
       reduce();
     } else if (kind < 15) {
       multiply_matrices();
-    } else {
+    } else if (kind < 17) {
       compose_inside();
+    } else {
+      apply_module(number);
     }
   }
 
@@ -71,6 +75,7 @@ class Composer {
     }
     made_.other_loss = term(any()) + term(any());
     made_.last = pool_.back();
+    made_.updates.assign(tape_.updates().begin(), tape_.updates().end());
     return std::move(made_);
   }
 
@@ -95,7 +100,8 @@ class Composer {
 
   Var parameter(const Tensor& tensor) {
     const std::size_t number = made_.parameters.size();
-    made_.parameters.push_back(given_.empty() ? tape_.parameter(tensor) : given_[number]);
+    // A copy, because optimizers change parameters, and rows may share their inputs.
+    made_.parameters.push_back(given_.empty() ? tape_.parameter(tensor.clone()) : given_[number]);
     return made_.parameters.back();
   }
 
@@ -176,6 +182,20 @@ class Composer {
   void apply_row() {
     const Call call = draw_call();
     keep(name_of_call(call), call.row.call(call.inputs));
+  }
+
+  void apply_module(std::uint32_t number) {
+    const ComposedModules::Module& module = modules_.of_step(number);
+    const Var x = reshaped(bounded(module.input.dtype), module.input.shape);
+    if (module.in_checkpoint) module.parameters.record(tape_);
+    const Var y = module.in_checkpoint ? checkpoint(module.call, x) : module.call(x);
+    std::vector<Var> parameters;
+    for (const nn::Parameter& each : module.parameters.trainable()) {
+      parameters.push_back(each.on(tape_));
+    }
+    std::ranges::sort(parameters, {}, &Var::id);  // as they were recorded
+    made_.parameters.insert(made_.parameters.end(), parameters.begin(), parameters.end());
+    keep(module.line, y);
   }
 
   void combine() {
@@ -385,6 +405,7 @@ class Composer {
   Tape& tape_;
   std::uint64_t seed_;
   std::span<const Var> given_;
+  ComposedModules& modules_;
   std::mt19937_64 random_;
   std::vector<Var> pool_;
   ComposedProgram made_;
@@ -394,7 +415,13 @@ class Composer {
 
 ProgramText program_of(std::uint64_t seed) {
   ProgramText text{seed, {}};
-  const auto size = static_cast<std::uint32_t>(1 + (seed * 0x9e3779b97f4a7c15u >> 40) % 24);
+  const std::uint64_t mixed = seed * 0x9e3779b97f4a7c15u;
+  auto size = static_cast<std::uint32_t>(1 + (mixed >> 40) % 24);
+  if (seed >= first_with_modules) {
+    for (const int shift : {30, 20}) {
+      size = std::min(size, static_cast<std::uint32_t>(1 + (mixed >> shift) % 24));
+    }
+  }
   for (std::uint32_t step = 0; step < size; ++step) text.steps.push_back(step);
   return text;
 }
@@ -420,8 +447,10 @@ ProgramText text_of(const std::string& written) {
   return text;
 }
 
-ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters) {
-  Composer composer(tape, text.seed, parameters);
+ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters,
+                        ComposedModules* modules) {
+  ComposedModules own(text.seed);
+  Composer composer(tape, text.seed, parameters, modules != nullptr ? *modules : own);
   for (const std::uint32_t step : text.steps) composer.step(step);
   return composer.finish();
 }

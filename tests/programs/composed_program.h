@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "palimpsest.h"
+#include "tests/programs/composed_modules.h"
 
 namespace palimpsest {
 
@@ -14,7 +14,13 @@ struct ProgramText {
   std::vector<std::uint32_t> steps;
 };
 
-/// The program of a seed: 1 to 24 steps.
+/// Programs of this seed and later ones apply layers of nn/, and most of them are small, because
+/// planning takes most of the time of a check. Earlier ones stay as they are, since tests and past
+/// findings name them.
+constexpr std::uint64_t first_with_modules = 1'000'000;
+
+/// The program of a seed: 1 to 24 steps; from `first_with_modules` on, one in eight has more than
+/// 12, and one in sixty more than 18.
 ProgramText program_of(std::uint64_t seed);
 /// `SEED` or, if steps were removed, `SEED:STEP,STEP,...`; `text_of` parses this.
 std::string to_string(const ProgramText& text);
@@ -25,17 +31,21 @@ struct ComposedProgram {
   std::vector<Var> parameters;
   std::vector<std::string> lines;  ///< description of each step
   Var loss;
-  Var other_loss;  ///< depends on some of the same values
-  Var last;        ///< the last value that a step made
+  Var other_loss;                     ///< depends on some of the same values
+  Var last;                           ///< the last value that a step made
+  std::vector<Tape::Update> updates;  ///< of running statistics
 };
 
 /// Records the program. A step does one of the following:
 /// - It applies one of the library's operations. The inputs are those of one of its rows in
 ///   tests/autodiff/operation_rows.h, each combined with results of earlier steps.
+/// - It applies a layer of nn/ to the result of an earlier step, perhaps inside a checkpoint.
 /// - It moves, joins, reduces or casts results of earlier steps.
 /// - It does so inside a checkpoint, a loop or a custom operation, or takes a derivative.
 /// The loss is a sum of terms that are linear, constant or quadratic in some of the values.
-/// `parameters`, if given, replace those of the program: the same number with the same types.
-ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters = {});
+/// `parameters`, if given, replace those of the program: the same number with the same types. Then
+/// `modules` must be those of the recording that the parameters come from.
+ComposedProgram compose(Tape& tape, const ProgramText& text, std::span<const Var> parameters = {},
+                        ComposedModules* modules = nullptr);
 
 }  // namespace palimpsest

@@ -1,9 +1,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/cases.h"
 #include "tests/catch.h"
+#include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_passes.h"
 
 namespace composed_programs_test {
@@ -11,8 +13,13 @@ namespace composed_programs_test {
 using namespace palimpsest;
 
 TEST_CASE("random programs of all operations have the bits of single operations in every cell") {
-  const std::uint64_t programs = 200;
-  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+  std::vector<std::uint64_t> seeds;
+  for (std::uint64_t k = 0; k < 100; ++k) {
+    for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
+      seeds.push_back(first + k);
+    }
+  }
+  for (const std::uint64_t seed : seeds) {
     const Cell cell = cell_of(seed, 0);
     // Planning stages and parts within a budget takes seconds per program: see `./dev check
     // programs`.
@@ -57,12 +64,26 @@ TEST_CASE("a budget that is named is enough where results are cached and values 
 }
 
 TEST_CASE("what the passes make of random programs keeps to their specifications") {
-  constexpr std::uint64_t programs = 200;
-  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
-    const ProgramText text = program_of(seed);
-    const auto problem = broken_pass_in(text);
-    INFO("program " << to_string(text) << "\n" << problem.value_or(""));
-    CHECK_FALSE(problem.has_value());
+  constexpr std::uint64_t programs = 100;
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
+    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+      const ProgramText text = program_of(seed);
+      const auto problem = broken_pass_in(text);
+      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
+      CHECK_FALSE(problem.has_value());
+    }
+  }
+}
+
+TEST_CASE("results of random programs outlive what made them, and their Vars become errors") {
+  const auto programs = static_cast<std::uint64_t>(cases(200));
+  for (const std::uint64_t first : {std::uint64_t{1}, first_with_modules}) {
+    for (std::uint64_t seed = first; seed < first + programs; ++seed) {
+      const ProgramText text = program_of(seed);
+      const auto problem = problem_of_lifetimes(text, reference_of(text));
+      INFO("program " << to_string(text) << "\n" << problem.value_or(""));
+      CHECK_FALSE(problem.has_value());
+    }
   }
 }
 
@@ -94,6 +115,30 @@ TEST_CASE("each operation occurs in a hundredth of the random programs") {
     const std::uint64_t times = count[std::string(operation->name)];
     CAPTURE(operation->name, times);
     CHECK(times >= programs / 100);
+  }
+}
+
+TEST_CASE("each layer occurs in a hundredth of the random programs that have layers") {
+  constexpr std::uint64_t programs = 500;
+  std::map<std::string, std::uint64_t> count;
+  const std::vector<std::string> names{
+      "tied linear", "conv1d",     "conv2d",     "conv3d",    "layer norm", "rms norm",
+      "group norm",  "batch norm", "embedding",  "attention", "multi-head", "rnn",
+      "gru",         "lstm",       "sequential", "linear",    "dropout",    "by running statistics",
+      "twice",       "frozen"};
+  for (std::uint64_t seed = first_with_modules; seed < first_with_modules + programs; ++seed) {
+    std::set<std::string> found;
+    Tape tape;
+    for (const std::string& line : compose(tape, program_of(seed)).lines) {
+      for (const std::string& name : names) {
+        if (line.find(name) != std::string::npos) found.insert(name);
+      }
+    }
+    for (const std::string& name : found) ++count[name];
+  }
+  for (const std::string& name : names) {
+    CAPTURE(name, count[name]);
+    CHECK(count[name] >= programs / 100);
   }
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/programs/program_lifetimes.h"
 #include "tests/programs/program_passes.h"
 
 namespace palimpsest {
@@ -39,23 +40,44 @@ struct Finding {
   std::string problem;
 };
 
-/// Returns the problem of a program in a cell, determined in this process.
-std::optional<std::string> problem_here(const ProgramText& text, std::uint32_t cell) {
-  Results expected;
-  try {
-    expected = reference_of(text);
-  } catch (const UsageError&) {
-    return {};  // an invalid program: a decomposition of numbers that do not have one
-  } catch (const std::exception& error) {
-    return std::string("the reference: ") + error.what();
+/// Checks a program in this process. The plain results are computed once for all cells.
+class Check {
+ public:
+  explicit Check(ProgramText text) : text_(std::move(text)) {}
+
+  /// The problem in a cell. The first cell also checks passes, and the second one lifetimes.
+  std::optional<std::string> problem(std::uint32_t cell) {
+    if (!is_begun_) begin();
+    if (is_invalid_ || problem_) return problem_;
+    if (cell == 0) {
+      if (auto broken = broken_pass_in(text_)) return broken;
+      if (auto dearer = dearer_within_more(text_)) return dearer;
+      if (auto problem = problem_through_files(text_, 0.7, expected_)) return problem;
+    }
+    if (cell == 1) {
+      if (auto problem = problem_of_lifetimes(text_, expected_)) return problem;
+    }
+    return problem_in(text_, cell_of(text_.seed, cell), expected_);
   }
-  if (cell == 0) {
-    if (auto broken = broken_pass_in(text)) return broken;
-    if (auto dearer = dearer_within_more(text)) return dearer;
-    if (auto problem = problem_through_files(text, 0.7, expected)) return problem;
+
+ private:
+  void begin() {
+    is_begun_ = true;
+    try {
+      expected_ = reference_of(text_);
+    } catch (const UsageError&) {
+      is_invalid_ = true;  // a decomposition of numbers that do not have one
+    } catch (const std::exception& error) {
+      problem_ = std::string("the reference: ") + error.what();
+    }
   }
-  return problem_in(text, cell_of(text.seed, cell), expected);
-}
+
+  ProgramText text_;
+  bool is_begun_ = false;
+  bool is_invalid_ = false;
+  std::optional<std::string> problem_;  // in every cell
+  Results expected_;
+};
 
 /// A child process and its output.
 class Child {
@@ -125,7 +147,7 @@ void write_all(int to, const std::string& text) {
 std::optional<std::string> problem_in_child(const ProgramText& text, std::uint32_t cell) {
   constexpr int most_milliseconds = 60'000;
   Child child([&](int to) {
-    if (const auto problem = problem_here(text, cell)) write_all(to, *problem);
+    if (const auto problem = Check(text).problem(cell)) write_all(to, *problem);
   });
   std::string problem;
   for (;;) {
@@ -196,11 +218,11 @@ Child start(std::uint64_t first, std::uint32_t first_cell, std::uint64_t end,
             const Settings& settings, Clock::time_point stop) {
   return Child([=](int to) {
     for (std::uint64_t seed = first; seed < end && Clock::now() < stop; ++seed) {
-      const ProgramText text = program_of(seed);
+      Check check(program_of(seed));
       for (std::uint32_t cell = seed == first ? first_cell : 0; cell < settings.cells; ++cell) {
         write_all(to, std::to_string(seed) + " " + std::to_string(cell) + "\n");
         limit_run();
-        if (problem_here(text, cell)) write_all(to, "!\n");
+        if (check.problem(cell)) write_all(to, "!\n");
       }
     }
   });
@@ -240,7 +262,7 @@ class Search {
   }
 
  private:
-  static constexpr std::uint64_t chunk = 20;
+  static constexpr std::uint64_t chunk = 100;
   static constexpr std::size_t most_findings = 20;
   std::uint64_t end() const {
     return raw_.size() < most_findings ? settings_.from + settings_.count : next_;
@@ -301,7 +323,7 @@ int main_of(std::span<char*> arguments) {
       const ProgramText text = text_of(value());
       const auto cell = static_cast<std::uint32_t>(std::stoul(value()));
       print({text, cell, "as before"});
-      const auto problem = problem_here(text, cell);
+      const auto problem = Check(text).problem(cell);
       std::cout << problem.value_or("all is well") << "\n";
       return problem ? 1 : 0;
     }

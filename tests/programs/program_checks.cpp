@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <sstream>
 
 #include "strategy/base/batch_parts.h"
@@ -10,22 +9,7 @@
 namespace palimpsest {
 namespace {
 
-constexpr const char* mode_names[] = {"lazy",          "eager",    "hybrid", "program", "evaluated",
-                                      "micro-batches", "replicas", "stages", "devices"};
 using Mode = Cell::Mode;
-
-/// The same bits, except for NaN: which of two NaNs a sum keeps is unspecified.
-bool same_numbers(const Tensor& a, const Tensor& b) {
-  if (a.type() != b.type()) return false;
-  if (same_bits(a, b)) return true;
-  const auto size = static_cast<std::size_t>(size_of(a.dtype()));
-  for (std::int64_t i = 0; i < a.elements(); ++i) {
-    const auto offset = static_cast<std::size_t>(i) * size;
-    const bool same = std::equal(a.raw() + offset, a.raw() + offset + size, b.raw() + offset);
-    if (!same && !(std::isnan(a.at(i)) && std::isnan(b.at(i)))) return false;
-  }
-  return true;
-}
 
 /// Appends a loss and its gradients.
 void add(Results& results, const std::string& of, const Tensor& loss, auto&& gradients) {
@@ -58,19 +42,6 @@ std::vector<Tensor> tensors_of(std::span<const Var> values) {
   std::vector<Tensor> tensors;
   for (const Var& value : values) tensors.push_back(value.value());
   return tensors;
-}
-
-/// Whether a program can be a model. It needs parameters, and it must not draw random numbers,
-/// which would differ between parts of a batch and between runs.
-bool is_model(const ProgramText& text) {
-  Tape tape;
-  const ComposedProgram program = compose(tape, text);
-  if (program.parameters.empty()) return false;
-  return std::ranges::none_of(operations(), [&](const Operation* operation) {
-    return operation->random && std::ranges::any_of(program.lines, [&](const std::string& line) {
-             return line.find(operation->name) != std::string::npos;
-           });
-  });
 }
 
 /// A broken promise of the library.
@@ -120,7 +91,7 @@ class Runs {
     const bool computes_early = cell_.mode == Mode::eager || cell_.mode == Mode::hybrid;
     const int losses = cell_.mode == Mode::lazy ? 2 : 1;
     constexpr int most_refusals = 50;
-    constexpr int few_refusals = 4;
+    constexpr int few_refusals = 2;
     std::pair<int, NodeId> before{};
     int refusals_left = computes_early ? most_refusals : losses;
     for (Bytes named = 0;;) {
@@ -144,7 +115,7 @@ class Runs {
         before = reached_;
         options_.memory_budget = named = error.smallest_feasible();
         if (computes_early && most_refusals - refusals_left > few_refusals) {
-          options_.memory_budget += named / 4;
+          options_.memory_budget += named / 2;
         }
       }
     }
@@ -208,6 +179,32 @@ class Runs {
     return compose(tape, text_).last.value();
   }
 
+  /// Checks that the targets of a program's updates have changed so many times. The expected values
+  /// are computed node by node.
+  void require_updated(std::span<const Tape::Update> updates, int runs) const {
+    if (updates.empty()) return;
+    const RunOptions plain{.planner = keep_all(), .threads = 1, .fuse = false, .simplify = false};
+    Tape tape(cell_.precision ? precise(*cell_.precision, lazy(plain)) : nullptr);
+    const ComposedProgram program = compose(tape, text_);
+    for (int run = 0; run < runs; ++run) {
+      for (const auto& [target, value, weight] : program.updates) {
+        const Tensor made = Var(tape, value).value();
+        const Tensor wide(target.shape(), DType::f64);
+        for (std::int64_t i = 0; i < target.elements(); ++i) {
+          wide.data<double>()[static_cast<std::size_t>(i)] =
+              (1 - weight) * target.at(i) + weight * made.at(i);
+        }
+        const Tensor rounded = wide.to(target.dtype());
+        std::copy_n(rounded.raw(), rounded.bytes(), target.raw());
+      }
+    }
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      require(same_numbers(updates[i].target, program.updates[i].target),
+              "running statistics " + std::to_string(i) + " are not those after " +
+                  std::to_string(runs) + " runs");
+    }
+  }
+
   /// Differentiates twice on one tape; the second time, the evaluator knows the step. Then
   /// differentiates the other loss and evaluates a value that was not kept.
   Results differentiate(const std::shared_ptr<Evaluator>& evaluator) {
@@ -221,6 +218,7 @@ class Runs {
       if (cell_.outputs) tape.update_after_run(updated, program.last);
       ++part;
       add_backward(results, "", program, with_outputs(program), &outputs);
+      require_updated(program.updates, 1);
       Results again;
       ++part;
       add_backward(again, "", program, with_outputs(program));
@@ -229,6 +227,7 @@ class Runs {
       add_backward(results, of_other, program, program.other_loss);
       ++part;
       results.push_back({"last value", program.last.value()});
+      require_updated(program.updates, 1);
       if (cell_.outputs) {
         require(same_numbers(outputs[0], results.back().tensor), "an output is another value");
         require(same_numbers(updated, outputs[0]), "an update is another value");
@@ -253,19 +252,17 @@ class Runs {
     add(results, of, gradients.loss(), of_parameters);
   }
 
-  static Results results_of(const Gradients& gradients) {
+  static Results checked_results_of(const Gradients& gradients) {
     check_bytes(gradients.report());
-    std::vector<Tensor> of_parameters;
-    for (const auto& entry : gradients) of_parameters.push_back(entry.gradient);
-    Results results;
-    add(results, "", gradients.loss(), of_parameters);
-    return results;
+    return results_of(gradients);
   }
 
   Results run_program() {
     Tensor updated;
+    std::vector<Tape::Update> updates;
     const auto record = [&](Tape& tape) {
       const ComposedProgram program = compose(tape, text_);
+      updates = program.updates;
       if (cell_.outputs) {
         updated = Tensor::zeros(program.last.shape(), program.last.dtype());
         tape.update_after_run(updated, program.last);
@@ -276,12 +273,13 @@ class Runs {
                                   : Program::gradients(record, options_));
     runner.run();
     const Gradients gradients = runner.gradients();
+    require_updated(updates, 1);
     if (cell_.outputs) {
       const Tensor last = last_alone();
       require(same_numbers(gradients.outputs()[0], last), "an output is another value");
       require(same_numbers(updated, last), "an update is another value");
     }
-    return results_of(gradients);
+    return checked_results_of(gradients);
   }
 
   /// Gradients as values of the tape.
@@ -333,13 +331,14 @@ class Runs {
   /// loss.
   Results execute() {
     Tape tape;
-    std::vector<Tensor> parameters;
-    for (const Var& each : compose(tape, text_).parameters) parameters.push_back(each.value());
+    ComposedModules modules(text_.seed);
+    const ComposedProgram first = compose(tape, text_, {}, &modules);
+    const std::vector<Tensor> parameters = tensors_of(first.parameters);
     const Tensor batch = Tensor::zeros({2, 3}, DType::f64);
     Execution execution(strategy(), LossReduction::sum);
     const ModelFunction model = [&](Tape& part, std::span<const Var> given,
                                     std::span<const Var> of_batch) {
-      const ComposedProgram program = compose(part, text_, given);
+      const ComposedProgram program = compose(part, text_, given, &modules);
       LossAndOutputs made = with_outputs(program);
       made.loss = made.loss - sum(of_batch[0]);
       return made;
@@ -347,10 +346,11 @@ class Runs {
     Results results;
     for (int run = 0; run < 3; ++run) {
       const Gradients gradients = execution.gradients(model, parameters, {&batch, 1});
-      Results found = results_of(gradients);
+      Results found = checked_results_of(gradients);
       if (cell_.outputs) found.push_back({"output", gradients.outputs()[0]});
       found.front().tensor = with_positive_zero(found.front().tensor);
       require(run == 0 || difference(found, results).empty(), "a later run differs");
+      require_updated(first.updates, run + 1);
       results = std::move(found);
     }
     if (cell_.outputs) {
@@ -371,48 +371,29 @@ class Runs {
 
 }  // namespace
 
-bool is_executed(Cell::Mode mode) { return mode >= Mode::micro_batches; }
-
-Cell cell_of(std::uint64_t seed, std::uint32_t index) {
-  std::seed_seq sequence{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
-                         index, 7u};
-  std::mt19937_64 random(sequence);
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  constexpr const char* planners[] = {
-      "auto",      "keep_all", "reordered",  "greedy",  "quick",   "search", "square_root",
-      "uniform:3", "every:4",  "binomial:3", "chain:4", "min_cut", "online", "fraction:0.5"};
-  Cell cell;
-  cell.mode = static_cast<Cell::Mode>(below(std::size(mode_names)));
-  cell.fuse = below(4) != 0;
-  cell.simplify = below(4) != 0 || is_executed(cell.mode);
-  cell.threads = 1 + static_cast<int>(below(4));
-  const bool can_keep_results = cell.mode != Mode::program && !is_executed(cell.mode);
-  cell.memory = static_cast<AllocationPolicy>(below(can_keep_results ? 4 : 3));
-  const bool plans =
-      cell.mode == Mode::lazy || cell.mode == Mode::program || cell.mode == Mode::evaluated;
-  if (plans && below(2) == 0) cell.planner = planners[below(std::size(planners))];
-  if (below(4) != 0) cell.share = static_cast<double>(below(11)) / 10;
-  if (cell.mode < Cell::Mode::evaluated && below(4) == 0) {
-    cell.precision =
-        Precision{static_cast<PrecisionKind>(below(4)), below(2) == 0 ? DType::bf16 : DType::f16};
+bool same_numbers(const Tensor& a, const Tensor& b) {
+  if (a.type() != b.type()) return false;
+  if (same_bits(a, b)) return true;
+  const auto size = static_cast<std::size_t>(size_of(a.dtype()));
+  for (std::int64_t i = 0; i < a.elements(); ++i) {
+    const auto offset = static_cast<std::size_t>(i) * size;
+    const bool same = std::equal(a.raw() + offset, a.raw() + offset + size, b.raw() + offset);
+    if (!same && !(std::isnan(a.at(i)) && std::isnan(b.at(i)))) return false;
   }
-  const bool has_outputs =
-      cell.mode != Mode::evaluated && cell.mode != Mode::stages && cell.mode != Mode::devices;
-  cell.outputs = has_outputs && below(2) == 0;
-  return cell;
+  return true;
 }
 
-std::string to_string(const Cell& cell) {
-  std::ostringstream text;
-  text << mode_names[static_cast<std::size_t>(cell.mode)] << ", " << cell.threads << " threads, "
-       << name_of(cell.memory);
-  if (!cell.fuse) text << ", not fused";
-  if (!cell.simplify) text << ", not simplified";
-  if (!cell.planner.empty()) text << ", planned by " << cell.planner;
-  if (cell.share) text << ", in " << *cell.share << " of the bytes";
-  if (cell.outputs) text << ", with outputs";
-  if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
-  return text.str();
+bool is_model(const ProgramText& text, Cell::Mode mode) {
+  Tape tape;
+  const ComposedProgram program = compose(tape, text);
+  if (program.parameters.empty()) return false;
+  const bool has_parts = mode == Mode::stages || mode == Mode::devices;
+  if (has_parts && !program.updates.empty()) return false;
+  return std::ranges::none_of(operations(), [&](const Operation* operation) {
+    return operation->random && std::ranges::any_of(program.lines, [&](const std::string& line) {
+             return line.find(operation->name) != std::string::npos;
+           });
+  });
 }
 
 Results reference_of(const ProgramText& text) {
@@ -449,6 +430,14 @@ Results results_of(const Gradients& gradients, std::span<const Var> parameters) 
   return results;
 }
 
+Results results_of(const Gradients& gradients) {
+  std::vector<Tensor> of_parameters;
+  for (const auto& entry : gradients) of_parameters.push_back(entry.gradient);
+  Results results;
+  add(results, "", gradients.loss(), of_parameters);
+  return results;
+}
+
 std::string difference(const Results& found, const Results& expected) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (same_numbers(found[i].tensor, expected[i].tensor)) continue;
@@ -464,7 +453,7 @@ std::string difference(const Results& found, const Results& expected) {
 std::optional<std::string> problem_in(const ProgramText& text, const Cell& cell,
                                       const Results& expected) {
   try {
-    if (is_executed(cell.mode) && !is_model(text)) return {};
+    if (is_executed(cell.mode) && !is_model(text, cell.mode)) return {};
     const Results results = Runs(text, cell).results();
     const std::string problem =
         difference(results, cell.precision           ? reference_of(text, *cell.precision)

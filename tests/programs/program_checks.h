@@ -37,6 +37,10 @@ struct Cell {
 };
 /// Whether an `Execution` runs the program.
 bool is_executed(Cell::Mode mode);
+/// Whether a program can be a model in a mode. It needs parameters, and it must not draw random
+/// numbers, which would differ between parts of a batch and between runs. Stages and devices refuse
+/// running statistics.
+bool is_model(const ProgramText& text, Cell::Mode mode);
 /// Random cell number `index` of a program.
 Cell cell_of(std::uint64_t seed, std::uint32_t index);
 std::string to_string(const Cell& cell);
@@ -56,6 +60,12 @@ Results reference_of(const ProgramText& text, const Precision& precision);
 
 /// The results of `backward`.
 Results results_of(const Gradients& gradients, std::span<const Var> parameters);
+
+/// Likewise, for all parameters in the order in which they were recorded.
+Results results_of(const Gradients& gradients);
+
+/// The same bits, except for NaN: which of two NaNs a sum keeps is unspecified.
+bool same_numbers(const Tensor& a, const Tensor& b);
 
 /// Describes the first result that differs from the expected one; empty when none does.
 std::string difference(const Results& found, const Results& expected);

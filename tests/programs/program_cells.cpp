@@ -1,0 +1,79 @@
+#include <iterator>
+#include <random>
+#include <sstream>
+
+#include "tests/programs/program_checks.h"
+
+namespace palimpsest {
+namespace {
+
+constexpr const char* mode_names[] = {"lazy",          "eager",    "hybrid", "program", "evaluated",
+                                      "micro-batches", "replicas", "stages", "devices"};
+
+using Mode = Cell::Mode;
+
+/// How many of twelve cells have a budget. Planning takes most of the time of a check, and longest
+/// where a program is planned in parts, or again for each budget that an error names.
+std::size_t twelfths_with_budget(Mode mode) {
+  switch (mode) {
+    case Mode::devices:
+      return 4;
+    case Mode::hybrid:
+    case Mode::replicas:
+    case Mode::stages:
+      return 6;
+    default:
+      return 9;
+  }
+}
+
+}  // namespace
+
+bool is_executed(Cell::Mode mode) { return mode >= Mode::micro_batches; }
+
+Cell cell_of(std::uint64_t seed, std::uint32_t index) {
+  const bool with_modules = seed >= first_with_modules;
+  std::seed_seq sequence{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                         index, 7u};
+  std::mt19937_64 random(sequence);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  constexpr const char* planners[] = {
+      "auto",      "keep_all", "reordered",  "greedy",  "quick",   "search", "square_root",
+      "uniform:3", "every:4",  "binomial:3", "chain:4", "min_cut", "online", "fraction:0.5"};
+  Cell cell;
+  cell.mode = static_cast<Cell::Mode>(below(std::size(mode_names)));
+  cell.fuse = below(4) != 0;
+  cell.simplify = below(4) != 0 || is_executed(cell.mode);
+  cell.threads = 1 + static_cast<int>(below(4));
+  const bool can_keep_results = cell.mode != Mode::program && !is_executed(cell.mode);
+  cell.memory = static_cast<AllocationPolicy>(below(can_keep_results ? 4 : 3));
+  const bool plans =
+      cell.mode == Mode::lazy || cell.mode == Mode::program || cell.mode == Mode::evaluated;
+  if (plans && below(2) == 0) cell.planner = planners[below(std::size(planners))];
+  const bool has_budget =
+      with_modules ? below(12) < twelfths_with_budget(cell.mode) : below(4) != 0;
+  if (has_budget) cell.share = static_cast<double>(below(11)) / 10;
+  if (cell.mode < Cell::Mode::evaluated && below(4) == 0) {
+    cell.precision =
+        Precision{static_cast<PrecisionKind>(below(4)), below(2) == 0 ? DType::bf16 : DType::f16};
+  }
+  const bool has_outputs =
+      cell.mode != Mode::evaluated && cell.mode != Mode::stages && cell.mode != Mode::devices;
+  cell.outputs = has_outputs && below(2) == 0;
+  return cell;
+}
+
+std::string to_string(const Cell& cell) {
+  std::ostringstream text;
+  text << mode_names[static_cast<std::size_t>(cell.mode)] << ", " << cell.threads << " threads, "
+       << name_of(cell.memory);
+  if (!cell.fuse) text << ", not fused";
+  if (!cell.simplify) text << ", not simplified";
+  if (!cell.planner.empty()) text << ", planned by " << cell.planner;
+  if (cell.share) text << ", in " << *cell.share << " of the bytes";
+  if (cell.outputs) text << ", with outputs";
+  if (cell.precision) text << ", in " << cell.precision->summary() << " precision";
+  return text.str();
+}
+
+}  // namespace palimpsest
