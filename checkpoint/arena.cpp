@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "checkpoint/block.h"
@@ -11,16 +14,41 @@
 
 namespace palimpsest {
 
+namespace {
+
+struct FreeHeapBytes {
+  void operator()(std::byte* bytes) const {
+    ::operator delete(bytes, std::align_val_t(buffer_alignment));
+  }
+};
+using HeapBytes = std::unique_ptr<std::byte, FreeHeapBytes>;
+
+/// Zeros, as in fresh pages; null when there is no memory.
+HeapBytes allocate_small(Bytes size) {
+  const auto bytes = static_cast<std::size_t>(size);
+  void* const made = ::operator new(bytes, std::align_val_t(buffer_alignment), std::nothrow);
+  if (made != nullptr) std::memset(made, 0, bytes);
+  return HeapBytes(static_cast<std::byte*>(made));
+}
+
+}  // namespace
+
 struct Arena::Region {
-  Region(Meter owner, Bytes size) : meter(std::move(owner)), mapped(whole_pages(size)) {
-    release_spare(mapped);
-    void* const address = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (address == MAP_FAILED) {
+  Region(Meter owner, Bytes size) : meter(std::move(owner)) {
+    if (size <= page_size()) {
+      heap = allocate_small(size);
+      data = heap.get();
+    } else {
+      mapped = whole_pages(size);
+      release_spare(mapped);
+      void* const address = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (address != MAP_FAILED) data = static_cast<std::byte*>(address);
+    }
+    if (data == nullptr) {
       throw EnvironmentError("[arena] cannot allocate " + format_bytes(size) + " (" +
                              std::to_string(size) + " bytes); give a smaller budget");
     }
-    data = static_cast<std::byte*>(address);
   }
   explicit Region(std::span<std::byte> memory) : data(memory.data()) {}
   ~Region() {
@@ -50,7 +78,8 @@ struct Arena::Region {
 
   Meter meter;
   std::byte* data = nullptr;
-  Bytes mapped = 0;                // 0 for the caller's memory
+  Bytes mapped = 0;                // 0 for the caller's memory, and for memory of the heap
+  HeapBytes heap;                  // for at most a page, which the system would take longer to map
   std::atomic<Bytes> highest = 0;  // end of the highest buffer cut
   Bytes released = 0;              // bytes below it whose pages were given back
 };

@@ -19,8 +19,8 @@ class Arena {
 
   /// No arena. Only assignment and `size` are defined for it.
   Arena() = default;
-  /// Maps `size` bytes. Pages are zero and take no memory before they are written. `meter` counts
-  /// as reserved the bytes up to the highest end ever cut or noted, until they are unmapped. Throws
+  /// Maps `size` bytes. Pages are zero and take no memory before they are written. At most a page
+  /// is taken from the heap instead, which is faster. `meter` counts as reserved the bytes up to the highest end ever cut or noted, until they are unmapped. Throws
   /// `EnvironmentError` when the system refuses.
   Arena(Meter meter, Bytes size);
   /// An arena in the caller's `memory`, which is aligned to `buffer_alignment` and must outlive the
