@@ -1,7 +1,6 @@
 #pragma once
 
 #include <bit>
-#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -17,9 +16,6 @@ namespace palimpsest {
 template <class T>
 using SortKey = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
-template <class T>
-constexpr bool is_integer_element = std::is_integral_v<T>;
-
 /// The key of every NaN.
 template <class Key>
 constexpr Key nan_key = std::numeric_limits<Key>::max();
@@ -28,7 +24,7 @@ template <class T>
 SortKey<T> sort_key(T x) {
   using Key = SortKey<T>;
   constexpr Key top = Key{1} << (sizeof(Key) * 8 - 1);
-  if constexpr (is_integer_element<T>) {
+  if constexpr (std::is_integral_v<T>) {
     return static_cast<Key>(static_cast<std::make_signed_t<Key>>(x)) ^ top;
   } else if constexpr (std::is_class_v<T>) {
     return sort_key(static_cast<float>(x));
@@ -39,7 +35,7 @@ SortKey<T> sort_key(T x) {
   }
 }
 
-/// What sorting a line of a dtype needs: `Key` and `Entry` types.
+/// What a line of such elements is sorted as.
 template <class T>
 using SortEntry = std::conditional_t<sizeof(T) == 8, WideEntry, NarrowEntry>;
 

@@ -79,11 +79,11 @@ Var quantile(const Var& x, std::span<const double> qs, const QuantileOptions& op
 Var nanquantile(const Var& x, double q, const QuantileOptions& options = {},
                 Where where = Where::current());
 
-/// For each element of `values`, the position at which it can be inserted into `sorted` so that the
-/// order is kept: the number of elements that are less or, with `right`, less or equal. `sorted`
-/// has one axis, or the axes of `values` with another last one, and ascends along the last axis,
-/// which is not checked. Operands are promoted to a common dtype. Throws `ShapeError` for other
-/// shapes.
+/// The positions at which the elements of `values` can be inserted into `sorted` so that the order
+/// is kept. A position is the number of elements that are less or, with `right`, less or equal.
+/// `sorted` has one axis, or the axes of `values` with another last one. It ascends along the last
+/// axis, which is not checked. Operands are promoted to a common dtype. Throws `ShapeError` for
+/// other shapes.
 Var searchsorted(const Var& sorted, const Var& values, bool right = false,
                  Where where = Where::current());
 /// `searchsorted` with the operands the other way round: the number of the bucket between
@@ -130,9 +130,9 @@ struct HistogramOptions {
 /// counts have x's dtype, or that of the weights, which may be differentiated. Counts have no
 /// derivative with respect to x.
 ///
-/// Throws `DTypeError` for an x that is not floating, `ArgumentError` for fewer than one bin and
-/// for a range that is not finite or not ascending, `ShapeError` for weights of another shape, and
-/// for an empty x without a range.
+/// Throws `DTypeError` for an x that is not floating. Throws `ArgumentError` for fewer than one
+/// bin, and for a range that is not finite or not ascending. Throws `ShapeError` for weights of
+/// another shape, and for an empty x without a range.
 Histogram histogram(const Var& x, std::int64_t bins, const HistogramOptions& options = {},
                     Where where = Where::current());
 /// Likewise between given edges (bins + 1), which ascend.
