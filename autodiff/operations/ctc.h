@@ -27,8 +27,9 @@ struct CtcOptions {
 /// Only the log-probabilities are kept for the adjoint, which computes the recursion again. Second
 /// and higher derivatives record the recursion as about ten operations per step.
 ///
-/// Throws `ShapeError` when shapes do not fit, `DTypeError` for wrong dtypes, and `ArgumentError` for
-/// a blank out of range. When computed, throws `ArgumentError` for a label or a length out of range.
+/// Throws `ShapeError` when shapes do not fit, `DTypeError` for wrong dtypes, and `ArgumentError`
+/// for a blank out of range. When computed, throws `ArgumentError` for a label or a length out of
+/// range.
 Var ctc_loss(const Var& log_probabilities, const Var& targets, const Var& input_lengths,
              const Var& target_lengths, const CtcOptions& options = {},
              Where where = Where::current());
