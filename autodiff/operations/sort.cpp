@@ -7,7 +7,6 @@
 #include "autodiff/kernels/shares.h"
 #include "autodiff/operations/index.h"
 #include "autodiff/operations/leaf.h"
-#include "autodiff/operations/places.h"
 #include "autodiff/operations/registry.h"
 #include "autodiff/operations/shape.h"
 #include "autodiff/operations/sort_line.h"
@@ -269,10 +268,6 @@ Var swap_with_last(const Var& x, int axis, const Where& where) {
 /// Records `operation` along an axis whose size becomes k.
 ValuesAndIndices record_order(const Operation& operation, const Var& x, int axis,
                               const OrderAttributes& order, const Where& where) {
-  if (is_narrow_integer(x.dtype())) {
-    const auto [values, indices] = record_order(operation, widened(x, where), axis, order, where);
-    return {cast(values, x.dtype(), where), indices};
-  }
   const Var lines = swap_with_last(x, axis, where);
   Shape shape = lines.shape();
   shape[-1] = order.k;
@@ -289,11 +284,6 @@ ValuesAndIndices record_kth(const char* name, const Var& x, const OrderAttribute
                         "k is " + std::to_string(order.k) + " for an axis of " + std::to_string(n) +
                             "; give 1 to the number of elements",
                         where);
-  }
-  if (is_narrow_integer(x.dtype())) {
-    const auto [values, indices] =
-        record_kth(name, widened(x, where), order, axis, keep_axis, where);
-    return {cast(values, x.dtype(), where), indices};
   }
   const Var lines = swap_with_last(x, axis, where);
   Shape shape = lines.shape();
