@@ -20,14 +20,9 @@ class Arena {
   /// No arena. Only assignment and `size` are defined for it.
   Arena() = default;
   /// Maps `size` bytes. Pages are zero and take no memory before they are written. At most a page
-<<<<<<< HEAD
-  /// is taken from the heap instead, which is faster. `meter` counts as reserved the bytes up to the highest end ever cut or noted, until they are unmapped. Throws
-  /// `EnvironmentError` when the system refuses.
-=======
   /// is taken from the heap instead, which is faster. `meter` counts as reserved the bytes up to
   /// the highest end ever cut or noted, until they are unmapped. Throws `EnvironmentError` when the
   /// system refuses.
->>>>>>> bad0e88 (An arena of at most a page comes from the heap, so a step on a fresh tape takes a quarter less)
   Arena(Meter meter, Bytes size);
   /// An arena in the caller's `memory`, which is aligned to `buffer_alignment` and must outlive the
   /// arena and all its buffers.
