@@ -1,5 +1,5 @@
-// Trains a ResNet-20 (He et al., 2016) on Fashion-MNIST. An epoch takes 4 minutes of processor time
-// (Intel Xeon, AVX-512). Four of the five epochs reached 91.92 % of the test images.
+// Trains a ResNet-20 (He et al., 2016) on Fashion-MNIST. Five epochs took 20 minutes of processor
+// time (Intel Xeon, AVX-512) and classified 92.95 % of the test images correctly.
 //
 //   26_resnet [--epochs N] [--state FILE] [--budget MIB] [--require PERCENT] ...
 #include <palimpsest.h>
