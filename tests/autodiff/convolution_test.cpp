@@ -22,37 +22,37 @@ std::string message_of(void (*call)(Tape&)) {
   return "nothing was thrown";
 }
 
-Var zeros(Tape& tape, const Shape& shape) { return tape.parameter(Tensor::zeros(shape)); }
+Var zero(Tape& tape, const Shape& shape) { return tape.parameter(Tensor::zeros(shape)); }
 
 TEST_CASE("convolution says what does not fit") {
   const struct {
     void (*call)(Tape&);
     const char* words;
   } cases[] = {
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 2, 3, 3})); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 2, 3, 3})); },
        "input (2, 3, 8, 8) has 3 channels, but weight (4, 2, 3, 3) with 1 groups takes 2"},
       {[](Tape& t) {
-         conv2d(zeros(t, {2, 8, 9, 3}), zeros(t, {4, 2, 3, 3}), {}, {.channels = Channels::last});
+         conv2d(zero(t, {2, 8, 9, 3}), zero(t, {4, 2, 3, 3}), {}, {.channels = Channels::last});
        },
        "input (2, 8, 9, 3) has 3 channels, but weight (4, 2, 3, 3) with 1 groups takes 2"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8}), zeros(t, {4, 3, 3})); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8}), zero(t, {4, 3, 3})); },
        "input (2, 3, 8) must have 4 axes"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3})); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 3, 3})); },
        "differs in number of axes"},
-      {[](Tape& t) { convolution(zeros(t, {2, 3}), zeros(t, {4, 3})); }, "1 to 3 spatial axes"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 2}), zeros(t, {4, 3, 3, 5}), {}, {.padding = 1}); },
+      {[](Tape& t) { convolution(zero(t, {2, 3}), zero(t, {4, 3})); }, "1 to 3 spatial axes"},
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 2}), zero(t, {4, 3, 3, 5}), {}, {.padding = 1}); },
        "spans 5 elements, but input (2, 3, 8, 2) with padding has 4; pad more"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 1, 3, 3}), {}, {.groups = 2}); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 1, 3, 3}), {}, {.groups = 2}); },
        "2 groups do not divide the 3 channels"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), zeros(t, {3})); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 3, 3, 3}), zero(t, {3})); },
        "bias (3) does not fit; give (4)"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), {}, {.stride = 0}); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 3, 3, 3}), {}, {.stride = 0}); },
        "stride is 0; it must be at least 1"},
       {[](Tape& t) {
-         conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 3, 3}), {}, {.dilation = {1, 2, 3}});
+         conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 3, 3, 3}), {}, {.dilation = {1, 2, 3}});
        },
        "dilation has 3 numbers for 2 spatial axes"},
-      {[](Tape& t) { conv2d(zeros(t, {2, 3, 8, 8}), zeros(t, {4, 3, 0, 3})); },
+      {[](Tape& t) { conv2d(zero(t, {2, 3, 8, 8}), zero(t, {4, 3, 0, 3})); },
        "has an axis of size 0"},
       {[](Tape& t) {
          conv2d(t.constant(Tensor::zeros({1, 1, 2, 2}, DType::i64)),
@@ -60,15 +60,15 @@ TEST_CASE("convolution says what does not fit") {
        },
        "takes floating dtypes, not i64 (1, 1, 2, 2)"},
       {[](Tape& t) {
-         transposed_convolution(zeros(t, {1, 2, 5}), zeros(t, {2, 1, 3}), {},
+         transposed_convolution(zero(t, {1, 2, 5}), zero(t, {2, 1, 3}), {},
                                 {.stride = 2, .output_padding = 2});
        },
        "output_padding 2 must be less than the stride 2"},
       {[](Tape& t) {
-         transposed_convolution(zeros(t, {1, 2, 2}), zeros(t, {2, 1, 3}), {}, {.padding = 2});
+         transposed_convolution(zero(t, {1, 2, 2}), zero(t, {2, 1, 3}), {}, {.padding = 2});
        },
        "removes the whole result"},
-      {[](Tape& t) { transposed_convolution(zeros(t, {1, 2, 2}), zeros(t, {3, 1, 3})); },
+      {[](Tape& t) { transposed_convolution(zero(t, {1, 2, 2}), zero(t, {3, 1, 3})); },
        "has 2 channels, but weight (3, 1, 3) with 1 groups takes 3"},
   };
   for (const auto& [call, words] : cases) {
